@@ -65,7 +65,7 @@ export async function createDashboard(parts: DashboardParts) {
       companyNames: createCompanyNames(sql),
       secret,
       mails: mailer !== null,
-      notice: pageNotices,
+      notices: pageNotices,
       mailer,
       downloads: createGate(DOWNLOADS),
     });

@@ -4,7 +4,8 @@ import { DAY, SECOND } from '../platform/units.ts';
 import { suspensionText } from './account/suspension-text.ts';
 import { keyName } from './keys/key-parts.ts';
 import type { MemberContext } from './page-context.ts';
-import { type Html, type HtmlValue, html } from './ui/html.ts';
+import type { Notice } from './request/context.ts';
+import { html } from './ui/html.ts';
 import { buyLink, contactLink, endOf, moment, sentence } from './ui/parts.ts';
 import { filled } from './ui/state-text.ts';
 import { allowanceNotice } from './usage/allowance.ts';
@@ -21,49 +22,57 @@ const LAPSES_SOON_MS = 7 * DAY;
  * that programs use in vain. A page with the answer to a call is shown without them if Postgres is away by now, because the call was
  * paid.
  */
-export async function pageNotices(context: MemberContext): Promise<HtmlValue> {
+export async function pageNotices(context: MemberContext): Promise<Notice[]> {
   try {
-    if (context.account.suspended) return await suspendedNotice(context);
-    return [await planNotice(context), await allowanceNotice(context), await keysNotice(context)];
+    if (context.account.suspended) return [await suspendedNotice(context)];
+    return [
+      ...(await planNotices(context)),
+      ...(await allowanceNotice(context)),
+      ...(await keyNotices(context)),
+    ];
   } catch (error) {
     if (context.trace.keyId === undefined) throw error;
     context.tools.log.error({ err: error }, 'the notices of a page could not be read');
-    return null;
+    return [];
   }
 }
 
-async function suspendedNotice(context: MemberContext): Promise<Html> {
+async function suspendedNotice(context: MemberContext): Promise<Notice> {
   const { messages, tools, account, formats } = context;
   const [row] = await tools.sql<
     { refused: number }[]
   >`SELECT ${refusedSince(tools.sql, account.id)} AS refused`;
   const { refused } = row!;
-  return html`<p class="notice bad" role="status"><span>${await suspensionText(context, account.id)} ${refused > 0 && messages.refusedCalls(formats.number(refused))}</span></p>`;
+  const lead = await suspensionText(context, account.id);
+  const content = html`<p class="notice bad" role="status"><span>${lead} ${refused > 0 && messages.refusedCalls(formats.number(refused))}</span></p>`;
+  return { look: 'bad', lead, content };
 }
 
 /** The end of Plus, within 7 days before it and 30 days after it. */
-async function planNotice(context: MemberContext): Promise<HtmlValue> {
+async function planNotices(context: MemberContext): Promise<Notice[]> {
   const { messages, formats, tools, account } = context;
   const { planUntil, plan } = account;
   const remedy = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.creditsTitle}</a>`;
-  const notice = (text: string, look: string) =>
-    html`<div class="notice ${look}" role="status" data-plan><p>${text}</p><p>${remedy} ${contactLink(context)}</p></div>`;
+  const notices = (text: string): Notice[] => [
+    {
+      look: 'warn',
+      lead: text,
+      content: html`<div class="notice warn" role="status" data-plan><p>${text}</p><p>${remedy} ${contactLink(context)}</p></div>`,
+    },
+  ];
   if (planUntil !== null && planUntil.getTime() < Date.now() + LAPSES_SOON_MS) {
     const free = await readPlan(tools.sql, 'free');
     const after = [formats.number(free.includedCredits), formats.number(free.keyLimit)] as const;
-    return notice(filled(messages.states.lapsesSoon, [formats.date(planUntil)], [], [...after]), 'warn');
+    return notices(filled(messages.states.lapsesSoon, [formats.end(planUntil)], [], [...after]));
   }
-  if (plan !== 'free') return null;
+  if (plan !== 'free') return [];
   const [lapsed] = await tools.sql<{ at: Date }[]>`
     SELECT plus_until AS at FROM balances
     WHERE account_id = ${account.id} AND plus_until > now() - ${LAPSED_FOR_MS / SECOND} * interval '1 second'`;
-  if (lapsed === undefined) return null;
+  if (lapsed === undefined) return [];
   const { includedCredits, requestsPerMinute, keyLimit } = account;
   const [calls, rate, keys] = [includedCredits, requestsPerMinute, keyLimit].map(formats.number);
-  return notice(
-    filled(messages.states.lapsed, [formats.date(lapsed.at)], [], [calls!, rate!, keys!]),
-    'warn',
-  );
+  return notices(filled(messages.states.lapsed, [formats.end(lapsed.at)], [], [calls!, rate!, keys!]));
 }
 
 interface EndingKey {
@@ -76,7 +85,7 @@ interface EndingKey {
 }
 
 /** Keys that end within 7 days, and those that have ended but are still used. */
-async function keysNotice(context: MemberContext): Promise<HtmlValue> {
+async function keyNotices(context: MemberContext): Promise<Notice[]> {
   const { messages, tools, account, formats } = context;
   const { sql } = tools;
   const keys = await sql<EndingKey[]>`
@@ -93,11 +102,13 @@ async function keysNotice(context: MemberContext): Promise<HtmlValue> {
     const texts = hasEnded ? (isRevoked ? keyRevoked : keyEnded) : keyEndsSoon;
     const end = isRevoked ? moment(formats, key.endsAt) : endOf(formats, key.endsAt);
     const lead = sentence((value) => filled(texts, [keyName(key, messages), value]), end);
-    return html`
-<div class="notice ${hasEnded ? 'bad' : 'warn'}" role="status" data-key="${id}">
+    const look = hasEnded ? 'bad' : 'warn';
+    const content = html`
+<div class="notice ${look}" role="status" data-key="${id}">
   <p>${lead} ${refused > 0 && messages.refusedCalls(formats.number(refused))}</p>
   <p><a href="${tools.base}/keys/${id}">${messages.openKey}</a></p>
 </div>`;
+    return { look, lead, content };
   });
 }
 

@@ -9,7 +9,7 @@ import * as keyChanges from './keys/key-changes.ts';
 import * as keys from './keys/keys.ts';
 import type { MemberContext, PageContext } from './page-context.ts';
 import * as publicPages from './reference/public.ts';
-import type { PageResponse } from './request/context.ts';
+import { type PageResponse, redirectTo } from './request/context.ts';
 import * as entry from './sign-in/entry.ts';
 import * as links from './sign-in/links.ts';
 import * as secondFactor from './sign-in/second-factor.ts';
@@ -33,6 +33,9 @@ export type Route = { hasPassword?: true; hasList?: true } & (
   | ({ for: 'anyone' } & Methods<PageContext>)
   | ({ for: 'member' } & Methods<MemberContext>)
 );
+
+/** An address of before, which readers may have kept. */
+const moved = (path: string) => async (context: MemberContext) => redirectTo(context, path);
 
 /**
  * Every page by its path below the dashboard. The only parameter is `:id`. Every change is a POST, and every POST has its
@@ -61,6 +64,7 @@ export const ROUTES: Record<string, Route> = {
   '/keys/:id/rename': { for: 'member', ...keyChanges.rename },
   '/keys/:id/revoke': { for: 'member', ...keyChanges.revoke },
   '/credits': { for: 'member', GET: credits.showCredits },
+  '/credits/spending': { for: 'member', ...spending },
   '/credits.csv': { for: 'member', GET: csv.downloadCredits },
   '/try': { for: 'member', ...tryIt.tryIt },
   '/screen': { for: 'member', hasList: true, ...screen.screen },
@@ -78,10 +82,10 @@ export const ROUTES: Record<string, Route> = {
   '/settings/members/withdraw': { for: 'member', POST: members.withdraw },
   '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...member.removal },
   '/settings/members/:id/role': { for: 'member', hasPassword: true, ...member.role },
-  '/settings/sessions': { for: 'member', GET: access.showSessions, POST: access.signOutOthers },
+  '/settings/sessions': { for: 'member', GET: moved('/settings#sessions'), POST: access.signOutOthers },
   '/settings/history': { for: 'member', GET: accountData.showHistory },
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
   '/settings/delete': { for: 'member', hasPassword: true, ...accountData.deletion },
-  '/settings/spending': { for: 'member', ...spending },
+  '/settings/spending': { for: 'member', GET: moved('/credits/spending') },
   '/settings/alerts': { for: 'member', POST: settings.changeAlerts },
 };

@@ -67,7 +67,13 @@ export function createApp(parts: AppParts) {
             : problem('not-found'),
         ),
       )
-      .all('/*', ({ request }) => observer.observe(request, 'unknown', () => problem('not-found')))
+      .all('/*', ({ request }) =>
+        observer.observe(
+          request,
+          'unknown',
+          () => parts.dashboard.publicPages.notFound(request) ?? problem('not-found'),
+        ),
+      )
   );
 }
 

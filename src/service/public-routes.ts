@@ -20,6 +20,8 @@ export interface PublicParts {
 interface Pages {
   reference(request: Request): Response;
   problem(request: Request, kind: string): Response | null;
+  notFound(request: Request): Response | null;
+  icon: string;
 }
 
 type Page = Answer | Response | Promise<Answer | Response>;
@@ -43,11 +45,15 @@ export function publicRoutes({ observer, health, metrics, metricsToken, openApi,
 
   page('/health/live', () => health.live());
   page('/health/ready', () => health.ready());
-  page('/openapi', (request) => pages.reference(request));
+  for (const path of ['/openapi', '/openapi/']) page(path, (request) => pages.reference(request));
+  page('/favicon.ico', () => new Response(null, { status: 303, headers: { Location: pages.icon } }));
   page('/openapi/json', () => new Response(openApiJson, { headers: { 'Content-Type': 'application/json' } }));
   page(
     '/problems/:kind',
-    (request) => pages.problem(request, pathBehind('/problems/', request.url)) ?? problem('not-found'),
+    (request) =>
+      pages.problem(request, pathBehind('/problems/', request.url)) ??
+      pages.notFound(request) ??
+      problem('not-found'),
   );
   page('/metrics', async (request, peer) => {
     const access = mayReadMetrics(request, peer(), metricsToken);

@@ -60,7 +60,7 @@ describe('the notice', () => {
       text: expect.stringContaining('does not spend purchased ones. Calls are refused'),
     });
     const remedy = (await visitor.get('/dashboard')).document.querySelector('[data-allowance] a')!;
-    expect(remedy.getAttribute('href')).toBe('/dashboard/settings/spending');
+    expect(remedy.getAttribute('href')).toBe('/dashboard/credits/spending');
     await service.sql`UPDATE balances SET credits = 0, used = 507 WHERE account_id = ${accountId}`;
     const none = await notice();
     expect(none.state).toBe('none');
@@ -120,15 +120,15 @@ describe('plan and credits', () => {
 
   test('purchased credits are switched off after a question, which says when that stops all calls', async () => {
     const { visitor, accountId } = await createMember(service);
-    const question = () => visitor.get('/dashboard/settings/spending');
+    const question = () => visitor.get('/dashboard/credits/spending');
     expect((await question()).document.querySelector('main form button')!.className).toBe('');
     expect((await question()).text).not.toContain('all calls are refused');
     await setUsed(accountId, 500);
     expect((await question()).textOf('.sheet .notice.bad')).toStartWith(
       'The included credits of this period are used. If you turn this off, all calls are refused until',
     );
-    await visitor.submit('/dashboard/settings/spending', {});
-    expect((await visitor.get('/dashboard/settings')).text).toContain('Purchased credits stay.');
+    await visitor.submit('/dashboard/credits/spending', {});
+    expect((await visitor.get('/dashboard/credits')).text).toContain('Purchased credits stay.');
     expect((await question()).textOf('main form button')).toBe('Turn on');
   });
 

@@ -38,7 +38,7 @@ describe('in a real browser', () => {
       await page.fill('#password', person.password);
       await page.click('button:has-text("Create an account")');
       await page.waitForURL(dashboard());
-      expect(await page.textContent('h1')).toBe('Oficina do Porto');
+      expect(await page.textContent('.account strong')).toBe('Oficina do Porto');
       expect(await page.locator('.plot').count()).toBe(0);
       expect(await page.isVisible('text=No calls yet')).toBe(true);
 
@@ -68,8 +68,8 @@ describe('in a real browser', () => {
       expect(body.data.quotas.requests.used).toBe(4);
       expect(await page.textContent('.plot title')).toMatch(/: 4\nSearches: 3\nLookups: 1$/);
       expect(await barHeights(page)).toEqual([3, 1]);
-      await page.click('summary');
-      expect((await page.textContent('table.numbers tfoot'))!.replace(/\s/g, '')).toBe('Total30104');
+      await page.click('#calls .under summary');
+      expect((await page.textContent('#calls tfoot'))!.replace(/\s/g, '')).toBe('Total314');
 
       await page.click('nav >> text=Try it');
       await page.fill('#q', 'anything');
@@ -87,6 +87,7 @@ describe('in a real browser', () => {
       await page.waitForSelector('text=The key is revoked.');
       await until('the refusal', async () => (await ask('/usage', secret)).status === 401);
 
+      await page.click('.account summary');
       await page.click('text=Sign out');
       await page.waitForSelector('text=You are signed out.');
       expect(page.url()).toBe(dashboard('/sign-in'));
@@ -243,7 +244,7 @@ describe('in a real browser', () => {
       const { accountId } = await enter(page.context());
       await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 5 }]);
       await page.goto(dashboard());
-      await page.click('details:has(table.numbers) > summary');
+      await page.click('#calls .under summary');
       await page.evaluate('document.activeElement.blur()');
       await storeCalls(service.sql, accountId, [{ daysAgo: 0, keyId: '', kind: 'lookup', calls: 2 }]);
       await service.sql`UPDATE balances SET used = 7 WHERE account_id = ${accountId}`;
@@ -344,6 +345,8 @@ describe('in a real browser', () => {
       await page.click('button:has-text("Create key")');
       expect(await page.textContent('#new-secret')).toMatch(/^svc_/);
       expect(await page.isVisible('[data-copy]')).toBe(false);
+      await page.goto(dashboard('/screen'));
+      expect([await page.isVisible('textarea'), await page.isVisible('#file')]).toEqual([true, false]);
       await page.goto(dashboard('/try'));
       await page.fill('#q', 'anything');
       await page.click('button[value=search]');
@@ -392,6 +395,6 @@ describe('in a real browser', () => {
 /** The heights of the bars that the reader sees, as multiples of the smallest. */
 async function barHeights(page: Page): Promise<number[]> {
   const heights = await page.evaluate<number[]>(`
-    [...document.querySelectorAll('.plot rect:not(.day)')].map((bar) => bar.getBoundingClientRect().height)`);
+    [...document.querySelectorAll('#calls rect:not(.day)')].map((bar) => bar.getBoundingClientRect().height)`);
   return heights.map((height) => Math.round(height / Math.min(...heights)));
 }

@@ -24,8 +24,8 @@ test('a form that changes nothing writes no event, and counts as no change', asy
   for (const kind of ['limits', 'name-changed', 'key-renamed']) await made(kind, 20);
   const form_token = await formTokenOf(visitor, '/dashboard/settings');
   for (let count = 0; count < 3; count += 1) {
-    const answer = await visitor.post('/dashboard/settings/spending', { form_token, on: 'yes' });
-    expect(answer.headers.get('location')).toBe('/dashboard/settings?done=saved');
+    const answer = await visitor.post('/dashboard/credits/spending', { form_token, on: 'yes' });
+    expect(answer.headers.get('location')).toBe('/dashboard/credits?done=saved');
   }
   await visitor.submit('/dashboard/settings/name', { name });
   const [key] = await service.sql`SELECT id FROM api_keys ORDER BY created_at DESC LIMIT 1`;
@@ -38,7 +38,7 @@ test('a form that changes nothing writes no event, and counts as no change', asy
 test('a member changes a thing twenty times a day; the next time a page says how long to wait', async () => {
   const { visitor, events, made, name } = await member();
   const form_token = await formTokenOf(visitor, '/dashboard/settings');
-  const spend = (on: string) => visitor.post('/dashboard/settings/spending', { form_token, on });
+  const spend = (on: string) => visitor.post('/dashboard/credits/spending', { form_token, on });
   for (let count = 0; count < 20; count += 1) {
     expect((await spend(count % 2 === 0 ? 'no' : 'yes')).status).toBe(303);
   }
@@ -80,7 +80,7 @@ test('a new password and ended sessions are never refused for their number, but 
   const other = createVisitor(service.baseUrl);
   await other.submit('/dashboard/sign-in', { email, password: 'another long choice' });
   const sessions = '/dashboard/settings/sessions';
-  await visitor.submit(sessions, {}, { form: `form[action$="${sessions}"]` });
+  await visitor.submit('/dashboard/settings', {}, { form: `form[action$="${sessions}"]` });
   expect((await other.get('/dashboard')).status).toBe(303);
   expect([await events('password-changed'), await events('sessions-ended')]).toEqual([1, 0]);
 });

@@ -11,8 +11,11 @@ afterAll(() => service.stop());
 const TODAY = new Date().toISOString().slice(0, 10);
 const LAST_MONTH = monthOf(TODAY, -1);
 
-const choices = ({ document }: PageAnswer) =>
-  [...document.querySelectorAll('.days > a')].map((link) => link.getAttribute('href')!);
+/** The links to past months. */
+const months = ({ document }: PageAnswer) =>
+  [...document.querySelectorAll('.days li a')]
+    .map((link) => link.getAttribute('href')!)
+    .filter((address) => address.includes('from='));
 const csvLink = ({ document }: PageAnswer) => document.querySelector('[download]')!.getAttribute('href')!;
 
 test('the month of a day is whole, over the ends of years and in February', () => {
@@ -39,7 +42,7 @@ test('chosen days are two real days, in order and at most a year apart', () => {
 
 test('last month is one link away, with its calls, its errors and a CSV of the same days', async () => {
   const { visitor, accountId } = await createMember(service);
-  expect(choices(await visitor.get('/dashboard'))).toEqual([]);
+  expect(months(await visitor.get('/dashboard'))).toEqual([]);
   const { from, to } = LAST_MONTH;
   for (const [day, calls] of [
     [monthOf(TODAY, -2).to, 3],
@@ -52,15 +55,20 @@ test('last month is one link away, with its calls, its errors and a CSV of the s
     INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
     VALUES (${accountId}, ${to}, '', '4xx', 5), (${accountId}, ${TODAY}, '', '4xx', 60)`;
 
-  const [before] = choices(await visitor.get('/dashboard'));
-  expect(before).toBe(`/dashboard?by=kind&from=${from}&to=${to}`);
-  const page = await visitor.get(before!);
+  const overview = await visitor.get('/dashboard');
+  expect(overview.textOf('.days summary')).toBe('Days shown: 90 days');
+  const month = (later: number) =>
+    `/dashboard?${new URLSearchParams({ by: 'kind', ...monthOf(TODAY, later) })}`;
+  expect(months(overview)).toEqual([month(-1), month(-2)]);
+  const before = month(-1);
+  const page = await visitor.get(before);
   expect([page.status, page.textOf('[data-figure=plotted]')]).toEqual([200, '47 calls']);
-  expect(page.textOf('[data-errors="4xx"]')).toBe('5');
-  const month = (later: number) => new URLSearchParams({ by: 'kind', ...monthOf(TODAY, later) });
-  expect(choices(page)).toEqual([`/dashboard?${month(-2)}`, `/dashboard?${month(0)}`]);
-  expect(choices(await visitor.get(`/dashboard?${month(-2)}`))).toEqual([`/dashboard?${month(-1)}`]);
-  expect(choices(await visitor.get(`/dashboard?${month(0)}`))).toEqual([`/dashboard?${month(-1)}`]);
+  expect(page.textOf('#errors .legend')).toBe('Not valid, or not found (400, 404) 5');
+  const name = new Date(from).toLocaleString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+  expect([page.textOf('.days summary'), page.textOf('.days a[aria-current]')]).toEqual([
+    `Days shown: ${name}`,
+    name,
+  ]);
   const lines = (await visitor.get(csvLink(page))).text.split('\r\n').slice(1, -1);
   expect(lines.map((line) => line.split(',')[0])).toEqual([`"${from}"`, `"${to}"`]);
   // The other split, the form and the other language keep the days.
@@ -71,7 +79,7 @@ test('last month is one link away, with its calls, its errors and a CSV of the s
     kept.filter((address) => address.includes(`from=${from}`) && address.includes(`to=${to}`)),
   ).toHaveLength(3);
   expect(page.document.querySelector('.days input[name=by]')!.getAttribute('value')).toBe('kind');
-  const portuguese = await visitor.get(before!, { 'Accept-Language': 'pt' });
+  const portuguese = await visitor.get(before, { 'Accept-Language': 'pt' });
   expect(portuguese.textOf('#calls .lead')).toMatch(/^47 chamadas · de 1 .+ a \d+ .+, dias em UTC$/);
 });
 
@@ -104,7 +112,7 @@ test('credits of last month: its grants, and spending that reaches into it', asy
     [...document.querySelectorAll('.list tbody tr')].map((row) => row.querySelector('td')!.textContent);
   const all = await visitor.get('/dashboard/credits');
   expect(amounts(all)).toEqual(['−1', '+20', '−1', '+50', '−1', '+100']);
-  const page = await visitor.get(choices(all)[0]!);
+  const page = await visitor.get(months(all)[0]!);
   expect(amounts(page)).toEqual(['−1', '+50', '−1']);
   const lines = (await visitor.get(csvLink(page))).text.split('\r\n').slice(1, -1);
   expect(lines.map((line) => Number(line.split(',')[3]))).toEqual([-1, 50, -1]);

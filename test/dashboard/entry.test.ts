@@ -207,7 +207,7 @@ describe('invitations', () => {
     const visitor = createVisitor(service.baseUrl);
     const choice = { name: 'Maria', password: 'a long password', email: 'mallory@example.com' };
     expect((await visitor.submit(path, choice)).status).toBe(303);
-    expect((await visitor.get('/dashboard')).textOf('h1')).toBe('Invited Lda');
+    expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Invited Lda');
     expect((await visitor.get('/dashboard/settings')).text).toContain('maria@example.com');
     await makeKey(visitor);
 
@@ -242,7 +242,7 @@ describe('invitations', () => {
       'Choose a new password: Account “Forgetful Lda”, for forgets@example.com.',
       false,
     ]);
-    expect((await second.get('/dashboard')).textOf('h1')).toBe('Forgetful Lda');
+    expect((await second.get('/dashboard')).textOf('.account strong')).toBe('Forgetful Lda');
     expect((await first.get('/dashboard')).status).toBe(303);
     const old = { email: 'forgets@example.com', password: 'the first password' };
     expect((await first.submit('/dashboard/sign-in', old)).status).toBe(401);

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../src/metering/keys/store.ts';
 import { eventually } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, makeKey } from './visitor.ts';
+import { createMember, makeKey, type PageAnswer } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -27,15 +27,26 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
       (${accountId}, ${today}, ${keyId}, '4xx', 1200, 1200), (${accountId}, ${today}, ${keyId}, 'rate-limit-exceeded', 3, 0),
       (${accountId}, ${today}, ${keyId}, 'monthly-quota-exceeded', 4, 0), (${accountId}, ${today}, '', '4xx', 1, 1)`;
   const page = await visitor.get('/dashboard');
-  const totals = [...page.document.querySelectorAll('[data-errors]')].map((cell) => cell.textContent);
-  expect(totals).toEqual(['3', '4', '1,201', '2', '0', '1,202']);
+  expect(totalsOf(page)).toEqual({
+    'Too many requests in a minute (429)': '3',
+    'No credits left (429)': '4',
+    'Not valid, or not found (400, 404)': '1,201',
+    'Failed here (500 to 503)': '2',
+    credits: '1,202',
+  });
+  expect([...page.document.querySelectorAll('#errors .plot title')].map((bar) => bar.textContent)).toEqual([
+    expect.stringMatching(/: 2\nFailed here \(500 to 503\): 2$/),
+    expect.stringMatching(
+      /: 1,208\nToo many requests in a minute \(429\): 3\nNo credits left \(429\): 4\nNot valid/,
+    ),
+  ]);
   const rows = [...page.document.querySelectorAll('#errors tbody tr')].map((row) => [
     row.querySelector('time')!.getAttribute('datetime'),
     ...[...row.querySelectorAll('td')].map((cell) => cell.textContent),
   ]);
   expect(rows).toEqual([
-    [today, '3', '4', '1,201', '0', '0', '1,201'],
-    [first, '0', '0', '0', '2', '0', '1'],
+    [today, '3', '4', '1,201', '0', '1,208'],
+    [first, '0', '0', '0', '2', '2'],
   ]);
   expect(page.textOf('[data-figure=plotted]')).toBe('1,500 calls');
   expect((await visitor.get('/dashboard/usage.csv')).text.split('\r\n').slice(1, -1).toSorted()).toEqual([
@@ -56,9 +67,19 @@ test('a call with an error, by a key, in a batch or in the dashboard, shows up w
     body: JSON.stringify({ nifs: ['1', '2'] }),
   });
   await visitor.submit('/dashboard/try', { q: '500000000', kind: 'lookup' });
-  const shown = async () => {
-    const { document } = await visitor.get('/dashboard');
-    return [...document.querySelectorAll('[data-errors]')].map((cell) => cell.textContent);
-  };
-  await eventually(shown, ['0', '0', '3', '1', '0', '4']);
+  const shown = async () => totalsOf(await visitor.get('/dashboard'));
+  await eventually(shown, {
+    'Not valid, or not found (400, 404)': '3',
+    'Failed here (500 to 503)': '1',
+    credits: '4',
+  });
 });
+
+/** The errors of the overview by the names of their kinds, and the credits that they cost. */
+function totalsOf({ document, textOf }: PageAnswer): Record<string, string | null> {
+  const kinds = [...document.querySelectorAll('#errors .legend li')].map((kind) => [
+    kind.querySelector('span')!.textContent,
+    kind.querySelector('strong')!.textContent,
+  ]);
+  return { ...Object.fromEntries(kinds), credits: textOf('[data-errors=credits]') };
+}

@@ -81,5 +81,8 @@ test('a key that was not used for 90 days is marked', async () => {
   await service.sql`UPDATE api_keys SET created_at = now() - interval '91 days' WHERE id = ${id}`;
   expect(await row()).toBe('production Not used for 90 days');
   await storeCalls(service.sql, accountId, [{ daysAgo: 80, keyId: id, kind: 'search', calls: 1 }]);
+  expect(await row()).toBe('production Not used for 90 days');
+  await service.sql`
+    INSERT INTO api_key_uses SELECT secret_sha256, now() - interval '80 days' FROM api_keys WHERE id = ${id}`;
   expect(await row()).toBe('production');
 });

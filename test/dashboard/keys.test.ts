@@ -1,8 +1,9 @@
 import { afterAll, expect, test } from 'bun:test';
 import { changePlan, setSuspended } from '../../src/metering/accounts/changes.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, createVisitor, makeKey, newPerson, signUp } from './visitor.ts';
+import { createMember, createMemberWithKey, createVisitor, makeKey, newPerson, signUp } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -59,13 +60,14 @@ test('the lines of a new key work as they stand', async () => {
   expect(await new Response(shell.stdout).json()).toEqual({ data: [], error: null });
 });
 
-test('the keys say how an agent is connected, in both languages', async () => {
+test('the page of a new secret says how an agent is connected, in both languages', async () => {
   for (const [language, title] of [
     ['en', 'Connect an agent'],
     ['pt', 'Ligar um agente'],
   ] as const) {
     const { visitor } = await createMember(service, { language });
-    const page = await visitor.get('/dashboard/keys');
+    expect((await visitor.get('/dashboard/keys')).document.querySelector('#agent-title')).toBeNull();
+    const page = await visitor.submit('/dashboard/keys', { name: 'agent' });
     expect(page.textOf('#agent-title')).toBe(title);
     expect(page.textOf('#agent-address')).toBe(`${service.baseUrl}/mcp`);
     expect(page.textOf('#agent-command')).toContain(`${service.baseUrl}/mcp`);
@@ -73,15 +75,22 @@ test('the keys say how an agent is connected, in both languages', async () => {
 });
 
 test('a key is listed with its name, its first characters, when it was made and when it was last used', async () => {
-  const { visitor } = await createMember(service);
-  const secret = await makeKey(visitor, 'nightly');
+  const { visitor, secret, id } = await createMemberWithKey(service, 'nightly');
   const row = async () => (await visitor.get('/dashboard/keys')).textOf('.list tbody tr');
   const created = new Date();
   const month = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' }).format(created);
   const day = `${created.getUTCDate()} ${month} ${created.getUTCFullYear()}`;
   expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… ${day} Never Rotate Rename Revoke`);
-  await fetch(`${service.url}/companies?q=a`, { headers: { Authorization: `Bearer ${secret}` } });
-  expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… ${day} Today Rotate Rename Revoke`);
+  // A call that costs nothing is a use, also of a secret that a rotation has replaced.
+  await service.sql`
+    INSERT INTO api_key_previous_secrets SELECT 'old', ${id}, now() + interval '1 day' FROM api_keys WHERE id = ${id}`;
+  await service.sql`INSERT INTO api_key_uses VALUES ('old', '2026-03-05 10:21Z')`;
+  const used = '5 Mar 2026, 10:21';
+  expect(await row()).toContain(`${day} ${used} Rotate`);
+  expect((await visitor.get(`/dashboard/keys/${id}`)).textOf('main dl')).toEndWith(`Last used${used}`);
+  expect((await visitor.get(`/dashboard/keys/${id}/revoke`)).textOf('.sheet')).toContain(
+    `Last used: ${used}`,
+  );
 });
 
 test('the Free quota of 2 is shown and enforced, also when many tabs press at once', async () => {
@@ -134,7 +143,7 @@ test('Plus has room for 10,000 keys; they are listed by pages', async () => {
   expect(link(first, 'Latest keys')).toBeUndefined();
   const second = await visitor.get(link(first, 'Older keys')!);
   expect(names(second)).toEqual(Array.from({ length: 100 }, (_, n) => `stored ${n + 100}`));
-  expect(link(second, 'Latest keys')).toBe('/dashboard/keys');
+  expect(link(second, 'Latest keys')).toBe('/dashboard/keys?q=&state=all');
   await makeKey(visitor, 'last');
   const full = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
   expect(full.textOf('.create')).toContain('As 10 000 chaves do plano estão em uso. Revogue uma');
@@ -150,11 +159,11 @@ test('more keys than a plan may create in a day are refused with the reason, and
     'An account of this plan can create 20 keys in 24 hours, and has created them. Try again later.',
   ]);
   const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
-  expect(portuguese.textOf('details .hint')).toBe('As que terminaram antes não aparecem.');
+  expect(portuguese.textOf('main details .hint')).toBe('As que terminaram antes não aparecem.');
   const page = await visitor.get('/dashboard/keys');
-  expect(page.textOf('details summary')).toBe('Revoked and expired keys (50)');
-  expect(page.document.querySelectorAll('details tbody tr').length).toBe(50);
-  expect(page.textOf('details .hint')).toBe('Those that ended earlier are not listed.');
+  expect(page.textOf('main details summary')).toBe('Revoked and expired keys (50)');
+  expect(page.document.querySelectorAll('main details tbody tr').length).toBe(50);
+  expect(page.textOf('main details .hint')).toBe('Those that ended earlier are not listed.');
   const [key] =
     await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`;
   expect((await visitor.submit(`/dashboard/keys/${key!.id}/revoke`, {})).status).toBe(303);
@@ -166,8 +175,8 @@ test('an expired key gives its place to another, and stands with those that ende
   await service.sql`UPDATE api_keys SET expires_at = now() WHERE account_id = ${accountId} AND name = 'short'`;
   const page = await visitor.get('/dashboard/keys');
   expect(page.textOf('[data-figure=quota]')).toBe('1 of 2 in use');
-  expect(page.textOf('details summary')).toBe('Revoked and expired keys (1)');
-  expect(page.textOf('details tbody th')).toMatch(/^short Expired \d+ \w+ \d{4}, \d\d:\d\d$/);
+  expect(page.textOf('main details summary')).toBe('Revoked and expired keys (1)');
+  expect(page.textOf('main details tbody th')).toMatch(/^short Expired \d+ \w+ \d{4}, \d\d:\d\d$/);
   expect(page.document.querySelectorAll('.card.list tbody tr').length).toBe(1);
   await makeKey(visitor, 'next');
 });
@@ -192,7 +201,7 @@ test('a key is revoked after a question, by whom is in the ledger, and its place
   const page = await visitor.get('/dashboard/keys?done=revoked');
   expect(page.textOf('[role=status]')).toBe('The key is revoked.');
   expect(page.textOf('[data-figure=quota]')).toBe('0 of 2 in use');
-  expect(page.textOf('details summary')).toBe('Revoked and expired keys (1)');
+  expect(page.textOf('main details summary')).toBe('Revoked and expired keys (1)');
 });
 
 test('a name must be one: white space, control characters and over 200 characters are refused', async () => {
@@ -213,9 +222,37 @@ test('a suspended account is told so after signing in again, and gets no key and
   expect((await visitor.get('/dashboard/sign-in')).textOf('.notice.bad')).toMatch(said);
   expect((await createVisitor(service.baseUrl).get('/dashboard/sign-in')).textOf('.notice.bad')).toBeNull();
   await visitor.submit('/dashboard/sign-in', { ...person });
-  expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toMatch(said);
+  expect((await visitor.get('/dashboard')).textOf('p.notice.bad')).toMatch(said);
   expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(403);
   expect((await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' })).status).toBe(403);
   const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
   expect(account!.used).toBe(0);
+});
+
+test('keys are found by a part of their name, the beginning of their secret, and their state', async () => {
+  const { visitor, accountId } = await createMember(service);
+  await changePlan(service.sql, accountId, 'plus', {}, 'test');
+  const secrets: Record<string, string> = {};
+  for (const name of ['Loja web', 'loja app', 'idle', 'ending', 'ended', 'x%y', 'rest', 'more'])
+    secrets[name] = (await createKey(service.sql, accountId, name, 'test')).secret;
+  const { sql } = service;
+  const of = (name: string) => sql`account_id = ${accountId} AND name = ${name}`;
+  await sql`UPDATE api_keys SET created_at = now() - interval '91 days' WHERE ${of('idle')}`;
+  await sql`UPDATE api_keys SET expires_at = now() + interval '6 days' WHERE ${of('ending')}`;
+  await sql`UPDATE api_keys SET revoked_at = now() WHERE ${of('ended')}`;
+  const found = async (query: string) => {
+    const { document } = await visitor.get(`/dashboard/keys?${query}`);
+    return [...document.querySelectorAll('.keys th a')].map((link) => link.textContent).sort();
+  };
+  expect(await found('')).toHaveLength(8);
+  expect(await found('q=LOJA')).toEqual(['Loja web', 'loja app']);
+  expect(await found(`q=${secrets.rest!.slice(0, 10)}`)).toEqual(['rest']);
+  expect(await found('q=%25')).toEqual(['x%y']);
+  for (const state of ['idle', 'ending', 'ended']) expect(await found(`state=${state}`)).toEqual([state]);
+  expect(await found('state=idle&q=loja')).toEqual([]);
+  const none = await visitor.get('/dashboard/keys?state=idle&q=loja');
+  expect([
+    none.textOf('.empty'),
+    none.document.querySelector('option[selected]')!.getAttribute('value'),
+  ]).toEqual(['No key matches.', 'idle']);
 });

@@ -4,7 +4,7 @@ import { browserName } from '../../src/dashboard/account/browser-name.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, createVisitor, type Visitor } from './visitor.ts';
 
-const SESSIONS = '/dashboard/settings/sessions';
+const SETTINGS = '/dashboard/settings';
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0';
 
 const service = await startDashboardService();
@@ -26,14 +26,15 @@ async function signIn(person: { email: string; password: string }, address: stri
 
 test('the list has browser, times and address of each session, tells which is the present one, and holds no secret', async () => {
   const { visitor: own, ...person } = await createMember(service);
+  expect((await own.get(`${SETTINGS}/sessions`)).headers.get('location')).toBe(`${SETTINGS}#sessions`);
   const other = await signIn(person, '203.0.113.7', FIREFOX);
   const third = await signIn(person, '2001:db8:1:2:3:4:5:6', `<script>${'x'.repeat(500)}`);
   await createVisitor(service.baseUrl).get('/dashboard');
   await createMember(service);
   await service.sql`
     UPDATE dashboard_sessions SET "createdAt" = now() - interval '31 days' WHERE "ipAddress" = '203.0.113.99'`;
-  const page = await own.get(SESSIONS);
-  const rows = [...page.document.querySelectorAll('tbody tr')].map((row) =>
+  const page = await own.get(SETTINGS);
+  const rows = [...page.document.querySelectorAll('#sessions tbody tr')].map((row) =>
     [...row.children].map((cell) => cell.textContent!.trim().replace(/\s+/g, ' ')),
   );
   expect(rows).toHaveLength(3);
@@ -50,13 +51,13 @@ test('“sign out the others” ends every other session of the member at once, 
   const { visitor: own, ...person } = await createMember(service);
   const [other, stranger] = [await signIn(person, '203.0.113.8', FIREFOX), createVisitor(service.baseUrl)];
   await createMember(service, { visitor: stranger });
-  const answer = await own.submit(SESSIONS, {}, { form: `form[action$="${SESSIONS}"]` });
-  expect([answer.status, answer.headers.get('location')]).toEqual([303, `${SESSIONS}?done=ended`]);
+  const answer = await own.submit(SETTINGS, {}, { form: '#sessions form' });
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, `${SETTINGS}?done=ended`]);
   expect([await statusOf(own), await statusOf(other), await statusOf(stranger)]).toEqual([200, 303, 200]);
-  const page = await own.get(`${SESSIONS}?done=ended`);
+  const page = await own.get(`${SETTINGS}?done=ended`);
   expect(page.textOf('[role=status]')).toBe('You are signed out everywhere else.');
-  expect(page.document.querySelectorAll('tbody tr')).toHaveLength(1);
-  expect(page.document.querySelector('main form')).toBeNull();
+  expect(page.document.querySelectorAll('#sessions tbody tr')).toHaveLength(1);
+  expect(page.document.querySelector('#sessions form')).toBeNull();
   const history = await own.get('/dashboard/settings/history');
   expect(
     [...history.document.querySelectorAll('td[data-label=Event]')].map((cell) => cell.textContent),

@@ -6,6 +6,7 @@ import { isEmail } from '../../src/dashboard/request/read-form.ts';
 import { html } from '../../src/dashboard/ui/html.ts';
 import { formatsOf, preferredLanguage } from '../../src/dashboard/ui/language.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
+import { scaleOf } from '../../src/dashboard/usage/plot.ts';
 
 describe('the address that attempts are counted against', () => {
   const read = createClientAddress(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']);
@@ -183,4 +184,14 @@ test('a form’s token is signed with a separate key, not with the secret of the
   expect(isFormToken(key, owner, formToken(key, owner))).toBe(true);
   expect(isFormToken(key, owner, formToken(secret, owner))).toBe(false);
   expect(isFormToken(key, owner, formToken(formKeyOf('y'.repeat(40)), owner))).toBe(false);
+});
+
+test('the scale of a plot fits: 225 calls reach 250, and never is more than half of it empty', () => {
+  expect(scaleOf(225)).toEqual({ step: 50, top: 250 });
+  for (let value = 1; value <= 20_000; value += 1) {
+    const { step, top } = scaleOf(value);
+    if (top < value || top >= value * 2 || top / step > 5 || !Number.isInteger(step))
+      expect([value, step, top]).toBeNull();
+  }
+  expect(scaleOf(0).top).toBe(1);
 });

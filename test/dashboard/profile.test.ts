@@ -34,7 +34,7 @@ describe('the name', () => {
     const answer = await visitor.submit(NAME, { name: '  Padaria do Rossio ' });
     expect(answer.headers.get('location')).toBe('/dashboard/settings?done=saved');
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain('Padaria do Rossio');
-    expect((await visitor.get('/dashboard')).textOf('h1')).toBe('Padaria do Rossio');
+    expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Padaria do Rossio');
     expect(await latestOf(accountId)).toBe('name-changed');
   });
 
@@ -42,7 +42,7 @@ describe('the name', () => {
     const { visitor, accountId } = await member();
     await service.sql`UPDATE accounts SET name = 'Example Lda' WHERE id = ${accountId}`;
     await visitor.submit(NAME, { name: 'Maria' });
-    expect((await visitor.get('/dashboard')).textOf('h1')).toBe('Example Lda');
+    expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Example Lda');
   });
 
   test('has 1 to 200 characters', async () => {
@@ -54,7 +54,7 @@ describe('the name', () => {
         'Write a name of 1 to 200 characters.',
       ]);
     }
-    expect((await visitor.get('/dashboard')).textOf('h1')).toBe('Padaria Central');
+    expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Padaria Central');
   });
 });
 

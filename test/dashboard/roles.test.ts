@@ -89,7 +89,7 @@ test('a member can neither invite, withdraw, remove an owner nor delete the acco
   const settings = await rui.get('/dashboard/settings');
   const form_token = settings.document.querySelector('main [name=form_token]')!.getAttribute('value')!;
   const present = other.password;
-  const account = (await rui.get('/dashboard')).textOf('h1')!;
+  const account = (await rui.get('/dashboard')).textOf('.account strong')!;
   const sent: [path: string, fields: Record<string, string>][] = [
     [MEMBERS, { email: newPerson().email, role: 'owner', present }],
     [`${MEMBERS}/withdraw`, { email: person.email }],

@@ -98,7 +98,7 @@ describe('Screen a list', () => {
       [nif(5), '–', '1,000,000 € or more', 'not imported'],
     ]);
     const others = [1, 2, 4].map((n) => `${nif(n)} Empresa 00000${n}`);
-    expect(page.textOf('details')).toBe(`Without a bracket: 3${others.join('')}`);
+    expect(page.textOf('main details')).toBe(`Without a bracket: 3${others.join('')}`);
     expect(page.textOf('.card .notice.warn + .companies')).toBe(WRONG_CHECK_DIGIT);
     expect(page.textOf('main')).toContain('That is not “no debt”');
     expect(await used(accountId)).toBe(5);

@@ -187,15 +187,15 @@ test('what was sent to a member is forgotten with them', async () => {
   expect(await sent()).toBe(0);
 });
 
-test('the switch for purchased credits is in the settings, and the ledger says who turned it', async () => {
+test('the switch for purchased credits is with the credits, and the ledger says who turned it', async () => {
   const { accountId, visitor } = await createCaller();
   const spends = async () =>
     (await service.sql`SELECT spend_purchased FROM balances WHERE account_id = ${accountId}`)[0]!
       .spend_purchased;
-  await visitor.submit('/dashboard/settings/spending', {});
+  await visitor.submit('/dashboard/credits/spending', {});
   expect(await spends()).toBe(false);
-  expect((await visitor.get('/dashboard/settings')).text).toContain('Purchased credits stay');
-  await visitor.submit('/dashboard/settings/spending', {});
+  expect((await visitor.get('/dashboard/credits')).text).toContain('Purchased credits stay');
+  await visitor.submit('/dashboard/credits/spending', {});
   expect(await spends()).toBe(true);
   const [event] = await service.sql`
     SELECT actor FROM account_events WHERE account_id = ${accountId} AND kind = 'limits' ORDER BY id DESC LIMIT 1`;

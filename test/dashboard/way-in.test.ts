@@ -30,6 +30,21 @@ describe('the bare address', () => {
   });
 });
 
+test('an address without a page gives a page to browsers, and a problem to any other client', async () => {
+  const open = async (path: string, Accept: string) => {
+    const answer = await fetch(service.baseUrl + path, { headers: { Accept } });
+    return [answer.status, answer.headers.get('content-type')];
+  };
+  for (const path of ['/problems/x', '/nothing', '/dashboard/nothing']) {
+    expect(await open(path, 'text/html,*/*;q=0.8')).toEqual([404, 'text/html; charset=utf-8']);
+  }
+  for (const path of ['/problems/x', '/nothing', '/api/v1/nothing'])
+    expect(await open(path, '*/*')).toEqual([404, 'application/problem+json']);
+  expect(await open('/api/v1/nothing', 'text/html')).toEqual([404, 'application/problem+json']);
+  expect(await open('/openapi/', 'text/html')).toEqual([200, 'text/html; charset=utf-8']);
+  expect(await open('/favicon.ico', 'image/*')).toEqual([200, 'image/svg+xml']);
+});
+
 describe('a page that was asked for without a session', () => {
   test('opens after the sign-in', async () => {
     const person = newPerson();

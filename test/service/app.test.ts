@@ -49,7 +49,7 @@ beforeAll(() => {
         peers.push(peer);
         return keep(page());
       },
-      publicPages: { reference: page, problem: page },
+      publicPages: { reference: page, problem: page, notFound: () => null, icon: '/icon.svg' },
       close: async () => {},
     },
   };

@@ -4,13 +4,12 @@ import type { MemberContext } from '../page-context.ts';
 import { networkOf } from '../request/client-address.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { form } from '../request/forms.ts';
-import { memberPage } from '../request/layout.ts';
-import { html } from '../ui/html.ts';
+import { type Html, html } from '../ui/html.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
 import { browserName } from './browser-name.ts';
 
-/** GET /dashboard/settings/sessions: the browsers in which the member is signed in. */
-export async function showSessions(context: MemberContext): Promise<PageResponse> {
+/** The part of the settings about the browsers in which the member is signed in. */
+export async function sessionsCard(context: MemberContext): Promise<Html> {
   const { messages, tools, formats, session, user } = context;
   const sessions = await listSessions(tools.sql, user.id);
   const isThis = ({ id }: OwnSession) => id === session.id;
@@ -25,12 +24,15 @@ export async function showSessions(context: MemberContext): Promise<PageResponse
       ({ address }) => (address === null ? '–' : html`<code>${networkOf(address)}</code>`),
     ],
   ];
-  const body = html`
-<h1>${messages.sessions}</h1>
-<p class="lead">${messages.sessionsLead} ${messages.timesUtc}</p>
-<div class="card list">${table(columns, sessions)}</div>
-${sessions.length > 1 && form(context, { path: '/settings/sessions', button: messages.endSessions })}`;
-  return memberPage(context, { title: messages.sessions, body });
+  return html`
+<section class="card" id="sessions" aria-labelledby="sessions-title">
+  <div>
+    <h2 id="sessions-title">${messages.sessions}</h2>
+    <p class="lead">${messages.sessionsLead} ${messages.timesUtc}</p>
+  </div>
+  ${table(columns, sessions)}
+  ${sessions.length > 1 && form(context, { path: '/settings/sessions', button: messages.endSessions, look: 'quiet' })}
+</section>`;
 }
 
 /** POST /dashboard/settings/sessions: signs the member out everywhere else. */
@@ -38,5 +40,5 @@ export async function signOutOthers(context: MemberContext): Promise<PageRespons
   const { tools, user, account, session } = context;
   await endOtherSessions(tools.sql, { id: user.id, accountId: account.id }, session.id);
   logOfMember(context, 'other sessions ended');
-  return redirectTo(context, '/settings/sessions?done=ended');
+  return redirectTo(context, '/settings?done=ended');
 }

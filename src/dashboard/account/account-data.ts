@@ -28,8 +28,8 @@ export async function showHistory(context: MemberContext): Promise<PageResponse>
   const columns: Column<HistoryEntry>[] = [
     [messages.dateUtc, ({ at }) => moment(formats, at)],
     [messages.event, ({ kind }) => messages.events[kind]],
-    [messages.by, ({ actor }) => by(actor), 'long'],
-    [messages.note, what, 'long'],
+    [messages.by, ({ actor }) => by(actor)],
+    [messages.note, what],
   ];
   const body = html`
 <h1>${messages.accountHistory}</h1>

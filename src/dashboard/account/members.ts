@@ -78,7 +78,7 @@ function memberTable(
       ({ id, email }) =>
         html`${email} ${id === user.id && html`<span class="badge">${messages.byYou}</span>`}`,
     ],
-    [messages.name, ({ name }) => name, 'long'],
+    [messages.name, ({ name }) => name],
     [
       messages.role,
       (one) => (members.length > 1 && role === 'owner' ? change(one) : messages.roles[one.role]),

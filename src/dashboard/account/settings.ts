@@ -6,6 +6,7 @@ import { form, formHandlers, newPassword, presentPassword, type Refusal, tooMany
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Fact, facts } from '../ui/parts.ts';
+import { sessionsCard } from './access.ts';
 
 /** GET /dashboard/settings; POST for a new password, which ends every other session of the user's. */
 export const settings = formHandlers({
@@ -32,7 +33,7 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
       messages.account,
       html`${account.name} <code>${account.id}</code>${role === 'owner' && html` · ${link('account-name', messages.change, `${messages.change}: ${messages.account}`)}`}`,
     ],
-    [messages.access, html`${link('members', messages.members)} · ${link('sessions', messages.sessions)}`],
+    [messages.access, link('members', messages.members)],
     [
       messages.secondFactor,
       html`${messages[user.hasSecondFactor ? 'on' : 'off']} · ${link('second-factor', messages.change, `${messages.change}: ${messages.secondFactor}`)}`,
@@ -41,7 +42,8 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
   const body = html`
 <h1>${messages.settings}</h1>
 ${facts(about, 'card')}
-<section class="card narrow" aria-labelledby="password-title">
+<div class="figures">
+<section class="card" aria-labelledby="password-title">
   <h2 id="password-title">${messages.changePassword}</h2>
   ${form(context, {
     path: '/settings',
@@ -52,15 +54,10 @@ ${facts(about, 'card')}
     refusal,
   })}
 </section>
-<section class="card narrow" aria-labelledby="spending-title">
-  <h2 id="spending-title">${messages.spending}</h2>
-  <p>${account.spendPurchased ? messages.spendingOn : messages.spendingOff}</p>
-  <p><a class="button quiet" href="${tools.base}/settings/spending">${account.spendPurchased ? messages.turnOff : messages.turnOn}</a></p>
-</section>
 ${
   tools.mails &&
   html`
-<section class="card narrow" aria-labelledby="alerts-title">
+<section class="card" aria-labelledby="alerts-title">
   <h2 id="alerts-title">${messages.alerts}</h2>
   <p>${isAlerted ? messages.alertsOn : messages.alertsOff}</p>
   ${form(context, {
@@ -71,12 +68,14 @@ ${
   })}
 </section>`
 }
-<section class="card narrow" aria-labelledby="data-title">
+<section class="card" aria-labelledby="data-title">
   <h2 id="data-title">${messages.dataTitle}</h2>
   <p>${link('history', messages.accountHistory)}</p>
   <p><a href="${tools.base}/settings/account.json" download>${messages.exportAccount}</a></p>
   ${role === 'owner' && html`<p>${link('delete', messages.deleteAccount)}</p>`}
-</section>`;
+</section>
+</div>
+${await sessionsCard(context)}`;
   return memberPage(context, { title: messages.settings, body, ...refusal });
 }
 

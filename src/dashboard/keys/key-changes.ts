@@ -11,7 +11,7 @@ import { notFoundPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { keyPage } from './key.ts';
 import { keyForm } from './key-form.ts';
-import { keyName } from './key-parts.ts';
+import { keyName, lastUse } from './key-parts.ts';
 import { showKeys } from './keys.ts';
 
 /** The choices of the form, in seconds. */
@@ -86,10 +86,12 @@ export const rename = keyForm({
 
 /** /dashboard/keys/:id/revoke: asks once more. A key that is revoked already stays so. */
 export const revoke = keyForm({
-  form: ({ messages }, key) => ({
-    title: messages.revokeTitle(keyName(key, messages)),
-    lead: html`<p>${messages.revokeLead(key.start)}</p>`,
-    button: messages.revokeButton,
+  form: (context, key) => ({
+    title: context.messages.revokeTitle(keyName(key, context.messages)),
+    lead: html`
+<p>${context.messages.revokeLead(key.start)}</p>
+<p>${context.messages.lastUsed}: <strong>${lastUse(context, key)}</strong></p>`,
+    button: context.messages.revokeButton,
     look: 'bad',
   }),
   async submit(context, key) {

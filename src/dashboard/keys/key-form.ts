@@ -1,4 +1,4 @@
-import { type ApiKey, findKey } from '../../metering/keys/store.ts';
+import { findKey, type ListedKey } from '../../metering/keys/list.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { formHandlers, type Refusal } from '../request/forms.ts';
@@ -6,9 +6,9 @@ import { type FormPage, formPage, notFoundPage } from '../request/layout.ts';
 
 /** A form about the key of the path. A key of another account gets the same 404 as an unknown one. */
 export function keyForm(page: {
-  form(context: MemberContext, key: ApiKey): Omit<FormPage, 'cancel'>;
+  form(context: MemberContext, key: ListedKey): Omit<FormPage, 'cancel'>;
   checks?: 'name'[];
-  submit(context: MemberContext, key: ApiKey): Promise<PageResponse | Refusal>;
+  submit(context: MemberContext, key: ListedKey): Promise<PageResponse | Refusal>;
 }) {
   const find = ({ tools, account, id }: MemberContext) => findKey(tools.sql, account.id, id);
   return formHandlers({

@@ -1,8 +1,9 @@
+import type { ListedKey } from '../../metering/keys/list.ts';
 import type { ApiKey } from '../../metering/keys/store.ts';
 import { isRealDate } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../page-context.ts';
-import { type Html, html } from '../ui/html.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import { endOf, moment } from '../ui/parts.ts';
 
@@ -25,6 +26,14 @@ export function keyBadges({ messages, formats }: MemberContext, key: ApiKey): Ht
     ${testBadge}
     ${expires !== null && html`<span class="badge">${messages.validUntil} ${endOf(formats, expires)}</span>`}
     ${previousUntil !== null && html`<span class="badge">${messages.oldSecretUntil} ${endOf(formats, previousUntil)}</span>`}`;
+}
+
+/** When any secret of the key was last used. */
+export function lastUse(
+  { messages, formats }: MemberContext,
+  { lastUsed }: Pick<ListedKey, 'lastUsed'>,
+): HtmlValue {
+  return lastUsed === null ? messages.never : moment(formats, lastUsed);
 }
 
 /** Links to the changes that a key allows. An expired key only gets a new last day or a name, and a revoked one nothing. */

@@ -1,8 +1,7 @@
-import { CALL_KINDS } from '../../http/call-kind.ts';
-import { ERROR_KINDS } from '../../http/error-kind.ts';
 import type { Actor } from '../../metering/accounts/events.ts';
 import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../metering/keys/details.ts';
 import { endPreviousSecrets, expireKey } from '../../metering/keys/expire.ts';
+import { findKey } from '../../metering/keys/list.ts';
 import { TooManyKeysError } from '../../metering/keys/store.ts';
 import { DAY } from '../../platform/units.ts';
 import { actorNames } from '../auth/actors.ts';
@@ -15,8 +14,11 @@ import { memberPage, notFoundPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, endOf, type Fact, facts, moment, sentence, table } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
+import { emptyPlot, errorsSection, plotAndTable, totalOf } from '../usage/calls.ts';
+import { loadDailyCalls } from '../usage/daily-calls.ts';
+import { seriesOf } from '../usage/plot.ts';
 import { keyForm } from './key-form.ts';
-import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
+import { changeLinks, endOfDay, keyBadges, keyName, lastUse } from './key-parts.ts';
 
 /** GET /dashboard/keys/:id: a key with its use and its secrets, also one that has ended. */
 export const showKey = (context: MemberContext): Promise<PageResponse> => keyPage(context, null);
@@ -24,13 +26,18 @@ export const showKey = (context: MemberContext): Promise<PageResponse> => keyPag
 /** @param refusal of a form about the key */
 export async function keyPage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
   const { messages, tools, id, account, formats } = context;
-  const key = await findKeyDetails(tools.sql, id, account.id);
-  if (key === null) return notFoundPage(context);
-  const { number } = formats;
+  const [key, used, history] = await Promise.all([
+    findKeyDetails(tools.sql, id, account.id),
+    findKey(tools.sql, account.id, id),
+    loadDailyCalls(tools.sql, account, DAYS, { ofKey: id }),
+  ]);
+  if (key === null || used === null) return notFoundPage(context);
+  const calls = seriesOf(history.rows, 'kind', messages);
   const about: Fact[] = [
     [messages.begins, html`<code>${key.start}…</code>`],
     [messages.keyId, html`<code>${key.id}</code>`],
     [messages.created, moment(formats, key.created)],
+    [messages.lastUsed, lastUse(context, used)],
   ];
   if (key.revoked !== null) about.push([messages.revokedBy, await revokedBy(context, key)]);
   const body = html`
@@ -39,13 +46,13 @@ ${failureNotice(refusal?.message)}
 ${facts(about, 'card')}
 <p class="actions">${changeLinks(context, key, ['rotate', 'expiry', 'rename', 'revoke'])}</p>
 <section class="card" aria-labelledby="use-title">
-  <h2 id="use-title">${messages.keyUse(String(DAYS))}</h2>
-  ${facts([
-    ...CALL_KINDS.map((kind): Fact => [messages.callKinds[kind], number(key.calls[kind])]),
-    ...ERROR_KINDS.map((kind): Fact => [messages.errorKinds[kind], number(key.errors[kind] ?? 0)]),
-    [messages.errorKinds.errorCredits, number(key.errorCredits)],
-  ])}
+  <div>
+    <h2 id="use-title">${messages.keyUse(String(DAYS))}</h2>
+    <p class="lead">${totalOf(context, calls)}</p>
+  </div>
+  ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, history, calls)}
 </section>
+${errorsSection(context, history, DAYS)}
 ${secretsCard(context, key)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });
 }
@@ -57,7 +64,8 @@ async function revokedBy(context: MemberContext, key: KeyDetails): Promise<strin
   return event === undefined ? '–' : (await actorNames(context))(event.actor);
 }
 
-function secretsCard({ messages, formats, tools }: MemberContext, key: KeyDetails): Html {
+function secretsCard(context: MemberContext, key: KeyDetails): Html {
+  const { messages, formats, tools } = context;
   const isOld = ({ until }: KeySecret) => until !== null && until > new Date();
   const columns: Column<KeySecret>[] = [
     [
@@ -70,7 +78,7 @@ function secretsCard({ messages, formats, tools }: MemberContext, key: KeyDetail
             : messages.endedSecret,
     ],
     [messages.validUntil, ({ until }) => (until === null ? '–' : endOf(formats, until))],
-    [messages.lastUsed, ({ lastUsed }) => (lastUsed === null ? messages.never : moment(formats, lastUsed))],
+    [messages.lastUsed, (secret) => lastUse(context, secret)],
   ];
   const old = key.secrets.filter(isOld);
   const isInUse = old.some(({ lastUsed }) => lastUsed !== null && lastUsed.getTime() > Date.now() - DAY);

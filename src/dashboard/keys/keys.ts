@@ -1,22 +1,15 @@
-import { MCP_PATH } from '../../http/api-route.ts';
+import { KEY_STATES, type KeyFilter, type ListedKey, pageOfKeys } from '../../metering/keys/list.ts';
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
-import {
-  type ApiKey,
-  createKey,
-  KeyExistsError,
-  pageOfKeys,
-  TooManyKeysError,
-} from '../../metering/keys/store.ts';
+import { createKey, KeyExistsError, TooManyKeysError } from '../../metering/keys/store.ts';
 import { messageOf } from '../../platform/errors.ts';
-import { DAY } from '../../platform/units.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';
-import { codeSamples, EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import type { PageResponse } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import {
   failureNotice,
   faultsOf,
+  field,
   form,
   formHandlers,
   type Refusal,
@@ -25,13 +18,10 @@ import {
 } from '../request/forms.ts';
 import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { type Column, contactLink, copyable, dateOf, table } from '../ui/parts.ts';
+import { type Column, contactLink, dateOf, table } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
-import { changeLinks, endOfDay, keyBadges, keyName } from './key-parts.ts';
-import { loadLastUsed } from './last-used.ts';
-
-/** A key that was not used for this long is marked. */
-const IDLE_MS = 90 * DAY;
+import { changeLinks, endOfDay, keyBadges, keyName, lastUse } from './key-parts.ts';
+import { type NewSecret, newSecretCard } from './new-secret.ts';
 
 /**
  * GET and POST /dashboard/keys. The answer to the form holds the secret of the new key; nothing else ever does, and it is kept in
@@ -80,13 +70,6 @@ function overLimit({ messages, formats, account }: MemberContext): string {
   return filled(messages.states.tooManyKeys, [count!, limit!], [], [excess!]);
 }
 
-/** A secret that is shown once. */
-interface NewSecret {
-  secret: string;
-  /** The instant until which the replaced secret works; `null` if there is none. */
-  previousUntil: Date | null;
-}
-
 /** @param secret of the key that a form has created or rotated */
 export async function showKeys(
   context: MemberContext,
@@ -94,12 +77,18 @@ export async function showKeys(
   secret: NewSecret | null = null,
 ): Promise<PageResponse> {
   const { tools, messages, formats, account, url } = context;
+  const text = url.searchParams.get('q')?.slice(0, 200) ?? '';
+  const state = KEY_STATES.find((state) => state === url.searchParams.get('state')) ?? 'all';
   const before = url.searchParams.get('before');
-  const { active, hasOlder, ended, hasMoreEnded } = await pageOfKeys(tools.sql, account.id, before);
-  const ids = [...active, ...ended].map(({ id }) => id);
-  const lastUsed = await loadLastUsed(tools.sql, account.id, ids);
+  const { active, hasOlder, ended, hasMoreEnded } = await pageOfKeys(tools.sql, account.id, {
+    before,
+    text,
+    state,
+  });
   const limit = formats.number(account.keyLimit);
-  const isEmpty = active.length === 0 && before === null;
+  const isFiltered = text !== '' || state !== 'all';
+  const isEmpty = active.length === 0 && before === null && !isFiltered;
+  const filter = `q=${encodeURIComponent(text)}&state=${state}`;
   const body = html`
 <div class="heading">
   <h1>${messages.keys}</h1>
@@ -107,71 +96,53 @@ export async function showKeys(
 </div>
 <p class="lead">${messages.keysLead}</p>
 ${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${overLimit(context)} ${contactLink(context)}</p>`}
-${secret !== null && newKey(context, secret)}
+${secret !== null && newSecretCard(context, secret)}
 ${createForm(context, refusal)}
-${isEmpty ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : html`<div class="card list">${listKeys(context, active, lastUsed)}</div>`}
-${before !== null && html`<p><a href="${tools.base}/keys">${messages.latestKeys}</a></p>`}
-${hasOlder && html`<p><a href="${tools.base}/keys?before=${active.at(-1)!.id}">${messages.olderKeys}</a></p>`}
-${connectAgent(context)}
+${isEmpty && html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>`}
+${(isFiltered || active.length + ended.length >= FILTER_FROM) && filterForm(context, { text, state })}
+${isFiltered && active.length + ended.length === 0 && html`<p class="card empty" role="status">${messages.noKeyFound}</p>`}
+${active.length > 0 && html`<div class="card list">${listKeys(context, active)}</div>`}
+${before !== null && html`<p><a href="${tools.base}/keys?${filter}">${messages.latestKeys}</a></p>`}
+${hasOlder && html`<p><a href="${tools.base}/keys?${filter}&amp;before=${active.at(-1)!.id}">${messages.olderKeys}</a></p>`}
 ${
   ended.length > 0 &&
-  html`<details class="card"><summary>${messages.endedKeys(formats.number(ended.length))}</summary>${listKeys(context, ended, lastUsed)}${
+  html`<details class="card"${isFiltered && html` open`}><summary>${messages.endedKeys(formats.number(ended.length))}</summary>${listKeys(context, ended)}${
     hasMoreEnded && html`<p class="hint">${messages.moreEndedKeys}</p>`
   }</details>`
 }`;
   return memberPage(context, { title: messages.keys, body, ...refusal });
 }
 
-function newKey({ messages, tools, formats }: MemberContext, { secret, previousUntil }: NewSecret): Html {
-  const address = `${tools.publicUrl}/api/v1/companies?q=${EXAMPLE_QUERY}`;
+/** A list of fewer keys is seen at a glance. */
+const FILTER_FROM = 8;
+
+function filterForm(
+  { messages, tools }: MemberContext,
+  { text, state }: Required<Omit<KeyFilter, 'before'>>,
+): Html {
+  const states = KEY_STATES.map((name): [string, string] => [name, messages.keyStates[name]]);
   return html`
-<section class="card new-key" role="status" tabindex="-1" autofocus data-forget-form>
-  <h2>${messages.newKey}</h2>
-  <p>${messages.newKeyLead}</p>
-  ${previousUntil !== null && html`<p>${messages.previousUntil(formats.instant(previousUntil))}</p>`}
-  ${copyable(messages, { id: 'new-secret', label: messages.newKey, text: secret })}
-  <p>${messages.newKeyTry}</p>
-  ${copyable(messages, { id: 'new-export', label: messages.newKeyTry, text: `export API_KEY='${secret}'` })}
-  ${codeSamples(messages, { id: 'new', method: 'GET', address })}
-</section>`;
+<form class="inline filter" method="get" action="${tools.base}/keys" role="search">
+  ${field({ name: 'q', label: messages.keySearch, type: 'search', value: text, optional: true })}
+  ${field({ name: 'state', label: messages.keyState, options: states, value: state })}
+  <button class="quiet" type="submit">${messages.filter}</button>
+</form>`;
 }
 
-function listKeys(context: MemberContext, keys: ApiKey[], lastUsed: Map<string, string>): Html {
-  const { messages, tools } = context;
-  const columns: Column<ApiKey>[] = [
+function listKeys(context: MemberContext, keys: ListedKey[]): Html {
+  const { messages, tools, formats } = context;
+  const columns: Column<ListedKey>[] = [
     [
       messages.name,
       (key) => html`
-        <a href="${tools.base}/keys/${key.id}">${keyName(key, messages)}</a> ${keyBadges(context, key)} ${isIdle(key, lastUsed.get(key.id)) && html`<span class="badge">${messages.idle}</span>`}`,
+        <a href="${tools.base}/keys/${key.id}">${keyName(key, messages)}</a> ${keyBadges(context, key)} ${key.isIdle && html`<span class="badge">${messages.keyStates.idle}</span>`}`,
     ],
-    ...commonColumns(context, lastUsed),
-    [messages.change, (key) => changeLinks(context, key), 'end'],
-  ];
-  return html`<div class="list">${table(columns, keys)}</div>`;
-}
-
-/** Whether a key that works was not used for long. */
-function isIdle({ created, revoked, expires }: ApiKey, lastUsed: string | undefined): boolean {
-  const hasEnded = revoked !== null || (expires !== null && expires <= new Date());
-  const idleSince = lastUsed === undefined ? created.getTime() : Date.parse(lastUsed);
-  return !hasEnded && Date.now() - idleSince > IDLE_MS;
-}
-
-function commonColumns(
-  { messages, formats }: MemberContext,
-  lastUsed: Map<string, string>,
-): Column<ApiKey>[] {
-  const today = new Date().toISOString().slice(0, 10);
-  const used = (key: ApiKey) => {
-    const day = lastUsed.get(key.id);
-    if (day === undefined) return messages.never;
-    return day === today ? html`<time datetime="${day}">${messages.today}</time>` : dateOf(formats, day);
-  };
-  return [
     [messages.begins, ({ start }) => html`<code>${start}…</code>`],
     [messages.created, ({ created }) => dateOf(formats, created)],
-    [messages.lastUsed, used],
+    [messages.lastUsed, (key) => lastUse(context, key)],
+    [messages.change, (key) => changeLinks(context, key), 'end'],
   ];
+  return html`<div class="list">${table(columns, keys, 'keys')}</div>`;
 }
 
 function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue {
@@ -219,18 +190,4 @@ function testKeyForm(context: MemberContext): Html {
   const { testKey, testKeyLead, createTestKey } = context.messages;
   const hidden = { name: testKey, test: 'yes' };
   return html`<p>${testKeyLead}</p>${form(context, { path: '/keys', hidden, button: createTestKey, look: 'quiet' })}`;
-}
-
-function connectAgent({ messages, tools }: MemberContext): Html {
-  const address = tools.publicUrl + MCP_PATH;
-  const command = `claude mcp add --transport http company-directory ${address} \\\n  --header 'Authorization: Bearer svc_…'`;
-  return html`
-<section class="card" aria-labelledby="agent-title">
-  <h2 id="agent-title">${messages.connectAgent}</h2>
-  <p>${messages.connectAgentLead}</p>
-  <p>${messages.agentAddress}</p>
-  ${copyable(messages, { id: 'agent-address', label: messages.agentAddress, text: address })}
-  <p>${messages.agentCommand}</p>
-  ${copyable(messages, { id: 'agent-command', label: messages.agentCommand, text: command })}
-</section>`;
 }

@@ -3,7 +3,7 @@ import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { LayoutContext, LayoutTools, PageResponse } from '../request/context.ts';
-import { cardPage, memberPage, publicPage } from '../request/layout.ts';
+import { cardPage, memberPage, notFoundPage, publicPage } from '../request/layout.ts';
 import { respond } from '../request/respond.ts';
 import { html } from '../ui/html.ts';
 import { languageOf, preferredLanguage } from '../ui/language.ts';
@@ -44,6 +44,15 @@ export function createPublicPages(tools: LayoutTools, document: OpenApi) {
       Object.hasOwn(PROBLEMS, kind)
         ? show(request, kind, (context) => problemPage(context, kind as ProblemName))
         : null,
+    /** The page of an address that has none; `null` for a client that asks for no page, or an address of the API. */
+    notFound: (request: Request) =>
+      request.method === 'GET' &&
+      request.headers.get('accept')?.includes('text/html') &&
+      !pathOf(request.url).startsWith('/api/')
+        ? show(request, 'not-found page', notFoundPage)
+        : null,
+    /** The address of the icon, which browsers ask for at `/favicon.ico`. */
+    icon: tools.assets.address('mark.svg'),
   };
 }
 

@@ -182,7 +182,7 @@ export const pt = {
     'company-not-found': {
       title: 'Essa empresa não existe',
       cause: 'Uma fonte diz com certeza que nenhuma empresa tem este NIF.',
-      fix: 'Confirme o NIF com quem lho deu. O pedido custou o seu crédito.',
+      fix: 'Confirme o NIF junto de quem o forneceu. O pedido custou o seu crédito.',
     },
     'changes-expired': {
       title: 'As alterações depois deste cursor já não estão guardadas',
@@ -220,7 +220,7 @@ export const pt = {
     },
     'not-found': {
       title: 'Não há nada neste endereço',
-      cause: 'Não existe um serviço da API neste caminho.',
+      cause: 'Não existe uma operação da API neste caminho.',
       fix: 'Veja a referência em `/openapi`. Nada foi cobrado.',
     },
     'method-not-allowed': {

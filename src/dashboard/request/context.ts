@@ -23,8 +23,16 @@ export interface LayoutTools {
 export interface FormTools extends LayoutTools {
   /** Whether mail can be sent. */
   mails: boolean;
-  /** The notice above every page of a member; `null` if there is none. */
-  notice(context: MemberForms): Promise<HtmlValue>;
+  /** The notices above every page of a member. */
+  notices(context: MemberForms): Promise<Notice[]>;
+}
+
+/** A notice above every page. */
+export interface Notice {
+  look: 'warn' | 'bad';
+  /** Its first sentence, without links: a narrow window shows the beginning of it. */
+  lead: HtmlValue;
+  content: Html;
 }
 
 export interface User {

@@ -1,5 +1,5 @@
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import type { LayoutContext, MemberForms, PageResponse } from './context.ts';
+import type { LayoutContext, MemberForms, Notice, PageResponse } from './context.ts';
 import { type Form, form, tokenField } from './forms.ts';
 import { pathBelow } from './return-path.ts';
 
@@ -43,34 +43,54 @@ export async function memberPage(
   const section = pathBelow(url).split('/')[1] ?? '';
   const link = (name: string, label: string) =>
     html`<a href="${tools.base}${name && `/${name}`}"${section === name && html` aria-current="page"`}>${label}</a>`;
+  const notices = await tools.notices(context);
+  if (awaitsConfirmation(context)) notices.push(confirmationNotice(context));
   const content = html`
 <header class="bar">
   <div class="bar-inner">
     ${brand(context, '')}
-    <nav aria-label="${messages.account}">
-      ${link('', messages.overview)}
-      ${link('keys', messages.keys)}
-      ${link('try', messages.tryIt)}
-      ${link('screen', messages.screen)}
-      ${link('credits', messages.credits)}
-      ${link('settings', messages.settings)}
-      ${link('reference', messages.referenceShort)}
-    </nav>
-    <form class="sign-out" method="post" action="${tools.base}/sign-out">
-      ${tokenField(context)}
-      <span class="who" title="${user.email}">${user.email}</span>
-      <button class="small quiet" type="submit">${messages.signOut}</button>
-    </form>
+    <details class="menu" name="bar">
+      <summary>${messages.menu}</summary>
+      <nav aria-label="${messages.menu}">
+        ${link('', messages.overview)}
+        ${link('keys', messages.keys)}
+        ${link('try', messages.tryIt)}
+        ${link('screen', messages.screen)}
+        ${link('credits', messages.credits)}
+        ${link('reference', messages.referenceShort)}
+      </nav>
+    </details>
+    <details class="menu account" name="bar">
+      <summary><span class="unseen">${messages.account}: </span><span class="cut">${account.name}</span></summary>
+      <div>
+        <p><strong>${account.name}</strong></p>
+        <p>${user.email}</p>
+        ${link('settings', messages.settings)}
+        <form class="sign-out" method="post" action="${tools.base}/sign-out">
+          ${tokenField(context)}
+          <button class="small quiet" type="submit">${messages.signOut}</button>
+        </form>
+      </div>
+    </details>
   </div>
 </header>
 <main id="main" tabindex="-1">
   <p class="printed">${account.name} · ${account.id} · ${formats.date(new Date())}</p>
-  ${await tools.notice(context)}
-  ${awaitsConfirmation(context) && confirmationNotice(context)}
+  ${notices.length > 0 && foldedNotices(notices)}
   ${doneNotice(context)}
   ${page.body}
 </main>`;
   return respondWith(context, page, content);
+}
+
+/** All notices in one part, which a narrow window folds to the beginning of the first one, and their number. */
+function foldedNotices(notices: Notice[]): Html {
+  const { look, lead } = notices.find(({ look }) => look === 'bad') ?? notices[0]!;
+  return html`
+<details class="notices">
+  <summary class="notice ${look}"><span class="notice-lead">${lead}</span><span>${notices.length > 1 && `+${notices.length - 1}`}</span></summary>
+  ${notices.map(({ content }) => content)}
+</details>`;
 }
 
 export interface FormPage extends Form {
@@ -122,14 +142,16 @@ export function awaitsConfirmation({ tools, user }: MemberForms): boolean {
   return tools.mails && !user.emailVerified;
 }
 
-function confirmationNotice(context: MemberForms): Html {
+function confirmationNotice(context: MemberForms): Notice {
   const { messages, tools, user } = context;
-  return html`
+  const lead = messages.confirmPending(user.email);
+  const content = html`
 <form class="notice warn" method="post" action="${tools.base}/confirm/send">
   ${tokenField(context)}
-  <p>${messages.confirmPending(user.email)}</p>
+  <p>${lead}</p>
   <button class="small quiet" type="submit">${messages.confirmAgain}</button>
 </form>`;
+  return { look: 'warn', lead, content };
 }
 
 /** A page with one card in its middle, for users who are not signed in. */
@@ -152,7 +174,7 @@ export function cardPage(
 }
 
 /** The parameters of an address that the link to the other language keeps, and the shape that their values must have. */
-const KEPT = ['token', 'to', 'by', 'days', 'from', 'page'];
+const KEPT = ['token', 'to', 'by', 'days', 'from', 'page', 'state'];
 const KEPT_SHAPE = /^[\w./?=&-]{1,2000}$/;
 
 /** The same page in the other language. */
@@ -171,7 +193,8 @@ function footer(context: LayoutContext): Html {
   const { messages, tools } = context;
   const { contact, privacyUrl, termsUrl, statusUrl } = tools.config;
   const links: [address: string | null, label: string][] = [
-    [`${tools.root}/openapi?lang=${messages.language}`, messages.reference],
+    // The navigation of members has it.
+    ['account' in context ? null : `${tools.root}/openapi?lang=${messages.language}`, messages.reference],
     [contact, messages.contact],
     [privacyUrl, messages.privacy],
     [termsUrl, messages.terms],

@@ -115,7 +115,7 @@ function columnsOf(context: MemberContext, names: Names, datasets: DebtsAnswer['
   };
   return [
     ['NIF', ({ nif }) => html`<code>${nif}</code>`],
-    [messages.legalName, ({ nif }) => names.get(nif) ?? '–', 'long'],
+    [messages.legalName, ({ nif }) => names.get(nif) ?? '–'],
     [messages.dataTax, ({ debts }) => cell(debts?.tax_debt, datasets.tax)],
     [messages.dataSocialSecurity, ({ debts }) => cell(debts?.social_security_debt, datasets.social_security)],
   ];

@@ -15,6 +15,7 @@ const TEXTS = {
   brand: ['Company Directory', 'Diretório de Empresas'],
   skip: ['Skip to content', 'Ir para o conteúdo'],
   account: ['Account', 'Conta'],
+  menu: ['Menu', 'Menu'],
   overview: ['Overview', 'Resumo'],
   keys: ['API keys', 'Chaves'],
   tryIt: ['Try it', 'Experimentar'],
@@ -199,9 +200,6 @@ const TEXTS = {
   period: ['Period', 'Período'],
   purchased: ['Purchased credits', 'Créditos comprados'],
   history: ['Credit history', 'Histórico de créditos'],
-  bucket: ['Rate limit', 'Limite por minuto'],
-  bucketFree: ['of {limit} requests free now', 'de {limit} pedidos disponíveis agora'],
-  bucketHint: ['Refills steadily, at {limit} a minute.', 'Recupera de forma contínua, {limit} por minuto.'],
   keysInUse: ['of {limit} in use', 'de {limit} em uso'],
   manageKeys: ['Manage keys', 'Gerir chaves'],
 
@@ -228,7 +226,7 @@ const TEXTS = {
   range: ['Days shown', 'Dias mostrados'],
   days: ['{days} days', '{days} dias'],
   thisPeriod: ['This period', 'Este período'],
-  chooseDays: ['Choose days', 'Escolher dias'],
+  allDays: ['All days', 'Todos os dias'],
   firstDay: ['First day', 'Primeiro dia'],
   lastDay: ['Last day', 'Último dia'],
   show: ['Show', 'Mostrar'],
@@ -280,8 +278,8 @@ const TEXTS = {
     '4xx': ['Not valid, or not found (400, 404)', 'Inválidas, ou não encontradas (400, 404)'],
     '5xx': ['Failed here (500 to 503)', 'Falhas do serviço (500 a 503)'],
     '401': ['Key or secret had ended (401)', 'Chave ou segredo já terminados (401)'],
-    errorCredits: ['Credits spent on errors', 'Créditos gastos em erros'],
   },
+  errorCredits: ['Credits spent on errors', 'Créditos gastos em erros'],
 
   data: ['Data', 'Dados'],
   dataDirectory: ['Directory', 'Diretório'],
@@ -344,10 +342,19 @@ const TEXTS = {
   created: ['Created', 'Criada'],
   lastUsed: ['Last used', 'Último uso'],
   never: ['Never', 'Nunca'],
-  today: ['Today', 'Hoje'],
   revoke: ['Revoke', 'Revogar'],
   newerRows: ['Newer', 'Mais recentes'],
   olderRows: ['Older', 'Mais antigos'],
+  keyStates: {
+    all: ['All', 'Todas'],
+    ending: ['Ending within 7 days', 'A terminar dentro de 7 dias'],
+    idle: ['Not used for 90 days', 'Sem uso há 90 dias'],
+    ended: ['Revoked or expired', 'Revogadas ou expiradas'],
+  },
+  keySearch: ['Name or beginning of the secret', 'Nome ou início do segredo'],
+  keyState: ['State', 'Estado'],
+  filter: ['Filter', 'Filtrar'],
+  noKeyFound: ['No key matches.', 'Nenhuma chave corresponde.'],
   latestKeys: ['Latest keys', 'Chaves mais recentes'],
   olderKeys: ['Older keys', 'Chaves mais antigas'],
   endedKeys: ['Revoked and expired keys ({count})', 'Chaves revogadas e expiradas ({count})'],
@@ -434,7 +441,10 @@ const TEXTS = {
   callsIncluded: ['Included calls a month', 'Chamadas incluídas por mês'],
   callsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
   yourPlan: ['Your plan', 'O seu plano'],
-  ownLimits: ['Your limits differ: see the overview.', 'Os seus limites são outros: veja o resumo.'],
+  ownLimits: [
+    'Your own limits: {calls} calls a month, {requests} requests a minute.',
+    'Os seus limites próprios: {calls} chamadas por mês, {requests} pedidos por minuto.',
+  ],
   byHand: [
     'The operator of this service adds credits and changes plans. Give your account number with your request:',
     'O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta no pedido:',
@@ -486,7 +496,7 @@ const TEXTS = {
   tryEmpty: ['Search for a name, or look up a NIF', 'Pesquise um nome, ou consulte um NIF'],
   tryEmptyLead: [
     'You see the request as your code would send it, and the answer as it would come back.',
-    'Vê o pedido como o seu código o enviaria, e a resposta como a receberia.',
+    'Verá o pedido como o seu código o enviaria, e a resposta como a receberia.',
   ],
   legalName: ['Legal name', 'Denominação'],
   lookUpOne: ['Look up', 'Consultar'],
@@ -508,7 +518,7 @@ const TEXTS = {
   screenTitle: ['Screen a list for debts', 'Verificar as dívidas de uma lista'],
   screenLead: [
     'Each company costs 1 credit. You see the price before it is charged. {available} left. Nothing of your list is stored.',
-    'Cada empresa custa 1 crédito. Vê o preço antes de ser cobrado. Restam {available}. Nada da sua lista é guardado.',
+    'Cada empresa custa 1 crédito. Verá o preço antes de ser cobrado. Restam {available}. Nada da sua lista é guardado.',
   ],
   screenLabel: ['NIFs of up to {max} companies', 'NIF de até {max} empresas'],
   screenHint: [
@@ -576,7 +586,7 @@ const TEXTS = {
   ],
   screenAbsent: [
     'a company without a bracket is not on the list. That is not “no debt”: the list has debts above a threshold only. List of',
-    'uma empresa sem escalão não está na lista. Isso não quer dizer «sem dívidas»: a lista só tem dívidas acima de um limiar. Lista de',
+    'uma empresa sem escalão não está na lista. Isso não quer dizer “sem dívidas”: a lista só tem dívidas acima de um limiar. Lista de',
   ],
   screenMissing: [
     'this list was never imported here. An absent bracket says nothing.',
@@ -827,6 +837,7 @@ const TEXTS = {
     ],
     '/keys?done=revoked': ['The key is revoked.', 'A chave foi revogada.'],
     '/settings?done=saved': ['Saved.', 'Guardado.'],
+    '/credits?done=saved': ['Saved.', 'Guardado.'],
     '/settings?done=sent': ['The link was sent again.', 'A ligação foi enviada de novo.'],
     '/settings?done=new-password': [
       'The password is changed. Other devices are signed out.',
@@ -845,7 +856,7 @@ const TEXTS = {
     ],
     '/settings/members?done=role': ['The role is changed.', 'A função foi alterada.'],
     '/settings/members?done=withdrawn': ['The invitation is withdrawn.', 'O convite foi retirado.'],
-    '/settings/sessions?done=ended': ['You are signed out everywhere else.', 'Terminou as outras sessões.'],
+    '/settings?done=ended': ['You are signed out everywhere else.', 'Terminou as outras sessões.'],
   },
 
   formExpired: ['This form is out of date', 'Este formulário caducou'],

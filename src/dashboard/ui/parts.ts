@@ -30,7 +30,7 @@ export function buyLink({
   account: { id: string };
 }): Html | null {
   const address = buyAddress(tools.config.buyUrl, account.id);
-  return address === null ? null : html`<a href="${address}">${messages.buyCredits}</a>`;
+  return address === null ? null : html`<a class="buy" href="${address}">${messages.buyCredits}</a>`;
 }
 
 /** Text with a button that copies it, which dashboard.js shows. */
@@ -77,15 +77,21 @@ export function endOf(formats: Formats, end: Date): Html {
   return html`<time datetime="${end.toISOString()}">${formats.date(lastInstant)}</time>`;
 }
 
-/** `amount`: a number. `long`: free text, whose words can be of any length. `end`: buttons, with a heading for screen readers only. */
-export type Column<Row> = [heading: string, cell: (row: Row) => HtmlValue, look?: 'amount' | 'long' | 'end'];
+/** A word that may be broken, because a column can't be as wide. */
+const LONG_WORD = /\S{25}/;
+
+/** `amount`: a number. `end`: buttons, with a heading for screen readers only. */
+export type Column<Row> = [heading: string, cell: (row: Row) => HtmlValue, look?: 'amount' | 'end'];
 
 /** A table that is a list of labelled values on a phone. The first column names the row. @param look a class of the style sheet */
 export function table<Row>(columns: Column<Row>[], rows: Row[], look = ''): Html {
   const cell = (row: Row, [heading, content, look]: Column<Row>, index: number) => {
-    if (index === 0) return html`<th scope="row">${content(row)}</th>`;
+    const inside = html`${content(row)}`;
+    const hasLongWord = LONG_WORD.test(inside.markup.replace(/<[^>]*>/g, ' '));
+    const looks = (look || hasLongWord) && html` class="${look}${hasLongWord && ' long'}"`;
+    if (index === 0) return html`<th scope="row"${looks}>${inside}</th>`;
     return html`
-      <td${look && html` class="${look}"`}${look !== 'end' && html` data-label="${heading}"`}>${content(row)}</td>`;
+      <td${looks}${look !== 'end' && html` data-label="${heading}"`}>${inside}</td>`;
   };
   return html`
 <table class="stacked ${look}">

@@ -1,6 +1,7 @@
 import type { AccountDetails } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
-import { type HtmlValue, html } from '../ui/html.ts';
+import type { Notice } from '../request/context.ts';
+import { html } from '../ui/html.ts';
 import { buyLink, contactLink } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import { availableCredits, forecast } from './credits.ts';
@@ -30,12 +31,12 @@ export async function readAllowance({ messages, formats, tools, account }: Membe
 }
 
 /** The notice of low credits on every page, with the remedy. */
-export async function allowanceNotice(context: MemberContext): Promise<HtmlValue> {
+export async function allowanceNotice(context: MemberContext): Promise<Notice[]> {
   const { messages, formats, tools, account } = context;
   const { number } = formats;
   const { used, includedCredits, credits, period } = account;
   const { state, lasts } = await readAllowance(context);
-  if (state === 'fine') return null;
+  if (state === 'fine') return [];
   const { states } = messages;
   const percent = number(Math.floor((used / includedCredits) * 100));
   const [start, end] = [formats.date(period.start), formats.date(period.end)];
@@ -48,12 +49,14 @@ export async function allowanceNotice(context: MemberContext): Promise<HtmlValue
   // Without calls left although credits were bought, the remedy is the switch.
   const isSwitchedOff = state === 'none' && credits > 0;
   const remedy = isSwitchedOff
-    ? html`<a href="${tools.base}/settings/spending">${messages.spending}</a>`
+    ? html`<a href="${tools.base}/credits/spending">${messages.spending}</a>`
     : (buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`);
   const contact = contactLink(context);
-  return html`
-<div class="notice ${state === 'none' ? 'bad' : 'warn'}" role="status" data-allowance="${state}">
+  const look = state === 'none' ? 'bad' : 'warn';
+  const content = html`
+<div class="notice ${look}" role="status" data-allowance="${state}">
   <p>${texts} ${state !== 'none' && lasts}</p>
   <p>${remedy}${contact && html` · ${contact}`}</p>
 </div>`;
+  return [{ look, lead: texts, content }];
 }

@@ -6,7 +6,7 @@ import { type Html, html } from '../ui/html.ts';
 import { buyLink, type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
 import { type CreditEntry, creditHistory, entriesOf, loadGrants } from './credits.ts';
 import { separatorQuery } from './csv.ts';
-import { daysChoice } from './days.ts';
+import { daysMenu } from './days.ts';
 import { pageOfRows } from './paging.ts';
 import { chosenDays, rangeQuery } from './range.ts';
 
@@ -27,11 +27,19 @@ export async function showCredits(context: MemberContext): Promise<PageResponse>
   const body = html`
 <h1>${messages.creditsTitle}</h1>
 ${plansCard(context, { free, plus })}
+<section class="card" aria-labelledby="spending-title">
+  <h2 id="spending-title">${messages.spending}</h2>
+  <p>${account.spendPurchased ? messages.spendingOn : messages.spendingOff}</p>
+  <p><a class="button quiet" href="${tools.base}/credits/spending">${account.spendPurchased ? messages.turnOff : messages.turnOn}</a></p>
+</section>
 <div class="heading">
   <h2>${messages.history}</h2>
-  <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
+  <div class="choices">
+    <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
+    ${grants.length > 0 && daysMenu(context, { first, range: null })}
+  </div>
 </div>
-${grants.length === 0 ? empty : html`${daysChoice(context, first)}${history(context, rows)}${links}<p><a href="${tools.base}/credits.csv?${days && `${rangeQuery(days)}&`}${separatorQuery(context)}" download>${messages.csv}</a></p>`}`;
+${grants.length === 0 ? empty : html`${history(context, rows)}${links}<p><a href="${tools.base}/credits.csv?${days && `${rangeQuery(days)}&`}${separatorQuery(context)}" download>${messages.csv}</a></p>`}`;
   return memberPage(context, {
     title: messages.creditsTitle,
     body,
@@ -61,7 +69,7 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
     </tbody>
   </table>
   ${account.planUntil !== null && html`<p><strong>${planEnd(context, plans.free)}</strong></p>`}
-  ${hasOwnLimits && html`<p>${messages.ownLimits}</p>`}
+  ${hasOwnLimits && html`<p data-own-limits>${messages.ownLimits(formats.number(account.includedCredits), formats.number(account.requestsPerMinute))}</p>`}
   ${buy !== null && html`<p><strong>${buy}</strong></p>`}
   <p>${buy === null ? messages.byHand : messages.plansByHand} ${contactLink(context)}</p>
   ${copyable(messages, { id: 'account-id', label: messages.account, text: account.id })}
@@ -86,8 +94,8 @@ function history({ messages, formats }: MemberContext, entries: CreditEntry[]): 
     [messages.dateUtc, when],
     [messages.credits, ({ credits }) => html`<strong>${signed(credits)}</strong>`, 'amount'],
     [messages.balance, ({ balance }) => formats.number(balance), 'amount'],
-    [messages.referenceOf, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–'), 'long'],
-    [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentOnCalls : note || '–'), 'long'],
+    [messages.referenceOf, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–')],
+    [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentOnCalls : note || '–')],
   ];
   return html`<div class="card list">${table(columns, entries)}</div>`;
 }

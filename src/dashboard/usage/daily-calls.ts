@@ -4,7 +4,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Days, Range } from './range.ts';
 
 /** The counts of a day: calls by kind, error answers by kind (src/metering/usage/error-answers.ts), and the credits that errors cost. */
-export type Counts = Record<CallKind | ErrorKind | 'errorCredits', number>;
+type Counts = Record<CallKind | ErrorKind | 'errorCredits', number>;
 
 /** Admitted calls of one UTC day by one key, and its error answers. */
 export interface DailyCalls extends Counts {
@@ -34,12 +34,13 @@ export const OTHER_KEYS = 'others';
 /**
  * The account's charged calls and its error answers in a range.
  * @param ownRows the number of busiest keys with separate rows; other keys share theirs. Absent: every key has separate rows
+ * @param ofKey only the calls of this key
  */
 export async function loadDailyCalls(
   sql: Sql,
   { id, period }: { id: string; period: { start: Date } },
   range: Range,
-  ownRows?: number,
+  { ownRows, ofKey }: { ownRows?: number; ofKey?: string } = {},
 ): Promise<DailyHistory> {
   const counts = [...CALL_KINDS, ...ERROR_KINDS].map(
     (kind) => sql`coalesce(sum(d.calls) FILTER (WHERE d.kind = ${kind}), 0)::bigint AS ${sql(kind)},`,
@@ -61,12 +62,13 @@ export async function loadDailyCalls(
       : ownRows === 0
         ? sql`${OTHER_KEYS}`
         : sql`CASE WHEN key_id IN (${busiest}) THEN key_id ELSE ${OTHER_KEYS} END`;
+  const counted = sql`
+    account_id = ${id} AND day BETWEEN ${from} AND ${to} ${ofKey === undefined ? sql`` : sql`AND key_id = ${ofKey}`}`;
   const rows = await sql<(DailyCalls & Omit<DailyHistory, 'rows'>)[]>`
     WITH counted AS (
-      SELECT day, key_id, kind, calls, 0 AS cost FROM calls_by_day WHERE account_id = ${id} AND day BETWEEN ${from} AND ${to}
+      SELECT day, key_id, kind, calls, 0 AS cost FROM calls_by_day WHERE ${counted}
       UNION ALL
-      SELECT day, key_id, kind, calls, credits FROM daily_error_answers
-      WHERE account_id = ${id} AND day BETWEEN ${from} AND ${to}),
+      SELECT day, key_id, kind, calls, credits FROM daily_error_answers WHERE ${counted}),
     d AS (
       SELECT day, ${keyId} AS key_id, kind, sum(calls)::bigint AS calls, sum(cost) AS cost FROM counted GROUP BY 1, 2, 3),
     known AS (

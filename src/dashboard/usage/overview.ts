@@ -11,11 +11,10 @@ import { type CallsView, callsSection, errorsSection } from './calls.ts';
 import { availableCredits } from './credits.ts';
 import { planEnd } from './credits-page.ts';
 import { loadDailyCalls } from './daily-calls.ts';
-import { daysChoice } from './days.ts';
 import { MAX_SERIES } from './plot.ts';
 import { rangeOf } from './range.ts';
 
-/** GET /dashboard: how many calls are left, the rate limit, keys, plan, and the calls a day. */
+/** GET /dashboard: how many calls are left, keys, plan, and the calls and errors a day. */
 export async function showOverview(context: MemberContext): Promise<PageResponse> {
   const { account, tools, messages, url } = context;
   const range = rangeOf(url);
@@ -23,22 +22,20 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
     range: range === 'invalid' ? 90 : range,
     split: url.searchParams.get('by') === 'key' ? 'key' : 'kind',
   };
-  const [rate, history, datasets, allowance, free] = await Promise.all([
-    tools.rateLimiter.peek(account.id, account.requestsPerMinute),
-    loadDailyCalls(tools.sql, account, view.range, view.split === 'key' ? MAX_SERIES : 0),
+  const [history, datasets, allowance, free] = await Promise.all([
+    loadDailyCalls(tools.sql, account, view.range, { ownRows: view.split === 'key' ? MAX_SERIES : 0 }),
     datasetsLine(context),
     readAllowance(context),
     readPlan(tools.sql, 'free'),
   ]);
   const isNew = history.first === null && account.used === 0;
   const body = html`
-<h1>${account.name}</h1>
+<h1>${messages.overview}</h1>
 ${isNew && firstSteps(context)}
 <div class="figures" id="figures" data-live>
   ${availableCard(context, allowance)}
-  ${smallCards(context, rate.remaining, planEnd(context, free))}
+  ${smallCards(context, planEnd(context, free))}
 </div>
-${daysChoice(context, history.first, { by: view.split })}
 ${callsSection(context, history, view)}
 ${errorsSection(context, history, view.range)}
 <p class="hint" id="updated" data-live data-signed-out="${messages.signedOutLive}" data-away="${messages.awayLive}">${messages.updatedAt(new Date().toISOString().slice(11, 16))}</p>
@@ -88,7 +85,7 @@ function availableCard(
       <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(credits)}</strong></li>
     </ul>
     ${buy && html`<p>${buy}</p>`}
-    ${!spendPurchased && credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/settings/spending">${messages.turnOn}</a></p>`}
+    ${!spendPurchased && credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/credits/spending">${messages.turnOn}</a></p>`}
   </div>
   <dl class="stock-facts">
     <div><dt>${messages.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br><span data-beyond>${happened(number(beyond))} ${cost} ${state === 'fine' && next}</span>`}</dd></div>
@@ -100,16 +97,10 @@ function availableCard(
 </section>`;
 }
 
-function smallCards(context: MemberContext, remaining: number, ends: string | null): Html {
+function smallCards(context: MemberContext, ends: string | null): Html {
   const { messages, formats, tools, account } = context;
   const { number } = formats;
-  const limit = number(account.requestsPerMinute);
   return html`
-<section class="card figure">
-  <h2>${messages.bucket}</h2>
-  <p class="medium"><strong data-figure="remaining">${number(remaining)}</strong> ${messages.bucketFree(limit)}</p>
-  <p>${messages.bucketHint(limit)}</p>
-</section>
 <section class="card figure">
   <h2>${messages.keys}</h2>
   <p class="medium"><strong data-figure="keys">${number(account.keys)}</strong> ${messages.keysInUse(number(account.keyLimit))}</p>

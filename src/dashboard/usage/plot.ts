@@ -1,4 +1,5 @@
-import { CALL_KINDS } from '../../http/call-kind.ts';
+import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
+import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import { DAY } from '../../platform/units.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
@@ -9,9 +10,10 @@ import type { Days } from './range.ts';
 /** Height of the bars' area and of the line of days below it, in CSS pixels. */
 const HEIGHT = 232;
 const DAYS_HEIGHT = 28;
-const INTERVALS = 4;
-/** A plot has a week at least. A new account sees the days to come, empty. */
-const MIN_DAYS = 7;
+/** The most spaces between gridlines. */
+const MAX_INTERVALS = 5;
+/** Few days have bars as wide as those of a week, and empty room behind them. */
+const MIN_SLOTS = 7;
 
 /**
  * Stacked bars of calls a day, as an SVG that fills its place's width. x is in percent and y in pixels, so that no text is
@@ -21,26 +23,26 @@ const MIN_DAYS = 7;
  */
 export function plotDailyCalls(all: Series[], { from, to }: Days, label: string, formats: Formats): Html {
   const first = Date.parse(from);
-  const count = Math.max(MIN_DAYS, Math.round((Date.parse(to) - first) / DAY) + 1);
+  const count = Math.round((Date.parse(to) - first) / DAY) + 1;
   const days = Array.from({ length: count }, (_, index) => {
     const day = new Date(first + index * DAY);
     const name = day.toISOString().slice(0, 10);
-    const parts = all.map((series) => ({ label: series.label, calls: series.calls.get(name) ?? 0 }));
+    const parts = all.map(({ label, colour, calls }) => ({ label, colour, calls: calls.get(name) ?? 0 }));
     return { day, parts, total: parts.reduce((sum, { calls }) => sum + calls, 0) };
   });
-  const top = niceTop(Math.max(...days.map(({ total }) => total)));
-  const slot = 100 / count;
+  const { step: interval, top } = scaleOf(Math.max(...days.map(({ total }) => total)));
+  const slot = 100 / Math.max(MIN_SLOTS, count);
   const y = (calls: number) => round(HEIGHT * (1 - calls / top));
-  const ticks = Array.from({ length: INTERVALS + 1 }, (_, index) => top - (top / INTERVALS) * index);
+  const ticks = Array.from({ length: top / interval + 1 }, (_, index) => top - interval * index);
   // About nine days have a label, counted from the last. A phone has room for every third label.
   const step = Math.ceil(count / 9);
   const bar = ({ day, parts, total }: (typeof days)[number], index: number) => {
     let below = 0;
-    const rects = parts.map(({ calls }, series) => {
+    const rects = parts.map(({ calls, colour }) => {
       below += calls;
       return (
         calls > 0 &&
-        html`<rect class="series-${Math.min(series + 1, 6)}" x="${round((index + (count > 40 ? 0.1 : 0.2)) * slot)}%" width="${round(slot * (count > 40 ? 0.8 : 0.6))}%" y="${y(below)}" height="${round((HEIGHT * calls) / top)}"/>`
+        html`<rect class="series-${colour}" x="${round((index + (count > 40 ? 0.1 : 0.2)) * slot)}%" width="${round(slot * (count > 40 ? 0.8 : 0.6))}%" y="${y(below)}" height="${round((HEIGHT * calls) / top)}"/>`
       );
     });
     const lines = [
@@ -69,12 +71,13 @@ export function plotDailyCalls(all: Series[], { from, to }: Days, label: string,
 
 const round = (value: number) => String(Math.round(value * 100) / 100);
 
-/** The smallest round number that is not under `value` and gives whole numbers at every gridline: 4, 8, 20, 40, 80, 100, 200, … */
-function niceTop(value: number): number {
+/** The smallest round step with which few gridlines reach `value`, a whole number; and the highest gridline. */
+export function scaleOf(value: number): { step: number; top: number } {
   for (let power = 1; ; power *= 10) {
-    for (const step of [1, 2, 2.5, 5]) {
-      const top = step * power * INTERVALS;
-      if (Number.isInteger(step * power) && top >= value) return top;
+    for (const factor of [1, 2, 2.5, 5]) {
+      const step = factor * power;
+      const intervals = Math.max(1, Math.ceil(value / step));
+      if (Number.isInteger(step) && intervals <= MAX_INTERVALS) return { step, top: step * intervals };
     }
   }
 }
@@ -85,6 +88,8 @@ export type Split = 'kind' | 'key';
 /** One colour of the plot, one column of the table. */
 export interface Series {
   label: string;
+  /** From 1 to {@link MAX_SERIES}. */
+  colour: number;
   /** By day, YYYY-MM-DD; a day without calls has none. */
   calls: Map<string, number>;
   total: number;
@@ -93,11 +98,26 @@ export interface Series {
 /** Series of the plot, each with its colour. If there are more keys, those with the fewest calls share the last one. */
 export const MAX_SERIES = 6;
 
-/** Calls a day: each kind apart, or each key apart, the busiest first. */
+/** Calls a day: each kind that has any apart, or each key apart, the busiest first. */
 export function seriesOf(rows: DailyCalls[], split: Split, messages: Messages): Series[] {
-  return split === 'key'
-    ? byKey(rows, messages)
-    : CALL_KINDS.map((kind) => series(messages.callKinds[kind], rows, (row) => row[kind]));
+  return split === 'key' ? byKey(rows, messages) : byKind(rows, CALL_KINDS, messages.callKinds, [1, 2, 3, 4]);
+}
+
+/** Error answers a day, each kind that has any apart. */
+export function errorSeriesOf(rows: DailyCalls[], messages: Messages): Series[] {
+  return byKind(rows, ERROR_KINDS, messages.errorKinds, [2, 6, 3, 4, 5]);
+}
+
+/** A kind keeps its colour when another has no calls. */
+function byKind<Kind extends CallKind | ErrorKind>(
+  rows: DailyCalls[],
+  kinds: readonly Kind[],
+  labels: Record<Kind, string>,
+  colours: number[],
+): Series[] {
+  return kinds
+    .map((kind, index) => ({ colour: colours[index]!, ...series(labels[kind], rows, (row) => row[kind]) }))
+    .filter(({ total }) => total > 0);
 }
 
 function byKey(rows: DailyCalls[], messages: Messages): Series[] {
@@ -113,11 +133,15 @@ function byKey(rows: DailyCalls[], messages: Messages): Series[] {
   // Keys of the same name get a number.
   return all.map((one, index) => {
     const count = all.slice(0, index + 1).filter(({ label }) => label === one.label).length;
-    return count === 1 ? one : { ...one, label: `${one.label} (${count})` };
+    return { colour: index + 1, ...one, label: count === 1 ? one.label : `${one.label} (${count})` };
   });
 }
 
-function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => number): Series {
+function series(
+  label: string,
+  rows: DailyCalls[],
+  count: (row: DailyCalls) => number,
+): Omit<Series, 'colour'> {
   const calls = new Map<string, number>();
   let total = 0;
   for (const row of rows) {

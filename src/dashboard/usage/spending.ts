@@ -8,7 +8,7 @@ import { formPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 
 /**
- * /dashboard/settings/spending: whether purchased credits are spent. It asks first, because turning it off stops the calls of an
+ * /dashboard/credits/spending: whether purchased credits are spent. It asks first, because turning it off stops the calls of an
  * account that has used its allowance.
  */
 export const spending = formHandlers({
@@ -24,7 +24,7 @@ ${stopsCalls && html`<p class="notice bad">${messages.spendingStops(formats.inst
       hidden: { on: isOn ? 'no' : 'yes' },
       button: isOn ? messages.turnOff : messages.turnOn,
       ...(stopsCalls && { look: 'bad' }),
-      cancel: '/settings',
+      cancel: '/credits',
       refusal,
     });
   },
@@ -36,6 +36,6 @@ ${stopsCalls && html`<p class="notice bad">${messages.spendingStops(formats.inst
       if (refusal !== null) return refusal;
       await changeLimits(tools.sql, account.id, { spendPurchased }, actorOf(user));
     }
-    return redirectTo(context, '/settings?done=saved');
+    return redirectTo(context, '/credits?done=saved');
   },
 });

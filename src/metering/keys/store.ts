@@ -134,47 +134,6 @@ export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
     SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} ORDER BY created_at, id`;
 }
 
-/** Keys of one kind that {@link pageOfKeys} returns at most. */
-const PAGE = { active: 100, ended: 50 };
-
-/** Keys as a page can show them. */
-export interface KeysPage {
-  /** The latest keys that work, or those that were created before the given one. */
-  active: ApiKey[];
-  /** Whether there are more that were created earlier. */
-  hasOlder: boolean;
-  /** The keys that were revoked or expired last. */
-  ended: ApiKey[];
-  hasMoreEnded: boolean;
-}
-
-/** @param before the id of a key: only keys that were created before it are active ones of the page */
-export async function pageOfKeys(sql: Sql, accountId: string, before: string | null): Promise<KeysPage> {
-  const [active, ended] = await Promise.all([
-    sql<ApiKey[]>`
-      SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at > now()
-        AND (${before}::text IS NULL
-          OR (created_at, id) < (SELECT created_at, id FROM api_keys WHERE id = ${before} AND account_id = ${accountId}))
-      ORDER BY created_at DESC, id DESC LIMIT ${PAGE.active + 1}`,
-    sql<ApiKey[]>`
-      SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at <= now()
-      ORDER BY ends_at DESC, id DESC LIMIT ${PAGE.ended + 1}`,
-  ]);
-  return {
-    active: active.slice(0, PAGE.active),
-    hasOlder: active.length > PAGE.active,
-    ended: ended.slice(0, PAGE.ended),
-    hasMoreEnded: ended.length > PAGE.ended,
-  };
-}
-
-/** One key of the account; `null` when the account has no such key. */
-export async function findKey(sql: Sql, accountId: string, id: string): Promise<ApiKey | null> {
-  const [key] = await sql<ApiKey[]>`
-    SELECT ${keyColumns(sql)} FROM api_keys WHERE id = ${id} AND account_id = ${accountId}`;
-  return key ?? null;
-}
-
 /** The columns of an {@link ApiKey}. */
 export const keyColumns = (sql: Sql | Transaction) => sql`
   id, name, is_test AS test, start, created_at AS created, revoked_at AS revoked, expires_at AS expires,

@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from 'bun:test';
 import { createAccount, findAccount, requireAccount } from '../../../src/metering/accounts/store.ts';
+import { findKey, pageOfKeys } from '../../../src/metering/keys/list.ts';
 import { generateSecret, hashSecret } from '../../../src/metering/keys/secret.ts';
-import { createKey, findKey, listKeys, pageOfKeys, revokeKey } from '../../../src/metering/keys/store.ts';
+import { createKey, listKeys, revokeKey } from '../../../src/metering/keys/store.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createAccountAt } from '../accounts/account-at.ts';
 
@@ -175,7 +176,7 @@ test('pages have 100 active keys each, the latest first, and each key stands on 
   const names: string[] = [];
   let before: string | null = null;
   for (let pages = 1; ; pages += 1) {
-    const { active, hasOlder } = await pageOfKeys(sql, account, before);
+    const { active, hasOlder } = await pageOfKeys(sql, account, { before });
     names.push(...active.map(({ name }) => name));
     if (!hasOlder) {
       expect([pages, active.length]).toEqual([2, 50]);
@@ -185,9 +186,9 @@ test('pages have 100 active keys each, the latest first, and each key stands on 
   }
   expect(new Set(names).size).toBe(150);
   expect(names[0]).toBe('stored 99');
-  const elsewhere = await pageOfKeys(sql, await newAccount(), before);
+  const elsewhere = await pageOfKeys(sql, await newAccount(), { before });
   expect(elsewhere).toEqual({ active: [], hasOlder: false, ended: [], hasMoreEnded: false });
-  expect((await pageOfKeys(sql, account, 'key_none')).active).toEqual([]);
+  expect((await pageOfKeys(sql, account, { before: 'key_none' })).active).toEqual([]);
 });
 
 test('beside them stand the 50 keys that ended last: revoked, or expired', async () => {
@@ -197,7 +198,7 @@ test('beside them stand the 50 keys that ended last: revoked, or expired', async
   await sql`
     UPDATE api_keys SET expires_at = now() - interval '1 second'
     WHERE account_id = ${account} AND name = 'stored 3' AND revoked_at IS NULL`;
-  const { active, ended, hasMoreEnded } = await pageOfKeys(sql, account, null);
+  const { active, ended, hasMoreEnded } = await pageOfKeys(sql, account);
   expect(active.map(({ name }) => name)).toEqual(['stored 2', 'stored 1']);
   expect(ended.map(({ name, revoked }) => [name, revoked === null])).toEqual([
     ['stored 3', true],

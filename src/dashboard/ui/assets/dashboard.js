@@ -100,6 +100,15 @@ function showLocalTimes(part) {
 }
 showLocalTimes(document);
 
+// A menu closes at a press beside it, and at Escape.
+for (const event of ['click', 'keydown'])
+  addEventListener(event, ({ target, key }) => {
+    const menu = document.querySelector('.menu[open]');
+    if (menu === null || (key === undefined ? menu.contains(target) : key !== 'Escape')) return;
+    if (key !== undefined) menu.firstElementChild.focus();
+    menu.open = false;
+  });
+
 // The success of a form is shown once, not again at each reload.
 if (new URLSearchParams(location.search).has('done')) {
   const address = new URL(location.href);
@@ -149,8 +158,9 @@ async function refresh() {
     const next = fresh.getElementById(part.id);
     // The part that has the focus stays as it is.
     if (next === null || part.contains(document.activeElement)) continue;
-    const details = next.querySelector('details');
-    if (details !== null) details.open = part.querySelector('details')?.open === true;
+    const wasOpen = [...part.querySelectorAll('details')].map(({ open }) => open);
+    for (const [index, details] of next.querySelectorAll('details').entries())
+      details.open ||= wasOpen[index];
     showLocalTimes(next);
     part.replaceWith(next);
   }

@@ -1,0 +1,86 @@
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { type ApiKey, keyColumns } from './store.ts';
+
+/** A key with its use. */
+export interface ListedKey extends ApiKey {
+  /** To the minute, of any of its secrets (uses.ts); `null` means never. */
+  lastUsed: Date | null;
+  /** Whether it works, and was not used for {@link IDLE_DAYS}. */
+  isIdle: boolean;
+}
+
+const IDLE_DAYS = 90;
+
+const lastUsed = (sql: Sql) => sql`
+  (SELECT max(used_at) FROM api_key_uses WHERE secret_sha256 IN (
+    SELECT api_keys.secret_sha256
+    UNION ALL SELECT p.secret_sha256 FROM api_key_previous_secrets p WHERE p.key_id = api_keys.id))`;
+
+const isIdle = (sql: Sql) => sql`
+  (ends_at > now() AND greatest(created_at, ${lastUsed(sql)}) < now() - ${IDLE_DAYS} * interval '1 day')`;
+
+/** The columns of a {@link ListedKey}. */
+const listedColumns = (sql: Sql) =>
+  sql`${keyColumns(sql)}, ${lastUsed(sql)} AS "lastUsed", ${isIdle(sql)} AS "isIdle"`;
+
+/** Keys of one kind that {@link pageOfKeys} returns at most. */
+const PAGE = { active: 100, ended: 50 };
+
+/** Keys as a page can show them. */
+export interface KeysPage {
+  /** The latest keys that work, or those that were created before the given one. */
+  active: ListedKey[];
+  /** Whether there are more that were created earlier. */
+  hasOlder: boolean;
+  /** The keys that were revoked or expired last. */
+  ended: ListedKey[];
+  hasMoreEnded: boolean;
+}
+
+/** The states that a list of keys can be narrowed to. `idle` and `ending` are of keys that work. */
+export const KEY_STATES = ['all', 'ending', 'idle', 'ended'] as const;
+
+export interface KeyFilter {
+  /** The id of a key: only keys that were created before it are active ones of the page. */
+  before?: string | null;
+  /** A part of the key's name, or the beginning of its secret. */
+  text?: string;
+  state?: (typeof KEY_STATES)[number];
+}
+
+/** The account's keys, narrowed by a filter. */
+export async function pageOfKeys(sql: Sql, accountId: string, filter: KeyFilter = {}): Promise<KeysPage> {
+  const { before = null, text = '', state = 'all' } = filter;
+  const matching = sql`
+    account_id = ${accountId} AND (strpos(lower(name), lower(${text})) > 0 OR (${text} <> '' AND starts_with(start, ${text})))`;
+  const inState = {
+    all: sql`true`,
+    ending: sql`ends_at < now() + interval '7 days'`,
+    idle: sql`${isIdle(sql)}`,
+    ended: sql`false`,
+  }[state];
+  const [active, ended] = await Promise.all([
+    sql<ListedKey[]>`
+      SELECT ${listedColumns(sql)} FROM api_keys WHERE ${matching} AND ends_at > now() AND ${inState}
+        AND (${before}::text IS NULL
+          OR (created_at, id) < (SELECT created_at, id FROM api_keys WHERE id = ${before} AND account_id = ${accountId}))
+      ORDER BY created_at DESC, id DESC LIMIT ${PAGE.active + 1}`,
+    sql<ListedKey[]>`
+      SELECT ${listedColumns(sql)} FROM api_keys
+      WHERE ${matching} AND ends_at <= now() AND ${['all', 'ended'].includes(state)}
+      ORDER BY ends_at DESC, id DESC LIMIT ${PAGE.ended + 1}`,
+  ]);
+  return {
+    active: active.slice(0, PAGE.active),
+    hasOlder: active.length > PAGE.active,
+    ended: ended.slice(0, PAGE.ended),
+    hasMoreEnded: ended.length > PAGE.ended,
+  };
+}
+
+/** One key of the account; `null` when the account has no such key. */
+export async function findKey(sql: Sql, accountId: string, id: string): Promise<ListedKey | null> {
+  const [key] = await sql<ListedKey[]>`
+    SELECT ${listedColumns(sql)} FROM api_keys WHERE id = ${id} AND account_id = ${accountId}`;
+  return key ?? null;
+}

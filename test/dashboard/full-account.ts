@@ -1,0 +1,58 @@
+import { invite } from '../../src/dashboard/account/invitations.ts';
+import { ROUTES } from '../../src/dashboard/routes.ts';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
+import { rotateKey } from '../../src/metering/keys/rotate.ts';
+import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
+import type { TestService } from '../support/service.ts';
+import { storeCalls } from './service.ts';
+import { acceptAs } from './visitor.ts';
+
+export const LONG = 'n'.repeat(200);
+const WORDS = 'serviço de faturação da empresa '.repeat(6).trim();
+
+/** An account with everything that can be long. @returns the id of a key */
+export async function fillAccount(service: TestService, accountId: string): Promise<string> {
+  const { sql } = service;
+  await changePlan(sql, accountId, 'plus', { until: new Date('2099-01-31T10:00:00Z') }, 'test');
+  const inTwoDays = new Date(Date.now() + 2 * 86_400_000);
+  const ids: string[] = [];
+  for (let index = 0; index < 9; index += 1) {
+    const name = [LONG, WORDS, 'produção'][index % 3]!;
+    const { id } = await createKey(sql, accountId, name, 'test', index < 6 ? inTwoDays : null);
+    ids.push(id);
+    if (index < 3) await rotateKey(sql, id, 86_400, 'test');
+    await storeCalls(sql, accountId, [{ daysAgo: index, keyId: id, kind: 'search', calls: 1_234_567 }]);
+  }
+  await revokeKey(sql, ids[8]!, 'test');
+  await sql`UPDATE api_keys SET expires_at = now() - interval '1 hour' WHERE id = ANY (${ids.slice(3, 6)})`;
+  await sql`
+    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
+    VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${ids[0]!}, '4xx', 1234567)`;
+  for (const note of [LONG, WORDS]) {
+    await grantCredits(
+      sql,
+      accountId,
+      { credits: 4_147_483_647, note, reference: `FT 2026 ${note.slice(0, 60)}` },
+      'test',
+    );
+    await sql`UPDATE balances SET credits = credits - 187 WHERE account_id = ${accountId}`;
+  }
+  const email = `${'m'.repeat(60)}@${accountId.slice(4)}${'x'.repeat(40)}.example.com`;
+  const { token } = await invite(sql, { accountId, email }, 'test');
+  await acceptAs(service.baseUrl, token, LONG);
+  await sql`UPDATE accounts SET name = ${LONG} WHERE id = ${accountId}`;
+  // All included credits are used, so that each page has its longest notice.
+  await sql`UPDATE balances SET used = 5000, spend_purchased = false WHERE account_id = ${accountId}`;
+  return ids[0]!;
+}
+
+/** The pages of members, below the dashboard. */
+export async function memberPages({ sql }: TestService, accountId: string, keyId: string): Promise<string[]> {
+  const [member] = await sql<{ id: string }[]>`
+    SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId} ORDER BY user_id LIMIT 1`;
+  const paths = Object.entries(ROUTES).flatMap(([path, route]) =>
+    route.for === 'member' && route.GET !== undefined && !/\.\w+$/.test(path) ? path : [],
+  );
+  return paths.map((path) => path.replace(':id', path.startsWith('/keys') ? keyId : member!.id));
+}
