@@ -27,7 +27,7 @@ export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
 /** The parts of the dashboard that pages use. */
 export interface Tools extends DashboardParts, AuthTools {
   readAccount: ReadAccount;
-  /** The downloads of account data in progress. */
+  /** The downloads in progress, by account. */
   downloads: Gate;
 }
 
