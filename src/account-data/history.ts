@@ -1,6 +1,6 @@
 import type { AccountEvent } from '../accounts/events.ts';
 import { unknownAccount } from '../accounts/store.ts';
-import { inSlice, type Slice } from '../postgres/batches.ts';
+import { inPages, inSlice, type Slice } from '../postgres/batches.ts';
 import type { Sql, Transaction } from '../postgres/connect.ts';
 
 /** One event of an account: a row of its ledger (contract: `account history`). */
@@ -34,6 +34,8 @@ export function entryOf(row: HistoryRow): HistoryEntry {
 /** An event with its number, which grows with time. */
 export type NumberedEntry = HistoryEntry & { id: number };
 
+const OLDEST = { order: 'ASC', rows: 1000 } as const;
+
 /**
  * A slice of the ledger of an account, by default its first thousand events; also of a deleted account.
  * @throws RefusedError for an unknown account
@@ -41,7 +43,7 @@ export type NumberedEntry = HistoryEntry & { id: number };
 export async function loadHistory(
   sql: Sql,
   accountId: string,
-  slice: Slice = { order: 'ASC', rows: 1000 },
+  slice: Slice = OLDEST,
 ): Promise<NumberedEntry[]> {
   const rows = await sql<(HistoryRow & { id: number })[]>`
     ${historyRows(sql, accountId, sql`, e.id`)} ${inSlice(sql, sql`e.id`, slice)}`;
@@ -49,4 +51,10 @@ export async function loadHistory(
   // Every account has the event of its creation.
   if (rows.length === 0 && above === undefined && below === undefined) throw unknownAccount(accountId);
   return rows.map((row) => ({ ...entryOf(row), id: row.id }));
+}
+
+/** The ledger of an account in pages, oldest first; also of a deleted account. @throws RefusedError for an unknown account */
+export async function* wholeHistory(sql: Sql, accountId: string): AsyncGenerator<HistoryEntry[]> {
+  const pages = inPages<NumberedEntry>((last) => loadHistory(sql, accountId, { ...OLDEST, above: last?.id }));
+  for await (const page of pages) yield page.map(({ id: _, ...entry }) => entry);
 }

@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import { iso } from '../accounts/plan.ts';
+import { inPages } from '../postgres/batches.ts';
 import { defineCommand } from '../terminal/command.ts';
+import { defineList } from '../terminal/list-command.ts';
 import { textTable } from '../terminal/text.ts';
 import { instant, name, wholeNumber } from '../terminal/values.ts';
 import { requireKeyDetails } from './details.ts';
 import { expireKey } from './expire.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
-import { createKey, listKeys, revokeKey } from './store.ts';
+import { type ApiKey, createKey, listKeys, revokeKey } from './store.ts';
 
 /** `key …` (contract, Command line). */
 export function keyCommands(program: Command): void {
@@ -42,23 +44,22 @@ export function keyCommands(program: Command): void {
       `${secret}\n\nThis is the new secret of ${id}. Keep it now: it can't be shown again. The previous one works until ${iso(previousUntil)}.`,
   );
 
-  defineCommand(
+  defineList<ApiKey>(
     key
       .command('list')
       .argument('<account>')
       .description("an account's keys, revoked ones too")
       .addHelpText('after', '\nExample:\n  bun directory key list acc_… --json'),
-    ({ sql }, account: string) => listKeys(sql, account),
-    (keys) =>
-      textTable([
-        ['ID', 'NAME', 'START', 'CREATED', 'REVOKED', 'EXPIRES', 'PREVIOUS SECRET UNTIL'],
-        ...keys.map(({ id, name, start, created, revoked, expires, previousUntil }) => [
-          id,
-          name,
-          `${start}…`,
-          ...[created, revoked, expires, previousUntil].map((instant) => iso(instant) ?? '–'),
-        ]),
-      ]),
+    ({ sql }, account: string) => inPages<ApiKey>((last) => listKeys(sql, account, last)),
+    [
+      ['ID', ({ id }) => id],
+      ['NAME', ({ name }) => name],
+      ['START', ({ start }) => `${start}…`],
+      ['CREATED', ({ created }) => iso(created)!],
+      ['REVOKED', ({ revoked }) => iso(revoked) ?? '–'],
+      ['EXPIRES', ({ expires }) => iso(expires) ?? '–'],
+      ['PREVIOUS SECRET UNTIL', ({ previousUntil }) => iso(previousUntil) ?? '–'],
+    ],
   );
 
   const expire = key

@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from 'bun:test';
 import { createAccount, requireAccount } from '../../src/accounts/store.ts';
 import { hashSecret } from '../../src/keys/secret.ts';
-import { createKey, findKey, listKeys, pageOfKeys, revokeKey } from '../../src/keys/store.ts';
+import { type ApiKey, createKey, findKey, listKeys, pageOfKeys, revokeKey } from '../../src/keys/store.ts';
+import { inPages } from '../../src/postgres/batches.ts';
 import { createAccountAt } from '../accounts/account-at.ts';
 import { createTestDatabase } from '../support/database.ts';
 
@@ -123,9 +124,9 @@ test.each([
     await storeKeys(account, perDay - 2, 0.5, 'revoked');
     const outcomes = await createFive(account);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
-    for (const key of await listKeys(sql, account)) {
-      if (key.revoked === null) await revokeKey(sql, key.id, 'test');
-    }
+    const pages = await Array.fromAsync(inPages<ApiKey>((last) => listKeys(sql, account, last)));
+    expect(pages.flat()).toHaveLength(3000 + perDay);
+    for (const key of pages.flat()) if (key.revoked === null) await revokeKey(sql, key.id, 'test');
     await expect(createKey(sql, account, '', 'test')).rejects.toThrow(
       `created ${perDay} keys in the last 24 hours, and its plan allows ${perDay}`,
     );
