@@ -2,12 +2,25 @@ import { randomBytes } from 'node:crypto';
 import { recordEvent } from '../../accounts/events.ts';
 import { lockAccount, requireAccount, unknownAccount } from '../../accounts/store.ts';
 import { RefusedError } from '../../errors.ts';
+import { only } from '../../postgres/answer.ts';
 import type { Sql, Transaction } from '../../postgres/connect.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
 import type { Role } from '../auth/members.ts';
 import { actorOf } from '../auth/members.ts';
 
 const VALID_DAYS = 7;
+
+/** Members and pending invitations of an account, so that every list of them is short. */
+const MAX_MEMBERS = 100;
+
+/** An account has {@link MAX_MEMBERS} already. */
+export class TooManyMembersError extends RefusedError {
+  constructor(accountId: string) {
+    super(
+      `${accountId} has ${MAX_MEMBERS} members and pending invitations, which is the most: remove or withdraw one first`,
+    );
+  }
+}
 
 const isPending = (sql: Sql | Transaction) => sql`used_at IS NULL AND now() < expires_at`;
 
@@ -24,6 +37,7 @@ export interface Invitation {
  *
  * @returns the token of the link, and when it ends
  * @throws RefusedError for an unknown account
+ * @throws TooManyMembersError when the account has no room for another member
  */
 export async function invite(
   sql: Sql,
@@ -35,9 +49,12 @@ export async function invite(
   await requireAccount(sql, accountId);
   const token = newLinkToken();
   return sql.begin(async (sql) => {
+    // Under the account's lock, so that two invitations at once don't take the same last place.
+    await lockAccount(sql, accountId);
     await sql`
       DELETE FROM dashboard_invitations
       WHERE account_id = ${accountId} AND email = ${email} AND ${isPending(sql)}`;
+    await refuseTooMany(sql, accountId, email);
     // The lock keeps an account that is being deleted from getting an invitation.
     const [row] = await sql<{ expires: Date }[]>`
       INSERT INTO dashboard_invitations (token_sha256, account_id, email, role, actor, expires_at)
@@ -48,6 +65,15 @@ export async function invite(
     await recordEvent(sql, accountId, { kind: 'member-invited', actor });
     return { token, email, expires: row.expires };
   });
+}
+
+/** An invitation to a present member takes no further place. */
+async function refuseTooMany(sql: Transaction, accountId: string, email: string): Promise<void> {
+  const rows = await sql<{ others: number }[]>`
+    SELECT (SELECT count(*) FROM dashboard_members m JOIN dashboard_users u ON u."id" = m.user_id
+        WHERE m.account_id = ${accountId} AND u."email" <> ${email})
+      + (SELECT count(*) FROM dashboard_invitations WHERE account_id = ${accountId} AND ${isPending(sql)}) AS others`;
+  if (only(rows).others >= MAX_MEMBERS) throw new TooManyMembersError(accountId);
 }
 
 /** An invitation that nobody has accepted yet. */

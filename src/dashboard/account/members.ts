@@ -17,7 +17,13 @@ import {
 import { formPage, memberPage, notFoundPage, ownersOnly } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, dateOf, moment, sentence, table } from '../ui/parts.ts';
-import { invite, listInvitations, type PendingInvitation, withdrawInvitation } from './invitations.ts';
+import {
+  invite,
+  listInvitations,
+  type PendingInvitation,
+  TooManyMembersError,
+  withdrawInvitation,
+} from './invitations.ts';
 
 const PATH = '/settings/members';
 
@@ -49,7 +55,14 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
       tooMany(context, await admit(tools.sql, changesOf(user, 'member-invited'), mailsTo(email)));
     if (refusal !== null) return refusal;
     const role = again ? again.role : sent('role') === 'owner' ? 'owner' : 'member';
-    const { token, expires } = await invite(tools.sql, { accountId: account.id, email, role }, actorOf(user));
+    const invited = await invite(tools.sql, { accountId: account.id, email, role }, actorOf(user)).catch(
+      (error) => {
+        if (error instanceof TooManyMembersError) return null;
+        throw error;
+      },
+    );
+    if (invited === null) return refuse(409, { message: messages.tooManyMembers });
+    const { token, expires } = invited;
     const link = `${tools.publicUrl}/dashboard/invitation?token=${token}`;
     tools.mailer.sendSoon('invitation', invitationMail({ email, accountName: account.name, link, expires }));
     logOfMember(context, 'member invited');

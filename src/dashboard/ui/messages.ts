@@ -678,6 +678,10 @@ const TEXTS = {
   },
   invite: ['Invite a member', 'Convidar um membro'],
   isMember: ['This address is of a member.', 'Este endereço já é de um membro.'],
+  tooManyMembers: [
+    'The account has 100 members and pending invitations, which is the most. Remove one first.',
+    'A conta tem 100 membros e convites pendentes, que é o máximo. Remova um primeiro.',
+  ],
   pendingInvitations: ['Pending invitations', 'Convites pendentes'],
   withdraw: ['Withdraw', 'Retirar'],
   ownersOnly: ['Only an owner can do this', 'Só um proprietário o pode fazer'],
