@@ -15,7 +15,7 @@ import {
   type Subscription,
 } from './plan.ts';
 
-export interface AccountSummary {
+interface AccountSummary {
   id: string;
   name: string;
   /** The effective plan: a lapsed Plus subscription is free. */
