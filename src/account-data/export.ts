@@ -38,7 +38,7 @@ export async function exportAccount(
     for (const [name, query] of Object.entries(listsOf(sql, id, reader))) {
       await write(`,\n"${name}": [`);
       let separator = '\n';
-      for await (const rows of batchesOf(sql, name, query)) {
+      for await (const rows of batchesOf(sql, query)) {
         const ready = name === 'history' ? rows.map((row) => entryOf(row as HistoryRow)) : rows;
         await write(separator + ready.map((row) => printableJson(shown(row))).join(',\n'));
         separator = ',\n';

@@ -4,27 +4,22 @@ import type { Sql, Transaction } from './connect.ts';
 export type RowsQuery = PendingQuery<Row[]>;
 
 /** About 120 KB of the longest rows of an account. */
-const ROWS_AT_A_TIME = 200;
+const FETCH = 'FETCH 200 FROM batches';
 
 /**
- * The rows of a query in batches, so that memory does not grow with them. Each FETCH is a statement with the bounds of its pool.
- * `cursor()` of postgres.js is one statement, so a slow reader would run into `statement_timeout`, and a silent server would not
- * be noticed.
- *
- * @param name of the cursor, unique among those of the transaction
+ * The rows of a query in batches, so that memory does not grow with them, of one query after another in a transaction. Each FETCH is
+ * a statement with the bounds of its pool. `cursor()` of postgres.js is one statement, so a slow reader would run into
+ * `statement_timeout`, and a silent server would not be noticed.
  */
-export async function* batchesOf<Found = Row>(
-  sql: Transaction,
-  name: string,
-  query: RowsQuery,
-): AsyncGenerator<Found[]> {
-  await sql`DECLARE ${sql(name)} NO SCROLL CURSOR FOR ${query}`;
+export async function* batchesOf<Found = Row>(sql: Transaction, query: RowsQuery): AsyncGenerator<Found[]> {
+  await sql`DECLARE batches NO SCROLL CURSOR FOR ${query}`;
   for (;;) {
-    const rows = await sql`FETCH ${sql.unsafe(String(ROWS_AT_A_TIME))} FROM ${sql(name)}`;
+    // Not prepared: postgres.js would read these rows with the columns of the cursor before.
+    const rows = await sql.unsafe(FETCH);
     if (rows.length === 0) break;
     yield [...rows] as Found[];
   }
-  await sql`CLOSE ${sql(name)}`;
+  await sql.unsafe('CLOSE batches');
 }
 
 /** The rows between two ids, from one end on. */

@@ -18,7 +18,9 @@ const { database, env, remove } = await createTestEnvironment({
 });
 const counter = await startRowCounter(database.url);
 const config = readConfig({ ...env, DATABASE_URL: counter.url(database.url) });
-const service = await startService(config, { log: createLogTo({ write() {} }) });
+const service = await startService(config, {
+  log: createLogTo({ write() {} }),
+});
 afterAll(async () => {
   await service.stop();
   await counter.close();

@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Transform, type TransformCallback } from 'node:stream';
 
 export type RowCounter = {
   /** `base` with the counter's host and port. */
@@ -17,10 +18,11 @@ export async function startRowCounter(target: string): Promise<RowCounter> {
   const sockets = new Set<Socket>();
   let most = 0;
 
-  const countRows = (upstream: Socket) => {
+  /** Counts the rows that pass. */
+  const rowCount = () => {
     let rest = Buffer.alloc(0);
     let rows = 0;
-    upstream.on('data', (chunk: Buffer) => {
+    const transform = (chunk: Buffer, _: unknown, done: TransformCallback) => {
       rest = Buffer.concat([rest, chunk]);
       let at = 0;
       while (rest.length >= at + 5) {
@@ -34,11 +36,13 @@ export async function startRowCounter(target: string): Promise<RowCounter> {
         at = end;
       }
       rest = rest.subarray(at);
-    });
+      // Copied, because Bun uses the chunk's memory again.
+      done(null, Buffer.from(chunk));
+    };
+    return new Transform({ transform });
   };
   const server = createServer((client) => {
     const upstream = connect(Number(targetPort), hostname);
-    countRows(upstream);
     for (const [socket, other] of [
       [client, upstream],
       [upstream, client],
@@ -50,8 +54,8 @@ export async function startRowCounter(target: string): Promise<RowCounter> {
         sockets.delete(socket);
         other.destroy();
       });
-      socket.pipe(other);
     }
+    client.pipe(upstream).pipe(rowCount()).pipe(client);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

@@ -83,7 +83,6 @@ export async function* dailyRows(sql: Transaction, { id }: Counted, { from, to }
   for (let day = from; day <= to; day = dayAfter(day)) {
     yield* batchesOf<DailyRow>(
       sql,
-      'calls',
       sql`
         SELECT d.day::text, nullif(d.key_id, '') AS "keyId",
           coalesce((SELECT name FROM api_keys k WHERE k.id = d.key_id AND k.account_id = ${id}), '') AS "keyName",

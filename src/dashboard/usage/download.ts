@@ -1,15 +1,17 @@
 import { withTimeout } from '../../runtime/timeout.ts';
-import { MINUTE, SECOND } from '../../units.ts';
+import { KIB, SECOND } from '../../units.ts';
 import { admit, type Limit } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { tooMany } from '../request/forms.ts';
 import { messagePage } from '../request/layout.ts';
 
-/** A download holds a connection to Postgres, so its reader may not take as long as it likes. */
-const DOWNLOAD_TIMEOUT_MS = 1 * MINUTE;
-/** A reader that takes no part for this long has stopped. */
-const STALL_TIMEOUT_MS = 10 * SECOND;
+/**
+ * A download holds a connection to Postgres, so its reader may not take as long as it likes: 64 KiB a second on average, and 10 s
+ * without progress at most.
+ */
+const READER_BYTES_PER_MS = (64 * KIB) / SECOND;
+const READER_STALL_MS = 10 * SECOND;
 /** After each part. Without it, two large downloads take most of the event loop, which the API shares. */
 const PAUSE_MS = 4;
 
@@ -54,18 +56,25 @@ async function sendParts(
   body: WritableStreamDefaultWriter<Uint8Array>,
   send: (write: WritePart) => Promise<void>,
 ): Promise<void> {
-  const cutOff = AbortSignal.any([tools.stopping, AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS)]);
   const abort = (reason: unknown) => void body.abort(reason).catch(() => {});
-  cutOff.addEventListener('abort', () => abort(cutOff.reason), { once: true });
+  const stop = () => abort(tools.stopping.reason);
+  tools.stopping.addEventListener('abort', stop, { once: true });
   const encoder = new TextEncoder();
+  let leftMs = READER_STALL_MS;
   try {
     await send(async (part) => {
-      await withTimeout(body.write(encoder.encode(part)), STALL_TIMEOUT_MS, 'the reader of a download');
+      const bytes = encoder.encode(part);
+      const beganAtMs = performance.now();
+      await withTimeout(body.write(bytes), leftMs, 'the reader of a download');
+      const tookMs = performance.now() - beganAtMs;
+      leftMs = Math.min(leftMs - tookMs + bytes.length / READER_BYTES_PER_MS, READER_STALL_MS);
       await Bun.sleep(PAUSE_MS);
     });
     await body.close();
   } catch (error) {
     abort(error);
     tools.log.warn({ err: error, requestId: trace.requestId }, 'a download was cut off');
+  } finally {
+    tools.stopping.removeEventListener('abort', stop);
   }
 }
