@@ -11,8 +11,14 @@ const CODE = /\.(ts|js|py|sh|sql|lua|css|json|yml|toml|cfg|service|patch)$|^\.ci
 const SYMBOLS_OF_OTHERS = /^docs\/(field-notes|specification)\.md$/;
 /** The changelog names what is gone, results are generated, and the notes on patches name files of packages. */
 const NOT_READ = /^(CHANGELOG|bench\/RESULTS|patches\/README)\.md$/;
-/** Names of Postgres that documents use. */
-const NAMES_OF_POSTGRES = ['pg_auto_failover', 'pg_rewind', 'hot_standby_feedback', 'backend_xmin'];
+/** Names of Postgres and Prometheus that documents use. */
+const NAMES_OF_OTHERS = [
+  'pg_auto_failover',
+  'pg_rewind',
+  'hot_standby_feedback',
+  'backend_xmin',
+  'dns_sd_configs',
+];
 const TOP = 'src|test|bench|docs|examples|deploy|patches|search-mappings|\\.ci|\\.github';
 /** A path from the top of the repository. */
 const PATH = new RegExp(String.raw`(?<![\w./@-])(?:${TOP})/[\w./*{},@-]*[\w*}/]`, 'g');
@@ -35,7 +41,7 @@ for (const path of tracked) {
 }
 const words = new Set(
   [...texts].filter(([path]) => !MARKDOWN.test(path)).flatMap(([, text]) => text.match(/\w+/g) ?? []),
-).union(new Set(NAMES_OF_POSTGRES));
+).union(new Set(NAMES_OF_OTHERS));
 
 const complaints: string[] = [];
 for (const [path, text] of texts) {

@@ -35,36 +35,36 @@ async function run(tests: string, env: Record<string, string> = {}) {
 
 const summary = (...lines: string[]) => `printf '%s\\n' ${lines.map((line) => `' ${line}'`).join(' ')}`;
 
-test('the last line counts the tests, the type check, the lint and the clients', async () => {
+test('the last line counts the tests, the type check, the lint, the clients and the balancer', async () => {
   const { code, last, stdout } = await run(summary('7 pass', '0 fail'));
-  expect([code, last]).toEqual([0, '10 passed, 0 failed']);
+  expect([code, last]).toEqual([0, '11 passed, 0 failed']);
   expect(stdout).toContain('\n 7 pass\n');
 });
 
 test('a test that fails is counted', async () => {
   const { code, last } = await run(`${summary('7 pass', '2 fail')}; exit 1`);
-  expect([code, last]).toEqual([1, '10 passed, 2 failed']);
+  expect([code, last]).toEqual([1, '11 passed, 2 failed']);
 });
 
 test('a test that is skipped or only noted down has failed, though bun ends with 0', async () => {
   const { code, last } = await run(summary('7 pass', '2 skip', '1 todo', '0 fail'));
-  expect([code, last]).toEqual([1, '10 passed, 3 failed']);
+  expect([code, last]).toEqual([1, '11 passed, 3 failed']);
 });
 
 test('no tests at all is a failure', async () => {
   const { code, last } = await run('true');
-  expect([code, last]).toEqual([1, '3 passed, 1 failed']);
+  expect([code, last]).toEqual([1, '4 passed, 1 failed']);
 });
 
 test('tests that hang are ended, have failed, and the rest goes on', async () => {
   const { code, last } = await run(`${summary('7 pass')}; sleep 60`, { CI_TEST_LIMIT: '1s' });
-  expect([code, last]).toEqual([1, '10 passed, 1 failed']);
+  expect([code, last]).toEqual([1, '11 passed, 1 failed']);
 });
 
 test('what the tests leave behind, their output in its hands, is not waited for', async () => {
   // Longer than a test may take.
   const { last } = await run(`setsid sleep 40 & ${summary('7 pass', '0 fail')}`);
-  expect(last).toBe('10 passed, 0 failed');
+  expect(last).toBe('11 passed, 0 failed');
 });
 
 /** @param further what the engine does beside answering, as branches of a shell's `case` */
@@ -81,20 +81,29 @@ test.each([
 ])('the step compose says why it is skipped, and counts as nothing: %s', async (_, docker, reason) => {
   await engine(docker);
   const { code, last, stdout } = await run(summary('7 pass', '0 fail'));
-  expect([code, last]).toEqual([0, '10 passed, 0 failed']);
+  expect([code, last]).toEqual([0, '11 passed, 0 failed']);
   expect(stdout).toContain(`\nskipped .ci/compose: ${reason}\n`);
+});
+
+test('the step haproxy says why it is skipped', async () => {
+  const process = Bun.spawn([globalThis.process.execPath, join(ROOT, '.ci/haproxy.ts')], {
+    env: { PATH: folder },
+    stdout: 'pipe',
+  });
+  expect(await process.stdout.text()).toBe('skipped .ci/haproxy.ts: haproxy is not installed\n');
+  expect(await process.exited).toBe(77);
 });
 
 test('a wrong compose file fails also without an engine', async () => {
   await engine('*--quiet|version) exit 1 ;;');
   const { code, last } = await run(summary('7 pass', '0 fail'));
-  expect([code, last]).toEqual([1, '10 passed, 1 failed']);
+  expect([code, last]).toEqual([1, '11 passed, 1 failed']);
 });
 
 test('a compose file that does not start has failed', async () => {
   await engine('*--images) echo redis:1 ;; *" up "*) exit 1 ;;');
   const { code, last, stdout } = await run(summary('7 pass', '0 fail'));
-  expect([code, last]).toEqual([1, '10 passed, 1 failed']);
+  expect([code, last]).toEqual([1, '11 passed, 1 failed']);
   expect(stdout).toContain('docker-compose.yml did not start');
 });
 

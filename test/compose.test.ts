@@ -21,6 +21,7 @@ interface Compose {
       pids_limit?: number;
       tmpfs?: string[];
       ports?: string[];
+      volumes?: string[];
       networks?: string[];
       secrets?: string[];
     }
@@ -165,10 +166,9 @@ test('the images of the servers are of exact versions, so that a pull changes no
     expect(image).toMatch(/:\d+\.\d+(\.\d+)?$/);
 });
 
-test('the service is not killed before the longest stop is over, also with workers', () => {
+test('the service is not killed before the longest stop is over', () => {
   const graceMs = Number(/^(\d+)s$/.exec(services.api!.stop_grace_period!)![1]) * SECOND;
   const delayS = Number(/^\$\{SHUTDOWN_DELAY_S:-(\d+)\}$/.exec(environment.SHUTDOWN_DELAY_S!)![1]);
-  // The parent waits for its workers, and closes what it holds itself.
   expect(graceMs).toBeGreaterThan(delayS * SECOND + LONGEST_STOP_MS + CLOSE_TIMEOUT_MS);
 });
 
@@ -179,4 +179,28 @@ test("the image's DATA_DIR is there for its user alone, who could not make it", 
   expect(dockerfile.slice(0, dockerfile.indexOf('\nUSER '))).toContain(
     `install --directory --owner=${user} --group=${user} --mode=700 ${dataDir}\n`,
   );
+});
+
+test('several instances leave the published port to the balancer of three-machines', async () => {
+  const read = async (file: string) => Bun.YAML.parse(await Bun.file(join(ROOT, file)).text()) as Compose;
+  const override = await read('examples/several-instances.yml');
+  const example = await read('examples/three-machines/docker-compose.yml');
+  expect(override.services.api!.ports).toEqual([]);
+  const { image, ports, volumes } = override.services.balancer!;
+  expect(image).toBe(example.services.balancer!.image);
+  expect(ports).toEqual([services.api!.ports![0]!.replace(/3000$/, '8080')]);
+  const configuration = await Bun.file(join(ROOT, volumes![0]!.split(':')[0]!)).text();
+  expect(configuration).toContain('server-template api 10 api:3000\n');
+  expect(configuration).toContain('bind :8080\n');
+});
+
+test("the unit of systemd ends after the longest stop, and takes its port from the instance's name", async () => {
+  const unit = await Bun.file(join(ROOT, 'deploy/company-directory@.service')).text();
+  const graceMs = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1]) * SECOND;
+  expect(graceMs).toBeGreaterThan(5 * SECOND + LONGEST_STOP_MS + CLOSE_TIMEOUT_MS);
+  expect(unit).toMatch(/^ExecStart=\/usr\/bin\/env PORT=%i \S+\/bun src\/main\.ts serve$/m);
+  const advised = /allow ([\d,]+) \(`LimitNOFILE`\)/.exec(
+    await Bun.file(join(ROOT, 'docs/operating.md')).text(),
+  )![1]!;
+  expect(unit).toContain(`\nLimitNOFILE=${advised.replace(',', '')}\n`);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import type { Handler } from '../src/admission/pipeline.ts';
+import type { Handler } from '../src/admission/plan.ts';
 import { createElasticsearch } from '../src/elasticsearch/client.ts';
 import { codeOf, isBug } from '../src/errors.ts';
 import { createLookup } from '../src/lookup/lookup.ts';

@@ -1,6 +1,7 @@
 import { normalizeName } from '../../src/companies/name.ts';
 import type { SeededKeys } from '../seed.ts';
 import { generateCompany, seededRandom } from './names.ts';
+import { autocompleteQueries } from './traffic.ts';
 import { get, post } from './wrk.ts';
 
 /** One kind of load that two revisions are held against each other under. */
@@ -18,6 +19,8 @@ const DISTINCT_REQUESTS = 50_000;
 /** Each is nearly 2 KB, and the load generator reads all of them first. */
 const DISTINCT_BATCHES = 5000;
 const NIFS_PER_BATCH = 100;
+/** Enough for eight bursts of 5 s. */
+const TYPED = 400_000;
 
 /** @param companies in the directory @param records of companies with stored details */
 export function comparedScenarios(companies: number, records: number): ComparedScenario[] {
@@ -43,6 +46,13 @@ export function comparedScenarios(companies: number, records: number): ComparedS
       status: 200,
       fresh: true,
       requests: ({ rich }) => searches(companies, rich),
+    },
+    // Wants `--cache 64`, the service's default.
+    {
+      name: 'autocompletes',
+      status: 200,
+      fresh: true,
+      requests: ({ rich }) => autocompletes(companies, rich),
     },
     {
       name: 'limited',
@@ -100,4 +110,11 @@ function searches(companies: number, keys: string[]): string[] {
     queries.add(queries.has(beginning) ? name : beginning);
   }
   return [...queries].map((query) => call(`/companies?q=${encodeURIComponent(query)}`, keys, random));
+}
+
+function autocompletes(companies: number, keys: string[]): string[] {
+  const random = seededRandom(3);
+  return autocompleteQueries(companies, TYPED).map((query) =>
+    call(`/companies?q=${encodeURIComponent(query)}`, keys, random),
+  );
 }

@@ -6,14 +6,12 @@ after it has stopped, however it did: names that OUT.csv has are not asked for, 
 """
 import csv
 import os
-import re
 import sys
 
 from directory import call, complete_lines, run
 
 BATCH = 100  # a batch that a killed run has paid but not written is paid again
 HEADER = "name,status,matches,nif,legal_name"
-MAX_WORDS = 8
 
 
 def names_of(path):
@@ -21,11 +19,6 @@ def names_of(path):
         cells = [" ".join(row[0].split()) for row in csv.reader(file) if row]
     names = [cell for cell in cells if cell]
     return names[1:] if names and names[0].lower() in ("name", "nome", "legal_name") else names
-
-
-def query(name):
-    # Every word must be in the company's name, and a query has eight at most: the first ones of a longer name.
-    return " ".join(re.findall(r"[^\W_]+", name)[:MAX_WORDS]) or name
 
 
 def row(name, item):
@@ -44,7 +37,7 @@ def main():
         rows = csv.writer(file, lineterminator="\n")
         for start in range(0, len(names), BATCH):
             batch = names[start : start + BATCH]
-            items = call("/matches", {"queries": [query(name) for name in batch]})["data"]
+            items = call("/matches", {"queries": batch})["data"]
             # Names for which the credits did not suffice come last; the service was too busy for others. The next run asks for them.
             answered = next((n for n, item in enumerate(items) if item["status"] in (429, 503)), len(items))
             rows.writerows(row(name, item) for name, item in zip(batch[:answered], items))

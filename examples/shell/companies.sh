@@ -5,9 +5,9 @@ set -eu
 name=${1:-constru}
 
 # At most 20, and no further pages: a longer beginning of the name finds fewer.
-found=$(call /companies --get --data-urlencode "q=$name")
-echo "$found"
-nif=$(echo "$found" | sed -n 's/^{"data":\[{"nif":"\([0-9]*\)".*/\1/p')
+call /companies --get --data-urlencode "q=$name" >"$work/found"
+jq --compact-output . "$work/found"
+nif=$(jq --raw-output '.data[0].nif // empty' "$work/found")
 [ -n "$nif" ] || exit 0
 call "/companies/$nif"
 echo

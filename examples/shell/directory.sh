@@ -1,4 +1,4 @@
-# What the example programs share. Sourced by them; needs a POSIX shell, curl and awk.
+# What the example programs share. Sourced by them; needs a POSIX shell, curl and jq.
 max_attempts=4
 max_wait_s=60
 work=$(mktemp -d)
@@ -20,8 +20,8 @@ call() {
       return
     fi
     # The kind of a problem is the last segment of its type.
-    kind=$(sed -n 's/.*"type":"[^"]*\/\([a-z-]*\)".*/\1/p' "$work/body")
-    wait_s=$(awk 'tolower($1) == "retry-after:" { print int($2) }' "$work/headers")
+    kind=$(jq --raw-output '.type | split("/") | last' "$work/body" 2>"$work/unused" || true)
+    wait_s=$(jq --raw-input --raw-output 'capture("^retry-after: *(?<seconds>[0-9]+)"; "i").seconds' "$work/headers")
     wait_s=${wait_s:-1}
     case $kind in
       # These cost no credit and pass by themselves. search-failed and company-lookup-failed cost one for each attempt.
@@ -44,36 +44,19 @@ call() {
 
 # nifs_of FILE: the first number of nine digits in each line, each once: of a list, or of a table of suppliers.
 nifs_of() {
-  awk '{
-    n = split($0, words, /[^0-9]+/)
-    for (i = 1; i <= n; i++) if (length(words[i]) == 9) {
-      if (!seen[words[i]]++) print words[i]
-      break
-    }
-  }' "$1"
+  jq --raw-input --null-input --raw-output '
+    reduce (inputs | [scan("[0-9]+") | select(length == 9)][0] // empty) as $nif ({}; .[$nif] = true)
+    | keys_unsorted[]' "$1"
 }
 
 # drop_cut_off FILE: removes the last line if the run before was killed while it wrote it.
 drop_cut_off() {
-  [ -s "$1" ] || return 0
-  [ "$(tail -c 1 "$1" | wc -l)" -eq 0 ] || return 0
-  sed '$d' "$1" >"$1.tmp"
+  [ -n "$(tail -c 1 "$1")" ] || return 0
+  head -n "$(wc -l <"$1")" "$1" >"$1.tmp"
   mv "$1.tmp" "$1"
 }
 
-# items_of MEMBER: of an answer, a line for each object of its list "data". MEMBER is the first member of each object.
-items_of() {
-  sed -e 's/^{"data":\[//' -e 's/\],"datasets":.*//' -e 's/\],"next":.*//' |
-    awk -v mark="},{\"$1\":" '{
-      while ((at = index($0, mark)) > 0) {
-        print substr($0, 1, at)
-        $0 = substr($0, at + 2)
-      }
-      if ($0 != "") print
-    }'
-}
-
-# json_list: numbers, one on each line, as a JSON list of texts.
+# json_list: lines as a JSON list of texts.
 json_list() {
-  awk 'BEGIN { printf "[" } { printf "%s\"%s\"", (NR > 1 ? "," : ""), $0 } END { print "]" }'
+  jq --raw-input --null-input --compact-output '[inputs]'
 }

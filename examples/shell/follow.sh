@@ -14,15 +14,10 @@ drop_cut_off "$out"
 nifs=$(nifs_of "$suppliers" | json_list)
 more=true
 while [ "$more" = true ]; do
-  after=$(tail -n 1 "$out" | sed -n 's/^{"[a-z]*":"\(chg_[0-9]*\)".*/"\1"/p')
+  after=$(tail -n 1 "$out" | jq '.id // .next')
   call /debts/changes --data "{\"after\":${after:-null},\"nifs\":$nifs}" >"$work/answer"
-  echo >>"$work/answer"
-  more=$(sed -n 's/.*"more":\([a-z]*\)}$/\1/p' "$work/answer")
-  {
-    # A line for each change. "ended": no longer on the list of that date. It does not say that the debt was paid.
-    items_of id <"$work/answer"
-    [ "$more" = true ] || sed -n 's/.*\],\("next":"chg_[0-9]*"\),.*/{\1}/p' "$work/answer"
-  } >"$work/lines"
-  cat "$work/lines" >>"$out"
-  grep '"id"' "$work/lines" || true
+  more=$(jq .more "$work/answer")
+  # A line for each change. "ended": no longer on the list of that date. It does not say that the debt was paid.
+  jq --compact-output '.data[]' "$work/answer" | tee -a "$out"
+  [ "$more" = true ] || jq --compact-output '{next}' "$work/answer" >>"$out"
 done

@@ -6,7 +6,6 @@
 # is answered. Run it again after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
 set -eu
 . "$(dirname "$0")/directory.sh"
-export LC_ALL=C # awk sees bytes, the same everywhere
 source=$1
 out=$2
 batch=100 # a batch that a killed run has paid but not written is paid again
@@ -15,86 +14,50 @@ touch "$out"
 drop_cut_off "$out"
 [ -s "$out" ] || echo name,status,matches,nif,legal_name >"$out"
 
-# The first cell of each row. A quoted cell may have commas, quotes and line breaks.
-awk 'NR == 1 { sub(/^\357\273\277/, "") }
-  {
-    row = row $0
-    if (gsub(/"/, "&", row) % 2) {
-      row = row " "
-      next
-    }
-    if (match(row, /^"([^"]|"")*"/)) {
-      name = substr(row, 2, RLENGTH - 2)
-      gsub(/""/, "\"", name)
-    } else {
-      name = row
-      sub(/,.*/, "", name)
-    }
-    row = ""
-    gsub(/[ \t\r]+/, " ", name)
-    gsub(/^ | $/, "", name)
-    if (name != "" && (names++ || tolower(name) !~ /^(name|nome|legal_name)$/)) print name
-  }' "$source" | tail -n "+$(wc -l <"$out")" >"$work/names"
+# The first cell of each row. A quoted cell may have commas, quotes and line breaks: a row with an odd number of quotes goes on.
+jq --raw-input --null-input --raw-output '
+  def first_cell:
+    if startswith("\"") then capture("^\"(?<text>([^\"]|\"\")*)\"").text | gsub("\"\""; "\"") else split(",")[0] // "" end;
+  def one_line: [splits("\\s+") | select(. != "")] | join(" ");
+  [
+    foreach inputs as $line ({};
+      ((.begun // "") + $line) as $row
+      | if ($row | split("\"") | length) % 2 == 0 then {begun: ($row + " ")} else {$row} end;
+      .row // empty)
+    | ltrimstr("\ufeff") | first_cell | one_line | select(. != "")
+  ]
+  | if (.[0] // "" | test("^(name|nome|legal_name)$"; "i")) then .[1:] else . end
+  | .[]' "$source" | tail -n "+$(wc -l <"$out")" >"$work/names"
 total=$(wc -l <"$work/names")
 
-# Every word must be in the company's name, and a query has eight at most: the first ones of a longer name.
-queries() {
-  awk '{
-    gsub(/\302[\240-\251\253-\264\266-\270\273-\277]|\342\200[\200-\277]|[^A-Za-z0-9\200-\377]/, " ")
-    query = ""
-    n = split($0, words, " ")
-    for (i = 1; i <= n && i <= 8; i++) query = query (i > 1 ? " " : "") words[i]
-    print (n ? query : "?")
-  }' | json_list
-}
-
-# rows: from a line for each item of an answer, a row for each that is answered.
+# rows: a row for each name that is answered. Names for which the credits did not suffice (429) come last; the service was too busy
+# for others (503). The next run asks for them.
 rows() {
-  awk '
-    function cell(text) {
-      if (text !~ /[",]/) return text
-      gsub(/"/, "\"\"", text)
-      return "\"" text "\""
-    }
-    function plain(text) { # of a JSON text
-      gsub(/\\\\/, "\001", text)
-      gsub(/\\"/, "\"", text)
-      gsub(/\\u[0-9a-f][0-9a-f][0-9a-f][0-9a-f]|\\[a-z]/, " ", text)
-      gsub(/\001/, "\\", text)
-      return text
-    }
-    NR == FNR { names[NR] = $0; next }
-    {
-      match($0, /"status":[0-9]+/)
-      status = substr($0, RSTART + 9, RLENGTH - 9)
-      # Names for which the credits did not suffice come last; the service was too busy for others. The next run asks for them.
-      if (status == 429 || status == 503) exit
-      nif = legal_name = ""
-      matches = gsub(/[{]"nif":"/, "&")
-      if (match($0, /"nif":"[0-9]+","legal_name":"([^"\\]|\\.)*"/)) {
-        nif = substr($0, RSTART + 7, 9)
-        legal_name = plain(substr($0, RSTART + 32, RLENGTH - 33))
-      }
-      print cell(names[FNR]) "," status "," matches "," nif "," cell(legal_name)
-    }' "$work/names" -
+  jq --raw-input --null-input --raw-output --slurpfile answer "$work/answer" '
+    def cell: if type == "string" and test("[\",]") then [.] | @csv else . end;
+    [inputs] as $names
+    | $answer[0].data
+    | .[:(map(.status == 429 or .status == 503) | index(true))]
+    | to_entries[]
+    | [$names[.key], (.value | .status, (.companies | length), (.companies[0] | .nif, .legal_name))]
+    | map(cell) | join(",")'
 }
 
 stopped_after=0
 while [ -s "$work/names" ]; do
-  asked=$(head -n "$batch" "$work/names" | wc -l)
-  head -n "$batch" "$work/names" | queries | sed -e 's/^/{"queries":/' -e 's/$/}/' >"$work/request"
+  head -n "$batch" "$work/names" >"$work/asked"
+  jq --raw-input --null-input --compact-output '{queries: [inputs]}' <"$work/asked" >"$work/request"
   call /matches --data-binary "@$work/request" >"$work/answer"
-  items_of q <"$work/answer" >"$work/items"
-  rows <"$work/items" >"$work/rows"
+  rows <"$work/asked" >"$work/rows"
   cat "$work/rows" >>"$out"
   answered=$(wc -l <"$work/rows")
   stopped_after=$((stopped_after + answered))
-  if [ "$answered" -lt "$asked" ]; then
-    kind=$(sed -n "$((answered + 1))s/.*\"type\":\"[^\"]*\/\([a-z-]*\)\".*/\1/p" "$work/items")
+  if [ "$answered" -lt "$(wc -l <"$work/asked")" ]; then
+    kind=$(jq --raw-output ".data[$((answered))].problem.type | split(\"/\") | last" "$work/answer")
     echo "$kind: stopped after $stopped_after of $((total)) names" >&2
     exit 1
   fi
-  sed "1,${batch}d" "$work/names" >"$work/rest"
+  tail -n "+$((batch + 1))" "$work/names" >"$work/rest"
   mv "$work/rest" "$work/names"
 done
 echo "$((total)) names matched"

@@ -13,7 +13,6 @@ import { completeLines } from './files.ts';
 /** A batch that a killed run has paid but not written is paid again. */
 const BATCH = 100;
 const HEADER = 'name,status,matches,nif,legal_name';
-const MAX_WORDS = 8;
 
 type Item = components['schemas']['MatchItem'];
 
@@ -26,13 +25,6 @@ function namesOf(path: string): string[] {
   const names = cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim()).filter((cell) => cell !== '');
   return ['name', 'nome', 'legal_name'].includes(names[0]?.toLowerCase() ?? '') ? names.slice(1) : names;
 }
-
-/** Every word must be in the company's name, and a query has eight at most: the first ones of a longer name. */
-const queryOf = (name: string) =>
-  name
-    .match(/[\p{L}\p{N}]+/gu)
-    ?.slice(0, MAX_WORDS)
-    .join(' ') ?? name;
 
 const cell = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
@@ -48,7 +40,7 @@ run(async (source = '', out = '') => {
   const names = namesOf(source).slice(Math.max(0, lines.length - 1));
   for (let start = 0; start < names.length; start += BATCH) {
     const batch = names.slice(start, start + BATCH);
-    const answer = await client.POST('/matches', { body: { queries: batch.map(queryOf) } });
+    const answer = await client.POST('/matches', { body: { queries: batch } });
     if (!answer.data) throw new Error(explain(answer.error));
     const items = answer.data.data;
     // Names for which the credits did not suffice come last; the service was too busy for others. The next run asks for them.

@@ -1,12 +1,12 @@
 /** Several items in one request: one token, one charge, and each item's answer in its place. */
-import type { CallKind } from '../credits/call.ts';
 import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../http/answer.ts';
+import type { ApiRoute } from '../http/api-route.ts';
 import type { ItemList, ItemProblem } from '../http/item-schema.ts';
 import { type ProblemName, problemBody } from '../http/problems.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { Gate } from '../runtime/gate.ts';
-import type { Handler, Payment } from './pipeline.ts';
-import { createPostedHandler, refusalOfAll } from './posted.ts';
+import { free, type Handler, type Payment } from './plan.ts';
+import { createPostedHandler } from './posted.ts';
 
 /** The answer to an item: its members beside its text and its status, as JSON, or a problem. */
 export type ItemAnswer = { ok: true; json: string } | ProblemAnswer;
@@ -28,10 +28,10 @@ interface PlannedItems {
 }
 
 export interface ItemsParts extends ItemList {
+  route: ApiRoute;
   publicUrl: string;
   /** Aborted when the service stops. */
   stopping: AbortSignal;
-  kind: CallKind;
   /** Reads what the items need. It must cost nobody anything: without a credit its result is dropped. A failure is a 503. */
   plan(asked: string[], caller: Caller): Promise<PlannedItems>;
   /** See {@link createPostedHandler}. */
@@ -45,35 +45,28 @@ export interface ItemsParts extends ItemList {
  * suffice for some, the first items get them. Only a store that fails later makes a credit go back.
  */
 export function createItemsHandler({
+  route,
   publicUrl,
   stopping,
-  kind,
   plan,
   gate,
   list,
   item,
-  max,
 }: ItemsParts): Handler {
-  const invalid = `The body is not {"${list}": ["…", …]} as application/json, with 1 to ${max} of them.`;
-
-  return createPostedHandler<string[]>({
-    kind,
+  return createPostedHandler<Record<string, (string | number)[]>>({
+    route,
     stopping,
     gate,
-    read(json) {
-      const texts = (json as Record<string, unknown> | null)?.[list];
-      const isValid = isTexts(texts, max) && texts.length > 0;
-      return isValid ? { input: texts } : { invalid };
-    },
-    async answer(asked, { caller, pay }) {
+    async plan(input, { caller }) {
       let planned: PlannedItems;
       try {
-        planned = await plan(asked, caller);
+        planned = await plan(input[list]!.map(String), caller);
       } catch (cause) {
-        return failureAnswer(cause, unavailable('The stored data could not be read.', cause));
+        const failure = failureAnswer(cause, unavailable('The stored data could not be read.', cause));
+        return free(() => failure);
       }
-      const payment = await pay(planned.items.filter(({ isCharged }) => isCharged).length);
-      return refusalOfAll(payment) ?? write(planned, payment);
+      const credits = planned.items.filter(({ isCharged }) => isCharged).length;
+      return { kind: route.charge, credits, answer: (payment) => write(planned, payment) };
     },
   });
 
@@ -97,7 +90,7 @@ export function createItemsHandler({
     const waiting: Promise<void>[] = [];
     for (const [index, item] of items.entries()) {
       if (credits === 0 && refusal !== null) {
-        put(index, item, refusal);
+        put(index, { ...item, isCharged: false }, refusal);
         continue;
       }
       if (item.isCharged) credits -= 1;
@@ -116,9 +109,4 @@ export function createItemsHandler({
     const body: ItemProblem = problemBody(publicUrl, answer.problem);
     return `"status":${body.status},"problem":${JSON.stringify(body)}`;
   }
-}
-
-/** Whether a value is a list of texts, at most `max` of them. */
-export function isTexts(value: unknown, max: number): value is string[] {
-  return Array.isArray(value) && value.length <= max && value.every((text) => typeof text === 'string');
 }

@@ -1,5 +1,5 @@
 /** When a request is refused at once because this process has more to do than it can do in time. */
-import type { CallKind } from '../credits/call.ts';
+import type { CallKind } from '../http/call-kind.ts';
 import { SECOND } from '../units.ts';
 
 /**
@@ -7,9 +7,6 @@ import { SECOND } from '../units.ts';
  * charge for answers that arrive too late to be useful.
  */
 const MAX_EXPECTED_WAIT_MS = 0.3 * SECOND;
-
-/** Whether calls of this kind wait for the directory's search. */
-export const isSearch = (kind: CallKind | null) => kind === 'search' || kind === 'match';
 
 /** The load of this process, as far as a request has to wait for it. */
 export function createLoad() {
@@ -26,7 +23,8 @@ export function createLoad() {
     searches,
     /** Whether a request is to be refused now. @param charge the kind of call that it pays for; `null` means none */
     isOverloaded(charge: CallKind | null): boolean {
-      const searchMs = isSearch(charge) ? searches.estimateMs() : 0;
+      const waitsForSearch = charge === 'search' || charge === 'match';
+      const searchMs = waitsForSearch ? searches.estimateMs() : 0;
       return turns.estimateMs() + admissions.estimateMs() + searchMs > MAX_EXPECTED_WAIT_MS;
     },
   };

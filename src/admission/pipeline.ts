@@ -1,58 +1,22 @@
 import { buyAddress, type Config } from '../config/config.ts';
 import type { Credits } from '../credits/admit.ts';
-import type { Admission, Call, CallKind } from '../credits/call.ts';
 import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
 import { isFree } from '../http/error-kind.ts';
 import type { Trace } from '../http/observe.ts';
 import type { ProblemName } from '../http/problems.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
 import type { Log } from '../observability/log.ts';
-import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
-import { createLoad, isSearch } from './load.ts';
+import { INVALID_KEY, identityOf } from './identity.ts';
+import { createLoad } from './load.ts';
+import type { Handler, Payment, Plan } from './plan.ts';
 import * as refusals from './refusals.ts';
 
-/** The credits that a request was charged. */
-export interface Payment extends Pick<Admission, 'spent' | 'left' | 'giveBack'> {
-  /** Why the request got fewer credits than it needs; `null` means that it got all. */
-  refusal: ProblemAnswer | null;
-}
+const NOTHING_PAID: Payment = { spent: 0, left: null, isRepeated: false, refusal: null, giveBack() {} };
 
-const NOTHING_PAID: Payment = { spent: 0, left: null, refusal: null, giveBack() {} };
-
-/** A request that has taken its token and its credit, as its handler gets it. */
-export interface AdmissionContext<Prefetched = unknown> {
-  request: Request;
-  /** When the request arrived, by `performance.now()`. */
-  arrivedMs: number;
-  caller: Caller;
-  /** The bucket after this request took its token. */
-  rate: RateDecision;
-  /** The result of `prefetch`. */
-  prefetched: Prefetched;
-  /**
-   * Spends credits for a handler that knows only from the request's body how many. If the whole answer is a 503 after all, the
-   * pipeline gives them back. A request with an `identity` (identity.ts) spends them once, however often it is sent.
-   */
-  spend(kind: CallKind, credits: number, identity?: string): Promise<Payment>;
-}
-
-/** The last stage of the pipeline: what one endpoint does for an admitted request. */
-export interface Handler<Prefetched = unknown> {
-  /** The kind of call that a credit is spent on before the handler runs; `null` means none. */
-  charge: CallKind | null;
-  /** Identifies a request that is charged before the handler runs (identity.ts). */
-  identify?(accountId: string): string | null | undefined;
-  /** Whether the trace tells the credits that are left. It makes the charge of its batch a little dearer. */
-  tellsLeft?: boolean;
-  /**
-   * Starts reads that `handle` will need. Runs while the credit is spent, which saves a lookup one wait. It must cost
-   * nobody anything: without a credit its result is dropped.
-   */
-  prefetch?(request: Request): Prefetched;
-  /** Validates its own input: a bad request has spent its token and its credit (specification, Order). */
-  handle(context: AdmissionContext<Prefetched>): Promise<Answer>;
-}
+/** Why an item stays without an answer though the account has credits. */
+const PAID_BEFORE =
+  'An earlier sending with this Idempotency-Key has paid for fewer items. Ask for the others by another request.';
 
 export type Pipeline = ReturnType<typeof createPipeline>;
 
@@ -70,14 +34,14 @@ export function createPipeline(parts: PipelineParts) {
   const load = createLoad();
 
   /**
-   * Answers one request of the API: overload, key, token, credit, handler. Each stage can end the request.
+   * Answers one request of the API: overload, key, token, plan, credits, answer. Each stage can end the request.
    *
    * @param known the caller of a request that was authenticated in another way (the dashboard's); it skips the key alone
    */
   async function serve(
     request: Request,
     trace: Trace,
-    { charge, tellsLeft, identify, prefetch, handle }: Handler,
+    handler: Handler,
     known: Caller | null = null,
   ): Promise<Answer> {
     const arrivedMs = performance.now();
@@ -85,87 +49,93 @@ export function createPipeline(parts: PipelineParts) {
     const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
     if (known === null && secret === null) return refusals.unauthorized();
     load.read();
-    if (load.isOverloaded(charge)) return refusals.overloaded();
+    if (load.isOverloaded(handler.charge)) return refusals.overloaded();
 
     let caller: Caller | null = null;
     let headers: Record<string, string> | undefined;
     let payment = NOTHING_PAID;
+    let plan: Plan | undefined;
     try {
       // Key. Under load a key lookup times out in our own queue.
       try {
         caller = known ?? (await authenticator.authenticate(secret!));
       } catch (cause) {
         const failed = problem('authentication-failed', undefined, { cause });
-        return failureAnswer(cause, load.isOverloaded(charge) ? refusals.overloaded() : failed);
+        return failureAnswer(cause, load.isOverloaded(handler.charge) ? refusals.overloaded() : failed);
       }
       if (caller === null) return refusals.unauthorized();
       trace.account = caller.accountId;
       trace.keyId = caller.keyId;
 
-      let rate: RateDecision;
-      let prefetched: unknown;
       load.admissions.enter();
       try {
         // Token.
-        rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
+        const rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
         headers = refusals.rateLimitHeaders(rate);
         if (!rate.admitted) return end(caller, refusals.rateLimitExceeded(rate), headers);
 
-        // Credit.
-        prefetched = prefetch?.(request);
-        if (charge !== null) {
-          const identity = identify?.(caller.accountId) ?? undefined;
-          payment = await pay(request, caller, { kind: charge, credits: 1, identity, wantsLeft: tellsLeft });
-        }
-        if (payment.refusal !== null) return end(caller, payment.refusal, headers);
+        // Plan.
+        const planned = handler.plan({ request, arrivedMs, caller, rate });
+        plan = planned instanceof Promise ? await beside(planned) : planned;
+
+        // Credits.
+        const identity = identityOf(request, caller.accountId, plan.sent);
+        if (identity === null)
+          plan = { ...plan, credits: 1, answer: () => problem('validation', INVALID_KEY) };
+        const isLate = planned instanceof Promise && plan.kind !== null && load.isOverloaded(plan.kind);
+        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, caller, plan, identity);
       } finally {
         load.admissions.leave();
       }
+      if (payment.refusal !== null && payment.spent === 0) return end(caller, payment.refusal, headers);
 
-      // Handler.
-      const payer = caller;
-      const spend = async (kind: CallKind, credits: number, identity?: string) => {
-        if (load.isOverloaded(kind)) return { ...NOTHING_PAID, refusal: refusals.overloaded() };
-        load.admissions.enter();
-        payment = await pay(request, payer, { kind, credits, identity, wantsLeft: tellsLeft }).finally(
-          load.admissions.leave,
-        );
-        return payment;
-      };
-      if (isSearch(charge)) load.searches.enter();
+      // Answer.
+      if (plan.isSearch) load.searches.enter();
       let answer: Answer;
       try {
-        answer = await handle({ request, arrivedMs, caller, rate, prefetched, spend });
+        answer = await plan.answer(payment);
       } finally {
-        if (isSearch(charge)) load.searches.leave();
+        if (plan.isSearch) load.searches.leave();
       }
-      // A 503 costs nothing, also if the handler answers it (contract: problem details).
-      if (!answer.ok && answer.problem.kind === 'service-unavailable') payment.giveBack(payment.spent);
-      else trace.creditsLeft = payment.left;
-      return end(caller, answer, headers, payment.spent);
+      // A 503 costs nothing (contract: problem details).
+      const isUnavailable = !answer.ok && answer.problem.kind === 'service-unavailable';
+      payment.giveBack(isUnavailable ? payment.spent : 0);
+      return end(caller, answer, headers, payment);
     } catch (error) {
       // A fault of this program: its stack goes into the log, and nothing of it to the caller.
       log.bug(error, 'a request could not be answered');
       const answer = problem('internal-error', undefined, { cause: error });
-      return caller === null ? answer : end(caller, answer, headers, payment.spent);
+      return caller === null ? answer : end(caller, answer, headers, payment);
+    } finally {
+      plan?.end?.(payment);
     }
   }
 
+  /** A plan may wait for a slow sender of a body, which is no queue of this process. */
+  async function beside(planned: Promise<Plan>): Promise<Plan> {
+    load.admissions.leave();
+    return planned.finally(load.admissions.enter);
+  }
+
+  const refusedBy = (refusal: ProblemAnswer): Payment => ({ ...NOTHING_PAID, refusal });
+
+  /** The one place where a request is charged. */
   async function pay(
     { signal }: Request,
-    caller: Caller,
-    call: Pick<Call, 'kind' | 'credits' | 'identity' | 'wantsLeft'>,
+    { accountId, keyId }: Caller,
+    { kind, credits: needed, tellsLeft }: Plan,
+    identity: string | null | undefined,
   ): Promise<Payment> {
+    if (kind === null) return NOTHING_PAID;
+    const call = { accountId, keyId, kind, credits: needed, wantsLeft: tellsLeft, signal };
     try {
-      const { accountId, keyId } = caller;
-      const { quota, ...paid } = await credits.admit({ accountId, keyId, ...call, signal });
-      return {
-        ...paid,
-        refusal: quota && refusals.quotaExceeded(quota, buyAddress(parts.buyUrl, caller.accountId)),
-      };
+      const { quota, ...paid } = await credits.admit({ ...call, identity: identity ?? undefined });
+      if (quota !== null)
+        return { ...paid, refusal: refusals.quotaExceeded(quota, buyAddress(parts.buyUrl, accountId)) };
+      return { ...paid, refusal: paid.spent < needed ? unavailable(PAID_BEFORE) : null };
     } catch (cause) {
       const uncounted = unavailable('The credits of the account could not be counted.', cause);
-      return { ...NOTHING_PAID, refusal: failureAnswer(cause, uncounted) };
+      return refusedBy(failureAnswer(cause, uncounted));
     }
   }
 
@@ -173,16 +143,20 @@ export function createPipeline(parts: PipelineParts) {
    * The last step of every answer to a known caller. Of several items each one with a problem counts.
    * @param headers those of the bucket, if it was asked
    */
-  function end(caller: Caller, answer: Answer, headers: Record<string, string> = {}, spent = 0): Answer {
-    if (!answer.ok) count(caller, answer.problem.kind, spent);
-    else for (const kind of answer.itemProblems ?? []) count(caller, kind, 1);
+  function end(
+    caller: Caller,
+    answer: Answer,
+    headers: Record<string, string> = {},
+    { spent, isRepeated } = NOTHING_PAID,
+  ): Answer {
+    // An earlier sending has counted the credits.
+    const count = (kind: ProblemName, cost: number) =>
+      countError(caller, kind, isRepeated || isFree(kind) ? 0 : cost);
+    if (!answer.ok) count(answer.problem.kind, spent);
+    else for (const kind of answer.itemProblems ?? []) count(kind, 1);
     const target = answer.ok ? answer : answer.problem;
     target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
     return answer;
-  }
-
-  function count(caller: Caller, kind: ProblemName, credits: number): void {
-    countError(caller, kind, isFree(kind) ? 0 : credits);
   }
 
   return { serve };

@@ -1,73 +1,59 @@
-import type { CallKind } from '../credits/call.ts';
-import {
-  type Answer,
-  failureAnswer,
-  OVERLOADED,
-  type ProblemAnswer,
-  problem,
-  unavailable,
-} from '../http/answer.ts';
+import type { TObject } from '@sinclair/typebox';
+import { failureAnswer, OVERLOADED, problem, unavailable } from '../http/answer.ts';
+import type { ApiRoute } from '../http/api-route.ts';
 import { readJson } from '../http/body.ts';
-import type { Caller } from '../keys/authenticate.ts';
+import { createBodyCheck } from '../http/body-check.ts';
+import type { CallKind } from '../http/call-kind.ts';
 import type { Gate } from '../runtime/gate.ts';
-import { INVALID_KEY, identityOf } from './identity.ts';
-import type { Handler, Payment } from './pipeline.ts';
-
-/** The caller of a request whose body was read, and how it pays. */
-export interface PostedContext {
-  caller: Caller;
-  /** Spends so many credits, at least one. */
-  pay(credits: number): Promise<Payment>;
-}
+import { type AdmissionContext, free, type Handler, type Plan, single } from './plan.ts';
 
 export interface PostedParts<Input> {
-  kind: CallKind;
+  /** Its `body` is what the endpoint takes. */
+  route: ApiRoute;
   /** Aborted when the service stops. */
   stopping: AbortSignal;
-  /** @param json null for a body that can't be read. @returns the detail of a problem if the body is not valid */
-  read(json: unknown): { input: Input } | { invalid: string };
-  answer(input: Input, context: PostedContext): Promise<Answer>;
+  /** @param input has passed the route's schema. A failure is a fault of this program */
+  plan(input: Input, context: AdmissionContext): Promise<Plan>;
   /** Bounds the requests that are answered at once, accounts in turn. A request enters it after its body was read. */
   gate?: Gate | undefined;
 }
 
 /**
- * A handler for requests whose body says how many credits they cost: it is read after the token and before the credits.
- * Reading costs nothing if the client leaves. A body that is not valid costs what a single call's bad input costs.
+ * A handler for requests with a body. Reading it costs nothing if the client leaves. A body that is not what the route's schema
+ * says costs what a single call's bad input costs.
  */
-export function createPostedHandler<Input>({
-  kind,
-  stopping,
-  read,
-  answer,
-  gate,
-}: PostedParts<Input>): Handler {
-  async function answerInTurn(input: Input, context: PostedContext): Promise<Answer> {
+export function createPostedHandler<Input>({ route, stopping, plan, gate }: PostedParts<Input>): Handler {
+  const kind = route.charge as CallKind;
+  const check = createBodyCheck(route.body as TObject);
+
+  async function planInTurn(input: Input, context: AdmissionContext): Promise<Plan> {
     let leave: (() => void) | undefined;
     try {
       leave = await gate?.enter(context.caller.accountId);
     } catch (cause) {
-      return failureAnswer(cause, unavailable(OVERLOADED, cause));
+      const answer = failureAnswer(cause, unavailable(OVERLOADED, cause));
+      return free(() => answer);
     }
-    return answer(input, context).finally(leave);
+    try {
+      const planned = await plan(input, context);
+      return leave === undefined ? planned : { ...planned, end: leave };
+    } catch (error) {
+      leave?.();
+      throw error;
+    }
   }
 
   return {
     charge: null,
-    async handle({ request, caller, spend }) {
-      const body = await readJson(request, stopping);
-      if (body === 'unread') return unavailable('The request was not read to its end.');
-      const outcome = read(body.json);
-      const identity = body.bytes === null ? undefined : identityOf(request, caller.accountId, body.bytes);
-      const pay = (credits: number) => spend(kind, credits, identity ?? undefined);
-      if (identity !== null && 'input' in outcome) return answerInTurn(outcome.input, { caller, pay });
-      const { refusal } = await pay(1);
-      return refusal ?? problem('validation', 'invalid' in outcome ? outcome.invalid : INVALID_KEY);
+    async plan(context) {
+      const body = await readJson(context.request, stopping);
+      if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
+      const fault = check(body.json);
+      const planned =
+        fault === null
+          ? await planInTurn(body.json as Input, context)
+          : single(kind, () => problem('validation', fault));
+      return { ...planned, sent: body.sent };
     },
   };
-}
-
-/** The whole answer of a request that got no credit at all; `null` when it got some. */
-export function refusalOfAll({ spent, refusal }: Payment): ProblemAnswer | null {
-  return spent === 0 ? refusal : null;
 }

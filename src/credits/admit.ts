@@ -6,9 +6,10 @@ import { BATCH_TIMEOUT_MS, createBatcher } from '../runtime/batcher.ts';
 import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 import type { Admission, Call } from './call.ts';
-import { chargeOnce, returnAll, returnPart } from './once.ts';
-import { type Charge, chargeCalls, paidOf } from './spend.ts';
-import { refundCredits, voidAttempt } from './void.ts';
+import { createBatchCharge } from './charge-batch.ts';
+import { chargeOnce, returnCredits } from './once.ts';
+import { type Charge, paidOf } from './spend.ts';
+import { isRolledBack, refundCredits, voidAttempt } from './void.ts';
 
 export type Credits = ReturnType<typeof createCredits>;
 
@@ -19,6 +20,8 @@ export interface CreditsOptions {
   onEvent?: (event: LedgerEvent) => void;
   /** Voids and refunds, by id, that no longer reach Postgres because the service stops. Only so can credits be lost. */
   onLost?: (owed: Map<string, Call[]>) => void;
+  /** Whether calls will come at once, because their requests wait for their tokens. A batch waits for them a moment. */
+  isMoreComing?: () => boolean;
 }
 
 /** The ledger charges calls while it is `open`. An unknown outcome puts it `in doubt`, until Postgres has acknowledged the void. */
@@ -34,8 +37,12 @@ const LEDGER = 'the credit ledger';
  *
  * One batch is in flight at a time. Two took Postgres a fifth more time for each call, and waited for each other's rows.
  */
-export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}) {
-  const enqueue = createBatcher(chargeBatch, { name: LEDGER, totals: batchTotals.credit });
+export function createCredits(sql: Sql, { onEvent, onLost, isMoreComing }: CreditsOptions = {}) {
+  const enqueue = createBatcher(chargeBatch, {
+    name: LEDGER,
+    totals: batchTotals.credit,
+    ...(isMoreComing && { isMoreComing }),
+  });
   /** A request with an identity is charged alone. */
   const enqueueAlone = createBatcher(([call]: Call[], bound) => chargeAlone(call!, bound), {
     name: LEDGER,
@@ -48,6 +55,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   const unsettled = new Map<string, Call[]>();
   let refunds: Promise<void> = Promise.resolve();
   const runForUnlocked = createLockedAccounts(sql);
+  const charge = createBatchCharge(sql);
 
   /**
    * Spends the credits of a call: included first, then purchased (specification, Credits 3). Durable before it returns, and
@@ -67,15 +75,16 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     const present = calls.filter(({ signal }) => !signal?.aborted);
     unsettled.set(attempt, present);
     try {
-      const charge = (free: Call[]) => chargeCalls(sql, free, attempt);
-      const [charged, [outcome]] = await runForUnlocked(present, bound, charge);
+      const run = (free: Call[]) => charge(free, attempt, bound);
+      const [charged, [outcome]] = await runForUnlocked(present, bound, run);
       unsettled.delete(attempt);
       if (outcome === undefined) return [];
       onEvent?.('charged');
       const admissions = admissionsOf(attempt, charged, outcome);
       return calls.map((call) => admissions.get(call));
     } catch (error) {
-      doubt(attempt, () => voidAttempt(sql, attempt));
+      if (isRolledBack(error)) failed(attempt);
+      else doubt(attempt, () => voidAttempt(sql, attempt));
       throw error;
     }
   }
@@ -89,21 +98,29 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   async function chargeAlone(call: Call, bound: Bound): Promise<(Admission | undefined)[]> {
     throwUnlessOpen();
     if (call.signal?.aborted) return [];
-    const user = randomUUID();
-    const attempts: string[] = [];
-    unsettled.set(user, [call]);
+    const sending = randomUUID();
+    unsettled.set(sending, [call]);
+    const keep = (credits: number) => returnCredits(sql, sending, credits);
     try {
-      const { paid, shares } = await chargeOnce(sql, { call, user, attempts, bound, runForUnlocked });
-      unsettled.delete(user);
+      const paid = await chargeOnce(sql, { call, sending, bound, runForUnlocked });
+      unsettled.delete(sending);
+      if (paid === undefined) return [];
+      onEvent?.('charged');
+      const { unused, ...admission } = paid;
       const giveBack = (credits: number) =>
-        refund({ ...call, credits }, () => returnPart(sql, user, shares, credits));
-      if (paid === undefined) giveBack(call.credits);
-      else onEvent?.('charged');
-      return [paid && { ...paid, giveBack }];
+        refund({ ...call, credits: credits + unused }, () => keep(paid.spent - credits));
+      return [{ ...admission, giveBack }];
     } catch (error) {
-      doubt(user, () => returnAll(sql, user, attempts));
+      if (isRolledBack(error)) failed(sending);
+      else doubt(sending, () => keep(0));
       throw error;
     }
+  }
+
+  /** Postgres has answered that nothing was charged. */
+  function failed(id: string): void {
+    unsettled.delete(id);
+    onEvent?.('failed');
   }
 
   /** The outcome of a charge is unknown. Nothing is charged until Postgres has acknowledged its void. */

@@ -1,9 +1,4 @@
-/**
- * The kind of call that a credit pays for. `match` is a query for names by their words; `debts` are brackets of a list of companies, and
- * changes of them.
- */
-export const CALL_KINDS = ['search', 'match', 'lookup', 'debts'] as const;
-export type CallKind = (typeof CALL_KINDS)[number];
+import type { CallKind } from '../http/call-kind.ts';
 
 /** One call that needs a credit, or a batch lookup that needs one for each of its items. */
 export interface Call {
@@ -35,15 +30,21 @@ export interface Quota {
 
 /** The ledger's answer to one call. */
 export interface Admission {
-  /** Credits that were charged, for this or an earlier sending of the request. */
+  /** Credits of the call that are paid, by this or an earlier sending of the request. */
   spent: number;
-  /** The quota of an account that has fewer credits than the call needs; `null` means that it got all. */
+  /**
+   * The quota of an account that has fewer credits than the call needs. `null` means that it got all, or that an earlier sending
+   * needed less.
+   */
   quota: Quota | null;
+  /** Whether an earlier sending of the request was charged, and this one was not. */
+  isRepeated: boolean;
   /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask. */
   left: number | null;
   /**
    * Refunds some of these credits, because the items that they paid for are answered 503. It is tried until Postgres has
-   * acknowledged it; the roll-up returns the credits some seconds later.
+   * acknowledged it; the roll-up returns the credits some seconds later. Credits that another sending of the request has used stay.
+   * Call it at the end of every request, with 0 if all credits were used.
    */
   giveBack(credits: number): void;
 }

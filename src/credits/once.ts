@@ -2,142 +2,102 @@ import type { createLockedAccounts } from '../accounts/locked.ts';
 import { codeOf } from '../errors.ts';
 import { type Sql, UNIQUE_VIOLATION } from '../postgres/connect.ts';
 import type { Bound } from '../runtime/timeout.ts';
-import type { Admission, Call } from './call.ts';
-import { type Charge, chargeCalls, paidOf } from './spend.ts';
-import { VOID_WINDOW_MS } from './void.ts';
+import type { Admission, Call, Quota } from './call.ts';
+import { chargeCalls, paidOf } from './spend.ts';
+import { isRolledBack, VOID_WINDOW_MS } from './void.ts';
 
 /**
  * A request with an identity is charged once, however often it is sent (contract: Idempotency-Key). The id of its charge is made
- * from the identity, so that of two sendings one charges, and the other finds the charge. Each is a user of the charge. Credits
- * are returned when all users have returned them.
+ * from the identity, so that of two sendings one charges, and the other finds the charge. Each sending has a row with the
+ * charge's id, and the charge counts them. Credits come back when every sending has returned them.
  */
 
-/** A charge that a sending uses. */
-interface Share {
-  attempt: string;
-  /** Credits of the charge. */
+interface Charged {
+  /** Credits that this sending can use. */
   charged: number;
-  /** The part of them that this sending uses. */
-  used: number;
+  /** The account's quota, by its id, if the credits did not suffice for the first sending. */
+  quotas: Record<string, Quota> | null;
 }
 
 /**
- * A request whose credits sufficed for a part has another charge for the rest. So many ids of charges are asked for at first, and
- * twice as many when all of them are found.
+ * Joins the sendings of a charge that may still be returned. An older charge leaves under another id, and is not found.
+ * @returns no row if there is no such charge
  */
-const FIRST_ATTEMPTS = 4;
-/** Beyond so many users none is noted: a last one that returns nothing stands for them. */
-const MAX_USERS = 1_000;
-const NO_RETURN = '00000000-0000-0000-0000-000000000000';
-
-/**
- * Becomes a user of those charges that are there and may still be voided. An older one gets another id. A user that has returned
- * its credits becomes none again, because then this statement comes too late.
- * @param attempts ids of charges
- * @returns their credits
- */
-async function useCharges(sql: Sql, attempts: string[], user: string): Promise<Map<string, number>> {
-  const rows = await sql<{ attempt: string; credits: number; isOld: boolean }[]>`
-    WITH held AS MATERIALIZED (
-      SELECT attempt, spent_at < now() - ${VOID_WINDOW_MS}::float8 * interval '1 millisecond' AS is_old FROM call_journal
-      WHERE attempt = ANY (${attempts}::uuid[]) ORDER BY attempt FOR UPDATE
+function joinCharge(sql: Sql, charge: string, sending: string, accountId: string) {
+  return sql<Charged[]>`
+    WITH found AS (
+      UPDATE call_journal SET
+        attempt = CASE WHEN spent_at < oldest THEN gen_random_uuid() ELSE attempt END,
+        sendings = sendings + CASE WHEN spent_at < oldest THEN 0 ELSE 1 END
+      FROM (SELECT now() - ${VOID_WINDOW_MS}::float8 * interval '1 millisecond') AS time (oldest)
+      WHERE attempt = ${charge}
+      RETURNING spent_at < oldest AS is_old, charged, is_short
+    ), joined AS (
+      INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, charge)
+      SELECT ${sending}, now(), '{}', '{}', '{}', '{}', true, ${charge} FROM found WHERE NOT is_old
     )
-    UPDATE call_journal charge SET
-      attempt = CASE WHEN is_old THEN gen_random_uuid() ELSE charge.attempt END,
-      users = CASE WHEN ${user} = ANY (users) THEN users WHEN cardinality(users) < ${MAX_USERS} THEN users || ${user}::uuid
-        ELSE array_remove(users, ${NO_RETURN}) || ${NO_RETURN}::uuid END
-    FROM held
-    WHERE charge.attempt = held.attempt AND NOT has_returned(${user})
-    RETURNING held.attempt, is_old AS "isOld", calls[1] AS credits`;
-  return new Map(rows.filter(({ isOld }) => !isOld).map(({ attempt, credits }) => [attempt, credits]));
+    SELECT charged, CASE WHEN is_short THEN short_quotas(ARRAY[${accountId}::text], '{1}', '{0}') END AS quotas
+    FROM found WHERE NOT is_old`;
 }
 
 export interface ChargeOnceParts {
   call: Call;
   /** UUID of this sending. */
-  user: string;
-  /** Gets the id of each charge before this sending may use it, because the outcome of a statement may stay unknown. */
-  attempts: string[];
+  sending: string;
   bound: Bound;
   runForUnlocked: ReturnType<typeof createLockedAccounts>;
 }
 
+type Paid = Omit<Admission, 'giveBack'> & {
+  /** Credits of an earlier sending's charge that this one does not need. */
+  unused: number;
+};
+
 /**
- * Uses the charges of earlier sendings of a call, and charges the credits that are missing.
- * @returns `paid` is undefined when the account is locked, or gone
+ * Charges a request, or finds the charge of an earlier sending.
+ * @returns undefined when the account is locked, or gone
  */
 export async function chargeOnce(
   sql: Sql,
-  { call, user, attempts, bound, runForUnlocked }: ChargeOnceParts,
-): Promise<{ paid: Omit<Admission, 'giveBack'> | undefined; shares: Share[] }> {
-  const { credits, identity } = call;
-  attempts.push(...attemptsOf(identity!, FIRST_ATTEMPTS));
+  { call, sending, bound, runForUnlocked }: ChargeOnceParts,
+): Promise<Paid | undefined> {
+  const charge = Bun.randomUUIDv5(call.identity!, NAMESPACE);
   for (;;) {
-    const found = await bound(useCharges(sql, attempts, user));
-    const free = attempts.find((attempt) => !found.has(attempt));
-    if (free === undefined) {
-      attempts.push(...attemptsOf(identity!, 2 * attempts.length).slice(attempts.length));
-      continue;
+    const [earlier] = await bound(joinCharge(sql, charge, sending, call.accountId));
+    if (earlier !== undefined) {
+      const spent = Math.min(earlier.charged, call.credits);
+      const quota = spent < call.credits ? (earlier.quotas?.[call.accountId] ?? null) : null;
+      const left = call.wantsLeft ? await creditsLeft() : null;
+      return { spent, quota, isRepeated: true, left, unused: earlier.charged - spent };
     }
-    const shares: Share[] = [];
-    let missing = credits;
-    for (const attempt of attempts) {
-      const charged = found.get(attempt);
-      if (charged === undefined) continue;
-      const used = Math.min(charged, missing);
-      shares.push({ attempt, charged, used });
-      missing -= used;
-    }
-    if (missing === 0 && !call.wantsLeft) return { paid: paidOf(call, credits, undefined), shares };
-    let charge: Charge | undefined;
     try {
-      const run = (unlocked: Call[]) => chargeCalls(sql, unlocked, free, user);
-      [, [charge]] = await runForUnlocked([{ ...call, credits: missing }], bound, run);
+      const run = (unlocked: Call[]) => chargeCalls(sql, unlocked, charge, sending);
+      const [, [charged]] = await runForUnlocked([call], bound, run);
+      const paid = charged && paidOf(call, charged.spent?.[0] ?? call.credits, charged);
+      return paid && { ...paid, unused: 0 };
     } catch (error) {
       // Another sending has charged it meanwhile.
-      if (codeOf(error) === UNIQUE_VIOLATION) continue;
+      if (codeOf(error) !== UNIQUE_VIOLATION) throw error;
+    }
+  }
+
+  /** A charge of nothing tells what is left. `null` means that Postgres could not say, which is no reason to refuse what is paid. */
+  async function creditsLeft(): Promise<number | null> {
+    try {
+      const nothing = { ...call, credits: 0 };
+      const [, [charged]] = await runForUnlocked([nothing], bound, (free) => chargeCalls(sql, free, sending));
+      return charged === undefined ? null : (charged.left?.[call.accountId] ?? 0);
+    } catch (error) {
+      if (isRolledBack(error)) return null;
       throw error;
     }
-    if (charge === undefined) return { paid: undefined, shares };
-    const spent = charge.spent?.[0] ?? missing;
-    shares.push({ attempt: free, charged: spent, used: spent });
-    // All sendings use, and return, their shares in the same order.
-    shares.sort((a, b) => attempts.indexOf(a.attempt) - attempts.indexOf(b.attempt));
-    return { paid: paidOf(call, credits - missing + spent, charge), shares };
   }
-}
-
-/** The ids of the charges of a request, in their order. */
-function attemptsOf(identity: string, count: number): string[] {
-  return Array.from({ length: count }, (_, number) => Bun.randomUUIDv5(`${identity} ${number}`, NAMESPACE));
 }
 
 /** Of names of our own (RFC 9562, 6.6): an arbitrary UUID. */
 const NAMESPACE = '4b0e6f52-6a0c-4c0f-9d3e-2f7b1c9a8d54';
 
-/** Returns all that a sending may use of these charges, whether it uses them or not. Idempotent. */
-export function returnAll(sql: Sql, user: string, attempts: string[]) {
-  return returnShares(sql, user, new Map(attempts.map((attempt) => [attempt, Number.MAX_SAFE_INTEGER])));
-}
-
-/** Returns credits of those that a sending uses, of the latest charge first. Idempotent. */
-export function returnPart(sql: Sql, user: string, shares: Share[], credits: number) {
-  const unused = new Map<string, number>();
-  let left = credits;
-  for (const { attempt, charged, used } of shares.toReversed()) {
-    const back = Math.min(left, used);
-    left -= back;
-    if (charged - used + back > 0) unused.set(attempt, charged - used + back);
-  }
-  return returnShares(sql, user, unused);
-}
-
-/** @param unused the credits of each charge that this sending does not use in the end */
-function returnShares(sql: Sql, user: string, unused: Map<string, number>) {
-  // In the order in which `useCharges` locks them.
-  const attempts = [...unused.keys()].sort();
-  const credits = attempts.map((attempt) => unused.get(attempt)!);
-  return sql`
-    SELECT return_share(attempt, ${user}::uuid, credits)
-    FROM unnest(${attempts}::uuid[], ${credits}::bigint[]) AS share (attempt, credits)`;
+/** Returns the credits that a sending can use, except those that it keeps. Idempotent, also for a sending that has not arrived. */
+export function returnCredits(sql: Sql, sending: string, keeps: number) {
+  return sql`SELECT return_credits(${sending}::uuid, ${keeps}::bigint)`;
 }

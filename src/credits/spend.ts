@@ -20,6 +20,10 @@ export const includedCredits = (plan: string, row = 'b') => `
     WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
     ELSE (SELECT included_credits FROM plans WHERE name = 'free') END)`;
 
+/** SQL: the credits that each account of a batch needs, in the order in which a charge locks the accounts. */
+export const CREDITS_BY_ACCOUNT = `
+  SELECT id, sum(needed)::bigint AS credits FROM unnest($2::text[], $5::bigint[]) AS call (id, needed) GROUP BY id ORDER BY id`;
+
 /**
  * The `SET` runs in steps: the period, the counters before the charge, included credits left, credits to charge, the purchased
  * ones among them. `OFFSET 0` keeps the planner from repeating a step wherever its value is used.
@@ -40,10 +44,7 @@ const charge = (further = { column: '', value: '', statement: '' }) => `
           included_left + CASE WHEN b.spend_purchased THEN b.credits ELSE 0 END) AS paid OFFSET 0) AS payment,
         LATERAL (SELECT greatest(paid - included_left, 0) AS purchased) AS purchase
     )
-    FROM (
-      SELECT id, sum(needed)::bigint AS credits FROM unnest($2::text[], $5::bigint[]) AS call (id, needed)
-      GROUP BY id ORDER BY id
-    ) AS wanted
+    FROM (${CREDITS_BY_ACCOUNT}) AS wanted
     WHERE b.account_id = wanted.id AND (now() >= b.period_end
       OR b.used < ${includedCredits('b.period_plan')} OR (b.credits > 0 AND b.spend_purchased))
     RETURNING b.account_id AS id, old.credits - new.credits AS purchased,
@@ -69,13 +70,13 @@ const charge = (further = { column: '', value: '', statement: '' }) => `
     "left"
   FROM outcome`;
 const CHARGE = charge();
-/** Beside the charge an empty row with the user's id: a return that comes first writes it, and the charge meets it. */
-const CHARGE_FOR_USER = charge({
-  column: ', users',
-  value: ', ARRAY[$7::uuid]',
-  statement: `, user_mark AS (
-    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, voided)
-    VALUES ($7::uuid, now(), '{}', '{}', '{}', '{}', true, true)
+/** Beside the charge the row of its first sending. A return that comes first writes that row, and the charge meets it. */
+const CHARGE_ONCE = charge({
+  column: ', sendings, charged, is_short',
+  value: ', 1, credits, spent IS NOT NULL',
+  statement: `, sent AS (
+    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, charge)
+    SELECT $7::uuid, now(), '{}', '{}', '{}', '{}', true, $1::uuid FROM outcome WHERE credits > 0
   )`,
 });
 
@@ -89,9 +90,9 @@ const CHARGE_FOR_USER = charge({
  * Postgres evaluates the `SET` and the `WHERE` again on the new version.
  *
  * @param attempt UUID of this charge. It becomes the primary key of its row in the journal, so it can be voided
- * @param user UUID of the one that uses a charge that others may use, too (src/credits/once.ts)
+ * @param sending UUID of the first sending of a request that is charged once (src/credits/once.ts)
  */
-export function chargeCalls(sql: Sql, calls: Call[], attempt: string, user?: string) {
+export function chargeCalls(sql: Sql, calls: Call[], attempt: string, sending?: string) {
   const parameters = [
     attempt,
     calls.map(({ accountId }) => accountId),
@@ -100,8 +101,8 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string, user?: str
     calls.map(({ credits }) => credits),
     calls.some(({ wantsLeft }) => wantsLeft),
   ];
-  if (user === undefined) return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
-  return sql.unsafe<Charge[]>(CHARGE_FOR_USER, [...parameters, user], { prepare: true });
+  if (sending === undefined) return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
+  return sql.unsafe<Charge[]>(CHARGE_ONCE, [...parameters, sending], { prepare: true });
 }
 
 /**
@@ -111,9 +112,9 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string, user?: str
 export function paidOf(
   { accountId, credits, wantsLeft }: Call,
   spent: number,
-  charged: Charge | undefined,
+  charged: Charge,
 ): Omit<Admission, 'giveBack'> | undefined {
-  const quota = spent < credits ? charged?.quotas?.[accountId] : null;
+  const quota = spent < credits ? charged.quotas?.[accountId] : null;
   if (quota === undefined) return undefined;
-  return { spent, quota, left: wantsLeft ? (charged?.left?.[accountId] ?? 0) : null };
+  return { spent, quota, isRepeated: false, left: wantsLeft ? (charged.left?.[accountId] ?? 0) : null };
 }

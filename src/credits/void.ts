@@ -11,6 +11,13 @@ import { includedCredits } from './spend.ts';
 export const VOID_WINDOW_MS = 10 * MINUTE;
 
 /**
+ * Whether Postgres has answered that a statement failed, so that it was rolled back. Silence, a lost connection and `FATAL` leave the
+ * outcome unknown.
+ */
+export const isRolledBack = (error: unknown) =>
+  (error as { severity?: unknown } | null)?.severity === 'ERROR';
+
+/**
  * Voids an attempt to charge whose outcome is unknown, so that its calls cost nothing. Idempotent, and takes no account's lock.
  *
  * An attempt that was charged keeps its row, marked: the roll-up returns its credits. An attempt that was not charged gets an

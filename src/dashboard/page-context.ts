@@ -1,5 +1,7 @@
 import type { ReadAccount } from '../accounts/reader.ts';
-import type { Handler, Pipeline } from '../admission/pipeline.ts';
+import type { Pipeline } from '../admission/pipeline.ts';
+import type { Handler } from '../admission/plan.ts';
+import type { ApiRoute } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import type { OpenApi } from '../http/openapi.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
@@ -14,10 +16,7 @@ export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
   observer: Observer;
   pipeline: Pipeline;
   rateLimiter: RateLimiter;
-  search: Handler;
-  match: Handler;
-  lookup: Handler;
-  debts: Handler;
+  handlers: ReadonlyMap<ApiRoute, Handler>;
   /** The API's document, for its reference. */
   openApi: OpenApi;
   /** Aborted when the service stops. */

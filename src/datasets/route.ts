@@ -1,5 +1,5 @@
-import type { Handler } from '../admission/pipeline.ts';
-import { failureAnswer, ok, unavailable } from '../http/answer.ts';
+import { free, type Handler } from '../admission/plan.ts';
+import { type Answer, failureAnswer, ok, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { READS } from '../postgres/answer.ts';
 import type { Sql } from '../postgres/connect.ts';
@@ -15,7 +15,7 @@ export const datasetsRoute: ApiRoute = {
     data: {
       directory: { companies: 620, updated: '2026-11-21T10:57:02.311Z' },
       debts: {
-        tax: { date: '2026-10-31', companies: 3 },
+        tax: { date: '2026-10-31', companies: 10 },
         social_security: { date: '2026-11-02', companies: 2 },
       },
     },
@@ -40,14 +40,16 @@ export function createDatasetsHandler(sql: Sql): Handler {
 
   return {
     charge: datasetsRoute.charge,
-    async handle() {
-      try {
-        return ok(presentDatasets(await read(null)));
-      } catch (cause) {
-        return failureAnswer(cause, unavailable('The datasets could not be read.', cause));
-      }
-    },
+    plan: () => free(answer),
   };
+
+  async function answer(): Promise<Answer> {
+    try {
+      return ok(presentDatasets(await read(null)));
+    } catch (cause) {
+      return failureAnswer(cause, unavailable('The datasets could not be read.', cause));
+    }
+  }
 }
 
 function presentDatasets({ directory, debts }: Datasets): DatasetsAnswer {

@@ -1,4 +1,4 @@
-import type { Handler } from '../admission/pipeline.ts';
+import type { Handler } from '../admission/plan.ts';
 import type { Log } from '../observability/log.ts';
 import type { Sql } from '../postgres/connect.ts';
 import type { Cleanup } from '../runtime/shutdown.ts';

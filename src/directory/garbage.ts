@@ -139,7 +139,7 @@ async function waitForReaders(
 async function unregisteredTables(sql: Sql): Promise<string[]> {
   const tables = await sql<{ name: string }[]>`
     SELECT relname AS name FROM pg_class
-    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname ~ '^directory_g[0-9]{6,}(_words)?$'
-      AND replace(relname, '_words', '') NOT IN (SELECT table_name FROM directory_generations)`;
+    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname ~ '^directory_g[0-9]{6,}$'
+      AND relname NOT IN (SELECT table_name FROM directory_generations)`;
   return tables.map(({ name }) => name);
 }

@@ -20,6 +20,6 @@ export async function indexRows(
     return buildIndex(client, context.sql, { ...options, alias: config.elasticsearchAlias, signal });
   }
   options.progress.phase('indexing');
-  await buildSearchIndexes(sql, options.of.tableName, context);
+  await buildSearchIndexes(sql, options.of.tableName);
   return null;
 }

@@ -51,7 +51,7 @@ async function repair(context: DirectoryContext): Promise<void> {
   const work = async (lock: DirectoryLock) => {
     const { current } = await reconcile(context, lock);
     if (isEmbedded && !(await hasSearchIndexes(lock.sql, current.tableName)))
-      await buildSearchIndexes(lock.sql, current.tableName, context);
+      await buildSearchIndexes(lock.sql, current.tableName);
   };
   await withDirectoryLock(context, 'check by a server', work, {
     patienceMs: isEmbedded ? EMBEDDED_PATIENCE_MS : 0,

@@ -1,15 +1,12 @@
 /** Fills the tables of generations by set-based SQL. */
 
 import { STAGING } from '../ingest/staging.ts';
-import { buildWordLists, sampleBeginnings } from '../matches/build-word-lists.ts';
-import { wordsTable } from '../matches/word-lists.ts';
+import { wordsIndexStatement } from '../matches/words-index.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { copyInto, copyValue } from '../postgres/copy.ts';
-import { withDedicated } from '../postgres/dedicated.ts';
 import { quoted } from '../postgres/identifier.ts';
 import { directoryRow } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres.ts';
-import type { DirectoryContext } from './context.ts';
 import type { Generation } from './generations.ts';
 import { type LoadOptions, readPages } from './indexing/load.ts';
 
@@ -44,8 +41,8 @@ export async function compareStaged(
 }
 
 /**
- * Fills a generation's table with the staged rows and the other rows of `base`, in the order of results, because Elasticsearch and
- * Postgres index sorted rows faster. `finishTable` completes the table.
+ * Fills a generation's table with the staged rows and the other rows of `base`, in the order of results. Matches in Postgres rely
+ * on it (src/matches/postgres.ts), and both stores index sorted rows faster. `finishTable` completes the table.
  * @param base `null` if the staged rows are the whole directory
  */
 export async function fillTable(sql: Sql, table: string, base: string | null): Promise<void> {
@@ -104,34 +101,23 @@ export async function finishTable(sql: Sql, table: string): Promise<void> {
   await sql.unsafe(`ANALYZE ${quoted(table)}`);
 }
 
+/** The statements that create the indexes of a table for searches and matches in Postgres. */
+const indexStatements = (table: string) => [...searchIndexStatements(table), wordsIndexStatement(table)];
+
 /**
- * Adds what searches in Postgres need: indexes, of which existing ones stay, and the lists of names by their words. These take
- * the work of this process, so that they are built beside the indexes.
- *
+ * Adds the indexes that searches in Postgres need; existing ones stay.
  * @param sql a dedicated connection, because this takes longer than a server's statements may
  */
-export async function buildSearchIndexes(
-  sql: Sql,
-  table: string,
-  context: Pick<DirectoryContext, 'databaseUrl' | 'sql' | 'signal'>,
-): Promise<void> {
-  const [inOrder, ...others] = searchIndexStatements(table).map((statement) =>
-    statement.replace('CREATE INDEX ', 'CREATE INDEX IF NOT EXISTS '),
-  );
-  // The lists are made from the rows in this index's order.
-  const [divided] = await Promise.all([sampleBeginnings(context.sql, table), sql.unsafe(inOrder!)]);
-  const lists = withDedicated(context, (connection) => buildWordLists(connection, context, table, divided));
-  const indexes = async () => {
-    for (const statement of others) await sql.unsafe(statement);
-    await sql.unsafe(`VACUUM (ANALYZE) ${quoted(table)}`);
-  };
-  const outcomes = await Promise.allSettled([lists, indexes()]);
-  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+export async function buildSearchIndexes(sql: Sql, table: string): Promise<void> {
+  for (const statement of indexStatements(table)) {
+    await sql.unsafe(statement.replace('CREATE INDEX ', 'CREATE INDEX IF NOT EXISTS '));
+  }
+  await sql.unsafe(`VACUUM (ANALYZE) ${quoted(table)}`);
 }
 
 export async function hasSearchIndexes(sql: Sql, table: string): Promise<boolean> {
-  const [row] = await sql<{ indexes: number; hasLists: boolean }[]>`
-    SELECT count(*) AS indexes, to_regclass(quote_ident(${wordsTable(table)})) IS NOT NULL AS "hasLists" FROM pg_indexes
+  const [row] = await sql<{ indexes: number }[]>`
+    SELECT count(*) AS indexes FROM pg_indexes
     WHERE schemaname = current_schema() AND tablename = ${table} AND indexname <> ${`${table}_pkey`}`;
-  return row!.hasLists && row!.indexes >= searchIndexStatements(table).length;
+  return row!.indexes >= indexStatements(table).length;
 }

@@ -8,6 +8,8 @@ export type Answer =
       ok: true;
       json: string;
       headers?: Record<string, string>;
+      /** What a header tells, as members for the result of a tool, which has no headers. */
+      members?: Record<string, unknown>;
       /** The problems among the items of a batch lookup. */
       itemProblems?: ProblemName[];
     }

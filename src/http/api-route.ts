@@ -4,7 +4,7 @@
  */
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { Type } from '@sinclair/typebox';
-import type { CallKind } from '../credits/call.ts';
+import type { CallKind } from './call-kind.ts';
 import { PROBLEMS, type ProblemName } from './problems.ts';
 
 /** The path that `{base_url}` ends with (specification, Versioning). */
@@ -53,8 +53,8 @@ export const ProblemSchema = Type.Object(
 );
 
 /**
- * The declaration of an endpoint, for its route and the reference (openapi.ts). Nothing validates by its schemas before the
- * handler, because a bad request has to spend its token and its credit first (specification, Order).
+ * The declaration of an endpoint, for its route and the reference (openapi.ts). A body is checked by its schema (body-check.ts).
+ * Nothing is validated before the token, because bad input is charged (specification, Order).
  */
 export interface ApiRoute {
   /** Absent means `GET`. */
@@ -72,6 +72,8 @@ export interface ApiRoute {
   exampleAnswer(publicUrl: string): unknown;
   /** Headers of the success beyond those that every answer has. */
   successHeaders?: Record<string, string>;
+  /** Headers that only some successes have. */
+  optionalHeaders?: Record<string, string>;
   /** Problems beyond those of the pipeline. */
   problems: ProblemName[];
   /** The kind of call that the credit pays for; `null` means that it costs none. */

@@ -59,18 +59,18 @@ export async function readBody(
  * takes over 10 s.
  *
  * @param stopping aborted when the service stops
- * @returns the JSON, and the bytes that it was read from; `unread` when the client has left or the service stops
+ * @returns the JSON, and what it was read from, or why it was not; `unread` when the client has left or the service stops
  */
 export async function readJson(
   request: Request,
   stopping: AbortSignal,
   timeoutMs = JSON_TIMEOUT_MS,
-): Promise<{ json: unknown; bytes: Uint8Array | null } | 'unread'> {
+): Promise<{ json: unknown; sent: Uint8Array | string } | 'unread'> {
   const type = request.headers.get('content-type') ?? '';
-  if (!/^application\/json\s*(;|$)/i.test(type)) return { json: null, bytes: null };
+  if (!/^application\/json\s*(;|$)/i.test(type)) return { json: null, sent: 'not JSON' };
   const body = await readBody(request, { maxBytes: MAX_JSON_BYTES, timeoutMs, stopping });
   if (body === 'gone' || body === 'stopping') return 'unread';
-  return typeof body === 'string' ? { json: null, bytes: null } : { json: parse(body), bytes: body };
+  return typeof body === 'string' ? { json: null, sent: body } : { json: parse(body), sent: body };
 }
 
 function parse(body: Buffer): unknown {

@@ -15,11 +15,11 @@ export interface ItemList {
 /** @param form the form of an item, in words */
 export function itemsRequestSchema(
   { list, max }: ItemList,
-  { $id, form, example }: { $id: string; form: string; example: string[] },
+  { $id, element, form, example }: { $id: string; element: TSchema; form: string; example: string[] },
 ) {
   return Type.Object(
     {
-      [list]: Type.Array(Type.String(), {
+      [list]: Type.Array(element, {
         minItems: 1,
         maxItems: max,
         description: `1 to ${max}: ${form}. One that is not valid gets its problem in its place.`,

@@ -9,8 +9,6 @@ export interface Trace {
   account?: string;
   /** Empty for a call made in the dashboard. */
   keyId?: string;
-  /** Credits that the account can still spend; `null` means not asked for, or nothing was charged. It is not logged. */
-  creditsLeft?: number | null;
 }
 
 /** The parts of a request's log line, gathered while it is answered. */

@@ -105,7 +105,10 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
   const responses: Record<string, DocumentedAnswer> = {
     200: {
       description: 'Success.',
-      headers: headersOf({ ...COMMON_HEADERS, ...RATE_HEADERS, ...route.successHeaders }),
+      headers: {
+        ...headersOf({ ...COMMON_HEADERS, ...RATE_HEADERS, ...route.successHeaders }),
+        ...headersOf(route.optionalHeaders ?? {}, { required: false }),
+      },
       content: {
         'application/json': {
           schema: reference(route.success, schemas),
@@ -206,11 +209,11 @@ function exampleProblem(publicUrl: string, kind: ProblemName): Json {
   return { type: problemType(publicUrl, kind), title, status, detail: cause, ...quota };
 }
 
-function headersOf(descriptions: Record<string, string>): Json {
+function headersOf(descriptions: Record<string, string>, more: { required?: false } = {}): Json {
   return Object.fromEntries(
     Object.entries(descriptions).map(([name, description]) => [
       name,
-      { description, schema: { type: NUMBERS.includes(name) ? 'integer' : 'string' } },
+      { description, ...more, schema: { type: NUMBERS.includes(name) ? 'integer' : 'string' } },
     ]),
   );
 }

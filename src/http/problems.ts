@@ -16,7 +16,7 @@ export const PROBLEMS = {
     status: 400,
     title: 'The request is not valid',
     cause:
-      'A search came without `q` or with only white space in it, or with over eight words to `/matches`, or the NIF of a lookup is not nine digits (without `PT`) with a right check digit, or the body of a request for several companies, for several names or for changes is not the JSON that the endpoint takes.',
+      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits (without `PT`) with a right check digit, or the body of a request for several companies, for several names or for changes is not the JSON that the endpoint takes.',
     fix: 'Send a non-empty `q`, or a NIF of nine digits (spaces, hyphens and periods may separate them). The request has cost its credit: check the NIF before you send it.',
   },
   unauthorized: {

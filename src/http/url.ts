@@ -1,11 +1,10 @@
 /**
  * The path of a request's address, still escaped, without its query. `new URL` could throw, because the address holds the
- * caller's Host, which can be any text. If it can't be a host, Bun's address is the path alone.
+ * caller's Host, which can be any text.
  */
 export function pathOf(url: string): string {
   const query = url.indexOf('?');
   const address = query === -1 ? url : url.slice(0, query);
-  if (address.startsWith('/')) return address;
   const path = address.indexOf('/', address.indexOf('://') + 3);
   return path === -1 ? '/' : address.slice(path);
 }

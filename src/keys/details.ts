@@ -1,5 +1,5 @@
-import type { CallKind } from '../credits/call.ts';
 import { RefusedError } from '../errors.ts';
+import type { CallKind } from '../http/call-kind.ts';
 import type { ErrorKind } from '../http/error-kind.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { type ApiKey, keyColumns } from './store.ts';

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import { createItemsHandler, type Item, type ItemAnswer, type ItemsParts } from '../admission/items.ts';
-import type { Handler } from '../admission/pipeline.ts';
+import type { Handler } from '../admission/plan.ts';
 import { unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { type ItemList, itemSchema, itemsRequestSchema } from '../http/item-schema.ts';
-import { invalidNif, NIF_FORM, validNif } from '../http/nif.ts';
+import { invalidNif, ListedNifSchema, NIF_FORM, validNif } from '../http/nif.ts';
 import { problemBody } from '../http/problems.ts';
 import type { Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
@@ -29,6 +29,7 @@ export const lookupsRoute: ApiRoute = {
   path: '/lookups',
   body: itemsRequestSchema(NIFS, {
     $id: 'LookupsRequest',
+    element: ListedNifSchema,
     form: NIF_FORM,
     example: ['500002576', '500002577'],
   }),
@@ -71,7 +72,7 @@ export function createBatchLookupHandler({ findCompanies, lookUp, ...parts }: Ba
   return createItemsHandler({
     ...parts,
     ...NIFS,
-    kind: 'lookup',
+    route: lookupsRoute,
     async plan(asked, caller) {
       const arrivedMs = performance.now();
       const nifs = asked.map(validNif);

@@ -1,4 +1,4 @@
-import type { Handler } from '../admission/pipeline.ts';
+import type { Handler } from '../admission/plan.ts';
 import type { Config } from '../config/config.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Handler } from '../admission/pipeline.ts';
+import { type Handler, single } from '../admission/plan.ts';
 import { okJson } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH } from '../http/api-route.ts';
 import { invalidNif, NIF_PATTERN, validNif } from '../http/nif.ts';
@@ -35,33 +35,24 @@ export const lookupRoute: ApiRoute = {
   },
 };
 
-/** The read of a stored record that runs while the credit is spent. */
-interface Reading {
-  /** Valid, nine digits. */
-  nif: string;
-  record: ReturnType<FindCompany>;
-}
-
-/** Answers with the record of one company. */
-export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): Handler<Reading | null> {
+/** Answers with the record of one company, which is read while the credit is spent. */
+export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): Handler {
   return {
     charge: lookupRoute.charge,
-    prefetch(request) {
+    plan({ request, caller, arrivedMs }) {
       const nif = nifOf(request.url);
-      if (nif === null) return null;
+      if (nif === null) return single('lookup', invalidNif);
       const record = findCompany(nif);
       // Without a credit nobody awaits it.
       record.catch(() => {});
-      return { nif, record };
-    },
-    async handle({ caller, prefetched, arrivedMs }) {
-      if (prefetched === null) return invalidNif();
-      const outcome = await lookUp(prefetched.nif, prefetched.record, caller, arrivedMs);
-      if (!outcome.ok) return outcome;
-      const { company } = outcome;
-      return okJson(`{"result":"success","data":${writeCompany(company)}}`, {
-        'X-Record-Source': company.source,
-        'Last-Modified': new Date(company.fetchedAt).toUTCString(),
+      return single('lookup', async () => {
+        const outcome = await lookUp(nif, record, caller, arrivedMs);
+        if (!outcome.ok) return outcome;
+        const { company } = outcome;
+        return okJson(`{"result":"success","data":${writeCompany(company)}}`, {
+          'X-Record-Source': company.source,
+          'Last-Modified': new Date(company.fetchedAt).toUTCString(),
+        });
       });
     },
   };

@@ -1,13 +1,13 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { ItemsParts } from '../admission/items.ts';
-import type { Handler } from '../admission/pipeline.ts';
+import type { Handler } from '../admission/plan.ts';
 import type { Config } from '../config/config.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { createBatcher } from '../runtime/batcher.ts';
 import type { OpenDirectory } from '../search/open.ts';
 import { MAX_RESULTS } from '../search/search.ts';
 import { createElasticsearchMatches } from './elasticsearch.ts';
-import { keepMatches } from './keeping.ts';
+import { keyOfMatches } from './keeping.ts';
 import { MATCH_BATCHES, MAX_OF_SEVERAL } from './matches.ts';
 import { createPostgresMatches } from './postgres.ts';
 import type { MatchQuery, WordsQuery } from './query.ts';
@@ -43,7 +43,7 @@ export function openMatches(
             maxBatch: NIFS_AT_ONCE,
           });
     const findAny = (query: MatchQuery) => (query.kind === 'words' ? find(query, limit) : findNif(query));
-    return answering({ find: findAny }, keepMatches(kind, limit));
+    return answering({ find: findAny }, keyOfMatches(kind));
   };
   return {
     match: createMatchHandler(answer('match', MAX_RESULTS)),

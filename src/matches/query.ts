@@ -1,7 +1,8 @@
 import { normalizeName } from '../companies/name.ts';
-import { type ParsedQuery, parseQuery } from '../search/query.ts';
+import { findNif } from '../companies/nif.ts';
+import { canMatch, type ParsedQuery } from '../search/query.ts';
 
-/** The most words of a query (contract: matches). */
+/** The words of a query that are asked (contract: matches). */
 export const MAX_WORDS = 8;
 
 /** A query for names that have all of its words, the last one as the beginning of a word. */
@@ -17,16 +18,26 @@ export interface WordsQuery {
 /** A query by its kind; a NIF and a query that nothing can match are those of the search. */
 export type MatchQuery = Exclude<ParsedQuery, { kind: 'name' }> | WordsQuery;
 
+/** The words of a query that has more than {@link MAX_WORDS}. */
+export interface CutWords {
+  used: number;
+  sent: number;
+}
+
+/** A query as it is asked. `cut` means that only its first words are. */
+export type AskedQuery = MatchQuery & { cut?: CutWords };
+
 /**
- * Reads a query that is not only white space.
- * @returns `null` for one of over eight words
+ * Reads a query that is not only white space. Of over eight words the first eight are asked. None of them is part of a trailing
+ * legal form, because the normalized form has none.
  */
-export function parseMatchQuery(q: string): MatchQuery | null {
-  const parsed = parseQuery(q);
-  if (parsed.kind === 'nif') return parsed;
-  const normalized = parsed.kind === 'name' ? parsed.normalized : normalizeName(q);
-  if (normalized.split(' ').length > MAX_WORDS) return null;
-  return parsed.kind === 'name' ? wordsQuery(normalized) : parsed;
+export function parseMatchQuery(q: string): AskedQuery {
+  const nif = findNif(q.trim());
+  if (nif !== null) return { kind: 'nif', nif };
+  const words = normalizeName(q).split(' ');
+  const normalized = words.slice(0, MAX_WORDS).join(' ');
+  const query = canMatch(normalized) ? wordsQuery(normalized) : { kind: 'nothing' as const };
+  return words.length > MAX_WORDS ? { ...query, cut: { used: MAX_WORDS, sent: words.length } } : query;
 }
 
 /** @param normalized a query in normalized form, not empty */

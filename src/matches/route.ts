@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox';
-import type { Handler } from '../admission/pipeline.ts';
-import { type ProblemAnswer, problem } from '../http/answer.ts';
+import { type Handler, single } from '../admission/plan.ts';
+import { type Answer, type ProblemAnswer, problem } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { AnswerQuery } from '../search/answer.ts';
 import { MISSING_Q, qOf, searchProblem } from '../search/route.ts';
 import { EXAMPLE_ENTRY, SearchAnswerSchema } from '../search/schema.ts';
-import { MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
+import { type AskedQuery, type CutWords, MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
 
 /** The answer of the example directory to the example query. */
 export const EXAMPLE_MATCH = {
@@ -19,13 +19,16 @@ export const matchesRoute: ApiRoute = {
   path: '/matches',
   query: Type.Object({
     q: Type.String({
-      description: `Words of a company's name, at most ${MAX_WORDS}, or a NIF; not empty after trimming.`,
+      description: `Words of a company's name, or a NIF; not empty after trimming. Only the first ${MAX_WORDS} words are asked.`,
       pattern: '\\S',
       examples: ['construções gaia'],
     }),
   }),
   success: SearchAnswerSchema,
   exampleAnswer: () => ({ data: [EXAMPLE_MATCH], error: null }),
+  optionalHeaders: {
+    'X-Query-Words': `\`${MAX_WORDS} of N\`, if the query has over ${MAX_WORDS} words: only the first ones were asked.`,
+  },
   problems: ['validation', 'search-failed'],
   charge: 'match',
   detail: {
@@ -36,26 +39,31 @@ export const matchesRoute: ApiRoute = {
   },
 };
 
-const TOO_MANY_WORDS = `The query has over ${MAX_WORDS} words.`;
-
 /** Finds companies by the first `q`. */
 export function createMatchHandler(answer: AnswerQuery<MatchQuery>): Handler {
   return {
     charge: matchesRoute.charge,
-    async handle({ request }) {
+    plan({ request }) {
       const q = qOf(request.url);
-      return q === null ? problem('validation', MISSING_Q) : answerMatch(q, answer);
+      if (q === null) return single('match', () => problem('validation', MISSING_Q));
+      const query = parseMatchQuery(q);
+      const find = async () => withCut(await answerMatch(query, answer), query.cut);
+      return { ...single('match', find), isSearch: true };
     },
   };
 }
 
-/** The JSON of an answer, or the problem of its query. @param q not only white space */
+function withCut(answer: Answer, words: CutWords | undefined): Answer {
+  if (!answer.ok || words === undefined) return answer;
+  const headers = { 'X-Query-Words': `${words.used} of ${words.sent}` };
+  return { ...answer, headers, members: { words } };
+}
+
+/** The JSON of an answer, or the problem of its query. */
 export async function answerMatch(
-  q: string,
+  query: AskedQuery,
   answer: AnswerQuery<MatchQuery>,
 ): Promise<{ ok: true; json: string } | ProblemAnswer> {
-  const query = parseMatchQuery(q);
-  if (query === null) return problem('validation', TOO_MANY_WORDS);
   try {
     return { ok: true, json: await answer(query) };
   } catch (cause) {

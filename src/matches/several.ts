@@ -1,20 +1,31 @@
 import { Type } from '@sinclair/typebox';
 import { createItemsHandler, type ItemAnswer, type ItemsParts } from '../admission/items.ts';
-import type { Handler } from '../admission/pipeline.ts';
+import type { Handler } from '../admission/plan.ts';
 import { problem } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { type ItemList, itemSchema, itemsRequestSchema } from '../http/item-schema.ts';
 import type { AnswerQuery } from '../search/answer.ts';
 import { entriesOf, SearchEntrySchema } from '../search/schema.ts';
 import { MAX_OF_SEVERAL } from './matches.ts';
-import { MAX_WORDS, type MatchQuery } from './query.ts';
+import { type CutWords, MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
 import { answerMatch, EXAMPLE_MATCH } from './route.ts';
 
 const QUERIES: ItemList = { list: 'queries', item: 'q', max: 100 };
 
 const MatchItemSchema = itemSchema(
   QUERIES,
-  { companies: Type.Array(SearchEntrySchema, { maxItems: MAX_OF_SEVERAL }) },
+  {
+    companies: Type.Array(SearchEntrySchema, { maxItems: MAX_OF_SEVERAL }),
+    words: Type.Optional(
+      Type.Object(
+        { used: Type.Literal(MAX_WORDS), sent: Type.Integer({ minimum: MAX_WORDS + 1 }) },
+        {
+          $id: 'QueryWords',
+          description: `If the query has over ${MAX_WORDS} words: only the first ones were asked.`,
+        },
+      ),
+    ),
+  },
   {
     $id: 'MatchItem',
     problems: ['search-failed'],
@@ -28,7 +39,8 @@ export const matchesOfSeveralRoute: ApiRoute = {
   path: '/matches',
   body: itemsRequestSchema(QUERIES, {
     $id: 'MatchesRequest',
-    form: `a query of at most ${MAX_WORDS} words, such as a company's name, or a NIF`,
+    element: Type.String(),
+    form: `a query, such as a company's name, or a NIF. Only the first ${MAX_WORDS} words are asked`,
     example: ['construções gaia', 'A.J. Costa Irmãos'],
   }),
   success: Type.Object(
@@ -55,7 +67,7 @@ export const matchesOfSeveralRoute: ApiRoute = {
   },
 };
 
-/** Finds companies by each of several queries. They are searched once their credits are spent. */
+/** Finds companies by each of several queries. They are searched once their credits are spent, and equal ones once. */
 export function createMatchSeveralHandler(
   answer: AnswerQuery<MatchQuery>,
   parts: Pick<ItemsParts, 'publicUrl' | 'stopping'>,
@@ -63,17 +75,26 @@ export function createMatchSeveralHandler(
   return createItemsHandler({
     ...parts,
     ...QUERIES,
-    kind: 'match',
+    route: matchesOfSeveralRoute,
     async plan(asked) {
-      return {
-        items: asked.map((q) => ({ asked: q, isCharged: true, answer: () => answerItem(q, answer) })),
+      const answers = new Map<string, Promise<ItemAnswer>>();
+      const answerOnce = (q: string) => {
+        const query = parseMatchQuery(q);
+        const key = JSON.stringify(query);
+        const once = answers.get(key) ?? answerMatch(query, answer).then((found) => itemOf(found, query.cut));
+        answers.set(key, once);
+        return once;
       };
+      const answerItem = (q: string) => (q.trim() === '' ? problem('validation', BLANK) : answerOnce(q));
+      return { items: asked.map((q) => ({ asked: q, isCharged: true, answer: () => answerItem(q) })) };
     },
   });
 }
 
-async function answerItem(q: string, answer: AnswerQuery<MatchQuery>): Promise<ItemAnswer> {
-  if (q.trim() === '') return problem('validation', 'The query holds only white space.');
-  const outcome = await answerMatch(q, answer);
-  return outcome.ok ? { ok: true, json: `"companies":${entriesOf(outcome.json)}` } : outcome;
+const BLANK = 'The query holds only white space.';
+
+function itemOf(found: Awaited<ReturnType<typeof answerMatch>>, words: CutWords | undefined): ItemAnswer {
+  if (!found.ok) return found;
+  const member = words === undefined ? '' : `,"words":${JSON.stringify(words)}`;
+  return { ok: true, json: `"companies":${entriesOf(found.json)}${member}` };
 }

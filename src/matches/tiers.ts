@@ -10,7 +10,7 @@ import type { WordsQuery } from './query.ts';
  * @param name a normalized name
  * @returns `null` if the name is no match
  */
-export function tierOf(name: string, { normalized, before, last }: WordsQuery): 0 | 1 | 2 | null {
+function tierOf(name: string, { normalized, before, last }: WordsQuery): 0 | 1 | 2 | null {
   // Then it has every word, because those before the last end at a blank.
   if (name.startsWith(normalized)) return 0;
   const words = name.split(' ');

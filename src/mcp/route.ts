@@ -1,86 +1,111 @@
 /**
- * The API for agents, over the Model Context Protocol: `tools.ts` has the tools, `call.ts` how one is called, `sdk.ts` everything else.
+ * The API for agents, over the Model Context Protocol: `tools.ts` has the tools, and `sdk.ts` the protocol.
  *
- * A call of a tool is one run of the pipeline with a request of the tool's route, so it costs and counts what that does. The SDK could
- * answer calls, too, but a lookup takes 213 µs then instead of 47 (docs/field-notes.md).
+ * A message is one run of the pipeline. The call of a tool has the plan of the tool's route, so it costs and counts what a request
+ * does; any other message costs its token.
  */
-import { INVALID_KEY, identityOf } from '../admission/identity.ts';
-import type { Handler, Pipeline } from '../admission/pipeline.ts';
-import { unauthorized } from '../admission/refusals.ts';
-import { type Answer, ok, okJson, problem, unavailable, withHeaders } from '../http/answer.ts';
+import type { Pipeline } from '../admission/pipeline.ts';
+import { type AdmissionContext, free, type Handler, type Plan } from '../admission/plan.ts';
+import { type Answer, ok, problem, unavailable, withHeaders } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH, templateOf } from '../http/api-route.ts';
 import { readJson } from '../http/body.ts';
 import type { RequestTrace } from '../http/observe.ts';
-import { PROBLEMS } from '../http/problems.ts';
+import { explain, PROBLEMS, problemJson } from '../http/problems.ts';
 import { requestOf } from '../http/request-of.ts';
-import { bearerSecret } from '../keys/authenticate.ts';
-import { callOf, type ToolCall, writeResult } from './call.ts';
+import type { Conversation, ToolCall } from './sdk.ts';
 import { tooManyItems } from './tools.ts';
 
 interface McpParts {
   publicUrl: string;
   pipeline: Pipeline;
-  handlers: Map<ApiRoute, Handler>;
+  handlers: ReadonlyMap<ApiRoute, Handler>;
   /** Aborted when the service stops. */
   stopping: AbortSignal;
 }
 
-/** The headers of a call that its route reads, too. */
-function forwarded(headers: Headers): Record<string, string> {
-  const names = ['authorization', 'idempotency-key'].filter((name) => headers.has(name));
-  return Object.fromEntries(names.map((name) => [name, headers.get(name)!]));
-}
+const CACHE = { 'Cache-Control': 'private, no-store' };
 
 /** @returns a function that answers a POST to `/mcp` */
 export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts) {
   const { hostname } = new URL(publicUrl);
 
   return async (request: Request, trace: RequestTrace): Promise<Answer | Response> => {
-    const { headers } = request;
-    const origin = headers.get('origin');
+    const origin = request.headers.get('origin');
     if (origin !== null && URL.parse(origin)?.hostname !== hostname)
       return new Response(null, { status: 403 });
-    if (bearerSecret(headers.get('authorization')) === null) return unauthorized();
-    const body = await readJson(request, stopping);
-    if (body === 'unread') return unavailable('The request was not read to its end.');
-    // A batch would be several calls for one token. The protocol has had none since 2025-06-18.
-    const message = Array.isArray(body.json) ? null : body.json;
-    const call = callOf(message, headers);
-    return call === null ? answerMessage(request, message, trace) : answerCall(call, request, trace);
-  };
-
-  /** A call takes the way of a request of its route. If the tool refuses its input, it costs what the route takes for that. */
-  async function answerCall(
-    call: ToolCall,
-    { headers, signal }: Request,
-    trace: RequestTrace,
-  ): Promise<Answer> {
-    const { route, name } = call.tool;
-    const sent = requestOf(route, call.input, forwarded(headers), signal);
-    const body = headers.has('idempotency-key') ? JSON.stringify(call.input) : '';
-    const identify = (accountId: string) => identityOf(sent, accountId, body);
-    const refusal = tooManyItems(call.tool, call.input) ?? (identify('') === null ? INVALID_KEY : null);
-    const refusing = { charge: route.charge, handle: async () => problem('validation', refusal!) };
-    const handler = { ...(refusal === null ? handlers.get(route)! : refusing), tellsLeft: true, identify };
-    const answer = await pipeline.serve(sent, trace, handler);
-    const [status, error] = answer.ok ? [200] : [PROBLEMS[answer.problem.kind].status, answer.problem.cause];
-    trace.call = { tool: name, route: BASE_PATH + templateOf(route.path), status, error };
-    if (!answer.ok && answer.problem.kind === 'unauthorized') return answer;
-    const { headers: answered } = answer.ok ? answer : answer.problem;
-    return okJson(writeResult(call, answer, publicUrl, trace.creditsLeft ?? null), answered);
-  }
-
-  /** Any other message costs a token. The SDK takes 5 MB, so it is loaded for the first of them. */
-  async function answerMessage(request: Request, message: unknown, trace: RequestTrace) {
-    let response = new Response();
+    let conversation: Conversation | undefined;
+    let left: number | null = null;
     const answer = await pipeline.serve(request, trace, {
       charge: null,
-      async handle() {
+      async plan(context) {
+        const body = await readJson(request, stopping);
+        if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
+        // The SDK takes 5 MB, so it is loaded for the first message.
         const { converse } = await import('./sdk.ts');
-        response = await converse(request, message);
-        return ok(null, { 'Cache-Control': 'private, no-store' });
+        // A batch would be several calls for one token. The protocol has had none since 2025-06-18.
+        conversation = await converse(request, Array.isArray(body.json) ? null : body.json);
+        if (conversation.call === null) return free(() => ok(null));
+        const plan = await planOf(conversation.call, context);
+        const end: Plan['end'] = (payment) => {
+          if (payment.spent > 0) left = payment.left;
+          plan.end?.(payment);
+        };
+        return { ...plan, tellsLeft: true, end };
       },
     });
-    return answer.ok ? withHeaders(response, answer.headers) : answer;
+    return conversation === undefined ? answer : finish(conversation, answer, left, trace);
+  };
+
+  /** The plan of a call is that of a request of its route. If the tool refuses its input, it costs what the route takes for that. */
+  async function planOf({ tool, input }: ToolCall, context: AdmissionContext): Promise<Plan> {
+    const { route, name } = tool;
+    const refusal = tooManyItems(tool, input);
+    const request = requestOf(route, input, {}, context.request.signal);
+    const plan: Plan =
+      refusal === null
+        ? await handlers.get(route)!.plan({ ...context, request })
+        : { kind: route.charge, credits: 1, answer: () => problem('validation', refusal) };
+    return { ...plan, sent: `${name} ${JSON.stringify(input)}` };
   }
+
+  async function finish(
+    { call, end, response }: Conversation,
+    answer: Answer,
+    left: number | null,
+    trace: RequestTrace,
+  ): Promise<Answer | Response> {
+    if (call !== null) {
+      const [status, error] = answer.ok
+        ? [200]
+        : [PROBLEMS[answer.problem.kind].status, answer.problem.cause];
+      trace.call = {
+        tool: call.tool.name,
+        route: BASE_PATH + templateOf(call.tool.route.path),
+        status,
+        error,
+      };
+      end(resultOf(answer, status === 503 ? null : left));
+    } else if (!answer.ok) return answer;
+    const { headers } = answer.ok ? answer : answer.problem;
+    return withHeaders(await response, { ...CACHE, ...headers });
+  }
+
+  /**
+   * The result of a call: the body that the route answers, with further members in place of headers, as data and as text. The text of a
+   * problem is for a model.
+   * @param left `null` means that the call was charged nothing
+   */
+  function resultOf(answer: Answer, left: number | null) {
+    const body = answer.ok ? withMembers(answer) : problemJson(publicUrl, answer.problem);
+    return {
+      content: [{ type: 'text' as const, text: answer.ok ? body : explain(answer.problem) }],
+      structuredContent: JSON.parse(body) as Record<string, unknown>,
+      ...(!answer.ok && { isError: true }),
+      ...(left !== null && { _meta: { credits_left: left } }),
+    };
+  }
+}
+
+function withMembers({ json, members }: Extract<Answer, { ok: true }>): string {
+  return members === undefined ? json : `${json.slice(0, -1)},${JSON.stringify(members).slice(1)}`;
 }

@@ -1,5 +1,6 @@
-/** The answers of the protocol's SDK: handshakes, lists, and refusals of messages against the protocol. */
+/** Every message is answered by the protocol's SDK: handshakes, lists, calls, and refusals of messages against the protocol. */
 import {
+  type CallToolResult,
   createMcpHandler,
   isLegacyRequest,
   ProtocolError,
@@ -8,8 +9,10 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { HOUR } from '../units.ts';
-import { SERVER } from './call.ts';
-import { DEFINITIONS } from './tools.ts';
+import { VERSION } from '../version.ts';
+import { DEFINITIONS, TOOLS, type Tool } from './tools.ts';
+
+const SERVER = { name: 'company-directory', title: 'Company Directory', version: VERSION };
 
 const OPTIONS = {
   capabilities: { tools: {} },
@@ -18,23 +21,57 @@ const OPTIONS = {
     'Portuguese companies. Find the NIF of a name first, then ask for its details or debts. Each tool says what a call costs; get_usage says what is left.',
 };
 
-// A stream of changes would never end, and nothing of the server changes while it runs.
-const modern = createMcpHandler(createServer, { legacy: 'reject', maxSubscriptions: 0 });
+export interface ToolCall {
+  tool: Tool;
+  /** From a sender that is not trusted. */
+  input: Record<string, unknown>;
+}
 
-/** Answers a message. Clients before 2026 get JSON, too, which the SDK's own fallback for them would not send. */
-export async function converse(request: Request, message: unknown): Promise<Response> {
-  if (!(await isLegacyRequest(request, message))) return modern.fetch(request, { parsedBody: message });
-  const server = createServer();
+type OnCall = (call: ToolCall) => Promise<CallToolResult>;
+
+/** A message that the SDK has read. */
+export interface Conversation {
+  /** The call of a tool that the message is; `null` means that it is another message, or against the protocol. */
+  call: ToolCall | null;
+  /** Gives the result of the call to the SDK. */
+  end(result: CallToolResult): void;
+  /** The response to the message. That to a call comes after {@link end}, or when the client leaves. */
+  response: Promise<Response>;
+}
+
+/** Lets the SDK read a message, up to the call of a tool. So what the call costs is known before it is answered. */
+export async function converse(request: Request, message: unknown): Promise<Conversation> {
+  const called = Promise.withResolvers<ToolCall | null>();
+  const result = Promise.withResolvers<CallToolResult>();
+  const response = respond(request, message, (call) => {
+    called.resolve(call);
+    return result.promise;
+  });
+  response.then(() => called.resolve(null), called.reject);
+  return { call: await called.promise, end: result.resolve, response };
+}
+
+/** Clients before 2026 get JSON, too, which the SDK's own fallback for them would not send. */
+async function respond(request: Request, message: unknown, onCall: OnCall): Promise<Response> {
+  if (!(await isLegacyRequest(request, message))) {
+    // A stream of changes would never end, and nothing of the server changes while it runs.
+    const modern = createMcpHandler(() => createServer(onCall), { legacy: 'reject', maxSubscriptions: 0 });
+    return modern.fetch(request, { parsedBody: message });
+  }
+  const server = createServer(onCall);
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
   await server.connect(transport);
   return transport.handleRequest(request, { parsedBody: message }).finally(() => server.close());
 }
 
-function createServer(): Server {
+function createServer(onCall: OnCall): Server {
   const server = new Server(SERVER, OPTIONS);
   server.setRequestHandler('tools/list', () => ({ tools: DEFINITIONS }));
-  server.setRequestHandler('tools/call', () => {
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool.');
+  server.setRequestHandler('tools/call', ({ params }) => {
+    const tool = TOOLS.get(params.name);
+    if (tool === undefined)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool.');
+    return onCall({ tool, input: params.arguments ?? {} });
   });
   return server;
 }

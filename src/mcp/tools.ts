@@ -26,7 +26,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, most?: Tool['
   ],
   match_companies: [
     matchesRoute,
-    'Finds Portuguese companies whose name has every word of `q`, in any order, at most eight; the last word may be the beginning of one. Use it when the first word of the name is not known, or search_companies finds nothing. At most 20, names that begin with `q` first.',
+    'Finds Portuguese companies whose name has every word of `q`, in any order; the last word may be the beginning of one. Of a long `q` the first eight words count. Use it when the first word of the name is not known, or search_companies finds nothing. At most 20, names that begin with `q` first.',
   ],
   get_company: [
     lookupRoute,

@@ -22,6 +22,8 @@ const POINT_QUERY_SETTINGS = {
   random_page_cost: 1,
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
+  max_parallel_workers_per_gather: 0,
+  synchronize_seqscans: 'off',
   jit: 'off',
 };
 

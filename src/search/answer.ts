@@ -1,9 +1,7 @@
-import { normalizeName } from '../companies/name.ts';
 import type { AnswerCache } from './answer-cache.ts';
-import type { SearchEntry } from './document.ts';
 import type { ParsedQuery } from './query.ts';
-import { readAnswer, writeAnswer } from './schema.ts';
-import { MAX_RESULTS, type SearchResult } from './search.ts';
+import { writeAnswer } from './schema.ts';
+import type { SearchResult } from './search.ts';
 
 /**
  * Answers a query with the JSON of its body.
@@ -23,30 +21,10 @@ export function answerDirectly<Query>(directory: Finder<Query>): AnswerQuery<Que
   return async (query) => writeAnswer((await directory.find(query)).entries);
 }
 
-/** How answers of one kind are kept. */
-export interface Keeping<Query> {
-  /** The query's key in the cache; `null` means that its answer is not kept. */
-  keyOf(query: Query): string | null;
-  /** Fewer entries are all of the query's. */
-  limit: number;
-  /** The entries under a key, among all entries under another key that is its beginning. */
-  narrow(entries: SearchEntry[], key: string): SearchEntry[];
-}
+/** A query's key in the cache; `null` means that its answer is not kept. Keys of different kinds of queries differ. */
+export type KeyOf<Query> = (query: Query) => string | null;
 
-export const SEARCHES: Keeping<ParsedQuery> = {
-  keyOf: (query) => (query.kind === 'name' ? query.normalized : null),
-  limit: MAX_RESULTS,
-  narrow(entries, normalized) {
-    const named = entries
-      .map((entry) => ({ entry, name: normalizeName(entry.legalName) }))
-      .filter(({ name }) => name.startsWith(normalized));
-    // No name equals the shorter query and begins with the longer one, so the order stays right.
-    const [exact, rest] = [true, false].map((isExact) =>
-      named.filter(({ name }) => (name === normalized) === isExact),
-    );
-    return [...exact!, ...rest!].map(({ entry }) => entry);
-  },
-};
+export const keyOfSearch: KeyOf<ParsedQuery> = (query) => (query.kind === 'name' ? query.normalized : null);
 
 /**
  * A cached answer is used only this long after Elasticsearch's last answer from the current index. Under load Elasticsearch
@@ -65,7 +43,7 @@ const SIGN_OF_LIFE_MS = 250;
  */
 export function answerCached<Query>(
   directory: Finder<Query>,
-  { keyOf, limit, narrow }: Keeping<Query>,
+  keyOf: KeyOf<Query>,
   cache: AnswerCache,
   currentIndex: () => string | null,
   nowMs = () => performance.now(),
@@ -90,16 +68,9 @@ export function answerCached<Query>(
     const mayUseCache = answeredFrom === current && nowMs() - answeredAtMs < SIGN_OF_LIFE_MS;
     const kept = mayUseCache ? cache.get(current, key) : null;
     if (kept !== null) return kept;
-    // While a user types, Elasticsearch is only asked until fewer entries than the limit are left.
-    const whole = mayUseCache ? cache.getComplete(current, key) : null;
-    if (whole !== null) {
-      const json = writeAnswer(narrow(readAnswer(whole), key));
-      cache.set(current, key, json, true);
-      return json;
-    }
     const found = await find(query);
     const json = writeAnswer(found.entries);
-    if (found.index !== null) cache.set(found.index, key, json, found.entries.length < limit);
+    if (found.index !== null) cache.set(found.index, key, json);
     return json;
   };
 }

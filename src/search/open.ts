@@ -3,7 +3,7 @@ import type { Metrics } from '../observability/metrics.ts';
 import type { Cleanup } from '../runtime/shutdown.ts';
 import type { Stores } from '../stores/stores.ts';
 import { MIB } from '../units.ts';
-import { type AnswerQuery, answerCached, answerDirectly, type Finder, type Keeping } from './answer.ts';
+import { type AnswerQuery, answerCached, answerDirectly, type Finder, type KeyOf } from './answer.ts';
 import { createAnswerCache } from './answer-cache.ts';
 import { watchCurrentIndex } from './current-index.ts';
 import { createElasticsearchSearch } from './elasticsearch.ts';
@@ -11,7 +11,7 @@ import { createPostgresSearch } from './postgres.ts';
 import type { DirectorySearch } from './search.ts';
 
 /** Answers queries of one kind, from the cache if there is one. */
-type Answering = <Query>(finder: Finder<Query>, keeping: Keeping<Query>) => AnswerQuery<Query>;
+type Answering = <Query>(finder: Finder<Query>, keyOf: KeyOf<Query>) => AnswerQuery<Query>;
 
 export interface OpenDirectory {
   search: DirectorySearch;
@@ -32,5 +32,5 @@ export function openDirectory(
   metrics.observeSearchCache(cache);
   const currentIndex = watchCurrentIndex(databaseUrl);
   cleanup.add('the watch of the current index', () => currentIndex.close());
-  return { search, answering: (finder, keeping) => answerCached(finder, keeping, cache, currentIndex.name) };
+  return { search, answering: (finder, keyOf) => answerCached(finder, keyOf, cache, currentIndex.name) };
 }

@@ -22,6 +22,9 @@ export function parseQuery(q: string): ParsedQuery {
   const nif = findNif(q.trim());
   if (nif !== null) return { kind: 'nif', nif };
   const normalized = normalizeName(q);
-  if (normalized === '' || normalized.length > MAX_NORMALIZED_LENGTH) return { kind: 'nothing' };
-  return { kind: 'name', normalized };
+  return canMatch(normalized) ? { kind: 'name', normalized } : { kind: 'nothing' };
 }
+
+/** Whether a name can match this query in normalized form. */
+export const canMatch = (normalized: string) =>
+  normalized !== '' && normalized.length <= MAX_NORMALIZED_LENGTH;

@@ -1,6 +1,13 @@
 import { Type } from '@sinclair/typebox';
-import type { Handler } from '../admission/pipeline.ts';
-import { failureAnswer, okJson, type ProblemAnswer, problem, unavailable } from '../http/answer.ts';
+import { type Handler, single } from '../admission/plan.ts';
+import {
+  type Answer,
+  failureAnswer,
+  okJson,
+  type ProblemAnswer,
+  problem,
+  unavailable,
+} from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import { searchOf } from '../http/url.ts';
 import type { AnswerSearch } from './answer.ts';
@@ -34,16 +41,20 @@ export const searchRoute: ApiRoute = {
 export function createSearchHandler(search: AnswerSearch): Handler {
   return {
     charge: searchRoute.charge,
-    async handle({ request }) {
+    plan({ request }) {
       const q = qOf(request.url);
-      if (q === null) return problem('validation', MISSING_Q);
-      try {
-        return okJson(await search(parseQuery(q)));
-      } catch (cause) {
-        return searchProblem(cause);
-      }
+      if (q === null) return single('search', () => problem('validation', MISSING_Q));
+      return { ...single('search', () => answer(q)), isSearch: true };
     },
   };
+
+  async function answer(q: string): Promise<Answer> {
+    try {
+      return okJson(await search(parseQuery(q)));
+    } catch (cause) {
+      return searchProblem(cause);
+    }
+  }
 }
 
 export const MISSING_Q = 'The query parameter `q` is missing or holds only white space.';

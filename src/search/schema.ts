@@ -43,12 +43,6 @@ export function writeAnswer(entries: SearchEntry[]): string {
   return JSON.stringify({ data, error: null } satisfies SearchAnswer);
 }
 
-/** The entries in the body of a search's answer. */
-export function readAnswer(json: string): SearchEntry[] {
-  const { data } = JSON.parse(json) as SearchAnswer;
-  return data.map(({ nif, legal_name }) => ({ nif, legalName: legal_name }));
-}
-
 const [BEFORE_ENTRIES, AFTER_ENTRIES] = writeAnswer([]).split('[]') as [string, string];
 
 /** The list of entries in the body of a search's answer, as JSON. */

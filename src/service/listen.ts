@@ -16,32 +16,48 @@ const MAX_BODY_BYTES = 256 * KIB;
  */
 const MAX_HEADER_BYTES = 64 * KIB;
 
+/** Nothing reads this name: the service's own address is PUBLIC_URL. */
+const NO_HOST = 'http://no-host.invalid';
+
 /**
  * Listens on the port.
  *
- * @param sharePort whether other processes listen there too; the kernel then distributes connections
  * @throws RefusedError when the port is taken, or the host is not one of this machine's
  */
-export function listen(app: AnyElysia, config: Config, port: number, sharePort: boolean): void {
+export function listen(app: AnyElysia, config: Config, port: number): void {
   // Bun's idle timeout also ends a request in flight without output, so it must be longer than the slowest lookup.
   const slowestMs = 2 * config.providerTimeoutMs + 5 * SECOND;
   const idleTimeout = Math.min(255, Math.max(30, Math.ceil(slowestMs / SECOND)));
   // Bun's server has no option for this. It reads Node's, which can be set, though not by the types.
   Object.assign(http, { maxHeaderSize: MAX_HEADER_BYTES });
   try {
-    app.listen({
+    app.compile();
+    const route = app.fetch;
+    // Elysia's own `listen` has no place before its router. Its `stop` and its handlers use `app.server`.
+    app.server = Bun.serve({
       hostname: config.host,
       port,
-      // A second service must not start on the same port unnoticed.
-      reusePort: sharePort,
       // Bun would answer /bun:info, and an uncaught error with its stack.
       development: false,
       idleTimeout,
       maxRequestBodySize: MAX_BODY_BYTES,
+      fetch: (request) => route(withAddress(request)),
     });
   } catch (error) {
     throw notListening(config.host, port, error);
   }
+}
+
+/**
+ * Gives a request without a usable Host an address. HTTP 1.0 needs no Host, and HAProxy's check sends none. Bun's `url` is the
+ * path alone then, and the router looks for the path behind a host. The request stays the same object, because Bun gives no
+ * peer address for another one.
+ */
+function withAddress(request: Request): Request {
+  if (request.url.startsWith('/')) {
+    Object.defineProperty(request, 'url', { value: new URL(`${NO_HOST}${request.url}`).href });
+  }
+  return request;
 }
 
 /**

@@ -90,7 +90,7 @@ export function mayReadMetrics(
   return timingSafeEqual(digest(given), digest(token)) ? 'allowed' : 'refused';
 }
 
-/** The host that a request names, without the port; HTTP 1.0 may name none. */
+/** The host that a request names, without the port. HTTP 1.0 may name none, and that is not this machine. */
 function hostName(headers: Headers): string {
-  return (headers.get('host') ?? 'localhost').replace(/:\d+$/, '');
+  return (headers.get('host') ?? '').replace(/:\d+$/, '');
 }

@@ -1,8 +1,7 @@
 /**
- * Starts and stops the service. `app.ts` has all routes, `listen.ts` the socket, `workers.ts` several processes, `probes.ts` the
- * readiness. A start goes from the configuration to the socket; a stop goes the same way back, within a bound.
+ * Starts and stops the service. `app.ts` has all routes, `listen.ts` the socket, `probes.ts` the readiness.
+ * A start goes from the configuration to the socket; a stop goes the same way back, within a bound.
  */
-import { createAccountReader } from '../accounts/reader.ts';
 import { createPipeline } from '../admission/pipeline.ts';
 import type { Config } from '../config/config.ts';
 import { defaultPublicUrl } from '../config/config.ts';
@@ -10,7 +9,6 @@ import { createCredits } from '../credits/admit.ts';
 import type { Call } from '../credits/call.ts';
 import { startCallRollup } from '../credits/rollup.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
-import { createDatasetsHandler } from '../datasets/route.ts';
 import { openDebts } from '../debts/open.ts';
 import { watchDirectory } from '../directory/watch.ts';
 import { createObserver } from '../http/observe.ts';
@@ -30,15 +28,14 @@ import {
   LONGEST_STOP_MS,
 } from '../runtime/shutdown.ts';
 import { withTimeout } from '../runtime/timeout.ts';
-import { SEARCHES } from '../search/answer.ts';
+import { keyOfSearch } from '../search/answer.ts';
 import { openDirectory } from '../search/open.ts';
-import { createSearchHandler } from '../search/route.ts';
 import { openStores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
 import { createErrorAnswers } from '../usage/error-answers.ts';
-import { createUsageHandler } from '../usage/route.ts';
 import { VERSION } from '../version.ts';
-import { API_ROUTES, createApp } from './app.ts';
+import { createApp } from './app.ts';
+import { API_ROUTES, openEndpoints } from './endpoints.ts';
 import { createHealth } from './health.ts';
 import { freePort, listen } from './listen.ts';
 import { createCreditsProbe, observeDependencies, storeProbes } from './probes.ts';
@@ -57,6 +54,9 @@ const POSTGRES_POOL = {
  * (`QUEUE_TIMEOUT_MS`).
  */
 const POINT_QUERY_POOL = { ...POSTGRES_POOL, max: 8, lockTimeoutMs: 0.3 * SECOND, pointQueries: true };
+
+/** Matches in Postgres: a connection for each query that the lanes let in (`MATCH_BATCHES`). */
+const MATCH_POOL = { ...POSTGRES_POOL, max: 3, pointQueries: true };
 
 /**
  * The dashboard's pool, so that pages never take a connection that the API needs. Forms that wait for their account's lock
@@ -82,8 +82,6 @@ export interface ServiceOptions {
   logTo?: LogTarget;
   /** Ends waiting for the embedded Postgres. */
   signal?: AbortSignal;
-  /** Other processes of the same service listen there too (workers.ts). */
-  sharePort?: boolean;
 }
 
 /**
@@ -133,6 +131,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
         if (event === 'voided' || event === 'refunded') void rollups.run();
       },
       onLost: (owed) => reportLost(owed, log, metrics),
+      isMoreComing: rateLimiter.isTaking,
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const countError = errorAnswers.count;
@@ -146,10 +145,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
     });
     const served = { publicUrl, stopping: stopping.signal };
     const directory = openDirectory(config, stores, tasks, metrics);
-    const search = createSearchHandler(directory.answering(directory.search, SEARCHES));
-    const matches = openMatches(config, stores, directory, served);
-    const lookups = openLookup(config, { ...stores, pointQueries }, tasks, log, metrics, served);
-    const debts = openDebts({ ...stores, pointQueries }, tasks, log, served);
+    const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
+    const handlers = openEndpoints({
+      stores,
+      search: directory.answering(directory.search, keyOfSearch),
+      matches: openMatches(config, { ...stores, sql: matchPool }, directory, served),
+      lookups: openLookup(config, { ...stores, pointQueries }, tasks, log, metrics, served),
+      debts: openDebts({ ...stores, pointQueries }, tasks, log, served),
+    });
     const openApi = createOpenApi(publicUrl, API_ROUTES);
     const dashboard = await createDashboard({
       ...served,
@@ -159,10 +162,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       observer,
       pipeline,
       rateLimiter,
-      search,
-      ...matches,
-      ...lookups,
-      ...debts,
+      handlers,
       openApi,
     });
     tasks.add('the dashboard', () => dashboard.close());
@@ -177,19 +177,13 @@ export async function startService(config: Config, options: ServiceOptions = {})
       metrics,
       metricsToken: config.metricsToken,
       health,
-      search,
-      ...matches,
-      ...lookups,
-      ...debts,
-      usage: createUsageHandler(createAccountReader(stores.sql)),
-      datasets: createDatasetsHandler(stores.sql),
+      handlers,
       openApi,
       dashboard,
       stopping: stopping.signal,
     });
-    listen(app, config, port, options.sharePort === true);
-    // The parent of workers has logged them once.
-    if (options.sharePort !== true) warnAtStart(log, config, publicUrl);
+    listen(app, config, port);
+    warnAtStart(log, config, publicUrl);
     log.info({ address: publicUrl, version: VERSION }, 'listening');
 
     async function stop(): Promise<void> {

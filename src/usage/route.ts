@@ -1,7 +1,7 @@
 import type { ReadAccount } from '../accounts/reader.ts';
 import type { AccountDetails } from '../accounts/store.ts';
-import type { Handler } from '../admission/pipeline.ts';
-import { failureAnswer, ok, unavailable } from '../http/answer.ts';
+import { type AdmissionContext, free, type Handler } from '../admission/plan.ts';
+import { type Answer, failureAnswer, ok, unavailable } from '../http/answer.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
@@ -38,14 +38,16 @@ export const usageRoute: ApiRoute = {
 export function createUsageHandler(readAccount: ReadAccount): Handler {
   return {
     charge: usageRoute.charge,
-    async handle({ caller, rate }) {
-      try {
-        return ok(presentUsage(await readAccount(caller.accountId), rate));
-      } catch (cause) {
-        return failureAnswer(cause, unavailable('The usage of the account could not be read.', cause));
-      }
-    },
+    plan: (context) => free(() => answer(context)),
   };
+
+  async function answer({ caller, rate }: AdmissionContext): Promise<Answer> {
+    try {
+      return ok(presentUsage(await readAccount(caller.accountId), rate));
+    } catch (cause) {
+      return failureAnswer(cause, unavailable('The usage of the account could not be read.', cause));
+    }
+  }
 }
 
 /** The usage object of the specification. */

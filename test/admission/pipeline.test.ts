@@ -1,13 +1,16 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { createPipeline, type Pipeline, type PipelineParts } from '../../src/admission/pipeline.ts';
 import {
-  createPipeline,
+  type AdmissionContext,
+  free,
   type Handler,
-  type Pipeline,
-  type PipelineParts,
-} from '../../src/admission/pipeline.ts';
+  type Payment,
+  type Plan,
+  single,
+} from '../../src/admission/plan.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import { reverseVoided } from '../../src/credits/void.ts';
-import { type Answer, ok, type ProblemAnswer, problem, unavailable } from '../../src/http/answer.ts';
+import { type Answer, ok, problem, unavailable } from '../../src/http/answer.ts';
 import type { Trace } from '../../src/http/observe.ts';
 import type { ProblemName } from '../../src/http/problems.ts';
 import { type Authenticator, createAuthenticator } from '../../src/keys/authenticate.ts';
@@ -67,10 +70,10 @@ const pipelineOf = (parts: Partial<PipelineParts>): Pipeline =>
     ...parts,
   });
 
-type Handle = Handler['handle'];
+type Handle = (context: AdmissionContext) => Promise<Answer>;
 const fine: Handle = async () => ok({ fine: true });
 /** For requests without a token. */
-const neverPrefetches = () => {
+const neverPlans = () => {
   throw new Error('the handler was asked');
 };
 /** For requests without a credit. */
@@ -80,14 +83,17 @@ const neverHandles: Handle = () => Promise.reject(new Error('the handler was ask
 async function ask(
   key: string | null,
   handle: Handle = fine,
-  { charge = 'search', prefetch }: Partial<Handler> = {},
+  { charge = 'search', begin = () => {} }: { charge?: Handler['charge']; begin?: () => unknown } = {},
 ) {
   const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
   const trace: Trace = {};
   const answer = await pipeline.serve(new Request('http://service/', { headers }), trace, {
     charge,
-    handle,
-    ...(prefetch !== undefined && { prefetch }),
+    plan(context) {
+      begin();
+      const answer = () => handle(context);
+      return charge === null ? free(answer) : { ...single(charge, answer), isSearch: charge === 'search' };
+    },
   });
   return {
     kind: answer.ok ? null : answer.problem.kind,
@@ -111,42 +117,60 @@ const bucketHeaders = (remaining: number) => ({
   'RateLimit-Policy': '20;w=60',
 });
 
-describe('a request whose handler spends its credits', () => {
-  async function serve(key: string, handle: Handle, signal?: AbortSignal) {
+describe('a request whose plan waits for its body', () => {
+  type PlanOf = (context: AdmissionContext) => Promise<Plan>;
+  async function serve(key: string, plan: PlanOf, signal?: AbortSignal) {
     const headers = { authorization: `Bearer ${key}` };
     const request = new Request('http://service/', { headers, ...(signal !== undefined && { signal }) });
-    const answer = await pipeline.serve(request, {}, { charge: null, handle });
+    const answer = await pipeline.serve(request, {}, { charge: null, plan });
     return answer.ok ? null : answer.problem.kind;
   }
-  /** Answers the refusal if nothing was spent, as the batch lookup does. */
   const costing =
-    (count: number, answer: () => Answer = () => ok({})): Handle =>
-    async ({ spend }) => {
-      const { spent, refusal } = await spend('lookup', count);
-      return spent === 0 ? refusal! : answer();
-    };
+    (
+      credits: number,
+      answer: (payment: Payment) => Answer = () => ok({}),
+      more: Partial<Plan> = {},
+    ): PlanOf =>
+    async () => ({ kind: 'lookup', credits, answer, ...more });
 
-  test('has taken its token, and no credit', async () => {
+  test('has taken its token while it plans, and all its credits when it is answered', async () => {
     const { accountId, key } = await createCaller(sql);
     const seen: unknown[] = [];
-    const kind = await serve(key, async ({ spend }) => {
+    const kind = await serve(key, async () => {
       seen.push(await costs(accountId));
-      const { spent, refusal } = await spend('lookup', 7);
-      seen.push([await costs(accountId), spent, refusal]);
-      return ok({});
+      return {
+        kind: 'lookup',
+        credits: 7,
+        async answer({ spent, refusal }) {
+          seen.push([await costs(accountId), spent, refusal]);
+          return ok({});
+        },
+      };
     });
     expect(kind).toBeNull();
     const charged = [{ tokens: 1, used: 7, credits: 0 }, 7, null];
     expect(seen).toEqual([{ tokens: 1, used: 0, credits: 0 }, charged]);
   });
 
+  test('ends its plan once, whether it is answered, refused or a fault', async () => {
+    const { key } = await createCaller(sql, { included: 2 });
+    const ended: string[] = [];
+    const end = (name: string) => ({ end: () => void ended.push(name) });
+    const fault = () => {
+      throw new Error('no');
+    };
+    expect(await serve(key, costing(1, undefined, end('answered')))).toBeNull();
+    expect(await serve(key, costing(1, fault, end('a fault')))).toBe('internal-error');
+    expect(await serve(key, costing(1, fault, end('refused')))).toBe('monthly-quota-exceeded');
+    expect(ended).toEqual(['answered', 'a fault', 'refused']);
+  });
+
   test('gets back one credit for each item that is unavailable after all, and all when the whole answer is', async () => {
     const { accountId, key } = await createCaller(sql, { included: 6, credits: 20 });
-    const twoBack: Handle = async ({ spend }) => {
-      const { giveBack } = await spend('lookup', 10);
+    const twoBack = costing(10, ({ giveBack }) => {
       giveBack(2);
       return ok({});
-    };
+    });
     expect(await serve(key, twoBack)).toBeNull();
     const reversed = async () => {
       await reverseVoided(sql);
@@ -164,9 +188,9 @@ describe('a request whose handler spends its credits', () => {
 
   test('costs no credit when it fails before, when the client has left, or when credits can not be counted', async () => {
     const { accountId, key } = await createCaller(sql);
-    expect(await serve(key, async () => unavailable('away'))).toBe('service-unavailable');
+    expect(await serve(key, async () => free(() => unavailable('away')))).toBe('service-unavailable');
     const client = new AbortController();
-    const leaves: Handle = (context) => {
+    const leaves: PlanOf = (context) => {
       client.abort();
       return costing(5)(context);
     };
@@ -180,7 +204,7 @@ describe('a request whose handler spends its credits', () => {
   test('and that reads its body slowly is no queue: 2,000 of them refuse nobody', async () => {
     const slow = await createCaller(sql, { limits: { requestsPerMinute: 10_000 } });
     const { key } = await createCaller(sql);
-    const gate = Promise.withResolvers<ProblemAnswer>();
+    const gate = Promise.withResolvers<Plan>();
     const reading = Promise.withResolvers<void>();
     let read = 0;
     const { answers } = await inOneTurn(async () => {
@@ -195,7 +219,7 @@ describe('a request whose handler spends its credits', () => {
       return { answers };
     });
     expect((await ask(key)).kind).toBeNull();
-    gate.resolve(unavailable('stopping'));
+    gate.resolve(free(() => unavailable('stopping')));
     await Promise.all(answers);
   });
 
@@ -296,7 +320,7 @@ describe('what a request costs', () => {
     const { accountId, key } = await createCaller(sql, { credits: 5 });
     for (let call = 0; call < 20; call += 1) await ask(key, fine, { charge: null });
     const reset = String(nowUs / 1_000_000 + 3); // 20 a minute: one in three seconds
-    expect(await ask(key, neverHandles, { prefetch: neverPrefetches })).toMatchObject({
+    expect(await ask(key, neverHandles, { begin: neverPlans })).toMatchObject({
       kind: 'rate-limit-exceeded',
       headers: { ...bucketHeaders(0), 'RateLimit-Reset': reset, 'Retry-After': '3' },
       account: accountId,
@@ -307,25 +331,25 @@ describe('what a request costs', () => {
     expect(await costs(accountId)).toEqual({ tokens: 20, used: 1, credits: 5 });
   });
 
-  test('a handler prefetches once the request has its token, and handles it once its credit is spent', async () => {
+  test('a handler plans once the request has its token, and answers once its credit is spent', async () => {
     const { accountId, key } = await createCaller(sql, { included: 1 });
     const steps: unknown[] = [];
-    const handle: Handle = async ({ prefetched }) => {
-      steps.push(`handle ${prefetched}`, await costs(accountId));
+    const handle: Handle = async () => {
+      steps.push('answer', await costs(accountId));
       return ok({});
     };
-    const prefetch = () => steps.push('prefetch');
-    await ask(key, handle, { prefetch });
-    await ask(key, handle, { prefetch });
-    expect(steps).toEqual(['prefetch', 'handle 1', { tokens: 1, used: 1, credits: 0 }, 'prefetch']);
+    const begin = () => steps.push('plan');
+    await ask(key, handle, { begin });
+    await ask(key, handle, { begin });
+    expect(steps).toEqual(['plan', 'answer', { tokens: 1, used: 1, credits: 0 }, 'plan']);
   });
 
-  test('a prefetch that fails: an internal error that tells nothing, and no credit', async () => {
+  test('a plan that fails: an internal error that tells nothing, and no credit', async () => {
     const { accountId, key } = await createCaller(sql);
-    const prefetch = () => {
+    const begin = () => {
       throw new Error('secret detail');
     };
-    const answer = await ask(key, neverHandles, { prefetch });
+    const answer = await ask(key, neverHandles, { begin });
     expect(answer).toMatchObject({ kind: 'internal-error', headers: bucketHeaders(19) });
     expect(JSON.stringify(answer)).not.toContain('secret detail');
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
@@ -383,16 +407,16 @@ test('an overloaded service refuses every request with a key and the dashboard, 
   await until('everybody waits for a token or is refused', () => waiting + refused === 1400);
 
   for (const wrong of [null, 'svc_garbage']) {
-    expect(await ask(wrong, neverHandles, { prefetch: neverPrefetches })).toMatchObject({
+    expect(await ask(wrong, neverHandles, { begin: neverPlans })).toMatchObject({
       kind: 'unauthorized',
       account: undefined,
     });
   }
   // Whether it exists isn't asked.
-  expect(await ask(generateSecret(), neverHandles, { prefetch: neverPrefetches })).toMatchObject({
+  expect(await ask(generateSecret(), neverHandles, { begin: neverPlans })).toMatchObject({
     kind: 'service-unavailable',
   });
-  expect(await ask(key, neverHandles, { prefetch: neverPrefetches })).toEqual({
+  expect(await ask(key, neverHandles, { begin: neverPlans })).toEqual({
     kind: 'service-unavailable',
     headers: { 'Retry-After': '1' },
     members: undefined,
@@ -400,7 +424,7 @@ test('an overloaded service refuses every request with a key and the dashboard, 
   });
   // A call made in the dashboard: its caller is known already.
   const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 2000 };
-  const handler = { charge: 'search' as const, handle: neverHandles };
+  const handler = { charge: 'search' as const, plan: neverPlans };
   expect(await pipeline.serve(new Request('http://service/'), {}, handler, caller)).toMatchObject({
     problem: { kind: 'service-unavailable' },
   });

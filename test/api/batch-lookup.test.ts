@@ -222,5 +222,5 @@ test('the example of the reference is answered', async () => {
   expect(page).toContain(
     '<code>POST /api/v1/lookups</code> <span class="badge">one credit for each NIF that gets an answer</span>',
   );
-  expect(page).toContain('-d &#39;{&#34;nifs&#34;:');
+  expect(page).toContain('-d &#x27;{&quot;nifs&quot;:');
 });

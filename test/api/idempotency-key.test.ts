@@ -7,6 +7,7 @@ import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
 import { callTool } from '../support/mcp.ts';
+import { eventually } from '../support/until.ts';
 
 const NIFS = [nif(1), nif(2), nif(3)];
 const api = await startApi();
@@ -80,26 +81,62 @@ test.each(['', 'a b', 'ä', 'x'.repeat(65), 'a,b'])(
   },
 );
 
-test('a body that is not valid is charged once, too; one that can not be read is another each time', async () => {
+test('a body that is not valid, or can not be read, is charged once, too', async () => {
   const { accountId, key } = await api.caller({ included: 100 });
-  for (let i = 0; i < 2; i += 1) await post(key, '/debts', { nifs: [] }, 'a');
-  expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
-  for (let i = 0; i < 2; i += 1) await post(key, '/debts', { nifs: ['x'.repeat(70_000)] }, 'a');
-  expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 0 });
+  const used = async () => (await api.ledger({ accountId })).used;
+  for (let i = 0; i < 3; i += 1) await post(key, '/debts', { nifs: [] }, 'a');
+  expect(await used()).toBe(1);
+  for (let i = 0; i < 3; i += 1) await post(key, '/debts', { nifs: ['x'.repeat(70_000)] }, 'a');
+  expect(await used()).toBe(2);
+  const headers = { 'Content-Type': 'text/plain', 'Idempotency-Key': 'a' };
+  for (let i = 0; i < 3; i += 1) {
+    const body = JSON.stringify({ nifs: NIFS });
+    expect((await ask(api, '/debts', { key, method: 'POST', headers, body })).kind).toBe('validation');
+  }
+  expect(await used()).toBe(3);
 });
 
-test('an account without credits gets what it has paid for again, and more when it has more', async () => {
+test('a repetition counts its errors, but no credits, in the statistics', async () => {
+  const { accountId, key } = await api.caller({ included: 100 });
+  for (let i = 0; i < 3; i += 1) await post(key, '/debts', { nifs: [] }, 'a');
+  for (let i = 0; i < 3; i += 1) await post(key, '/debts', { nifs: ['123', '124'] }, 'b');
+  const counted = async () => {
+    const [row] = await api.sql`
+      SELECT sum(calls)::int AS calls, sum(credits)::int AS credits FROM daily_error_answers WHERE account_id = ${accountId}`;
+    return { ...row };
+  };
+  await eventually(counted, { calls: 9, credits: 3 });
+  expect((await api.ledger({ accountId })).used).toBe(3);
+});
+
+test('a request that was paid in part gets that part again; the others stay what they were, also with new credits', async () => {
   const { accountId, key } = await api.caller({ included: 2 });
-  const statuses = async () => {
-    const { body } = await post(key, '/debts', { nifs: NIFS }, 'a');
+  const statuses = async (idempotencyKey = 'a') => {
+    const { body } = await post(key, '/debts', { nifs: NIFS }, idempotencyKey);
     return body.data.map((item: { status: number }) => item.status);
   };
   expect(await statuses()).toEqual([200, 200, 429]);
   expect(await statuses()).toEqual([200, 200, 429]);
   await api.sql`UPDATE balances SET credits = 5 WHERE account_id = ${accountId}`;
-  expect(await statuses()).toEqual([200, 200, 200]);
-  expect(await statuses()).toEqual([200, 200, 200]);
-  expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 4 });
+  expect(await statuses()).toEqual([200, 200, 429]);
+  expect(await api.ledger({ accountId })).toEqual({ used: 2, credits: 5 });
+  expect(await statuses('b')).toEqual([200, 200, 200]);
+  expect(await api.ledger({ accountId })).toEqual({ used: 5, credits: 2 });
+});
+
+test('a repetition of POST /debts/changes has as many changes as were paid, and `more`', async () => {
+  const { accountId, key } = await api.caller({ included: 100 });
+  const asked = { after: null, nifs: [NIFS[1]] };
+  const ids = async (idempotencyKey: string) => {
+    const { body } = await post(key, '/debts/changes', asked, idempotencyKey);
+    return [body.data.length, body.more];
+  };
+  expect(await ids('a')).toEqual([0, false]);
+  await importBrackets(api.database, { [NIFS[0]!]: [7500, 25_000], [NIFS[1]!]: [7500, 25_000] });
+  await importBrackets(api.database, { [NIFS[0]!]: [7500, 25_000] });
+  expect(await ids('a')).toEqual([1, true]);
+  expect(await ids('b')).toEqual([2, false]);
+  expect((await api.ledger({ accountId })).used).toBe(3);
 });
 
 test.each(['h', '::1', 'xn--a'])(
@@ -137,4 +174,12 @@ test('every tool of /mcp knows it, and tells the credits that are left', async (
   expect(await call('search_companies', { q: 'mar' })).toEqual([false, 95]);
   expect(await call('search_companies', { q: 'mar' }, 'a b')).toEqual([true, 94]);
   expect(await api.ledger({ accountId })).toEqual({ used: 6, credits: 0 });
+});
+
+test('a key of /mcp and one of the endpoint are different requests', async () => {
+  const { accountId, key } = await api.caller({ included: 100 });
+  await post(key, '/debts', { nifs: NIFS }, 'a');
+  for (let i = 0; i < 2; i += 1)
+    await callTool(api, 'check_debts', { nifs: NIFS }, { key, headers: { 'Idempotency-Key': 'a' } });
+  expect((await api.ledger({ accountId })).used).toBe(6);
 });

@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
+import { callTool } from '../support/mcp.ts';
 import { MODES } from '../support/modes.ts';
+
+interface ToolResult {
+  structuredContent: object;
+  content: { text: string }[];
+}
 
 const NAMES = [
   'Padaria Braga, Lda',
@@ -77,17 +83,38 @@ describe.each([...MODES])('matches over HTTP (%s)', (mode) => {
     expect([...kinds]).toEqual([{ kind: 'match', calls: 2 }]);
   });
 
-  test('a missing or blank q and one of over eight words are 400, and cost a credit', async () => {
+  test('a missing or blank q is 400, and costs a credit', async () => {
     const { accountId, key } = await api.caller(plenty);
-    const answers = await Promise.all([
-      ask(api, '/matches', { key }),
-      get(key, ' \t'),
-      get(key, 'um dois tres quatro cinco seis sete oito nove'),
-    ]);
-    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400]);
+    const answers = await Promise.all([ask(api, '/matches', { key }), get(key, ' \t')]);
+    expect(answers.map(({ status }) => status)).toEqual([400, 400]);
     for (const { body } of answers) expect(body.type).toEndWith('/problems/validation');
-    expect((await get(key, 'um dois tres quatro cinco seis sete oito, Lda')).status).toBe(200);
-    expect((await api.ledger({ accountId })).used).toBe(4);
+    expect((await api.ledger({ accountId })).used).toBe(2);
+  });
+
+  test('a query of over eight words is asked by its first eight, and the answer says so', async () => {
+    const { key } = await api.caller(plenty);
+    const eight = 'de lisboa oficina 03 de lisboa oficina 0';
+    const found = [entryOf('Oficina 03 de Lisboa')];
+    const [exact, longer, withForm] = await Promise.all(
+      [eight, `${eight} ninguem, Unipessoal, Lda`, `${eight}, Lda`].map((q) => get(key, q)),
+    );
+    expect(exact!.body).toEqual({ data: found, error: null });
+    expect(longer!.body).toEqual(exact!.body);
+    expect(withForm!.body).toEqual(exact!.body);
+    const headers = [exact, longer, withForm].map((answer) => answer!.headers.get('X-Query-Words'));
+    expect(headers).toEqual([null, '8 of 9', null]);
+    const { body } = await several(key, [eight, `${eight} ninguem`, `${eight} outro nada`]);
+    expect(body.data.map((item: { words?: object }) => item.words)).toEqual([
+      undefined,
+      { used: 8, sent: 9 },
+      { used: 8, sent: 10 },
+    ]);
+    for (const { companies } of body.data) expect(companies).toEqual(found);
+    const nifAmongWords = await get(key, `um dois tres quatro cinco seis sete oito nove ${nif(3)}`);
+    expect([nifAmongWords.body.data, nifAmongWords.headers.get('X-Query-Words')]).toEqual([
+      [entryOf(NAMES[3]!)],
+      null,
+    ]);
   });
 
   test('several queries are answered in their order, five entries each, for a token and a credit each', async () => {
@@ -110,12 +137,27 @@ describe.each([...MODES])('matches over HTTP (%s)', (mode) => {
     expect((await api.ledger({ accountId })).used).toBe(5);
   });
 
+  test('over /mcp the result of a query of over eight words says so, as data and as text', async () => {
+    const { key } = await api.caller(plenty);
+    const q = 'de lisboa oficina 03 de lisboa oficina 0';
+    const call = async (q: string) => {
+      const response = await callTool(api, 'match_companies', { q }, { key });
+      return ((await response.json()) as { result: ToolResult }).result;
+    };
+    const whole = await call(q);
+    const cut = await call(`${q} ninguem`);
+    const data = [entryOf('Oficina 03 de Lisboa')];
+    expect(whole.structuredContent).toEqual({ data, error: null });
+    expect(cut.structuredContent).toEqual({ data, error: null, words: { used: 8, sent: 9 } });
+    expect(JSON.parse(cut.content[0]!.text)).toEqual(cut.structuredContent);
+  });
+
   test('a query that is not valid has its problem in its place, for its credit', async () => {
     const { accountId, key } = await api.caller(plenty);
-    const { status, body } = await several(key, ['', 'padaria', 'a b c d e f g h i', '\ud800']);
+    const { status, body } = await several(key, ['', 'padaria', ' ', '\ud800']);
     expect(status).toBe(200);
     expect(body.data.map((item: { status: number }) => item.status)).toEqual([400, 200, 400, 200]);
-    expect(body.data[2].problem).toEqual((await get(key, 'a b c d e f g h i')).body);
-    expect((await api.ledger({ accountId })).used).toBe(5);
+    expect(body.data[2].problem.type).toEndWith('/problems/validation');
+    expect((await api.ledger({ accountId })).used).toBe(4);
   });
 });

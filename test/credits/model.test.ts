@@ -4,8 +4,9 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
 import { grantCredits } from '../../src/accounts/grant.ts';
+import type { Call } from '../../src/credits/call.ts';
+import { createBatchCharge } from '../../src/credits/charge-batch.ts';
 import { rollUpCalls } from '../../src/credits/rollup.ts';
-import { chargeCalls } from '../../src/credits/spend.ts';
 import { refundCredits, reverseVoided, voidAttempt } from '../../src/credits/void.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -16,6 +17,9 @@ const database = await createTestDatabase('model');
 const sql = database.sql;
 /** As many as steps of one round, so that none waits for a connection. */
 const pool = connectPostgres(database.url, { max: 6, pointQueries: true });
+/** Unbounded, as the steps are. */
+const charge = (calls: Call[], attempt: string) =>
+  createBatchCharge(pool)(calls, attempt, async (work) => work);
 afterAll(async () => {
   await pool.end({ timeout: 5 });
   await database.drop();
@@ -89,7 +93,7 @@ async function run(step: Step, ids: string[], { batches }: Ledger): Promise<Outc
   if (step.kind === 'charge') {
     const indexes = [0, 1].filter((index) => step.wanted[index]! > 0);
     const calls = indexes.map((index) => callOf(ids[index]!, step.wanted[index]!));
-    const [charged] = calls.length === 0 ? [] : await chargeCalls(pool, calls, step.attempt);
+    const [charged] = calls.length === 0 ? [] : await charge(calls, step.attempt);
     const spent = charged?.spent ?? calls.map(({ credits }) => credits);
     return ids.map((id, index) => ({
       calls: spent[indexes.indexOf(index)] ?? 0,

@@ -6,7 +6,7 @@ import { changePlan } from '../../src/accounts/changes.ts';
 import { createLockedAccounts } from '../../src/accounts/locked.ts';
 import { createCredits } from '../../src/credits/admit.ts';
 import type { Call } from '../../src/credits/call.ts';
-import { chargeOnce, returnAll } from '../../src/credits/once.ts';
+import { chargeOnce, returnCredits } from '../../src/credits/once.ts';
 import { purgeJournal, rollUpCalls } from '../../src/credits/rollup.ts';
 import { reverseVoided } from '../../src/credits/void.ts';
 import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
@@ -16,7 +16,7 @@ import { lockRow, waitingForLock } from '../support/locks.ts';
 import { startProxy } from '../support/proxy.ts';
 import { createCaller } from '../support/service.ts';
 import { eventually } from '../support/until.ts';
-import { attemptsOf, ledgerOf } from './ledger.ts';
+import { ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('once');
 const sql = database.sql;
@@ -32,13 +32,14 @@ const call = (accountId: string, identity: string, credits: number) => ({
   ...{ accountId, identity, credits, keyId: 'key', kind: 'lookup' as const },
 });
 
-/** One sending, which returns so many of its credits. Ends when they have arrived. */
-async function sendAndReturn(pool: Sql, request: Call, back: number): Promise<void> {
+/** One sending, which returns so many of its credits. Ends when they have arrived. @returns the credits that it keeps */
+async function sendAndReturn(pool: Sql, request: Call, back: number): Promise<number> {
   const ledger = createCredits(pool);
-  const admission = await ledger.admit(request);
-  expect(admission).toMatchObject({ spent: request.credits, quota: null });
-  admission.giveBack(back);
+  const { spent, quota, giveBack } = await ledger.admit(request);
+  expect(quota).toBeNull();
+  giveBack(Math.min(back, spent));
   await ledger.close(5000);
+  return Math.max(spent - back, 0);
 }
 
 test('many sendings at once, through two instances, are charged once; another request is charged, too', async () => {
@@ -52,7 +53,7 @@ test('many sendings at once, through two instances, are charged once; another re
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 12, credits: 5, calls: 12 });
 });
 
-test('what is left in the end is what the sending used that returned the fewest credits', async () => {
+test('what is charged in the end is what the sending kept that kept the most', async () => {
   const needed = 6;
   await fc.assert(
     fc.asyncProperty(
@@ -64,16 +65,15 @@ test('what is left in the end is what the sending used that returned the fewest 
       async (sendings, included) => {
         const { accountId } = await createCaller(sql, { included, credits: 100 });
         const identity = randomUUID();
-        const running: Promise<void>[] = [];
+        const running: Promise<number>[] = [];
         for (const [i, { back, waits }] of sendings.entries()) {
           const sending = sendAndReturn(pools[i % 2]!, call(accountId, identity, needed), back);
           running.push(sending);
           if (waits) await sending.then(() => reverseVoided(sql));
           if (i % 3 === 0) await rollUpCalls(sql);
         }
-        await Promise.all(running);
+        const used = Math.max(...(await Promise.all(running)));
         await reverseVoided(sql);
-        const used = needed - Math.min(...sendings.map(({ back }) => back));
         const credits = 100 - Math.max(used - included, 0);
         expect(await ledgerOf(sql, accountId)).toEqual({ used, credits, calls: used });
       },
@@ -82,39 +82,55 @@ test('what is left in the end is what the sending used that returned the fewest 
   );
 });
 
-test('a request whose credits sufficed for a part is charged the rest when it is sent again', async () => {
+test('a request whose credits sufficed for a part gets that part again, and never more', async () => {
   const { accountId } = await createCaller(sql, { included: 3 });
   const request = call(accountId, randomUUID(), 10);
-  expect(await ledgers[0]!.admit(request)).toMatchObject({ spent: 3, quota: { limit: 3 } });
-  expect(await ledgers[1]!.admit(request)).toMatchObject({ spent: 3, quota: { limit: 3 } });
+  const first = await ledgers[0]!.admit(request);
+  expect(first).toMatchObject({ spent: 3, quota: { limit: 3 }, isRepeated: false });
+  expect(await ledgers[1]!.admit(request)).toMatchObject({ ...first, isRepeated: true, giveBack: {} });
   await sql`UPDATE balances SET credits = 20 WHERE account_id = ${accountId}`;
-  expect(await ledgers[0]!.admit({ ...request, wantsLeft: true })).toMatchObject({
-    spent: 10,
-    quota: null,
-    left: 13,
-  });
-  expect(await ledgers[1]!.admit({ ...request, wantsLeft: true })).toMatchObject({
-    spent: 10,
-    quota: null,
-    left: 13,
-  });
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 10, credits: 13, calls: 10 });
+  for (const ledger of ledgers) {
+    expect(await ledger.admit({ ...request, wantsLeft: true })).toMatchObject({
+      ...{ spent: 3, quota: { limit: 3 }, left: 20, isRepeated: true },
+    });
+  }
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 20, calls: 3 });
 });
 
-test('a request that was paid in twenty parts is answered again, and charged what is missing', async () => {
-  const { accountId } = await createCaller(sql, { included: 0 });
-  const request = call(accountId, randomUUID(), 22);
-  for (let part = 1; part <= 20; part += 1) {
-    await sql`UPDATE balances SET credits = 1 WHERE account_id = ${accountId}`;
-    const { spent, left } = await ledgers[part % 2]!.admit({ ...request, wantsLeft: part % 3 === 0 });
-    expect([spent, left]).toEqual([part, part % 3 === 0 ? 0 : null]);
+test('a request that needs more when it is sent again gets what was paid; one that needs less, that', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = call(accountId, randomUUID(), 5);
+  await ledgers[0]!.admit(request);
+  for (const [credits, spent] of [
+    [8, 5],
+    [2, 2],
+  ]) {
+    const repeated = await ledgers[1]!.admit({ ...request, credits: credits! });
+    expect(repeated).toMatchObject({ spent, quota: null, isRepeated: true });
   }
-  const repeat = { ...request, credits: 20 };
-  expect(await ledgers[0]!.admit(repeat)).toMatchObject({ spent: 20, quota: null });
-  expect(await ledgers[0]!.admit({ ...repeat, wantsLeft: true })).toMatchObject({ spent: 20, left: 0 });
-  await sql`UPDATE balances SET credits = 5 WHERE account_id = ${accountId}`;
-  expect(await ledgers[1]!.admit(request)).toMatchObject({ spent: 22, quota: null });
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 22, credits: 3, calls: 22 });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+});
+
+test('credits that neither the first sending kept nor a shorter one needs come back', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = call(accountId, randomUUID(), 10);
+  const ledger = createCredits(pools[0]!);
+  const first = await ledger.admit(request);
+  const shorter = await ledger.admit({ ...request, credits: 4 });
+  first.giveBack(3);
+  shorter.giveBack(0);
+  await ledger.close(5000);
+  await reverseVoided(sql);
+  expect((await ledgerOf(sql, accountId)).used).toBe(7);
+});
+
+test('a request that an account without credits sends is charged when it has some', async () => {
+  const { accountId } = await createCaller(sql, { included: 0 });
+  const request = call(accountId, randomUUID(), 5);
+  expect(await ledgers[0]!.admit(request)).toMatchObject({ spent: 0, quota: { limit: 0 } });
+  await sql`UPDATE balances SET credits = 7 WHERE account_id = ${accountId}`;
+  expect(await ledgers[1]!.admit(request)).toMatchObject({ spent: 5, quota: null, isRepeated: false });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 2, calls: 5 });
 });
 
 test('credits come back though fifty sendings have used them at once', async () => {
@@ -161,6 +177,28 @@ test('after ten minutes it is a new request, whether its old charge is still in 
   expect((await ledgerOf(sql, accountId)).used).toBe(15);
 });
 
+test('an error that Postgres answers costs that sending nothing, and refuses no other call', async () => {
+  const pool = connectPostgres(database.url, { max: 2, applicationName: 'test', lockTimeoutMs: 50 });
+  const events: string[] = [];
+  const ledger = createCredits(pool, { onEvent: (event) => void events.push(event) });
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = call(accountId, randomUUID(), 5);
+  const earlier = await ledgers[0]!.admit(request);
+  await sql.begin(async (locking) => {
+    await locking`SELECT FROM call_journal WHERE account_ids[1] = ${accountId} FOR UPDATE`;
+    await expect(ledger.admit(request)).rejects.toThrow('lock timeout');
+    const unkeyed = { ...request, identity: undefined, credits: 1 };
+    expect(await ledger.admit(unkeyed)).toMatchObject({ spent: 1 });
+  });
+  expect(events).toEqual(['failed', 'charged']);
+  // The sending that failed keeps none of the credits that the earlier one returns.
+  earlier.giveBack(5);
+  const returned = { used: 1, credits: 0, calls: 1 };
+  await eventually(async () => reverseVoided(sql).then(() => ledgerOf(sql, accountId)), returned);
+  await ledger.close(5000);
+  await pool.end({ timeout: 1 });
+});
+
 describe('a charge whose outcome is unknown', () => {
   /** Loses the answer to a charge that has arrived. Until `up` its instance can't return it. */
   async function chargeUnanswered() {
@@ -194,62 +232,37 @@ describe('a charge whose outcome is unknown', () => {
       },
       { used: 0, credits: 0, calls: 0 },
     );
-    await sendAndReturn(pools[0]!, request, 0);
+    expect(await sendAndReturn(pools[0]!, request, 0)).toBe(5);
     expect((await ledgerOf(sql, accountId)).used).toBe(5);
     await end();
   });
 
-  test('because its search for earlier charges failed closes the ledger for a moment only', async () => {
-    const pool = connectPostgres(database.url, { max: 2, applicationName: 'test', lockTimeoutMs: 50 });
-    const ledger = createCredits(pool);
+  test.each(['join', 'return'])('keeps nothing of an earlier charge: its %s comes first', async (first) => {
+    const pool = connectPostgres(database.url, { max: 2, applicationName: 'test' });
     const { accountId } = await createCaller(sql, { included: 100 });
     const request = call(accountId, randomUUID(), 5);
     const earlier = await ledgers[0]!.admit(request);
+    const sending = randomUUID();
+    const parts = { call: request, sending, runForUnlocked: createLockedAccounts(pool) };
+    const steps = [
+      () => withTimeout((bound) => chargeOnce(pool, { ...parts, bound }), 500, 'the join').catch(() => {}),
+      () => returnCredits(pool, sending, 0),
+    ];
+    if (first === 'return') steps.reverse();
+    const running: Promise<unknown>[] = [];
     await sql.begin(async (locking) => {
       await locking`SELECT FROM call_journal WHERE account_ids[1] = ${accountId} FOR UPDATE`;
-      await expect(ledger.admit(request)).rejects.toThrow('lock timeout');
+      for (const [index, step] of steps.entries()) {
+        running[index] = Promise.resolve(step());
+        await Promise.race([running[index], waitingForLock(sql, index + 1).catch(() => {})]);
+      }
     });
-    const unkeyed = { ...request, identity: undefined, credits: 1 };
-    await eventually(() => ledger.admit(unkeyed).then(({ spent }) => spent, String), 1);
-    // The sending that failed keeps none of the credits that the earlier one returns.
+    await Promise.all(running);
     earlier.giveBack(5);
-    const returned = { used: 1, credits: 0, calls: 1 };
+    const returned = { used: 0, credits: 0, calls: 0 };
     await eventually(async () => reverseVoided(sql).then(() => ledgerOf(sql, accountId)), returned);
-    await ledger.close(5000);
     await pool.end({ timeout: 1 });
   });
-
-  test.each(['search', 'return'])(
-    'keeps none of the earlier charges that it searched for: %s first',
-    async (first) => {
-      const pool = connectPostgres(database.url, { max: 2, applicationName: 'test' });
-      const { accountId } = await createCaller(sql, { included: 100 });
-      const request = call(accountId, randomUUID(), 5);
-      const earlier = await ledgers[0]!.admit(request);
-      const attempts = await attemptsOf(sql, accountId);
-      const user = randomUUID();
-      const parts = { call: request, user, attempts: [], runForUnlocked: createLockedAccounts(pool) };
-      const steps = [
-        () =>
-          withTimeout((bound) => chargeOnce(pool, { ...parts, bound }), 500, 'the search').catch(() => {}),
-        () => returnAll(pool, user, attempts),
-      ];
-      if (first === 'return') steps.reverse();
-      const running: Promise<unknown>[] = [];
-      await sql.begin(async (locking) => {
-        await locking`SELECT FROM call_journal WHERE account_ids[1] = ${accountId} FOR UPDATE`;
-        for (const [index, step] of steps.entries()) {
-          running[index] = Promise.resolve(step());
-          await Promise.race([running[index], waitingForLock(sql, index + 1).catch(() => {})]);
-        }
-      });
-      await Promise.all(running);
-      earlier.giveBack(5);
-      const returned = { used: 0, credits: 0, calls: 0 };
-      await eventually(async () => reverseVoided(sql).then(() => ledgerOf(sql, accountId)), returned);
-      await pool.end({ timeout: 1 });
-    },
-  );
 
   test('stays charged when another sending has used it meanwhile', async () => {
     const { accountId, request, admission, up, end } = await chargeUnanswered();

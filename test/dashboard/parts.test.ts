@@ -70,7 +70,7 @@ describe('templates', () => {
     const inner = html`<b>${'<i>'}</b>`;
     const { markup } =
       html`<p title="${'"\'&'}">${inner}${[html`<br>`, '<', 3]}${null}${false}${undefined}</p>`;
-    expect(markup).toBe('<p title="&#34;&#39;&#38;"><b>&#60;i&#62;</b><br>&#60;3</p>');
+    expect(markup).toBe('<p title="&quot;&#x27;&amp;"><b>&lt;i&gt;</b><br>&lt;3</p>');
   });
 });
 

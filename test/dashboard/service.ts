@@ -1,4 +1,4 @@
-import type { CallKind } from '../../src/credits/call.ts';
+import type { CallKind } from '../../src/http/call-kind.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { startMailServer } from './smtp.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { createDebtsHandler, ONE_LIST } from '../../src/debts/screen/route.ts';
 import type { Screened } from '../../src/debts/screen/store.ts';
 import { createGate } from '../../src/runtime/gate.ts';
-import { runHandler } from '../support/handler.ts';
+import { paid, runHandler } from '../support/handler.ts';
 import { until } from '../support/until.ts';
 
 const NO_DEBTS: Screened = { debts: new Map(), dates: {} };
@@ -21,13 +21,13 @@ function setUp(held: number) {
   const handler = createDebtsHandler(screen, parts, createGate({ ...ONE_LIST, maxWaitMs: 60_000 }));
   async function ask(accountId: string): Promise<string> {
     const caller = { accountId, keyId: 'key_test', plan: 'plus' as const, requestsPerMinute: 60 };
-    const spend = async () => {
-      spent.push(accountId);
-      return { spent: 1, left: null, refusal: null, giveBack() {} };
+    const pay = (credits: number) => {
+      if (credits > 0) spent.push(accountId);
+      return paid(credits);
     };
     const headers = { 'Content-Type': 'application/json' };
     const body = JSON.stringify({ nifs: ['500002576'] });
-    const answer = await runHandler(handler, 'debts', { caller, spend }, { method: 'POST', headers, body });
+    const answer = await runHandler(handler, 'debts', { caller, pay }, { method: 'POST', headers, body });
     answered.push(accountId);
     return answer.ok ? 'ok' : answer.problem.kind;
   }

@@ -46,6 +46,28 @@ for (const mode of MODES) {
       expect(await bench.search('outra')).toEqual([]);
     });
 
+    test('rows lie in the order of results after imports of many and of few names, and after a rebuild', async () => {
+      const { sql } = bench.database;
+      const expectOrder = async (rows: number) => {
+        const { tableName } = (await readDirectory(sql)).current;
+        const lying = await sql<{ nif: string }[]>`SELECT nif FROM ${sql(tableName)} ORDER BY ctid`;
+        const ordered = await sql<
+          { nif: string }[]
+        >`SELECT nif FROM ${sql(tableName)} ORDER BY sort_key, nif`;
+        expect([lying.length, [...lying]]).toEqual([rows, [...ordered]]);
+      };
+      await bench.importText(csv(0, 200, (n) => `Empresa ${(n * 7) % 200}`));
+      await expectOrder(200);
+      await bench.importText(csv(100, 101, () => 'Abelha'));
+      await expectOrder(200);
+      await bench.importText(csv(200, 202, (n) => `Abelha ${n}`));
+      await expectOrder(202);
+      await spoilNormalization(sql);
+      await sql`UPDATE directory_generations SET normalization = 'other'`;
+      await bench.rebuild();
+      await expectOrder(202);
+    });
+
     test('the first import can be undone: the directory is empty then', async () => {
       await bench.importText(csv(0, 30));
       expect(await bench.rollback()).toMatchObject({ previous: null, documents: 0 });

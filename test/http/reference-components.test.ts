@@ -1,7 +1,7 @@
 /** The published document against what generators of clients need. */
 import { expect, test } from 'bun:test';
 import { createOpenApi, type Schema } from '../../src/http/openapi.ts';
-import { API_ROUTES } from '../../src/service/app.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
 
 const document = createOpenApi('https://api.example', API_ROUTES);
 const { schemas } = document.components;

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { BASE_PATH, templateOf } from '../../src/http/api-route.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { mayReadMetrics } from '../../src/service/public-routes.ts';
 import { startApi } from '../support/api.ts';
 import { ask, linesSince } from '../support/ask.ts';
@@ -335,7 +337,7 @@ describe('metrics', () => {
     ['fe80::1', 'hidden'],
     [null, 'hidden'],
   ] as const)('without a token, a connection from %s is %s', (peer, access) => {
-    expect(mayReadMetrics({ headers: new Headers() }, peer, null)).toBe(access);
+    expect(mayReadMetrics({ headers: new Headers({ host: 'localhost' }) }, peer, null)).toBe(access);
   });
 
   test('count requests by route template and status, and hold no NIF, key, account or name', async () => {
@@ -356,10 +358,7 @@ describe('metrics', () => {
     expect(countOf(text, labels)).toBe(before + 3);
     const routes = new Set([...text.matchAll(/route="([^"]*)"/g)].map(([, route]) => route!));
     const allowed = [
-      '/api/v1/companies',
-      '/api/v1/companies/{nif}',
-      '/api/v1/usage',
-      '/api/v1/datasets',
+      ...API_ROUTES.map(({ path }) => BASE_PATH + templateOf(path)),
       '/problems/{kind}',
       '/openapi',
       '/openapi/json',

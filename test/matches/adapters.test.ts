@@ -6,7 +6,7 @@ import { normalizeName } from '../../src/companies/name.ts';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
 import { createElasticsearchMatches } from '../../src/matches/elasticsearch.ts';
 import { type FindMatches, MATCH_BATCHES } from '../../src/matches/matches.ts';
-import { createPostgresMatches } from '../../src/matches/postgres.ts';
+import { createPostgresMatches, type ReadLimits } from '../../src/matches/postgres.ts';
 import { numbered, testEntries } from '../search/entries.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
@@ -51,6 +51,8 @@ const entries = [
     `Um ${'\u{20000}'.repeat(19)}`,
     `Um ${'\u{20000}'.repeat(70)}`,
     `Um ${'\u{20000}'.repeat(70)}\u{20001}`,
+    // A word of 1,980 characters and 5,940 bytes.
+    `Um ${'\u337f'.repeat(495)}`,
   ]),
 ];
 const oracle = createMatchOracle(entries);
@@ -59,19 +61,19 @@ const databases: TestDatabase[] = [];
 let client: Client;
 let elasticsearch: FindMatches;
 let postgres: FindMatches;
-let divided: FindMatches;
+let byIndex: FindMatches;
 
-async function openPostgres(dividedFrom?: number): Promise<FindMatches> {
+async function openPostgres(limits?: ReadLimits): Promise<FindMatches> {
   const database = await createTestDatabase('matches');
   databases.push(database);
-  await createMatchTable(database.sql, 'directory_g900000', entries, dividedFrom);
+  await createMatchTable(database.sql, 'directory_g900000', entries);
   await makeTableCurrent(database.sql, 'directory_g900000');
-  return createPostgresMatches(database.sql, MATCH_BATCHES.match);
+  return createPostgresMatches(database.sql, MATCH_BATCHES.match, limits);
 }
 
 beforeAll(async () => {
   postgres = await openPostgres();
-  divided = await openPostgres(4);
+  byIndex = await openPostgres({ walked: 2, lookedThrough: 12 });
   client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
   await createSearchIndex(client, `${alias}-1`, entries);
   await pointAlias(client, alias, `${alias}-1`);
@@ -115,7 +117,7 @@ const TOGETHER = 20;
 const adapters: [string, () => FindMatches][] = [
   ['Elasticsearch', () => elasticsearch],
   ['Postgres', () => postgres],
-  ['Postgres with every beginning divided that five names have', () => divided],
+  ['Postgres that soon asks its index', () => byIndex],
 ];
 
 describe.each(adapters)('matches by %s', (_, adapter) => {
@@ -149,7 +151,12 @@ describe.each(adapters)('matches by %s', (_, adapter) => {
   });
 
   test('words that are longer than the beginnings in an index are told apart by their ends', async () => {
-    for (const word of ['ab'.repeat(20), '\u{20000}'.repeat(18), '\u{20000}'.repeat(70)]) {
+    for (const word of [
+      'ab'.repeat(20),
+      '\u{20000}'.repeat(18),
+      '\u{20000}'.repeat(70),
+      '\u337f'.repeat(495),
+    ]) {
       await expectAnswers([word, `${word}c`, `um ${word}`, `${word} um`, [...word].slice(0, -1).join('')]);
     }
   });

@@ -1,6 +1,8 @@
-/** NIFs among several queries, which the search answers. */
+/** What several queries of one request ask of the directory. */
 import { expect, test } from 'bun:test';
 import { openMatches } from '../../src/matches/open.ts';
+import type { MatchQuery } from '../../src/matches/query.ts';
+import { createMatchSeveralHandler } from '../../src/matches/several.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import { answerDirectly } from '../../src/search/answer.ts';
 import { NOTHING_FOUND } from '../../src/search/search.ts';
@@ -33,4 +35,32 @@ test('of NIFs among several queries the search gets few at a time, so that other
   );
   expect(answers.map(({ ok }) => ok)).toEqual([true, true, true]);
   expect([asked, most <= 8]).toEqual([300, true]);
+});
+
+test('equal queries of a request are asked once, and each has its answer', async () => {
+  const asked: string[] = [];
+  const find = async (query: MatchQuery) => {
+    asked.push(JSON.stringify(query));
+    return JSON.stringify({ data: [], error: null });
+  };
+  const handler = createMatchSeveralHandler(find, {
+    publicUrl: 'http://service',
+    stopping: new AbortController().signal,
+  });
+  const queries = ['Azul, Lda', 'azul', 'AZUL', 'azul mar', 'Azul', nif(1), nif(1), ' '];
+  const answer = await runHandler(
+    handler,
+    'matches',
+    {},
+    {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ queries }),
+    },
+  );
+  expect(asked).toHaveLength(3);
+  const { data } = JSON.parse((answer as { json: string }).json);
+  expect(data.map(({ q, status }: { q: string; status: number }) => [q, status])).toEqual(
+    queries.map((q) => [q, q === ' ' ? 400 : 200]),
+  );
 });

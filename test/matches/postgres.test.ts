@@ -1,16 +1,13 @@
-/** What matches by Postgres read, and what they do when the directory changes, has no lists, or Postgres hangs. */
+/** What matches by Postgres read, and what they do when the directory changes or Postgres hangs. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { messageOf } from '../../src/errors.ts';
 import { MATCH_BATCHES } from '../../src/matches/matches.ts';
 import { createPostgresMatches } from '../../src/matches/postgres.ts';
-import { wordsTable } from '../../src/matches/word-lists.ts';
 import { connectPostgres } from '../../src/postgres/connect.ts';
 import { numbered } from '../search/entries.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { readDuring } from '../support/read-during.ts';
 import { makeTableCurrent } from '../support/search-index.ts';
-import { until } from '../support/until.ts';
 import { createMatchOracle } from './oracle.ts';
 import { createMatchTable, matchEntries, swappedDirectories } from './support.ts';
 
@@ -73,7 +70,7 @@ test('while the directory is swapped and old tables go, every answer is of one d
   const reader = connectPostgres(own.url, { max: 3 });
   try {
     const tableOf = (generation: number) => `directory_g${700_000 + generation}`;
-    await createMatchTable(own.sql, tableOf(0), directories[0]!, 10);
+    await createMatchTable(own.sql, tableOf(0), directories[0]!);
     await makeTableCurrent(own.sql, tableOf(0));
     const seen = new Set<number>();
     const find = createPostgresMatches(reader, MATCH_BATCHES.match);
@@ -86,11 +83,9 @@ test('while the directory is swapped and old tables go, every answer is of one d
     };
     const change = async () => {
       for (let generation = 1; generation <= 8; generation += 1) {
-        await createMatchTable(own.sql, tableOf(generation), directories[generation % 2]!, 10);
+        await createMatchTable(own.sql, tableOf(generation), directories[generation % 2]!);
         await makeTableCurrent(own.sql, tableOf(generation));
-        for (const table of [wordsTable(tableOf(generation - 1)), tableOf(generation - 1)]) {
-          await own.sql`DROP TABLE ${own.sql(table)}`;
-        }
+        await own.sql`DROP TABLE ${own.sql(tableOf(generation - 1))}`;
       }
     };
     await readDuring(change, () => read);
@@ -111,25 +106,6 @@ test('after a swap no query is answered from the directory before', async () => 
       await makeTableCurrent(own.sql, table);
       expect(await matchEntries(find, 'azul')).toEqual([{ nif: '500000000', legalName: name }]);
     }
-  } finally {
-    await own.drop();
-  }
-});
-
-test('a directory without lists fails, it does not find nothing', async () => {
-  const own = await createTestDatabase('matches_none');
-  try {
-    await createMatchTable(own.sql, TABLE, numbered(500_000_000, ['Azul']));
-    await own.sql`DROP TABLE ${own.sql(wordsTable(TABLE))}`;
-    await makeTableCurrent(own.sql, TABLE);
-    const find = createPostgresMatches(own.sql, MATCH_BATCHES.match);
-    const failure = () => matchEntries(find, 'azul').then(() => 'found', messageOf);
-    // On a busy machine the first answers may be too late.
-    await until('the reason', async () => {
-      const message = await failure();
-      expect(message).not.toBe('found');
-      return /relation "\w+_words" does not exist/.test(message);
-    });
   } finally {
     await own.drop();
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { parseMatchQuery } from '../../src/matches/query.ts';
+import { type AskedQuery, parseMatchQuery } from '../../src/matches/query.ts';
 
 test('a query is its words: each once before the last, which may be the beginning of one', () => {
   expect(parseMatchQuery('  Padaria de BRÁ')).toEqual({
@@ -12,11 +12,29 @@ test('a query is its words: each once before the last, which may be the beginnin
   expect(parseMatchQuery('Ábaco, Lda')).toMatchObject({ before: [], last: 'abaco' });
 });
 
-test('eight words are the most, without trailing legal forms', () => {
-  expect(parseMatchQuery('a b c d e f g h')?.kind).toBe('words');
-  expect(parseMatchQuery('a b c d e f g h, S. A.')?.kind).toBe('words');
-  expect(parseMatchQuery('a b c d e f g h i')).toBeNull();
-  expect(parseMatchQuery('a '.repeat(5_000))).toBeNull();
+test('of over eight words the first eight are asked, and trailing legal forms are none', () => {
+  const eight = {
+    kind: 'words',
+    normalized: 'a b c d e f g h',
+    before: [...'abcdefg'],
+    last: 'h',
+  } satisfies AskedQuery;
+  expect(parseMatchQuery('a b c d e f g h')).toEqual(eight);
+  expect(parseMatchQuery('a b c d e f g h, S. A.')).toEqual(eight);
+  expect(parseMatchQuery('a b c d e f g h i')).toEqual({ ...eight, cut: { used: 8, sent: 9 } });
+  expect(parseMatchQuery('a b c d e f g h i j, Unipessoal, Lda')).toEqual({
+    ...eight,
+    cut: { used: 8, sent: 10 },
+  });
+  expect(parseMatchQuery('a, Lda b c d e f g h i')).toMatchObject({ normalized: 'a lda b c d e f g' });
+  expect(parseMatchQuery('a '.repeat(5_000))).toMatchObject({
+    normalized: 'a a a a a a a a',
+    cut: { used: 8, sent: 5_000 },
+  });
+  expect(parseMatchQuery(`${'x'.repeat(9_001)} b c d e f g h i`)).toEqual({
+    kind: 'nothing',
+    cut: { used: 8, sent: 9 },
+  });
 });
 
 test('a NIF is a NIF query, and what normalizes to nothing finds nothing', () => {

@@ -1,8 +1,9 @@
-import { buildWordLists, sampleBeginnings } from '../../src/matches/build-word-lists.ts';
 import type { FindMatches } from '../../src/matches/matches.ts';
 import { parseMatchQuery } from '../../src/matches/query.ts';
+import { wordsIndexStatement } from '../../src/matches/words-index.ts';
 import type { Sql } from '../../src/postgres/connect.ts';
 import type { SearchEntry } from '../../src/search/document.ts';
+import { searchIndexStatements } from '../../src/search/postgres.ts';
 import { numbered } from '../search/entries.ts';
 import { createSearchTable } from '../support/search-index.ts';
 import { createMatchOracle } from './oracle.ts';
@@ -10,28 +11,30 @@ import { createMatchOracle } from './oracle.ts';
 /** What matches find for `q`, as a caller types it. */
 export async function matchEntries(find: FindMatches, q: string, limit = 20): Promise<SearchEntry[]> {
   const query = parseMatchQuery(q);
-  if (query?.kind === 'nothing') return [];
-  if (query?.kind !== 'words') throw new Error('no query for words');
+  if (query.kind === 'nothing') return [];
+  if (query.kind !== 'words') throw new Error('no query for words');
   const { entries } = await find(query, limit);
   return entries.map(({ nif, legalName }) => ({ nif, legalName }));
 }
 
 /** Whether matches have an answer of their own for `q`: it is no NIF, and has at most eight words. */
 export function isForWords(q: string): boolean {
-  return (parseMatchQuery(q)?.kind ?? 'nif') !== 'nif';
+  const { kind, cut } = parseMatchQuery(q);
+  return kind !== 'nif' && cut === undefined;
 }
 
-/** Creates a generation's table with everything that matches need. @param dividedFrom see `sampleBeginnings`; then all names are the sample */
+/** Creates a generation's table with everything that matches need, its rows in the order of results. */
 export async function createMatchTable(
   sql: Sql,
   table: string,
   entries: readonly SearchEntry[],
-  dividedFrom?: number,
 ): Promise<void> {
-  await createSearchTable(sql, table, entries);
-  const context = { sql, signal: new AbortController().signal };
-  const sample = dividedFrom === undefined ? undefined : { from: dividedFrom, share: 1 };
-  await buildWordLists(sql, context, table, await sampleBeginnings(sql, table, sample));
+  await createSearchTable(sql, `${table}_unsorted`, entries);
+  await sql`CREATE TABLE ${sql(table)} AS SELECT * FROM ${sql(`${table}_unsorted`)} ORDER BY sort_key, nif`;
+  await sql`DROP TABLE ${sql(`${table}_unsorted`)}`;
+  for (const statement of [...searchIndexStatements(table), wordsIndexStatement(table)])
+    await sql.unsafe(statement);
+  await sql`VACUUM ANALYZE ${sql(table)}`;
 }
 
 /** Two directories to swap, queries that tell them apart, and the answers of each directory to each query, as JSON. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
-import { API_ROUTES } from '../../src/service/app.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
 
 const tools = [...TOOLS.values()];
 

@@ -2,20 +2,19 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import { createElasticsearch } from '../../src/elasticsearch/client.ts';
-import { type AnswerSearch, answerCached, answerDirectly, SEARCHES } from '../../src/search/answer.ts';
+import { type AnswerSearch, answerCached, keyOfSearch } from '../../src/search/answer.ts';
 import { type AnswerCache, createAnswerCache } from '../../src/search/answer-cache.ts';
 import { createElasticsearchSearch } from '../../src/search/elasticsearch.ts';
-import { type ParsedQuery, parseQuery } from '../../src/search/query.ts';
+import { parseQuery } from '../../src/search/query.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
-import { createOracleSearch } from '../support/oracle.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { createSearchIndex, createTestIndexAlias, pointAlias } from '../support/search-index.ts';
-import { numbered, testEntries } from './entries.ts';
+import { numbered } from './entries.ts';
 
 describe('the cache', () => {
   test('gives what was set under the same index and query, and nothing else', () => {
     const cache = createAnswerCache(10_000);
-    cache.set('one', 'azul', 'A', false);
+    cache.set('one', 'azul', 'A');
     expect(cache.get('one', 'azul')).toBe('A');
     expect(cache.get('one', 'azu')).toBeNull();
     expect(cache.get('two', 'azul')).toBeNull();
@@ -24,8 +23,8 @@ describe('the cache', () => {
 
   test('holds one index: the answers of the one before are gone', () => {
     const cache = createAnswerCache(10_000);
-    cache.set('one', 'azul', 'A', false);
-    cache.set('two', 'verde', 'V', false);
+    cache.set('one', 'azul', 'A');
+    cache.set('two', 'verde', 'V');
     expect(cache.get('one', 'azul')).toBeNull();
     expect(cache.get('two', 'azul')).toBeNull();
     expect(cache.get('two', 'verde')).toBe('V');
@@ -34,7 +33,7 @@ describe('the cache', () => {
   test('stays below its bound, and lets go of what was used longest ago', () => {
     const cache = createAnswerCache(10_000);
     for (let number = 0; number < 100; number += 1) {
-      cache.set('one', `query ${number}`, 'x'.repeat(1000), false);
+      cache.set('one', `query ${number}`, 'x'.repeat(1000));
       expect(cache.bytes).toBeLessThanOrEqual(10_000);
       cache.get('one', 'query 0');
     }
@@ -43,72 +42,14 @@ describe('the cache', () => {
     expect(cache.get('one', 'query 50')).toBeNull();
   });
 
-  test('an answer in the memory of one that was dropped is whole, and has nothing of that one', () => {
-    const cache = createAnswerCache(10_000);
-    const answers = Array.from({ length: 50 }, (_, number) => `ação ${number} `.repeat(60 + (number % 9)));
-    for (const [number, answer] of answers.entries()) cache.set('one', `query ${number}`, answer, false);
-    const kept = answers.map((answer, number) => [answer, cache.get('one', `query ${number}`)]);
-    expect(kept.filter(([, cached]) => cached !== null).length).toBeGreaterThan(3);
-    for (const [answer, cached] of kept) expect([null, answer]).toContain(cached!);
-  });
-
   test('does not keep an answer larger than itself, and counts a replaced one once', () => {
     const cache = createAnswerCache(10_000);
-    cache.set('one', 'azul', 'x'.repeat(6000), false);
+    cache.set('one', 'azul', 'x'.repeat(6000));
     expect(cache.get('one', 'azul')).toBeNull();
-    cache.set('one', 'azul', 'x'.repeat(1000), false);
+    cache.set('one', 'azul', 'x'.repeat(1000));
     const { bytes } = cache;
-    cache.set('one', 'azul', 'y'.repeat(1000), false);
+    cache.set('one', 'azul', 'y'.repeat(1000));
     expect(cache.bytes).toBe(bytes);
-  });
-});
-
-describe('the answer of a beginning', () => {
-  test('is given where it is whole, from the longest that is kept, and under its own index alone', () => {
-    const cache = createAnswerCache(10_000);
-    cache.set('one', 'a', 'A', false);
-    cache.set('one', 'az', 'AZ', true);
-    expect(cache.getComplete('one', 'azul')).toBe('AZ');
-    expect(cache.getComplete('one', 'az')).toBeNull();
-    expect(cache.getComplete('one', 'ab')).toBeNull();
-    expect(cache.getComplete('two', 'azul')).toBeNull();
-    cache.set('one', 'azu', 'AZU', false);
-    expect(cache.getComplete('one', 'azul')).toBeNull();
-  });
-
-  test('names typed letter by letter get what the directory itself would answer, for a fraction of the questions', async () => {
-    const entries = testEntries();
-    const oracle = createOracleSearch(entries);
-    let asked = 0;
-    const find = async (query: ParsedQuery) => {
-      asked += 1;
-      return { ...(await oracle.find(query)), index: 'one' };
-    };
-    const cache = createAnswerCache(50_000_000);
-    const answer = answerCached(
-      { find },
-      SEARCHES,
-      cache,
-      () => 'one',
-      () => 0,
-    );
-    const direct = answerDirectly(oracle);
-    await answer(parseQuery('zzz')); // the first query reaches the directory in any case: no answer came before it
-    asked = 0;
-    let typed = 0;
-    // Each name from its first letters on: some short, so that beginnings with 20 entries come too.
-    for (const { legalName } of entries.filter((_, position) => position % 7 === 0)) {
-      const letters = [...legalName];
-      for (let length = 1; length <= letters.length; length += 3) {
-        const query = parseQuery(letters.slice(0, length).join(''));
-        if (query.kind !== 'name') continue;
-        typed += 1;
-        expect(await answer(query)).toBe(await direct(query));
-      }
-    }
-    expect(asked).toBeLessThan(typed / 2);
-    expect(cache.hits + cache.misses).toBe(typed);
-    expect(cache.misses).toBe(asked);
   });
 });
 
@@ -145,7 +86,7 @@ describe('cached answers', () => {
     nowMs = 0;
     answer = answerCached(
       createElasticsearchSearch(proxied, alias),
-      SEARCHES,
+      keyOfSearch,
       cache,
       () => current,
       () => nowMs,

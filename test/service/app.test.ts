@@ -1,13 +1,21 @@
-import { beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AnyElysia } from 'elysia';
+import { free } from '../../src/admission/plan.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { ok } from '../../src/http/answer.ts';
 import { createObserver } from '../../src/http/observe.ts';
 import { createLogTo } from '../../src/observability/log.ts';
 import { createMetrics } from '../../src/observability/metrics.ts';
 import { type AppParts, createApp } from '../../src/service/app.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
+import { freePort, listen } from '../../src/service/listen.ts';
+import { sendRaw } from '../support/client.ts';
 
 /** The responses that left the observer, the last code of ours that holds one. */
 const left: unknown[] = [];
+/** The templates of the routes that answered, and the peers that the dashboard was told. */
+const reached: string[] = [];
+const peers: (string | null)[] = [];
 let app: AnyElysia;
 
 beforeAll(() => {
@@ -19,31 +27,28 @@ beforeAll(() => {
     return response;
   };
   const page = () => new Response('{}');
-  const handler = { charge: null, handle: async () => ok({}) };
+  const handler = { charge: null, plan: () => free(() => ok({})) };
   const parts: AppParts = {
     publicUrl: 'http://service',
     pipeline: { serve: async () => ok({}) },
     observer: {
       observe(...observed: Parameters<typeof observe>) {
+        reached.push(observed[1]);
         return observe(...observed).then(keep);
       },
     },
     metrics,
     metricsToken: null,
     health: { live: page, ready: async () => page(), results: async () => ({}) },
-    search: handler,
-    match: handler,
-    matchSeveral: handler,
-    lookup: handler,
-    batchLookup: handler,
-    debts: handler,
-    debtChanges: handler,
-    usage: handler,
-    datasets: handler,
+    handlers: new Map(API_ROUTES.map((route) => [route, handler])),
     openApi: {},
     stopping: new AbortController().signal,
     dashboard: {
-      handle: () => keep(page()),
+      handle: (_request, peer, path) => {
+        reached.push(path);
+        peers.push(peer);
+        return keep(page());
+      },
       publicPages: { reference: page, problem: page },
       close: async () => {},
     },
@@ -52,11 +57,15 @@ beforeAll(() => {
   app.compile();
 });
 
+function requestTo(route: { method: string; path: string }) {
+  const method = route.method === 'ALL' ? 'POST' : route.method;
+  return { method, path: route.path.replace(':nif', '500002576').replace(/:\w+|\*/, 'x') };
+}
+
 // A handler that passes Elysia's whole context on makes Elysia parse cookies and make a second Response out of the first.
 test('every response leaves Elysia as the object that was handed to it', async () => {
   for (const route of app.routes) {
-    const method = route.method === 'ALL' ? 'POST' : route.method;
-    const path = route.path.replace(':nif', '500002576').replace(/:\w+|\*/, 'x');
+    const { method, path } = requestTo(route);
     const response = await app.handle(
       new Request(`http://service${path}`, { method, headers: { cookie: 'a=b' } }),
     );
@@ -84,4 +93,60 @@ test('no handler makes Elysia read cookies, headers or a body', () => {
       expect.not.stringMatching(/parseCookie|c\.headers=|c\.body=/),
     ]);
   }
+});
+
+describe('on a socket', () => {
+  let baseUrl: string;
+  let stop: () => Promise<unknown>;
+  beforeAll(() => {
+    const port = freePort('127.0.0.1', 0);
+    listen(app, readConfig({}), port);
+    const server = app.server!;
+    stop = () => server.stop(true);
+    baseUrl = `http://127.0.0.1:${port}`;
+  });
+  afterAll(() => stop());
+
+  /** The status of an answer, and the route that gave it. */
+  async function answerOf(route: { method: string; path: string }, protocol: string, host: string) {
+    const { method, path } = requestTo(route);
+    reached.length = 0;
+    const head = `${method} ${path}?x=1 HTTP/${protocol}\r\n${host}Connection: close\r\n\r\n`;
+    const answer = await sendRaw({ baseUrl }, head);
+    return { status: answer.split(' ')[1], reached: [...reached] };
+  }
+
+  test.each([
+    ['no Host', '1.0', ''],
+    ['an empty Host', '1.1', 'Host:\r\n'],
+    ['a Host that can be none', '1.1', 'Host: a b\r\n'],
+    ['a Host with a path', '1.1', 'Host: a/api/v1/usage\r\n'],
+    ['a Host with a query', '1.1', 'Host: a?b\r\n'],
+    ['a Host without its bracket', '1.1', 'Host: [::1\r\n'],
+  ])('every route answers a request with %s as it does others', async (_, protocol, host) => {
+    for (const route of app.routes) {
+      const usual = await answerOf(route, '1.1', 'Host: api.example.pt\r\n');
+      expect(usual.reached).toHaveLength(1);
+      const answer = await answerOf(route, protocol, host);
+      expect([route.method, route.path, answer]).toEqual([route.method, route.path, usual]);
+    }
+  });
+
+  test('a request without a Host keeps its peer address, so the dashboard limits each visitor alone', async () => {
+    for (const peer of ['127.0.0.1', '127.0.0.2']) {
+      peers.length = 0;
+      await sendRaw({ baseUrl }, 'GET /dashboard HTTP/1.0\r\n\r\n', peer);
+      expect(peers).toEqual([peer]);
+    }
+  });
+
+  test('the metrics are read at localhost by name or address only: no Host is not localhost', async () => {
+    const ask = (protocol: string, host: string) =>
+      sendRaw({ baseUrl }, `GET /metrics HTTP/${protocol}\r\n${host}Connection: close\r\n\r\n`);
+    expect(await ask('1.0', 'Host: localhost\r\n')).toStartWith('HTTP/1.1 200');
+    expect(await ask('1.0', '')).toStartWith('HTTP/1.1 404');
+    for (const host of ['', ':80', 'a b', 'localhost/', 'localhost?', 'localhost:1:2']) {
+      expect([host, (await ask('1.1', `Host: ${host}\r\n`)).split(' ')[1]]).toEqual([host, '404']);
+    }
+  });
 });

@@ -74,11 +74,15 @@ export async function sendText(baseUrl: string, text: string) {
   return { socket, closed };
 }
 
-/** Sends bytes as they stand and reads until the server closes; ask for `Connection: close`. */
-export function sendRaw({ baseUrl }: { baseUrl: string }, text: string): Promise<string> {
+/**
+ * Sends bytes as they stand and reads until the server closes; ask for `Connection: close`.
+ * @param from an address of this machine, which the server sees as its peer
+ */
+export function sendRaw({ baseUrl }: { baseUrl: string }, text: string, from = '127.0.0.1'): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1', () => socket.write(text));
+    const port = Number(new URL(baseUrl).port);
+    const socket = connect({ port, host: '127.0.0.1', localAddress: from }, () => socket.write(text));
     socket.on('data', (chunk) => void chunks.push(chunk as Buffer));
     socket.on('error', reject);
     socket.on('close', () => resolve(Buffer.concat(chunks).toString()));

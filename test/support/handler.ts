@@ -1,20 +1,29 @@
-import type { AdmissionContext, Handler } from '../../src/admission/pipeline.ts';
+import type { AdmissionContext, Handler, Payment } from '../../src/admission/plan.ts';
 import type { Answer } from '../../src/http/answer.ts';
 
-const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate' | 'spend'> = {
+const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate'> = {
   caller: { accountId: 'acc', keyId: 'key_test', plan: 'plus', requestsPerMinute: 60 },
   rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
-  spend: async (_, credits) => ({ spent: credits, left: null, refusal: null, giveBack() {} }),
 };
 
-/** Runs a handler on a request as the pipeline does after the admission. */
+/** A payment of so many credits. */
+export const paid = (spent: number): Payment => ({
+  ...{ spent, left: null, isRepeated: false, refusal: null, giveBack() {} },
+});
+
+/** Runs a handler on a request as the pipeline does after the admission. @param pay gets the credits of its plan */
 export async function runHandler(
   handler: Handler,
   path: string,
-  admitted: Partial<AdmissionContext> = {},
+  { pay = paid, ...admitted }: Partial<AdmissionContext> & { pay?: (credits: number) => Payment } = {},
   init?: RequestInit,
 ): Promise<Answer> {
   const request = new Request(`http://service/api/v1/${path}`, init);
-  const prefetched = handler.prefetch?.(request);
-  return handler.handle({ ...ADMITTED, arrivedMs: performance.now(), ...admitted, request, prefetched });
+  const plan = await handler.plan({ ...ADMITTED, arrivedMs: performance.now(), ...admitted, request });
+  const payment = pay(plan.credits);
+  try {
+    return await plan.answer(payment);
+  } finally {
+    plan.end?.(payment);
+  }
 }

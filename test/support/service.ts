@@ -109,11 +109,10 @@ export type ServiceProcess = {
 /**
  * Starts `bun src/main.ts serve` as a separate process and waits until it listens. Its environment is `env`, `PORT=0`
  * and what a process needs to run at all.
- * @param words further ones of the command: `--workers 2` (of several workers only the first is waited for)
  * @throws Error with its stderr when it ends before that
  */
-export async function spawnService(env: Environment, ...words: string[]): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [MAIN, 'serve', ...words], {
+export async function spawnService(env: Environment): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
     cwd: ROOT,
     env: { ...bareEnvironment(), PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -140,13 +140,9 @@ export async function indicesOf({ alias }: Pick<Workbench, 'alias'>): Promise<st
   return ((await answer.json()) as { index: string }[]).map(({ index }) => index).sort();
 }
 
-/** The tables of generations. @throws when lists of names by their words have stayed without theirs */
+/** The tables of generations. */
 export async function tablesOf({ database }: Pick<Workbench, 'database'>): Promise<string[]> {
   const rows = await database.sql<{ name: string }[]>`
     SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relname LIKE 'directory_g0%' ORDER BY relname`;
-  const names = rows.map(({ name }) => name);
-  const tables = names.filter((name) => !name.endsWith('_words'));
-  const left = names.find((name) => !tables.includes(name.replace('_words', '')));
-  if (left !== undefined) throw new Error(`${left} was left`);
-  return tables;
+  return rows.map(({ name }) => name);
 }

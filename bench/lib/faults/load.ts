@@ -32,7 +32,7 @@ const MAX_IN_FLIGHT = 400;
 const TICK_MS = 20;
 /** NIFs in a batch lookup, the most that one takes. */
 const BATCH = 100;
-/** NIFs in a list that is sent again and again. */
+/** NIFs in a list of companies for their debts. */
 const SCREENED = 10;
 /** They are drawn from so few companies that most are fresh: a batch refreshes ten. */
 const BATCHED_COMPANIES = 150;
@@ -90,7 +90,7 @@ export function startLoad(
     if (draw < 0.24) {
       const nifs = Array.from({ length: BATCH }, () => company(BATCHED_COMPANIES).nif);
       nifs[0] = unknown;
-      return { path: '/lookups', nifs, credits: BATCH };
+      return { path: '/lookups', nifs, credits: BATCH, idempotencyKey: crypto.randomUUID() };
     }
     if (draw < 0.3) {
       const nifs = Array.from({ length: SCREENED }, () => company().nif);

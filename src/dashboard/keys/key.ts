@@ -1,5 +1,5 @@
 import type { Actor } from '../../accounts/events.ts';
-import { CALL_KINDS } from '../../credits/call.ts';
+import { CALL_KINDS } from '../../http/call-kind.ts';
 import { ERROR_KINDS } from '../../http/error-kind.ts';
 import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../keys/details.ts';
 import { endPreviousSecrets, expireKey } from '../../keys/expire.ts';

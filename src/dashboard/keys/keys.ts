@@ -5,8 +5,7 @@ import { type ApiKey, createKey, KeyExistsError, pageOfKeys, TooManyKeysError } 
 import { DAY } from '../../units.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';
-import { codeSamples } from '../reference/code-samples.ts';
-import { EXAMPLE_QUERY } from '../reference/example-query.ts';
+import { codeSamples, EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import type { PageResponse } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import {
@@ -88,7 +87,7 @@ export async function showKeys(
 </div>
 <p class="lead">${messages.keysLead}</p>
 ${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${messages.keysOverLimit(formats.number(account.keys), limit)}</p>`}
-${secret !== null && newKey(context, secret, EXAMPLE_QUERY)}
+${secret !== null && newKey(context, secret)}
 ${createForm(context, refusal)}
 ${isEmpty ? html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>` : html`<div class="card list">${listKeys(context, active, lastUsed)}</div>`}
 ${before !== null && html`<p><a href="${tools.base}/keys">${messages.latestKeys}</a></p>`}
@@ -103,12 +102,8 @@ ${
   return memberPage(context, { title: messages.keys, body, ...refusal });
 }
 
-function newKey(
-  { messages, tools, formats }: MemberContext,
-  { secret, previousUntil }: NewSecret,
-  example: string,
-): Html {
-  const address = `${tools.publicUrl}/api/v1/companies?q=${example}`;
+function newKey({ messages, tools, formats }: MemberContext, { secret, previousUntil }: NewSecret): Html {
+  const address = `${tools.publicUrl}/api/v1/companies?q=${EXAMPLE_QUERY}`;
   return html`
 <section class="card new-key" role="status" tabindex="-1" autofocus data-forget-form>
   <h2>${messages.newKey}</h2>

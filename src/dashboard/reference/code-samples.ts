@@ -2,6 +2,9 @@ import { type Html, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import { copyable } from '../ui/parts.ts';
 
+/** A query that finds something: many Portuguese companies have this word in their names. */
+export const EXAMPLE_QUERY = 'padaria';
+
 /** A call of the API that works as it stands, with a key in the environment variable `API_KEY`. */
 export interface SampleCall {
   /** Of the page's elements. */
@@ -62,6 +65,9 @@ function python({ method, address, body }: SampleCall): string {
   return `import os
 
 import httpx
+
+/** A query that finds something, because many Portuguese companies have this word in their names. */
+export const EXAMPLE_QUERY = 'padaria';
 
 response = httpx.${method.toLowerCase()}(
     "${address}",

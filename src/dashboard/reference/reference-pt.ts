@@ -13,7 +13,7 @@ export const pt = {
     matchCompanies: {
       summary: 'Encontrar empresas por palavras do nome',
       description:
-        'Encontra as empresas cuja denominação normalizada tem todas as palavras da pesquisa normalizada, a última como início de uma palavra, ou a que tem o NIF contido na pesquisa. No máximo 8 palavras e 20 entradas: primeiro os nomes que começam pela pesquisa, depois os que têm as palavras todas inteiras, depois os outros; sempre por denominação.',
+        'Encontra as empresas cuja denominação normalizada tem todas as palavras da pesquisa normalizada, a última como início de uma palavra, ou a que tem o NIF contido na pesquisa. No máximo 20 entradas: primeiro os nomes que começam pela pesquisa, depois os que têm as palavras todas inteiras, depois os outros; sempre por denominação.',
       cost: 'um crédito',
     },
     matchSeveral: {
@@ -71,12 +71,12 @@ export const pt = {
       'O cursor a que se seguem todas as alterações guardadas.',
     'A problem of a single item.': 'Um problema de um só elemento.',
     'The text as it was sent.': 'O texto como foi enviado.',
-    '1 to 100: nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
-      'De 1 a 100: nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
-    '1 to 1000: nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
-      'De 1 a 1000: nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
-    'Of these companies alone: at most 1000, each nine digits with a right check digit; spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Without this member: of all.':
-      'Só destas empresas: no máximo 1000, cada uma com nove algarismos e o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Sem este membro: de todas.',
+    '1 to 100: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
+      'De 1 a 100: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
+    '1 to 1000: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
+      'De 1 a 1000: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
+    'Of these companies alone: 1 to 1000, each nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Without this member: of all.':
+      'Só destas empresas: de 1 a 1000, cada uma com nove algarismos e o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Sem este membro: de todas.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item).':
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento).',
     'The date of the dataset of the tax authority; `null` means that none was ever imported, so its brackets say nothing.':
@@ -100,14 +100,17 @@ export const pt = {
     'Whether further changes follow: ask again at once.': 'Se há mais alterações: peça de novo de imediato.',
     'The `next` of an earlier answer: the changes since then. `null` means from the oldest on that is kept (90 days).':
       'O `next` de uma resposta anterior: as alterações desde então. `null` significa desde a mais antiga que é guardada (90 dias).',
-    'Of these lists alone. Without this member: of both.': 'Só destas listas. Sem este membro: de ambas.',
+    'Of these lists alone: `tax` or `social_security`. Without this member: of both.':
+      'Só destas listas: `tax` ou `social_security`. Sem este membro: de ambas.',
     'Nine-digit NIF.': 'NIF de nove algarismos.',
     'Legal name.': 'Denominação.',
     'Currently always empty.': 'Por agora sempre vazio.',
+    'If the query has over 8 words: only the first ones were asked.':
+      'Se a pesquisa tiver mais de 8 palavras: só contaram as primeiras.',
     'In the order that the endpoint has.': 'Pela ordem que o endpoint define.',
     'One element a query, in the order asked.': 'Um elemento por pesquisa, pela ordem pedida.',
-    "1 to 100: a query of at most 8 words, such as a company's name, or a NIF. One that is not valid gets its problem in its place.":
-      'De 1 a 100: uma pesquisa com um máximo de 8 palavras, como o nome de uma empresa, ou um NIF. Uma que não seja válida recebe o seu problema no seu lugar.',
+    "1 to 100: a query, such as a company's name, or a NIF. Only the first 8 words are asked. One that is not valid gets its problem in its place.":
+      'De 1 a 100: uma pesquisa, como o nome de uma empresa, ou um NIF. Só contam as primeiras 8 palavras. Uma que não seja válida recebe o seu problema no seu lugar.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (ask again).':
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento) e `service-unavailable` (repita o pedido).',
     'Identifies the kind; the address of a page about it.':
@@ -167,7 +170,7 @@ export const pt = {
     validation: {
       title: 'O pedido não é válido',
       cause:
-        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou com mais de oito palavras para `/matches`, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de um pedido de várias empresas, de vários nomes ou de alterações não é o JSON que o serviço recebe.',
+        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de um pedido de várias empresas, de vários nomes ou de alterações não é o JSON que o serviço recebe.',
       fix: 'Envie um `q` que não seja vazio, ou um NIF de nove algarismos (podem ser separados por espaços, hífenes e pontos). O pedido custou o seu crédito: verifique o NIF antes de o enviar.',
     },
     unauthorized: {

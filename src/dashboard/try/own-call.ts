@@ -1,5 +1,5 @@
-import type { Handler } from '../../admission/pipeline.ts';
 import type { Answer } from '../../http/answer.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
@@ -22,14 +22,14 @@ export function callRefusal(context: MemberContext): Refusal | null {
 export async function makeOwnCall(
   context: MemberContext,
   request: Request,
-  handler: Handler,
+  route: ApiRoute,
 ): Promise<{ answer: Answer; durationMs: number; fresh: MemberContext } | Refusal> {
   const { tools, messages, sent, account, trace } = context;
   if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) {
     return refuse(409, { message: messages.triedAlready });
   }
   const startedAt = performance.now();
-  const answer = await tools.pipeline.serve(request, trace, handler, {
+  const answer = await tools.pipeline.serve(request, trace, tools.handlers.get(route)!, {
     keyId: '',
     accountId: account.id,
     plan: account.plan,

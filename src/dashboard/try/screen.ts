@@ -1,3 +1,4 @@
+import { debtsRoute } from '../../debts/screen/route.ts';
 import type { Answer } from '../../http/answer.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
@@ -35,7 +36,7 @@ export const screen = formHandlers({
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ nifs: list.nifs }),
     });
-    const called = await makeOwnCall(context, request, tools.debts);
+    const called = await makeOwnCall(context, request, debtsRoute);
     return 'refused' in called ? called : showScreen(called.fresh, null, { list, answer: called.answer });
   },
 });

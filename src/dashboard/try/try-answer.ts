@@ -46,7 +46,7 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(durationMs))))} · ${cost}</p>
   ${problem !== null && problemSentence(context, problem)}
   ${entries !== null && entries.length > 0 && found(context, entries)}
-  ${entries?.length === 0 && kind === 'search' && parseMatchQuery(query)?.kind === 'words' && otherWay(context, query)}
+  ${entries?.length === 0 && kind === 'search' && parseMatchQuery(query).kind === 'words' && otherWay(context, query)}
   ${answer.ok && kind === 'lookup' && (await details(context, json.data as Company))}
   <details>
     <summary>${messages.headersAndJson}</summary>

@@ -1,7 +1,9 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
-import { MAX_WORDS, parseMatchQuery } from '../../matches/query.ts';
+import { lookupRoute } from '../../lookup/route.ts';
+import { matchesRoute } from '../../matches/route.ts';
+import { searchRoute } from '../../search/route.ts';
 import type { MemberContext } from '../page-context.ts';
-import { EXAMPLE_QUERY } from '../reference/example-query.ts';
+import { EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import type { PageResponse } from '../request/context.ts';
 import { failureNotice, field, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
@@ -11,6 +13,8 @@ import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Tried, triedCall } from './try-answer.ts';
 
 const MAX_QUERY = 500;
+
+const ROUTES = { search: searchRoute, match: matchesRoute, lookup: lookupRoute };
 
 /** The query of the form or of a link, cut to length. `lookup` is the NIF of a button beside a company that was found. */
 function queryOf({ sent, url }: MemberContext): string {
@@ -35,7 +39,7 @@ export const tryIt = formHandlers({
     const fault = inputFault(context, kind, query.trim());
     if (fault !== null) return refuse(422, { faults: { q: fault } });
     const address = `${tools.publicUrl}/api/v1/${pathOf(kind, query)}`;
-    const called = await makeOwnCall(context, new Request(address), tools[kind]);
+    const called = await makeOwnCall(context, new Request(address), ROUTES[kind]);
     if ('refused' in called) return called;
     const { answer, durationMs, fresh } = called;
     return showTry(fresh, null, { kind, query, address, durationMs, answer });
@@ -55,11 +59,7 @@ function pathOf(kind: Tried['kind'], query: string): string {
 
 /** Why the API would refuse the query with 400; `null` if it would not. */
 function inputFault({ messages }: MemberContext, kind: Tried['kind'], query: string): string | null {
-  if (kind !== 'lookup') {
-    if (query === '') return messages.queryMissing;
-    const isTooLong = kind === 'match' && parseMatchQuery(query) === null;
-    return isTooLong ? messages.tooManyWords(String(MAX_WORDS)) : null;
-  }
+  if (kind !== 'lookup') return query === '' ? messages.queryMissing : null;
   const nif = normalizeNif(query);
   if (nif === null) return messages.nifMissing;
   return isValidNif(nif) ? null : messages.nifWrong;

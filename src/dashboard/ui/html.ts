@@ -18,12 +18,8 @@ export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Htm
 
 function render(value: HtmlValue): string {
   if (value === false || value === null || value === undefined) return '';
-  if (typeof value === 'string') return escapeHtml(value);
+  if (typeof value === 'string') return Bun.escapeHTML(value);
   if (typeof value === 'number') return String(value);
   if (Array.isArray(value)) return value.map(render).join('');
   return value.markup;
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

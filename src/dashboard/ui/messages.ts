@@ -498,10 +498,6 @@ const TEXTS = {
     'Os nomes são pesquisados a partir do início. As palavras podem estar em qualquer parte de um nome:',
   ],
   searchWords: ['Search by words', 'Pesquisar por palavras'],
-  tooManyWords: [
-    'A search by words takes {max} words at most. Nothing was charged.',
-    'Uma pesquisa por palavras aceita até {max} palavras. Nada foi cobrado.',
-  ],
   tryEmpty: ['Search for a name, or look up a NIF', 'Pesquise um nome, ou consulte um NIF'],
   tryEmptyLead: [
     'You see the request as your code would send it, and the answer as it would come back.',

@@ -1,5 +1,5 @@
-import { CALL_KINDS, type CallKind } from '../../credits/call.ts';
 import { csvCell } from '../../csv-cell.ts';
+import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import { inPages } from '../../postgres/batches.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';

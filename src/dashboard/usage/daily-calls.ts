@@ -1,4 +1,4 @@
-import { CALL_KINDS, type CallKind } from '../../credits/call.ts';
+import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import { only } from '../../postgres/answer.ts';
 import { batchesOf } from '../../postgres/batches.ts';

@@ -1,4 +1,4 @@
-import { CALL_KINDS } from '../../credits/call.ts';
+import { CALL_KINDS } from '../../http/call-kind.ts';
 import { DAY } from '../../units.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';

@@ -1,5 +1,6 @@
-import type { Handler } from '../../admission/pipeline.ts';
-import { createPostedHandler, type PostedContext, refusalOfAll } from '../../admission/posted.ts';
+import type { Static } from '@sinclair/typebox';
+import { free, type Handler, type Payment, single } from '../../admission/plan.ts';
+import { createPostedHandler } from '../../admission/posted.ts';
 import { type Answer, failureAnswer, ok, problem, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import type { Sql } from '../../postgres/connect.ts';
@@ -12,7 +13,7 @@ import {
   DebtChangesAnswerSchema,
   DebtChangesRequestSchema,
 } from './schema.ts';
-import { type Change, type Page, type PageOptions, readPage } from './store.ts';
+import { type Change, type Page, readPage } from './store.ts';
 
 /** POST /debts/changes (contract, Beyond the specification) */
 export const debtChangesRoute: ApiRoute = {
@@ -49,22 +50,30 @@ export const debtChangesRoute: ApiRoute = {
 
 /** Answers with the changes after a cursor. @param stopping aborted when the service stops */
 export function createDebtChangesHandler(sql: Sql, stopping: AbortSignal): Handler {
-  return createPostedHandler<PageOptions>({
-    kind: 'debts',
+  return createPostedHandler<Static<typeof DebtChangesRequestSchema>>({
+    route: debtChangesRoute,
     stopping,
-    read: readChangesBody,
-    async answer(asked, { pay }) {
+    async plan(body) {
+      const asked = readChangesBody(body);
+      if ('invalid' in asked) return single('debts', () => problem('validation', asked.invalid));
+      const { after } = asked.page;
       let page: Page;
       try {
-        page = await readPage(sql, asked);
+        page = await readPage(sql, asked.page);
       } catch (cause) {
-        return failureAnswer(cause, unavailable('The changes could not be read.', cause));
+        const failure = failureAnswer(cause, unavailable('The changes could not be read.', cause));
+        return free(() => failure);
       }
-      if (asked.after !== null && asked.after < page.purged) return expired(page);
-      return answerPage(page, asked, pay);
+      if (after !== null && after < page.purged) return free(() => expired(page));
+      if (after !== null && after > page.highest)
+        return single('debts', () => problem('validation', NO_CURSOR));
+      const credits = Math.max(page.changes.length, 1);
+      return { kind: 'debts', credits, answer: (payment) => answerPage(page, after, payment) };
     },
   });
 }
+
+const NO_CURSOR = '"after" is not the `next` of an answer.';
 
 function expired({ purged }: Page): Answer {
   const oldest = writeCursor(purged);
@@ -77,18 +86,8 @@ function expired({ purged }: Page): Answer {
   );
 }
 
-async function answerPage(
-  { changes, more, last, highest }: Page,
-  { after }: PageOptions,
-  pay: PostedContext['pay'],
-): Promise<Answer> {
-  const payment = await pay(Math.max(changes.length, 1));
-  const refusal = refusalOfAll(payment);
-  if (refusal !== null) return refusal;
-  if (after !== null && after > highest)
-    return problem('validation', '"after" is not the `next` of an answer.');
-
-  const paid = changes.slice(0, payment.spent);
+function answerPage({ changes, more, last }: Page, after: number | null, { spent }: Payment): Answer {
+  const paid = changes.slice(0, spent);
   const isCutShort = more || paid.length < changes.length;
   return ok<DebtChangesAnswer>({
     data: paid.map(present),

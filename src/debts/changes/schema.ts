@@ -1,17 +1,19 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { NIF_FORM } from '../../http/nif.ts';
+import { ListedNifSchema, NIF_FORM } from '../../http/nif.ts';
 import { AmountsSchema } from '../bracket.ts';
 import { API_KINDS } from '../kind.ts';
+import { CURSOR_PATTERN } from './cursor.ts';
 import { KEPT_DAYS } from './purge.ts';
 import { PAGE_CHANGES } from './store.ts';
 
 /** Companies whose changes one request asks for at most. */
-export const MAX_NIFS = 1000;
+const MAX_NIFS = 1000;
 
 const Cursor = (description: string) =>
-  Type.String({ pattern: '^chg_[0-9]+$', description, examples: ['chg_1793618414083001'] });
+  Type.String({ pattern: CURSOR_PATTERN, description, examples: ['chg_1793618414083001'] });
 
-const Kind = Type.Union(Object.values(API_KINDS).map((kind) => Type.Literal(kind)));
+const KINDS = Object.values(API_KINDS);
+const Kind = Type.Union(KINDS.map((kind) => Type.Literal(kind)));
 
 export const DebtChangesRequestSchema = Type.Object(
   {
@@ -19,13 +21,18 @@ export const DebtChangesRequestSchema = Type.Object(
       description: `The \`next\` of an earlier answer: the changes since then. \`null\` means from the oldest on that is kept (${KEPT_DAYS} days).`,
     }),
     nifs: Type.Optional(
-      Type.Array(Type.String(), {
+      Type.Array(ListedNifSchema, {
+        minItems: 1,
         maxItems: MAX_NIFS,
-        description: `Of these companies alone: at most ${MAX_NIFS}, each ${NIF_FORM}. Without this member: of all.`,
+        description: `Of these companies alone: 1 to ${MAX_NIFS}, each ${NIF_FORM}. Without this member: of all.`,
       }),
     ),
     kinds: Type.Optional(
-      Type.Array(Kind, { minItems: 1, description: 'Of these lists alone. Without this member: of both.' }),
+      Type.Array(Kind, {
+        minItems: 1,
+        maxItems: KINDS.length,
+        description: `Of these lists alone: ${KINDS.map((kind) => `\`${kind}\``).join(' or ')}. Without this member: of both.`,
+      }),
     ),
   },
   { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['599900016'], kinds: ['tax'] }] },

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { createItemsHandler, type ItemAnswer, type ItemsParts } from '../../admission/items.ts';
-import type { Handler } from '../../admission/pipeline.ts';
+import type { Handler } from '../../admission/plan.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type ItemList, itemSchema, itemsRequestSchema } from '../../http/item-schema.ts';
-import { invalidNif, NIF_FORM, validNif } from '../../http/nif.ts';
+import { invalidNif, ListedNifSchema, NIF_FORM, validNif } from '../../http/nif.ts';
 import { problemBody } from '../../http/problems.ts';
 import { QUEUE_TIMEOUT_MS } from '../../runtime/batcher.ts';
 import { createGate, type GateLimits } from '../../runtime/gate.ts';
@@ -33,6 +33,7 @@ export const debtsRoute: ApiRoute = {
   path: '/debts',
   body: itemsRequestSchema(NIFS, {
     $id: 'DebtsRequest',
+    element: ListedNifSchema,
     form: NIF_FORM,
     example: ['599900024', '500002577'],
   }),
@@ -91,7 +92,7 @@ export function createDebtsHandler(
   return createItemsHandler({
     ...parts,
     ...NIFS,
-    kind: 'debts',
+    route: debtsRoute,
     gate,
     async plan(asked) {
       const nifs = asked.map(validNif);

@@ -151,6 +151,14 @@ BEGIN
       SELECT call.id FROM unnest(ids, needed, spent) AS call (id, needed, spent) WHERE call.spent < call.needed));
 END $$;
 
+-- Ends the statement that charges a batch from allowances alone (src/credits/charge-batch.ts), with a code that only it has. The whole
+-- statement is rolled back, and the service charges the batch again with all the rules.
+CREATE FUNCTION raise_allowance_short() RETURNS bigint[] LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'U0001', MESSAGE = 'an account of this batch cannot pay from its allowance',
+    HINT = 'This is no fault: the service charges the batch by another statement.';
+END $$;
+
 -- Admitted calls, a row for each statement that spent credits or gave some back. If a connection is lost between a commit and its
 -- answer, the calls are answered 503, and the process voids them by the id of the attempt (src/credits/void.ts). A roll-up adds the
 -- calls to daily_calls every few seconds, because counting them there at once took as long as spending them.
@@ -165,54 +173,39 @@ CREATE TABLE call_journal (
   kinds text[] NOT NULL,
   calls bigint[] NOT NULL, -- negative: given back
   purchased jsonb, -- purchased credits among those spent, by account; NULL: none
-  -- Of a request that is charged once, however often it is sent (src/credits/once.ts). `users` are its sendings that have not
-  -- returned their credits, `unused` the fewest credits that one has returned.
-  users uuid[],
-  unused bigint
+  -- A request with an Idempotency-Key has one row for its charge, whose id is made from the request, and an empty one for each of its
+  -- sendings (src/credits/once.ts). `charge` of a sending is the id of the charge. The other columns are the charge's:
+  charge uuid,
+  sendings integer, -- that have not returned credits
+  charged bigint, -- credits that a sending can use
+  kept bigint, -- the most credits that a sending kept when it returned others
+  is_short boolean -- the account had fewer credits than the request needs
 ) WITH (toast_tuple_target = 8160); -- rows live a few seconds: packing the larger ones takes longer than writing them
 CREATE INDEX call_journal_counted ON call_journal (counted, spent_at);
 CREATE INDEX call_journal_voided ON call_journal (attempt) WHERE voided;
 
--- Whether a sending has returned its credits. As a volatile function it sees a return that was committed while its statement waited
--- for a charge's row.
-CREATE FUNCTION has_returned(sending uuid) RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-  RETURN EXISTS (SELECT FROM call_journal WHERE attempt = sending);
-END $$;
-
--- A sending of a request returns credits of a charge that it shares with others (src/credits/once.ts). The last one returns them for
--- all: the fewest that any has returned, because the others have used the rest. What is returned leaves under another id, so that
--- the request can be charged again. A charge of this sending that has not come yet is kept from coming.
-CREATE FUNCTION return_share(shared uuid, sending uuid, credits bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Ends a sending (src/credits/once.ts): it keeps so many credits of its request's charge, and returns the others. When every sending has
+-- returned some, those come back that all have returned. If these are all credits, the charge leaves under another id, so that the
+-- request can be charged again. Idempotent: the sending's row is marked, and a statement of the sending that arrives later meets it.
+CREATE FUNCTION return_credits(sending uuid, keeps bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  charge call_journal;
-  account text;
-  back bigint;
-  back_purchased bigint;
+  paid uuid;
+  back call_journal;
 BEGIN
   INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, voided)
-  VALUES (sending, now(), '{}', '{}', '{}', '{}', true, true) ON CONFLICT DO NOTHING;
-  -- Locked before its users are read, because a search for charges may be adding this sending (src/credits/once.ts).
-  SELECT * INTO charge FROM call_journal WHERE attempt = shared FOR UPDATE;
-  IF (sending = ANY (charge.users)) IS NOT TRUE THEN
-    RETURN;
-  END IF;
-  back := least(charge.unused, credits, charge.calls[1]);
-  IF cardinality(charge.users) > 1 THEN
-    UPDATE call_journal SET users = array_remove(users, sending), unused = back WHERE attempt = shared;
-    RETURN;
-  END IF;
-  account := charge.account_ids[1];
-  back_purchased := least(coalesce((charge.purchased ->> account)::bigint, 0), back);
-  UPDATE call_journal SET attempt = gen_random_uuid(), voided = true, calls = ARRAY[back], users = NULL,
-    purchased = jsonb_build_object(account, back_purchased)
-  WHERE attempt = shared;
-  IF back < charge.calls[1] THEN
-    charge.calls := ARRAY[charge.calls[1] - back];
-    charge.purchased := jsonb_build_object(account, (charge.purchased ->> account)::bigint - back_purchased);
-    charge.users := ARRAY['00000000-0000-0000-0000-000000000000']::uuid[]; -- a sending has used the rest, which stays
-    charge.unused := NULL;
-    INSERT INTO call_journal SELECT charge.*;
+  VALUES (sending, now(), '{}', '{}', '{}', '{}', true, true)
+  ON CONFLICT (attempt) DO UPDATE SET voided = true WHERE NOT call_journal.voided
+  RETURNING charge INTO paid;
+  -- A statement of its own: the charge may have been committed while the first one waited for the sending's row.
+  UPDATE call_journal SET sendings = sendings - 1, kept = greatest(kept, keeps),
+    charged = CASE WHEN sendings > 1 THEN charged ELSE greatest(kept, keeps) END,
+    attempt = CASE WHEN sendings > 1 OR greatest(kept, keeps) > 0 THEN attempt ELSE gen_random_uuid() END
+  WHERE attempt = paid
+  RETURNING gen_random_uuid(), at, spent_at, true, true, account_ids, key_ids, kinds, ARRAY[old.charged - new.charged],
+    jsonb_build_object(account_ids[1], least(coalesce((purchased ->> account_ids[1])::bigint, 0), old.charged - new.charged))
+  INTO back;
+  IF back.calls[1] > 0 THEN
+    INSERT INTO call_journal SELECT back.*;
   END IF;
 END $$;
 
@@ -222,7 +215,7 @@ CREATE TABLE daily_calls (
   account_id text NOT NULL,
   day date NOT NULL, -- UTC
   key_id text NOT NULL, -- '' for calls made in the dashboard
-  kind text NOT NULL, -- src/credits/call.ts lists them
+  kind text NOT NULL, -- src/http/call-kind.ts lists them
   calls bigint NOT NULL,
   PRIMARY KEY (account_id, day, key_id, kind)
 ) WITH (fillfactor = 50);

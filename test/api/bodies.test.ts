@@ -1,0 +1,122 @@
+/** Bodies are what the schema of the reference says, and nothing else: derived from the list of routes. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { type TSchema, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import fc from 'fast-check';
+import type { ApiRoute } from '../../src/http/api-route.ts';
+import { createBodyCheck } from '../../src/http/body-check.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
+import { type Api, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { nif } from '../support/companies.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+const routes = API_ROUTES.filter(({ body }) => body !== undefined);
+const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
+
+/** Values that a schema does not take, each at an edge of it. */
+function outside(schema: TSchema): unknown[] {
+  const candidates: unknown[] = [null, true, 1.5, 99_999_999, 1_000_000_000, -500_002_576, {}, [], '', 'x'];
+  if (schema.type === 'array') {
+    const items = Array.from({ length: schema.maxItems + 1 }, () => inside(schema.items));
+    candidates.push(items, ...outside(schema.items).map((item) => [inside(schema.items), item]));
+  }
+  return candidates.filter((value) => !Value.Check(schema, value));
+}
+
+function inside(schema: TSchema): unknown {
+  if (schema.anyOf !== undefined) return inside(schema.anyOf[0]);
+  if (schema.const !== undefined) return schema.const;
+  if (schema.type === 'array') return [inside(schema.items)];
+  return schema.pattern === undefined ? nif(1) : 'chg_0';
+}
+
+/** Bodies with one member that is wrong, or missing. */
+function badBodies({ body }: ApiRoute): [member: string, body: Record<string, unknown>][] {
+  const { properties, required = [], examples } = body!;
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const bad = outside(schema).map((value): [string, Record<string, unknown>] => [
+      name,
+      { ...examples[0], [name]: value },
+    ]);
+    if (required.includes(name)) bad.push([name, { ...examples[0], [name]: undefined }]);
+    return bad;
+  });
+}
+
+const cases = routes.flatMap((route) =>
+  badBodies(route).map(([member, body]) => [route.path, member, JSON.stringify(body)] as const),
+);
+
+test('there are bad bodies of every endpoint, and of every member', () => {
+  const members = routes.flatMap(({ path, body }) =>
+    Object.keys(body!.properties).map((name) => `${path} ${name}`),
+  );
+  expect([...new Set(cases.map(([path, name]) => `${path} ${name}`))]).toEqual(members);
+});
+
+test('each is a validation that names its member, and costs a token and a credit', async () => {
+  const caller = await api.caller(plenty);
+  for (const [path, member, body] of cases) {
+    const answer = await ask(api, path, {
+      key: caller.key,
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body,
+    });
+    expect([path, body.slice(0, 100), answer.kind]).toEqual([path, body.slice(0, 100), 'validation']);
+    expect(answer.body.detail).toContain(`"${member}"`);
+  }
+  expect((await api.ledger(caller)).used).toBe(cases.length);
+});
+
+test.each(routes.map(({ path, body }) => [path, body!] as const))(
+  'what the schema of POST %s takes is taken, also with members that it lacks',
+  async (path, schema) => {
+    const { key } = await api.caller(plenty);
+    for (const [name, member] of Object.entries(schema.properties)) {
+      const body = { ...schema.examples[0], [name]: inside(member), more: { of: ['anything'] } };
+      const answer = await ask(api, path, {
+        key,
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      expect([path, name, answer.status]).toEqual([path, name, 200]);
+    }
+  },
+);
+
+test('the check says what the schema says, whatever is sent', () => {
+  for (const { body } of routes) {
+    const check = createBodyCheck(body!);
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom(...Object.keys(body!.properties)), (value, name) => {
+        for (const sent of [value, { ...body!.examples[0], [name]: value }])
+          expect(check(sent) === null).toBe(Value.Check(body!, sent));
+      }),
+    );
+  }
+  expect(createBodyCheck(Type.Object({}))(null)).toContain('not a JSON object');
+});
+
+test.each(['/lookups', '/debts'])(
+  'POST %s takes a number of nine digits as a NIF, and answers it as text',
+  async (path) => {
+    const { key } = await api.caller(plenty);
+    const { body } = await ask(api, path, {
+      key,
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ nifs: [Number(nif(1)), nif(1), 500_002_577] }),
+    });
+    const [number, text, wrong] = body.data;
+    expect(number).toEqual(text);
+    expect([number.nif, wrong.nif, wrong.status]).toEqual([nif(1), '500002577', 400]);
+  },
+);

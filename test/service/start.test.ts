@@ -1,0 +1,42 @@
+/** Starts that are refused, each in one line. */
+import { afterAll, expect, test } from 'bun:test';
+import { runCommand } from '../support/command.ts';
+import { createTestEnvironment } from '../support/service.ts';
+
+const environment = await createTestEnvironment();
+// Fails if a process has left a connection to the database open.
+afterAll(() => environment.remove());
+
+const start = (env: Record<string, string>, ...words: string[]) =>
+  runCommand({ ...environment.env, ...env }, 'serve', ...words);
+
+test('on a taken port the service does not start, exit 1', async () => {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+  const { code, stderr } = await start({ PORT: String(listener.port) });
+  listener.stop(true);
+  const taken = `127.0.0.1:${listener.port}`;
+  expect([code, stderr]).toEqual([
+    1,
+    `error: can't listen on ${taken}: something listens there already: stop it, or set another PORT (or HOST)\n`,
+  ]);
+});
+
+test.each(['0', '3000'])(
+  'with a HOST of another machine and PORT=%s it does not start, exit 1',
+  async (PORT) => {
+    const { code, stderr } = await start({ HOST: '192.0.2.1', PORT });
+    expect([code, stderr]).toEqual([
+      1,
+      `error: can't listen on 192.0.2.1:${PORT}: HOST is no address of this machine\n`,
+    ]);
+  },
+);
+
+test.each(['--workers 4', '--workers=2', '--workers'])(
+  '`serve %s` is wrong usage, exit 2: the line names the page about several instances',
+  async (words) => {
+    const { code, stdout, stderr } = await start({}, ...words.split(' '));
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^error: --workers [^\n]*docs\/scaling\.md\n$/);
+  },
+);
