@@ -9,8 +9,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { SECOND } from '../src/platform/units.ts';
 import { freePort } from '../src/service/listen.ts';
-import { SECOND } from '../src/units.ts';
 
 const ROOT = join(import.meta.dir, '..');
 const START_TIMEOUT_MS = 60 * SECOND;

@@ -17,7 +17,7 @@ const FILES = [
   'deploy/*',
 ];
 /** The specification is quoted, a released migration never changes, and packages are not ours. */
-const NOT_OURS = /^docs\/specification\.md$|^src\/postgres\/migrations\/|\bnode_modules\//;
+const NOT_OURS = /^docs\/specification\.md$|^src\/platform\/postgres\/migrations\/|\bnode_modules\//;
 const MAX_SUBJECT = 72;
 /** Commits before this day had no bound. */
 const SUBJECTS_SINCE = '2026-11-22T14:30:00Z';

@@ -7,14 +7,14 @@
  * filters are left out. Stop words and stemmer are Portuguese, not French; `standard` and `asciifolding` stand in for the ICU plugin.
  */
 import type { estypes } from '@elastic/elasticsearch';
+import { createIndex } from '../src/companies/directory/indexing/indices.ts';
+import { createElasticsearchMatches } from '../src/companies/matches/elasticsearch.ts';
+import { MATCH_BATCHES } from '../src/companies/matches/matches.ts';
+import { wordsQuery } from '../src/companies/matches/query.ts';
 import { normalizeName } from '../src/companies/name.ts';
-import { createIndex } from '../src/directory/indexing/indices.ts';
-import { createElasticsearch } from '../src/elasticsearch/client.ts';
-import { createElasticsearchMatches } from '../src/matches/elasticsearch.ts';
-import { MATCH_BATCHES } from '../src/matches/matches.ts';
-import { wordsQuery } from '../src/matches/query.ts';
-import { searchDocument } from '../src/search/document.ts';
-import { MAX_RESULTS } from '../src/search/search.ts';
+import { searchDocument } from '../src/companies/search/document.ts';
+import { MAX_RESULTS } from '../src/companies/search/search.ts';
+import { createElasticsearch } from '../src/platform/elasticsearch/client.ts';
 import { startServers } from '../test/servers/servers.ts';
 import { type GeneratedCompany, seededRandom } from './lib/names.ts';
 import { createRealNames, EXAMPLES, readNames } from './lib/real-names.ts';

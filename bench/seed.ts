@@ -3,11 +3,12 @@
  * `DATABASE_URL`, into which companies have been imported, and prints the keys as JSON. `bench/compare.ts` copies this
  * file into the checkouts that have none, so that each revision writes its own schema.
  */
-import { changeLimits } from '../src/accounts/changes.ts';
-import { createAccount } from '../src/accounts/store.ts';
-import { readDirectory } from '../src/directory/generations.ts';
-import { createKey } from '../src/keys/store.ts';
-import { connectPostgres, type Sql } from '../src/postgres/connect.ts';
+
+import { readDirectory } from '../src/companies/directory/generations.ts';
+import { changeLimits } from '../src/metering/accounts/changes.ts';
+import { createAccount } from '../src/metering/accounts/store.ts';
+import { createKey } from '../src/metering/keys/store.ts';
+import { connectPostgres, type Sql } from '../src/platform/postgres/connect.ts';
 
 /** One key of each account. */
 export interface SeededKeys {

@@ -1,6 +1,6 @@
 /** Prints the table of docs/configuration.md; `bun docs/configuration.ts --write` puts it into that file. */
 import { join } from 'node:path';
-import { SETTINGS } from '../src/config/config.ts';
+import { SETTINGS } from '../src/platform/config/config.ts';
 
 const FILE = join(import.meta.dir, 'configuration.md');
 const TABLE = /(^\|.*\n)+/m;

@@ -1,16 +1,16 @@
 import { Command, CommanderError } from 'commander';
-import { accountDataCommands } from './account-data/commands.ts';
-import { accountCommands } from './accounts/commands.ts';
+import { debtCommands } from './companies/debts/commands.ts';
+import { directoryCommands } from './companies/directory/commands.ts';
+import { recordCommands } from './companies/lookup/commands.ts';
 import { memberCommands } from './dashboard/account/commands.ts';
 import { suspensionCommands } from './dashboard/account/suspension.ts';
-import { debtCommands } from './debts/commands.ts';
-import { directoryCommands } from './directory/commands.ts';
-import { keyCommands } from './keys/commands.ts';
-import { recordCommands } from './lookup/commands.ts';
-import { withoutSecrets } from './observability/redaction.ts';
+import { accountDataCommands } from './metering/account-data/commands.ts';
+import { accountCommands } from './metering/accounts/commands.ts';
+import { keyCommands } from './metering/keys/commands.ts';
+import { withoutSecrets } from './platform/observability/redaction.ts';
+import { EXIT_USAGE, fail, runToExit } from './platform/terminal/command.ts';
+import { VERSION } from './platform/version.ts';
 import { serviceCommands } from './service/commands.ts';
-import { EXIT_USAGE, fail, runToExit } from './terminal/command.ts';
-import { VERSION } from './version.ts';
 
 /** `bun directory …`: every command of the service (contract, Command line). */
 export function createProgram(): Command {

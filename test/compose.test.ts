@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readConfig } from '../src/config/config.ts';
-import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/runtime/shutdown.ts';
-import { SECOND } from '../src/units.ts';
+import { readConfig } from '../src/platform/config/config.ts';
+import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/platform/runtime/shutdown.ts';
+import { SECOND } from '../src/platform/units.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
 import { createFolder } from './support/folder.ts';

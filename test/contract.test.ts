@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { configurationTable } from '../docs/configuration.ts';
 import manifest from '../package.json';
-import { SETTINGS } from '../src/config/config.ts';
 import { BASE_PATH } from '../src/http/api-route.ts';
 import { createOpenApi } from '../src/http/openapi.ts';
 import { createProgram } from '../src/main.ts';
+import { SETTINGS } from '../src/platform/config/config.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
 
@@ -21,7 +21,7 @@ async function listedCommands(file: string, heading: string): Promise<string[]> 
 /** What stands in backticks. */
 const codeOf = (item: string) => [...item.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
-test('docs/configuration.md has the table of src/config/config.ts', async () => {
+test('docs/configuration.md has the table of src/platform/config/config.ts', async () => {
   expect(await Bun.file(join(ROOT, 'docs/configuration.md')).text()).toContain(
     `\n\n${configurationTable()}\n`,
   );

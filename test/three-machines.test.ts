@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test';
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
-import { nodesOf, postgresHosts } from '../src/config/addresses.ts';
-import { readConfig } from '../src/config/config.ts';
-import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/runtime/shutdown.ts';
-import { SECOND } from '../src/units.ts';
+import { nodesOf, postgresHosts } from '../src/platform/config/addresses.ts';
+import { readConfig } from '../src/platform/config/config.ts';
+import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/platform/runtime/shutdown.ts';
+import { SECOND } from '../src/platform/units.ts';
 import { ROOT } from './support/command.ts';
 
 type Compose = {

@@ -1,7 +1,7 @@
-import { createCredits } from '../../src/credits/admit.ts';
-import { createCompanyReader } from '../../src/lookup/store.ts';
-import { connectPostgres } from '../../src/postgres/connect.ts';
-import { connectRedis, createRedisRateLimiter } from '../../src/rate-limit/redis.ts';
+import { createCompanyReader } from '../../src/companies/lookup/store.ts';
+import { createCredits } from '../../src/metering/credits/admit.ts';
+import { connectRedis, createRedisRateLimiter } from '../../src/metering/rate-limit/redis.ts';
+import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 import { generateCompany } from './names.ts';
 import type { Service, Stack } from './stack.ts';
 

@@ -3,10 +3,10 @@
  * `UPDATE` and one read. Its keys never run out, it keeps no journal and no log, and refuses nobody.
  */
 import { Elysia } from 'elysia';
-import { hashSecret } from '../../src/keys/secret.ts';
-import { connectPostgres } from '../../src/postgres/connect.ts';
-import { connectRedis } from '../../src/rate-limit/redis.ts';
-import { createBatcher } from '../../src/runtime/batcher.ts';
+import { hashSecret } from '../../src/metering/keys/secret.ts';
+import { connectRedis } from '../../src/metering/rate-limit/redis.ts';
+import { connectPostgres } from '../../src/platform/postgres/connect.ts';
+import { createBatcher } from '../../src/platform/runtime/batcher.ts';
 
 const TAKE = `
   local now = redis.call('TIME')[1]

@@ -1,6 +1,6 @@
 import { normalizeName } from '../../src/companies/name.ts';
-import { readEntry } from '../../src/search/document.ts';
-import { HIT_PATHS, prefixFilter, searchBody } from '../../src/search/msearch.ts';
+import { readEntry } from '../../src/companies/search/document.ts';
+import { HIT_PATHS, prefixFilter, searchBody } from '../../src/companies/search/msearch.ts';
 import { generateCompany, seededRandom } from './names.ts';
 import type { Service, Stack } from './stack.ts';
 import { autocompleteQueries, randomPrefixes } from './traffic.ts';

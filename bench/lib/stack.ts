@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
+import { connectPostgres, type Sql } from '../../src/platform/postgres/connect.ts';
 import { freePort } from '../../src/service/listen.ts';
 import { type RunningServers, startServers } from '../../test/servers/servers.ts';
 import { createAccounts, storeRecords, UNBOUND } from '../seed.ts';

@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia';
-import { createAccountReader } from '../accounts/reader.ts';
 import { pathBehind } from '../http/url.ts';
-import { createGate } from '../runtime/gate.ts';
-import { startInterval } from '../runtime/interval.ts';
-import { HOUR, MINUTE, SECOND } from '../units.ts';
+import { createAccountReader } from '../metering/accounts/reader.ts';
+import { createGate } from '../platform/runtime/gate.ts';
+import { startInterval } from '../platform/runtime/interval.ts';
+import { HOUR, MINUTE, SECOND } from '../platform/units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
 import { removeExpired } from './auth/remove-expired.ts';
 import { sendDueMails } from './mails/due-mails.ts';

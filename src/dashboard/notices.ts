@@ -1,4 +1,4 @@
-import type { Sql } from '../postgres/connect.ts';
+import type { Sql } from '../platform/postgres/connect.ts';
 import { keyName } from './keys/key-parts.ts';
 import type { MemberContext } from './page-context.ts';
 import { type Html, type HtmlValue, html } from './ui/html.ts';

@@ -1,11 +1,11 @@
-import type { ReadAccount } from '../accounts/reader.ts';
-import type { Pipeline } from '../admission/pipeline.ts';
-import type { Handler } from '../admission/plan.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import type { OpenApi } from '../http/openapi.ts';
-import type { RateLimiter } from '../rate-limit/limiter.ts';
-import type { Gate } from '../runtime/gate.ts';
+import type { ReadAccount } from '../metering/accounts/reader.ts';
+import type { Pipeline } from '../metering/admission/pipeline.ts';
+import type { Handler } from '../metering/admission/plan.ts';
+import type { RateLimiter } from '../metering/rate-limit/limiter.ts';
+import type { Gate } from '../platform/runtime/gate.ts';
 import type { AuthParts } from './auth/auth.ts';
 import type { AuthContext, AuthTools } from './auth/context.ts';
 import type { Role } from './auth/members.ts';

@@ -1,11 +1,11 @@
-import { isLoopbackHost } from '../config/addresses.ts';
-import { codeOf } from '../errors.ts';
 import type { RequestTrace } from '../http/observe.ts';
 import { pathOf, searchOf } from '../http/url.ts';
-import { LOCK_NOT_AVAILABLE } from '../postgres/connect.ts';
-import { createGate } from '../runtime/gate.ts';
-import { OverloadedError, withTimeout } from '../runtime/timeout.ts';
-import { DAY, SECOND } from '../units.ts';
+import { isLoopbackHost } from '../platform/config/addresses.ts';
+import { codeOf } from '../platform/errors.ts';
+import { LOCK_NOT_AVAILABLE } from '../platform/postgres/connect.ts';
+import { createGate } from '../platform/runtime/gate.ts';
+import { OverloadedError, withTimeout } from '../platform/runtime/timeout.ts';
+import { DAY, SECOND } from '../platform/units.ts';
 import { accountOf, type Membership } from './auth/members.ts';
 import type { MemberContext, PageContext, Tools } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { importDebts } from '../debts/import.ts';
-import type { DebtKind } from '../debts/kind.ts';
-import { rowSource } from '../ingest/source.ts';
-import type { CommandTools } from '../terminal/command.ts';
-import type { Progress } from '../terminal/progress.ts';
+import { importDebts } from '../companies/debts/import.ts';
+import type { DebtKind } from '../companies/debts/kind.ts';
+import { rowSource } from '../companies/ingest/source.ts';
+import type { CommandTools } from '../platform/terminal/command.ts';
+import type { Progress } from '../platform/terminal/progress.ts';
 
 const EXAMPLES = join(import.meta.dir, '..', '..', 'examples');
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { SECOND } from '../units.ts';
+import { SECOND } from '../platform/units.ts';
 
 /**
  * Aborts when the terminal is closed, or when a program that launched the demo has ended without a word to it. Nobody would stop

@@ -1,5 +1,5 @@
-import { isBug } from '../errors.ts';
-import { OverloadedError } from '../runtime/timeout.ts';
+import { isBug } from '../platform/errors.ts';
+import { OverloadedError } from '../platform/runtime/timeout.ts';
 import { PROBLEM_CONTENT_TYPE, PROBLEMS, type Problem, type ProblemName, problemJson } from './problems.ts';
 
 /** The answer of a handler: a success with its body as JSON text, or a problem. */

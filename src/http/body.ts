@@ -1,6 +1,6 @@
-import { parseUntrusted } from '../runtime/json.ts';
-import { setTimeoutAfterIo } from '../runtime/timeout.ts';
-import { KIB, SECOND } from '../units.ts';
+import { parseUntrusted } from '../platform/runtime/json.ts';
+import { setTimeoutAfterIo } from '../platform/runtime/timeout.ts';
+import { KIB, SECOND } from '../platform/units.ts';
 
 const MAX_JSON_BYTES = 64 * KIB;
 /** A body of this size is a few packets; a slower sender only holds a connection. */

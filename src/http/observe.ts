@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Log } from '../observability/log.ts';
-import type { Metrics } from '../observability/metrics.ts';
-import { mayHoldSecret } from '../observability/redaction.ts';
+import type { Log } from '../platform/observability/log.ts';
+import type { Metrics } from '../platform/observability/metrics.ts';
+import { mayHoldSecret } from '../platform/observability/redaction.ts';
 import { type Answer, responseTo } from './answer.ts';
 
 /** Filled as soon as the caller is known, so that the log line of a request that fails later has it. */

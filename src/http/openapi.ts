@@ -22,7 +22,7 @@ const COMMON_HEADERS: Record<string, string> = { 'X-Request-Id': 'Names this req
 /** Headers that hold a whole number; all others are text. */
 const NUMBERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After'];
 
-/** Problems that may be answered before a token was taken (src/admission/pipeline.ts), and when. No bucket is reported then. */
+/** Problems that may be answered before a token was taken (src/metering/admission/pipeline.ts), and when. No bucket is reported then. */
 const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
   'authentication-failed': 'for `authentication-failed`',
   'service-unavailable': 'if an overloaded service took no token',

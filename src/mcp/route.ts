@@ -4,14 +4,15 @@
  * A message is one run of the pipeline. The call of a tool has the plan of the tool's route, so it costs and counts what a request
  * does; any other message costs its token.
  */
-import type { Pipeline } from '../admission/pipeline.ts';
-import { type AdmissionContext, free, type Handler, type Plan } from '../admission/plan.ts';
+
 import { type Answer, ok, problem, unavailable, withHeaders } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH, templateOf } from '../http/api-route.ts';
 import { readJson } from '../http/body.ts';
 import type { RequestTrace } from '../http/observe.ts';
 import { explain, PROBLEMS, problemJson } from '../http/problems.ts';
 import { requestOf } from '../http/request-of.ts';
+import type { Pipeline } from '../metering/admission/pipeline.ts';
+import { type AdmissionContext, free, type Handler, type Plan } from '../metering/admission/plan.ts';
 import type { Conversation, ToolCall } from './sdk.ts';
 import { tooManyItems } from './tools.ts';
 

@@ -8,8 +8,8 @@ import {
   Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import { HOUR } from '../units.ts';
-import { VERSION } from '../version.ts';
+import { HOUR } from '../platform/units.ts';
+import { VERSION } from '../platform/version.ts';
 import { DEFINITIONS, TOOLS, type Tool } from './tools.ts';
 
 const SERVER = { name: 'company-directory', title: 'Company Directory', version: VERSION };

@@ -1,14 +1,14 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { datasetsRoute } from '../datasets/route.ts';
-import { debtChangesRoute } from '../debts/changes/route.ts';
-import { debtsRoute } from '../debts/screen/route.ts';
+import { datasetsRoute } from '../companies/datasets/route.ts';
+import { debtChangesRoute } from '../companies/debts/changes/route.ts';
+import { debtsRoute } from '../companies/debts/screen/route.ts';
+import { lookupsRoute } from '../companies/lookup/batch.ts';
+import { lookupRoute } from '../companies/lookup/route.ts';
+import { matchesRoute } from '../companies/matches/route.ts';
+import { searchRoute } from '../companies/search/route.ts';
 import { type ApiRoute, costOf } from '../http/api-route.ts';
 import { inputOf } from '../http/request-of.ts';
-import { lookupsRoute } from '../lookup/batch.ts';
-import { lookupRoute } from '../lookup/route.ts';
-import { matchesRoute } from '../matches/route.ts';
-import { searchRoute } from '../search/route.ts';
-import { usageRoute } from '../usage/route.ts';
+import { usageRoute } from '../metering/usage/route.ts';
 
 /** A route of the API as a model sees it. */
 export interface Tool {

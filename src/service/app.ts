@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia';
-import type { Pipeline } from '../admission/pipeline.ts';
 import { type Dashboard, dashboardRoutes } from '../dashboard/dashboard.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
 import { BASE_PATH, MCP_PATH, methodOf, statusesOf, templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import { createMcp } from '../mcp/route.ts';
-import type { Metrics } from '../observability/metrics.ts';
+import type { Pipeline } from '../metering/admission/pipeline.ts';
+import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Handlers } from './endpoints.ts';
 import type { Health } from './health.ts';
 import { publicRoutes } from './public-routes.ts';

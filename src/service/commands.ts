@@ -1,9 +1,9 @@
 import { aborted } from 'node:util';
 import { type Command, Option } from 'commander';
-import { readConfig } from '../config/config.ts';
-import { ConfigError } from '../config/environment.ts';
-import { defineCommand } from '../terminal/command.ts';
-import { watchInterrupts } from '../terminal/interrupt.ts';
+import { readConfig } from '../platform/config/config.ts';
+import { ConfigError } from '../platform/config/environment.ts';
+import { defineCommand } from '../platform/terminal/command.ts';
+import { watchInterrupts } from '../platform/terminal/interrupt.ts';
 
 /** `serve` and `migrate`. */
 export function serviceCommands(program: Command): void {

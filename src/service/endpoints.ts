@@ -1,20 +1,20 @@
-import { createAccountReader } from '../accounts/reader.ts';
-import type { Handler } from '../admission/plan.ts';
-import { createDatasetsHandler, datasetsRoute } from '../datasets/route.ts';
-import { debtChangesRoute } from '../debts/changes/route.ts';
-import type { openDebts } from '../debts/open.ts';
-import { debtsRoute } from '../debts/screen/route.ts';
+import { createDatasetsHandler, datasetsRoute } from '../companies/datasets/route.ts';
+import { debtChangesRoute } from '../companies/debts/changes/route.ts';
+import type { openDebts } from '../companies/debts/open.ts';
+import { debtsRoute } from '../companies/debts/screen/route.ts';
+import { lookupsRoute } from '../companies/lookup/batch.ts';
+import type { openLookup } from '../companies/lookup/open-lookup.ts';
+import { lookupRoute } from '../companies/lookup/route.ts';
+import type { openMatches } from '../companies/matches/open.ts';
+import { matchesRoute } from '../companies/matches/route.ts';
+import { matchesOfSeveralRoute } from '../companies/matches/several.ts';
+import type { AnswerSearch } from '../companies/search/answer.ts';
+import { createSearchHandler, searchRoute } from '../companies/search/route.ts';
 import type { ApiRoute } from '../http/api-route.ts';
-import { lookupsRoute } from '../lookup/batch.ts';
-import type { openLookup } from '../lookup/open-lookup.ts';
-import { lookupRoute } from '../lookup/route.ts';
-import type { openMatches } from '../matches/open.ts';
-import { matchesRoute } from '../matches/route.ts';
-import { matchesOfSeveralRoute } from '../matches/several.ts';
-import type { AnswerSearch } from '../search/answer.ts';
-import { createSearchHandler, searchRoute } from '../search/route.ts';
-import type { Stores } from '../stores/stores.ts';
-import { createUsageHandler, usageRoute } from '../usage/route.ts';
+import { createAccountReader } from '../metering/accounts/reader.ts';
+import type { Handler } from '../metering/admission/plan.ts';
+import { createUsageHandler, usageRoute } from '../metering/usage/route.ts';
+import type { Stores } from '../platform/stores/stores.ts';
 
 /** The parts of a service that handlers are made of. */
 export interface Opened {

@@ -1,7 +1,7 @@
-import type { Log } from '../observability/log.ts';
-import type { Probe } from '../observability/probe.ts';
-import { withTimeout } from '../runtime/timeout.ts';
-import { SECOND } from '../units.ts';
+import type { Log } from '../platform/observability/log.ts';
+import type { Probe } from '../platform/observability/probe.ts';
+import { withTimeout } from '../platform/runtime/timeout.ts';
+import { SECOND } from '../platform/units.ts';
 
 export type Health = ReturnType<typeof createHealth>;
 

@@ -1,8 +1,8 @@
 import http from 'node:http';
 import type { AnyElysia } from 'elysia';
-import type { Config } from '../config/config.ts';
-import { codeOf, messageOf, RefusedError } from '../errors.ts';
-import { KIB, SECOND } from '../units.ts';
+import type { Config } from '../platform/config/config.ts';
+import { codeOf, messageOf, RefusedError } from '../platform/errors.ts';
+import { KIB, SECOND } from '../platform/units.ts';
 
 /**
  * Bun answers a longer body with a bare 413. The bounds of a batch lookup (64 KiB) and of a form (16 KiB) are lower, so that a

@@ -1,18 +1,18 @@
 /** The probes of readiness. They check whether requests can be answered, not only whether a dependency is reachable. */
 import { randomUUID } from 'node:crypto';
-import type { Config } from '../config/config.ts';
-import type { LedgerEvent } from '../credits/admit.ts';
-import { chargeCalls } from '../credits/spend.ts';
-import type { DirectoryHealth } from '../directory/startup-check.ts';
-import { nodePool } from '../elasticsearch/nodes.ts';
-import type { Log } from '../observability/log.ts';
-import type { Metrics } from '../observability/metrics.ts';
-import type { Probe } from '../observability/probe.ts';
-import type { Sql } from '../postgres/connect.ts';
-import { SearchError } from '../search/hits.ts';
-import { searchLines, sendSearches } from '../search/msearch.ts';
-import type { Stores } from '../stores/stores.ts';
-import { SECOND } from '../units.ts';
+import type { DirectoryHealth } from '../companies/directory/startup-check.ts';
+import { SearchError } from '../companies/search/hits.ts';
+import { searchLines, sendSearches } from '../companies/search/msearch.ts';
+import type { LedgerEvent } from '../metering/credits/admit.ts';
+import { chargeCalls } from '../metering/credits/spend.ts';
+import type { Config } from '../platform/config/config.ts';
+import { nodePool } from '../platform/elasticsearch/nodes.ts';
+import type { Log } from '../platform/observability/log.ts';
+import type { Metrics } from '../platform/observability/metrics.ts';
+import type { Probe } from '../platform/observability/probe.ts';
+import type { Sql } from '../platform/postgres/connect.ts';
+import type { Stores } from '../platform/stores/stores.ts';
+import { SECOND } from '../platform/units.ts';
 import type { Health, ProbeResult } from './health.ts';
 
 /** A batch times out after 1.5 s, and its void is retried. A short outage of Postgres has ended by then. */

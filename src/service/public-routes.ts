@@ -1,11 +1,11 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
-import { isLoopbackHost } from '../config/addresses.ts';
 import { type Answer, methodNotAllowed, problem } from '../http/answer.ts';
 import { templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import { pathBehind } from '../http/url.ts';
-import type { Metrics } from '../observability/metrics.ts';
+import { isLoopbackHost } from '../platform/config/addresses.ts';
+import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Health } from './health.ts';
 
 export interface PublicParts {

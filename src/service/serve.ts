@@ -2,38 +2,39 @@
  * Starts and stops the service. `app.ts` has all routes, `listen.ts` the socket, `probes.ts` the readiness.
  * A start goes from the configuration to the socket; a stop goes the same way back, within a bound.
  */
-import { createPipeline } from '../admission/pipeline.ts';
-import type { Config } from '../config/config.ts';
-import { defaultPublicUrl } from '../config/config.ts';
-import { createCredits } from '../credits/admit.ts';
-import type { Call } from '../credits/call.ts';
-import { startCallRollup } from '../credits/rollup.ts';
+
+import { openDebts } from '../companies/debts/open.ts';
+import { watchDirectory } from '../companies/directory/watch.ts';
+import { openLookup } from '../companies/lookup/open-lookup.ts';
+import { openMatches } from '../companies/matches/open.ts';
+import { keyOfSearch } from '../companies/search/answer.ts';
+import { openDirectory } from '../companies/search/open.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
-import { openDebts } from '../debts/open.ts';
-import { watchDirectory } from '../directory/watch.ts';
 import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
-import { createAuthenticator } from '../keys/authenticate.ts';
-import { createKeyUses } from '../keys/uses.ts';
-import { openLookup } from '../lookup/open-lookup.ts';
-import { openMatches } from '../matches/open.ts';
-import { createLog, type Log, type LogTarget } from '../observability/log.ts';
-import { createMetrics, type Metrics } from '../observability/metrics.ts';
-import { openRateLimiter } from '../rate-limit/open-rate-limiter.ts';
+import { createPipeline } from '../metering/admission/pipeline.ts';
+import { createCredits } from '../metering/credits/admit.ts';
+import type { Call } from '../metering/credits/call.ts';
+import { startCallRollup } from '../metering/credits/rollup.ts';
+import { createAuthenticator } from '../metering/keys/authenticate.ts';
+import { createKeyUses } from '../metering/keys/uses.ts';
+import { openRateLimiter } from '../metering/rate-limit/open-rate-limiter.ts';
+import { createErrorAnswers } from '../metering/usage/error-answers.ts';
+import type { Config } from '../platform/config/config.ts';
+import { defaultPublicUrl } from '../platform/config/config.ts';
+import { createLog, type Log, type LogTarget } from '../platform/observability/log.ts';
+import { createMetrics, type Metrics } from '../platform/observability/metrics.ts';
 import {
   CLOSE_TIMEOUT_MS,
   type Cleanup,
   createCleanup,
   DRAIN_TIMEOUT_MS,
   LONGEST_STOP_MS,
-} from '../runtime/shutdown.ts';
-import { withTimeout } from '../runtime/timeout.ts';
-import { keyOfSearch } from '../search/answer.ts';
-import { openDirectory } from '../search/open.ts';
-import { openStores } from '../stores/stores.ts';
-import { SECOND } from '../units.ts';
-import { createErrorAnswers } from '../usage/error-answers.ts';
-import { VERSION } from '../version.ts';
+} from '../platform/runtime/shutdown.ts';
+import { withTimeout } from '../platform/runtime/timeout.ts';
+import { openStores } from '../platform/stores/stores.ts';
+import { SECOND } from '../platform/units.ts';
+import { VERSION } from '../platform/version.ts';
 import { createApp } from './app.ts';
 import { API_ROUTES, openEndpoints } from './endpoints.ts';
 import { createHealth } from './health.ts';

@@ -1,6 +1,6 @@
-import { isLoopbackHost, nodesOf, postgresHosts } from '../config/addresses.ts';
-import type { Config } from '../config/config.ts';
-import type { Log } from '../observability/log.ts';
+import { isLoopbackHost, nodesOf, postgresHosts } from '../platform/config/addresses.ts';
+import type { Config } from '../platform/config/config.ts';
+import type { Log } from '../platform/observability/log.ts';
 
 /** Logs each warning about the configuration, once at start. */
 export function warnAtStart(log: Pick<Log, 'warn'>, config: Config, publicUrl: string): void {

@@ -1,6 +1,6 @@
 /** Batch lookups are exact: at the same moment on two instances, and with clients that leave. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { ledgerOf } from '../credits/ledger.ts';
+import { ledgerOf } from '../metering/credits/ledger.ts';
 import { type Caller, type Instance, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendText } from '../support/client.ts';

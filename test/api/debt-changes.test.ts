@@ -1,8 +1,8 @@
 /** POST /debts/changes over HTTP: every sentence of the contract about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { purgeChanges } from '../../src/debts/changes/purge.ts';
-import { DAY } from '../../src/units.ts';
-import { type Amounts, importBrackets } from '../debts/support.ts';
+import { purgeChanges } from '../../src/companies/debts/changes/purge.ts';
+import { DAY } from '../../src/platform/units.ts';
+import { type Amounts, importBrackets } from '../companies/debts/support.ts';
 import { startApi } from '../support/api.ts';
 import { ask, linesSince } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';

@@ -1,6 +1,6 @@
 /** POST /debts over HTTP: every sentence of the contract about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { importBrackets } from '../debts/support.ts';
+import { importBrackets } from '../companies/debts/support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';

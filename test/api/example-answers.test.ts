@@ -1,10 +1,10 @@
 /** The example answers of the reference are the service's own, on the data of the demo. */
 import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { importDebts } from '../../src/debts/import.ts';
+import { importDebts } from '../../src/companies/debts/import.ts';
 import { importExampleDebts } from '../../src/demo/example-debts.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
-import { importBrackets } from '../debts/support.ts';
+import { importBrackets } from '../companies/debts/support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { ROOT } from '../support/command.ts';

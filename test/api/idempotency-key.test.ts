@@ -1,7 +1,7 @@
 /** The header `Idempotency-Key` over HTTP: every sentence of the contract about it. */
 import { afterAll, expect, test } from 'bun:test';
-import { createKey } from '../../src/keys/store.ts';
-import { importBrackets } from '../debts/support.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
+import { importBrackets } from '../companies/debts/support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';

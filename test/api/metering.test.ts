@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { ledgerOf } from '../credits/ledger.ts';
+import { ledgerOf } from '../metering/credits/ledger.ts';
 import { type Api, startApi } from '../support/api.ts';
 import { sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';

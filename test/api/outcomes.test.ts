@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { setSuspended } from '../../src/accounts/changes.ts';
-import { readDirectory } from '../../src/directory/generations.ts';
-import { generateSecret } from '../../src/keys/secret.ts';
+import { readDirectory } from '../../src/companies/directory/generations.ts';
+import { setSuspended } from '../../src/metering/accounts/changes.ts';
+import { generateSecret } from '../../src/metering/keys/secret.ts';
 import { type Api, type Caller, startApi } from '../support/api.ts';
 import { csv, nif } from '../support/companies.ts';
 import { CASES, WAYS } from '../support/mcp.ts';

@@ -1,8 +1,8 @@
 /** What the pages say when credits run low, and how a customer gets more. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { changePlan } from '../../src/accounts/changes.ts';
-import { grantCredits } from '../../src/accounts/grant.ts';
 import { creditHistory } from '../../src/dashboard/usage/credits.ts';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createMember, createVisitor, makeKey } from './visitor.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { createAccount } from '../../src/accounts/store.ts';
 import { invite } from '../../src/dashboard/account/invitations.ts';
-import { rotateKey } from '../../src/keys/rotate.ts';
+import { createAccount } from '../../src/metering/accounts/store.ts';
+import { rotateKey } from '../../src/metering/keys/rotate.ts';
 import { nif } from '../support/companies.ts';
 import { until } from '../support/until.ts';
 import { type Browsing, startBrowsedDashboard } from './browser.ts';

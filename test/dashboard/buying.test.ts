@@ -1,6 +1,6 @@
 /** BUY_URL: the API's problem and the dashboard link the address where the account buys credits. */
 import { afterAll, expect, test } from 'bun:test';
-import { changeLimits } from '../../src/accounts/changes.ts';
+import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { call } from '../support/client.ts';
 import { callTool } from '../support/mcp.ts';
 import { startDashboardService } from './service.ts';

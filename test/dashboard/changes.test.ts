@@ -1,6 +1,6 @@
 /** Changes that a member can repeat leave a bounded number of rows in the account's ledger, which is kept. */
 import { afterAll, expect, test } from 'bun:test';
-import { loadHistory } from '../../src/account-data/history.ts';
+import { loadHistory } from '../../src/metering/account-data/history.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, createVisitor, formTokenOf, makeKey } from './visitor.ts';
 

@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-import { createAccount } from '../../src/accounts/store.ts';
 import { loadLastUsed } from '../../src/dashboard/keys/last-used.ts';
 import {
   type DailyRow,
@@ -8,6 +7,7 @@ import {
   loadDailyCalls,
   OTHER_KEYS,
 } from '../../src/dashboard/usage/daily-calls.ts';
+import { createAccount } from '../../src/metering/accounts/store.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 test('of thousands of keys the busiest have rows of their own, and nothing of the others is lost', async () => {

@@ -1,7 +1,7 @@
 /** Past months and chosen days: calls, errors and credits, as pages and as CSVs. */
 import { afterAll, expect, test } from 'bun:test';
-import { grantCredits } from '../../src/accounts/grant.ts';
 import { chosenDays, monthOf } from '../../src/dashboard/usage/range.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, type PageAnswer } from './visitor.ts';
 

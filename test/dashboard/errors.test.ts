@@ -1,6 +1,6 @@
 /** Calls with an error, as the overview and the CSV show them. */
 import { afterAll, expect, test } from 'bun:test';
-import { createKey } from '../../src/keys/store.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
 import { eventually } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, makeKey } from './visitor.ts';

@@ -1,9 +1,9 @@
 /** No page, form or file reads whole what a customer can make grow, whatever it is of: the routes are the dashboard's own list. */
 import { afterAll, expect, test } from 'bun:test';
-import { changePlan } from '../../src/accounts/changes.ts';
-import { readConfig } from '../../src/config/config.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
-import { createLogTo } from '../../src/observability/log.ts';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
+import { createLogTo } from '../../src/platform/observability/log.ts';
 import { startService } from '../../src/service/serve.ts';
 import { growAccount } from '../support/grown-account.ts';
 import { startRowCounter } from '../support/row-counter.ts';

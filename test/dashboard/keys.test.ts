@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
-import { changePlan, setSuspended } from '../../src/accounts/changes.ts';
+import { changePlan, setSuspended } from '../../src/metering/accounts/changes.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, createVisitor, makeKey, newPerson, signUp } from './visitor.ts';

@@ -1,6 +1,5 @@
 /** Members of an account: listed and removed, in the dashboard and by commands. */
 import { afterAll, expect, test } from 'bun:test';
-import { loadHistory } from '../../src/account-data/history.ts';
 import {
   acceptInvitation,
   createUser,
@@ -8,6 +7,7 @@ import {
   invite,
 } from '../../src/dashboard/account/invitations.ts';
 import { listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
+import { loadHistory } from '../../src/metering/account-data/history.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, createVisitor, newPerson, type Person, type Visitor } from './visitor.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
-import { connectPostgres } from '../../src/postgres/connect.ts';
+import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 import { lockRow } from '../support/locks.ts';
 import { storeRecord } from '../support/records.ts';
 import { createCaller, createTestEnvironment, spawnService } from '../support/service.ts';

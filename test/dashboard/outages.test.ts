@@ -6,7 +6,7 @@ import { keptAuthSecret } from '../../src/dashboard/auth/auth-secret.ts';
 import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';
 import type { DashboardParts } from '../../src/dashboard/page-context.ts';
-import { createProcessRateLimiter } from '../../src/rate-limit/process.ts';
+import { createProcessRateLimiter } from '../../src/metering/rate-limit/process.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { spawnService, startTestService } from '../support/service.ts';

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { grantCredits } from '../../src/accounts/grant.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { storeRecord } from '../support/records.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createMember, createVisitor, makeKey, signUp } from './visitor.ts';

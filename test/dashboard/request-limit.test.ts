@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { networkOf } from '../../src/dashboard/request/client-address.ts';
 import { createRequestLimit } from '../../src/dashboard/request/request-limit.ts';
-import { createProcessRateLimiter } from '../../src/rate-limit/process.ts';
+import { createProcessRateLimiter } from '../../src/metering/rate-limit/process.ts';
 import type { TestService } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, createVisitor } from './visitor.ts';

@@ -1,7 +1,5 @@
 /** Owners and members, invitations by owners, and the one account of a user (src/dashboard/account/members.ts). */
 import { afterAll, expect, test } from 'bun:test';
-import { loadHistory } from '../../src/account-data/history.ts';
-import { createAccount } from '../../src/accounts/store.ts';
 import {
   acceptInvitation,
   createUser,
@@ -9,7 +7,9 @@ import {
   listInvitations,
 } from '../../src/dashboard/account/invitations.ts';
 import { accountOf as getAccountOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
-import { codeOf } from '../../src/errors.ts';
+import { loadHistory } from '../../src/metering/account-data/history.ts';
+import { createAccount } from '../../src/metering/accounts/store.ts';
+import { codeOf } from '../../src/platform/errors.ts';
 import { startDashboardService, startMailedDashboard } from './service.ts';
 import {
   createMember,

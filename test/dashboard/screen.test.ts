@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { changeLimits } from '../../src/accounts/changes.ts';
 import { readNifList } from '../../src/dashboard/try/screen-list.ts';
-import { importBrackets } from '../debts/support.ts';
+import { changeLimits } from '../../src/metering/accounts/changes.ts';
+import { importBrackets } from '../companies/debts/support.ts';
 import { nif } from '../support/companies.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, type Visitor } from './visitor.ts';

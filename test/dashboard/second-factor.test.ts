@@ -1,9 +1,9 @@
 /** The second factor of members (src/dashboard/sign-in/second-factor.ts), and its reset by an operator. */
 import { afterAll, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
-import { loadHistory } from '../../src/account-data/history.ts';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { resetSecondFactor } from '../../src/dashboard/auth/members.ts';
+import { loadHistory } from '../../src/metering/account-data/history.ts';
 import { startMailedDashboard } from './service.ts';
 import {
   createMember,

@@ -1,5 +1,5 @@
 import type { CallKind } from '../../src/http/call-kind.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { startMailServer } from './smtp.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { setSuspended } from '../../src/accounts/changes.ts';
-import { createAccount } from '../../src/accounts/store.ts';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
+import { setSuspended } from '../../src/metering/accounts/changes.ts';
+import { createAccount } from '../../src/metering/accounts/store.ts';
 import { until } from '../support/until.ts';
 import { pausing } from './pausing.ts';
 import { startMailedDashboard } from './service.ts';

@@ -1,8 +1,8 @@
 /** The pages of the settings in a real browser: each form, with and without scripts, and on a narrow phone in Portuguese. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { grantCredits } from '../../src/accounts/grant.ts';
 import { createUser } from '../../src/dashboard/account/invitations.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { openBrowser } from './browser.ts';
 import { startDashboardService } from './service.ts';
 import { startMailServer } from './smtp.ts';

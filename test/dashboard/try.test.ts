@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { changeLimits } from '../../src/accounts/changes.ts';
+import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { call } from '../support/client.ts';
 import { storeRecord } from '../support/records.ts';
 import { startDashboardService } from './service.ts';

@@ -1,13 +1,13 @@
 /** Mails when 80% and 100% of the allowance are used (contract: usage alerts). */
 import { afterAll, beforeEach, expect, spyOn, test } from 'bun:test';
-import { deleteAccount } from '../../src/account-data/delete.ts';
-import { changeLimits, changePlan } from '../../src/accounts/changes.ts';
-import { grantCredits } from '../../src/accounts/grant.ts';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import { type DueMailParts, sendDueMails } from '../../src/dashboard/mails/due-mails.ts';
 import { usageAlerts } from '../../src/dashboard/mails/usage-alerts.ts';
-import { createLogTo } from '../../src/observability/log.ts';
-import { MINUTE } from '../../src/units.ts';
+import { deleteAccount } from '../../src/metering/account-data/delete.ts';
+import { changeLimits, changePlan } from '../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
+import { createLogTo } from '../../src/platform/observability/log.ts';
+import { MINUTE } from '../../src/platform/units.ts';
 import { startMailedDashboard } from './service.ts';
 import { createMember, createVisitor, makeKey } from './visitor.ts';
 

@@ -1,12 +1,12 @@
 /** Every page at every width, in both languages, with the longest names: nothing scrolls sideways, and no word falls apart. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { changePlan } from '../../src/accounts/changes.ts';
-import { grantCredits } from '../../src/accounts/grant.ts';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
-import { rotateKey } from '../../src/keys/rotate.ts';
-import { createKey, revokeKey } from '../../src/keys/store.ts';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
+import { rotateKey } from '../../src/metering/keys/rotate.ts';
+import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
 import { startBrowsedDashboard } from './browser.ts';
 import { storeCalls } from './service.ts';
 import { acceptAs } from './visitor.ts';

@@ -4,7 +4,7 @@ import { appendFile, copyFile, readdir, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { responseTo } from '../../src/http/answer.ts';
 import type { Problem } from '../../src/http/problems.ts';
-import { importBrackets } from '../debts/support.ts';
+import { importBrackets } from '../companies/debts/support.ts';
 import { type Api, type Caller, startApi } from '../support/api.ts';
 import { bareEnvironment, ROOT } from '../support/command.ts';
 import { nif } from '../support/companies.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { generateSecret } from '../../src/keys/secret.ts';
+import { generateSecret } from '../../src/metering/keys/secret.ts';
 import { type Api, type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { disposeSeed, postgresPid, temporaryDirectory, usedDataDir } from '../postgres/embedded-support.ts';
+import {
+  disposeSeed,
+  postgresPid,
+  temporaryDirectory,
+  usedDataDir,
+} from '../platform/postgres/embedded-support.ts';
 import { ask, checkLog } from '../support/ask.ts';
 import { runCommand } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';

@@ -1,13 +1,13 @@
 /** The death of a Postgres primary under load, with a standby that commits wait for. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { findAccount } from '../../src/accounts/store.ts';
-import { readConfig } from '../../src/config/config.ts';
-import { codeOf } from '../../src/errors.ts';
-import { createLogTo } from '../../src/observability/log.ts';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { withDedicated } from '../../src/postgres/dedicated.ts';
+import { findAccount } from '../../src/metering/accounts/store.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
+import { codeOf } from '../../src/platform/errors.ts';
+import { createLogTo } from '../../src/platform/observability/log.ts';
+import { connectPostgres, type Sql } from '../../src/platform/postgres/connect.ts';
+import { withDedicated } from '../../src/platform/postgres/dedicated.ts';
+import { openStores } from '../../src/platform/stores/stores.ts';
 import { type RunningService, startService } from '../../src/service/serve.ts';
-import { openStores } from '../../src/stores/stores.ts';
 import { nif } from '../support/companies.ts';
 import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts';
 import { storeRecord } from '../support/records.ts';

@@ -1,6 +1,6 @@
 /** Readiness says no while requests fail, also when every dependency answers. */
 import { afterAll, expect, test } from 'bun:test';
-import { createElasticsearch } from '../../src/elasticsearch/client.ts';
+import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv } from '../support/companies.ts';

@@ -2,8 +2,8 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { connectPostgres } from '../../src/postgres/connect.ts';
-import { withTimeout } from '../../src/runtime/timeout.ts';
+import { connectPostgres } from '../../src/platform/postgres/connect.ts';
+import { withTimeout } from '../../src/platform/runtime/timeout.ts';
 import { type Authority, type Certificate, createAuthority } from '../support/certificates.ts';
 import { call } from '../support/client.ts';
 import { runCommand } from '../support/command.ts';

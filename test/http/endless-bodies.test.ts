@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import { BASE_PATH, MCP_PATH, methodOf } from '../../src/http/api-route.ts';
-import { generateSecret } from '../../src/keys/secret.ts';
+import { generateSecret } from '../../src/metering/keys/secret.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { type Api, startApi } from '../support/api.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
+import { lookupsRoute } from '../../src/companies/lookup/batch.ts';
+import { lookupRoute } from '../../src/companies/lookup/route.ts';
+import { searchRoute } from '../../src/companies/search/route.ts';
 import { requestOf } from '../../src/http/request-of.ts';
-import { lookupsRoute } from '../../src/lookup/batch.ts';
-import { lookupRoute } from '../../src/lookup/route.ts';
-import { searchRoute } from '../../src/search/route.ts';
 
 const never = new AbortController().signal;
 const address = (...[route, input]: [Parameters<typeof requestOf>[0], Record<string, unknown>]) =>

@@ -160,7 +160,7 @@ const INPUTS: [tool: string, input: Record<string, unknown>, credits: number][] 
   ['match_companies', { q: ' ' }, 1],
   ['get_company', {}, 1],
   ['get_company', { nif: '..' }, 1],
-  ['get_company', { nif: '../usage' }, 1],
+  ['get_company', { nif: '../metering/usage' }, 1],
   ['get_company', { nif: `${nif(1)}?q=x` }, 1],
   ['get_company', { nif: '%2e%2e' }, 1],
   ['get_company', { nif: '\uD800' }, 1],

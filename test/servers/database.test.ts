@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { connectPostgres } from '../../src/postgres/connect.ts';
+import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 import { createTestDatabase, postgresUrl } from '../support/database.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
 import { redisUrl } from '../support/redis.ts';

@@ -206,7 +206,9 @@ describe('the test servers', () => {
     const installed = join(folder, 'apt-get-ran');
     writeFileSync(join(path, 'apt-get'), `#!/bin/sh\n: > ${installed}\n`, { mode: 0o755 });
     // In a run of tests the first file that needs a missing server ends it.
-    const tests = ['redis', 'redis-away'].map((name) => join(ROOT, `test/rate-limit/${name}.test.ts`));
+    const tests = ['redis', 'redis-away'].map((name) =>
+      join(ROOT, `test/metering/rate-limit/${name}.test.ts`),
+    );
     for (const words of [[UP], [join(ROOT, 'test/run.ts'), ...tests]]) {
       const starter = Bun.spawn([process.execPath, ...words], {
         env: { PATH: path, HOME: folder, XDG_CACHE_HOME: cache, TEST_INSTALL: 'no' },

@@ -1,7 +1,7 @@
 /** Every series that a rule of docs/operating.md reads is there before its first event, or Prometheus would see no increase in it. */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/platform/version.ts';
 import { ROOT } from '../support/command.ts';
 import { startTestService } from '../support/service.ts';
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AnyElysia } from 'elysia';
-import { free } from '../../src/admission/plan.ts';
-import { readConfig } from '../../src/config/config.ts';
 import { ok } from '../../src/http/answer.ts';
 import { createObserver } from '../../src/http/observe.ts';
-import { createLogTo } from '../../src/observability/log.ts';
-import { createMetrics } from '../../src/observability/metrics.ts';
+import { free } from '../../src/metering/admission/plan.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
+import { createLogTo } from '../../src/platform/observability/log.ts';
+import { createMetrics } from '../../src/platform/observability/metrics.ts';
 import { type AppParts, createApp } from '../../src/service/app.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { freePort, listen } from '../../src/service/listen.ts';

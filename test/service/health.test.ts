@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { createLogTo } from '../../src/observability/log.ts';
-import type { Probe } from '../../src/observability/probe.ts';
+import { createLogTo } from '../../src/platform/observability/log.ts';
+import type { Probe } from '../../src/platform/observability/probe.ts';
 import { createHealth } from '../../src/service/health.ts';
 
 const lines: Record<string, unknown>[] = [];

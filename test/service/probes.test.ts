@@ -1,6 +1,6 @@
 /** The ledger's readiness: by a charge of nobody, and by the outcomes of batches. */
 import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
-import { connectPostgres } from '../../src/postgres/connect.ts';
+import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 import { createCreditsProbe } from '../../src/service/probes.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { stopClock } from '../support/stopped-clock.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Transform } from 'node:stream';
-import { readConfig } from '../../src/config/config.ts';
-import { connectPostgres } from '../../src/postgres/connect.ts';
-import { openStores } from '../../src/stores/stores.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
+import { connectPostgres } from '../../src/platform/postgres/connect.ts';
+import { openStores } from '../../src/platform/stores/stores.ts';
 import { runCommand, runHere } from '../support/command.ts';
 import '../support/modes.ts';
 import { createEmptyDatabase } from '../support/database.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { defaultPublicUrl, readConfig } from '../../src/config/config.ts';
+import { defaultPublicUrl, readConfig } from '../../src/platform/config/config.ts';
 
 import { startWarnings } from '../../src/service/warnings.ts';
 import { startTestService } from '../support/service.ts';

@@ -2,12 +2,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findAccount } from '../../src/accounts/store.ts';
-import { type Config, readConfig } from '../../src/config/config.ts';
-import { importCompanies } from '../../src/directory/import.ts';
-import { createElasticsearch } from '../../src/elasticsearch/client.ts';
-import { createLogTo } from '../../src/observability/log.ts';
-import type { Sql } from '../../src/postgres/connect.ts';
+import { importCompanies } from '../../src/companies/directory/import.ts';
+import { findAccount } from '../../src/metering/accounts/store.ts';
+import { type Config, readConfig } from '../../src/platform/config/config.ts';
+import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
+import { createLogTo } from '../../src/platform/observability/log.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { startService } from '../../src/service/serve.ts';
 import { checkLog } from './ask.ts';
 import { runHere } from './command.ts';

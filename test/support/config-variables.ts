@@ -1,4 +1,4 @@
-import { readConfig } from '../../src/config/config.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
 
 /** The variables that the configuration reads, and those of them that a file can hold (`NAME_FILE`). */
 export function variablesOfConfig(): { names: string[]; secrets: string[] } {

@@ -1,7 +1,7 @@
 /** Databases for tests. Importing this file starts Postgres. */
 import { randomBytes } from 'node:crypto';
-import { connectPostgres, type Sql } from '../../src/postgres/connect.ts';
-import { migrate } from '../../src/postgres/migrate.ts';
+import { connectPostgres, type Sql } from '../../src/platform/postgres/connect.ts';
+import { migrate } from '../../src/platform/postgres/migrate.ts';
 import { databasePrefix } from '../servers/databases.ts';
 import { urlOf, useServers } from '../servers/shared.ts';
 

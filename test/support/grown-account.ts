@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/postgres/connect.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 
 /** Keys that work at the same time, the most of Plus. */
 const ACTIVE_KEYS = 10_000;

@@ -1,5 +1,5 @@
-import type { AdmissionContext, Handler, Payment } from '../../src/admission/plan.ts';
 import type { Answer } from '../../src/http/answer.ts';
+import type { AdmissionContext, Handler, Payment } from '../../src/metering/admission/plan.ts';
 
 const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate'> = {
   caller: { accountId: 'acc', keyId: 'key_test', plan: 'plus', requestsPerMinute: 60 },

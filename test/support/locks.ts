@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/postgres/connect.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { eventually } from './until.ts';
 
 /** Takes the account's row lock as an operator's open transaction would; resolves once it is held. */

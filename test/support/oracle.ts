@@ -1,6 +1,6 @@
-import type { SearchEntry } from '../../src/search/document.ts';
-import type { ParsedQuery } from '../../src/search/query.ts';
-import type { DirectorySearch } from '../../src/search/search.ts';
+import type { SearchEntry } from '../../src/companies/search/document.ts';
+import type { ParsedQuery } from '../../src/companies/search/query.ts';
+import type { DirectorySearch } from '../../src/companies/search/search.ts';
 import { oracleNormalize, oracleSortKey } from '../companies/name-oracle.ts';
 
 /** The search as the specification and the contract (NIF or name, normalized name, order of results) put it, and nothing else: slow and plain. */

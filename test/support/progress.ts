@@ -1,4 +1,4 @@
-import type { Progress } from '../../src/terminal/progress.ts';
+import type { Progress } from '../../src/platform/terminal/progress.ts';
 
 /** Progress that nobody sees. */
 export const NO_PROGRESS: Progress = {

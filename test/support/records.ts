@@ -1,5 +1,5 @@
-import type { Sql } from '../../src/postgres/connect.ts';
-import type { CompanyDetails } from '../../src/sources/types.ts';
+import type { CompanyDetails } from '../../src/companies/sources/types.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 
 /** Details without any value (specification, Resources). */
 export const NO_DETAILS: CompanyDetails = {

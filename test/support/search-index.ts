@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Client, estypes } from '@elastic/elasticsearch';
-import type { Sql } from '../../src/postgres/connect.ts';
-import type { SearchEntry } from '../../src/search/document.ts';
-import { directoryRow, readMapping, searchDocument } from '../../src/search/document.ts';
-import { searchIndexStatements } from '../../src/search/postgres.ts';
+import type { SearchEntry } from '../../src/companies/search/document.ts';
+import { directoryRow, readMapping, searchDocument } from '../../src/companies/search/document.ts';
+import { searchIndexStatements } from '../../src/companies/search/postgres.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { urlOf } from '../servers/shared.ts';
 
 /**

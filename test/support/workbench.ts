@@ -3,15 +3,19 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SniffingTransport } from '@elastic/elasticsearch';
+import type { DirectoryContext } from '../../src/companies/directory/context.ts';
+import { readDirectory } from '../../src/companies/directory/generations.ts';
+import {
+  type DirectoryReport,
+  type ImportOptions,
+  importCompanies,
+} from '../../src/companies/directory/import.ts';
+import { rebuildIndex, rollbackIndex } from '../../src/companies/directory/rebuild.ts';
+import { type IndexStatus, indexStatus } from '../../src/companies/directory/status.ts';
 import { normalizeName } from '../../src/companies/name.ts';
-import type { DirectoryContext } from '../../src/directory/context.ts';
-import { readDirectory } from '../../src/directory/generations.ts';
-import { type DirectoryReport, type ImportOptions, importCompanies } from '../../src/directory/import.ts';
-import { rebuildIndex, rollbackIndex } from '../../src/directory/rebuild.ts';
-import { type IndexStatus, indexStatus } from '../../src/directory/status.ts';
-import { createElasticsearch } from '../../src/elasticsearch/client.ts';
-import { readEntry, type SearchDocument } from '../../src/search/document.ts';
-import { createPostgresSearch } from '../../src/search/postgres.ts';
+import { readEntry, type SearchDocument } from '../../src/companies/search/document.ts';
+import { createPostgresSearch } from '../../src/companies/search/postgres.ts';
+import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import { urlOf } from '../servers/shared.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import type { Mode } from './modes.ts';

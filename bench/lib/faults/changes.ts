@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Plan } from '../../../src/accounts/plan.ts';
-import type { Sql } from '../../../src/postgres/connect.ts';
+import type { Plan } from '../../../src/metering/accounts/plan.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import type { KnownAccount } from './accounts.ts';
 import { runDirectory } from './directory.ts';
 
@@ -47,7 +47,7 @@ export function startChanges(
 
   const changing = accounts.filter(({ changesPlan }) => changesPlan);
   async function changePlan(round: number): Promise<void> {
-    const { changePlan } = await import(join(checkout, 'src/accounts/changes.ts'));
+    const { changePlan } = await import(join(checkout, 'src/metering/accounts/changes.ts'));
     const plan: Plan = Math.floor(round / changing.length) % 2 === 0 ? 'free' : 'plus';
     await changePlan(sql, changing[round % changing.length]!.id, plan, {}, 'faults');
   }

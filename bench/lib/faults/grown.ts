@@ -1,6 +1,6 @@
-import { changePlan } from '../../../src/accounts/changes.ts';
 import { ROUTES } from '../../../src/dashboard/routes.ts';
-import type { Sql } from '../../../src/postgres/connect.ts';
+import { changePlan } from '../../../src/metering/accounts/changes.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { createMember, type Visitor } from '../../../test/dashboard/visitor.ts';
 import { growAccount } from '../../../test/support/grown-account.ts';
 import { generateCompany } from '../names.ts';

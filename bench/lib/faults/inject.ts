@@ -1,4 +1,4 @@
-import type { Sql } from '../../../src/postgres/connect.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { seededRandom } from '../names.ts';
 import type { KnownAccount } from './accounts.ts';
 import type { Instance, InstanceRun, StoreName } from './fleet.ts';

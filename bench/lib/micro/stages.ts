@@ -1,10 +1,10 @@
-import { createCredits } from '../../../src/credits/admit.ts';
-import { createElasticsearch } from '../../../src/elasticsearch/client.ts';
-import { createCompanyReader } from '../../../src/lookup/store.ts';
-import { connectPostgres } from '../../../src/postgres/connect.ts';
-import { connectRedis, createRedisRateLimiter } from '../../../src/rate-limit/redis.ts';
-import { createElasticsearchSearch } from '../../../src/search/elasticsearch.ts';
-import { parseQuery } from '../../../src/search/query.ts';
+import { createCompanyReader } from '../../../src/companies/lookup/store.ts';
+import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
+import { parseQuery } from '../../../src/companies/search/query.ts';
+import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { connectRedis, createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
+import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { generateCompany } from '../names.ts';
 import type { StoreProcesses } from '../processes.ts';
 import type { Stack } from '../stack.ts';

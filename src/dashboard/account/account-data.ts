@@ -1,6 +1,6 @@
-import { deleteAccount } from '../../account-data/delete.ts';
-import { exportAccount } from '../../account-data/export.ts';
-import { type HistoryEntry, loadHistory } from '../../account-data/history.ts';
+import { deleteAccount } from '../../metering/account-data/delete.ts';
+import { exportAccount } from '../../metering/account-data/export.ts';
+import { type HistoryEntry, loadHistory } from '../../metering/account-data/history.ts';
 import { actorNames } from '../auth/actors.ts';
 import { downloadsOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';

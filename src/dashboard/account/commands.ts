@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { iso } from '../../accounts/plan.ts';
-import { requireAccount } from '../../accounts/store.ts';
-import { RefusedError } from '../../errors.ts';
-import { defineCommand, existingCommand } from '../../terminal/command.ts';
-import { printable, textTable } from '../../terminal/text.ts';
-import { oneOfWords } from '../../terminal/values.ts';
+import { iso } from '../../metering/accounts/plan.ts';
+import { requireAccount } from '../../metering/accounts/store.ts';
+import { RefusedError } from '../../platform/errors.ts';
+import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
+import { printable, textTable } from '../../platform/terminal/text.ts';
+import { oneOfWords } from '../../platform/terminal/values.ts';
 import { invitationMail } from '../auth/mail-text.ts';
 import type { Role } from '../auth/members.ts';
 import { listMembers, removeMember, resetSecondFactor } from '../auth/members.ts';

@@ -1,7 +1,7 @@
-import { recordEvent } from '../../accounts/events.ts';
-import { codeOf } from '../../errors.ts';
-import { type Sql, UNIQUE_VIOLATION } from '../../postgres/connect.ts';
-import { HOUR, SECOND } from '../../units.ts';
+import { recordEvent } from '../../metering/accounts/events.ts';
+import { codeOf } from '../../platform/errors.ts';
+import { type Sql, UNIQUE_VIOLATION } from '../../platform/postgres/connect.ts';
+import { HOUR, SECOND } from '../../platform/units.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
 import { actorOf } from '../auth/members.ts';
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { recordEvent } from '../../accounts/events.ts';
-import { lockAccount, requireAccount, unknownAccount } from '../../accounts/store.ts';
-import { RefusedError } from '../../errors.ts';
-import { only } from '../../postgres/answer.ts';
-import type { Sql, Transaction } from '../../postgres/connect.ts';
+import { recordEvent } from '../../metering/accounts/events.ts';
+import { lockAccount, requireAccount, unknownAccount } from '../../metering/accounts/store.ts';
+import { RefusedError } from '../../platform/errors.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
 import type { Role } from '../auth/members.ts';
 import { actorOf } from '../auth/members.ts';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { setSuspended } from '../../accounts/changes.ts';
-import { requireAccount } from '../../accounts/store.ts';
-import { defineCommand, existingCommand } from '../../terminal/command.ts';
-import { name } from '../../terminal/values.ts';
+import { setSuspended } from '../../metering/accounts/changes.ts';
+import { requireAccount } from '../../metering/accounts/store.ts';
+import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
+import { name } from '../../platform/terminal/values.ts';
 import { nameInMail } from '../auth/mail-text.ts';
 import { listMembers } from '../auth/members.ts';
 import { mailOnce } from '../mails/command-mail.ts';

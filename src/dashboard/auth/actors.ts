@@ -1,5 +1,5 @@
-import { isMember } from '../../account-data/export.ts';
-import type { Actor } from '../../accounts/events.ts';
+import { isMember } from '../../metering/account-data/export.ts';
+import type { Actor } from '../../metering/accounts/events.ts';
 import type { SignedInContext } from './context.ts';
 import { actorOf, listMembers } from './members.ts';
 

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { link, mkdir, open, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeOf, RefusedError } from '../../errors.ts';
-import type { Log } from '../../observability/log.ts';
+import { codeOf, RefusedError } from '../../platform/errors.ts';
+import type { Log } from '../../platform/observability/log.ts';
 
 const FILE = 'auth-secret';
 

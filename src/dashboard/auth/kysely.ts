@@ -9,7 +9,7 @@ import {
   type TransactionBuilder,
 } from 'kysely';
 import type postgres from 'postgres';
-import type { Sql, Transaction } from '../../postgres/connect.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 
 /**
  * Kysely, which better-auth queries by, on our postgres.js pool.

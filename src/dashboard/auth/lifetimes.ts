@@ -1,4 +1,4 @@
-import { DAY, MINUTE } from '../../units.ts';
+import { DAY, MINUTE } from '../../platform/units.ts';
 
 // Apart from auth.ts, because that loads better-auth.
 

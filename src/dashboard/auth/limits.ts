@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { EventKind } from '../../accounts/events.ts';
-import { only } from '../../postgres/answer.ts';
-import type { Sql } from '../../postgres/connect.ts';
-import { DAY, HOUR, MINUTE } from '../../units.ts';
+import type { EventKind } from '../../metering/accounts/events.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { DAY, HOUR, MINUTE } from '../../platform/units.ts';
 import { type ClientAddress, networkOf } from '../request/client-address.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
 import type { AuthContext } from './context.ts';

@@ -1,8 +1,8 @@
 import nodemailer from 'nodemailer';
-import { isLoopbackHost } from '../../config/addresses.ts';
-import { codeOf } from '../../errors.ts';
-import type { Log } from '../../observability/log.ts';
-import { SECOND } from '../../units.ts';
+import { isLoopbackHost } from '../../platform/config/addresses.ts';
+import { codeOf } from '../../platform/errors.ts';
+import type { Log } from '../../platform/observability/log.ts';
+import { SECOND } from '../../platform/units.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { type LinkMail, linkMail, type TextMail } from './mail-text.ts';
 

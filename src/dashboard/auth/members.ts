@@ -1,6 +1,6 @@
-import { type Actor, recordEvent } from '../../accounts/events.ts';
-import { createAccountIn, lockAccount } from '../../accounts/store.ts';
-import type { Sql, Transaction } from '../../postgres/connect.ts';
+import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { createAccountIn, lockAccount } from '../../metering/accounts/store.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
 import { admit, changesOf } from './limits.ts';

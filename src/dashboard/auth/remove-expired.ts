@@ -1,5 +1,5 @@
-import type { Sql } from '../../postgres/connect.ts';
-import { SECOND } from '../../units.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { SECOND } from '../../platform/units.ts';
 import { SESSION_MAX_MS } from './lifetimes.ts';
 
 /** An unconfirmed sign-up is removed after this many days, because its email may be a stranger's. */

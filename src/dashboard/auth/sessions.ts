@@ -1,6 +1,6 @@
-import { only } from '../../postgres/answer.ts';
-import type { Sql } from '../../postgres/connect.ts';
-import { SECOND } from '../../units.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { SECOND } from '../../platform/units.ts';
 import { SESSION_MAX_MS } from './lifetimes.ts';
 import { recordRepeatable } from './members.ts';
 

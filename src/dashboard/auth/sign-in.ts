@@ -1,4 +1,4 @@
-import { SECOND } from '../../units.ts';
+import { SECOND } from '../../platform/units.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import type { AuthContext, SignedInContext } from './context.ts';

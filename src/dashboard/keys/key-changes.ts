@@ -1,7 +1,7 @@
-import { OVERLAP_S, ROTATIONS_PER_DAY, RotationError, rotateKey } from '../../keys/rotate.ts';
-import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
-import { KeyExistsError, renameKey, revokeKey } from '../../keys/store.ts';
-import { DAY, SECOND } from '../../units.ts';
+import { OVERLAP_S, ROTATIONS_PER_DAY, RotationError, rotateKey } from '../../metering/keys/rotate.ts';
+import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
+import { KeyExistsError, renameKey, revokeKey } from '../../metering/keys/store.ts';
+import { DAY, SECOND } from '../../platform/units.ts';
 import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import { redirectTo } from '../request/context.ts';

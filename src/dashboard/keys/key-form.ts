@@ -1,4 +1,4 @@
-import { type ApiKey, findKey } from '../../keys/store.ts';
+import { type ApiKey, findKey } from '../../metering/keys/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { formHandlers, type Refusal } from '../request/forms.ts';

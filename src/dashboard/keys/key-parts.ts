@@ -1,6 +1,6 @@
-import { isRealDate } from '../../dates.ts';
-import type { ApiKey } from '../../keys/store.ts';
-import { DAY } from '../../units.ts';
+import type { ApiKey } from '../../metering/keys/store.ts';
+import { isRealDate } from '../../platform/dates.ts';
+import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';

@@ -1,10 +1,10 @@
-import type { Actor } from '../../accounts/events.ts';
 import { CALL_KINDS } from '../../http/call-kind.ts';
 import { ERROR_KINDS } from '../../http/error-kind.ts';
-import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../keys/details.ts';
-import { endPreviousSecrets, expireKey } from '../../keys/expire.ts';
-import { TooManyKeysError } from '../../keys/store.ts';
-import { DAY } from '../../units.ts';
+import type { Actor } from '../../metering/accounts/events.ts';
+import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../metering/keys/details.ts';
+import { endPreviousSecrets, expireKey } from '../../metering/keys/expire.ts';
+import { TooManyKeysError } from '../../metering/keys/store.ts';
+import { DAY } from '../../platform/units.ts';
 import { actorNames } from '../auth/actors.ts';
 import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';

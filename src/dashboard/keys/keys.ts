@@ -1,8 +1,14 @@
-import { messageOf } from '../../errors.ts';
 import { MCP_PATH } from '../../http/api-route.ts';
-import { generateSecret, RANDOM_BYTES } from '../../keys/secret.ts';
-import { type ApiKey, createKey, KeyExistsError, pageOfKeys, TooManyKeysError } from '../../keys/store.ts';
-import { DAY } from '../../units.ts';
+import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
+import {
+  type ApiKey,
+  createKey,
+  KeyExistsError,
+  pageOfKeys,
+  TooManyKeysError,
+} from '../../metering/keys/store.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { DAY } from '../../platform/units.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';
 import { codeSamples, EXAMPLE_QUERY } from '../reference/code-samples.ts';

@@ -1,4 +1,4 @@
-import type { Sql } from '../../postgres/connect.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
 
 /** The day of the last admitted call of each of these keys, YYYY-MM-DD; a key that was never used has no entry. */
 export async function loadLastUsed(

@@ -1,4 +1,4 @@
-import { type Config, defaultPublicUrl } from '../../config/config.ts';
+import { type Config, defaultPublicUrl } from '../../platform/config/config.ts';
 import type { TextMail } from '../auth/mail-text.ts';
 
 /** The service's own address, as a command knows it. */

@@ -1,7 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
-import { codeOf } from '../../errors.ts';
-import type { Log } from '../../observability/log.ts';
-import type { Sql } from '../../postgres/connect.ts';
+import { codeOf } from '../../platform/errors.ts';
+import type { Log } from '../../platform/observability/log.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Mailer } from '../auth/mail.ts';
 import type { TextMail } from '../auth/mail-text.ts';
 

@@ -1,4 +1,4 @@
-import { buyAddress } from '../../config/config.ts';
+import { buyAddress } from '../../platform/config/config.ts';
 import { formatsOf, type Language, preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import type { Due, MailKind } from './due-mails.ts';

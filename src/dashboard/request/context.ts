@@ -1,6 +1,6 @@
-import type { AccountDetails } from '../../accounts/store.ts';
-import type { Config } from '../../config/config.ts';
 import type { RequestTrace } from '../../http/observe.ts';
+import type { AccountDetails } from '../../metering/accounts/store.ts';
+import type { Config } from '../../platform/config/config.ts';
 import type { Assets } from '../ui/assets.ts';
 import type { Html, HtmlValue } from '../ui/html.ts';
 import type { Formats, Language } from '../ui/language.ts';

@@ -1,4 +1,4 @@
-import { SECOND } from '../../units.ts';
+import { SECOND } from '../../platform/units.ts';
 
 /** Where the browser sends the dashboard's cookies to. */
 export interface CookieScope {

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { DAY } from '../../units.ts';
+import { DAY } from '../../platform/units.ts';
 import { type CookieScope, readCookie, writeCookie } from './cookies.ts';
 
 /** A form can be sent this long after its page was made. */

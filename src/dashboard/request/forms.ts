@@ -1,5 +1,5 @@
-import { isName } from '../../names.ts';
-import { MINUTE, SECOND } from '../../units.ts';
+import { isName } from '../../platform/names.ts';
+import { MINUTE, SECOND } from '../../platform/units.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import type { FormContext, PageResponse } from './context.ts';

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { DAY } from '../../units.ts';
+import { DAY } from '../../platform/units.ts';
 import { type CookieScope, readCookie, writeCookie } from './cookies.ts';
 import { keyFor } from './csrf.ts';
 

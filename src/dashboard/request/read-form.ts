@@ -1,5 +1,5 @@
 import { readBody, type Unread } from '../../http/body.ts';
-import { KIB, SECOND } from '../../units.ts';
+import { KIB, SECOND } from '../../platform/units.ts';
 
 /** A list of a thousand NIFs, typed with spaces, is half of it. */
 const MAX_FORM_BYTES = 32 * KIB;

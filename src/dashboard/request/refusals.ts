@@ -1,4 +1,4 @@
-import { SECOND } from '../../units.ts';
+import { SECOND } from '../../platform/units.ts';
 import type { Language } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import type { LayoutTools, PageResponse } from './context.ts';

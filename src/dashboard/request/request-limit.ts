@@ -1,4 +1,4 @@
-import type { RateLimiter } from '../../rate-limit/limiter.ts';
+import type { RateLimiter } from '../../metering/rate-limit/limiter.ts';
 import { networkOf } from './client-address.ts';
 import type { Client } from './context.ts';
 import { PAUSE_MS } from './refusals.ts';

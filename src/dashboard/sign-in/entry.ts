@@ -1,4 +1,4 @@
-import { readPlan } from '../../accounts/plan.ts';
+import { readPlan } from '../../metering/accounts/plan.ts';
 import { admit, mailsTo, signUpsOf } from '../auth/limits.ts';
 import { accountOf } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';

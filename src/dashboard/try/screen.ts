@@ -1,4 +1,4 @@
-import { debtsRoute } from '../../debts/screen/route.ts';
+import { debtsRoute } from '../../companies/debts/screen/route.ts';
 import type { Answer } from '../../http/answer.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';

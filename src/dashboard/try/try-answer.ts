@@ -1,9 +1,9 @@
-import { type DebtDataset, readDatasets } from '../../datasets/store.ts';
+import { type DebtDataset, readDatasets } from '../../companies/datasets/store.ts';
+import type { Company } from '../../companies/lookup/schema.ts';
+import { parseMatchQuery } from '../../companies/matches/query.ts';
+import type { SearchAnswer } from '../../companies/search/schema.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import { type ProblemName, problemType } from '../../http/problems.ts';
-import type { Company } from '../../lookup/schema.ts';
-import { parseMatchQuery } from '../../matches/query.ts';
-import type { SearchAnswer } from '../../search/schema.ts';
 import type { MemberContext } from '../page-context.ts';
 import { problemText, prose } from '../reference/reference.ts';
 import { tokenField } from '../request/forms.ts';

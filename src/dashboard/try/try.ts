@@ -1,7 +1,7 @@
+import { lookupRoute } from '../../companies/lookup/route.ts';
+import { matchesRoute } from '../../companies/matches/route.ts';
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
-import { lookupRoute } from '../../lookup/route.ts';
-import { matchesRoute } from '../../matches/route.ts';
-import { searchRoute } from '../../search/route.ts';
+import { searchRoute } from '../../companies/search/route.ts';
 import type { MemberContext } from '../page-context.ts';
 import { EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import type { PageResponse } from '../request/context.ts';

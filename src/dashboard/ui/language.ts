@@ -1,4 +1,4 @@
-import { MINUTE } from '../../units.ts';
+import { MINUTE } from '../../platform/units.ts';
 
 export type Language = 'en' | 'pt';
 

@@ -1,4 +1,4 @@
-import type { EventKind } from '../../accounts/events.ts';
+import type { EventKind } from '../../metering/accounts/events.ts';
 import type { Language } from './language.ts';
 
 /** A text, in which `{name}` stands for a value. It is a function if it differs by the value. */

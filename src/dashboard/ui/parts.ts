@@ -1,5 +1,5 @@
-import { buyAddress, type Config } from '../../config/config.ts';
-import { DAY } from '../../units.ts';
+import { buyAddress, type Config } from '../../platform/config/config.ts';
+import { DAY } from '../../platform/units.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 import type { Formats } from './language.ts';
 import type { Messages } from './messages.ts';

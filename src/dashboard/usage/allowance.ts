@@ -1,4 +1,4 @@
-import type { AccountDetails } from '../../accounts/store.ts';
+import type { AccountDetails } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { buyLink, contactLink } from '../ui/parts.ts';

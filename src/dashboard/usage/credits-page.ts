@@ -1,4 +1,4 @@
-import { type Plan, type PlanQuotas, readPlan } from '../../accounts/plan.ts';
+import { type Plan, type PlanQuotas, readPlan } from '../../metering/accounts/plan.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';

@@ -1,8 +1,8 @@
-import type { AccountDetails } from '../../accounts/store.ts';
-import { only } from '../../postgres/answer.ts';
-import { inSlice, type Slice } from '../../postgres/batches.ts';
-import type { Sql } from '../../postgres/connect.ts';
-import { DAY } from '../../units.ts';
+import type { AccountDetails } from '../../metering/accounts/store.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import { inSlice, type Slice } from '../../platform/postgres/batches.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { DAY } from '../../platform/units.ts';
 import type { Days } from './range.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { csvCell } from '../../csv-cell.ts';
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
-import { inPages } from '../../postgres/batches.ts';
+import { csvCell } from '../../platform/csv-cell.ts';
+import { inPages } from '../../platform/postgres/batches.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { messagePage } from '../request/layout.ts';

@@ -1,12 +1,12 @@
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
-import { only } from '../../postgres/answer.ts';
-import { batchesOf } from '../../postgres/batches.ts';
-import type { Sql, Transaction } from '../../postgres/connect.ts';
-import { DAY } from '../../units.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import { batchesOf } from '../../platform/postgres/batches.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { DAY } from '../../platform/units.ts';
 import type { Days, Range } from './range.ts';
 
-/** The counts of a day: calls by kind, error answers by kind (src/usage/error-answers.ts), and the credits that errors cost. */
+/** The counts of a day: calls by kind, error answers by kind (src/metering/usage/error-answers.ts), and the credits that errors cost. */
 export type Counts = Record<CallKind | ErrorKind | 'errorCredits', number>;
 
 /** Admitted calls of one UTC day by one key, and its error answers. */

@@ -1,5 +1,5 @@
-import { withTimeout } from '../../runtime/timeout.ts';
-import { KIB, SECOND } from '../../units.ts';
+import { withTimeout } from '../../platform/runtime/timeout.ts';
+import { KIB, SECOND } from '../../platform/units.ts';
 import { admit, type Limit } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';

@@ -1,5 +1,5 @@
-import { readPlan } from '../../accounts/plan.ts';
-import { type DebtDataset, readDatasets } from '../../datasets/store.ts';
+import { type DebtDataset, readDatasets } from '../../companies/datasets/store.ts';
+import { readPlan } from '../../metering/accounts/plan.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';

@@ -1,4 +1,4 @@
-import type { Slice } from '../../postgres/batches.ts';
+import type { Slice } from '../../platform/postgres/batches.ts';
 import type { MemberContext } from '../page-context.ts';
 import { pathBelow } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';

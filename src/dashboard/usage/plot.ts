@@ -1,5 +1,5 @@
 import { CALL_KINDS } from '../../http/call-kind.ts';
-import { DAY } from '../../units.ts';
+import { DAY } from '../../platform/units.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';

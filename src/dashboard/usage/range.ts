@@ -1,5 +1,5 @@
-import { isRealDate } from '../../dates.ts';
-import { DAY } from '../../units.ts';
+import { isRealDate } from '../../platform/dates.ts';
+import { DAY } from '../../platform/units.ts';
 
 /** Days in UTC, each YYYY-MM-DD, both included. */
 export interface Days {

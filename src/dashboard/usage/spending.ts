@@ -1,4 +1,4 @@
-import { changeLimits } from '../../accounts/changes.ts';
+import { changeLimits } from '../../metering/accounts/changes.ts';
 import { admit, changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';

@@ -1,0 +1,56 @@
+import type { Sql } from '../../platform/postgres/connect.ts';
+import type { Bound } from '../../platform/runtime/timeout.ts';
+
+/** The data that the service answers from, with its age. */
+export interface Datasets {
+  directory: DirectoryDataset;
+  /** `null` means that no dataset of that kind was ever imported. */
+  debts: { tax: DebtDataset | null; socialSecurity: DebtDataset | null };
+}
+
+export interface DirectoryDataset {
+  companies: number;
+  /** The instant at which an import last confirmed or changed the rows; `null` means never. */
+  updated: Date | null;
+  /** The user of that import, e.g. `cli:maria`. */
+  by: string | null;
+  /** The imported file's name without folders; `-` is standard input; `null` means that it is not known. */
+  file: string | null;
+}
+
+export interface DebtDataset {
+  /** The dataset's own date, `YYYY-MM-DD`. */
+  date: string;
+  companies: number;
+  imported: Date;
+  by: string;
+}
+
+/**
+ * Reads the record that the last import left of each dataset, without counting rows.
+ * @param bound bounds the wait for Postgres; by default nothing does
+ */
+export async function readDatasets(sql: Sql, bound: Bound = async (query) => query): Promise<Datasets> {
+  const query = sql<
+    { kind: string; date: string; companies: number; at: Date | null; by: string; file: string }[]
+  >`
+    SELECT 'directory' AS kind, NULL AS date, rows AS companies, loaded_file AS file,
+      CASE WHEN rows > 0 THEN coalesce(loaded_at, created_at) END AS at,
+      CASE WHEN rows > 0 THEN coalesce(loaded_by, created_by) END AS by
+    FROM directory_generations WHERE id = (SELECT current FROM directory)
+    UNION ALL
+    SELECT kind, to_char(dataset_date, 'YYYY-MM-DD'), rows, NULL, imported_at, imported_by FROM debt_datasets`;
+  const rows = await bound(query);
+  const find = (kind: string) => rows.find((row) => row.kind === kind);
+  const { companies, at, by, file } = find('directory')!;
+  const debts = (kind: string): DebtDataset | null => {
+    const row = find(kind);
+    return row === undefined
+      ? null
+      : { date: row.date, companies: row.companies, imported: row.at!, by: row.by };
+  };
+  return {
+    directory: { companies, updated: at, by, file },
+    debts: { tax: debts('tax'), socialSecurity: debts('social-security') },
+  };
+}

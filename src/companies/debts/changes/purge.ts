@@ -1,0 +1,54 @@
+import type { Log } from '../../../platform/observability/log.ts';
+import type { Sql } from '../../../platform/postgres/connect.ts';
+import { startInterval } from '../../../platform/runtime/interval.ts';
+import type { Cleanup } from '../../../platform/runtime/shutdown.ts';
+import { MINUTE } from '../../../platform/units.ts';
+
+/** Changes are kept for this many days. */
+export const KEPT_DAYS = 90;
+
+const PURGE_EVERY_MS = 10 * MINUTE;
+/** Changes that one statement removes: a few milliseconds. */
+const STEP_CHANGES = 1_000;
+
+/**
+ * Removes changes of over {@link KEPT_DAYS} days, oldest first, in small steps. Each step records how far it came, in the
+ * statement that removes them. So a reader whose place is gone gets a problem. While an import or another instance holds the
+ * row of numbers, nothing is removed.
+ * @returns how many
+ */
+export async function purgeChanges(sql: Sql, atOnce = STEP_CHANGES): Promise<number> {
+  let removed = 0;
+  for (;;) {
+    const [row] = await sql<{ removed: number }[]>`
+      WITH numbers AS MATERIALIZED (
+        SELECT purged FROM debt_change_numbers FOR UPDATE SKIP LOCKED
+      ), oldest AS (
+        SELECT first.kind, first.number, first.at
+        FROM numbers, unnest('{tax,social-security}'::text[]) AS part (kind) CROSS JOIN LATERAL (
+          SELECT * FROM debt_changes change WHERE change.kind = part.kind AND change.number > numbers.purged
+          ORDER BY change.number LIMIT ${atOnce}
+        ) AS first
+        ORDER BY number LIMIT ${atOnce}
+      ), gone AS (
+        DELETE FROM debt_changes change USING oldest
+        WHERE change.kind = oldest.kind AND change.number = oldest.number
+          AND oldest.at < now() - ${KEPT_DAYS} * interval '1 day'
+        RETURNING change.number
+      ), noted AS (
+        UPDATE debt_change_numbers SET purged = (SELECT max(number) FROM gone) WHERE EXISTS (SELECT FROM gone)
+      )
+      SELECT count(*) AS removed FROM gone`;
+    removed += row!.removed;
+    if (row!.removed < atOnce) return removed;
+  }
+}
+
+/** Removes old changes while the service runs. */
+export function startChangePurge(sql: Sql, log: Log, tasks: Cleanup): void {
+  const purge = async () => void (await purgeChanges(sql));
+  const purges = startInterval(purge, PURGE_EVERY_MS, (error) =>
+    log.warn({ err: error }, 'old changes of debts were not removed'),
+  );
+  tasks.add('the removal of old changes of debts', purges.stop);
+}

@@ -1,0 +1,113 @@
+import type { Static } from '@sinclair/typebox';
+import { type Answer, failureAnswer, ok, problem, unavailable } from '../../../http/answer.ts';
+import type { ApiRoute } from '../../../http/api-route.ts';
+import { free, type Handler, type Payment, single } from '../../../metering/admission/plan.ts';
+import { createPostedHandler } from '../../../metering/admission/posted.ts';
+import type { Sql } from '../../../platform/postgres/connect.ts';
+import { API_KINDS } from '../kind.ts';
+import { readChangesBody } from './body.ts';
+import { writeCursor } from './cursor.ts';
+import {
+  type DebtChange,
+  type DebtChangesAnswer,
+  DebtChangesAnswerSchema,
+  DebtChangesRequestSchema,
+} from './schema.ts';
+import { type Change, type Page, readPage } from './store.ts';
+
+/** POST /debts/changes (contract, Beyond the specification) */
+export const debtChangesRoute: ApiRoute = {
+  method: 'POST',
+  path: '/debts/changes',
+  body: DebtChangesRequestSchema,
+  success: DebtChangesAnswerSchema,
+  exampleAnswer: (): DebtChangesAnswer => ({
+    data: [
+      {
+        id: 'chg_1793618414083001',
+        at: '2026-11-02T11:20:14.083Z',
+        kind: 'tax',
+        nif: '599900016',
+        change: 'changed',
+        before: { start: 10_000, end: 25_000 },
+        after: { start: 25_001, end: 50_000 },
+        date: '2026-10-31',
+      },
+    ],
+    next: 'chg_1793618414083003',
+    more: false,
+  }),
+  problems: ['validation', 'changes-expired'],
+  charge: 'debts',
+  cost: 'one credit for each change, and at least one',
+  detail: {
+    operationId: 'getDebtChanges',
+    summary: 'Follow changes of debts',
+    description:
+      'What has changed in the lists of debts since an earlier answer, oldest first, at most 100 changes. Go on with `next`: it misses no change and repeats none, whatever is imported meanwhile. An answer without changes has a `next`, too. Changes are written when a dataset is imported, except the first of its kind and those of natural persons, and are kept for 90 days. Nothing is stored about who asks for which companies. If the credits suffice for some changes only, the answer has these, and `more` is true. A body that is not valid is a `validation` that costs one credit.',
+  },
+};
+
+/** Answers with the changes after a cursor. @param stopping aborted when the service stops */
+export function createDebtChangesHandler(sql: Sql, stopping: AbortSignal): Handler {
+  return createPostedHandler<Static<typeof DebtChangesRequestSchema>>({
+    route: debtChangesRoute,
+    stopping,
+    async plan(body) {
+      const asked = readChangesBody(body);
+      if ('invalid' in asked) return single('debts', () => problem('validation', asked.invalid));
+      const { after } = asked.page;
+      let page: Page;
+      try {
+        page = await readPage(sql, asked.page);
+      } catch (cause) {
+        const failure = failureAnswer(cause, unavailable('The changes could not be read.', cause));
+        return free(() => failure);
+      }
+      if (after !== null && after < page.purged) return free(() => expired(page));
+      if (after !== null && after > page.highest)
+        return single('debts', () => problem('validation', NO_CURSOR));
+      const credits = Math.max(page.changes.length, 1);
+      return { kind: 'debts', credits, answer: (payment) => answerPage(page, after, payment) };
+    },
+  });
+}
+
+const NO_CURSOR = '"after" is not the `next` of an answer.';
+
+function expired({ purged }: Page): Answer {
+  const oldest = writeCursor(purged);
+  return problem(
+    'changes-expired',
+    `Changes after this cursor are no longer kept. Those that are follow ${oldest}.`,
+    {
+      members: { oldest },
+    },
+  );
+}
+
+function answerPage({ changes, more, last }: Page, after: number | null, { spent }: Payment): Answer {
+  const paid = changes.slice(0, spent);
+  const isCutShort = more || paid.length < changes.length;
+  return ok<DebtChangesAnswer>({
+    data: paid.map(present),
+    // A reader that has all goes on from the latest change of any company, so its cursor does not expire. A cursor of before a
+    // restore may be further.
+    next: writeCursor(isCutShort ? paid.at(-1)!.number : Math.max(last, after ?? 0)),
+    more: isCutShort,
+  });
+}
+
+function present({ number, at, kind, nif, before, after, date }: Change): DebtChange {
+  const change = before === null ? 'appeared' : after === null ? 'ended' : 'changed';
+  return {
+    id: writeCursor(number),
+    at: at.toISOString(),
+    kind: API_KINDS[kind],
+    nif,
+    change,
+    before,
+    after,
+    date,
+  };
+}

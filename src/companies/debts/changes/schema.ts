@@ -1,0 +1,77 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { ListedNifSchema, NIF_FORM } from '../../nif-parameter.ts';
+import { AmountsSchema } from '../bracket.ts';
+import { API_KINDS } from '../kind.ts';
+import { CURSOR_PATTERN } from './cursor.ts';
+import { KEPT_DAYS } from './purge.ts';
+import { PAGE_CHANGES } from './store.ts';
+
+/** Companies whose changes one request asks for at most. */
+const MAX_NIFS = 1000;
+
+const Cursor = (description: string) =>
+  Type.String({ pattern: CURSOR_PATTERN, description, examples: ['chg_1793618414083001'] });
+
+const KINDS = Object.values(API_KINDS);
+const Kind = Type.Union(KINDS.map((kind) => Type.Literal(kind)));
+
+export const DebtChangesRequestSchema = Type.Object(
+  {
+    after: Type.Union([Cursor(''), Type.Null()], {
+      description: `The \`next\` of an earlier answer: the changes since then. \`null\` means from the oldest on that is kept (${KEPT_DAYS} days).`,
+    }),
+    nifs: Type.Optional(
+      Type.Array(ListedNifSchema, {
+        minItems: 1,
+        maxItems: MAX_NIFS,
+        description: `Of these companies alone: 1 to ${MAX_NIFS}, each ${NIF_FORM}. Without this member: of all.`,
+      }),
+    ),
+    kinds: Type.Optional(
+      Type.Array(Kind, {
+        minItems: 1,
+        maxItems: KINDS.length,
+        description: `Of these lists alone: ${KINDS.map((kind) => `\`${kind}\``).join(' or ')}. Without this member: of both.`,
+      }),
+    ),
+  },
+  { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['599900016'], kinds: ['tax'] }] },
+);
+
+const DebtAmountsSchema = Type.Object(AmountsSchema, { $id: 'DebtAmounts' });
+const AmountsOrNull = (description: string) => Type.Union([DebtAmountsSchema, Type.Null()], { description });
+
+const DebtChangeSchema = Type.Object(
+  {
+    id: Cursor('Names the change; ids rise in the order of the changes.'),
+    at: Type.String({ format: 'date-time', description: 'When the dataset was imported, UTC.' }),
+    kind: Kind,
+    nif: Type.String({ pattern: '^[0-9]{9}$', description: 'Nine digits.' }),
+    change: Type.Union(
+      (['appeared', 'changed', 'ended'] as const).map((change) => Type.Literal(change)),
+      {
+        description:
+          '`ended` means that the company is no longer on the list of that date. It does not say that the debt was paid.',
+      },
+    ),
+    before: AmountsOrNull('The bracket before; `null` means that the company was not on the list.'),
+    after: AmountsOrNull('The bracket since then; `null` means that the company is no longer on the list.'),
+    date: Type.String({ format: 'date', description: 'Date of the dataset that the change came with.' }),
+  },
+  { $id: 'DebtChange' },
+);
+
+export const DebtChangesAnswerSchema = Type.Object(
+  {
+    data: Type.Array(DebtChangeSchema, {
+      maxItems: PAGE_CHANGES,
+      description: `At most ${PAGE_CHANGES}, oldest first.`,
+    }),
+    next: Cursor('The `after` of the next request. Keep it once you have stored what is in `data`.'),
+    more: Type.Boolean({ description: 'Whether further changes follow: ask again at once.' }),
+  },
+  { $id: 'DebtChangesAnswer' },
+);
+
+export type DebtChange = Static<typeof DebtChangeSchema>;
+export type DebtChangesAnswer = Static<typeof DebtChangesAnswerSchema>;

@@ -1,0 +1,68 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { isRealDate } from '../../platform/dates.ts';
+import { defineExport } from '../../platform/terminal/export-command.ts';
+import { defineImport } from '../ingest/import-command.ts';
+import { findDataset } from './export.ts';
+import { importDebts } from './import.ts';
+import { DEBTS_PLAN } from './import-plan.ts';
+import { DEBT_KINDS } from './kind.ts';
+
+/** `debts import` and `debts export` (contract, Command line). */
+export function debtCommands(program: Command): void {
+  const debts = program
+    .command('debts')
+    .description('debt brackets of the tax authority and of social security');
+  const importing = debts
+    .command('import')
+    .description('import a dataset of debt brackets: it replaces the whole one of its kind')
+    .addOption(kindOption())
+    .requiredOption('--date <YYYY-MM-DD>', "the dataset's date", realDate)
+    .addOption(
+      new Option(
+        '--force',
+        'also when the file is older or of the future, or has under 90% of the present companies',
+      )
+        .preset('')
+        .argParser((_, given: number | undefined) => (given ?? 0) + 1),
+    )
+    .addHelpText(
+      'after',
+      `
+An empty end means that the bracket is open-ended. Lookups see the old dataset until the new one is complete.
+A file is refused if it has an earlier --date than the present dataset, or one after tomorrow (UTC), or under 90% of its
+companies: --force imports it nevertheless. Each --force overrides one refusal, so a file that is refused for its date and
+for its companies needs it twice.
+
+POST /debts/changes tells customers which companies appeared, changed and ended. --dry-run says how many these are.
+
+Examples:
+  bun directory debts import tax.csv --kind tax --date 2026-10-31
+  jq -c '.colective_debtors[]' debtors.json | bun directory debts import - --kind tax --date 2026-10-31 \\
+    --legal-persons --columns nif=nipc,start=step.start,end=step.end
+  zcat seg-social.tsv.gz | bun directory debts import - --kind social-security --date 2026-11-01`,
+    );
+  defineImport(importing, DEBTS_PLAN, importDebts);
+
+  const exporting = debts
+    .command('export')
+    .description('write the dataset of a kind as CSV, in the form that the import takes')
+    .addOption(kindOption())
+    .addHelpText(
+      'after',
+      `
+All brackets are of one moment. The date of the dataset goes to standard error.
+
+Examples:
+  bun directory debts export --kind tax > tax.csv
+  bun directory debts export --kind social-security --output social-security.csv.gz`,
+    );
+  defineExport(exporting, findDataset);
+}
+
+const kindOption = () =>
+  new Option('--kind <kind>', 'whose dataset it is').choices([...DEBT_KINDS]).makeOptionMandatory();
+
+function realDate(text: string): string {
+  if (isRealDate(text)) return text;
+  throw new InvalidArgumentError('It must be a real date, as in 2026-10-31.');
+}

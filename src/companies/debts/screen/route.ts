@@ -1,0 +1,123 @@
+import { Type } from '@sinclair/typebox';
+import type { ApiRoute } from '../../../http/api-route.ts';
+import { type ItemList, itemSchema, itemsRequestSchema } from '../../../http/item-schema.ts';
+import { problemBody } from '../../../http/problems.ts';
+import { createItemsHandler, type ItemAnswer, type ItemsParts } from '../../../metering/admission/items.ts';
+import type { Handler } from '../../../metering/admission/plan.ts';
+import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
+import { createGate, type GateLimits } from '../../../platform/runtime/gate.ts';
+import { invalidNif, ListedNifSchema, NIF_FORM, validNif } from '../../nif-parameter.ts';
+import { type Debts, DebtsSchema, writeDebts } from '../bracket.ts';
+import type { Screen, Screened } from './store.ts';
+
+const NIFS: ItemList = { list: 'nifs', item: 'nif', max: 1000 };
+
+const ScreenedItemSchema = itemSchema(
+  NIFS,
+  { debts: Type.Object(DebtsSchema, { $id: 'CompanyDebts' }) },
+  {
+    $id: 'ScreenedItem',
+    problems: [],
+    free: '`monthly-quota-exceeded` (the credits did not suffice for this item)',
+  },
+);
+
+const DatasetDate = (publisher: string) =>
+  Type.Union([Type.String({ format: 'date' }), Type.Null()], {
+    description: `The date of the dataset of ${publisher}; \`null\` means that none was ever imported, so its brackets say nothing.`,
+  });
+
+/** POST /debts (contract, Beyond the specification) */
+export const debtsRoute: ApiRoute = {
+  method: 'POST',
+  path: '/debts',
+  body: itemsRequestSchema(NIFS, {
+    $id: 'DebtsRequest',
+    element: ListedNifSchema,
+    form: NIF_FORM,
+    example: ['599900024', '500002577'],
+  }),
+  success: Type.Object(
+    {
+      data: Type.Array(ScreenedItemSchema, { description: 'One element a NIF, in the order asked.' }),
+      datasets: Type.Object(
+        { tax: DatasetDate('the tax authority'), social_security: DatasetDate('social security') },
+        { $id: 'DatasetDates' },
+      ),
+    },
+    { $id: 'DebtsAnswer' },
+  ),
+  exampleAnswer: (publicUrl) => ({
+    data: [
+      {
+        nif: '599900024',
+        status: 200,
+        debts: {
+          tax_debt: { start: 5_000_001, end: null, last_updated: '2026-10-31' },
+          social_security_debt: { start: 250_001, end: 500_000, last_updated: '2026-11-02' },
+        },
+      },
+      { nif: '500002577', status: 400, problem: problemBody(publicUrl, invalidNif().problem) },
+    ],
+    datasets: { tax: '2026-10-31', social_security: '2026-11-02' },
+  }),
+  problems: ['validation'],
+  charge: 'debts',
+  cost: 'one credit for each NIF that gets an answer',
+  detail: {
+    operationId: 'getDebts',
+    summary: 'Screen a list of companies for debts',
+    description:
+      'The debt brackets of up to 1,000 companies in the lists of the tax authority and of social security, for one rate-limit token. It asks no source and takes no refresh, so a company that no source knows has its brackets, too. `null` means that the company is not on the list of that date. It does not mean that the company has no debt: the lists have debts above a threshold only, and `datasets` says which list was never imported. A NIF that stands there twice is answered and charged twice. If the credits suffice for some NIFs only, the first ones get them and the others are `monthly-quota-exceeded`. A body that is not valid is a `validation` that costs one credit.',
+  },
+};
+
+/**
+ * A list takes the process 2 ms, in parts between its waits. With one list at a time no turn of the event loop has parts of
+ * several, so that lookups beside lists wait for one part only (docs/performance.md).
+ */
+export const ONE_LIST: GateLimits = {
+  places: 1,
+  placesOfOne: 1,
+  maxWaiting: 200,
+  maxWaitMs: QUEUE_TIMEOUT_MS,
+};
+
+/** Answers with the debt brackets of a list of companies. Nothing of the list is stored. */
+export function createDebtsHandler(
+  screen: Screen,
+  parts: Pick<ItemsParts, 'publicUrl' | 'stopping'>,
+  gate = createGate(ONE_LIST),
+): Handler {
+  return createItemsHandler({
+    ...parts,
+    ...NIFS,
+    route: debtsRoute,
+    gate,
+    async plan(asked) {
+      const nifs = asked.map(validNif);
+      const { debts, dates } = await screen(nifs.filter((nif) => nif !== null));
+      const items = asked.map((text, index) => {
+        const nif = nifs[index]!;
+        const answer = () => (nif === null ? invalidNif() : present(debts.get(nif)));
+        return { asked: text, isCharged: true, answer };
+      });
+      return { items, more: `"datasets":${writeDates(dates)}` };
+    },
+  });
+}
+
+const NO_DEBTS = presentDebts({});
+
+/** Nearly all companies have no debts, and share their text. */
+function present(debts: Debts | undefined): ItemAnswer {
+  return debts === undefined ? NO_DEBTS : presentDebts(debts);
+}
+
+function presentDebts(debts: Debts): ItemAnswer {
+  return { ok: true, json: `"debts":{${writeDebts(debts)}}` };
+}
+
+function writeDates(dates: Screened['dates']): string {
+  return JSON.stringify({ tax: dates.tax ?? null, social_security: dates['social-security'] ?? null });
+}

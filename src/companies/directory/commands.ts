@@ -1,0 +1,135 @@
+import type { Command } from 'commander';
+import { type CommandTools, defineCommand } from '../../platform/terminal/command.ts';
+import { defineExport } from '../../platform/terminal/export-command.ts';
+import { count, type Progress, withProgress } from '../../platform/terminal/progress.ts';
+import { fields, toSecond } from '../../platform/terminal/text.ts';
+import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
+import { defineImport } from '../ingest/import-command.ts';
+import { findDirectory } from './export.ts';
+import { importCompanies } from './import.ts';
+import { DIRECTORY_PLAN } from './import-plan.ts';
+import { describeHolder } from './lock.ts';
+import { rebuildIndex, rollbackIndex } from './rebuild.ts';
+import { type IndexStatus, type StatusReport, statusReport } from './status.ts';
+
+/** `companies import`, `companies export` and `index …` (contract, Command line). */
+export function directoryCommands(program: Command): void {
+  const companies = program
+    .command('companies')
+    .description('the directory of companies, and stored company records');
+  importCommand(companies);
+  exportCommand(companies);
+  const index = program.command('index').description('what searches go to');
+  indexCommand(
+    index,
+    'rebuild',
+    'rebuild it from Postgres, by the present mapping',
+    rebuildIndex,
+  ).addHelpText(
+    'after',
+    `
+Run it after an upgrade that changed the mapping or the normalization of names, and after an import during which
+Elasticsearch failed. Searches see the old index until the new one is complete and checked.
+
+Example:
+  bun directory index rebuild`,
+  );
+  indexCommand(index, 'rollback', 'go back to before the last import, at once', rollbackIndex).addHelpText(
+    'after',
+    `
+Search and Postgres's directory return to what they were before the last import that changed something. There is
+nothing to return to then, until the next import.
+
+Example:
+  bun directory index rollback --json`,
+  );
+  defineCommand(
+    index.command('status').description('what serves, how old it is, and what a rollback would return to'),
+    (context) => withProgress((progress) => statusReport(context, progress), context.signal),
+    describeStatus,
+  ).addHelpText(
+    'after',
+    `
+It also says who imported the directory and the debts, and when, and removes what a killed run has left.
+"drift" counts entries that differ between Postgres and the index: "index rebuild" brings them together.
+
+Example:
+  bun directory index status`,
+  );
+}
+
+function importCommand(companies: Command): void {
+  const command = companies
+    .command('import')
+    .description('import a directory file: rows are added and updated')
+    .option('--replace', 'make the file the whole directory: companies that it does not have go')
+    .option('--force', 'with --replace: also when under 90% of the present rows are left')
+    .addHelpText(
+      'after',
+      `
+Searches see the old directory until the new one is complete. A run that is killed changes nothing that they see.
+
+Examples:
+  bun directory companies import companies.csv.gz --replace --rejects rejects.csv
+  bun directory companies import changes.jsonl
+  jq -c '.[]' entidades.json | bun directory companies import - --columns nif=nifEntidade,legal_name=desigEntidade
+  zcat export.tsv.gz | bun directory companies import - --dry-run`,
+    );
+  defineImport(command, DIRECTORY_PLAN, importCompanies);
+}
+
+function exportCommand(companies: Command): void {
+  const command = companies
+    .command('export')
+    .description('write the directory as CSV, in the form that the import takes')
+    .addHelpText(
+      'after',
+      `
+All rows are of one moment.
+
+Examples:
+  bun directory companies export > companies.csv
+  bun directory companies export --output companies.csv.gz`,
+    );
+  defineExport(command, findDirectory);
+}
+
+function indexCommand(
+  index: Command,
+  name: string,
+  description: string,
+  run: (context: CommandTools, progress: Progress) => Promise<IndexStatus>,
+): Command {
+  return defineCommand(
+    index.command(name).description(description),
+    (context) => withProgress((progress) => run(context, progress), context.signal),
+    (status) => fields({ ...status }),
+  );
+}
+
+function describeStatus({ datasets, drift, driftMeans, running, ...status }: StatusReport): string {
+  const { directory, debts } = datasets;
+  return fields({
+    index: status.index,
+    table: status.table,
+    previous: status.previous,
+    documents: status.documents === null ? 'unknown' : count(status.documents),
+    ...(drift === undefined ? {} : { drift: `${count(drift)}: ${driftMeans}` }),
+    directory: describeDirectory(directory),
+    'tax debts': describeDebts(debts.tax),
+    'social security debts': describeDebts(debts.socialSecurity),
+    ...(running === null ? {} : { running: describeHolder(running) }),
+  });
+}
+
+function describeDirectory({ companies, updated, by, file }: DirectoryDataset): string {
+  if (updated === null) return 'not imported';
+  const from = file === null ? '' : ` from ${file === '-' ? 'standard input' : file}`;
+  return `${count(companies)} companies, imported ${toSecond(updated)} by ${by}${from}`;
+}
+
+function describeDebts(dataset: DebtDataset | null): string {
+  if (dataset === null) return 'not imported';
+  const { companies, date, imported, by } = dataset;
+  return `${count(companies)} companies of ${date}, imported ${toSecond(imported)} by ${by}`;
+}

@@ -1,0 +1,144 @@
+/**
+ * The directory's generations: their tables and indices, and the current one.
+ *
+ * Postgres is the authority. `directory.current` changes in one statement, and the Elasticsearch alias follows. If the process dies
+ * in between, reconcile.ts moves it. Reads learn the current generation by src/companies/search/generation.ts.
+ */
+
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { normalizationFingerprint } from '../name.ts';
+import { DIRECTORY_CHANGED } from '../search/current-index.ts';
+import { type DirectoryLock, lockLost } from './lock.ts';
+
+export interface Generation {
+  id: number;
+  tableName: string;
+  /** The complete and checked index of these rows; `null` in embedded mode, or if Elasticsearch failed. */
+  indexName: string | null;
+  indexFingerprint: string | null;
+  rows: number;
+  /** The fingerprint of the rows' normalization (normalizationFingerprint); `null` if there are no rows. */
+  normalization: string | null;
+  origin: 'empty' | 'import' | 'rebuild';
+}
+
+export interface Directory {
+  /** Distinguishes this directory's indices in a shared Elasticsearch. A copied database has another id. */
+  id: string;
+  current: Generation;
+  /** The generation that a rollback returns to. */
+  previous: Generation | null;
+  /** Every registered generation, also those that wait for their removal. */
+  generations: Generation[];
+}
+
+/** A generation that becomes current. An import makes the present one the previous; a rebuild replaces it. */
+export type NewGeneration = Pick<Generation, 'id' | 'tableName' | 'rows' | 'normalization'> &
+  ({ origin: 'import'; file: string } | { origin: 'rebuild' });
+
+const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName", index_fingerprint AS "indexFingerprint",
+  rows, normalization, origin`;
+
+export async function readDirectory(sql: Sql): Promise<Directory> {
+  // A copy of a database has the same id in its tables. If it counted as the same database, its imports would remove the
+  // original's indices.
+  const [row] = await sql<{ id: string; current: number; previous: number | null }[]>`
+    SELECT concat_ws('.', id, database.oid, (SELECT system_identifier FROM pg_control_system())) AS id,
+      current, previous
+    FROM directory, pg_database database WHERE datname = current_database()`;
+  const generations = await sql.unsafe<Generation[]>(
+    `SELECT ${COLUMNS} FROM directory_generations ORDER BY id`,
+  );
+  const find = (id: number | null) => generations.find((generation) => generation.id === id);
+  const current = find(row!.current);
+  // A swap between the two statements is possible, so try again.
+  if (current === undefined) return readDirectory(sql);
+  return { id: row!.id, current, previous: find(row!.previous) ?? null, generations };
+}
+
+/** Whether the rows were normalized by other rules than this version's. */
+export function isStale({ normalization }: Pick<Generation, 'normalization'>): boolean {
+  return normalization !== null && normalization !== normalizationFingerprint();
+}
+
+/** A new number and a new table name. The table is not created. */
+export async function nextGeneration(sql: Sql): Promise<{ id: number; tableName: string }> {
+  const [row] = await sql<{ id: number }[]>`SELECT nextval('directory_generation_ids')::int AS id`;
+  return { id: row!.id, tableName: `directory_g${String(row!.id).padStart(6, '0')}` };
+}
+
+/**
+ * Registers a generation and makes it current. An import makes the present generation the previous one; a rebuild takes its
+ * place, and the previous one stays.
+ * @param index the complete and checked index of these rows; `null` in embedded mode, or if Elasticsearch failed
+ */
+export async function makeCurrent(
+  lock: DirectoryLock,
+  { current, previous }: Directory,
+  next: NewGeneration,
+  index: { name: string; fingerprint: string } | null,
+  actor: string,
+): Promise<void> {
+  // A rebuild has the rows of the present generation, so it was loaded when that was.
+  const loaded =
+    next.origin === 'import'
+      ? lock.sql`now(), ${actor}, ${next.file}`
+      : lock.sql`loaded_at, loaded_by, loaded_file`;
+  await lock.sql`
+    INSERT INTO directory_generations
+      (id, table_name, index_name, index_fingerprint, rows, normalization, origin, created_by,
+        loaded_at, loaded_by, loaded_file)
+    SELECT ${next.id}, ${next.tableName}, ${index?.name ?? null}, ${index?.fingerprint ?? null}, ${next.rows},
+      ${next.normalization}, ${next.origin}, ${actor}, ${loaded}
+    FROM directory_generations WHERE id = ${current.id}`;
+  await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null));
+}
+
+/** Records an import whose file equals the current rows. */
+export async function confirmLoad(
+  { sql }: DirectoryLock,
+  { current }: Directory,
+  file: string,
+  actor: string,
+): Promise<void> {
+  await sql`
+    UPDATE directory_generations SET loaded_at = now(), loaded_by = ${actor}, loaded_file = ${file}
+    WHERE id = ${current.id}`;
+}
+
+/**
+ * Makes the previous generation the current one. There is no previous one afterwards.
+ * @param index the previous generation's index; `null` in embedded mode
+ */
+export async function makePreviousCurrent(
+  lock: DirectoryLock,
+  previous: Generation,
+  index: { name: string; fingerprint: string } | null,
+): Promise<void> {
+  if (index !== null) {
+    await lock.sql`
+      UPDATE directory_generations SET index_name = ${index.name}, index_fingerprint = ${index.fingerprint}
+      WHERE id = ${previous.id}`;
+  }
+  await swap(lock, previous.id, null);
+}
+
+/**
+ * Changes the current generation and notifies every instance with the commit, in one statement of the lock's connection that
+ * also checks the lock. The next holder of the lock writes its own process into the same row, so only one of the two changes
+ * succeeds. No reader of the directory delays it.
+ */
+async function swap(lock: DirectoryLock, next: number, previous: number | null): Promise<void> {
+  const changed = await lock.sql`
+    WITH changed AS (
+      UPDATE directory SET current = ${next}, previous = ${previous}
+      WHERE lock_backend = ${lock.backend} AND pg_backend_pid() = ${lock.backend}
+      RETURNING old.current AS retired
+    ), generations AS (
+      UPDATE directory_generations SET retired_at = CASE WHEN id = retired THEN clock_timestamp() END
+      FROM changed WHERE id IN (retired, ${next})
+    )
+    SELECT pg_notify(${DIRECTORY_CHANGED}, '') FROM changed`;
+  if (changed.length === 0) throw lockLost();
+  await lock.changed();
+}

@@ -1,0 +1,24 @@
+/** Reads directory files into the staging table. */
+
+import { copyValue } from '../../platform/postgres/copy.ts';
+import type { StagingPlan } from '../ingest/staging.ts';
+import { cleanName } from '../name.ts';
+import { directoryRow } from '../search/document.ts';
+
+/** The most characters (code points) of a legal name (contract, Files). */
+const MAX_NAME_LENGTH = 500;
+
+export const DIRECTORY_PLAN: StagingPlan = {
+  command: 'companies import',
+  columns: ['legal_name'],
+  definition: ['legal_name text', 'normalized_name text COLLATE "C"', 'sort_key text COLLATE "C"'],
+  read(nif, [nameText]) {
+    const name = cleanName(nameText ?? '');
+    if (name === '') return { reason: 'no name' };
+    if (name.length > MAX_NAME_LENGTH && [...name].length > MAX_NAME_LENGTH) {
+      return { reason: `name over ${MAX_NAME_LENGTH} characters` };
+    }
+    const { normalized_name, sort_key } = directoryRow(nif, name);
+    return { fields: `${copyValue(name)}\t${copyValue(normalized_name)}\t${copyValue(sort_key)}` };
+  },
+};

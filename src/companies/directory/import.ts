@@ -1,0 +1,185 @@
+import { basename } from 'node:path';
+import { RefusedError } from '../../platform/errors.ts';
+import { beginAgain } from '../../platform/postgres/begin-again.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { withDedicated } from '../../platform/postgres/dedicated.ts';
+import { isSessionLost } from '../../platform/postgres/session-watch.ts';
+import { count, type Progress } from '../../platform/terminal/progress.ts';
+import type { ImportReport } from '../ingest/import-command.ts';
+import type { RowSource } from '../ingest/source.ts';
+import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
+import { normalizationFingerprint } from '../name.ts';
+import type { DirectoryContext } from './context.ts';
+import { failureOf, withPlainErrors } from './failures.ts';
+import { collectGarbage, collectGarbageAfter } from './garbage.ts';
+import {
+  confirmLoad,
+  type Directory,
+  type Generation,
+  isStale,
+  makeCurrent,
+  nextGeneration,
+  readDirectory,
+} from './generations.ts';
+import { DIRECTORY_PLAN } from './import-plan.ts';
+import { indexRows } from './index-rows.ts';
+import type { BuiltIndex } from './indexing/build-index.ts';
+import { belongsToDirectory } from './indexing/indices.ts';
+import { type DirectoryLock, withDirectoryLock } from './lock.ts';
+import { publish } from './publish.ts';
+import { replaceIndex } from './rebuild.ts';
+import { reconcile } from './reconcile.ts';
+import { servedIndex } from './status.ts';
+import { compareStaged, copyNormalized, type Difference, fillTable, finishTable } from './tables.ts';
+
+export interface ImportOptions extends FileOptions {
+  /** The file is the whole directory, so companies that it doesn't have are removed. */
+  replace?: boolean | undefined;
+  /** With `replace`, import also a file that leaves far fewer companies. */
+  force?: boolean | undefined;
+}
+
+export interface DirectoryReport extends ImportReport {
+  unchanged: number;
+  index: string;
+}
+
+/**
+ * Imports a directory file (contract, Files). Readers see the old directory until the new one is complete. A run that fails or
+ * dies changes nothing that they see.
+ *
+ * @returns `imported` counts new companies and changed names; `index` is the table in embedded mode
+ * @throws FileError when the file can't be read
+ * @throws RefusedError, in one line, when no row is usable, when the import would wipe the directory, when another process
+ * changes the directory, or when Elasticsearch failed
+ */
+export async function importCompanies(
+  context: DirectoryContext,
+  source: RowSource,
+  options: ImportOptions,
+  progress: Progress,
+): Promise<DirectoryReport> {
+  if (options.dryRun) {
+    return withDedicated(context, async (sql) => {
+      const { report } = await readAndCompare(context, sql, source, options, progress);
+      return report;
+    });
+  }
+  const work = async (lock: DirectoryLock) => {
+    const directory = await reconcile(context, lock);
+    await withPlainErrors(() => collectGarbage(context, lock));
+    const { elasticsearch: client } = context;
+    const compared = await readAndCompare(context, lock.sql, source, options, progress);
+    const { report, difference } = compared;
+    const changes = difference.imported + difference.removed;
+    const file = 'path' in source ? basename(source.path) : '-';
+    if (changes === 0) {
+      await confirmLoad(lock, directory, file, context.actor);
+      const { id, current } = directory;
+      const isServed =
+        client === null ||
+        (report.index === current.indexName &&
+          (await withPlainErrors(() => belongsToDirectory(client, report.index, id))));
+      if (isServed) return report;
+    }
+    try {
+      report.index =
+        changes > 0
+          ? await replaceGeneration(context, lock, directory, difference, { ...options, file }, progress)
+          : // The same file after a failure of Elasticsearch builds the missing index.
+            await replaceIndex(context, lock, directory, progress, 'import');
+    } finally {
+      // Leftovers of a failed run, and generations older than the last two.
+      await collectGarbageAfter(context, lock, progress);
+    }
+    return report;
+  };
+  return withDirectoryLock(context, 'companies import', work, { progress });
+}
+
+/** Reads the file into the staging table and compares it with the directory. Changes nothing. */
+async function readAndCompare(
+  context: DirectoryContext,
+  sql: Sql,
+  source: RowSource,
+  { replace = false, force, ...file }: ImportOptions,
+  progress: Progress,
+): Promise<{ report: DirectoryReport; difference: Difference }> {
+  const staged = await stageFile(sql, source, DIRECTORY_PLAN, { ...file, signal: context.signal, progress });
+  progress.phase('comparing');
+  // A dry run holds no lock, so other imports may replace and remove the generation.
+  const { directory, difference } = await beginAgain(async () => {
+    const directory = await readDirectory(sql);
+    return { directory, difference: await compareStaged(sql, directory.current, replace) };
+  });
+  const { current } = directory;
+  if (replace && !force && difference.rows < current.rows * SMALLEST_REPLACEMENT) {
+    throw new RefusedError(
+      `the file has ${count(difference.rows)} usable rows, under 90% of the directory's ${count(current.rows)}:` +
+        ` nothing has changed; --force replaces the directory anyway`,
+    );
+  }
+  const { read, rejected, reasons } = staged;
+  const { imported, unchanged, removed } = difference;
+  const index = await withPlainErrors(() => servedIndex(context, directory));
+  return { report: { read, imported, unchanged, rejected, removed, reasons, index }, difference };
+}
+
+/**
+ * Builds the next generation and makes it current.
+ * @returns the index that searches use then, or the table in embedded mode
+ */
+async function replaceGeneration(
+  context: DirectoryContext,
+  lock: DirectoryLock,
+  directory: Directory,
+  difference: Difference,
+  { replace = false, file }: ImportOptions & { file: string },
+  progress: Progress,
+): Promise<string> {
+  const { sql } = lock;
+  const next = await nextGeneration(sql);
+  const base = replace ? null : await normalizedBase(context, lock, directory.current, progress);
+  progress.phase('storing the rows');
+  await fillTable(sql, next.tableName, base);
+  // In parallel with the indexing, which reads the table by its pages.
+  const finishing = finishTable(sql, next.tableName);
+  finishing.catch(() => {}); // awaited before the generation is made current
+  const generation = {
+    ...next,
+    rows: difference.rows,
+    normalization: normalizationFingerprint(),
+    origin: 'import' as const,
+    file,
+  };
+  context.signal.throwIfAborted();
+  let index: BuiltIndex | null;
+  try {
+    index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (context.elasticsearch === null || isSessionLost(error)) throw error;
+    await finishing;
+    // The rows are complete, so Postgres uses them; `index rebuild` makes the index.
+    await makeCurrent(lock, directory, generation, null, context.actor);
+    throw new RefusedError(
+      `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
+        ` directory; run "index rebuild" when Elasticsearch is well`,
+    );
+  }
+  await finishing;
+  return publish(context, lock, directory, generation, index, { change: 'import', progress });
+}
+
+/** The present rows with this version's normalization, which an upgrade may have changed. */
+async function normalizedBase(
+  { signal }: DirectoryContext,
+  { sql }: DirectoryLock,
+  current: Generation,
+  progress: Progress,
+): Promise<string> {
+  if (!isStale(current)) return current.tableName;
+  const { tableName } = await nextGeneration(sql);
+  await copyNormalized(sql, current, tableName, { signal, progress });
+  return tableName;
+}

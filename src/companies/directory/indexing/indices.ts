@@ -1,0 +1,173 @@
+/** Elasticsearch indices of the directory: their names, their life cycle, and the alias for searches. */
+import { randomBytes } from 'node:crypto';
+import { type Client, errors, type estypes } from '@elastic/elasticsearch';
+import { isNodeFault } from '../../../platform/elasticsearch/nodes.ts';
+import { RefusedError } from '../../../platform/errors.ts';
+import { MINUTE, SECOND } from '../../../platform/units.ts';
+import { readMapping } from '../../search/document.ts';
+
+/** The description of an index in its mapping's `_meta`. */
+export interface IndexMeta {
+  /** The directory's id, because an index of another database must not be changed. */
+  directory: string;
+  generation: number;
+  fingerprint: string;
+}
+
+/**
+ * Refreshing and finishing an index can take long on a busy cluster. A retry happens only if the node is lost, because
+ * otherwise one dead node of three would end every import.
+ */
+const LONG: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * MINUTE, maxRetries: 2 };
+/** Checks and removals must end soon if Elasticsearch hangs. */
+const SHORT: { requestTimeout: number; maxRetries: number } = { requestTimeout: 5 * SECOND, maxRetries: 1 };
+
+/** `<alias>-<UTC time>-<random>`, so that names sort by age and are never used twice. */
+export function newIndexName(alias: string, now: Date = new Date()): string {
+  const time = now.toISOString().replace(/\D/g, '').slice(0, 14);
+  return `${alias}-${time}-${randomBytes(3).toString('hex')}`;
+}
+
+/** Settings while loading. No search reads the index, and after a crash it is rebuilt. */
+const LOADING = {
+  number_of_replicas: 0,
+  refresh_interval: '-1',
+  translog: { durability: 'async', flush_threshold_size: '1gb' },
+} as const;
+
+/**
+ * Settings of a complete index. It has a copy on every node, so that a search needs only the node that it is sent to. The mapping
+ * file's replicas and refresh override them.
+ */
+function servingSettings(): estypes.IndicesIndexSettings {
+  const { number_of_replicas, refresh_interval = null } = readMapping().settings.index as Record<
+    string,
+    unknown
+  >;
+  return {
+    ...(number_of_replicas === undefined ? { auto_expand_replicas: '0-all' } : { number_of_replicas }),
+    refresh_interval,
+    translog: { durability: null, flush_threshold_size: null },
+    // null means "the default again"; the client's types don't know it
+  } as unknown as estypes.IndicesIndexSettings;
+}
+
+/**
+ * Creates an empty index for loading, which takes a moment. Don't abort this: Elasticsearch would still create the index, after
+ * our cleanup has already run.
+ */
+export async function createIndex(client: Client, name: string, meta: IndexMeta): Promise<void> {
+  const mapping = readMapping();
+  const { auto_expand_replicas: _, ...index } = mapping.settings.index as Record<string, unknown>;
+  await client.indices.create(
+    {
+      index: name,
+      settings: { ...mapping.settings, index: { ...index, ...LOADING } } as estypes.IndicesIndexSettings,
+      mappings: { ...mapping.mappings, _meta: { ...meta } } as estypes.MappingTypeMapping,
+    },
+    LONG,
+  );
+}
+
+export async function refreshIndex(client: Client, name: string, signal: AbortSignal): Promise<void> {
+  await client.indices.refresh({ index: name }, { ...LONG, signal });
+}
+
+/**
+ * Merges an index into one segment, which halves the cost of a search, because a search reads each segment. If the answer is
+ * late or lost, the merge continues in Elasticsearch; the index is correct without it.
+ */
+export async function mergeIndex(client: Client, name: string, signal: AbortSignal): Promise<void> {
+  try {
+    await client.indices.forcemerge({ index: name, max_num_segments: 1 }, { ...LONG, maxRetries: 0, signal });
+  } catch (error) {
+    if (!isNodeFault(error)) throw error;
+  }
+}
+
+/** Ends an index's loading: durable and replicated. */
+export async function finishIndex(client: Client, name: string, signal: AbortSignal): Promise<void> {
+  await client.indices.flush({ index: name, wait_if_ongoing: true }, { ...LONG, signal });
+  await client.indices.putSettings({ index: name, settings: servingSettings() }, { ...LONG, signal });
+}
+
+export async function countDocuments(client: Client, name: string, signal: AbortSignal): Promise<number> {
+  // A copy on the node that is asked: another node may hang.
+  const { count } = await client.count({ index: name, preference: '_local' }, { ...SHORT, signal });
+  return count;
+}
+
+/** The indices of this directory, aliased or not. */
+export async function listIndices(client: Client, alias: string, directoryId: string): Promise<string[]> {
+  const indices = await client.indices.getMapping(
+    { index: `${alias}-*`, expand_wildcards: ['open', 'closed'], filter_path: '*.mappings._meta' },
+    SHORT,
+  );
+  const belongs = (name: string) => indices[name]!.mappings?._meta?.directory === directoryId;
+  return Object.keys(indices).filter(belongs);
+}
+
+/** The description of an index; `null` if there is no such index, or it belongs to no directory. */
+export async function readIndexMeta(client: Client, name: string): Promise<IndexMeta | null> {
+  const mappings: estypes.IndicesGetMappingResponse = await client.indices
+    .getMapping({ index: name }, SHORT)
+    .catch((error) => (isNotFound(error) ? {} : Promise.reject(error)));
+  const meta = mappings[name]?.mappings._meta as Partial<IndexMeta> | undefined;
+  return typeof meta?.directory === 'string' ? (meta as IndexMeta) : null;
+}
+
+/** Whether an index exists and belongs to this directory. */
+export async function belongsToDirectory(
+  client: Client,
+  name: string,
+  directoryId: string,
+): Promise<boolean> {
+  return (await readIndexMeta(client, name))?.directory === directoryId;
+}
+
+/** The indices that an alias points to: none or one, or more if another program has changed it. */
+export async function aliasTargets(client: Client, alias: string): Promise<string[]> {
+  const found = await client.indices
+    .getAlias({ name: alias }, SHORT)
+    .catch((error) => (isNotFound(error) ? {} : Promise.reject(error)));
+  return Object.keys(found);
+}
+
+/**
+ * Points the alias to one index, in one atomic step.
+ * @throws RefusedError when an index has the alias's name
+ */
+export async function pointAlias(client: Client, alias: string, index: string): Promise<void> {
+  const targets = await aliasTargets(client, alias);
+  const others = targets.filter((target) => target !== index);
+  if (others.length === 0 && targets.length === 1) return;
+  try {
+    await client.indices.updateAliases(
+      {
+        actions: [
+          ...others.map((target) => ({ remove: { index: target, alias } })),
+          { add: { index, alias } },
+        ],
+      },
+      { ...SHORT, requestTimeout: 30 * SECOND },
+    );
+  } catch (error) {
+    if (error instanceof errors.ResponseError && error.body?.error?.type === 'invalid_alias_name_exception')
+      throw new RefusedError(
+        `Elasticsearch has an index named ${alias}, where the alias should be: remove it, or set ELASTICSEARCH_ALIAS`,
+      );
+    throw error;
+  }
+}
+
+/** Removes an index if it exists. Its name must come from listIndices, so that it is ours. */
+export async function deleteIndex(client: Client, name: string): Promise<void> {
+  await client.indices.delete(
+    { index: name, ignore_unavailable: true },
+    { ...SHORT, requestTimeout: MINUTE },
+  );
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof errors.ResponseError && error.statusCode === 404;
+}

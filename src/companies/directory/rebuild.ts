@@ -1,0 +1,124 @@
+import { RefusedError } from '../../platform/errors.ts';
+import type { Progress } from '../../platform/terminal/progress.ts';
+import { normalizationFingerprint } from '../name.ts';
+import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
+import { failAfterChange, withPlainErrors } from './failures.ts';
+import { collectGarbage, collectGarbageAfter } from './garbage.ts';
+import {
+  type Directory,
+  isStale,
+  makePreviousCurrent,
+  nextGeneration,
+  readDirectory,
+} from './generations.ts';
+import { indexRows } from './index-rows.ts';
+import { isSearchable } from './indexing/copies.ts';
+import { belongsToDirectory, pointAlias } from './indexing/indices.ts';
+import { type DirectoryLock, withDirectoryLock } from './lock.ts';
+import { publish } from './publish.ts';
+import { reconcile } from './reconcile.ts';
+import { type IndexStatus, indexStatus } from './status.ts';
+import { copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
+
+/**
+ * Builds a new index from Postgres's directory, by the present mapping and normalization. Searches use it when it is complete
+ * and checked. The generation that a rollback returns to stays the same.
+ *
+ * @throws RefusedError when another process changes the directory, or Elasticsearch fails
+ */
+export function rebuildIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
+  const work = async (lock: DirectoryLock) => {
+    const directory = await reconcile(context, lock);
+    await withPlainErrors(() => collectGarbage(context, lock));
+    try {
+      await replaceIndex(context, lock, directory, progress, 'rebuild');
+    } finally {
+      await collectGarbageAfter(context, lock, progress);
+    }
+    return failAfterChange('rebuild', () => indexStatus({ ...context, signal: NEVER_ABORTED }));
+  };
+  return withDirectoryLock(context, 'index rebuild', work, { progress });
+}
+
+/**
+ * Replaces the current generation, under the lock, by one with a new index (a new table in embedded mode).
+ * @param change the name of the whole change, for an operator
+ * @returns the index that searches use then, or the table in embedded mode
+ */
+export async function replaceIndex(
+  context: DirectoryContext,
+  lock: DirectoryLock,
+  directory: Directory,
+  progress: Progress,
+  change: 'rebuild' | 'import',
+): Promise<string> {
+  const { sql } = lock;
+  const { current } = directory;
+  const { elasticsearch: client, signal } = context;
+  const next = await nextGeneration(sql);
+  const renormalizes = isStale(current);
+  // In full mode the rows stay; only the index is new.
+  const tableName = client === null || renormalizes ? next.tableName : current.tableName;
+  if (renormalizes) {
+    await copyNormalized(sql, current, tableName, { signal, progress });
+  } else if (client === null) {
+    progress.phase('copying the rows');
+    await copySorted(sql, current.tableName, tableName);
+  }
+  const generation = {
+    id: next.id,
+    tableName,
+    rows: current.rows,
+    normalization: current.rows === 0 ? null : normalizationFingerprint(),
+    origin: 'rebuild' as const,
+  };
+  signal.throwIfAborted();
+  const index = await withPlainErrors(() =>
+    indexRows(context, sql, { directoryId: directory.id, of: generation, progress }),
+  );
+  return publish(context, lock, directory, generation, index, { change, progress });
+}
+
+/**
+ * Puts search and Postgres's directory back as they were before the last import. After that there is nothing to return to
+ * until the next import. The undone generation is not kept, because its file can be imported again.
+ *
+ * @throws RefusedError when there is nothing to return to, another process changes the directory, or Elasticsearch fails
+ */
+export function rollbackIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
+  const work = async (lock: DirectoryLock) => {
+    const { id, previous } = await readDirectory(lock.sql);
+    if (previous === null) {
+      // If a run died before the alias moved, searches use the previous directory already, and stay there.
+      const { movedTo } = await reconcile(context, lock);
+      const nothing = 'there is nothing to return to: no import since the last rollback, or none at all';
+      throw new RefusedError(
+        movedTo === null
+          ? nothing
+          : `the change before is finished only now, and searches go to ${movedTo}; beyond it ${nothing}`,
+      );
+    }
+    const { elasticsearch: client } = context;
+    const index = await withPlainErrors(async () => {
+      const { indexName } = previous;
+      if (client === null) {
+        // A directory that was loaded in full mode has no indexes for searches in Postgres.
+        if (await hasSearchIndexes(lock.sql, previous.tableName)) return null;
+      } else if (indexName !== null && (await belongsToDirectory(client, indexName, id))) {
+        if (await isSearchable(client, indexName)) {
+          return { name: indexName, fingerprint: previous.indexFingerprint! };
+        }
+        progress.note(`the index ${indexName} is on no node that answers: it is rebuilt from Postgres`);
+      }
+      return indexRows(context, lock.sql, { directoryId: id, of: previous, progress });
+    });
+    context.signal.throwIfAborted();
+    await makePreviousCurrent(lock, previous, index);
+    return failAfterChange('rollback', async () => {
+      if (client !== null) await pointAlias(client, context.config.elasticsearchAlias, index!.name);
+      await collectGarbageAfter(context, lock, progress);
+      return indexStatus({ ...context, signal: NEVER_ABORTED });
+    });
+  };
+  return withDirectoryLock(context, 'index rollback', work, { progress });
+}

@@ -1,0 +1,71 @@
+import type { Client } from '@elastic/elasticsearch';
+import { SECOND } from '../../platform/units.ts';
+import { mappingFingerprint } from '../search/document.ts';
+import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
+import { withPlainErrors } from './failures.ts';
+import { type Directory, type Generation, readDirectory } from './generations.ts';
+import { untilCopied } from './indexing/copies.ts';
+import {
+  aliasTargets,
+  belongsToDirectory,
+  createIndex,
+  finishIndex,
+  newIndexName,
+  pointAlias,
+} from './indexing/indices.ts';
+import { assertHeld, type DirectoryLock } from './lock.ts';
+
+export interface Reconciled extends Directory {
+  /** The index that searches now go to, because the last change was not finished; `null` means that it was. */
+  movedTo: string | null;
+}
+
+/**
+ * Repairs what the last run has left, under the lock. If its process died before the alias pointed to the current generation's
+ * complete index, the alias is moved. An empty directory gets an empty index, so that searches find nothing instead of
+ * failing.
+ *
+ * @returns the directory as it is now
+ * @throws RefusedError when Elasticsearch can't be reached
+ */
+export async function reconcile(context: DirectoryContext, lock: DirectoryLock): Promise<Reconciled> {
+  const directory = await readDirectory(lock.sql);
+  const { elasticsearch: client } = context;
+  if (client === null) return { ...directory, movedTo: null };
+  const alias = context.config.elasticsearchAlias;
+  return withPlainErrors(async () => {
+    const { id, current } = directory;
+    const targets = await aliasTargets(client, alias);
+    if (current.indexName !== null) {
+      const isServed = targets.length === 1 && targets[0] === current.indexName;
+      if (isServed || !(await belongsToDirectory(client, current.indexName, id)))
+        return { ...directory, movedTo: null };
+      await assertHeld(lock);
+      await pointAlias(client, alias, current.indexName);
+      return { ...directory, movedTo: current.indexName };
+    }
+    if (current.rows > 0 || targets.length > 0) return { ...directory, movedTo: null };
+    const index = await serveEmptyIndex(client, alias, directory, lock);
+    return { ...directory, current: { ...current, ...index }, movedTo: null };
+  });
+}
+
+/** An empty index is copied at once, unless a node has no room. */
+const EMPTY_COPY_TIMEOUT_MS = 10 * SECOND;
+
+async function serveEmptyIndex(
+  client: Client,
+  alias: string,
+  { id, current }: Directory,
+  lock: DirectoryLock,
+): Promise<Pick<Generation, 'indexName' | 'indexFingerprint'>> {
+  const name = newIndexName(alias);
+  const fingerprint = mappingFingerprint();
+  await createIndex(client, name, { directory: id, generation: current.id, fingerprint });
+  await finishIndex(client, name, NEVER_ABORTED);
+  await untilCopied(client, name, { signal: NEVER_ABORTED }, EMPTY_COPY_TIMEOUT_MS);
+  await lock.sql`
+    UPDATE directory_generations SET index_name = ${name}, index_fingerprint = ${fingerprint} WHERE id = ${current.id}`;
+  await pointAlias(client, alias, name);
+  return { indexName: name, indexFingerprint: fingerprint };
+}

@@ -1,0 +1,111 @@
+import { Type } from '@sinclair/typebox';
+import { unavailable } from '../../http/answer.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
+import { type ItemList, itemSchema, itemsRequestSchema } from '../../http/item-schema.ts';
+import { problemBody } from '../../http/problems.ts';
+import {
+  createItemsHandler,
+  type Item,
+  type ItemAnswer,
+  type ItemsParts,
+} from '../../metering/admission/items.ts';
+import type { Handler } from '../../metering/admission/plan.ts';
+import { invalidNif, ListedNifSchema, NIF_FORM, validNif } from '../nif-parameter.ts';
+import type { Lookup } from './lookup.ts';
+import { writeCompany } from './present.ts';
+import { CompanySchema, EXAMPLE_COMPANY } from './schema.ts';
+import type { FindCompanies, StoredCompany } from './store.ts';
+
+const NIFS: ItemList = { list: 'nifs', item: 'nif', max: 100 };
+
+const LookupItemSchema = itemSchema(
+  NIFS,
+  { company: CompanySchema },
+  {
+    $id: 'LookupItem',
+    problems: ['company-not-found', 'company-lookup-failed'],
+    free: '`monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up)',
+  },
+);
+
+/** POST /lookups (contract, Beyond the specification) */
+export const lookupsRoute: ApiRoute = {
+  method: 'POST',
+  path: '/lookups',
+  body: itemsRequestSchema(NIFS, {
+    $id: 'LookupsRequest',
+    element: ListedNifSchema,
+    form: NIF_FORM,
+    example: ['500002576', '500002577'],
+  }),
+  success: Type.Object(
+    { data: Type.Array(LookupItemSchema, { description: 'One element a NIF, in the order asked.' }) },
+    { $id: 'LookupsAnswer' },
+  ),
+  exampleAnswer: (publicUrl) => ({
+    data: [
+      { nif: '500002576', status: 200, company: EXAMPLE_COMPANY },
+      { nif: '500002577', status: 400, problem: problemBody(publicUrl, invalidNif().problem) },
+    ],
+  }),
+  problems: ['validation'],
+  charge: 'lookup',
+  cost: 'one credit for each NIF that gets an answer',
+  detail: {
+    operationId: 'getCompanies',
+    summary: 'Get several companies',
+    description:
+      'The details of up to 100 companies, for one rate-limit token. Each NIF gets in its place what a single lookup would answer. A NIF that stands there twice is answered and charged twice. If the credits suffice for some NIFs only, the first ones get them and the others are `monthly-quota-exceeded`. At most ten companies without a fresh record are refreshed; the others are `service-unavailable`, and cost nothing. A body that is not valid is a `validation` that costs one credit.',
+  },
+};
+
+/**
+ * The most companies that one request refreshes. The providers are asked for all of them at once, so the last one has as much
+ * time as the company of a single lookup.
+ */
+const MAX_REFRESHES = 10;
+
+const TOO_MANY_REFRESHES = `One request refreshes ${MAX_REFRESHES} companies, and this one would be another. It has cost nothing: ask for it again.`;
+
+export interface BatchLookupParts extends Pick<ItemsParts, 'publicUrl' | 'stopping'> {
+  findCompanies: FindCompanies;
+  lookUp: Lookup;
+}
+
+/** Looks up several companies (contract: batch lookup). A NIF that stands there twice is looked up once. */
+export function createBatchLookupHandler({ findCompanies, lookUp, ...parts }: BatchLookupParts): Handler {
+  return createItemsHandler({
+    ...parts,
+    ...NIFS,
+    route: lookupsRoute,
+    async plan(asked, caller) {
+      const arrivedMs = performance.now();
+      const nifs = asked.map(validNif);
+      const valid = nifs.filter((nif) => nif !== null);
+      const records = valid.length === 0 ? null : await findCompanies(valid);
+      const refreshes = new Map<string, Promise<ItemAnswer> | null>();
+      const refresh = (nif: string, record: StoredCompany | null): Promise<ItemAnswer> => {
+        const refreshing =
+          refreshes.get(nif) ?? lookUp(nif, Promise.resolve(record), caller, arrivedMs).then(present);
+        refreshes.set(nif, refreshing);
+        return refreshing;
+      };
+      const itemOf = (nif: string | null): Omit<Item, 'asked'> => {
+        if (nif === null) return { isCharged: true, answer: invalidNif };
+        const record = records?.get(nif) ?? null;
+        if (record?.fresh === true) {
+          return { isCharged: true, answer: () => present({ ok: true, company: record }) };
+        }
+        if (refreshes.size < MAX_REFRESHES && !refreshes.has(nif)) refreshes.set(nif, null);
+        return refreshes.has(nif)
+          ? { isCharged: true, answer: () => refresh(nif, record) }
+          : { isCharged: false, answer: () => unavailable(TOO_MANY_REFRESHES) };
+      };
+      return { items: asked.map((text, index) => ({ asked: text, ...itemOf(nifs[index]!) })) };
+    },
+  });
+}
+
+function present(outcome: Awaited<ReturnType<Lookup>>): ItemAnswer {
+  return outcome.ok ? { ok: true, json: `"company":${writeCompany(outcome.company)}` } : outcome;
+}

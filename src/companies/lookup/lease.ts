@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import { answerOf } from '../../platform/postgres/answer.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { MINUTE } from '../../platform/units.ts';
+import type { CompanyDetails, SourceName } from '../sources/types.ts';
+import { type CompanyRow, companiesOf, type StoredCompany } from './store.ts';
+
+export type RefreshOutcome = 'found' | 'not-found' | 'failed';
+
+/** The state of a NIF's refresh: ours to do, running elsewhere, or ended. */
+export type LeaseState = { state: 'ours'; attempt: string } | OtherAttempt;
+
+type OtherAttempt =
+  | { state: 'under-way'; attempt: string }
+  | { state: 'ended'; attempt: string; outcome: RefreshOutcome };
+
+/** Rows of ended attempts stay this long for their followers. */
+const KEEP_MS = 1 * MINUTE;
+/** A definite "no such company" is answered for this long without asking a source (contract: not found). */
+const NOT_FOUND_MS = 5 * MINUTE;
+
+/**
+ * One refresh runs at a time for a NIF over all instances. Its lease is a row in Postgres and not a lock, so that no connection
+ * is held while a source is asked. The lease of a dead process expires.
+ *
+ * A statement that timed out may run later, after another attempt has begun. So each statement names its attempt, and changes it
+ * only while it runs.
+ */
+export function createRefreshLeases(sql: Sql, leaseMs: number) {
+  /** Takes the lease of a NIF if it is free and the NIF was not "not found" lately; otherwise returns the other attempt. */
+  async function acquire(nif: string): Promise<LeaseState> {
+    const attempt = randomUUID();
+    const taken = sql<{ attempt: string }[]>`
+      INSERT INTO company_refreshes (nif, attempt, expires_at)
+      VALUES (${nif}, ${attempt}, clock_timestamp() + ${leaseMs}::float8 * interval '1 millisecond')
+      ON CONFLICT (nif) DO UPDATE SET
+        attempt = excluded.attempt, expires_at = excluded.expires_at, outcome = NULL
+      WHERE company_refreshes.outcome <> 'not-found' OR company_refreshes.expires_at <= clock_timestamp()
+      RETURNING attempt`;
+    const [row] = await answerOf(taken).catch((error) => {
+      // The INSERT may still succeed after we stop waiting. Release the lease then, or others would follow a refresh that
+      // never runs.
+      const releaseLater = () => release(nif, attempt).catch(() => {}); // the lease expires
+      taken.then(releaseLater, releaseLater);
+      throw error;
+    });
+    if (row !== undefined) return { state: 'ours', attempt };
+    return (await read(nif)) ?? acquire(nif);
+  }
+
+  /** The present attempt of a NIF; `null` if there is none. */
+  async function read(nif: string): Promise<OtherAttempt | null> {
+    const query = sql<{ attempt: string; outcome: RefreshOutcome | null; expired: boolean }[]>`
+      SELECT attempt, outcome, expires_at <= clock_timestamp() AS expired
+      FROM company_refreshes WHERE nif = ${nif}`;
+    const [row] = await answerOf(query);
+    if (row === undefined || (row.outcome === null && row.expired)) return null;
+    return row.outcome === null
+      ? { state: 'under-way', attempt: row.attempt }
+      : { state: 'ended', attempt: row.attempt, outcome: row.outcome };
+  }
+
+  /** Removes a lease as if it had never been taken, so that its followers start their own refresh. */
+  async function release(nif: string, attempt: string): Promise<void> {
+    await answerOf(sql`
+      DELETE FROM company_refreshes WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`);
+  }
+
+  /** Ends a running attempt without a record; `not-found` is remembered. An ended attempt does not change. */
+  async function complete(nif: string, attempt: string, outcome: RefreshOutcome): Promise<void> {
+    await answerOf(sql`
+      UPDATE company_refreshes SET outcome = ${outcome}, expires_at = CASE WHEN ${outcome === 'not-found'}
+        THEN clock_timestamp() + ${NOT_FOUND_MS}::float8 * interval '1 millisecond' ELSE expires_at END
+      WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL`);
+  }
+
+  /**
+   * Stores a source's record and ends the attempt, or does neither if the lease has expired. Then another attempt may have
+   * stored a newer record, or an operator may have removed it.
+   *
+   * @returns the stored record; `null` if the lease was no longer ours
+   */
+  async function completeWithRecord(
+    nif: string,
+    attempt: string,
+    details: CompanyDetails,
+    source: SourceName,
+  ): Promise<StoredCompany | null> {
+    const query = sql`
+      WITH owned AS (
+        UPDATE company_refreshes SET outcome = 'found'
+        WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL AND expires_at > clock_timestamp()
+        RETURNING nif
+      ), c AS (
+        INSERT INTO companies (nif, details, source, fetched_at)
+        SELECT nif, ${JSON.stringify(details)}::text::json, ${source}, clock_timestamp() FROM owned
+        ON CONFLICT (nif) DO UPDATE SET
+          details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
+        RETURNING *
+      )
+      SELECT c.nif, c.details::text, c.source, c.fetched_at::text, true,
+        debts.kind, debts.start_amount, debts.end_amount, debt_datasets.dataset_date::text
+      FROM c LEFT JOIN (debts JOIN debt_datasets USING (kind)) ON debts.nif = c.nif`;
+    const rows = await answerOf(query.values() as unknown as PromiseLike<CompanyRow[]>);
+    return companiesOf(rows).get(nif) ?? null;
+  }
+
+  /** Removes the rows of attempts that ended long ago. */
+  async function sweep(): Promise<void> {
+    await answerOf(sql`
+      DELETE FROM company_refreshes
+      WHERE expires_at < clock_timestamp() - ${KEEP_MS}::float8 * interval '1 millisecond'`);
+  }
+
+  return { acquire, read, release, complete, completeWithRecord, sweep };
+}

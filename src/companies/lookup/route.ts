@@ -1,0 +1,68 @@
+import { Type } from '@sinclair/typebox';
+import { okJson } from '../../http/answer.ts';
+import { type ApiRoute, BASE_PATH } from '../../http/api-route.ts';
+import { pathBehind } from '../../http/url.ts';
+import { type Handler, single } from '../../metering/admission/plan.ts';
+import { invalidNif, NIF_PATTERN, validNif } from '../nif-parameter.ts';
+import type { Lookup } from './lookup.ts';
+import { writeCompany } from './present.ts';
+import { CompanyAnswerSchema, EXAMPLE_COMPANY } from './schema.ts';
+import type { FindCompany } from './store.ts';
+
+/** GET /companies/{nif} */
+export const lookupRoute: ApiRoute = {
+  path: '/companies/:nif',
+  params: Type.Object({
+    nif: Type.String({
+      description: 'Nine digits with a right check digit; spaces, hyphens and periods may separate them.',
+      pattern: NIF_PATTERN,
+      examples: ['500002576'],
+    }),
+  }),
+  success: CompanyAnswerSchema,
+  exampleAnswer: () => ({ result: 'success', data: EXAMPLE_COMPANY }),
+  successHeaders: {
+    'X-Record-Source': 'Where the record is from: `nif.pt`, `vies` or `einforma`.',
+    'Last-Modified': 'When it was fetched there.',
+  },
+  problems: ['validation', 'company-not-found', 'company-lookup-failed'],
+  charge: 'lookup',
+  detail: {
+    operationId: 'getCompany',
+    summary: 'Get a company',
+    description:
+      'The details of one company: as stored when younger than six days, otherwise refreshed from the data provider or, if that fails, from the commercial registry.',
+  },
+};
+
+/** Answers with the record of one company, which is read while the credit is spent. */
+export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): Handler {
+  return {
+    charge: lookupRoute.charge,
+    plan({ request, caller, arrivedMs }) {
+      const nif = nifOf(request.url);
+      if (nif === null) return single('lookup', invalidNif);
+      const record = findCompany(nif);
+      // Without a credit nobody awaits it.
+      record.catch(() => {});
+      return single('lookup', async () => {
+        const outcome = await lookUp(nif, record, caller, arrivedMs);
+        if (!outcome.ok) return outcome;
+        const { company } = outcome;
+        return okJson(`{"result":"success","data":${writeCompany(company)}}`, {
+          'X-Record-Source': company.source,
+          'Last-Modified': new Date(company.fetchedAt).toUTCString(),
+        });
+      });
+    },
+  };
+}
+
+/** The valid NIF at the end of the path; null for anything else, malformed escapes included. */
+function nifOf(url: string): string | null {
+  try {
+    return validNif(decodeURIComponent(pathBehind(`${BASE_PATH}/companies/`, url)));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,72 @@
+import { Type } from '@sinclair/typebox';
+import { type Answer, type ProblemAnswer, problem } from '../../http/answer.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
+import { type Handler, single } from '../../metering/admission/plan.ts';
+import type { AnswerQuery } from '../search/answer.ts';
+import { MISSING_Q, qOf, searchProblem } from '../search/route.ts';
+import { EXAMPLE_ENTRY, SearchAnswerSchema } from '../search/schema.ts';
+import { type AskedQuery, type CutWords, MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
+
+/** The answer of the example directory to the example query. */
+export const EXAMPLE_MATCH = {
+  ...EXAMPLE_ENTRY,
+  nif: '503027790',
+  legal_name: 'Gaia Pinto - Construções, Lda',
+};
+
+/** GET /matches?q= (contract: matches) */
+export const matchesRoute: ApiRoute = {
+  path: '/matches',
+  query: Type.Object({
+    q: Type.String({
+      description: `Words of a company's name, or a NIF; not empty after trimming. Only the first ${MAX_WORDS} words are asked.`,
+      pattern: '\\S',
+      examples: ['construções gaia'],
+    }),
+  }),
+  success: SearchAnswerSchema,
+  exampleAnswer: () => ({ data: [EXAMPLE_MATCH], error: null }),
+  optionalHeaders: {
+    'X-Query-Words': `\`${MAX_WORDS} of N\`, if the query has over ${MAX_WORDS} words: only the first ones were asked.`,
+  },
+  problems: ['validation', 'search-failed'],
+  charge: 'match',
+  detail: {
+    operationId: 'matchCompanies',
+    summary: 'Find companies by any words of their names',
+    description:
+      'Finds companies whose normalized legal name has every word of the normalized query, the last one as the beginning of a word, or the one with the NIF that the query contains. At most 20 entries: names that begin with the query, then names that have all words whole, then the rest; each by legal name.',
+  },
+};
+
+/** Finds companies by the first `q`. */
+export function createMatchHandler(answer: AnswerQuery<MatchQuery>): Handler {
+  return {
+    charge: matchesRoute.charge,
+    plan({ request }) {
+      const q = qOf(request.url);
+      if (q === null) return single('match', () => problem('validation', MISSING_Q));
+      const query = parseMatchQuery(q);
+      const find = async () => withCut(await answerMatch(query, answer), query.cut);
+      return { ...single('match', find), isSearch: true };
+    },
+  };
+}
+
+function withCut(answer: Answer, words: CutWords | undefined): Answer {
+  if (!answer.ok || words === undefined) return answer;
+  const headers = { 'X-Query-Words': `${words.used} of ${words.sent}` };
+  return { ...answer, headers, members: { words } };
+}
+
+/** The JSON of an answer, or the problem of its query. */
+export async function answerMatch(
+  query: AskedQuery,
+  answer: AnswerQuery<MatchQuery>,
+): Promise<{ ok: true; json: string } | ProblemAnswer> {
+  try {
+    return { ok: true, json: await answer(query) };
+  } catch (cause) {
+    return searchProblem(cause);
+  }
+}

@@ -1,0 +1,27 @@
+/** A NIF in a request: its form for the reference, how it is read, and the problem of one that is not valid. */
+import { Type } from '@sinclair/typebox';
+import { type ProblemAnswer, problem } from '../http/answer.ts';
+import { isValidNif, normalizeNif } from './nif.ts';
+
+/** Nine digits, and the separators of normalizeNif. */
+export const NIF_PATTERN = '^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$';
+
+/** The form of a NIF in a list, in words. */
+export const NIF_FORM = `nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (\`${NIF_PATTERN}\`)`;
+
+/** A NIF in a list. Any text is taken, and one that is not valid gets its problem in its place. */
+export const ListedNifSchema = Type.Union([
+  Type.String(),
+  Type.Integer({ minimum: 100_000_000, maximum: 999_999_999 }),
+]);
+
+/** The nine digits of a NIF in the form that a path takes; null when they are not nine, or the check digit is wrong. */
+export function validNif(text: string): string | null {
+  const nif = normalizeNif(text);
+  return nif !== null && isValidNif(nif) ? nif : null;
+}
+
+/** The answer to a NIF that is not valid. */
+export function invalidNif(): ProblemAnswer {
+  return problem('validation', 'The NIF is not nine digits (without PT), or its check digit is wrong.');
+}

@@ -1,0 +1,76 @@
+import { type Client, errors, type estypes } from '@elastic/elasticsearch';
+import { isNodeFault } from '../../platform/elasticsearch/nodes.ts';
+import { MAX_GRAM } from './document.ts';
+import { readOutcomes, SearchError, type SearchOutcome } from './hits.ts';
+import { MAX_RESULTS } from './search.ts';
+
+/** The members of a search's answer that are read; Elasticsearch writes no others. */
+export const HIT_PATHS = ['hits.hits._index', 'hits.hits.sort'];
+/** `status` keeps one element a search, also if nothing was found. */
+const FILTER_PATH = ['status', 'timed_out', 'error.type', ...HIT_PATHS].map((path) => `responses.${path}`);
+
+/** The two lines of an `_msearch` that ask for one search. */
+export type SearchLines = [header: estypes.MsearchRequestItem, body: estypes.MsearchRequestItem];
+
+/** The names that begin with the prefix. A longer prefix has no n-gram and few matches, so whole terms are scanned. */
+export function prefixFilter(prefix: string): object {
+  return [...prefix].length <= MAX_GRAM
+    ? { term: { 'normalized_name.beginnings': prefix } }
+    : { prefix: { normalized_name: prefix } };
+}
+
+/** The body of the `_search` that answers the first entries of a filter, in their order. */
+export function searchBody(filter: estypes.QueryDslQueryContainer, size = MAX_RESULTS) {
+  return {
+    size,
+    track_total_hits: false,
+    query: { constant_score: { filter } },
+    // The answer is read from the sort values, because reading any other value of a hit costs more than finding it.
+    sort: ['entry'],
+    _source: false,
+    stored_fields: '_none_',
+  };
+}
+
+/** Asks an index or alias for the first entries of a filter. */
+export function searchLines(
+  index: string,
+  filter: estypes.QueryDslQueryContainer,
+  size = MAX_RESULTS,
+): SearchLines {
+  // A node answers from its own copy, because the node of another one may be dead.
+  return [{ index, preference: '_local', allow_partial_search_results: false }, searchBody(filter, size)];
+}
+
+/**
+ * Sends searches together. A request whose node fails goes to the next node, as often as there are nodes, within the time. Of
+ * several nodes the first has half of the time, because it may be silent.
+ * @returns their outcomes, in their order
+ * @throws when the request fails, or when the answer is not one of Elasticsearch's (a gateway's page, for example)
+ */
+export async function sendSearches(
+  client: Client,
+  searches: SearchLines[],
+  timeoutMs: number,
+): Promise<SearchOutcome[]> {
+  const untilMs = performance.now() + timeoutMs;
+  const request = { searches: searches.flat(), filter_path: FILTER_PATH };
+  const nodes = client.connectionPool.size;
+  let attemptMs = nodes > 1 ? timeoutMs / 2 : timeoutMs;
+  for (let retries = 0; ; retries += 1) {
+    try {
+      const answer = await client.msearch(request, { requestTimeout: attemptMs, maxRetries: 0 });
+      return readOutcomes(answer, searches.length);
+    } catch (error) {
+      attemptMs = untilMs - performance.now();
+      // A slow node is asked again after a dead one.
+      if (attemptMs <= 0 || retries === nodes || !isNodeFault(error)) throw plainError(error);
+    }
+  }
+}
+
+/** An error of the client may have the query in its text, which must not come into the log. */
+function plainError(error: unknown): unknown {
+  if (!(error instanceof errors.ResponseError)) return error;
+  return new SearchError(error.statusCode ?? 0, error.body?.error?.type ?? error.statusCode ?? 0);
+}

@@ -1,0 +1,36 @@
+import type { Config } from '../../platform/config/config.ts';
+import type { Metrics } from '../../platform/observability/metrics.ts';
+import type { Cleanup } from '../../platform/runtime/shutdown.ts';
+import type { Stores } from '../../platform/stores/stores.ts';
+import { MIB } from '../../platform/units.ts';
+import { type AnswerQuery, answerCached, answerDirectly, type Finder, type KeyOf } from './answer.ts';
+import { createAnswerCache } from './answer-cache.ts';
+import { watchCurrentIndex } from './current-index.ts';
+import { createElasticsearchSearch } from './elasticsearch.ts';
+import { createPostgresSearch } from './postgres.ts';
+import type { DirectorySearch } from './search.ts';
+
+/** Answers queries of one kind, from the cache if there is one. */
+type Answering = <Query>(finder: Finder<Query>, keyOf: KeyOf<Query>) => AnswerQuery<Query>;
+
+export interface OpenDirectory {
+  search: DirectorySearch;
+  answering: Answering;
+}
+
+/** The directory that the configuration asks for: Elasticsearch, or an index in Postgres. All kinds of queries share its cache. */
+export function openDirectory(
+  config: Pick<Config, 'elasticsearchAlias' | 'searchCacheMb'>,
+  { databaseUrl, sql, elasticsearch }: Pick<Stores, 'databaseUrl' | 'sql' | 'elasticsearch'>,
+  cleanup: Cleanup,
+  metrics: Metrics,
+): OpenDirectory {
+  if (elasticsearch === null) return { search: createPostgresSearch(sql), answering: answerDirectly };
+  const search = createElasticsearchSearch(elasticsearch, config.elasticsearchAlias);
+  if (config.searchCacheMb === 0) return { search, answering: answerDirectly };
+  const cache = createAnswerCache(config.searchCacheMb * MIB);
+  metrics.observeSearchCache(cache);
+  const currentIndex = watchCurrentIndex(databaseUrl);
+  cleanup.add('the watch of the current index', () => currentIndex.close());
+  return { search, answering: (finder, keyOf) => answerCached(finder, keyOf, cache, currentIndex.name) };
+}

@@ -1,0 +1,204 @@
+import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate } from 'node:zlib';
+import { Agent } from 'undici/index.js';
+import { certificateFault } from '../../platform/config/tls.ts';
+import { codeOf } from '../../platform/errors.ts';
+import { createGate } from '../../platform/runtime/gate.ts';
+import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
+import { setTimeoutAfterIo } from '../../platform/runtime/timeout.ts';
+import { KIB, MIB } from '../../platform/units.ts';
+import { cleanText } from './clean-text.ts';
+import { type Admit, SourceError, type SourceErrorReason, type SourceName } from './types.ts';
+
+/** Enough for a burst of lookups. Further ones wait for a connection, for half of their timeout at most. */
+const MAX_CONNECTIONS = 32;
+/** An answer over 1 MiB is a failure (contract: not found). */
+const MAX_BODY_BYTES = MIB;
+/** 1 MiB that can't be compressed grows by a few bytes for every stored block. */
+const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;
+
+class BodyError extends Error {
+  constructor(readonly reason: SourceErrorReason) {
+    super(reason);
+  }
+}
+
+const identity = (bytes: Buffer) => Promise.resolve(bytes);
+
+/** We ask for gzip only, but servers may send another encoding. Several encodings at once are refused, as a bomb has them. */
+const DECODERS = new Map<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>([
+  ['', identity],
+  ['identity', identity],
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['deflate', promisify(inflate)],
+  ['br', promisify(brotliDecompress)],
+]);
+
+export type JsonObject = Record<string, unknown>;
+
+interface JsonRequest {
+  url: URL;
+  method?: 'GET' | 'POST';
+  headers?: Record<string, string>;
+  body?: string;
+  /** Statuses beyond 2xx whose JSON body the source reads; all others are a fault. */
+  accept?: readonly number[];
+  /** Statuses whose body is not read. It is answered as `{}`. */
+  bare?: readonly number[];
+}
+
+/** One question to a source: all of its requests share one timeout. */
+export interface Question {
+  /** Aborts at the timeout. Its reason is `timeout`, or `busy` if this process was blocked then. */
+  signal: AbortSignal;
+  /** Sends a request and reads a JSON object. @throws SourceError, or what `admit` has thrown */
+  ask(request: JsonRequest): Promise<{ status: number; body: JsonObject }>;
+}
+
+/**
+ * The one client for providers, which are not trusted. It follows no redirect, reads at most 1 MiB after decompression, and
+ * accepts only a JSON object in well-formed UTF-8. Its faults hold no text of a provider, and no URL. It ignores the content
+ * type, because parsing shows what the body is.
+ *
+ * @param timeoutMs for everything that a request does (contract, PROVIDER_TIMEOUT_MS: for each provider, whole). It also
+ * ends an attempt to connect whose request has timed out
+ */
+export function createJsonClient(source: SourceName, timeoutMs: number) {
+  const agent = new Agent({
+    connections: MAX_CONNECTIONS,
+    pipelining: 1,
+    allowH2: false,
+    // The question's signal is the timeout; undici's would be a second, coarser one.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: timeoutMs },
+  });
+
+  const connections = createGate({
+    places: MAX_CONNECTIONS,
+    placesOfOne: MAX_CONNECTIONS,
+    maxWaiting: Number.POSITIVE_INFINITY,
+    maxWaitMs: timeoutMs / 2,
+  });
+
+  return {
+    /** @param admit called before each request that has a connection */
+    begin(admit: Admit): Question {
+      const timeout = new AbortController();
+      const { signal } = timeout;
+      setTimeoutAfterIo((isBusy) => timeout.abort(isBusy ? 'busy' : 'timeout'), timeoutMs).unref();
+      return {
+        signal,
+        async ask(request) {
+          const hasWaited = connections.isFull();
+          const leave = await connections.enter(source).catch(() => {
+            throw new SourceError(source, 'busy');
+          });
+          try {
+            await admit();
+            return await exchange(agent, request, signal).catch((error) => {
+              if (!signal.aborted) throw new SourceError(source, reasonOf(error));
+              // The source has had only part of the time.
+              throw new SourceError(source, hasWaited ? 'busy' : signal.reason);
+            });
+          } finally {
+            leave();
+          }
+        },
+      };
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+async function exchange(agent: Agent, request: JsonRequest, signal: AbortSignal) {
+  const { statusCode, headers, body } = await agent.request({
+    origin: request.url.origin,
+    path: request.url.pathname + request.url.search,
+    method: request.method ?? 'GET',
+    headers: {
+      accept: 'application/json',
+      'accept-encoding': 'gzip',
+      'user-agent': 'company-directory',
+      ...request.headers,
+    },
+    body: request.body ?? null,
+    signal,
+  });
+  if (request.bare?.includes(statusCode)) {
+    discard(body);
+    return { status: statusCode, body: {} };
+  }
+  const ok = (statusCode >= 200 && statusCode < 300) || request.accept?.includes(statusCode);
+  if (!ok) {
+    discard(body);
+    throw new BodyError(statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http-status');
+  }
+  return { status: statusCode, body: parseObject(await readBody(body, headers['content-encoding'])) };
+}
+
+/** Closes the connection without reading the rest, which could be endless. */
+function discard(body: Readable): void {
+  body.on('error', () => {});
+  body.destroy();
+}
+
+/** A body of at most 1 MiB, packed and unpacked. If it throws, it has closed the connection. */
+async function readBody(body: Readable, encoding: string | string[] | undefined): Promise<Buffer> {
+  const decode = DECODERS.get(
+    String(encoding ?? '')
+      .trim()
+      .toLowerCase(),
+  );
+  if (decode === undefined) {
+    discard(body);
+    throw new BodyError('unreadable');
+  }
+  const pieces: Uint8Array[] = [];
+  const maxBytes = decode === identity ? MAX_BODY_BYTES : MAX_PACKED_BYTES;
+  let packedBytes = 0;
+  for await (const piece of body) {
+    packedBytes += piece.length;
+    if (packedBytes > maxBytes) throw new BodyError('too-large');
+    pieces.push(piece);
+  }
+  return decode(Buffer.concat(pieces), { maxOutputLength: MAX_BODY_BYTES }).catch((error) => {
+    throw new BodyError(codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? 'too-large' : 'unreadable');
+  });
+}
+
+function parseObject(bytes: Uint8Array): JsonObject {
+  let value: unknown;
+  try {
+    value = parseUntrusted(bytes);
+  } catch {
+    throw new BodyError('unreadable');
+  }
+  if (!isObject(value)) throw new BodyError('unreadable');
+  return value;
+}
+
+function reasonOf(error: unknown): SourceErrorReason {
+  if (error instanceof BodyError) return error.reason;
+  const code = codeOf(error);
+  if (certificateFault(error) !== null) return 'certificate';
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
+  if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'HPE_HEADER_OVERFLOW') return 'too-large';
+  // The answer isn't HTTP.
+  if (error instanceof Error && error.name === 'HTTPParserError') return 'unreadable';
+  return 'unreachable';
+}
+
+/** A provider's base address (with or without a path, a slash at its end, a query) with a path added. */
+export function urlUnder(base: string, path: string): URL {
+  const url = new URL(base);
+  url.pathname = url.pathname.replace(/\/+$/, '') + path;
+  return url;
+}
+
+/** A NIF as a provider writes it. One that is a number has lost its leading zeros. */
+export function nifText(value: unknown): string {
+  return typeof value === 'number' ? String(value).padStart(9, '0') : cleanText(value);
+}

@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import { defineCommand, existingCommand, print } from '../../platform/terminal/command.ts';
+import { defineList } from '../../platform/terminal/list-command.ts';
+import { iso } from '../accounts/plan.ts';
+import { deleteAccount } from './delete.ts';
+import { exportAccount } from './export.ts';
+import { type HistoryEntry, wholeHistory } from './history.ts';
+
+/** `account history`, `account export` and `account delete` (contract, Command line). */
+export function accountDataCommands(program: Command): void {
+  const account = existingCommand(program, 'account');
+  defineList<HistoryEntry>(
+    account
+      .command('history')
+      .argument('<id>')
+      .description('what changed an account, when, and by whom; also of a deleted one')
+      .addHelpText('after', '\nExample:\n  bun directory account history acc_… --json'),
+    ({ sql }, id: string) => wholeHistory(sql, id),
+    [
+      ['AT', ({ at }) => at.toISOString()],
+      ['KIND', ({ kind }) => kind],
+      ['BY', ({ actor }) => actor],
+      ['CREDITS', ({ credits }) => String(credits ?? '–')],
+      ['BALANCE', ({ balance }) => String(balance ?? '–')],
+      ['REFERENCE', ({ reference }) => reference ?? '–'],
+      ['KEY', ({ key, keyName }) => (key === undefined ? '–' : `${key} ${keyName ?? ''}`.trim())],
+      ['CHANGED TO', ({ detail }) => changedTo(detail)],
+      ['NOTE', ({ note }) => note ?? '–'],
+    ],
+  );
+
+  defineCommand(
+    account
+      .command('export')
+      .argument('<id>')
+      .description('print everything stored about an account and its members, without secrets')
+      .addHelpText('after', '\nExample:\n  bun directory account export acc_… > account.json'),
+    async ({ sql }, id: string, { json }: { json?: boolean }) => {
+      const write = (part: string) => print(json === true ? part.replaceAll('\n', '') : part);
+      await exportAccount(sql, id, write);
+      await print('\n');
+    },
+  );
+
+  defineCommand(
+    account
+      .command('delete')
+      .argument('<id>')
+      .requiredOption('--yes', 'really: nothing brings the account back')
+      .description('delete an account with its members, keys and names; its ledger stays without them')
+      .addHelpText('after', '\nExample:\n  bun directory account delete acc_… --yes'),
+    async ({ sql, actor }, id: string) => ({ id, deleted: await deleteAccount(sql, id, actor) }),
+    ({ id, deleted }) => `${id} is deleted since ${iso(deleted)}`,
+  );
+}
+
+/** The new values of a change, e.g. `plan=plus until=…`. */
+function changedTo(detail: HistoryEntry['detail'] = {}): string {
+  const values = Object.entries(detail).filter(([, value]) => value !== null);
+  return values.map(([name, value]) => `${name}=${value}`).join(' ') || '–';
+}

@@ -1,0 +1,171 @@
+import type { Command } from 'commander';
+import { inPages } from '../../platform/postgres/batches.ts';
+import { defineCommand } from '../../platform/terminal/command.ts';
+import { defineList } from '../../platform/terminal/list-command.ts';
+import { fields, printable } from '../../platform/terminal/text.ts';
+import { instant, name, oneOfWords, wholeNumber } from '../../platform/terminal/values.ts';
+import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
+import { changeLimits, changePlan } from './changes.ts';
+import { grantCredits, MAX_BALANCE } from './grant.ts';
+import { iso, type Plan, type Subscription } from './plan.ts';
+import {
+  type AccountFilter,
+  createAccount,
+  emailsOf,
+  type ListedAccount,
+  listAccounts,
+  requireAccount,
+} from './store.ts';
+
+const readPlan = oneOfWords<Plan>('free', 'plus');
+const readYesNo = oneOfWords('yes', 'no');
+
+/** `account …` (contract, Command line). */
+export function accountCommands(program: Command): void {
+  const account = program.command('account').description('accounts, their plans, limits and credits');
+
+  defineCommand(
+    withSubscription(
+      account
+        .command('create')
+        .requiredOption('--name <name>', 'whose it is', name)
+        .option('--plan <plan>', 'free or plus', readPlan, 'free'),
+    )
+      .description('create an account')
+      .addHelpText('after', '\nExample:\n  bun directory account create --name "Example Lda" --plan plus'),
+    ({ sql, actor }, options: { name: string; plan: Plan } & Subscription) =>
+      createAccount(sql, options, actor),
+    ({ id, name, plan }) =>
+      `created ${id} (${printable(name)}, ${plan}); next: bun directory key create ${id}`,
+  );
+
+  defineList<ListedAccount>(
+    account
+      .command('list')
+      .option('--email <address>', 'only the account that this address signs in to')
+      .option(
+        '--above <percent>',
+        'only accounts that have used at least this share of their allowance',
+        wholeNumber({ min: 0, max: 1_000_000 }),
+      )
+      .description('all accounts')
+      .addHelpText('after', '\nExample:\n  bun directory account list --above 80'),
+    ({ sql }, filter: AccountFilter) => inPages<ListedAccount>((last) => listAccounts(sql, filter, last)),
+    [
+      ['ID', ({ id }) => id],
+      ['NAME', ({ name }) => name],
+      ['PLAN', ({ plan }) => plan],
+      ['CREDITS', ({ credits }) => String(credits)],
+      ['SUSPENDED', ({ suspended }) => (suspended ? 'yes' : 'no')],
+      ['EMAILS', ({ emails }) => emails.join(' ')],
+    ],
+  );
+
+  defineCommand(
+    account
+      .command('show')
+      .argument('<id>')
+      .description('an account as it stands now')
+      .addHelpText('after', '\nExample:\n  bun directory account show acc_…'),
+    async ({ sql }, id: string) => {
+      const { planUntil: _, keyLimit: __, ...shown } = await requireAccount(sql, id);
+      return { ...shown, emails: await emailsOf(sql, id) };
+    },
+    ({ period, emails, ...members }) =>
+      fields({
+        ...members,
+        emails: emails.join(' '),
+        'period start': iso(period.start),
+        'period end': iso(period.end),
+      }),
+  );
+
+  defineCommand(
+    withSubscription(account.command('plan'))
+      .argument('<id>')
+      .argument('<plan>', 'free or plus', readPlan)
+      .description('move an account to a plan: a new period opens now, with nothing used')
+      .addHelpText(
+        'after',
+        '\nExample:\n  bun directory account plan acc_… plus --until 2027-01-01T00:00:00Z',
+      ),
+    async ({ sql, actor }, id: string, to: Plan, subscription: Subscription) => {
+      const { plan, period } = await changePlan(sql, id, to, subscription, actor);
+      return { id, plan, period };
+    },
+    ({ id, plan, period }) => `${id} is ${plan}, its period from ${iso(period.start)} to ${iso(period.end)}`,
+  );
+
+  defineCommand(
+    account
+      .command('limits')
+      .argument('<id>')
+      .option(
+        '--requests-per-minute <n>',
+        "a limit of the account's own, or `plan` for its plan's",
+        orPlan(wholeNumber({ min: 1, max: MAX_REQUESTS_PER_MINUTE })),
+      )
+      .option(
+        '--included-credits <n>',
+        "an allowance of the account's own, or `plan` for its plan's",
+        orPlan(wholeNumber({ min: 0, max: MAX_BALANCE })),
+      )
+      .option(
+        '--spend-purchased <yes|no>',
+        'whether purchased credits pay for calls beyond the allowance; no: such calls are refused',
+        (text: string) => readYesNo(text) === 'yes',
+      )
+      .description('give an account its own limits; without options: show them')
+      .addHelpText('after', '\nExample:\n  bun directory account limits acc_… --requests-per-minute 6000'),
+    async ({ sql, actor }, id: string, given: GivenLimits) => {
+      const { requestsPerMinute, includedCredits, spendPurchased } = given;
+      const change = {
+        requestsPerMinute: requestsPerMinute === 'plan' ? null : requestsPerMinute,
+        includedCredits: includedCredits === 'plan' ? null : includedCredits,
+        spendPurchased,
+      };
+      return { id, ...(await changeLimits(sql, id, change, actor)) };
+    },
+    fields,
+  );
+
+  defineCommand(
+    account
+      .command('credits')
+      .argument('<id>')
+      .requiredOption('--add <n>', 'purchased credits to add', wholeNumber({ min: 1, max: MAX_BALANCE }))
+      .option('--note <text>', 'why; the customer sees it in the dashboard')
+      .option('--reference <ref>', 'of the sale, say: the same reference adds once', name)
+      .description('add purchased credits')
+      .addHelpText(
+        'after',
+        '\nExample:\n  bun directory account credits acc_… --add 1000 --reference invoice-17',
+      ),
+    async ({ sql, actor }, id: string, options: { add: number; note?: string; reference?: string }) => {
+      const { add: credits, note, reference } = options;
+      return { id, credits: await grantCredits(sql, id, { credits, note, reference }, actor) };
+    },
+    ({ id, credits }) => `${id} has ${credits} purchased credits`,
+  );
+}
+
+function withSubscription(command: Command): Command {
+  return command
+    .option('--period-start <instant>', 'Plus: count billing periods from here (default: now)', instant)
+    .option(
+      '--until <instant>',
+      'Plus: the subscription lapses here, and the account is Free from then on',
+      instant,
+    );
+}
+
+/** Limits as they were given; `plan` means the plan's. A word, because commander turns a parsed null into ''. */
+type GivenLimits = {
+  requestsPerMinute?: number | 'plan';
+  includedCredits?: number | 'plan';
+  spendPurchased?: boolean;
+};
+
+function orPlan(read: (text: string) => number): (text: string) => number | 'plan' {
+  return (text) => (text === 'plan' ? text : read(text));
+}

@@ -1,0 +1,50 @@
+import { RefusedError } from '../../platform/errors.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { type Actor, recordEvent } from './events.ts';
+import { lockAccount } from './store.ts';
+
+/** The most purchased credits of an account. A JSON number holds it exactly, and no sale reaches it. */
+export const MAX_BALANCE = 1_000_000_000_000;
+
+export interface Grant {
+  credits: number;
+  note?: string | undefined;
+  /** For example of the sale. The same reference adds its credits once. */
+  reference?: string | undefined;
+}
+
+/**
+ * Adds purchased credits. Repeating it with the same reference changes nothing, so a caller that got no answer can
+ * repeat it.
+ *
+ * @returns the balance afterwards
+ * @throws RefusedError for an unknown account, a balance too large, or a reference that was used for another amount
+ */
+export async function grantCredits(sql: Sql, accountId: string, grant: Grant, actor: Actor): Promise<number> {
+  const { credits, note = '', reference } = grant;
+  return sql.begin(async (sql) => {
+    await lockAccount(sql, accountId);
+    const account = only(
+      await sql<{ credits: number }[]>`SELECT credits FROM balances WHERE account_id = ${accountId}`,
+    );
+    const balance = account.credits + credits;
+    const event = { kind: 'credits', actor, credits, balance, note, reference } as const;
+    if (!(await recordEvent(sql, accountId, event))) {
+      const earlier = only(
+        await sql<{ credits: number | null }[]>`
+          SELECT credits FROM account_events WHERE account_id = ${accountId} AND reference = ${reference!}`,
+      );
+      if (earlier.credits !== credits) {
+        throw new RefusedError(
+          `reference ${JSON.stringify(reference)} already stands for ${earlier.credits} credits`,
+        );
+      }
+      return account.credits;
+    }
+    // Checked last, because a repeated grant adds nothing.
+    if (balance > MAX_BALANCE) throw new RefusedError(`the balance would exceed ${MAX_BALANCE} credits`);
+    await sql`UPDATE balances SET credits = ${balance} WHERE account_id = ${accountId}`;
+    return balance;
+  });
+}

@@ -1,0 +1,67 @@
+import { codeOf } from '../../platform/errors.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import { LOCK_NOT_AVAILABLE, type Sql } from '../../platform/postgres/connect.ts';
+import type { Bound } from '../../platform/runtime/timeout.ts';
+import { SECOND } from '../../platform/units.ts';
+
+/** A locked account is tried again after this pause. */
+const RETRY_AFTER_MS = SECOND;
+
+/** Those of the accounts that another transaction has locked at the moment, or that don't exist. */
+export function findLocked(sql: Sql, accountIds: string[]) {
+  return sql<{ id: string }[]>`
+    WITH free AS (
+      SELECT account_id FROM balances WHERE account_id = ANY (${accountIds}::text[]) FOR NO KEY UPDATE SKIP LOCKED
+    )
+    SELECT DISTINCT id FROM unnest(${accountIds}::text[]) AS id WHERE id NOT IN (SELECT account_id FROM free)`;
+}
+
+/**
+ * Passes over accounts whose balance another transaction has locked, for example an operator's. A statement that has waited in
+ * vain for such a lock runs again without them, and later ones don't wait at all. One loop tries them in turn beside the
+ * statements, until it can lock them.
+ *
+ * @param sql its `lockTimeoutMs` bounds each wait
+ */
+export function createLockedAccounts(sql: Sql) {
+  const locked = new Set<string>();
+  let isRetrying = false;
+
+  async function retry(): Promise<void> {
+    if (isRetrying) return;
+    isRetrying = true;
+    while (locked.size > 0) {
+      for (const id of locked) {
+        const lock = sql`SELECT FROM balances WHERE account_id = ${id} FOR NO KEY UPDATE`;
+        const code = await lock.then(() => null, codeOf);
+        // After any other failure the next statement finds out again.
+        if (code !== LOCK_NOT_AVAILABLE) locked.delete(id);
+      }
+      if (locked.size > 0) await Bun.sleep(RETRY_AFTER_MS);
+    }
+    isRetrying = false;
+  }
+
+  /**
+   * Runs a statement that answers one row for those of the items whose account is free.
+   * @returns these items, and the row; no row if there are no such items
+   * @throws an error if the statement answers no row, because then its outcome is unknown
+   */
+  return async function runForUnlocked<Item extends { accountId: string }, Row>(
+    items: Item[],
+    bound: Bound,
+    run: (free: Item[]) => PromiseLike<Row[]>,
+  ): Promise<[Item[], Row[]]> {
+    const free = items.filter(({ accountId }) => !locked.has(accountId));
+    if (free.length === 0) return [free, []];
+    try {
+      return [free, [only(await bound(run(free)))]];
+    } catch (error) {
+      if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+      const accountIds = free.map(({ accountId }) => accountId);
+      for (const { id } of await bound(findLocked(sql, accountIds))) locked.add(id);
+      void retry();
+      return runForUnlocked(free, bound, run);
+    }
+  };
+}

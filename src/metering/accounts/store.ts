@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto';
+import type { PendingQuery, Row } from 'postgres';
+import { RefusedError } from '../../platform/errors.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { type Actor, recordEvent } from './events.ts';
+import {
+  checkSubscription,
+  clock,
+  iso,
+  type Period,
+  type Plan,
+  type PlanQuotas,
+  periodAt,
+  type Subscription,
+} from './plan.ts';
+
+interface AccountSummary {
+  id: string;
+  name: string;
+  /** The effective plan: a lapsed Plus subscription is free. */
+  plan: Plan;
+  /** Purchased credits left. */
+  credits: number;
+  suspended: boolean;
+}
+
+export interface AccountDetails extends AccountSummary, PlanQuotas {
+  period: Period;
+  /** The end of a Plus subscription; `null` if it doesn't lapse, or there is none. */
+  planUntil: Date | null;
+  /** Credits consumed in the period, purchased ones included. */
+  used: number;
+  /** Keys that are neither revoked nor expired. */
+  keys: number;
+  /** Whether purchased credits pay for calls beyond the allowance. Otherwise these are refused. */
+  spendPurchased: boolean;
+}
+
+/** A random id such as `acc_k3v9q0d2m8x1r7ta`: it never begins with `-`, and is safe in URLs and shells. */
+export function newId(prefix: 'acc' | 'key'): string {
+  const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+  let id = `${prefix}_`;
+  for (const byte of randomBytes(16)) id += alphabet[byte & 31];
+  return id;
+}
+
+type NewAccount = { name: string; plan: Plan } & Subscription;
+
+/** @throws RefusedError for a period that begins in the future or a subscription that ends before it begins */
+export async function createAccount(
+  sql: Sql,
+  account: NewAccount,
+  actor: Actor,
+): Promise<{ id: string; name: string; plan: Plan }> {
+  return sql.begin((sql) => createAccountIn(sql, account, actor));
+}
+
+/** {@link createAccount} within the caller's transaction. */
+export async function createAccountIn(
+  sql: Transaction,
+  account: NewAccount,
+  actor: Actor,
+): Promise<{ id: string; name: string; plan: Plan }> {
+  const id = newId('acc');
+  const now = await clock(sql);
+  const { plan, name } = account;
+  const { anchor, until } = checkSubscription(plan, account, now);
+  await sql`INSERT INTO accounts (id, name) VALUES (${id}, ${name})`;
+  const balances = await sql<{ plan: Plan }[]>`
+    INSERT INTO balances (account_id, plan, plus_anchor, plus_until, period_plan, period_start, period_end)
+    SELECT ${id}, ${plan}, ${anchor}, ${until}, (p).plan, (p).starts_at, (p).ends_at
+    FROM account_period(${plan}, NULL, ${anchor}, ${until}, ${now}) AS p RETURNING period_plan AS plan`;
+  const detail = { plan, periodStart: iso(anchor), until: iso(until) };
+  await recordEvent(sql, id, { kind: 'created', actor, detail });
+  return { id, name, plan: only(balances).plan };
+}
+
+/** Conditions of {@link listAccounts}; an account must meet both. */
+export interface AccountFilter {
+  /** The email of a member, in any case. */
+  email?: string | undefined;
+  /** The account has used at least this share of its allowance, in percent. */
+  above?: number | undefined;
+}
+
+/** An account with the emails of its members. */
+export type ListedAccount = AccountSummary & { emails: string[] };
+
+/** Accounts that {@link listAccounts} returns at most. */
+const ACCOUNTS_AT_A_TIME = 1000;
+
+/** Accounts with the emails of their members, oldest first. @param last only accounts that were created after it */
+export async function listAccounts(
+  sql: Sql,
+  { email, above }: AccountFilter = {},
+  last?: ListedAccount,
+): Promise<ListedAccount[]> {
+  const address = email?.toLowerCase() ?? null;
+  const behind = sql`
+    (${last?.id ?? null}::text IS NULL OR (created_at, id) > (SELECT created_at, id FROM accounts WHERE id = ${last?.id ?? null}))`;
+  return sql<ListedAccount[]>`
+    SELECT a.id, a.name, a.plan, a.credits, a.suspended, emails
+    FROM (${accountRows(sql, behind, null)}) a CROSS JOIN LATERAL (SELECT ${emails(sql, sql`a.id`)} AS emails) m
+    WHERE (${address}::text IS NULL OR ${address} = ANY (emails))
+      AND (${above ?? null}::bigint IS NULL OR a.used * 100 >= a."includedCredits" * ${above ?? null}::bigint)
+    ORDER BY a.created_at, a.id LIMIT ${ACCOUNTS_AT_A_TIME}`;
+}
+
+/** Emails that sign in to the account, in alphabetical order. */
+export async function emailsOf(sql: Sql, id: string): Promise<string[]> {
+  const rows = await sql<{ emails: string[] }[]>`SELECT ${emails(sql, sql`${id}`)} AS emails`;
+  return only(rows).emails;
+}
+
+const emails = (sql: Sql, account: Fragment) => sql`
+  ARRAY (SELECT u."email" FROM dashboard_members member JOIN dashboard_users u ON u."id" = member.user_id
+    WHERE member.account_id = ${account} ORDER BY u."email")`;
+
+/**
+ * An account as it stands at `instant`, by default now by Postgres's clock.
+ * @returns `null` when there is none
+ */
+export async function findAccount(
+  sql: Sql | Transaction,
+  id: string,
+  instant?: Date,
+): Promise<AccountDetails | null> {
+  const [row] = await findAccountsQuery(sql, [id], instant);
+  return row === undefined ? null : detailsOf(row);
+}
+
+interface AccountRow extends Omit<AccountDetails, 'period'> {
+  start: Date;
+  end: Date;
+  created_at: Date;
+}
+
+type Fragment = PendingQuery<Row[]>;
+
+/** {@link findAccount} as a query, of several accounts in no order, for callers that bound its wait. */
+export function findAccountsQuery(sql: Sql | Transaction, ids: string[], instant: Date | null = null) {
+  return sql<AccountRow[]>`${accountRows(sql, sql`id = ANY (${ids}::text[])`, instant)}`;
+}
+
+/** SQL for the accounts that meet the condition, as they stand at the instant (`null` means now), without deleted ones. */
+function accountRows(sql: Sql | Transaction, condition: Fragment, instant: Date | null) {
+  return sql`
+    SELECT a.id, a.name, (a.period).plan, a.credits, a.suspended_at IS NOT NULL AS suspended, a.created_at,
+      CASE WHEN (a.period).plan = 'plus' THEN a.plus_until END AS "planUntil",
+      (a.period).starts_at AS start, (a.period).ends_at AS end,
+      CASE WHEN a.instant < a.period_end THEN a.used ELSE 0 END AS used,
+      (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.ends_at > a.instant) AS keys,
+      plans.api_keys AS "keyLimit",
+      coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
+      coalesce(a.included_credits, plans.included_credits) AS "includedCredits",
+      a.spend_purchased AS "spendPurchased"
+    FROM (
+      SELECT *, ${sql.unsafe(periodAt('instant'))} AS period
+      FROM accounts JOIN balances b ON b.account_id = id
+        CROSS JOIN (SELECT coalesce(${instant}::timestamptz, now()) AS instant) AS clock
+      WHERE ${condition} AND deleted_at IS NULL
+    ) a JOIN plans ON plans.name = (a.period).plan`;
+}
+
+export function detailsOf({ start, end, created_at: _, ...account }: AccountRow): AccountDetails {
+  return { ...account, period: { start, end } };
+}
+
+/** @throws RefusedError when there is none */
+export async function requireAccount(sql: Sql | Transaction, id: string): Promise<AccountDetails> {
+  const account = await findAccount(sql, id);
+  if (account === null) throw unknownAccount(id);
+  return account;
+}
+
+/** Takes the account's row locks, so that concurrent changes queue up. @throws RefusedError when there is none */
+export async function lockAccount(sql: Transaction, id: string): Promise<void> {
+  const rows = await sql`
+    SELECT 1 FROM accounts JOIN balances ON account_id = id WHERE id = ${id} AND deleted_at IS NULL FOR UPDATE`;
+  if (rows.length === 0) throw unknownAccount(id);
+}
+
+export function unknownAccount(id: string): RefusedError {
+  return new RefusedError(`there is no account ${JSON.stringify(id)}: see \`account list\``);
+}

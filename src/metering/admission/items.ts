@@ -1,0 +1,112 @@
+/** Several items in one request: one token, one charge, and each item's answer in its place. */
+import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../../http/answer.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
+import type { ItemList, ItemProblem } from '../../http/item-schema.ts';
+import { type ProblemName, problemBody } from '../../http/problems.ts';
+import type { Gate } from '../../platform/runtime/gate.ts';
+import type { Caller } from '../keys/authenticate.ts';
+import { free, type Handler, type Payment } from './plan.ts';
+import { createPostedHandler } from './posted.ts';
+
+/** The answer to an item: its members beside its text and its status, as JSON, or a problem. */
+export type ItemAnswer = { ok: true; json: string } | ProblemAnswer;
+
+/** One item, after the reads that come before the credits. */
+export interface Item {
+  /** As it was sent. */
+  asked: string;
+  /** Whether it costs a credit. */
+  isCharged: boolean;
+  /** Its answer, asked for once its credit is spent. */
+  answer(): ItemAnswer | Promise<ItemAnswer>;
+}
+
+interface PlannedItems {
+  items: Item[];
+  /** Further members of the whole answer, as JSON: `"datasets":{…}`. */
+  more?: string;
+}
+
+export interface ItemsParts extends ItemList {
+  route: ApiRoute;
+  publicUrl: string;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
+  /** Reads what the items need. It must cost nobody anything: without a credit its result is dropped. A failure is a 503. */
+  plan(asked: string[], caller: Caller): Promise<PlannedItems>;
+  /** See {@link createPostedHandler}. */
+  gate?: Gate;
+}
+
+/**
+ * Answers a request of several items (contract: batch lookup).
+ *
+ * All reads come before the credits. Then it is known which items get an answer, and exactly those are charged. If the credits
+ * suffice for some, the first items get them. Only a store that fails later makes a credit go back.
+ */
+export function createItemsHandler({
+  route,
+  publicUrl,
+  stopping,
+  plan,
+  gate,
+  list,
+  item,
+}: ItemsParts): Handler {
+  return createPostedHandler<Record<string, (string | number)[]>>({
+    route,
+    stopping,
+    gate,
+    async plan(input, { caller }) {
+      let planned: PlannedItems;
+      try {
+        planned = await plan(input[list]!.map(String), caller);
+      } catch (cause) {
+        const failure = failureAnswer(cause, unavailable('The stored data could not be read.', cause));
+        return free(() => failure);
+      }
+      const credits = planned.items.filter(({ isCharged }) => isCharged).length;
+      return { kind: route.charge, credits, answer: (payment) => write(planned, payment) };
+    },
+  });
+
+  async function write(
+    { items, more }: PlannedItems,
+    { spent, refusal, giveBack }: Payment,
+  ): Promise<Answer> {
+    const itemProblems: ProblemName[] = [];
+    const written: string[] = [];
+    let unpaid = 0;
+    const put = (index: number, { asked, isCharged }: Item, answer: ItemAnswer): void => {
+      if (!answer.ok) {
+        itemProblems.push(answer.problem.kind);
+        // A store failed after the item was charged.
+        if (isCharged && answer.problem.kind === 'service-unavailable') unpaid += 1;
+      }
+      written[index] = `{"${item}":${JSON.stringify(asked)},${membersOf(answer)}}`;
+    };
+    let credits = spent;
+    // Few items wait, if any.
+    const waiting: Promise<void>[] = [];
+    for (const [index, item] of items.entries()) {
+      if (credits === 0 && refusal !== null) {
+        put(index, { ...item, isCharged: false }, refusal);
+        continue;
+      }
+      if (item.isCharged) credits -= 1;
+      const answer = item.answer();
+      if (answer instanceof Promise) waiting.push(answer.then((ended) => put(index, item, ended)));
+      else put(index, item, answer);
+    }
+    await Promise.all(waiting);
+    giveBack(unpaid);
+    const data = `"data":[${written.join(',')}]`;
+    return { ok: true, json: more === undefined ? `{${data}}` : `{${data},${more}}`, itemProblems };
+  }
+
+  function membersOf(answer: ItemAnswer): string {
+    if (answer.ok) return `"status":200,${answer.json}`;
+    const body: ItemProblem = problemBody(publicUrl, answer.problem);
+    return `"status":${body.status},"problem":${JSON.stringify(body)}`;
+  }
+}

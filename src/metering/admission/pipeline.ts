@@ -1,0 +1,163 @@
+import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
+import { isFree } from '../../http/error-kind.ts';
+import type { Trace } from '../../http/observe.ts';
+import type { ProblemName } from '../../http/problems.ts';
+import { buyAddress, type Config } from '../../platform/config/config.ts';
+import type { Log } from '../../platform/observability/log.ts';
+import type { Credits } from '../credits/admit.ts';
+import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import { INVALID_KEY, identityOf } from './identity.ts';
+import { createLoad } from './load.ts';
+import type { Handler, Payment, Plan } from './plan.ts';
+import * as refusals from './refusals.ts';
+
+const NOTHING_PAID: Payment = { spent: 0, left: null, isRepeated: false, refusal: null, giveBack() {} };
+
+/** Why an item stays without an answer though the account has credits. */
+const PAID_BEFORE =
+  'An earlier sending with this Idempotency-Key has paid for fewer items. Ask for the others by another request.';
+
+export type Pipeline = ReturnType<typeof createPipeline>;
+
+export interface PipelineParts extends Pick<Config, 'buyUrl'> {
+  authenticator: Authenticator;
+  rateLimiter: RateLimiter;
+  credits: Credits;
+  /** Counts an error answer to a known caller, and the credits that it cost, for the account's statistics. */
+  countError(caller: Caller, problem: ProblemName, credits: number): void;
+  log: Log;
+}
+
+export function createPipeline(parts: PipelineParts) {
+  const { authenticator, rateLimiter, credits, countError, log } = parts;
+  const load = createLoad();
+
+  /**
+   * Answers one request of the API: overload, key, token, plan, credits, answer. Each stage can end the request.
+   *
+   * @param known the caller of a request that was authenticated in another way (the dashboard's); it skips the key alone
+   */
+  async function serve(
+    request: Request,
+    trace: Trace,
+    handler: Handler,
+    known: Caller | null = null,
+  ): Promise<Answer> {
+    const arrivedMs = performance.now();
+    // Overload. A request without a key still gets its 401. A key is not looked up, because refusing must stay cheap.
+    const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
+    if (known === null && secret === null) return refusals.unauthorized();
+    load.read();
+    if (load.isOverloaded(handler.charge)) return refusals.overloaded();
+
+    let caller: Caller | null = null;
+    let headers: Record<string, string> | undefined;
+    let payment = NOTHING_PAID;
+    let plan: Plan | undefined;
+    try {
+      // Key. Under load a key lookup times out in our own queue.
+      try {
+        caller = known ?? (await authenticator.authenticate(secret!));
+      } catch (cause) {
+        const failed = problem('authentication-failed', undefined, { cause });
+        return failureAnswer(cause, load.isOverloaded(handler.charge) ? refusals.overloaded() : failed);
+      }
+      if (caller === null) return refusals.unauthorized();
+      trace.account = caller.accountId;
+      trace.keyId = caller.keyId;
+
+      load.admissions.enter();
+      try {
+        // Token.
+        const rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
+        headers = refusals.rateLimitHeaders(rate);
+        if (!rate.admitted) return end(caller, refusals.rateLimitExceeded(rate), headers);
+
+        // Plan.
+        const planned = handler.plan({ request, arrivedMs, caller, rate });
+        plan = planned instanceof Promise ? await beside(planned) : planned;
+
+        // Credits.
+        const identity = identityOf(request, caller.accountId, plan.sent);
+        if (identity === null)
+          plan = { ...plan, credits: 1, answer: () => problem('validation', INVALID_KEY) };
+        const isLate = planned instanceof Promise && plan.kind !== null && load.isOverloaded(plan.kind);
+        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, caller, plan, identity);
+      } finally {
+        load.admissions.leave();
+      }
+      if (payment.refusal !== null && payment.spent === 0) return end(caller, payment.refusal, headers);
+
+      // Answer.
+      if (plan.isSearch) load.searches.enter();
+      let answer: Answer;
+      try {
+        answer = await plan.answer(payment);
+      } finally {
+        if (plan.isSearch) load.searches.leave();
+      }
+      // A 503 costs nothing (contract: problem details).
+      const isUnavailable = !answer.ok && answer.problem.kind === 'service-unavailable';
+      payment.giveBack(isUnavailable ? payment.spent : 0);
+      return end(caller, answer, headers, payment);
+    } catch (error) {
+      // A fault of this program: its stack goes into the log, and nothing of it to the caller.
+      log.bug(error, 'a request could not be answered');
+      const answer = problem('internal-error', undefined, { cause: error });
+      return caller === null ? answer : end(caller, answer, headers, payment);
+    } finally {
+      plan?.end?.(payment);
+    }
+  }
+
+  /** A plan may wait for a slow sender of a body, which is no queue of this process. */
+  async function beside(planned: Promise<Plan>): Promise<Plan> {
+    load.admissions.leave();
+    return planned.finally(load.admissions.enter);
+  }
+
+  const refusedBy = (refusal: ProblemAnswer): Payment => ({ ...NOTHING_PAID, refusal });
+
+  /** The one place where a request is charged. */
+  async function pay(
+    { signal }: Request,
+    { accountId, keyId }: Caller,
+    { kind, credits: needed, tellsLeft }: Plan,
+    identity: string | null | undefined,
+  ): Promise<Payment> {
+    if (kind === null) return NOTHING_PAID;
+    const call = { accountId, keyId, kind, credits: needed, wantsLeft: tellsLeft, signal };
+    try {
+      const { quota, ...paid } = await credits.admit({ ...call, identity: identity ?? undefined });
+      if (quota !== null)
+        return { ...paid, refusal: refusals.quotaExceeded(quota, buyAddress(parts.buyUrl, accountId)) };
+      return { ...paid, refusal: paid.spent < needed ? unavailable(PAID_BEFORE) : null };
+    } catch (cause) {
+      const uncounted = unavailable('The credits of the account could not be counted.', cause);
+      return refusedBy(failureAnswer(cause, uncounted));
+    }
+  }
+
+  /**
+   * The last step of every answer to a known caller. Of several items each one with a problem counts.
+   * @param headers those of the bucket, if it was asked
+   */
+  function end(
+    caller: Caller,
+    answer: Answer,
+    headers: Record<string, string> = {},
+    { spent, isRepeated } = NOTHING_PAID,
+  ): Answer {
+    // An earlier sending has counted the credits.
+    const count = (kind: ProblemName, cost: number) =>
+      countError(caller, kind, isRepeated || isFree(kind) ? 0 : cost);
+    if (!answer.ok) count(answer.problem.kind, spent);
+    else for (const kind of answer.itemProblems ?? []) count(kind, 1);
+    const target = answer.ok ? answer : answer.problem;
+    target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
+    return answer;
+  }
+
+  return { serve };
+}

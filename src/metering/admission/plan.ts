@@ -1,0 +1,59 @@
+import type { Answer, ProblemAnswer } from '../../http/answer.ts';
+import type { CallKind } from '../../http/call-kind.ts';
+import type { Admission } from '../credits/call.ts';
+import type { Caller } from '../keys/authenticate.ts';
+import type { RateDecision } from '../rate-limit/bucket.ts';
+
+/** A request that has taken its token, as its handler gets it. */
+export interface AdmissionContext {
+  request: Request;
+  /** When the request arrived, by `performance.now()`. */
+  arrivedMs: number;
+  caller: Caller;
+  /** The bucket after this request took its token. */
+  rate: RateDecision;
+}
+
+/** The credits that a request was charged. */
+export interface Payment extends Omit<Admission, 'quota'> {
+  /** Why the request got fewer credits than it needs; `null` means that it got all. */
+  refusal: ProblemAnswer | null;
+}
+
+/** What a request costs, and how it is answered once that is paid. */
+export interface Plan {
+  /** The kind of its calls; `null` means that it costs nothing. */
+  kind: CallKind | null;
+  credits: number;
+  /**
+   * What was sent beside the path, if the endpoint takes an `Idempotency-Key`. The same request with the same key is charged once
+   * (identity.ts).
+   */
+  sent?: string | Uint8Array;
+  /** Whether {@link Payment.left} is asked for. It makes the charge of its batch a little dearer. */
+  tellsLeft?: boolean;
+  /** Whether the answer waits in the queue for the directory's search. */
+  isSearch?: boolean;
+  /** Writes the answer, unless no credit was paid. A 503 gives all credits back. */
+  answer(payment: Payment): Answer | Promise<Answer>;
+  /** Called once the request has its answer, also if that is a refusal. */
+  end?(payment: Payment): void;
+}
+
+/** The last stage of the pipeline: what one endpoint does for an admitted request. */
+export interface Handler {
+  /** The kind of call that the endpoint answers, for the estimate of its wait; `null` means that its wait is not known yet. */
+  charge: CallKind | null;
+  /**
+   * Reads the input, validates it, and starts the reads that the answer needs: a lookup reads its record while its credit is spent. It
+   * must cost nobody anything, because without a credit its result is dropped. Bad input has its plan, too: it is charged
+   * (specification, Order), so nothing validates before the token.
+   */
+  plan(context: AdmissionContext): Plan | Promise<Plan>;
+}
+
+/** The plan of a request that costs one credit. */
+export const single = (kind: CallKind, answer: Plan['answer']): Plan => ({ kind, credits: 1, answer });
+
+/** The plan of a request that costs nothing. */
+export const free = (answer: Plan['answer']): Plan => ({ kind: null, credits: 0, answer });

@@ -1,0 +1,49 @@
+/** The answers with which the pipeline ends a request before its handler, and the RateLimit headers of every answer. */
+
+import { type Answer, OVERLOADED, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
+import { SECOND } from '../../platform/units.ts';
+import type { Quota } from '../credits/call.ts';
+import type { RateDecision } from '../rate-limit/bucket.ts';
+
+/** The answer to a request that an overloaded service refuses. */
+export const overloaded = () => unavailable(OVERLOADED);
+
+/** The same for every request without a valid key (contract: 401). */
+const NO_VALID_KEY = 'The key is unknown, revoked or expired, or its account is suspended.';
+
+export function unauthorized(): Answer {
+  return problem('unauthorized', NO_VALID_KEY, { headers: { 'WWW-Authenticate': 'Bearer' } });
+}
+
+export function rateLimitExceeded(rate: RateDecision): Answer {
+  return problem('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
+    headers: { 'Retry-After': String(retryAfterS(rate)) },
+  });
+}
+
+/** @param buy the address where the account buys credits; `null` if there is none */
+export function quotaExceeded({ limit, resetAt, retryAfterS }: Quota, buy: string | null): ProblemAnswer {
+  const reset = new Date(resetAt).toISOString();
+  return problem('monthly-quota-exceeded', `The included credits are available again at ${reset}.`, {
+    ...(buy !== null && { buy }),
+    members: { quota: 'monthly_credits', limit, reset },
+    headers: { 'Retry-After': String(retryAfterS) },
+  });
+}
+
+const US_PER_SECOND = SECOND * 1000;
+
+/** The RateLimit headers of an authenticated answer (specification, Rate limit). */
+export function rateLimitHeaders(decision: RateDecision): Record<string, string> {
+  return {
+    'RateLimit-Limit': String(decision.limit),
+    'RateLimit-Remaining': String(decision.remaining),
+    'RateLimit-Reset': String(Math.ceil((decision.nowUs + decision.waitUs) / US_PER_SECOND)),
+    'RateLimit-Policy': `${decision.limit};w=60`,
+  };
+}
+
+/** Whole seconds until a token is there, at least 1. */
+export function retryAfterS(decision: RateDecision): number {
+  return Math.max(1, Math.ceil(decision.waitUs / US_PER_SECOND));
+}

@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { batchTotals } from '../../platform/runtime/batch-totals.ts';
+import { BATCH_TIMEOUT_MS, createBatcher } from '../../platform/runtime/batcher.ts';
+import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
+import { SECOND } from '../../platform/units.ts';
+import { createLockedAccounts } from '../accounts/locked.ts';
+import type { Admission, Call } from './call.ts';
+import { createBatchCharge } from './charge-batch.ts';
+import { chargeOnce, returnCredits } from './once.ts';
+import { type Charge, paidOf } from './spend.ts';
+import { isRolledBack, refundCredits, voidAttempt } from './void.ts';
+
+export type Credits = ReturnType<typeof createCredits>;
+
+/** Postgres has `charged` a batch, `failed` to charge or to void one, or acknowledged a void or a refund. */
+export type LedgerEvent = 'charged' | 'failed' | 'voided' | 'refunded';
+
+export interface CreditsOptions {
+  onEvent?: (event: LedgerEvent) => void;
+  /** Voids and refunds, by id, that no longer reach Postgres because the service stops. Only so can credits be lost. */
+  onLost?: (owed: Map<string, Call[]>) => void;
+  /** Whether calls will come at once, because their requests wait for their tokens. A batch waits for them a moment. */
+  isMoreComing?: () => boolean;
+}
+
+/** The ledger charges calls while it is `open`. An unknown outcome puts it `in doubt`, until Postgres has acknowledged the void. */
+type Mode = 'open' | 'in doubt' | 'closed';
+
+/** A void or a refund that Postgres did not acknowledge is sent again after this pause. */
+const RETRY_AFTER_MS = 0.25 * SECOND;
+const LEDGER = 'the credit ledger';
+
+/**
+ * The one way to spend credits. A batch is one row of the ledger, with an id; a batch whose outcome is unknown is voided by
+ * that id.
+ *
+ * One batch is in flight at a time. Two took Postgres a fifth more time for each call, and waited for each other's rows.
+ */
+export function createCredits(sql: Sql, { onEvent, onLost, isMoreComing }: CreditsOptions = {}) {
+  const enqueue = createBatcher(chargeBatch, {
+    name: LEDGER,
+    totals: batchTotals.credit,
+    ...(isMoreComing && { isMoreComing }),
+  });
+  /** A request with an identity is charged alone. */
+  const enqueueAlone = createBatcher(([call]: Call[], bound) => chargeAlone(call!, bound), {
+    name: LEDGER,
+    totals: batchTotals.credit,
+    maxBatch: 1,
+    maxConcurrentBatches: 4,
+  });
+  let mode: Mode = 'open';
+  /** By id, the calls of the batch in flight, and those of voids and refunds that Postgres has not acknowledged. */
+  const unsettled = new Map<string, Call[]>();
+  let refunds: Promise<void> = Promise.resolve();
+  const runForUnlocked = createLockedAccounts(sql);
+  const charge = createBatchCharge(sql);
+
+  /**
+   * Spends the credits of a call: included first, then purchased (specification, Credits 3). Durable before it returns, and
+   * exact with any number of processes at once. An account with too few credits for a batch lookup is charged those it has.
+   *
+   * @throws when Postgres gave no answer within 2 s, an earlier batch is in doubt, or the client has left. The call costs nothing.
+   */
+  async function admit(call: Call): Promise<Admission> {
+    const admission = await (call.identity === undefined ? enqueue(call) : enqueueAlone(call));
+    if (admission !== undefined) return admission;
+    throw new Error(call.signal?.aborted ? 'the client has left' : 'the account is locked, or gone');
+  }
+
+  async function chargeBatch(calls: Call[], bound: Bound): Promise<(Admission | undefined)[]> {
+    throwUnlessOpen();
+    const attempt = randomUUID();
+    const present = calls.filter(({ signal }) => !signal?.aborted);
+    unsettled.set(attempt, present);
+    try {
+      const run = (free: Call[]) => charge(free, attempt, bound);
+      const [charged, [outcome]] = await runForUnlocked(present, bound, run);
+      unsettled.delete(attempt);
+      if (outcome === undefined) return [];
+      onEvent?.('charged');
+      const admissions = admissionsOf(attempt, charged, outcome);
+      return calls.map((call) => admissions.get(call));
+    } catch (error) {
+      if (isRolledBack(error)) failed(attempt);
+      else doubt(attempt, () => voidAttempt(sql, attempt));
+      throw error;
+    }
+  }
+
+  function throwUnlessOpen(): void {
+    if (mode === 'closed') throw new Error('the service stops');
+    if (mode === 'in doubt') throw new Error('the outcome of an earlier charge is unknown');
+  }
+
+  /** Charges a call of which an earlier sending of its request may have been charged. */
+  async function chargeAlone(call: Call, bound: Bound): Promise<(Admission | undefined)[]> {
+    throwUnlessOpen();
+    if (call.signal?.aborted) return [];
+    const sending = randomUUID();
+    unsettled.set(sending, [call]);
+    const keep = (credits: number) => returnCredits(sql, sending, credits);
+    try {
+      const paid = await chargeOnce(sql, { call, sending, bound, runForUnlocked });
+      unsettled.delete(sending);
+      if (paid === undefined) return [];
+      onEvent?.('charged');
+      const { unused, ...admission } = paid;
+      const giveBack = (credits: number) =>
+        refund({ ...call, credits: credits + unused }, () => keep(paid.spent - credits));
+      return [{ ...admission, giveBack }];
+    } catch (error) {
+      if (isRolledBack(error)) failed(sending);
+      else doubt(sending, () => keep(0));
+      throw error;
+    }
+  }
+
+  /** Postgres has answered that nothing was charged. */
+  function failed(id: string): void {
+    unsettled.delete(id);
+    onEvent?.('failed');
+  }
+
+  /** The outcome of a charge is unknown. Nothing is charged until Postgres has acknowledged its void. */
+  function doubt(id: string, sendVoid: () => PromiseLike<unknown>): void {
+    if (mode === 'open') mode = 'in doubt';
+    onEvent?.('failed');
+    void settle('voided', id, sendVoid);
+  }
+
+  function admissionsOf(attempt: string, calls: Call[], charged: Charge): Map<Call, Admission> {
+    const purchased = charged.purchased ?? {};
+    const admissions = new Map<Call, Admission>();
+    for (const [index, call] of calls.entries()) {
+      const spent = charged.spent?.[index] ?? call.credits;
+      const paid = paidOf(call, spent, charged);
+      // The purchased credits of the batch come back first.
+      const giveBack = (credits: number) => {
+        const back = Math.min(purchased[call.accountId] ?? 0, credits);
+        purchased[call.accountId] = (purchased[call.accountId] ?? 0) - back;
+        const part = { ...call, credits };
+        refund(part, (id) => refundCredits(sql, id, part, attempt, back));
+      };
+      if (paid !== undefined) admissions.set(call, { ...paid, giveBack });
+    }
+    return admissions;
+  }
+
+  /** Refunds are sent one after another, so that a Postgres that comes back meets no crowd of them. */
+  function refund(call: Call, send: (id: string) => PromiseLike<unknown>): void {
+    if (call.credits === 0) return;
+    const id = randomUUID();
+    if (mode === 'closed') onLost?.(new Map([[id, [call]]]));
+    else unsettled.set(id, [call]);
+    refunds = refunds.then(() => settle('refunded', id, () => send(id)));
+  }
+
+  /** Sends a statement until Postgres has acknowledged it. A void also detects that Postgres is back. */
+  async function settle(event: 'voided' | 'refunded', id: string, query: () => PromiseLike<unknown>) {
+    while (mode !== 'closed') {
+      try {
+        await withTimeout(query(), BATCH_TIMEOUT_MS, LEDGER);
+        unsettled.delete(id);
+        if (event === 'voided' && mode === 'in doubt') mode = 'open';
+        return onEvent?.(event);
+      } catch {
+        if (event === 'voided') onEvent?.('failed');
+        await Bun.sleep(RETRY_AFTER_MS);
+      }
+    }
+  }
+
+  /** Waits until no batch is in flight or in doubt, and no refund is on its way. Then nothing is charged any more. */
+  async function close(timeoutMs: number): Promise<void> {
+    const endMs = performance.now() + timeoutMs;
+    while (unsettled.size > 0 && performance.now() < endMs) await Bun.sleep(10);
+    mode = 'closed';
+    if (unsettled.size > 0) onLost?.(unsettled);
+  }
+
+  return { admit, close };
+}

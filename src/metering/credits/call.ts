@@ -1,0 +1,50 @@
+import type { CallKind } from '../../http/call-kind.ts';
+
+/** One call that needs a credit, or a batch lookup that needs one for each of its items. */
+export interface Call {
+  accountId: string;
+  /** '' for a call made in the dashboard. */
+  keyId: string;
+  kind: CallKind;
+  credits: number;
+  /**
+   * Aborted when the client disconnects. A call whose batch has not started by then is free. Bun aborts it, too, when the
+   * client pipelines another request on the same connection.
+   */
+  signal?: AbortSignal;
+  /** The request that is charged once, however often it is sent (src/metering/admission/identity.ts); absent for every other. */
+  identity?: string | undefined;
+  /** Whether {@link Admission.left} is asked for. */
+  wantsLeft?: boolean | undefined;
+}
+
+/** An allowance that is used up, and when it is available again. */
+export interface Quota {
+  /** The included allowance of the period, credits. */
+  limit: number;
+  /** An instant, as Postgres writes it in JSON. */
+  resetAt: string;
+  /** Whole seconds until then by Postgres's clock, at least 1. */
+  retryAfterS: number;
+}
+
+/** The ledger's answer to one call. */
+export interface Admission {
+  /** Credits of the call that are paid, by this or an earlier sending of the request. */
+  spent: number;
+  /**
+   * The quota of an account that has fewer credits than the call needs. `null` means that it got all, or that an earlier sending
+   * needed less.
+   */
+  quota: Quota | null;
+  /** Whether an earlier sending of the request was charged, and this one was not. */
+  isRepeated: boolean;
+  /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask. */
+  left: number | null;
+  /**
+   * Refunds some of these credits, because the items that they paid for are answered 503. It is tried until Postgres has
+   * acknowledged it; the roll-up returns the credits some seconds later. Credits that another sending of the request has used stay.
+   * Call it at the end of every request, with 0 if all credits were used.
+   */
+  giveBack(credits: number): void;
+}

@@ -1,0 +1,103 @@
+import { codeOf } from '../../platform/errors.ts';
+import { type Sql, UNIQUE_VIOLATION } from '../../platform/postgres/connect.ts';
+import type { Bound } from '../../platform/runtime/timeout.ts';
+import type { createLockedAccounts } from '../accounts/locked.ts';
+import type { Admission, Call, Quota } from './call.ts';
+import { chargeCalls, paidOf } from './spend.ts';
+import { isRolledBack, VOID_WINDOW_MS } from './void.ts';
+
+/**
+ * A request with an identity is charged once, however often it is sent (contract: Idempotency-Key). The id of its charge is made
+ * from the identity, so that of two sendings one charges, and the other finds the charge. Each sending has a row with the
+ * charge's id, and the charge counts them. Credits come back when every sending has returned them.
+ */
+
+interface Charged {
+  /** Credits that this sending can use. */
+  charged: number;
+  /** The account's quota, by its id, if the credits did not suffice for the first sending. */
+  quotas: Record<string, Quota> | null;
+}
+
+/**
+ * Joins the sendings of a charge that may still be returned. An older charge leaves under another id, and is not found.
+ * @returns no row if there is no such charge
+ */
+function joinCharge(sql: Sql, charge: string, sending: string, accountId: string) {
+  return sql<Charged[]>`
+    WITH found AS (
+      UPDATE call_journal SET
+        attempt = CASE WHEN spent_at < oldest THEN gen_random_uuid() ELSE attempt END,
+        sendings = sendings + CASE WHEN spent_at < oldest THEN 0 ELSE 1 END
+      FROM (SELECT now() - ${VOID_WINDOW_MS}::float8 * interval '1 millisecond') AS time (oldest)
+      WHERE attempt = ${charge}
+      RETURNING spent_at < oldest AS is_old, charged, is_short
+    ), joined AS (
+      INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, charge)
+      SELECT ${sending}, now(), '{}', '{}', '{}', '{}', true, ${charge} FROM found WHERE NOT is_old
+    )
+    SELECT charged, CASE WHEN is_short THEN short_quotas(ARRAY[${accountId}::text], '{1}', '{0}') END AS quotas
+    FROM found WHERE NOT is_old`;
+}
+
+export interface ChargeOnceParts {
+  call: Call;
+  /** UUID of this sending. */
+  sending: string;
+  bound: Bound;
+  runForUnlocked: ReturnType<typeof createLockedAccounts>;
+}
+
+type Paid = Omit<Admission, 'giveBack'> & {
+  /** Credits of an earlier sending's charge that this one does not need. */
+  unused: number;
+};
+
+/**
+ * Charges a request, or finds the charge of an earlier sending.
+ * @returns undefined when the account is locked, or gone
+ */
+export async function chargeOnce(
+  sql: Sql,
+  { call, sending, bound, runForUnlocked }: ChargeOnceParts,
+): Promise<Paid | undefined> {
+  const charge = Bun.randomUUIDv5(call.identity!, NAMESPACE);
+  for (;;) {
+    const [earlier] = await bound(joinCharge(sql, charge, sending, call.accountId));
+    if (earlier !== undefined) {
+      const spent = Math.min(earlier.charged, call.credits);
+      const quota = spent < call.credits ? (earlier.quotas?.[call.accountId] ?? null) : null;
+      const left = call.wantsLeft ? await creditsLeft() : null;
+      return { spent, quota, isRepeated: true, left, unused: earlier.charged - spent };
+    }
+    try {
+      const run = (unlocked: Call[]) => chargeCalls(sql, unlocked, charge, sending);
+      const [, [charged]] = await runForUnlocked([call], bound, run);
+      const paid = charged && paidOf(call, charged.spent?.[0] ?? call.credits, charged);
+      return paid && { ...paid, unused: 0 };
+    } catch (error) {
+      // Another sending has charged it meanwhile.
+      if (codeOf(error) !== UNIQUE_VIOLATION) throw error;
+    }
+  }
+
+  /** A charge of nothing tells what is left. `null` means that Postgres could not say, which is no reason to refuse what is paid. */
+  async function creditsLeft(): Promise<number | null> {
+    try {
+      const nothing = { ...call, credits: 0 };
+      const [, [charged]] = await runForUnlocked([nothing], bound, (free) => chargeCalls(sql, free, sending));
+      return charged === undefined ? null : (charged.left?.[call.accountId] ?? 0);
+    } catch (error) {
+      if (isRolledBack(error)) return null;
+      throw error;
+    }
+  }
+}
+
+/** Of names of our own (RFC 9562, 6.6): an arbitrary UUID. */
+const NAMESPACE = '4b0e6f52-6a0c-4c0f-9d3e-2f7b1c9a8d54';
+
+/** Returns the credits that a sending can use, except those that it keeps. Idempotent, also for a sending that has not arrived. */
+export function returnCredits(sql: Sql, sending: string, keeps: number) {
+  return sql`SELECT return_credits(${sending}::uuid, ${keeps}::bigint)`;
+}

@@ -1,0 +1,238 @@
+/**
+ * API keys: `secret.ts` makes and hashes secrets, `store.ts` and `rotate.ts` change keys, and this file finds the caller of a
+ * secret. A caller is cached for 4 s and dropped when Postgres notifies a change of its account. Only hashes are stored.
+ */
+
+import { answerOf, READS } from '../../platform/postgres/answer.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { batchTotals } from '../../platform/runtime/batch-totals.ts';
+import { createBatcher } from '../../platform/runtime/batcher.ts';
+import type { Bound } from '../../platform/runtime/timeout.ts';
+import { SECOND } from '../../platform/units.ts';
+import { ACCOUNT_CHANGED } from '../accounts/events.ts';
+import type { Plan } from '../accounts/plan.ts';
+import { hashSecret, isWellFormedSecret, SECRET_LENGTH } from './secret.ts';
+
+export interface Caller {
+  keyId: string;
+  accountId: string;
+  /** The effective plan. */
+  plan: Plan;
+  /** The account's own limit, or its plan's. */
+  requestsPerMinute: number;
+}
+
+/** Called for each request. Both only count in memory, because every request waits for them. */
+export interface KeyWatch {
+  /** A secret was accepted. @param hash its SHA-256 in base64 */
+  used(hash: string): void;
+  /**
+   * The key of a refused secret: it is revoked or expired, the secret was replaced, or the account is suspended. Keys that ended
+   * over 30 days ago share the id {@link LONG_ENDED_KEYS}.
+   */
+  refused(key: Pick<Caller, 'keyId' | 'accountId'>): void;
+}
+
+/** The id that keys share once they ended over 30 days ago. Their counts of refusals would grow with every key that ever was. */
+const LONG_ENDED_KEYS = 'ended';
+
+export type Authenticator = Awaited<ReturnType<typeof createAuthenticator>>;
+
+/**
+ * TTL of a cached caller if the notification of a change gets lost. Revocation, suspension, plan and limits are in force
+ * within 5 seconds on every instance (contract: command line).
+ */
+const CACHE_TTL_MS = 4 * SECOND;
+/** TTL of an unknown key, which may exist soon. Repeating a guess costs one query a second. */
+const UNKNOWN_TTL_MS = 1 * SECOND;
+const MAX_KNOWN = 50_000;
+const MAX_UNKNOWN = 10_000;
+/** Accounts whose latest change is kept. One more counts as a change of every account. */
+const MAX_CHANGED = 10_000;
+/**
+ * Refresh-ahead: a key in use is reloaded this long before its cache entry expires. The query also reloads the other keys
+ * in use that expire in that window, so 1,000 active keys cost one query every few seconds.
+ */
+const REFRESH_AHEAD_MS = 2 * SECOND;
+const MAX_TAKEN_ALONG = 500;
+/** The scheme is matched without regard to case (contract: 401). */
+const BEARER = /^bearer +([^ ]+) *$/i;
+
+interface KnownKey {
+  caller: Caller;
+  /** The answer is used until then: the TTL, or the end of the secret if that comes first. */
+  untilMs: number;
+  /** In the order of `known`, which `untilMs` is not. */
+  refreshAtMs: number;
+  /** The number of notifications that had arrived when Postgres was asked. */
+  askedAtChange: number;
+  /** Used since it was loaded. */
+  isUsed: boolean;
+  isRefreshing: boolean;
+}
+
+/** @param nowMs a monotonic clock, for tests */
+export async function createAuthenticator(
+  sql: Sql,
+  watch: KeyWatch = { used() {}, refused() {} },
+  nowMs = () => performance.now(),
+) {
+  // By SHA-256, so that no secret stays in memory longer than its request. In the order in which they were loaded.
+  const known = new Map<string, KnownKey>();
+  /** Hashes that are refused without a query until an instant. `key` is the key that the secret belonged to; `null` means none. */
+  const unknown = new Map<string, { untilMs: number; key: Caller | null }>();
+  const ask = createBatcher(askAll, { ...READS, totals: batchTotals.key });
+
+  // An answer is used only if no change of its account was notified since Postgres was asked, because it may have been read
+  // before that change. Notifications are numbered, so that the order does not depend on a clock's precision.
+  let changes = 0;
+  let allChangedAt = 0;
+  /** The number of each account's latest change. */
+  const changedAt = new Map<string, number>();
+
+  function accountChanged(accountId: string): void {
+    if (changedAt.size >= MAX_CHANGED) allChanged();
+    changes += 1;
+    changedAt.set(accountId, changes);
+  }
+
+  function allChanged(): void {
+    changes += 1;
+    allChangedAt = changes;
+    changedAt.clear();
+  }
+
+  function isCurrent({ caller, askedAtChange }: KnownKey): boolean {
+    return askedAtChange >= allChangedAt && askedAtChange >= (changedAt.get(caller.accountId) ?? 0);
+  }
+
+  // `onlisten` also runs after a reconnection, when notifications may have been missed.
+  const listening = await answerOf(sql.listen(ACCOUNT_CHANGED, accountChanged, allChanged));
+
+  /** Keys in use that are due for a reload. Expired entries are dropped, because no request has used them. */
+  function* dueForRefresh(): Generator<string> {
+    let left = MAX_TAKEN_ALONG;
+    const now = nowMs();
+    for (const [hash, entry] of known) {
+      if (left === 0 || entry.refreshAtMs > now) return;
+      if (entry.untilMs <= now) known.delete(hash);
+      else if (entry.isUsed && !entry.isRefreshing) {
+        left -= 1;
+        entry.isRefreshing = true;
+        yield hash;
+      }
+    }
+  }
+
+  async function askAll(hashes: string[], bound: Bound): Promise<(Caller | null)[]> {
+    const asked = new Set([...hashes, ...dueForRefresh()]);
+    const askedAtMs = nowMs();
+    const askedAtChange = changes;
+    const rows = await bound(callersQuery(sql, [...asked]));
+    const callers = new Map<string, Caller>();
+    const refused = new Map<string, Caller>();
+    for (const { hash, endsInMs, isRefused, ...caller } of rows) {
+      if (isRefused) {
+        refused.set(hash, caller);
+        continue;
+      }
+      callers.set(hash, caller);
+      unknown.delete(hash);
+      known.delete(hash);
+      if (known.size >= MAX_KNOWN) known.delete(oldestOf(known));
+      known.set(hash, {
+        caller,
+        // Counted from before the query, so that the entry expires early rather than late. Then Postgres's clock decides.
+        untilMs: askedAtMs + Math.min(CACHE_TTL_MS, endsInMs ?? CACHE_TTL_MS),
+        refreshAtMs: askedAtMs + CACHE_TTL_MS - REFRESH_AHEAD_MS,
+        askedAtChange,
+        isUsed: false,
+        isRefreshing: false,
+      });
+    }
+    for (const hash of asked) {
+      if (callers.has(hash)) continue;
+      known.delete(hash);
+      unknown.delete(hash);
+      if (unknown.size >= MAX_UNKNOWN) unknown.delete(oldestOf(unknown));
+      unknown.set(hash, { untilMs: askedAtMs + UNKNOWN_TTL_MS, key: refused.get(hash) ?? null });
+    }
+    return hashes.map((hash) => callers.get(hash) ?? null);
+  }
+
+  /** The cached caller; `null` means refused, `undefined` means that Postgres must be asked. */
+  function readCache(hash: string): Caller | null | undefined {
+    const entry = known.get(hash);
+    const now = nowMs();
+    if (entry === undefined || now >= entry.untilMs || !isCurrent(entry)) {
+      return now < (unknown.get(hash)?.untilMs ?? 0) ? null : undefined;
+    }
+    entry.isUsed = true;
+    if (now >= entry.refreshAtMs && !entry.isRefreshing) {
+      entry.isRefreshing = true;
+      // If it fails, the first request after the entry expires asks again and gets the error.
+      ask(hash).catch(() => {});
+    }
+    return entry.caller;
+  }
+
+  return {
+    /**
+     * The caller of a key's secret ({@link bearerSecret}). `null` means that the key is malformed, unknown, revoked or expired, that
+     * the overlap of a replaced secret is over, or that the account is suspended. All are answered alike (contract: 401).
+     *
+     * @throws OverloadedError when the secret queued too long for Postgres, or this process is too busy
+     * @throws another error when Postgres could not be asked (problem `authentication-failed`)
+     */
+    async authenticate(secret: string): Promise<Caller | null> {
+      const hash = hashSecret(secret).toString('base64');
+      let caller = readCache(hash);
+      // Checked after the caches, because a cached secret is well formed.
+      if (caller === undefined) caller = isWellFormedSecret(secret) ? await ask(hash) : null;
+      if (caller !== null) watch.used(hash);
+      else {
+        const key = unknown.get(hash)?.key;
+        if (key) watch.refused(key);
+      }
+      return caller;
+    },
+    close: (): Promise<void> => listening.unlisten(),
+  };
+}
+
+/**
+ * The callers of these secrets, by their SHA-256 in base64. A secret that never was a key's has no row. `isRefused` means that the
+ * key has ended, that the secret was replaced, or that the account is suspended. One statement reads current and previous secrets, so
+ * that it sees a rotation either whole or not at all. `endsInMs` is `null` if neither the key expires nor
+ * the overlap of a previous secret ends.
+ */
+function callersQuery(sql: Sql, hashes: string[]) {
+  return sql<({ hash: string; endsInMs: number | null; isRefused: boolean } & Caller)[]>`
+    SELECT asked.hash, CASE WHEN k.ends_at < now() - interval '30 days' THEN ${LONG_ENDED_KEYS} ELSE k.id END AS "keyId", a.id AS "accountId", plans.name AS plan,
+      coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
+      (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs",
+      (now() >= least(k.ends_at, secret.until) OR a.suspended_at IS NOT NULL) AS "isRefused"
+    FROM unnest(${hashes}::text[]) AS asked (hash)
+    CROSS JOIN LATERAL (
+      SELECT id AS key_id, NULL::timestamptz AS until FROM api_keys
+      WHERE secret_sha256 = decode(asked.hash, 'base64')
+      UNION ALL
+      SELECT key_id, until FROM api_key_previous_secrets
+      WHERE secret_sha256 = decode(asked.hash, 'base64')
+    ) AS secret
+    JOIN api_keys k ON k.id = secret.key_id
+    JOIN accounts a ON a.id = k.account_id
+    JOIN balances b ON b.account_id = a.id
+    JOIN plans ON plans.name =
+      CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END`;
+}
+
+/** The secret of an `Authorization: Bearer` header; `null` when the header has no secret of a key's length. */
+export function bearerSecret(authorization: string | null): string | null {
+  const secret = authorization === null ? undefined : BEARER.exec(authorization)?.[1];
+  return secret?.length === SECRET_LENGTH ? secret : null;
+}
+
+function oldestOf(map: Map<string, unknown>): string {
+  return map.keys().next().value as string;
+}

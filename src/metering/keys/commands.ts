@@ -1,0 +1,125 @@
+import type { Command } from 'commander';
+import { inPages } from '../../platform/postgres/batches.ts';
+import { defineCommand } from '../../platform/terminal/command.ts';
+import { defineList } from '../../platform/terminal/list-command.ts';
+import { textTable } from '../../platform/terminal/text.ts';
+import { instant, name, wholeNumber } from '../../platform/terminal/values.ts';
+import { iso } from '../accounts/plan.ts';
+import { requireKeyDetails } from './details.ts';
+import { expireKey } from './expire.ts';
+import { OVERLAP_S, rotateKey } from './rotate.ts';
+import { type ApiKey, createKey, listKeys, revokeKey } from './store.ts';
+
+/** `key …` (contract, Command line). */
+export function keyCommands(program: Command): void {
+  const key = program.command('key').description('API keys');
+
+  defineCommand(
+    key
+      .command('create')
+      .argument('<account>')
+      .option('--name <name>', 'what it is for', name, '')
+      .option('--expires <instant>', 'refuse the key from then on (default: never)', instant)
+      .description('create a key: its secret is shown now and never again')
+      .addHelpText('after', '\nExample:\n  bun directory key create acc_… --name production'),
+    ({ sql, actor }, account: string, { name, expires }: { name: string; expires?: Date }) =>
+      createKey(sql, account, name, actor, expires ?? null),
+    ({ id, secret }) => `${secret}\n\nThis is key ${id}. Keep the secret now: it can't be shown again.`,
+  );
+
+  defineCommand(
+    key
+      .command('rotate')
+      .argument('<id>')
+      .option(
+        '--overlap <seconds>',
+        'how long the previous secret still works; 0 means that it ends at once',
+        wholeNumber({ min: 0, max: OVERLAP_S.max }),
+        OVERLAP_S.default,
+      )
+      .description('give a key a new secret, shown now and never again: its id, name and expiry stay')
+      .addHelpText('after', '\nExample:\n  bun directory key rotate key_… --overlap 3600'),
+    ({ sql, actor }, id: string, { overlap }: { overlap: number }) => rotateKey(sql, id, overlap, actor),
+    ({ id, secret, previousUntil }) =>
+      `${secret}\n\nThis is the new secret of ${id}. Keep it now: it can't be shown again. The previous one works until ${iso(previousUntil)}.`,
+  );
+
+  defineList<ApiKey>(
+    key
+      .command('list')
+      .argument('<account>')
+      .description("an account's keys, revoked ones too")
+      .addHelpText('after', '\nExample:\n  bun directory key list acc_… --json'),
+    ({ sql }, account: string) => inPages<ApiKey>((last) => listKeys(sql, account, last)),
+    [
+      ['ID', ({ id }) => id],
+      ['NAME', ({ name }) => name],
+      ['START', ({ start }) => `${start}…`],
+      ['CREATED', ({ created }) => iso(created)!],
+      ['REVOKED', ({ revoked }) => iso(revoked) ?? '–'],
+      ['EXPIRES', ({ expires }) => iso(expires) ?? '–'],
+      ['PREVIOUS SECRET UNTIL', ({ previousUntil }) => iso(previousUntil) ?? '–'],
+    ],
+  );
+
+  const expire = key
+    .command('expire')
+    .argument('<id>')
+    .option('--at <instant>', 'refuse the key from then on', instant)
+    .option('--never', 'the key does not expire')
+    .description('change the end of a key, or give an expired key a new one')
+    .addHelpText('after', '\nExample:\n  bun directory key expire key_… --at 2027-01-31T00:00:00Z');
+  defineCommand(
+    expire,
+    async ({ sql, actor }, id: string, { at, never }: { at?: Date; never?: boolean }) => {
+      if ((at === undefined) === (never === undefined)) {
+        expire.error('error: give either --at INSTANT or --never');
+      }
+      return expireKey(sql, id, at ?? null, actor);
+    },
+    ({ id, expires }) => (expires === null ? `${id} does not expire` : `${id} works until ${iso(expires)}`),
+  );
+
+  defineCommand(
+    key
+      .command('show')
+      .argument('<id>')
+      .description('a key with its calls, its errors, and the last use of each secret')
+      .addHelpText('after', '\nExample:\n  bun directory key show key_… --json'),
+    ({ sql }, id: string) => requireKeyDetails(sql, id),
+    ({ id, account, name, start, created, revoked, expires, calls, errors, secrets }) =>
+      textTable([
+        ['KEY', id],
+        ['ACCOUNT', account],
+        ['NAME', name],
+        ['START', `${start}…`],
+        ['CREATED', iso(created)!],
+        ['REVOKED', iso(revoked) ?? '–'],
+        ['EXPIRES', iso(expires) ?? '–'],
+        [
+          'CALLS, 30 DAYS',
+          `${calls.search} searches, ${calls.match} matches, ${calls.lookup} lookups, ${calls.debts} debts`,
+        ],
+        [
+          'ERRORS, 30 DAYS',
+          Object.entries(errors)
+            .map(([kind, count]) => `${kind}: ${count}`)
+            .join(', ') || '–',
+        ],
+        ...secrets.map(({ until, lastUsed }, index) => [
+          index === 0 ? 'SECRET' : 'PREVIOUS SECRET',
+          `last used ${iso(lastUsed) ?? '–'}${index === 0 ? '' : `, works until ${iso(until)}`}`,
+        ]),
+      ]),
+  );
+
+  defineCommand(
+    key
+      .command('revoke')
+      .argument('<id>')
+      .description('revoke a key for good: in force on every instance within 5 seconds')
+      .addHelpText('after', '\nExample:\n  bun directory key revoke key_…'),
+    ({ sql, actor }, id: string) => revokeKey(sql, id, actor),
+    ({ id, revoked }) => `${id} is revoked since ${iso(revoked)}`,
+  );
+}

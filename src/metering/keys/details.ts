@@ -1,0 +1,69 @@
+import type { CallKind } from '../../http/call-kind.ts';
+import type { ErrorKind } from '../../http/error-kind.ts';
+import { RefusedError } from '../../platform/errors.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { type ApiKey, keyColumns } from './store.ts';
+
+/** The days whose calls and errors count, today among them. */
+export const DAYS = 30;
+
+/** A secret that opens a key, or has done so before. */
+export interface KeySecret {
+  /** The end of a replaced secret; `null` for the current one. */
+  until: Date | null;
+  /** To the minute; `null` means never, or not since this time was first kept. */
+  lastUsed: Date | null;
+}
+
+/** A key with its use in the last {@link DAYS} days (UTC). */
+export interface KeyDetails extends ApiKey {
+  account: string;
+  calls: Record<CallKind, number>;
+  /** Error answers by kind; a kind without any is absent. `401` are calls after the end of the key or of one of its secrets. */
+  errors: Partial<Record<ErrorKind, number>>;
+  /** Credits that these errors cost. */
+  errorCredits: number;
+  /** The current one first, then replaced ones that are not forgotten yet, the latest first. */
+  secrets: KeySecret[];
+}
+
+/** @returns `null` if there is no such key. @param accountId if it is given, only a key of this account is found */
+export async function findKeyDetails(sql: Sql, id: string, accountId?: string): Promise<KeyDetails | null> {
+  const [key] = await sql<(ApiKey & { account: string })[]>`
+    SELECT ${keyColumns(sql)}, account_id AS account FROM api_keys
+    WHERE id = ${id} AND account_id = coalesce(${accountId ?? null}, account_id)`;
+  if (key === undefined) return null;
+  const { account } = key;
+  const since = sql`(now() AT TIME ZONE 'UTC')::date - ${DAYS - 1}::integer`;
+  const [counts, secrets] = await Promise.all([
+    sql<{ kind: CallKind | ErrorKind; calls: number; cost: number }[]>`
+      SELECT kind, sum(calls)::bigint AS calls, sum(cost)::bigint AS cost FROM (
+        SELECT kind, calls, 0 AS cost FROM calls_by_day WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since}
+        UNION ALL
+        SELECT kind, calls, credits FROM daily_error_answers WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since}
+      ) AS counted GROUP BY kind ORDER BY kind`,
+    sql<KeySecret[]>`
+      SELECT secret.until, used_at AS "lastUsed" FROM (
+        SELECT secret_sha256, NULL::timestamptz AS until FROM api_keys WHERE id = ${id}
+        UNION ALL
+        SELECT secret_sha256, until FROM api_key_previous_secrets WHERE key_id = ${id}
+      ) AS secret LEFT JOIN api_key_uses USING (secret_sha256)
+      ORDER BY until DESC NULLS FIRST`,
+  ]);
+  const {
+    search = 0,
+    match = 0,
+    lookup = 0,
+    debts = 0,
+    ...errors
+  } = Object.fromEntries(counts.map(({ kind, calls }) => [kind, calls]));
+  const errorCredits = counts.reduce((sum, { cost }) => sum + cost, 0);
+  return { ...key, calls: { search, match, lookup, debts }, errors, errorCredits, secrets };
+}
+
+/** {@link findKeyDetails} for an operator (contract: `key show`). @throws RefusedError for an unknown key */
+export async function requireKeyDetails(sql: Sql, id: string): Promise<KeyDetails> {
+  const key = await findKeyDetails(sql, id);
+  if (key === null) throw new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
+  return key;
+}

@@ -1,0 +1,218 @@
+import { RefusedError } from '../../platform/errors.ts';
+import { KEY_PREFIX, secretStart } from '../../platform/observability/redaction.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { MINUTE, SECOND } from '../../platform/units.ts';
+import { type Actor, recordEvent } from '../accounts/events.ts';
+import { clock, type Plan } from '../accounts/plan.ts';
+import { type AccountDetails, lockAccount, newId, requireAccount } from '../accounts/store.ts';
+import { generateSecret, hashSecret } from './secret.ts';
+
+export interface ApiKey {
+  id: string;
+  name: string;
+  /** The first characters of the secret. */
+  start: string;
+  created: Date;
+  revoked: Date | null;
+  /** The key is refused from this instant on; `null` means never. */
+  expires: Date | null;
+  /** The instant until which replaced secrets still work; `null` if there is none. */
+  previousUntil: Date | null;
+}
+
+/** Keys that an account may create in 24 hours. Revoked ones count, because their rows and the ledger's stay. */
+const KEYS_PER_DAY: Record<Plan, number> = { free: 20, plus: 1000 };
+
+/** A key was refused because its account has too many already. */
+export class TooManyKeysError extends RefusedError {
+  constructor(
+    /** The bound that refuses it: the room of the plan, or {@link KEYS_PER_DAY}. */
+    readonly bound: Plan | 'day',
+    /** The number of keys that the bound allows. */
+    readonly limit: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The key exists already, and its secret may not be shown any more. */
+export class KeyExistsError extends RefusedError {}
+
+/** A form that is sent twice within this time shows the secret of its key again. */
+const SHOWN_AGAIN_S = (10 * MINUTE) / SECOND;
+
+/**
+ * Creates a key. The secret is not stored and can't be shown again.
+ *
+ * @param expires the key is refused from then on; `null` means that it doesn't expire
+ * @param secret the secret of the key. An active key that got it within the last ten minutes is returned as it is, so that a
+ * form that is sent twice creates one key
+ * @throws RefusedError for an unknown account, or an expiry that is not in the future
+ * @throws KeyExistsError if a key got this secret earlier than that, or is revoked
+ * @throws TooManyKeysError when the plan has no room for another key, or the account has created {@link KEYS_PER_DAY}
+ */
+export async function createKey(
+  sql: Sql,
+  accountId: string,
+  name: string,
+  actor: Actor,
+  expires: Date | null = null,
+  secret = generateSecret(),
+): Promise<{ id: string; secret: string }> {
+  return sql.begin(async (sql) => {
+    // Under the account's lock, so that two requests at once for the last free place get one key.
+    await lockAccount(sql, accountId);
+    const [known] = await sql<{ id: string; isNew: boolean }[]>`
+      SELECT id, revoked_at IS NULL AND created_at > now() - ${SHOWN_AGAIN_S} * interval '1 second' AS "isNew"
+      FROM api_keys WHERE account_id = ${accountId} AND secret_sha256 = ${hashSecret(secret)}`;
+    if (known?.isNew === true) return { id: known.id, secret };
+    if (known !== undefined || (await isPreviousSecret(sql, secret))) {
+      throw new KeyExistsError('the key was created earlier');
+    }
+    await refuseTooMany(sql, await requireAccount(sql, accountId));
+    const id = newId('key');
+    if (expires !== null && expires <= (await clock(sql))) {
+      throw new RefusedError(`a key can't expire at ${expires.toISOString()}: that is not in the future`);
+    }
+    await sql`
+      INSERT INTO api_keys (id, account_id, name, start, secret_sha256, expires_at)
+      VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)}, ${expires})`;
+    const detail = { key: id, ...(expires !== null && { expires: expires.toISOString() }) };
+    await recordEvent(sql, accountId, { kind: 'key-created', actor, detail });
+    return { id, secret };
+  });
+}
+
+/** Whether a rotation has replaced the secret. */
+export async function isPreviousSecret(sql: Transaction, secret: string): Promise<boolean> {
+  const rows = await sql`SELECT 1 FROM api_key_previous_secrets WHERE secret_sha256 = ${hashSecret(secret)}`;
+  return rows.length > 0;
+}
+
+/** Must run under the account's lock. @throws TooManyKeysError when the plan has no room for another key */
+export function refuseWithoutRoom({ plan, keys, keyLimit }: AccountDetails): void {
+  if (keys < keyLimit) return;
+  const message = `the account has ${keys} keys, and its plan allows ${keyLimit}: revoke one first`;
+  throw new TooManyKeysError(plan, keyLimit, message);
+}
+
+/** Must run under the account's lock. @throws TooManyKeysError when the account may not create another key now */
+async function refuseTooMany(sql: Transaction, account: AccountDetails): Promise<void> {
+  refuseWithoutRoom(account);
+  const { id, plan } = account;
+  const perDay = KEYS_PER_DAY[plan];
+  const { lastDay } = only(
+    await sql<{ lastDay: number }[]>`
+      SELECT count(*) AS "lastDay" FROM api_keys WHERE account_id = ${id} AND created_at > now() - interval '1 day'`,
+  );
+  if (lastDay >= perDay) {
+    const message = `the account has created ${lastDay} keys in the last 24 hours, and its plan allows ${perDay}: try again later`;
+    throw new TooManyKeysError('day', perDay, message);
+  }
+}
+
+/** Keys that {@link listKeys} returns at most. */
+const KEYS_AT_A_TIME = 1000;
+
+/**
+ * Keys of the account, revoked ones too, oldest first.
+ *
+ * @param last only keys that were created after it
+ * @throws RefusedError for an unknown account
+ */
+export async function listKeys(sql: Sql, accountId: string, last?: ApiKey): Promise<ApiKey[]> {
+  await requireAccount(sql, accountId);
+  const behind =
+    last && sql`AND (created_at, id) > (SELECT created_at, id FROM api_keys WHERE id = ${last.id})`;
+  return sql<ApiKey[]>`
+    SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} ${behind ?? sql``}
+    ORDER BY created_at, id LIMIT ${KEYS_AT_A_TIME}`;
+}
+
+/** Keys of one kind that {@link pageOfKeys} returns at most. */
+const PAGE = { active: 100, ended: 50 };
+
+/** Keys as a page can show them. */
+export interface KeysPage {
+  /** The latest keys that work, or those that were created before the given one. */
+  active: ApiKey[];
+  /** Whether there are more that were created earlier. */
+  hasOlder: boolean;
+  /** The keys that were revoked or expired last. */
+  ended: ApiKey[];
+  hasMoreEnded: boolean;
+}
+
+/** @param before the id of a key: only keys that were created before it are active ones of the page */
+export async function pageOfKeys(sql: Sql, accountId: string, before: string | null): Promise<KeysPage> {
+  const [active, ended] = await Promise.all([
+    sql<ApiKey[]>`
+      SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at > now()
+        AND (${before}::text IS NULL
+          OR (created_at, id) < (SELECT created_at, id FROM api_keys WHERE id = ${before} AND account_id = ${accountId}))
+      ORDER BY created_at DESC, id DESC LIMIT ${PAGE.active + 1}`,
+    sql<ApiKey[]>`
+      SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at <= now()
+      ORDER BY ends_at DESC, id DESC LIMIT ${PAGE.ended + 1}`,
+  ]);
+  return {
+    active: active.slice(0, PAGE.active),
+    hasOlder: active.length > PAGE.active,
+    ended: ended.slice(0, PAGE.ended),
+    hasMoreEnded: ended.length > PAGE.ended,
+  };
+}
+
+/** One key of the account; `null` when the account has no such key. */
+export async function findKey(sql: Sql, accountId: string, id: string): Promise<ApiKey | null> {
+  const [key] = await sql<ApiKey[]>`
+    SELECT ${keyColumns(sql)} FROM api_keys WHERE id = ${id} AND account_id = ${accountId}`;
+  return key ?? null;
+}
+
+/** The columns of an {@link ApiKey}. */
+export const keyColumns = (sql: Sql | Transaction) => sql`
+  id, name, start, created_at AS created, revoked_at AS revoked, expires_at AS expires,
+  (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = api_keys.id AND now() < until) AS "previousUntil"`;
+
+/** A key, locked: changes of one key queue up. @throws RefusedError when there is none, or a secret was given for an id */
+export async function lockKey(
+  sql: Transaction,
+  id: string,
+): Promise<{ accountId: string; name: string; revoked: Date | null }> {
+  if (id.startsWith(KEY_PREFIX)) {
+    throw new RefusedError(
+      "that is a key's secret, or its beginning: ids begin with key_, and `key list ACCOUNT` shows them",
+    );
+  }
+  const [key] = await sql<{ accountId: string; name: string; revoked: Date | null }[]>`
+    SELECT account_id AS "accountId", name, revoked_at AS revoked FROM api_keys WHERE id = ${id} FOR UPDATE`;
+  if (key === undefined)
+    throw new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
+  return key;
+}
+
+/** Gives a key another name. The ledger says that it was renamed, and no name. @throws RefusedError for an unknown key */
+export async function renameKey(sql: Sql, id: string, name: string, actor: Actor): Promise<void> {
+  await sql.begin(async (sql) => {
+    const key = await lockKey(sql, id);
+    if (key.name === name) return;
+    await sql`UPDATE api_keys SET name = ${name} WHERE id = ${id}`;
+    await recordEvent(sql, key.accountId, { kind: 'key-renamed', actor, detail: { key: id } });
+  });
+}
+
+/** Revokes a key for good. Repeating it keeps the first date. @throws RefusedError for an unknown key */
+export async function revokeKey(sql: Sql, id: string, actor: Actor): Promise<{ id: string; revoked: Date }> {
+  return sql.begin(async (sql) => {
+    const { accountId, revoked } = await lockKey(sql, id);
+    if (revoked !== null) return { id, revoked };
+    const rows = await sql<{ revoked: Date }[]>`
+      UPDATE api_keys SET revoked_at = now() WHERE id = ${id} RETURNING revoked_at AS revoked`;
+    await sql`DELETE FROM api_key_previous_secrets WHERE key_id = ${id}`;
+    await recordEvent(sql, accountId, { kind: 'key-revoked', actor, detail: { key: id } });
+    return { id, revoked: only(rows).revoked };
+  });
+}

@@ -1,0 +1,63 @@
+import { MINUTE } from '../../platform/units.ts';
+
+/**
+ * The token bucket's arithmetic (specification, Rate limit): capacity equals the requests per minute, refilled
+ * continuously at that rate, one token a request.
+ *
+ * Whole numbers lose nothing to rounding: one token is 60,000,000 units, so that a bucket of `limit` requests a minute gains
+ * exactly `limit` units a microsecond. take.lua is the same algorithm inside Redis.
+ */
+export const UNITS_PER_TOKEN = MINUTE * 1000;
+
+/** The most requests per minute, so that a full bucket's units stay far below 2^53. */
+export const MAX_REQUESTS_PER_MINUTE = 10_000_000;
+
+/** A stored bucket: its units, their instant, and the limit at that time. */
+export interface BucketState {
+  units: number;
+  atUs: number;
+  limit: number;
+}
+
+/** The outcome of an admission attempt. */
+export interface RateDecision {
+  admitted: boolean;
+  /** Capacity, requests per minute. */
+  limit: number;
+  /** Whole tokens left afterwards. */
+  remaining: number;
+  /** Microseconds until a token is available; 0 if one already is. */
+  waitUs: number;
+  /** The instant of the decision, Unix time in microseconds. */
+  nowUs: number;
+}
+
+/**
+ * The units of a bucket now; a `null` bucket is full. If the limit changes, the bucket keeps its tokens, capped at the new
+ * capacity. The instant of the change is not known, so the higher of the two rates counts, and no caller loses tokens.
+ */
+export function unitsNow(state: BucketState | null, limit: number, nowUs: number): number {
+  const capacity = limit * UNITS_PER_TOKEN;
+  if (state === null) return capacity;
+  const elapsedUs = Math.min(Math.max(nowUs - state.atUs, 0), UNITS_PER_TOKEN);
+  return Math.min(capacity, state.units + elapsedUs * Math.max(limit, state.limit));
+}
+
+/** Takes a token if there is one. */
+export function takeToken(
+  state: BucketState | null,
+  limit: number,
+  nowUs: number,
+): { state: BucketState; decision: RateDecision } {
+  let units = unitsNow(state, limit, nowUs);
+  const admitted = units >= UNITS_PER_TOKEN;
+  if (admitted) units -= UNITS_PER_TOKEN;
+  return { state: { units, atUs: nowUs, limit }, decision: decide(admitted, units, limit, nowUs) };
+}
+
+/** The decision that leaves a bucket with so many units. */
+export function decide(admitted: boolean, units: number, limit: number, nowUs: number): RateDecision {
+  const remaining = Math.floor(units / UNITS_PER_TOKEN);
+  const waitUs = remaining > 0 ? 0 : Math.ceil((UNITS_PER_TOKEN - units) / limit);
+  return { admitted, limit, remaining, waitUs, nowUs };
+}

@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import type { Config } from '../../platform/config/config.ts';
+import { tlsFault } from '../../platform/config/tls.ts';
+import type { Log } from '../../platform/observability/log.ts';
+import type { Metrics } from '../../platform/observability/metrics.ts';
+import type { Probe } from '../../platform/observability/probe.ts';
+import type { Cleanup } from '../../platform/runtime/shutdown.ts';
+import { withTimeout } from '../../platform/runtime/timeout.ts';
+import { SECOND } from '../../platform/units.ts';
+import type { RateLimiter } from './limiter.ts';
+import { createProcessRateLimiter } from './process.ts';
+import { connectRedis, createRedisRateLimiter } from './redis.ts';
+
+/** The service starts after this long even if Redis doesn't answer. */
+const CONNECT_TIMEOUT_MS = 1 * SECOND;
+
+/** The configured buckets: in Redis, or in this process without Redis. */
+export async function openRateLimiter(
+  config: Pick<Config, 'redisUrl'>,
+  cleanup: Cleanup,
+  log: Log,
+  metrics: Metrics,
+): Promise<{ rateLimiter: RateLimiter; probes: Probe[] }> {
+  if (config.redisUrl === null) return { rateLimiter: createProcessRateLimiter(), probes: [] };
+  const redis = connectRedis(config.redisUrl);
+  cleanup.add('Redis', async () => redis.disconnect());
+  // A request before the connection would be limited by this process's bucket.
+  await withTimeout(once(redis, 'ready'), CONNECT_TIMEOUT_MS, 'Redis').catch((error) => {
+    const fault = tlsFault(error);
+    const problem = fault === null ? 'Redis is away at start, or refuses' : `Redis is not used: ${fault}`;
+    log.warn({ err: error }, `${problem}: check REDIS_URL`);
+  });
+  const rateLimiter = createRedisRateLimiter(redis, {
+    onFallback: (error) => {
+      metrics.redisAway(true);
+      log.warn({ err: error }, 'Redis is away: this process limits by its own buckets');
+    },
+    onLocalDecision: metrics.localDecision,
+    onRecovered: () => {
+      metrics.redisAway(false);
+      log.info('Redis is back');
+    },
+  });
+  // Not required, because without Redis the service still answers and limits.
+  const probe: Probe = { name: 'redis', required: false, check: () => redis.ping() };
+  return { rateLimiter, probes: [probe] };
+}

@@ -1,0 +1,55 @@
+import { MINUTE } from '../../platform/units.ts';
+import { type BucketState, decide, takeToken, UNITS_PER_TOKEN, unitsNow } from './bucket.ts';
+
+export type ProcessRateLimiter = ReturnType<typeof createProcessRateLimiter>;
+
+/**
+ * Buckets in this process, for a service without Redis, and while Redis is away.
+ * @param nowUs a clock that never goes back, microseconds since 1970
+ */
+export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs) {
+  const buckets = new Map<string, BucketState>();
+  let nextSweepUs = 0;
+
+  /** Removes buckets that were not used for a minute. They are full again, as an absent bucket is. */
+  function sweep(now: number): void {
+    if (now < nextSweepUs) return;
+    nextSweepUs = now + MINUTE * 1000;
+    for (const [id, state] of buckets) if (now - state.atUs >= MINUTE * 1000) buckets.delete(id);
+  }
+
+  return {
+    async take(accountId: string, limit: number) {
+      const now = nowUs();
+      sweep(now);
+      const { state, decision } = takeToken(buckets.get(accountId) ?? null, limit, now);
+      buckets.set(accountId, state);
+      return decision;
+    },
+    async peek(accountId: string, limit: number) {
+      const now = nowUs();
+      const units = unitsNow(buckets.get(accountId) ?? null, limit, now);
+      return decide(units >= UNITS_PER_TOKEN, units, limit, now);
+    },
+    isTaking: () => false,
+    /** Lowers buckets to Redis's units. It never raises one, because only time fills the process's buckets. */
+    lower(left: Map<string, { units: number; limit: number }>): void {
+      const now = nowUs();
+      sweep(now);
+      for (const [accountId, { units, limit }] of left) {
+        const own = buckets.get(accountId);
+        const lower = own === undefined ? units : Math.min(unitsNow(own, limit, now), units);
+        buckets.set(accountId, { units: lower, atUs: now, limit });
+      }
+    },
+    /** The number of buckets in memory. */
+    get size() {
+      return buckets.size;
+    },
+  };
+}
+
+/** Does not follow steps of the system's clock while the process runs. */
+function steadyUnixUs(): number {
+  return Math.floor((performance.timeOrigin + performance.now()) * 1000);
+}

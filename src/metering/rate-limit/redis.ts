@@ -1,0 +1,149 @@
+import Redis from 'ioredis';
+import { batchTotals } from '../../platform/runtime/batch-totals.ts';
+import { createBatcher } from '../../platform/runtime/batcher.ts';
+import { OverloadedError } from '../../platform/runtime/timeout.ts';
+import { SECOND } from '../../platform/units.ts';
+import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
+import { createEmptyBuckets } from './empty-buckets.ts';
+import type { RateLimiter } from './limiter.ts';
+import { createProcessRateLimiter } from './process.ts';
+import takeScript from './take.lua' with { type: 'text' };
+
+/** A Redis that hasn't answered by then is passed over for that request. */
+const REDIS_TIMEOUT_MS = 200;
+/** After a timeout, Redis is not asked for this long: a hung Redis delays one request a second, not every request. */
+const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
+/** Not `bucket:`, because earlier commits keep hashes by that name, and both may run during an upgrade. */
+const KEY_PREFIX = 'tokens:';
+/**
+ * One script in flight; requests that arrive meanwhile share the next. Each script has its own timeout. After a failure the
+ * next one isn't sent, because its requests have waited long enough.
+ */
+const BATCHES = { name: 'Redis', totals: batchTotals.bucket, timeoutMs: REDIS_TIMEOUT_MS } as const;
+
+/** Opens a connection that fails at once while Redis is away, and is made again by itself. */
+export function connectRedis(url: string): Redis {
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: 2 * SECOND,
+    // Drops commands that Redis never answers. The batcher bounds the callers, and sees an answer that has arrived in time.
+    commandTimeout: 2 * SECOND,
+    retryStrategy: (attempt) => Math.min(attempt * 50, 500),
+  });
+  // Failures show at the commands; without a listener ioredis prints them.
+  redis.on('error', () => {});
+  redis.defineCommand('takeTokens', { lua: takeScript });
+  return redis;
+}
+
+/** A request for a token, or a look at a bucket. */
+interface TokenRequest {
+  accountId: string;
+  limit: number;
+  tokens: 0 | 1;
+}
+
+type BucketCommands = Redis & {
+  takeTokensBuffer(keys: number, ...keysAndArgument: (string | Buffer)[]): Promise<Buffer>;
+};
+
+/**
+ * Buckets in Redis, shared by all instances, by Redis's clock. One atomic script takes the tokens of all requests that arrive in
+ * one turn of the event loop. While Redis is away the process's own buckets decide, so the service keeps limiting, per process.
+ *
+ * An answer of Redis only ever lowers the process's own bucket, and only time fills it. So an account gets at most the tokens of
+ * the shared bucket and of one bucket in each process, however often Redis is late or away.
+ *
+ * @param options.onLocalDecision called for each request for a token that the process's own bucket decides
+ */
+export function createRedisRateLimiter(
+  redis: Redis,
+  { onFallback = (_error: unknown) => {}, onRecovered = () => {}, onLocalDecision = () => {} } = {},
+): RateLimiter {
+  const local = createProcessRateLimiter();
+  const refusals = createEmptyBuckets();
+  const ask = createBatcher(takeAll, BATCHES);
+  let pausedUntilMs = 0;
+  let away = false;
+  let taking = 0;
+
+  const isPaused = () => performance.now() < pausedUntilMs;
+
+  /** Takes tokens by one script, and deals them to the requests of an account in their order. */
+  async function takeAll(requests: TokenRequest[]): Promise<RateDecision[]> {
+    // Requests that queued while Redis hung have waited long enough.
+    if (isPaused()) throw new Error('Redis is left alone for a moment');
+    const askedAtMs = performance.now();
+    const buckets = new Map<string, { limit: number; wanted: number; units: number }>();
+    for (const { accountId, limit, tokens } of requests) {
+      const bucket = buckets.get(accountId);
+      if (bucket === undefined) buckets.set(accountId, { limit, wanted: tokens, units: 0 });
+      else bucket.wanted += tokens;
+    }
+    const answer = (await runScript(redis, buckets)).values();
+    const nowUs = answer.next().value!;
+    for (const bucket of buckets.values()) bucket.units = answer.next().value!;
+    const decisions = requests.map(({ accountId, tokens }) => {
+      const bucket = buckets.get(accountId)!;
+      const admitted = bucket.units >= UNITS_PER_TOKEN;
+      if (admitted) bucket.units -= tokens * UNITS_PER_TOKEN;
+      return decide(admitted, bucket.units, bucket.limit, nowUs);
+    });
+    // An answer that is too late for its requests counts here, too.
+    local.lower(buckets);
+    for (const [accountId, { units, limit }] of buckets) {
+      if (units < UNITS_PER_TOKEN) refusals.remember(accountId, { units, atUs: nowUs, limit }, askedAtMs);
+    }
+    return decisions;
+  }
+
+  async function decideFor(
+    request: TokenRequest,
+    decideLocally: () => Promise<RateDecision>,
+  ): Promise<RateDecision> {
+    if (isPaused()) return decideLocally();
+    try {
+      const decision = await ask(request);
+      if (away) onRecovered();
+      away = false;
+      return decision;
+    } catch (error) {
+      // The request queued too long in this process. Redis is not at fault, and is asked again.
+      if (error instanceof OverloadedError) return decideLocally();
+      if (redis.status === 'ready' && !isPaused()) pausedUntilMs = performance.now() + PAUSE_AFTER_TIMEOUT_MS;
+      if (!away) onFallback(error);
+      away = true;
+      return decideLocally();
+    }
+  }
+
+  return {
+    async take(accountId, limit) {
+      const refusal = refusals.find(accountId, limit);
+      if (refusal !== null) return refusal;
+      taking += 1;
+      try {
+        return await decideFor({ accountId, limit, tokens: 1 }, () => {
+          onLocalDecision();
+          return local.take(accountId, limit);
+        });
+      } finally {
+        taking -= 1;
+      }
+    },
+    peek: (accountId, limit) =>
+      decideFor({ accountId, limit, tokens: 0 }, () => local.peek(accountId, limit)),
+    isTaking: () => taking > 0,
+  };
+}
+
+/** Runs take.lua. @returns Redis's time in microseconds, then the units that each bucket held */
+async function runScript(redis: Redis, buckets: Map<string, { limit: number; wanted: number }>) {
+  const keys = [...buckets.keys()].map((accountId) => KEY_PREFIX + accountId);
+  const numbers = [...buckets.values()].flatMap(({ limit, wanted }) => [limit, wanted]);
+  const argument = Buffer.from(new Float64Array(numbers).buffer);
+  const answer = await (redis as BucketCommands).takeTokensBuffer(keys.length, ...keys, argument);
+  // Copied, because doubles must begin at a multiple of eight.
+  return new Float64Array(new Uint8Array(answer).buffer);
+}

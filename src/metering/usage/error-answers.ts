@@ -1,0 +1,87 @@
+/** Counts error answers of the API in memory, and adds them to each day's counts every few seconds. */
+import { type ErrorKind, errorKindOf } from '../../http/error-kind.ts';
+import type { ProblemName } from '../../http/problems.ts';
+import type { Log } from '../../platform/observability/log.ts';
+import { answerOf } from '../../platform/postgres/answer.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { startInterval } from '../../platform/runtime/interval.ts';
+import { SECOND } from '../../platform/units.ts';
+import type { Caller } from '../keys/authenticate.ts';
+
+const WRITE_EVERY_MS = 5 * SECOND;
+/** The most counters in memory and in a statement. Further ones are not counted until the next write. */
+const MAX_COUNTERS = 10_000;
+
+type Counter = {
+  accountId: string;
+  keyId: string;
+  kind: ErrorKind;
+  /** UTC, by this process's clock: YYYY-MM-DD. */
+  day: string;
+  calls: number;
+  credits: number;
+};
+
+/**
+ * The error answers of one process. A request costs no statement. A process that is killed, or whose write got no answer, loses
+ * the counts since its last write, usually of five seconds. No answer is counted twice.
+ *
+ * @param maxCounters for tests
+ */
+export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
+  let counters = new Map<string, Counter>();
+
+  /** Counts an error answer to a caller, in memory. @param credits that it cost */
+  function count(
+    { accountId, keyId }: Pick<Caller, 'accountId' | 'keyId'>,
+    problem: ProblemName,
+    credits = 0,
+  ): void {
+    const day = new Date().toISOString().slice(0, 10);
+    const kind = errorKindOf(problem);
+    const id = `${accountId} ${day} ${keyId} ${kind}`;
+    const counter = counters.get(id);
+    if (counter !== undefined) {
+      counter.calls += 1;
+      counter.credits += credits;
+    } else if (counters.size < maxCounters)
+      counters.set(id, { accountId, keyId, kind, day, calls: 1, credits });
+  }
+
+  /** Adds the counters to the days' counts. @throws if Postgres did not take them; they are lost */
+  async function write(): Promise<void> {
+    if (counters.size === 0) return;
+    const written = counters;
+    counters = new Map();
+    await answerOf(addCounters(sql, [...written.values()]));
+  }
+
+  /** Starts to write every few seconds. @returns a function that stops this and writes the rest */
+  function start(log: Log): () => Promise<void> {
+    const writes = startInterval(write, WRITE_EVERY_MS, (error) =>
+      log.warn({ err: error }, 'error answers were not written; they are not counted'),
+    );
+    return async () => {
+      await writes.stop();
+      await writes.run();
+    };
+  }
+
+  return { count, write, start };
+}
+
+/**
+ * Adds counters, of accounts that are not deleted. It waits for no lock of an account, so a write at the moment of a deletion may
+ * leave counts of the deleted account. They hold no name.
+ */
+function addCounters(sql: Sql, counters: Counter[]) {
+  return sql`
+    INSERT INTO daily_error_answers AS daily (account_id, day, key_id, kind, calls, credits)
+    SELECT accounts.id, day, "keyId", kind, calls, credits
+    FROM jsonb_to_recordset(${sql.json(counters)})
+      AS counter ("accountId" text, day date, "keyId" text, kind text, calls bigint, credits bigint)
+      JOIN accounts ON accounts.id = "accountId" AND deleted_at IS NULL
+    ORDER BY accounts.id COLLATE "C", day, "keyId", kind
+    ON CONFLICT (account_id, day, key_id, kind) DO UPDATE
+      SET calls = daily.calls + excluded.calls, credits = daily.credits + excluded.credits`;
+}

@@ -1,0 +1,79 @@
+import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
+import type { ReadAccount } from '../accounts/reader.ts';
+import type { AccountDetails } from '../accounts/store.ts';
+import { type AdmissionContext, free, type Handler } from '../admission/plan.ts';
+import type { RateDecision } from '../rate-limit/bucket.ts';
+import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
+
+/** GET /usage */
+export const usageRoute: ApiRoute = {
+  path: '/usage',
+  success: UsageAnswerSchema,
+  exampleAnswer: (): UsageAnswer => ({
+    success: true,
+    data: {
+      plan: 'free',
+      credits: 0,
+      resetAt: '2026-12-01T00:00:00.000Z',
+      rateLimit: { limit: 20, remaining: 19 },
+      period: { start: '2026-11-01', end: '2026-11-30' },
+      quotas: {
+        requests: { used: 0, limit: 500, unit: 'calls' },
+        apiKeys: { used: 1, limit: 2, unit: 'keys' },
+      },
+    },
+  }),
+  problems: [],
+  charge: null,
+  detail: {
+    operationId: 'getUsage',
+    summary: 'Get usage',
+    description:
+      "Reports the account's plan, credits, period, keys and bucket. Costs a rate-limit token and no credit, and works when the credits are used up.",
+  },
+};
+
+/** Reports the account as it stands after this request's admission. */
+export function createUsageHandler(readAccount: ReadAccount): Handler {
+  return {
+    charge: usageRoute.charge,
+    plan: (context) => free(() => answer(context)),
+  };
+
+  async function answer({ caller, rate }: AdmissionContext): Promise<Answer> {
+    try {
+      return ok(presentUsage(await readAccount(caller.accountId), rate));
+    } catch (cause) {
+      return failureAnswer(cause, unavailable('The usage of the account could not be read.', cause));
+    }
+  }
+}
+
+/** The usage object of the specification. */
+function presentUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' | 'remaining'>): UsageAnswer {
+  const lastInstant = new Date(account.period.end.getTime() - 1);
+  return {
+    success: true,
+    data: {
+      plan: account.plan,
+      credits: account.credits,
+      resetAt: account.period.end.toISOString(),
+      rateLimit: { limit: rate.limit, remaining: rate.remaining },
+      period: { start: dateOf(account.period.start), end: dateOf(lastInstant) },
+      quotas: {
+        requests: { used: account.used, limit: account.includedCredits, unit: 'calls' },
+        // The specification calls the keys of Plus unlimited. Its room is a bound of ours (contract: keys).
+        apiKeys: {
+          used: account.keys,
+          limit: account.plan === 'plus' ? null : account.keyLimit,
+          unit: 'keys',
+        },
+      },
+    },
+  };
+}
+
+function dateOf(instant: Date): string {
+  return instant.toISOString().slice(0, 10);
+}

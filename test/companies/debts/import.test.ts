@@ -1,0 +1,270 @@
+import { afterAll, beforeEach, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { importDebts } from '../../../src/companies/debts/import.ts';
+import type { DebtKind } from '../../../src/companies/debts/kind.ts';
+import { DAY } from '../../../src/platform/units.ts';
+import { createCommandLine } from '../../support/command.ts';
+import { nif } from '../../support/companies.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { createFolder } from '../../support/folder.ts';
+import { NO_PROGRESS } from '../../support/progress.ts';
+
+const database = await createTestDatabase('debts');
+const folder = createFolder('debts');
+beforeEach(async () => {
+  await database.sql`DELETE FROM debts`;
+  await database.sql`DELETE FROM debt_datasets`;
+});
+afterAll(() => database.drop());
+
+async function importText(
+  text: string,
+  {
+    kind = 'tax' as DebtKind,
+    date = '2026-10-31',
+    file = 'debts.csv',
+    rejects = undefined as string | undefined,
+    force = 0,
+    dryRun = false,
+  } = {},
+) {
+  await Bun.write(join(folder, file), text);
+  const { url: databaseUrl, sql } = database;
+  const tools = { databaseUrl, sql, signal: new AbortController().signal, actor: 'test' };
+  const { read, imported, rejected, removed } = await importDebts(
+    tools,
+    { path: join(folder, file) },
+    { kind, date, force, dryRun, rejects },
+    NO_PROGRESS,
+  );
+  return { read, imported, rejected, removed };
+}
+
+async function stored(): Promise<unknown[]> {
+  const rows = await database.sql`
+    SELECT kind, nif, start_amount AS start, end_amount AS end, dataset_date::text AS date
+    FROM debts JOIN debt_datasets USING (kind) ORDER BY kind, nif`;
+  return rows.map((row) => ({ ...row }));
+}
+
+test('brackets are stored with the date of their dataset; an empty or null end is open-ended', async () => {
+  const text = `nif,start,end\n${nif(1)},1000,5000\n${nif(2)},1000000,\n${nif(3)},0,0\n${nif(4)},7500,null\n`;
+  expect(await importText(text)).toEqual({ read: 4, imported: 4, rejected: 0, removed: 0 });
+  expect(await stored()).toEqual([
+    { kind: 'tax', nif: nif(1), start: 1000, end: 5000, date: '2026-10-31' },
+    { kind: 'tax', nif: nif(2), start: 1_000_000, end: null, date: '2026-10-31' },
+    { kind: 'tax', nif: nif(3), start: 0, end: 0, date: '2026-10-31' },
+    { kind: 'tax', nif: nif(4), start: 7500, end: null, date: '2026-10-31' },
+  ]);
+});
+
+test('JSON Lines have amounts as numbers, and null for open-ended', async () => {
+  const text = `{"nif":${nif(1)},"start":7500,"end":null}\n{"nif":"${nif(2)}","start":1,"end":9007199254740991}\n`;
+  expect(await importText(text, { file: 'debts.jsonl' })).toEqual({
+    read: 2,
+    imported: 2,
+    rejected: 0,
+    removed: 0,
+  });
+  expect(await stored()).toMatchObject([
+    { nif: nif(1), start: 7500, end: null },
+    { nif: nif(2), start: 1, end: Number.MAX_SAFE_INTEGER },
+  ]);
+});
+
+test('an import replaces the whole dataset of its kind, and leaves the other one', async () => {
+  await importText(`nif,start,end\n${nif(1)},1,2\n${nif(2)},1,2\n`);
+  await importText(`nif;start;end\n${nif(1)};5;6\n`, { kind: 'social-security', date: '2026-09-30' });
+  const next = await importText(`nif,start,end\n${nif(2)},3,4\n`, { date: '2026-11-01', force: 1 });
+  expect(next).toEqual({ read: 1, imported: 1, rejected: 0, removed: 1 });
+  expect(await stored()).toEqual([
+    { kind: 'social-security', nif: nif(1), start: 5, end: 6, date: '2026-09-30' },
+    { kind: 'tax', nif: nif(2), start: 3, end: 4, date: '2026-11-01' },
+  ]);
+});
+
+test('brackets that are upside down or not whole amounts are rejected, and of a NIF the last row counts', async () => {
+  const rejects = join(folder, 'rejects.csv');
+  const rows = [
+    `${nif(1)},10,20`,
+    `${nif(2)},20,10`,
+    `${nif(3)},1.5,2`,
+    `${nif(4)},-1,2`,
+    `${nif(5)},,2`,
+    `${nif(6)},1,2 000`,
+    `${nif(7)},1,9007199254740992`,
+    `${nif(8)},1e3,`,
+    `123456780,1,2`,
+    `${nif(1)},30,40`,
+  ];
+  expect(await importText(`nif,start,end\n${rows.join('\n')}\n`, { rejects })).toEqual({
+    read: 10,
+    imported: 1,
+    rejected: 9,
+    removed: 0,
+  });
+  expect(await stored()).toMatchObject([{ nif: nif(1), start: 30, end: 40 }]);
+  const lines = (await Bun.file(rejects).text()).trimEnd().split('\n').slice(1);
+  expect(lines.map((line) => line.split(',').slice(0, 2).join(' '))).toEqual([
+    '2 "NIF comes again later in the file"',
+    '3 "bracket upside down"',
+    '4 "start is not a whole amount"',
+    '5 "start is not a whole amount"',
+    '6 "start is not a whole amount"',
+    '7 "end is not a whole amount"',
+    '8 "end is not a whole amount"',
+    '9 "start is not a whole amount"',
+    '10 "NIF has a wrong check digit"',
+  ]);
+});
+
+test('when every row is rejected, or a column is missing, the dataset stays', async () => {
+  await importText(`nif,start,end\n${nif(1)},1,2\n`);
+  await expect(importText(`nif,start,end\n${nif(1)},2,1\n`)).rejects.toThrow(
+    'none of the 1 rows can be used',
+  );
+  await expect(importText('nif,start,end\n')).rejects.toThrow('the file has no rows');
+  await expect(importText(`nif,start\n${nif(1)},1\n`)).rejects.toThrow('end');
+  expect(await stored()).toHaveLength(1);
+});
+
+/** Brackets of companies `from` to `to` (exclusive). */
+const brackets = (from: number, to: number) =>
+  `nif,start,end\n${Array.from({ length: to - from }, (_, i) => `${nif(from + i)},1,\n`).join('')}`;
+
+test('a file that keeps under 90% of the companies of its kind is refused without force, in a dry run too', async () => {
+  await importText(brackets(0, 100));
+  for (const [what, kept] of [
+    [brackets(0, 89), 89],
+    // As many rows, but of other companies, for example the file of the other kind.
+    [brackets(11, 111), 89],
+    [brackets(100, 300), 0],
+  ] as const) {
+    const message = `the file has ${kept} of the 100 companies of the tax dataset, under 90%: nothing has changed`;
+    await expect(importText(what)).rejects.toThrow(message);
+    await expect(importText(what, { dryRun: true })).rejects.toThrow(message);
+  }
+  expect(await stored()).toHaveLength(100);
+  expect(await importText(brackets(0, 89), { dryRun: true, force: 1 })).toMatchObject({ removed: 11 });
+  expect(await stored()).toHaveLength(100);
+  // The dataset of the other kind is not compared.
+  expect(await importText(brackets(0, 2), { kind: 'social-security' })).toMatchObject({ removed: 0 });
+
+  expect(await importText(brackets(10, 100))).toEqual({ read: 90, imported: 90, rejected: 0, removed: 10 });
+  expect(await importText(brackets(10, 20), { force: 1 })).toMatchObject({ imported: 10, removed: 80 });
+});
+
+test('a date after tomorrow is refused without force, in a dry run too; tomorrow is not', async () => {
+  const inDays = (days: number) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10);
+  const date = inDays(3);
+  const message = `${date} is after tomorrow: nothing has changed; --force imports the dataset of that date`;
+  for (const dryRun of [false, true])
+    await expect(importText(brackets(0, 3), { date, dryRun })).rejects.toThrow(message);
+  expect(await stored()).toEqual([]);
+  await importText(brackets(0, 3), { date: inDays(1) });
+  await importText(brackets(0, 3), { date, force: 1 });
+  expect(await stored()).toMatchObject([{ date }, { date }, { date }]);
+});
+
+test('a date before that of the present dataset is refused without force; the same date is not', async () => {
+  await importText(brackets(0, 10), { date: '2026-10-31' });
+  const message = 'the tax dataset is of 2026-10-31, later than 2026-10-30: nothing has changed';
+  await expect(importText(brackets(0, 20), { date: '2026-10-30' })).rejects.toThrow(message);
+  await expect(importText(brackets(0, 20), { date: '2026-10-30', dryRun: true })).rejects.toThrow(message);
+  expect(await stored()).toHaveLength(10);
+  await importText(brackets(0, 11), { date: '2026-10-31' });
+  await importText(brackets(0, 12), { date: '2026-10-30', kind: 'social-security' });
+  await importText(brackets(0, 20), { date: '2026-10-30', force: 1 });
+  expect((await stored()).at(-1)).toMatchObject({ kind: 'tax', date: '2026-10-30' });
+});
+
+test('a refused file says what its import would announce; a file that is older, too, needs `--force` twice', async () => {
+  const { run, json } = createCommandLine(database.url);
+  await importText(brackets(0, 100));
+  const file = join(folder, 'cut-off.csv');
+  await Bun.write(
+    file,
+    `${brackets(0, 60).replace(',1,', ',2,')}${brackets(200, 205).slice('nif,start,end\n'.length)}`,
+  );
+  const words = ['debts', 'import', file, '--kind', 'tax', '--date', '2026-10-30'];
+  const announced = 'appeared 5, changed 1, ended 40';
+  const outcomes = [];
+  for (const forces of [[], ['--force'], ['--force', '--dry-run', '--force']]) {
+    const { code, stderr } = await run(...words, ...forces);
+    outcomes.push([code, stderr.includes('later than 2026-10-30'), stderr.includes(announced)]);
+  }
+  expect(outcomes).toEqual([
+    [1, true, false],
+    [1, false, true],
+    [0, false, false],
+  ]);
+  expect((await run(...words, '--force')).stderr).toContain('one more --force');
+  expect(await stored()).toHaveLength(100);
+  const report = await json(...words, '--force', '--force');
+  expect(report).toMatchObject({ imported: 65, removed: 40, appeared: 5, changed: 1, ended: 40 });
+});
+
+test('a dry run tells what an import would do, and writes the rejects', async () => {
+  await importText(brackets(0, 20));
+  const rejects = join(folder, 'dry.csv');
+  const before = await stored();
+  const outcome = await importText(`${brackets(1, 25)}1,1,1\n`, {
+    dryRun: true,
+    rejects,
+    date: '2026-11-01',
+  });
+  expect(outcome).toEqual({ read: 25, imported: 24, rejected: 1, removed: 1 });
+  expect(await stored()).toEqual(before);
+  expect(await Bun.file(rejects).text()).toBe('line,reason,row\n26,"NIF is not nine digits","1,1,1"\n');
+});
+
+test('two imports at once take turns: the dataset is the one or the other as a whole', async () => {
+  const text = (start: number) =>
+    `nif,start,end\n${Array.from({ length: 2_000 }, (_, n) => `${nif(n)},${start},\n`).join('')}`;
+  await Promise.all([
+    importText(text(1), { file: 'a.csv' }),
+    importText(text(2), { file: 'b.csv' }),
+    importText(text(3), { file: 'c.csv' }),
+  ]);
+  const rows = await database.sql`SELECT start_amount, count(*) AS n FROM debts GROUP BY start_amount`;
+  expect(rows.map(({ n }) => n)).toEqual([2_000]);
+});
+
+test('the command answers the contract’s members; wrong usage ends with 2, a refusal with 1', async () => {
+  const { json, refusal } = createCommandLine(database.url);
+  const file = join(folder, 'command.csv');
+  await Bun.write(file, `nif,start,end\n${nif(1)},1,2\n1,1,2\n`);
+  expect(await json('debts', 'import', file, '--kind', 'social-security', '--date', '2026-02-28')).toEqual({
+    milliseconds: expect.any(Number),
+    reasons: { 'NIF is not nine digits': 1 },
+    read: 2,
+    imported: 1,
+    rejected: 1,
+    removed: 0,
+    appeared: 0,
+    changed: 0,
+    ended: 0,
+  });
+  for (const words of [
+    [file, '--kind', 'tax', '--date', '2026-02-29'],
+    [file, '--kind', 'tax', '--date', '2026-2-9'],
+    [file, '--kind', 'other', '--date', '2026-02-28'],
+    [file, '--kind', 'tax'],
+    [file, '--date', '2026-02-28'],
+    ['--kind', 'tax', '--date', '2026-02-28'],
+  ]) {
+    expect((await refusal('debts', 'import', ...words)).code).toBe(2);
+  }
+  const missing = await refusal(
+    'debts',
+    'import',
+    join(folder, 'no.csv'),
+    '--kind',
+    'tax',
+    '--date',
+    '2026-02-28',
+    '--json',
+  );
+  expect(missing.code).toBe(1);
+  expect(missing.stderr).toContain('no such file');
+});

@@ -1,0 +1,340 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { readDirectory } from '../../../src/companies/directory/generations.ts';
+import { readHolder, withDirectoryLock } from '../../../src/companies/directory/lock.ts';
+import { bareEnvironment, createCommandLine, MAIN, ROOT, runHere } from '../../support/command.ts';
+import { csv, nif } from '../../support/companies.ts';
+import { until } from '../../support/until.ts';
+import { createWorkbench, type Workbench } from '../../support/workbench.ts';
+
+let bench: Workbench;
+let line: ReturnType<typeof createCommandLine>;
+
+beforeEach(async () => {
+  bench = await createWorkbench('postgres');
+  line = createCommandLine(bench.database.url);
+});
+afterEach(() => bench.close());
+
+test('import, rebuild, rollback and status answer the contract’s members, and what an operator asks beside them', async () => {
+  const first = await bench.write('first.csv', csv(0, 10));
+  const second = await bench.write('second.csv', `${csv(5, 12)}1,x\n`);
+  const imported = await line.json('companies', 'import', first);
+  expect(imported).toEqual({
+    read: 10,
+    imported: 10,
+    unchanged: 0,
+    rejected: 0,
+    removed: 0,
+    index: expect.any(String),
+    milliseconds: expect.any(Number),
+    reasons: {},
+  });
+  const dry = await line.json('companies', 'import', '--dry-run', second);
+  expect(dry).toEqual({
+    read: 8,
+    imported: 2,
+    unchanged: 5,
+    rejected: 1,
+    removed: 0,
+    index: imported.index,
+    milliseconds: expect.any(Number),
+    reasons: { 'NIF is not nine digits': 1 },
+  });
+  const next = await line.json('companies', 'import', second, '--rejects', bench.path('rejects.csv'));
+  expect(next).toEqual({ ...dry, index: expect.any(String), milliseconds: expect.any(Number) });
+  expect(await line.json('index', 'status')).toEqual({
+    index: next.index,
+    table: (await readDirectory(bench.tools.sql)).current.tableName,
+    previous: imported.index,
+    documents: 12,
+    datasets: {
+      directory: {
+        companies: 12,
+        updated: expect.any(String),
+        by: expect.stringMatching(/^cli:./),
+        file: 'second.csv',
+      },
+      debts: { tax: null, socialSecurity: null },
+    },
+    running: null,
+  });
+  expect(await line.json('index', 'rebuild')).toMatchObject({ previous: imported.index, documents: 12 });
+  expect(await line.json('index', 'rollback')).toEqual({
+    index: imported.index,
+    previous: null,
+    documents: 10,
+  });
+  const { code, stderr } = await line.refusal('index', 'rollback', '--json');
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'error: there is nothing to return to: no import since the last rollback, or none at all\n',
+  });
+});
+
+test('people get a summary with the rejected rows by reason', async () => {
+  const file = await bench.write('people.csv', `${csv(0, 3)}1,x\n2,y\n${nif(20)},\n`);
+  const { code, stdout } = await line.run('companies', 'import', file);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^read +6$/m);
+  expect(stdout).toMatch(/^rejected +3 \(2 NIF is not nine digits, 1 no name\)$/m);
+  expect(stdout).toMatch(/^time +\d+ s$/m);
+});
+
+test('people see in the status who loaded what and when, and who changes the directory now', async () => {
+  const file = await bench.write('loaded.csv', csv(0, 14));
+  await line.run('companies', 'import', file);
+  const debts = await bench.write('debts.csv', `nif,start,end\n${nif(1)},1,2\n`);
+  await line.run('debts', 'import', debts, '--kind', 'tax', '--date', '2026-10-31');
+  const since = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/.source;
+  const { stdout } = await line.run('index', 'status');
+  expect(stdout).toMatch(
+    new RegExp(`^directory +14 companies, imported ${since} by cli:.+ from loaded.csv$`, 'm'),
+  );
+  expect(stdout).toMatch(
+    new RegExp(`^tax debts +1 companies of 2026-10-31, imported ${since} by cli:.+$`, 'm'),
+  );
+  expect(stdout).toMatch(/^social security debts +not imported$/m);
+  expect(stdout).not.toContain('running');
+  const progress = { describe: () => 'phase 3 of 7: storing the rows  2 min left' };
+  await withDirectoryLock(
+    bench.tools,
+    'companies import',
+    async () => {
+      await until('the progress to be told', async () => {
+        const { running } = await line.json('index', 'status');
+        return running?.progress === progress.describe();
+      });
+      const holder = `test on .+, process ${process.pid}`;
+      const how = `\\(companies import, since ${since}, phase 3 of 7: storing the rows 2 min left\\)`;
+      expect((await line.run('index', 'status')).stdout).toMatch(
+        new RegExp(`^running +${holder} ${how}$`, 'm'),
+      );
+      const { stderr } = await line.refusal('index', 'rebuild');
+      expect(stderr).toMatch(
+        new RegExp(`^error: the directory is being changed by ${holder} ${how}: wait until`),
+      );
+    },
+    { progress },
+  );
+});
+
+test('- is standard input, its format told by the first line', async () => {
+  const child = Bun.spawn([process.execPath, MAIN, 'companies', 'import', '-', '--json', '--dry-run'], {
+    cwd: ROOT,
+    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+    stdin: new Blob([`{"nif":${nif(77)},"legal_name":"Da entrada"}\n`]),
+    stdout: 'pipe',
+  });
+  expect(await new Response(child.stdout).json()).toMatchObject({ read: 1, imported: 1 });
+});
+
+test('--columns takes the file’s own names, with commas and dots in them', async () => {
+  const file = await bench.write('named.csv', `Nº,"NIPC, se houver",E.Nome\n1,${nif(500)},Nomeada\n`);
+  for (const [names, imported] of [
+    ['nif=NIPC, se houver,legal_name=e.nome', 1],
+    [' nif = NIPC, se houver , legal_name = e.nome ', 0],
+  ] as const)
+    expect(await line.json('companies', 'import', file, '--columns', names)).toMatchObject({
+      read: 1,
+      imported,
+    });
+  expect(await bench.search('nomeada')).toEqual([`${nif(500)} Nomeada`]);
+});
+
+test('--legal-persons skips natural persons and writes nothing of theirs to the rejects', async () => {
+  const rows = [
+    '199999990,Natural com NIF errado',
+    '123456789,Natural',
+    '234 567 899,Natural com espaços',
+    '12345678,Natural com oito dígitos',
+    '299999998,"Natural, sem fim',
+    '299999998,Natural,com vírgula a mais',
+    '456789123,Não residente',
+    `${nif(501)},Colectiva`,
+    '1x,Natural estranho',
+    '999,Curta',
+    'AA923456,Pessoa natural com código',
+  ];
+  const file = await bench.write('persons.csv', `nif,legal_name\n${rows.join('\n')}\n`);
+  const rejects = bench.path('persons-rejects.csv');
+  const words = ['companies', 'import', file, '--legal-persons', '--rejects', rejects];
+  const { stdout } = await line.run(...words);
+  expect(stdout).toMatch(/^imported +1$/m);
+  expect(stdout).toMatch(/^rejected +10 \(6 NIF of a natural person, /m);
+  const written = await Bun.file(rejects).text();
+  expect(written).not.toMatch(/natural|residente|1\d{7}|2\d{7}/i);
+  expect(written).toContain('11,"NIF is not nine digits","999,Curta"\n12,"NIF is not nine digits",""\n');
+  const alone = await bench.write('persons-alone.csv', 'nif,legal_name\n123456789,Natural\n');
+  const refused = await line.refusal('companies', 'import', alone, '--legal-persons');
+  expect(refused).toEqual({
+    code: 1,
+    stderr: 'error: none of the 1 rows can be used (1 times: NIF of a natural person): nothing has changed\n',
+  });
+});
+
+test('rejects have the order of the file, superseded rows among the others', async () => {
+  const first = [
+    `${nif(1)},Primeira`,
+    '1,x',
+    `${nif(2)},Segunda`,
+    `${nif(2)},"Aberta`,
+    `${nif(1)},Primeira outra vez`,
+  ];
+  const file = await bench.write(
+    'again.csv',
+    `nif,legal_name\n${[...first, `${nif(2)},Última`, `${nif(1)},Fim`].join('\n')}\n`,
+  );
+  const rejects = bench.path('again-rejects.csv');
+  const answer = await line.json('companies', 'import', file, '--rejects', rejects);
+  expect(answer).toMatchObject({ read: 7, imported: 2, rejected: 5 });
+  expect(answer.reasons).toEqual({
+    'NIF comes again later in the file': 3,
+    'NIF is not nine digits': 1,
+    'quote not closed': 1,
+  });
+  const lines = (await Bun.file(rejects).text()).split('\n');
+  expect(lines.map((text) => text.split(',')[0])).toEqual(['line', '2', '3', '4', '5', '6', '']);
+  expect(await bench.rows()).toEqual([`${nif(1)} Fim`, `${nif(2)} Última`]);
+});
+
+test('rejects onto the file that is standard input are refused', async () => {
+  const text = `${csv(0, 2)}1,x\n`;
+  const file = await bench.write('onto-itself.csv', text);
+  const command = 'exec "$BUN" src/main.ts companies import - --dry-run --rejects "$FILE" < "$FILE"';
+  const child = Bun.spawn(['sh', '-c', command], {
+    cwd: ROOT,
+    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url, BUN: process.execPath, FILE: file },
+    stderr: 'pipe',
+  });
+  expect(await child.stderr.text()).toBe(`error: ${file}: is the file that is read: write to another\n`);
+  expect(await child.exited).toBe(1);
+  expect(await Bun.file(file).text()).toBe(text);
+});
+
+test('rejects go into the log that standard error is appended to, and leave what it has', async () => {
+  const file = await bench.write('some-bad.csv', `${csv(0, 2)}1,x\n`);
+  for (const [redirected, device] of [
+    ['>> "$LOG" 2>&1', '/dev/stderr'],
+    ['>> "$LOG"', '/dev/stdout'],
+  ]) {
+    const log = await bench.write('n.log', 'old\n');
+    const command = `exec "$BUN" src/main.ts companies import "$FILE" --dry-run --json --rejects ${device} ${redirected}`;
+    const child = Bun.spawn(['sh', '-c', command], {
+      cwd: ROOT,
+      env: {
+        ...bareEnvironment(),
+        DATABASE_URL: bench.database.url,
+        BUN: process.execPath,
+        FILE: file,
+        LOG: log,
+      },
+      stderr: 'pipe',
+    });
+    expect([device, await child.exited]).toEqual([device, 0]);
+    expect(await Bun.file(log).text()).toMatch(
+      /^old\nline,reason,row\n4,"NIF is not nine digits","1,x"\n\{"read":3,[^\n]+\}\n$/,
+    );
+  }
+});
+
+test('what can not be read or used is one line and exit 1; wrong usage is 2', async () => {
+  const cases: [string[], number, RegExp][] = [
+    [[bench.path('missing.csv')], 1, /^error: .+missing\.csv: no such file\n$/],
+    [[bench.path('.')], 1, /^error: .+\n$/],
+    [[await bench.write('columns.csv', 'a,b\n1,2\n')], 1, /^error: .+\n$/],
+    [[await bench.write('rejected.csv', 'nif,legal_name\n1,2\n')], 1, /^error: none of the 1 rows .+\n$/],
+    [[await bench.write('empty.csv', 'nif,legal_name\n')], 1, /^error: the file has no rows.+\n$/],
+    [[], 2, /missing required argument/],
+    [['x.csv', '--unknown'], 2, /unknown option/],
+    [['x.csv', '--columns', 'nif'], 2, /It must be like nif=NAME,legal_name=NAME\./],
+    [['x.csv', '--columns', 'nif='], 2, /It must be like/],
+    [['x.csv', '--columns', 'start=a'], 2, /It must be like/],
+    [['x.csv', '--columns', 'nif=A;legal_name=B'], 2, /It must be like nif=NAME,legal_name=NAME\./],
+    [['x.csv', '--columns', 'nif=A legal_name=B'], 2, /It must be like/],
+    [['x.csv', '--rejects', '-'], 2, /It must be a file/],
+    [['x.csv', '--columns', 'nif=a,nif=b'], 2, /It has nif twice\./],
+    [['x.csv', '--columns', 'nif=a,legal_name=A'], 2, /Each must come from a different column\./],
+    [['x.csv', '--columns', 'nif=legal_name'], 2, /Each must come from a different column\./],
+  ];
+  for (const [words, code, message] of cases) {
+    const outcome = await line.refusal('companies', 'import', ...words, '--json');
+    expect(outcome.code).toBe(code);
+    expect(outcome.stderr).toMatch(message);
+  }
+});
+
+test('Elasticsearch out of reach is one plain line, and no reason not to report what Postgres knows', async () => {
+  const env = { DATABASE_URL: bench.database.url, ELASTICSEARCH_URL: 'http://127.0.0.1:1' };
+  const refused =
+    "Elasticsearch doesn't answer as it should: the connection is refused, or the host is out of reach:";
+  expect(await runHere(env, 'index', 'rebuild', '--json')).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: `error: ${refused} nothing has changed; check ELASTICSEARCH_URL and the server\n`,
+  });
+  expect(await runHere(env, 'index', 'status')).toMatchObject({
+    code: 0,
+    stderr: `warning: ${refused} check ELASTICSEARCH_URL and the server\n`,
+    stdout: expect.stringMatching(
+      /^index +\(Elasticsearch doesn't answer\)\ntable +directory_g000001\n.*\ndocuments +unknown\ndirectory /,
+    ),
+  });
+});
+
+const MANY = Array.from({ length: 20_000 }, (_, n) => n);
+
+test.each([
+  ['CSV', csv(0, MANY.length, (n) => `Interrompida ${n}`), []],
+  [
+    'JSON Lines',
+    MANY.map((n) => `${JSON.stringify({ id: nif(n), name: `Interrompida ${n}` })}\n`).join(''),
+    ['--columns', 'nif=id,legal_name=name'],
+  ],
+])(
+  'Ctrl-C in the middle of an import of %s is answered at once, and changes nothing',
+  async (_, text, options) => {
+    const before = await bench.status();
+    const child = Bun.spawn([process.execPath, MAIN, 'companies', 'import', '-', '--json', ...options], {
+      cwd: ROOT,
+      env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+      stdin: 'pipe',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    // More than the reader takes at once, and no end: it waits for the rest.
+    // The process may end before it has read all: a broken pipe.
+    for (const writing of [child.stdin.write(text), child.stdin.flush()])
+      Promise.resolve(writing).catch(() => {});
+    const isReading = async () => {
+      // `state` is checked, because an idle connection still shows its last statement.
+      const rows = await bench.database.sql`
+      SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND state = 'active' AND query LIKE 'COPY%'`;
+      return rows.length > 0;
+    };
+    await until('the copy', isReading);
+    child.kill('SIGINT');
+    expect(await child.exited).toBe(1);
+    expect(await new Response(child.stderr).text()).toBe(
+      'stopping (Ctrl-C once more ends it at once)\nerror: interrupted: nothing has changed\n',
+    );
+    expect(await new Response(child.stdout).text()).toBe('');
+    expect(await bench.status()).toEqual(before);
+  },
+);
+
+test('Ctrl-C ends an import of a named pipe that nobody writes to', async () => {
+  const pipe = bench.path('pipe.csv');
+  expect(Bun.spawnSync(['mkfifo', pipe]).exitCode).toBe(0);
+  const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', pipe], {
+    cwd: ROOT,
+    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+    stderr: 'pipe',
+  });
+  await until('the import', async () => (await readHolder(bench.database.sql)) !== null);
+  child.kill('SIGINT');
+  expect(await child.exited).toBe(1);
+  expect(await new Response(child.stderr).text()).toEndWith('error: interrupted: nothing has changed\n');
+  expect(await readHolder(bench.database.sql)).toBeNull();
+});

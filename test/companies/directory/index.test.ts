@@ -1,0 +1,429 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { collectGarbageNow } from '../../../src/companies/directory/garbage.ts';
+import { readDirectory } from '../../../src/companies/directory/generations.ts';
+import { importCompanies } from '../../../src/companies/directory/import.ts';
+import { checkIndex } from '../../../src/companies/directory/indexing/build-index.ts';
+import { createIndex } from '../../../src/companies/directory/indexing/indices.ts';
+import { withDirectoryLock } from '../../../src/companies/directory/lock.ts';
+import { rebuildIndex } from '../../../src/companies/directory/rebuild.ts';
+import { directoryHealth, ensureSearchable } from '../../../src/companies/directory/startup-check.ts';
+import { type SearchDocument, searchDocument } from '../../../src/companies/search/document.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import { csv, nif } from '../../support/companies.ts';
+import { MODES } from '../../support/modes.ts';
+import { NO_PROGRESS } from '../../support/progress.ts';
+import { until } from '../../support/until.ts';
+import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../../support/workbench.ts';
+
+/** Changes the current rows to what another normalization might have made of them. */
+async function spoilNormalization(sql: Sql): Promise<void> {
+  const { tableName } = (await readDirectory(sql)).current;
+  await sql`UPDATE ${sql(tableName)} SET normalized_name = 'old ' || nif, sort_key = nif`;
+}
+
+for (const mode of MODES) {
+  describe(`index rebuild, rollback and status, ${mode}`, () => {
+    let bench: Workbench;
+    beforeEach(async () => {
+      bench = await createWorkbench(mode);
+    });
+    afterEach(() => bench.close());
+
+    test('a rollback returns search and Postgres to before the last import', async () => {
+      await bench.importText(csv(0, 30));
+      const before = {
+        rows: await bench.rows(),
+        found: await bench.search('empresa'),
+        ...(await bench.status()),
+      };
+      await bench.importText(csv(10, 31, (n) => `Outra ${n}`));
+      expect(await bench.search('outra')).toHaveLength(20);
+      expect(await bench.status()).toMatchObject({ previous: before.index, documents: 31 });
+
+      expect(await bench.rollback()).toEqual({ index: before.index, previous: null, documents: 30 });
+      expect(await bench.rows()).toEqual(before.rows);
+      expect(await bench.search('empresa')).toEqual(before.found);
+      expect(await bench.search('outra')).toEqual([]);
+    });
+
+    test('rows lie in the order of results after imports of many and of few names, and after a rebuild', async () => {
+      const { sql } = bench.database;
+      const expectOrder = async (rows: number) => {
+        const { tableName } = (await readDirectory(sql)).current;
+        const lying = await sql<{ nif: string }[]>`SELECT nif FROM ${sql(tableName)} ORDER BY ctid`;
+        const ordered = await sql<
+          { nif: string }[]
+        >`SELECT nif FROM ${sql(tableName)} ORDER BY sort_key, nif`;
+        expect([lying.length, [...lying]]).toEqual([rows, [...ordered]]);
+      };
+      await bench.importText(csv(0, 200, (n) => `Empresa ${(n * 7) % 200}`));
+      await expectOrder(200);
+      await bench.importText(csv(100, 101, () => 'Abelha'));
+      await expectOrder(200);
+      await bench.importText(csv(200, 202, (n) => `Abelha ${n}`));
+      await expectOrder(202);
+      await spoilNormalization(sql);
+      await sql`UPDATE directory_generations SET normalization = 'other'`;
+      await bench.rebuild();
+      await expectOrder(202);
+    });
+
+    test('the first import can be undone: the directory is empty then', async () => {
+      await bench.importText(csv(0, 30));
+      expect(await bench.rollback()).toMatchObject({ previous: null, documents: 0 });
+      expect(await bench.search('empresa')).toEqual([]);
+      expect(await bench.rows()).toEqual([]);
+    });
+
+    test('a rebuild changes what serves, not what a rollback returns to', async () => {
+      await bench.importText(csv(0, 10));
+      await bench.importText(csv(10, 20));
+      const before = await bench.status();
+      const after = await bench.rebuild();
+      expect(after).toEqual({ index: expect.any(String), previous: before.previous, documents: 20 });
+      expect(after.index).not.toBe(before.index);
+      expect(await bench.search('empresa')).toHaveLength(20);
+      if (mode === 'full') expect(await indicesOf(bench)).toEqual([after.index, after.previous!].toSorted());
+      expect(await tablesOf(bench)).toHaveLength(2);
+
+      await bench.rollback();
+      expect(await bench.rows()).toHaveLength(10);
+      expect(await bench.search('empresa')).toHaveLength(10);
+    });
+
+    test('a directory normalized by another version is noticed, and a rebuild brings it up to date', async () => {
+      await bench.importText(csv(0, 10));
+      await bench.importText(csv(10, 20));
+      const { sql } = bench.database;
+      const { index } = await bench.status();
+      await spoilNormalization(sql);
+      await sql`UPDATE directory_generations SET normalization = 'another' WHERE retired_at IS NULL`;
+      expect(await directoryHealth(bench.tools)).toEqual({
+        ok: false,
+        warnings: ['the directory was normalized by another version: run "index rebuild"'],
+      });
+      const rebuilt = await bench.rebuild();
+      expect(rebuilt).toMatchObject({ documents: 20 });
+      expect(rebuilt.index).not.toBe(index);
+      expect(await directoryHealth(bench.tools)).toEqual({ ok: true, warnings: [] });
+      const { tableName } = (await readDirectory(sql)).current;
+      const [row] = await sql`SELECT normalized_name, sort_key FROM ${sql(tableName)} WHERE nif = ${nif(3)}`;
+      expect({ ...row }).toEqual({ normalized_name: 'empresa 000003', sort_key: 'empresa 000003' });
+      expect(await bench.search('empresa')).toHaveLength(20);
+    });
+
+    test.each([
+      ['an import', 20, false],
+      ['a replacement', 0, true],
+    ])(
+      '%s of a directory normalized by another version brings all of it up to date',
+      async (_, from, replace) => {
+        await bench.importText(csv(0, 20));
+        const { sql } = bench.database;
+        await spoilNormalization(sql);
+        await sql`UPDATE directory_generations SET normalization = 'another', index_fingerprint = 'another'
+        WHERE retired_at IS NULL`;
+        await bench.importText(csv(from, 21), { replace });
+        expect(await bench.search('empresa 000003')).toEqual([`${nif(3)} Empresa 000003`]);
+        expect(await directoryHealth(bench.tools)).toEqual({ ok: true, warnings: [] });
+        expect(await tablesOf(bench)).toHaveLength(2);
+      },
+    );
+
+    test('an interrupted import changes nothing and leaves nothing behind', async () => {
+      await bench.importText(csv(0, 10));
+      const before = await bench.status();
+      const path = await bench.write(
+        'large.csv',
+        csv(0, 1_000, (n) => `Interrompida ${n}`),
+      );
+      let notes: string[] = [];
+      /** Imports, and interrupts at the n-th sign of progress. */
+      const importUntil = async (n: number) => {
+        const controller = new AbortController();
+        let signs = 0;
+        notes = [];
+        const sign = () => {
+          if (++signs === n) controller.abort(new Error('interrupted'));
+        };
+        return importCompanies(
+          { ...bench.tools, signal: controller.signal },
+          { path },
+          {},
+          {
+            ...NO_PROGRESS,
+            phase: sign,
+            update: sign,
+            note: (line) => void notes.push(line),
+          },
+        ).then(
+          () => 'succeeded',
+          (error: Error) => error.message,
+        );
+      };
+      let interrupted = 0;
+      while ((await importUntil(interrupted + 1)) === 'interrupted') {
+        interrupted++;
+        expect(await bench.status()).toEqual(before);
+        if ((await tablesOf(bench)).length > 2) {
+          // Another session, such as autovacuum, holds the table. The run says so, and the next check removes it.
+          expect(notes.join()).toMatch(
+            /the next check removes the table|old tables and indices stay for now/,
+          );
+          await until('only two tables', async () => {
+            await collectGarbageNow(bench.tools);
+            return (await tablesOf(bench)).length === 2;
+          });
+        }
+        if (mode === 'full') expect(await indicesOf(bench)).toHaveLength(2);
+      }
+      expect(interrupted).toBeGreaterThan(3);
+      expect((await bench.status()).documents).toBe(1_000);
+      // It is a whole import for each sign.
+    }, 90_000);
+  });
+}
+
+describe('with or without Elasticsearch', () => {
+  let bench: Workbench;
+  beforeEach(async () => {
+    bench = await createWorkbench('postgres');
+  });
+  afterEach(() => bench.close());
+
+  test('a second rollback has nothing to return to, and says so', async () => {
+    await expect(bench.rollback()).rejects.toThrow('there is nothing to return to');
+    await bench.importText(csv(0, 5));
+    await bench.importText(csv(5, 9));
+    await bench.rollback();
+    await expect(bench.rollback()).rejects.toThrow('there is nothing to return to');
+    expect(await bench.rows()).toHaveLength(5);
+  });
+
+  test('after a rollback the next import counts against what is there', async () => {
+    await bench.importText(csv(0, 10));
+    await bench.importText(csv(10, 20));
+    const { index } = await bench.rollback();
+    const report = await bench.importText(csv(5, 15));
+    expect(report).toMatchObject({ read: 10, imported: 5, unchanged: 5 });
+    expect(await bench.status()).toMatchObject({ previous: index, documents: 15 });
+    await bench.rollback();
+    expect(await bench.rows()).toHaveLength(10);
+  });
+
+  test('the second one at once is told who holds the lock, and leaves', async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { promise: isHeld, resolve: onHeld } = Promise.withResolvers<void>();
+    const first = withDirectoryLock({ ...bench.tools, actor: 'cli:maria' }, 'companies import', async () => {
+      onHeld();
+      await held;
+    });
+    await isHeld;
+    const seconds = [bench.importText(csv(0, 3)), bench.rebuild(), bench.rollback()];
+    const outcomes = await Promise.all(seconds.map((second) => second.catch(({ message }) => message)));
+    for (const message of outcomes) {
+      expect(message).toMatch(
+        /^the directory is being changed by cli:maria on .+, process \d+ \(companies import, since 20\d\d-.+Z\): wait/,
+      );
+    }
+    release();
+    await first;
+    expect(await bench.importText(csv(0, 3))).toMatchObject({ imported: 3 });
+  });
+
+  test('a run that loses the connection of its lock changes nothing', async () => {
+    await bench.importText(csv(0, 10));
+    const before = await bench.status();
+    const { sql } = bench.database;
+    const path = await bench.write(
+      'lost.csv',
+      csv(0, 20, (n) => `Perdida ${n}`),
+    );
+    const current = (await tablesOf(bench)).at(-1)!;
+    const failed = await sql.begin(async (blocker) => {
+      // The import's comparison waits for it.
+      await blocker.unsafe(`LOCK TABLE ${current} IN ACCESS EXCLUSIVE MODE`);
+      const importing = bench.importFile(path).then(
+        () => 'succeeded',
+        (error: Error) => error.message,
+      );
+      await until('the wait', async () => {
+        const killed = await sql`
+          SELECT pg_terminate_backend(lock_backend) FROM directory
+          WHERE lock_doing = 'companies import'
+            AND EXISTS (SELECT FROM pg_locks WHERE pid = lock_backend AND NOT granted)`;
+        return killed.length > 0;
+      });
+      return importing;
+    });
+    expect(failed).not.toBe('succeeded');
+    expect(await bench.status()).toEqual(before);
+    expect(await bench.importFile(path)).toMatchObject({ imported: 20 });
+    expect(await tablesOf(bench)).toHaveLength(2);
+  });
+});
+
+test('interrupted at any of its requests to Elasticsearch before the alias moves, a rebuild leaves no index behind', async () => {
+  const bench = await createWorkbench('full');
+  const client = bench.tools.elasticsearch!;
+  /** Rebuilds, and interrupts at the n-th request that is sent once the index is being built. */
+  const rebuild = async (n: number) => {
+    const controller = new AbortController();
+    let sent = 0;
+    let isBuilding = false;
+    const count = () => {
+      if (isBuilding && ++sent === n) controller.abort(new Error('interrupted'));
+    };
+    client.diagnostic.on('request', count);
+    try {
+      const phase = (name: string) => {
+        isBuilding ||= name === 'indexing';
+      };
+      await rebuildIndex({ ...bench.tools, signal: controller.signal }, { ...NO_PROGRESS, phase });
+      return 'succeeded';
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      client.diagnostic.off('request', count);
+    }
+  };
+  try {
+    await bench.importText(csv(0, 10));
+    const indices = await indicesOf(bench);
+    let interrupted = 0;
+    while ((await rebuild(interrupted + 1)) === 'interrupted') {
+      interrupted++;
+      expect(await indicesOf(bench)).toEqual(indices);
+    }
+    // Creating, loading, merging, refreshing and checking are a request each, at least.
+    expect(interrupted).toBeGreaterThanOrEqual(5);
+    expect(await indicesOf(bench)).not.toEqual(indices);
+  } finally {
+    await bench.close();
+  }
+}, 90_000);
+
+test('an index that has the alias’s name is named, with what to do', async () => {
+  const bench = await createWorkbench('full');
+  const { indices } = bench.tools.elasticsearch!;
+  try {
+    await indices.create({ index: bench.alias });
+    await expect(bench.importText(csv(0, 1))).rejects.toThrow(
+      `Elasticsearch has an index named ${bench.alias}, where the alias should be: remove it, or set ELASTICSEARCH_ALIAS`,
+    );
+  } finally {
+    await indices.delete({ index: bench.alias });
+    await bench.close();
+  }
+});
+
+test('an index that is built whole is one segment: a search looks into each', async () => {
+  const bench = await createWorkbench('full');
+  try {
+    // More than one bulk request, which Elasticsearch writes side by side.
+    const { index } = await bench.importText(csv(0, 12_000));
+    const { indices } = await bench.tools.elasticsearch!.indices.segments({ index });
+    const shards = Object.values(indices).flatMap(({ shards }) => Object.values(shards).flat());
+    expect(shards.map(({ segments }) => Object.keys(segments).length)).toEqual([1]);
+  } finally {
+    await bench.close();
+  }
+});
+
+test('an index whose documents are not what the rows say is refused before searches go to it', async () => {
+  const bench = await createWorkbench('full');
+  const client = bench.tools.elasticsearch!;
+  try {
+    // Longer than an n-gram, so that it is looked for in both ways.
+    const name = 'Padaria Central de Santa Maria da Feira, Lda';
+    await bench.importText(`nif,legal_name\n${nif(1)},"${name}"\n`);
+    const { current } = await readDirectory(bench.tools.sql);
+    const right = searchDocument(nif(1), name);
+    const check = async (label: string, document: SearchDocument) => {
+      const index = `${bench.alias}-${label}`;
+      await createIndex(client, index, { directory: '', generation: 0, fingerprint: '' });
+      await client.index({ index, document, refresh: true });
+      const options = { index, table: current.tableName, rows: 1, signal: bench.tools.signal };
+      return checkIndex(client, bench.tools.sql, options);
+    };
+    await check('right', right);
+    const refused = `the new index doesn't find NIF ${nif(1)}`;
+    await expect(check('nif', { ...right, nif: nif(2) })).rejects.toThrow(`${refused} by its NIF`);
+    await expect(check('entry', searchDocument(nif(1), 'Talho'))).rejects.toThrow(`${refused} by its NIF`);
+    const other = { ...right, normalized_name: 'talho' };
+    await expect(check('name', other)).rejects.toThrow(`${refused} by "p"`);
+    const cut = { ...right, normalized_name: right.normalized_name.slice(0, 24) };
+    await expect(check('cut', cut)).rejects.toThrow(`${refused} by "${right.normalized_name.slice(0, 25)}"`);
+  } finally {
+    await bench.close();
+  }
+});
+
+describe('start of a server', () => {
+  let bench: Workbench;
+  afterEach(() => bench.close());
+
+  test('full: an empty directory gets an empty index, so that searches find nothing rather than fail', async () => {
+    bench = await createWorkbench('full');
+    expect(await ensureSearchable(bench.tools)).toEqual({ ok: true, warnings: [] });
+    expect(await bench.search('empresa')).toEqual([]);
+    const indices = await indicesOf(bench);
+    expect(await ensureSearchable(bench.tools)).toEqual({ ok: true, warnings: [] });
+    expect(await indicesOf(bench)).toEqual(indices);
+  });
+
+  test('full: an index of another mapping is noticed, and a rebuild brings it up to date', async () => {
+    bench = await createWorkbench('full');
+    const { index } = await bench.importText(csv(0, 10));
+    const client = bench.tools.elasticsearch!;
+    const mapping = await client.indices.getMapping({ index });
+    const _meta = { ...mapping[index]!.mappings._meta, fingerprint: 'another' };
+    await client.indices.putMapping({ index, _meta });
+    await bench.database.sql`UPDATE directory_generations SET index_fingerprint = 'another'`;
+    expect(await ensureSearchable(bench.tools)).toEqual({
+      ok: false,
+      warnings: ['the search index was built by another version: run "index rebuild"'],
+    });
+    await bench.rebuild();
+    expect(await ensureSearchable(bench.tools)).toEqual({ ok: true, warnings: [] });
+  });
+
+  test('full: an index of another database is neither taken over nor ever deleted without an import', async () => {
+    bench = await createWorkbench('full');
+    const other = await createWorkbench('full');
+    try {
+      await other.importText(csv(0, 10));
+      const { index: theirs } = await other.status();
+      bench.tools.config = other.tools.config;
+      const health = await ensureSearchable(bench.tools);
+      expect(health.ok).toBe(false);
+      expect(health.warnings[0]).toContain('searches go to an index of another database');
+      const { index: ours } = await bench.importText(csv(0, 3));
+      expect(await ensureSearchable(bench.tools)).toEqual({ ok: true, warnings: [] });
+      expect(await bench.search('empresa')).toHaveLength(3);
+      await bench.importText(csv(3, 6));
+      await bench.importText(csv(6, 9));
+      expect(await indicesOf(other)).toContain(theirs);
+      expect(await indicesOf(other)).not.toContain(ours);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('embedded: a directory that was loaded with an Elasticsearch gets its search indexes', async () => {
+    bench = await createWorkbench('full');
+    await bench.importText(csv(0, 10));
+    await bench.importText(csv(10, 20));
+    const { elasticsearch } = bench.tools;
+    bench.tools.elasticsearch = null;
+    try {
+      expect((await directoryHealth(bench.tools)).ok).toBe(false);
+      expect(await ensureSearchable(bench.tools)).toEqual({ ok: true, warnings: [] });
+      expect(await bench.search('empresa 00001')).toHaveLength(10);
+      await bench.rollback();
+      expect(await ensureSearchable(bench.tools)).toEqual({ ok: true, warnings: [] });
+    } finally {
+      bench.tools.elasticsearch = elasticsearch;
+    }
+  });
+});

@@ -1,0 +1,88 @@
+/** Sessions that read the directory for long while a command changes it. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { collectGarbageNow } from '../../../src/companies/directory/garbage.ts';
+import { readDirectory } from '../../../src/companies/directory/generations.ts';
+import { importCompanies } from '../../../src/companies/directory/import.ts';
+import { rebuildIndex, rollbackIndex } from '../../../src/companies/directory/rebuild.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { csv } from '../../support/companies.ts';
+import { NO_PROGRESS } from '../../support/progress.ts';
+import { createWorkbench, tablesOf, type Workbench } from '../../support/workbench.ts';
+
+let bench: Workbench;
+beforeEach(async () => {
+  bench = await createWorkbench('postgres');
+});
+afterEach(() => bench.close());
+
+/** A transaction that has read a table, and is left open. */
+async function openReader(table: string) {
+  const sql = connectPostgres(bench.database.url, { max: 1, applicationName: 'monthly report' });
+  const reader = await sql.reserve();
+  await reader.unsafe(`BEGIN; SELECT count(*) FROM ${table}`);
+  return {
+    async count() {
+      const [row] = await reader.unsafe<{ rows: number }[]>(`SELECT count(*) AS rows FROM ${table}`);
+      return row!.rows;
+    },
+    async leave() {
+      await reader.unsafe('COMMIT');
+      reader.release();
+      await sql.end({ timeout: 1 });
+    },
+  };
+}
+
+test('an import, a rebuild and a rollback wait for no reader of the directory, and take nothing from it', async () => {
+  await bench.importText(csv(0, 3));
+  const path = await bench.write('next.csv', csv(0, 5));
+  for (const [change, rows] of [
+    [() => importCompanies(bench.tools, { path }, {}, NO_PROGRESS), 5],
+    [() => rebuildIndex(bench.tools, NO_PROGRESS), 5],
+    [() => rollbackIndex(bench.tools, NO_PROGRESS), 3],
+  ] as const) {
+    const before = await bench.rows();
+    const { tableName } = (await readDirectory(bench.tools.sql)).current;
+    const reader = await openReader(tableName);
+    await change();
+    expect(await bench.rows()).toHaveLength(rows);
+    expect(await bench.search('empresa')).toHaveLength(rows);
+    expect(await reader.count()).toBe(before.length);
+    await reader.leave();
+  }
+});
+
+test('a backup that reads an old table does not keep an import; the table goes when the backup has ended', async () => {
+  await bench.importText(csv(0, 3));
+  const old = (await tablesOf(bench)).at(-1);
+  await bench.importText(csv(0, 4));
+  const backup = await openReader(old!);
+  const notes: string[] = [];
+  const progress = { ...NO_PROGRESS, note: (line: string) => void notes.push(line) };
+  const path = await bench.write('next.csv', csv(0, 5));
+  expect(await importCompanies(bench.tools, { path }, {}, progress)).toMatchObject({ imported: 1 });
+  expect(notes).toContain(
+    'a session reads an old table, such as a backup or an export: the next check removes the table',
+  );
+  expect(await tablesOf(bench)).toContain(old!);
+  expect(await collectGarbageNow(bench.tools)).toBe(false);
+  // The next import doesn't wait for it either.
+  expect(await bench.importText(csv(0, 6))).toMatchObject({ imported: 1 });
+  await backup.leave();
+  expect(await collectGarbageNow(bench.tools)).toBe(true);
+  expect(await tablesOf(bench)).not.toContain(old!);
+  expect(await tablesOf(bench)).toHaveLength(2);
+});
+
+test('a dry run compares with the directory as it is when the file is read', async () => {
+  await bench.importText(csv(0, 3));
+  const { readable, writable } = new TransformStream<Uint8Array>();
+  const file = writable.getWriter();
+  const dry = importCompanies(bench.tools, { stdin: readable }, { dryRun: true }, NO_PROGRESS);
+  await file.write(Buffer.from(csv(0, 5)));
+  // The first generation is removed by the second import from here.
+  await bench.importText(csv(0, 4));
+  await bench.importText(csv(0, 5));
+  await file.close();
+  expect(await dry).toMatchObject({ read: 5, imported: 0, unchanged: 5, rejected: 0 });
+});

@@ -1,0 +1,157 @@
+/** Every reader of the directory, while imports replace its generation, and drop its table, in the middle of the read. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { MATCH_BATCHES } from '../../../src/companies/matches/matches.ts';
+import { createPostgresMatches } from '../../../src/companies/matches/postgres.ts';
+import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { runHere } from '../../support/command.ts';
+import { csv, nif } from '../../support/companies.ts';
+import { searchEntries } from '../../support/search-entries.ts';
+import { type SwitchingProxy, startSwitchingProxy } from '../../support/switching-proxy.ts';
+import { createWorkbench, type Workbench } from '../../support/workbench.ts';
+import { matchEntries } from '../matches/support.ts';
+
+const SRC = join(import.meta.dir, '../../../src');
+/** Companies of the first generation. The others have as many more as their number. */
+const COMPANIES = 40;
+
+let bench: Workbench;
+let proxy: SwitchingProxy;
+let sql: Sql;
+let generation = 0;
+
+beforeAll(async () => {
+  bench = await createWorkbench('postgres');
+  await importNext();
+  proxy = await startSwitchingProxy(bench.database.url);
+  sql = connectPostgres(proxy.url, { max: 1 });
+});
+afterAll(async () => {
+  await sql.end({ timeout: 1 });
+  await proxy.close();
+  await bench.close();
+});
+
+const fileOf = (generation: number) =>
+  csv(0, COMPANIES + generation, (n) => `Azul Mar ${generation} ${n % 2 === 0 ? 'Azul' : 'Sol'} ${n}`);
+
+async function importNext(): Promise<void> {
+  generation += 1;
+  await bench.importText(fileOf(generation), { replace: true });
+}
+
+/** The generations whose names are in a text. */
+const generationsIn = (text: string) => [
+  ...new Set([...text.matchAll(/Azul Mar (\d+) /g)].map(([, found]) => Number(found))),
+];
+
+interface Reader {
+  /** @returns the generations that the answer is from */
+  read(): Promise<number[]>;
+  /** Whether it answers from the generation that is current when its last statement begins. */
+  isChecked: boolean;
+  /** Pieces that are worth a switch. A command sends others before it reads the directory. */
+  counts?: (piece: Buffer) => boolean;
+}
+
+function search(find: () => Promise<unknown[]>): Reader {
+  const read = async () => {
+    const entries = await find();
+    expect(entries).not.toEqual([]);
+    return generationsIn(JSON.stringify(entries));
+  };
+  return { read, isChecked: true };
+}
+
+function command(words: string[], readAnswer: (stdout: string) => number[]): Reader {
+  const read = async () => {
+    const { code, stdout, stderr } = await runHere({ DATABASE_URL: proxy.url }, ...words);
+    expect([code, stderr]).toEqual([0, stderr]);
+    return readAnswer(stdout);
+  };
+  return { read, isChecked: false, counts: (piece) => piece.includes('directory') };
+}
+
+/** The files that read tables of generations. */
+const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
+  'companies/search/postgres.ts': async () => {
+    const postgres = createPostgresSearch(sql);
+    return {
+      name: search(() => searchEntries(postgres, 'azul')),
+      nif: search(() => searchEntries(postgres, nif(7))),
+    };
+  },
+  'companies/matches/postgres.ts': async () => {
+    const find = createPostgresMatches(sql, MATCH_BATCHES.match);
+    return {
+      many: search(() => matchEntries(find, 'azul', 5)),
+      few: search(() => matchEntries(find, 'sol mar 17')),
+    };
+  },
+  'companies/directory/export.ts': async () => ({ export: command(['companies', 'export'], generationsIn) }),
+  'companies/directory/status.ts': async () => ({
+    status: command(['index', 'status', '--json'], (stdout) => [JSON.parse(stdout).documents - COMPANIES]),
+  }),
+  'companies/directory/import.ts': async () => {
+    const path = await bench.write('dry.csv', fileOf(1));
+    const words = ['companies', 'import', path, '--replace', '--force', '--dry-run', '--json'];
+    const readAnswer = (stdout: string) => {
+      const { removed } = JSON.parse(stdout);
+      return [removed + 1];
+    };
+    return { 'dry run': command(words, readAnswer) };
+  },
+};
+
+/** The files that learn which generation is current, and read no table of it, or only under the directory's lock. */
+const OTHERS = [
+  ...[
+    'companies/datasets/store.ts',
+    'demo/demo.ts',
+    'companies/directory/garbage.ts',
+    'companies/directory/generations.ts',
+  ],
+  ...[
+    'companies/directory/rebuild.ts',
+    'companies/directory/reconcile.ts',
+    'companies/directory/startup-check.ts',
+    'companies/search/current-index.ts',
+    'companies/search/generation.ts',
+  ],
+];
+
+test('these are the files that learn which generation is current', async () => {
+  const found: string[] = [];
+  for await (const path of new Bun.Glob('**/*.ts').scan(SRC)) {
+    const text = await Bun.file(join(SRC, path)).text();
+    if (/readDirectory\(|selectCurrent\b|createCurrentReader\(|directory_generations/.test(text))
+      found.push(path);
+  }
+  expect(found.sort()).toEqual([...Object.keys(READERS), ...OTHERS].sort());
+});
+
+test.each(Object.entries(READERS))(
+  '%s: no answer mixes two generations, and no read fails',
+  async (_, open) => {
+    for (const [name, { read, isChecked, counts }] of Object.entries(await open())) {
+      // The first read learns the generation and prepares the statements.
+      expect(await read()).toEqual([generation]);
+      // After one import the table is still there, after two it is not.
+      for (const imports of [1, 2]) {
+        for (let n = 1; ; n += 1) {
+          const before = generation;
+          const change = async () => {
+            for (let i = 0; i < imports; i += 1) await importNext();
+          };
+          const isOver = proxy.arm(n, change, counts);
+          const found = await read();
+          if (!isOver()) break;
+          expect([name, n, found.length]).toEqual([name, n, 1]);
+          expect(found[0]).toBeWithin(isChecked && n === 1 ? generation : before, generation + 1);
+        }
+      }
+    }
+  },
+  60_000,
+);

@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'bun:test';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { WINDOW_BYTES } from '../../../src/companies/ingest/open-rows.ts';
+import { REASONS } from '../../../src/companies/ingest/rows.ts';
+import { readAll, streamOf } from './reading.ts';
+
+const field = fc.string({
+  unit: fc.constantFrom(
+    '"',
+    '""',
+    ',',
+    ';',
+    '\t',
+    '\n',
+    '\r',
+    '\r\n',
+    ' ',
+    'a',
+    'é',
+    '\u{1f600}',
+    '0',
+    '\u0000',
+  ),
+  maxLength: 8,
+});
+
+interface Written {
+  text: string;
+  rows: { line: number; values: string[] }[];
+}
+
+/** Rows as RFC 4180 allows them: with needless quotes, blank lines, and both kinds of line break. */
+const written: fc.Arbitrary<Written> = fc
+  .record({
+    delimiter: fc.constantFrom(',', ';', '\t'),
+    rows: fc.array(
+      fc.record({
+        values: fc.tuple(field, field, field),
+        quoted: fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()),
+        lineBreak: fc.constantFrom('\n', '\r\n'),
+        blankLines: fc.nat({ max: 2 }),
+      }),
+      { maxLength: 12 },
+    ),
+    endsInLineBreak: fc.boolean(),
+  })
+  .map(({ delimiter, rows, endsInLineBreak }) => {
+    let text = ['nif', 'other', 'legal_name'].join(delimiter);
+    let line = 1;
+    const expected: Written['rows'] = [];
+    for (const { values, quoted, lineBreak, blankLines } of rows) {
+      text += lineBreak.repeat(1 + blankLines);
+      line += 1 + blankLines;
+      expected.push({ line, values: [values[0], values[2]] });
+      const fields = values.map((value, i) => {
+        const needsQuotes = /["\r\n\t,;]/.test(value);
+        return needsQuotes || quoted[i] ? `"${value.replaceAll('"', '""')}"` : value;
+      });
+      text += fields.join(delimiter);
+      line += values.join('').split('\n').length - 1;
+    }
+    return { text: endsInLineBreak ? `${text}\n` : text, rows: expected };
+  });
+
+const pieces = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 10 });
+
+describe('any CSV that another program wrote', () => {
+  test('reads back value for value, each row on its line', async () => {
+    await fc.assert(
+      fc.asyncProperty(written, async ({ text, rows }) => {
+        const { rows: read, rejected } = await readAll({ stdin: streamOf(text, [1 << 20]) });
+        expect(read.map(({ line, values }) => ({ line, values }))).toEqual(rows);
+        expect(rejected).toEqual([]);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('reads the same however it arrives in pieces, packed or not', async () => {
+    await fc.assert(
+      fc.asyncProperty(written, pieces, async ({ text }, sizes) => {
+        const whole = await readAll({ stdin: streamOf(text, [1 << 20]) });
+        expect(await readAll({ stdin: streamOf(text, sizes) })).toEqual(whole);
+        expect(await readAll({ stdin: streamOf(gzipSync(text), sizes) })).toEqual(whole);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+/** A plain reader of TSV: a field in quotes from end to end is unquoted, every other field runs to the next tab or line break. */
+function readPlainly(text: string): Written['rows'] {
+  const quoted = /"((?:[^"]|"")*)" *(?=\t|\r?\n|\r?$)/y;
+  const plain = /[^\t\n]*/y;
+  const rows: Written['rows'] = [];
+  let at = 0;
+  while (at < text.length) {
+    const line = text.slice(0, at).split('\n').length;
+    const from = at;
+    const values: string[] = [];
+    for (;;) {
+      quoted.lastIndex = plain.lastIndex = at;
+      const match = quoted.exec(text);
+      if (match !== null) {
+        values.push(match[1]!.replaceAll('""', '"'));
+        at = quoted.lastIndex;
+        if (text[at] === '\r') at++;
+      } else {
+        const [value] = plain.exec(text)!;
+        at += value.length;
+        values.push(text[at] === '\t' ? value : value.replace(/\r$/, ''));
+      }
+      if (text[at] !== '\t') break;
+      at++;
+    }
+    const isBlank = values.length === 1 && /^[ \r]*$/.test(text.slice(from, at));
+    if (!isBlank) rows.push({ line, values });
+    at++;
+  }
+  return rows;
+}
+
+describe('any TSV, whatever quotes are in it', () => {
+  const unit = fc.constantFrom('"', '"', '\t', '\n', '\r\n', ' ', 'a', 'é');
+  const anything = fc.string({ unit, maxLength: 60 });
+
+  test('reads as it is meant: no row is lost for its quotes', async () => {
+    await fc.assert(
+      fc.asyncProperty(anything, async (text) => {
+        const content = `nif\tother\tlegal_name\n${text}`;
+        const { rows, rejected } = await readAll({ stdin: streamOf(content, [1 << 20]) });
+        const expected = readPlainly(content).slice(1);
+        const hasNoMore = ({ values }: Written['rows'][number]) => !/[^ \t]/.test(values.slice(3).join(''));
+        expect(rows.map(({ line, values }) => [line, ...values])).toEqual(
+          expected.filter(hasNoMore).map(({ line, values: [nif, , name] }) => [line, nif!, name ?? null]),
+        );
+        const beyond = expected.filter((row) => !hasNoMore(row));
+        expect(rejected.map(({ line, reason }) => [line, reason])).toEqual(
+          beyond.map(({ line }) => [line, REASONS.tooManyFields]),
+        );
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  test('reads the same however it arrives in pieces, packed or not', async () => {
+    await fc.assert(
+      fc.asyncProperty(anything, pieces, async (text, sizes) => {
+        const content = `nif\tlegal_name\n${text}`;
+        const whole = await readAll({ stdin: streamOf(content, [1 << 20]) });
+        expect(await readAll({ stdin: streamOf(content, sizes) })).toEqual(whole);
+        expect(await readAll({ stdin: streamOf(gzipSync(content), sizes) })).toEqual(whole);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+test('any bytes at all are rows, rejects or one clear refusal', async () => {
+  const anything = fc.string({
+    unit: fc.constantFrom('"', ',', '\n', '\r', 'x', '\u0000', 'é', '{', '}', '\t', '[', ':'),
+    maxLength: 200,
+  });
+  await fc.assert(
+    fc.asyncProperty(anything, async (text) => {
+      const { rows, rejected } = await readAll({ stdin: streamOf(`nif,legal_name\n${text}\n`, [1 << 20]) });
+      // Every line is in a row, a reject, or blank; and in their order.
+      const lines = [...rows, ...rejected].map(({ line }) => line).sort((a, b) => a - b);
+      expect(new Set(lines).size).toBe(lines.length);
+      for (const line of lines) expect(line).toBeLessThanOrEqual(text.split('\n').length + 1);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+describe('the edge of what is in memory', () => {
+  // Filler puts that edge at each byte of these rows in turn.
+  test.each([
+    [
+      'CSV',
+      ',',
+      '1,"a ""b""\r\nç"\r\n\r\n2,"open\n3,é\u{1f600}\r\n4,"x"y\n5,z\r\n',
+      [
+        [0, '1', 'a "b"\r\nç'],
+        [4, '3', 'é\u{1f600}'],
+        [6, '5', 'z'],
+        [7, '6', 'end'],
+      ],
+      [
+        [3, '2,"open'],
+        [5, '4,"x"y'],
+      ],
+    ],
+    [
+      'TSV, whose quotes may be text',
+      '\t',
+      '1\t"a ""b""\r\nç"\r\n2\t"open\n3\t"x" y\n4\t""z\r\n5\t"\n',
+      [
+        [0, '1', 'a "b"\r\nç'],
+        [2, '2', '"open'],
+        [3, '3', '"x" y'],
+        [4, '4', '""z'],
+        [5, '5', '"'],
+        [6, '6', 'end'],
+      ],
+      [],
+    ],
+  ])(
+    'changes nothing, at every byte of a row of %s',
+    async (_, delimiter, rowsOfTest, expected, refused) => {
+      const header = `nif${delimiter}legal_name\n`;
+      const tricky = Buffer.from(rowsOfTest);
+      for (let edge = 0; edge <= tricky.length; edge++) {
+        const length = WINDOW_BYTES - header.length - edge;
+        const line = `0${delimiter}${'f'.repeat(997)}\n`;
+        const filler = line.repeat(Math.floor(length / 1_000) - 1);
+        const last = `0${delimiter}${'f'.repeat(length - filler.length - 3)}\n`;
+        const end = Buffer.from(`6${delimiter}end\n`);
+        const content = Buffer.concat([Buffer.from(header + filler + last), tricky, end]);
+        const { rows, rejected } = await readAll({ stdin: streamOf(content, [100_000]) });
+        const others = rows.filter((row) => row.values[0] !== '0');
+        const firstLine = rows.length - others.length + 2;
+        expect(others.map((row) => [row.line - firstLine, ...row.values])).toEqual(expected);
+        expect(rejected.map((row) => [row.line - firstLine, row.raw])).toEqual(refused);
+      }
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,448 @@
+import { describe, expect, test } from 'bun:test';
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { openRows, type RowReader, WINDOW_BYTES } from '../../../src/companies/ingest/open-rows.ts';
+import {
+  DIRECTORY,
+  fileWith,
+  folder,
+  readAll,
+  refusal,
+  removeFilesAfterwards,
+  streamOf,
+  valuesOf,
+} from './reading.ts';
+
+removeFilesAfterwards();
+
+const HEADER = 'nif,legal_name\n';
+const MANY_ROWS = Array.from(
+  { length: 50_000 },
+  (_, i) => `${500_000_000 + i},"Company ${i * 7919}, Lda"\n`,
+).join('');
+
+async function allOf({ batches }: RowReader): Promise<void> {
+  for await (const _ of batches);
+}
+
+function refusalOf(name: string, content: string | Uint8Array): Promise<string> {
+  return refusal(readAll({ path: fileWith(name, content) }));
+}
+
+describe('a file that cannot be used is refused in one line', () => {
+  test('missing, a directory, not permitted, of an unknown ending', async () => {
+    fileWith('there.csv', HEADER);
+    mkdirSync(join(folder, 'folder.csv'), { recursive: true });
+    const at = (name: string) => refusal(readAll({ path: join(folder, name) }));
+    expect(await at('absent.csv')).toBe('absent.csv: no such file');
+    expect(await at('there.csv/absent.csv')).toBe('there.csv/absent.csv: no such file');
+    expect(await at('folder.csv')).toBe('folder.csv: is a directory, not a file');
+    const wanted = 'its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz';
+    expect(await refusalOf('names.txt', HEADER)).toBe(`names.txt: ${wanted}`);
+    expect(await refusalOf('names.gz', gzipSync(HEADER))).toBe(`names.gz: ${wanted}`);
+    expect(await refusalOf('csv', HEADER)).toBe(`csv: ${wanted}`);
+  });
+
+  test('empty, packed or not, of any format, on standard input too', async () => {
+    for (const content of ['', '\ufeff', '\n\r\n  \n']) {
+      for (const name of ['none.csv', 'none.tsv', 'none.jsonl']) {
+        expect(await refusalOf(name, content)).toBe(`${name}: is empty`);
+        expect(await refusalOf(`${name}.gz`, gzipSync(content))).toBe(`${name}.gz: is empty`);
+      }
+      expect(await refusal(readAll({ stdin: streamOf(content, [1]) }))).toBe('standard input: is empty');
+    }
+    expect(await refusalOf('none.csv.gz', '')).toBe('none.csv.gz: is empty');
+  });
+
+  test('a header that lacks columns: what is there, what is expected, and the likely reason', async () => {
+    const expected = 'expected nif, legal_name, separated by commas or semicolons';
+    expect(await refusalOf('a.csv', 'nif,name\n1,a\n')).toBe(
+      `a.csv: the header has no column legal_name; found "nif", "name"; ${expected}: ` +
+        'say which it is, for instance --columns legal_name=name',
+    );
+    expect(await refusalOf('a.csv', 'nif|legal_name\n1|a\n')).toBe(
+      `a.csv: the header has no column nif, legal_name; found "nif|legal_name"; ${expected} (this file has |)`,
+    );
+    expect(await refusalOf('a.csv', 'nif\tlegal_name\n1\ta\n')).toBe(
+      `a.csv: the header has no column nif, legal_name; found "nif\\tlegal_name"; ${expected} (this file has tabs: name it .tsv)`,
+    );
+    expect(await refusalOf('a.tsv', '"nif";"legal_name"\n')).toContain(
+      '(this file has semicolons: name it .csv)',
+    );
+    expect(await refusalOf('a.csv', 'nif,legal_name\r1,a\r2,b\r')).toContain(
+      '(lines end in CR alone: convert them to LF)',
+    );
+    expect(await refusalOf('a.csv', '{"nif":1,"legal_name":"a"}\n')).toContain(
+      '(this file has JSON: name it .jsonl)',
+    );
+    expect(await refusal(readAll({ stdin: streamOf('500002576,Foo\n', [3]) }))).toBe(
+      'standard input: the header has no column nif, legal_name; found "500002576", "Foo"; expected nif, legal_name, ' +
+        'separated by commas or semicolons or tabs (its first line is a row: put the names of the columns before it)',
+    );
+    const wide = Array.from({ length: 3_000 }, (_, i) => `column ${i}`).join(',');
+    expect((await refusalOf('a.csv', `${wide}\n`)).length).toBeLessThan(600);
+  });
+
+  test('a header with a column twice, too long, or with quotes that make no sense', async () => {
+    expect(await refusalOf('a.csv', 'nif,legal_name,NIF\n')).toBe(
+      'a.csv: the header has the column nif twice',
+    );
+    for (const long of ['x'.repeat(70_000), 'x'.repeat(2_000_000), `"${'x'.repeat(70_000)}"`]) {
+      expect(await refusalOf('a.csv', `nif,legal_name,${long}\n`)).toBe(
+        "a.csv: the header can't be read: it is over 64 KiB",
+      );
+    }
+    expect(await refusalOf('a.csv', 'nif,"legal_name\n1,a\n')).toBe(
+      "a.csv: the header can't be read: quote not closed",
+    );
+  });
+
+  test('of another encoding, with the line', async () => {
+    const windows1252 = Buffer.from(`${HEADER}1,a\n2,"b\nc"\n3,Caf\u00e9\n`, 'latin1');
+    const remedy = 'convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8';
+    expect(await refusalOf('a.csv', windows1252)).toBe(`a.csv: line 5 is not UTF-8: ${remedy}`);
+    expect(await refusalOf('a.csv.gz', gzipSync(windows1252))).toBe(
+      `a.csv.gz: line 5 is not UTF-8: ${remedy}`,
+    );
+    expect(await refusalOf('a.csv', Buffer.from('nif,legal_name,regi\u00e3o\n', 'latin1'))).toContain(
+      'line 1 is not',
+    );
+    const late = Buffer.concat([Buffer.from(HEADER + MANY_ROWS), Buffer.from('1,\u00e9\n', 'latin1')]);
+    expect(await refusalOf('a.csv', late)).toContain('line 50002 is not UTF-8');
+    expect(await refusalOf('a.csv', Buffer.from([...Buffer.from(`${HEADER}1,`), 0xe2, 0x82]))).toContain(
+      'line 2 is',
+    );
+    for (const json of ['{"nif":"1","legal_name":"Caf\u00e9"}', '\u00e9']) {
+      expect(await refusalOf('a.jsonl', Buffer.from(json, 'latin1'))).toContain('line 1 is not UTF-8');
+    }
+    const utf16 = Buffer.from(`\ufeff${HEADER}`, 'utf16le');
+    const remedy16 = 'a.csv: is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8';
+    expect(await refusalOf('a.csv', utf16)).toBe(remedy16);
+    expect(await refusalOf('a.csv', Buffer.from(utf16).swap16())).toBe(remedy16);
+    expect(await refusalOf('a.csv', Buffer.from(HEADER, 'utf16le'))).toBe(remedy16);
+  });
+
+  test('gzip that is cut off, damaged, followed by something else, or none', async () => {
+    const packed = gzipSync(HEADER + MANY_ROWS);
+    const cut = 'the gzip data ends in the middle: it was cut off';
+    for (const length of [2, 10, 11, 500, packed.length >> 1, packed.length - 1]) {
+      expect(await refusalOf('a.csv.gz', packed.subarray(0, length))).toBe(`a.csv.gz: ${cut}`);
+      expect(await refusal(readAll({ stdin: streamOf(packed.subarray(0, length), [1_000]) }))).toBe(
+        `standard input: ${cut}`,
+      );
+    }
+    const badSum = Buffer.from(packed);
+    badSum[badSum.length - 6]! ^= 1;
+    expect(await refusalOf('a.csv.gz', badSum)).toBe('a.csv.gz: the gzip data is damaged');
+    for (let at = 2; at < packed.length; at += Math.ceil(packed.length / 50)) {
+      const bad = Buffer.from(packed);
+      bad[at]! ^= 0xff;
+      // Some bytes of a gzip header (time, system) mean nothing; whatever is damaged else is noticed.
+      if (at >= 10) expect(await refusalOf('a.csv.gz', bad)).toMatch(/damaged|cut off|not UTF-8|header/);
+    }
+    const trailing = Buffer.concat([packed, Buffer.from('more')]);
+    expect(await refusalOf('a.csv.gz', trailing)).toBe('a.csv.gz: the gzip data is damaged');
+    expect(await refusalOf('a.csv.gz', HEADER)).toBe('a.csv.gz: is not gzip');
+  });
+
+  test('columns under other names: the likely ones are suggested, where any are likely', async () => {
+    const suggestion = async (header: string) => (await refusalOf('a.csv', `${header}\n`)).split(': ').at(-1);
+    expect(await suggestion('NIPC;Designação')).toBe(
+      "say which it is, for instance --columns 'nif=NIPC,legal_name=Designação'",
+    );
+    expect(await suggestion('Data;NIF das Entidades;Designação da Entidade')).toBe(
+      "say which it is, for instance --columns 'nif=NIF das Entidades,legal_name=Designação da Entidade'",
+    );
+    expect(await suggestion('a,b')).toBe('say which it is, for instance --columns nif=NAME,legal_name=NAME');
+    const message = await refusal(
+      readAll({ path: fileWith('a.csv', 'nif,nome\n') }, DIRECTORY, { sources: { legal_name: 'name' } }),
+    );
+    expect(message).toStartWith(
+      'a.csv: the header has no column name; found "nif", "nome"; expected nif, name,',
+    );
+    expect(message).toEndWith('--columns legal_name=nome');
+  });
+
+  test('members under other names, and those that no object has', async () => {
+    expect(await refusalOf('a.jsonl', '{"nipc":1,"firma":"a","deep":{"est":2}}\n')).toBe(
+      'a.jsonl: no object has a member nif, legal_name; the first has "nipc", "firma", "deep.est"' +
+        ': say which it is, for instance --columns nif=nipc,legal_name=firma',
+    );
+    expect(await refusalOf('a.jsonl', '{"nif":1}\n{"nif":2}')).toBe(
+      'a.jsonl: no object has a member legal_name; the first has "nif"' +
+        ': say which it is, for instance --columns legal_name=NAME',
+    );
+    expect(await refusalOf('a.jsonl', '{}\n{}')).toBe(
+      'a.jsonl: no object has a member nif, legal_name; the first has none',
+    );
+  });
+
+  test('a spreadsheet, an archive, a PDF or a page, by whatever name, with what to do', async () => {
+    const zip = (name: string) => `PK\x03\x04\x14\0\0\0\b\0${'\0'.repeat(20)}${name}`;
+    const save = 'save the sheet as "CSV UTF-8", or convert it with soffice --headless --convert-to';
+    const cases: [string, string][] = [
+      [zip('[Content_Types].xml'), `is an Excel workbook: ${save}`],
+      [zip('[Content_Types].xml') + zip('xl/workbook.xml'), `is an Excel workbook: ${save}`],
+      [
+        zip('[Content_Types].xml') + zip('word/document.xml'),
+        'is a document or presentation, which has no rows',
+      ],
+      [
+        zip('mimetypeapplication/vnd.oasis.opendocument.spreadsheet'),
+        `is an OpenDocument spreadsheet: ${save}`,
+      ],
+      [
+        '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0',
+        `is an old Office file, likely an Excel workbook (.xls): ${save}`,
+      ],
+      [
+        zip('contratos2026.json'),
+        'is a ZIP archive: unpack it, or give the one file in it to standard input',
+      ],
+      [
+        'BZh91AY&SY',
+        'is packed with bzip2: unpack it, or give it to standard input (bzcat); of packed files only gzip is read',
+      ],
+      ['\xfd7zXZ\0\0\x04', 'is packed with xz: unpack'],
+      ['\x28\xb5\x2f\xfd\x04\x58', 'is packed with zstd: unpack'],
+      ['7z\xbc\xaf\x27\x1c', 'is packed with 7z: unpack'],
+      ['%PDF-1.7\n%\xe2\xe3', 'is a PDF, which has no rows: get the same data as CSV or JSON'],
+      ['\n<!DOCTYPE html><html>', 'is an HTML page: get the data file itself'],
+      ['\xef\xbb\xbf<html lang="pt">', 'is an HTML page: get the data file itself'],
+      ['<?xml version="1.0"?>', 'is XML: convert it to CSV or JSON'],
+    ];
+    for (const [content, message] of cases) {
+      const bytes = Buffer.from(content, 'latin1');
+      for (const name of ['a.csv', 'a.json', 'a.jsonl', 'a.xlsx', 'a.zip', 'a'])
+        expect(await refusalOf(name, bytes)).toStartWith(`${name}: ${message}`);
+      expect(await refusalOf('a.csv.gz', gzipSync(bytes))).toStartWith(`a.csv.gz: ${message}`);
+      expect(await refusal(readAll({ stdin: streamOf(bytes, [3]) }))).toStartWith(
+        `standard input: ${message}`,
+      );
+    }
+  });
+
+  test('a file that was packed twice, once it is unpacked', async () => {
+    const twice = gzipSync(gzipSync(`${HEADER}1,a\n`));
+    expect(await refusalOf('a.csv.gz', twice)).toBe(
+      'a.csv.gz: is packed with gzip twice: unpack it once (gunzip)',
+    );
+  });
+
+  test('a JSON document, with the command that makes JSON Lines of it', async () => {
+    const list = '[{"nif":1,"legal_name":"a"}]';
+    const indented = JSON.stringify({ rows: JSON.parse(list) }, null, 2);
+    const advice = (lines: string, command = 'companies import') =>
+      `is a JSON document: make JSON Lines of it: ${lines} | bun directory ${command} - … ` +
+      "('.NAME[]' for a list that is a member)";
+    for (const content of [list, indented, '{"nif":1,"legal_name":"a"}\n', '', 'x']) {
+      const path = fileWith('a.json', content);
+      expect(await refusalOf('a.json', content)).toBe(`a.json: ${advice(`jq -c '.[]' ${path}`)}`);
+    }
+    const packed = fileWith("it's.JSON.gz", '');
+    expect(await refusalOf("it's.JSON.gz", gzipSync(list))).toBe(
+      `it's.JSON.gz: ${advice(`zcat '${packed.replace("'", `'\\''`)}' | jq -c '.[]'`)}`,
+    );
+    const options = { command: 'debts import' };
+    const much = `{"rows":[${list.slice(1, -1)},`.padEnd(2 * WINDOW_BYTES);
+    for (const content of [list, `\ufeff\n ${list}`, indented, indented.replaceAll('\n', '\r\n'), much])
+      expect(await refusal(readAll({ stdin: streamOf(content, [9]) }, DIRECTORY, options))).toBe(
+        `standard input: ${advice("jq -c '.[]' FILE", 'debts import')}`,
+      );
+    const [line] = JSON.parse(list);
+    const lines = `\ufeff\n ${JSON.stringify(line)} \r\n${JSON.stringify({ ...line, more: [{}] })}`;
+    expect(await valuesOf(readAll({ stdin: streamOf(lines, [9]) }))).toHaveLength(2);
+    expect(await refusalOf('a.jsonl', list)).toStartWith('a.jsonl: is a JSON document');
+    expect(await refusalOf('a.csv', list)).toContain('(this file has JSON: only JSON Lines are read)');
+  });
+});
+
+test('the last row of standard input may break off, as in a file: what of it can not be used is rejected, the rest goes in', async () => {
+  const first = ['1', 'a'];
+  for (const [content, rows, rejected] of [
+    [`${HEADER}1,a\n2`, [first, ['2', null]], 0],
+    [`${HEADER}1,a\n2,"b, `, [first], 1],
+    ['{"nif":"1","legal_name":"a"}\n{"nif":"2","legal', [first], 1],
+    [`${HEADER}1,a\n2,b`, [first, ['2', 'b']], 0],
+    [`${HEADER}1,a\n2,"b"`, [first, ['2', 'b']], 0],
+    [`${HEADER}1,a\n2,b\n  `, [first, ['2', 'b']], 0],
+    [`${HEADER}1,a\n  `, [first], 0],
+  ] as const) {
+    const read = await readAll({ stdin: streamOf(content, [5]) });
+    expect([read.rows.map(({ values }) => values), read.rejected.length]).toEqual([rows as never, rejected]);
+  }
+});
+
+describe('standard input is refused', () => {
+  test('when it is a directory, or closed', async () => {
+    const script = fileWith(
+      'read-stdin.ts',
+      `import { openRows, type RowReader } from ${JSON.stringify(join(import.meta.dir, '../../../src/companies/ingest/open-rows.ts'))};
+      openRows({ stdin: Bun.stdin.stream() }, ['nif']).catch((error) => console.log(error.message));`,
+    );
+    const shell = (command: string) =>
+      Bun.spawnSync(['sh', '-c', command, process.execPath, script]).stdout.toString().trim();
+    expect(shell('"$0" "$1" < /')).toBe('standard input: is a directory, not a file');
+    expect(shell('"$0" "$1" <&-')).toBe('standard input: is empty');
+  });
+
+  test('when reading fails', async () => {
+    let pulls = 0;
+    const stdin = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (pulls++ === 0) controller.enqueue(new TextEncoder().encode(`${HEADER}1,a\n`));
+        else controller.error(new Error('connection lost\nand more'));
+      },
+    });
+    expect(await refusal(readAll({ stdin }))).toBe('standard input: connection lost');
+  });
+});
+
+describe('an open file', () => {
+  const openFiles = () => readdirSync('/dev/fd').length;
+
+  test('tells how far it is read, packed bytes for gzip', async () => {
+    const packed = gzipSync(HEADER + MANY_ROWS);
+    for (const [name, content] of [
+      ['progress.csv', Buffer.from(HEADER + MANY_ROWS)],
+      ['progress.csv.gz', packed],
+    ] as const) {
+      const reader = await openRows({ path: fileWith(name, content) }, DIRECTORY);
+      expect(reader.progress.bytesTotal).toBe(content.length);
+      let before = 0;
+      for await (const _ of reader.batches) {
+        expect(reader.progress.bytesRead).toBeGreaterThanOrEqual(before);
+        before = reader.progress.bytesRead;
+      }
+      expect(reader.progress.bytesRead).toBe(content.length);
+    }
+    const piped = await openRows({ stdin: streamOf(HEADER, [4]) }, DIRECTORY);
+    expect(piped.progress).toEqual({ bytesRead: HEADER.length, bytesTotal: null });
+    await piped.close();
+  });
+
+  test('is given up when it is a named pipe that nobody writes to', async () => {
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, 'pipe.csv');
+    expect(Bun.spawnSync(['mkfifo', path]).exitCode).toBe(0);
+    const abort = new AbortController();
+    const opening = openRows({ path }, DIRECTORY, { signal: abort.signal }).catch((error) => error);
+    // Each takes its turn behind what the reader does before it opens the pipe.
+    for (let turn = 0; turn < 5; turn++) await stat(path);
+    const reason = new Error('interrupted');
+    abort.abort(reason);
+    expect(await opening).toBe(reason);
+    // Ends the wait of the thread that opens it.
+    closeSync(openSync(path, 'r+'));
+  });
+
+  /** Writes the last byte of a file again. @param mtimeS the time of the change that the file then has */
+  function overwrite(path: string, mtimeS?: number): void {
+    const { size, atime } = statSync(path);
+    const fd = openSync(path, 'r+');
+    const last = Buffer.alloc(1);
+    readSync(fd, last, 0, 1, size - 1);
+    writeSync(fd, last, 0, 1, size - 1);
+    closeSync(fd);
+    if (mtimeS !== undefined) utimesSync(path, atime, mtimeS);
+  }
+
+  test('that is cut, emptied or written while it is read is refused, packed or not, also at the same length', async () => {
+    const changed = 'changed while it was read: write it under another name, and rename it when it is whole';
+    const content = HEADER + MANY_ROWS;
+    for (const [change, message] of [
+      [(path: string) => truncateSync(path, 1_000_000), changed],
+      [(path: string) => truncateSync(path), changed],
+      [(path: string) => appendFileSync(path, '1,a\n'), changed],
+      [(path: string) => overwrite(path), changed],
+      // A time that was set back, as by `touch`.
+      [(path: string) => overwrite(path, 0), changed],
+    ] as const) {
+      const path = fileWith('changed.csv', content);
+      const reader = await openRows({ path }, DIRECTORY);
+      change(path);
+      expect(await refusal(allOf(reader))).toBe(`changed.csv: ${message}`);
+    }
+    const packed = gzipSync(content, { level: 0 });
+    const path = fileWith('changed.csv.gz', packed);
+    const reader = await openRows({ path }, DIRECTORY);
+    truncateSync(path, 1_000_000);
+    expect(await refusal(allOf(reader))).toMatch(
+      /^changed\.csv\.gz: (changed while|the gzip data ends in the middle)/,
+    );
+    const touched = fileWith('touched.csv.gz', packed);
+    const other = await openRows({ path: touched }, DIRECTORY);
+    overwrite(touched);
+    expect(await refusal(allOf(other))).toBe(`touched.csv.gz: ${changed}`);
+  });
+
+  test('is closed at its end, on failure, and when its reader leaves early', async () => {
+    const plain = fileWith('close.csv', HEADER + MANY_ROWS);
+    const packed = fileWith('close.csv.gz', gzipSync(HEADER + MANY_ROWS));
+    const damaged = fileWith('damaged.csv.gz', gzipSync(HEADER + MANY_ROWS).subarray(0, 50_000));
+    let openBefore = 0;
+    for (let round = 0; round < 5; round++) {
+      // What the runtime opens once for itself, it opens in the first round.
+      if (round === 1) openBefore = openFiles();
+      for (const path of [plain, packed]) {
+        await readAll({ path });
+        for await (const _ of (await openRows({ path }, DIRECTORY)).batches) break;
+        await (await openRows({ path }, DIRECTORY)).close();
+        await refusal(readAll({ path }, ['absent']));
+      }
+      await refusal(readAll({ path: damaged }));
+    }
+    expect(openFiles()).toBe(openBefore);
+  });
+
+  test('keeps the rows of a batch while later ones are read', async () => {
+    const reader = await openRows({ path: fileWith('keep.csv', HEADER + MANY_ROWS) }, DIRECTORY);
+    const batches = await Array.fromAsync(reader.batches);
+    expect(batches.length).toBeGreaterThan(2);
+    const raw = batches.flatMap((batch) => batch.rows.map((row) => batch.rawOf(row))).join('\n');
+    expect(`${raw}\n` === MANY_ROWS).toBe(true);
+  });
+
+  test('stops with the reason of its signal, also while a pipe says nothing', async () => {
+    const silent = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(HEADER)),
+    });
+    const interrupt = new AbortController();
+    const reading = openRows({ stdin: silent }, DIRECTORY, { signal: interrupt.signal });
+    interrupt.abort(new Error('interrupted'));
+    await expect(reading).rejects.toThrow('interrupted');
+
+    const path = fileWith('stop.csv', HEADER + MANY_ROWS);
+    const later = new AbortController();
+    const reader = await openRows({ path }, DIRECTORY, { signal: later.signal });
+    const all = (async () => {
+      for await (const _ of reader.batches) later.abort(new Error('enough'));
+    })();
+    await expect(all).rejects.toThrow('enough');
+    await expect(openRows({ path }, DIRECTORY, { signal: later.signal })).rejects.toThrow('enough');
+  });
+
+  test('stops so too if the file can not be opened, without an error that nothing handles', async () => {
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, 'socket');
+    const socket = Bun.listen({ unix: path, socket: { data() {} } });
+    const signal = AbortSignal.abort(new Error('interrupted'));
+    await expect(openRows({ path }, DIRECTORY, { signal })).rejects.toThrow('interrupted');
+    // The first attempt has ended when the second one has.
+    await expect(openRows({ path }, DIRECTORY)).rejects.toThrow(path);
+    socket.stop();
+  });
+});

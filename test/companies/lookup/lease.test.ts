@@ -1,0 +1,221 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { createRefreshBudget, OverBudgetError } from '../../../src/companies/lookup/budget.ts';
+import { createRefreshLeases } from '../../../src/companies/lookup/lease.ts';
+import { createRefresher } from '../../../src/companies/lookup/refresh.ts';
+import { createCompanyReader, forgetCompany } from '../../../src/companies/lookup/store.ts';
+import { createLogTo } from '../../../src/platform/observability/log.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { nif } from '../../support/companies.ts';
+import { createTestDatabase, postgresUrl, type TestDatabase } from '../../support/database.ts';
+import { startProxy, type TcpProxy } from '../../support/proxy.ts';
+import { NO_DETAILS } from '../../support/records.ts';
+import { createCaller } from '../../support/service.ts';
+import { stopClock } from '../../support/stopped-clock.ts';
+import { eventually } from '../../support/until.ts';
+
+const LEASE_MS = 1500;
+
+let database: TestDatabase;
+let proxy: TcpProxy;
+/** One connection that can get stuck. */
+let slow: Sql;
+let next = 700;
+beforeAll(async () => {
+  database = await createTestDatabase('leases');
+  proxy = await startProxy(postgresUrl);
+  slow = connectPostgres(proxy.url(database.url), { max: 1 });
+});
+afterEach(() => proxy.up());
+afterAll(async () => {
+  await slow.end({ timeout: 5 });
+  await proxy.close();
+  await database.drop();
+});
+
+const details = (title: string) => ({ ...NO_DETAILS, title });
+
+async function titleOf(number: string): Promise<string | null> {
+  const [row] = await database.sql<{ title: string }[]>`
+    SELECT details->>'title' AS title FROM companies WHERE nif = ${number}`;
+  return row?.title ?? null;
+}
+
+async function take(leases: ReturnType<typeof createRefreshLeases>, number: string): Promise<string> {
+  const lease = await leases.acquire(number);
+  expect(lease.state).toBe('ours');
+  return lease.attempt;
+}
+
+/** Stores a record too late: the statement hangs on its connection until the lease has expired and `meanwhile` has run. */
+async function storeLate(number: string, meanwhile: () => Promise<unknown>): Promise<void> {
+  const late = createRefreshLeases(slow, LEASE_MS);
+  const other = nif(next++);
+  // From here on its statements are prepared, and sent in one piece.
+  await late.completeWithRecord(other, await take(late, other), details('other'), 'nif.pt');
+  const attempt = await take(late, number);
+  proxy.hang();
+  await expect(late.completeWithRecord(number, attempt, details('late'), 'nif.pt')).rejects.toThrow(
+    'did not answer',
+  );
+  await meanwhile();
+  proxy.up();
+  await slow`SELECT 1`;
+}
+
+test('a record that is stored after its lease has run out overwrites no newer one', async () => {
+  const number = nif(next++);
+  await storeLate(number, async () => {
+    const leases = createRefreshLeases(database.sql, LEASE_MS);
+    expect(
+      await leases.completeWithRecord(number, await take(leases, number), details('newer'), 'vies'),
+    ).toMatchObject({ details: expect.stringContaining('newer') });
+  });
+  expect(await titleOf(number)).toBe('newer');
+}, 10_000);
+
+test('nor does it bring back one that was forgotten', async () => {
+  const number = nif(next++);
+  const leases = createRefreshLeases(database.sql, LEASE_MS);
+  await leases.completeWithRecord(number, await take(leases, number), details('old'), 'nif.pt');
+  await storeLate(number, () => forgetCompany(database.sql, number));
+  expect(await titleOf(number)).toBeNull();
+}, 10_000);
+
+test('a lease that was taken when nobody waited for it any more is given back', async () => {
+  const leases = createRefreshLeases(slow, 60_000);
+  await take(leases, nif(next++));
+  const number = nif(next++);
+  proxy.hang();
+  await expect(leases.acquire(number)).rejects.toThrow('did not answer');
+  proxy.up();
+  // The lease is returned on this connection, before the second of these.
+  await slow`SELECT 1`;
+  await slow`SELECT 1`;
+  await take(createRefreshLeases(database.sql, LEASE_MS), number);
+}, 10_000);
+
+test('an attempt that has stored its record has found it, though its process gave up waiting', async () => {
+  const leases = createRefreshLeases(database.sql, LEASE_MS);
+  const number = nif(next++);
+  const attempt = await take(leases, number);
+  const stored = await leases.completeWithRecord(number, attempt, details('stored'), 'nif.pt');
+  expect(stored).toEqual((await createCompanyReader(database.sql, 60).findCompany(number))!);
+  await leases.complete(number, attempt, 'failed');
+  expect(await leases.read(number)).toEqual({ state: 'ended', attempt, outcome: 'found' });
+});
+
+test('an attempt that was told a failure stores nothing afterwards', async () => {
+  const leases = createRefreshLeases(database.sql, LEASE_MS);
+  const number = nif(next++);
+  const attempt = await take(leases, number);
+  await leases.complete(number, attempt, 'failed');
+  expect(await leases.completeWithRecord(number, attempt, details('late'), 'nif.pt')).toBeNull();
+  expect(await titleOf(number)).toBeNull();
+});
+
+/** A refresher of one source, which does `meanwhile` while it is asked. */
+function refresherOf(meanwhile: (asked: number) => Promise<unknown>, providerTimeoutMs = 1000) {
+  const { sql } = database;
+  const log = createLogTo({ write() {} });
+  const asked: string[] = [];
+  const refresher = createRefresher({
+    sql,
+    providerTimeoutMs,
+    ...createCompanyReader(sql, 60),
+    budget: createRefreshBudget(sql, null, log),
+    log,
+    sources: [
+      {
+        name: 'nif.pt',
+        async find(number, admit) {
+          await admit?.();
+          asked.push(number);
+          await meanwhile(asked.length);
+          return { kind: 'found', details: details('found') };
+        },
+        async close() {},
+      },
+    ],
+  });
+  return { ...refresher, asked };
+}
+
+const newPayer = async () => ({
+  accountId: (await createCaller(database.sql)).accountId,
+  plan: 'free' as const,
+  requestsPerMinute: 20,
+});
+const inTime = () => performance.now() + 20_000;
+const expire = (number: string) => database.sql`
+  UPDATE company_refreshes SET expires_at = clock_timestamp() WHERE nif = ${number}`;
+
+test('a caller that has lost its lease gets the record of the attempt that has it now, and stores none', async () => {
+  const number = nif(next++);
+  const leases = createRefreshLeases(database.sql, LEASE_MS);
+  const { refresh, asked } = refresherOf(async () => {
+    await expire(number);
+    await leases.completeWithRecord(number, await take(leases, number), details('newer'), 'vies');
+  });
+  expect(await refresh(number, await newPayer(), inTime())).toMatchObject({ source: 'vies' });
+  expect([await titleOf(number), asked.length]).toEqual(['newer', 1]);
+});
+
+test('a caller whose record came after its lease begins again while it has time, and fails afterwards', async () => {
+  const [number, late] = [nif(next++), nif(next++)];
+  const again = refresherOf(async (asked) => asked === 1 && expire(number));
+  expect(await again.refresh(number, await newPayer(), inTime())).toMatchObject({ source: 'nif.pt' });
+  expect(again.asked).toHaveLength(2);
+  const payer = await newPayer();
+  const clock = stopClock();
+  const untilMs = performance.now() + 1000;
+  const slow = refresherOf(async () => {
+    await expire(late);
+    clock.pass(1000);
+  });
+  await expect(slow.refresh(late, payer, untilMs).finally(clock.restore)).rejects.toThrow('its lease');
+  expect(await titleOf(late)).toBeNull();
+});
+
+test('a caller whose time is up begins nothing: no source is asked, no budget taken, and the lease is free again', async () => {
+  const number = nif(next++);
+  const leases = createRefreshLeases(database.sql, LEASE_MS);
+  const late = await newPayer();
+  const { refresh, asked } = refresherOf(async () => {});
+  await expect(refresh(number, late, performance.now())).rejects.toThrow('nobody waits');
+  expect(await database.sql`SELECT 1 FROM account_refreshes WHERE account_id = ${late.accountId}`).toEqual(
+    [] as never,
+  );
+  await eventually(() => leases.read(number), null);
+  // A lookup that follows another instance's refresh doesn't wait until that lease expires.
+  await take(createRefreshLeases(database.sql, 60_000), number);
+  await expect(refresh(number, late, performance.now() + 100)).rejects.toThrow('did not end in time');
+  expect(asked).toEqual([]);
+});
+
+test('a caller that has joined one whose time is up begins the refresh itself', async () => {
+  const number = nif(next++);
+  const { refresh, asked } = refresherOf(async () => {});
+  const payer = await newPayer();
+  const [late, patient] = [refresh(number, payer, performance.now()), refresh(number, payer, inTime())];
+  await expect(late).rejects.toThrow('nobody waits');
+  expect(await patient).toMatchObject({ nif: number, source: 'nif.pt' });
+  expect(asked).toEqual([number]);
+});
+
+test('an account without a budget that is first to ask refuses no other account that waits with it', async () => {
+  const [poor, rich] = [await newPayer(), await newPayer()];
+  await database.sql`
+    INSERT INTO account_refreshes (account_id, day, refreshes)
+    VALUES (${poor.accountId}, (now() AT TIME ZONE 'UTC')::date, 200)`;
+  const here = refresherOf(async () => {});
+  const elsewhere = refresherOf(async () => {});
+  for (const there of [here, elsewhere]) {
+    const number = nif(next++);
+    const refused = here.refresh(number, poor, inTime()).catch((error) => error);
+    expect(await there.refresh(number, rich, inTime())).toMatchObject({ nif: number, source: 'nif.pt' });
+    // Over two instances either may be first.
+    const outcome = await refused;
+    expect(outcome instanceof OverBudgetError || (there === elsewhere && outcome.nif === number)).toBe(true);
+  }
+  expect(here.asked.length + elsewhere.asked.length).toBe(2);
+});

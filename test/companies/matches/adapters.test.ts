@@ -1,0 +1,203 @@
+/** One suite for every form of matches: the plain one in memory, Postgres, Elasticsearch. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Client } from '@elastic/elasticsearch';
+import fc from 'fast-check';
+import { createElasticsearchMatches } from '../../../src/companies/matches/elasticsearch.ts';
+import { type FindMatches, MATCH_BATCHES } from '../../../src/companies/matches/matches.ts';
+import { createPostgresMatches, type ReadLimits } from '../../../src/companies/matches/postgres.ts';
+import { normalizeName } from '../../../src/companies/name.ts';
+import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { elasticsearchUrl } from '../../support/elasticsearch.ts';
+import {
+  createSearchIndex,
+  createTestIndexAlias,
+  makeTableCurrent,
+  pointAlias,
+} from '../../support/search-index.ts';
+import { inOneTurn } from '../../support/stopped-clock.ts';
+import { numbered, testEntries } from '../search/entries.ts';
+import { createMatchOracle } from './oracle.ts';
+import { createMatchTable, isForWords, matchEntries } from './support.ts';
+
+/** Half of all names have `de`, a quarter `sociedade`; words meet often, seldom or never. */
+function crowd() {
+  const activity = ['Padaria', 'Café', 'Oficina', 'Sociedade Agrícola', 'Sociedade Unipessoal'];
+  const who = ['Silva', 'Silvano', 'Santos', 'São João', 'Braga', 'Bragança', 'Lda', 'X'];
+  return Array.from({ length: 1_200 }, (_, i) => {
+    const de = i % 2 === 0 ? ' de' : '';
+    const end = i % 3 === 0 ? ', Lda' : i % 7 === 0 ? ' Unipessoal, Lda. e Filhos' : '';
+    return `${activity[i % 5]}${de} ${who[(i * 7) % 8]}${i % 11 === 0 ? ` & ${who[i % 8]}` : ''} ${i % 40}${end}`;
+  });
+}
+
+const entries = [
+  ...testEntries(),
+  ...numbered(800_000_000, crowd()),
+  ...numbered(810_000_000, [
+    'Raríssima Sociedade de Lda e Silva',
+    'Silva Raríssima',
+    'Zurique',
+    'A Zurique, Lda',
+    'B-Zurique Lda',
+    'Zuriquex',
+    'Padaria Padaria',
+  ]),
+  // Words of which one is the beginning of the other, beyond what the index has of beginnings.
+  ...numbered(820_000_000, [
+    `Um ${'ab'.repeat(20)}`,
+    `Um ${'ab'.repeat(20)}c`,
+    `Um ${'\u{20000}'.repeat(18)}`,
+    `Um ${'\u{20000}'.repeat(19)}`,
+    `Um ${'\u{20000}'.repeat(70)}`,
+    `Um ${'\u{20000}'.repeat(70)}\u{20001}`,
+    // A word of 1,980 characters and 5,940 bytes.
+    `Um ${'\u337f'.repeat(495)}`,
+  ]),
+];
+const oracle = createMatchOracle(entries);
+const { alias, cleanup } = createTestIndexAlias();
+const databases: TestDatabase[] = [];
+let client: Client;
+let elasticsearch: FindMatches;
+let postgres: FindMatches;
+let byIndex: FindMatches;
+
+async function openPostgres(limits?: ReadLimits): Promise<FindMatches> {
+  const database = await createTestDatabase('matches');
+  databases.push(database);
+  await createMatchTable(database.sql, 'directory_g900000', entries);
+  await makeTableCurrent(database.sql, 'directory_g900000');
+  return createPostgresMatches(database.sql, MATCH_BATCHES.match, limits);
+}
+
+beforeAll(async () => {
+  postgres = await openPostgres();
+  byIndex = await openPostgres({ walked: 2, lookedThrough: 12 });
+  client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
+  await createSearchIndex(client, `${alias}-1`, entries);
+  await pointAlias(client, alias, `${alias}-1`);
+  elasticsearch = createElasticsearchMatches(client, alias, MATCH_BATCHES.match);
+});
+
+afterAll(async () => {
+  await client.close();
+  await cleanup();
+  await Promise.all(databases.map((database) => database.drop()));
+});
+
+/** Words of a name or of two, cut somewhere: the same for every adapter. */
+const words = fc
+  .constantFrom(...entries.map(({ legalName }) => normalizeName(legalName)).filter((name) => name !== ''))
+  .chain((name) => fc.shuffledSubarray(name.split(' '), { minLength: 1 }));
+const ofNames = fc.sample(
+  fc
+    .record({
+      words: fc.oneof(
+        words,
+        fc.tuple(words, words).map(([some, more]) => [some[0]!, more[0]!]),
+      ),
+      cut: fc.nat({ max: 8 }),
+    })
+    .map(({ words, cut }) => {
+      const q = [...words.slice(0, 8).join(' ')];
+      return q.slice(0, Math.max(1, q.length - cut)).join('');
+    })
+    .filter(isForWords),
+  200,
+);
+const ofAnyText = fc.sample(
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }).filter(isForWords),
+  100,
+);
+
+/** A slow machine answers so many within the time of a search. */
+const TOGETHER = 20;
+
+const adapters: [string, () => FindMatches][] = [
+  ['Elasticsearch', () => elasticsearch],
+  ['Postgres', () => postgres],
+  ['Postgres that soon asks its index', () => byIndex],
+];
+
+describe.each(adapters)('matches by %s', (_, adapter) => {
+  const matches = (q: string, limit?: number) => matchEntries(adapter(), q, limit);
+  const namesOf = async (q: string) => (await matches(q)).map(({ legalName }) => legalName);
+  /** Asks several at the same time, so that they share batches. */
+  async function expectAnswers(queries: string[]): Promise<void> {
+    for (let from = 0; from < queries.length; from += TOGETHER) {
+      const some = queries.slice(from, from + TOGETHER);
+      const answers = await inOneTurn(() => Promise.all(some.map((q) => matches(q))));
+      for (const [i, q] of some.entries()) expect([q, answers[i]]).toEqual([q, oracle(q)]);
+    }
+  }
+
+  test('names that begin with the query come first, then whole words, then the rest', async () => {
+    expect(await namesOf('zurique')).toEqual(['Zurique', 'Zuriquex', 'A Zurique, Lda', 'B-Zurique Lda']);
+    expect(await namesOf('silva rar')).toEqual(['Silva Raríssima', 'Raríssima Sociedade de Lda e Silva']);
+  });
+
+  test('a legal form in the middle is a word, at the end it is none', async () => {
+    expect(await namesOf('silva lda rarissima')).toEqual(['Raríssima Sociedade de Lda e Silva']);
+    expect(await namesOf('rarissima silva lda')).toEqual([
+      'Raríssima Sociedade de Lda e Silva',
+      'Silva Raríssima',
+    ]);
+  });
+
+  test('a word may stand twice in a query, and its name need not have it twice', async () => {
+    expect(await matches('padaria padaria')).toEqual(oracle('padaria padaria'));
+    expect(await matches('zurique zuri')).toEqual(oracle('zurique zuri'));
+  });
+
+  test('words that are longer than the beginnings in an index are told apart by their ends', async () => {
+    for (const word of [
+      'ab'.repeat(20),
+      '\u{20000}'.repeat(18),
+      '\u{20000}'.repeat(70),
+      '\u337f'.repeat(495),
+    ]) {
+      await expectAnswers([word, `${word}c`, `um ${word}`, `${word} um`, [...word].slice(0, -1).join('')]);
+    }
+  });
+
+  test('frequent words, words that never meet, and one letter answer what the oracle answers', async () => {
+    const queries = [
+      ...['de', 'sociedade', 'e', 's', 'x', 'l', '1', 'silva', 'bra', 'braga', 'lda', 'unipessoal'],
+      ...['de silva', 'silva de', 'sociedade de', 'sociedade de s', 'padaria cafe', 'cafe oficina de'],
+      ...['agricola x', 'unipessoal lda', 'lda unip', 'filhos e', 'sao joao de cafe e filhos 1 lda'],
+      ...['de de de de de de de d', 'municipio freguesia', 'agrupamento de escolas', 'e de a o'],
+    ];
+    await expectAnswers(queries);
+  });
+
+  test('fewer entries are the first of them', async () => {
+    for (const q of ['de', 'sociedade de s', 'zurique', 'silva', 'escolas', 'braga e']) {
+      expect(await matches(q, 5)).toEqual(oracle(q, 5));
+    }
+  });
+
+  test('any words of any names answer what the oracle answers', () => expectAnswers(ofNames));
+
+  test('any text at all answers what the oracle answers', () => expectAnswers(ofAnyText));
+
+  test('hostile queries are answered like any other', async () => {
+    const hostile = [
+      '"',
+      "'; DROP TABLE directory_generations; --",
+      '{"match_all":{}}',
+      'a\u0000b',
+      'de*',
+      '* de',
+      'silva} {x',
+      'silva,NULL',
+      '\\x00 silva',
+      '\ud800',
+      'x'.repeat(10_240),
+      '\ufdfa',
+      '\u{20000}'.repeat(2_000),
+      '?silva~2^5 OR de',
+    ];
+    await expectAnswers(hostile);
+  });
+});

@@ -1,0 +1,51 @@
+import type { FindMatches } from '../../../src/companies/matches/matches.ts';
+import { parseMatchQuery } from '../../../src/companies/matches/query.ts';
+import { wordsIndexStatement } from '../../../src/companies/matches/words-index.ts';
+import type { SearchEntry } from '../../../src/companies/search/document.ts';
+import { searchIndexStatements } from '../../../src/companies/search/postgres.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import { createSearchTable } from '../../support/search-index.ts';
+import { numbered } from '../search/entries.ts';
+import { createMatchOracle } from './oracle.ts';
+
+/** What matches find for `q`, as a caller types it. */
+export async function matchEntries(find: FindMatches, q: string, limit = 20): Promise<SearchEntry[]> {
+  const query = parseMatchQuery(q);
+  if (query.kind === 'nothing') return [];
+  if (query.kind !== 'words') throw new Error('no query for words');
+  const { entries } = await find(query, limit);
+  return entries.map(({ nif, legalName }) => ({ nif, legalName }));
+}
+
+/** Whether matches have an answer of their own for `q`: it is no NIF, and has at most eight words. */
+export function isForWords(q: string): boolean {
+  const { kind, cut } = parseMatchQuery(q);
+  return kind !== 'nif' && cut === undefined;
+}
+
+/** Creates a generation's table with everything that matches need, its rows in the order of results. */
+export async function createMatchTable(
+  sql: Sql,
+  table: string,
+  entries: readonly SearchEntry[],
+): Promise<void> {
+  await createSearchTable(sql, `${table}_unsorted`, entries);
+  await sql`CREATE TABLE ${sql(table)} AS SELECT * FROM ${sql(`${table}_unsorted`)} ORDER BY sort_key, nif`;
+  await sql`DROP TABLE ${sql(`${table}_unsorted`)}`;
+  for (const statement of [...searchIndexStatements(table), wordsIndexStatement(table)])
+    await sql.unsafe(statement);
+  await sql`VACUUM ANALYZE ${sql(table)}`;
+}
+
+/** Two directories to swap, queries that tell them apart, and the answers of each directory to each query, as JSON. */
+export function swappedDirectories() {
+  const names = (mark: string) =>
+    Array.from(
+      { length: 120 },
+      (_, i) => `${i % 3 === 0 ? 'Azul' : 'Mar'} ${mark} ${i} ${i % 2 ? 'Azul' : 'Sol'}`,
+    );
+  const directories = ['antigo', 'novo'].map((mark) => numbered(500_000_000, names(mark)));
+  const queries = ['azul', 'sol azul', 'azul 1', 'mar s', 'antigo 7', 'novo 8 sol'];
+  const allowed = queries.map((q) => directories.map((one) => JSON.stringify(createMatchOracle(one)(q))));
+  return { directories, queries, allowed };
+}

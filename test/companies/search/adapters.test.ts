@@ -1,0 +1,202 @@
+/** One suite for every form of the search: the plain one in memory, Postgres, Elasticsearch. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { normalizeName } from '../../../src/companies/name.ts';
+import type { SearchEntry } from '../../../src/companies/search/document.ts';
+import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
+import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
+import type { DirectorySearch } from '../../../src/companies/search/search.ts';
+import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { elasticsearchUrl } from '../../support/elasticsearch.ts';
+import { createOracleSearch } from '../../support/oracle.ts';
+import { searchEntries } from '../../support/search-entries.ts';
+import {
+  createSearchIndex,
+  createSearchTable,
+  createTestIndexAlias,
+  makeTableCurrent,
+  pointAlias,
+} from '../../support/search-index.ts';
+import { inOneTurn } from '../../support/stopped-clock.ts';
+import { testEntries } from './entries.ts';
+
+const entries = testEntries();
+const oracle = createOracleSearch(entries);
+const { alias, cleanup } = createTestIndexAlias();
+
+const database = await createTestDatabase('search');
+await createSearchTable(database.sql, 'search_entries', entries);
+await makeTableCurrent(database.sql, 'search_entries');
+const postgres = createPostgresSearch(database.sql);
+const client = createElasticsearch({
+  elasticsearchUrl: elasticsearchUrl,
+  elasticsearchApiKey: null,
+})!;
+await createSearchIndex(client, `${alias}-1`, entries);
+await pointAlias(client, alias, `${alias}-1`);
+const elasticsearch = createElasticsearchSearch(client, alias);
+
+afterAll(async () => {
+  await client.close();
+  await cleanup();
+  await database.drop();
+});
+
+/** Beginnings of these names: the same for every adapter. */
+const beginningsOf = (names: string[], maxLength: number) =>
+  fc.sample(
+    fc
+      .record({ name: fc.constantFrom(...names), length: fc.integer({ min: 1, max: maxLength }) })
+      .map(({ name, length }) => [...name].slice(0, length).join('')),
+    200,
+  );
+const names = entries.map(({ legalName }) => legalName);
+const beginnings = beginningsOf(names, 60);
+const normalizedBeginnings = beginningsOf(names.map(normalizeName).filter(Boolean), 30);
+const anyText = fc.sample(fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }), 100);
+/** A slow machine answers so many within the time of a search. */
+const TOGETHER = 20;
+
+const adapters: [string, () => DirectorySearch][] = [
+  ['the oracle', () => oracle],
+  ['Postgres', () => postgres],
+  ['Elasticsearch', () => elasticsearch],
+];
+
+describe.each(adapters)('search by %s', (_, adapter) => {
+  const search = (q: string): Promise<SearchEntry[]> => searchEntries(adapter(), q);
+  const namesOf = async (q: string) => (await search(q)).map(({ legalName }) => legalName);
+  const nifsOf = async (q: string) => (await search(q)).map(({ nif }) => nif);
+  /** Asks several at the same time, so that they share batches. */
+  async function expectAnswers(queries: string[]): Promise<void> {
+    for (let from = 0; from < queries.length; from += TOGETHER) {
+      const some = queries.slice(from, from + TOGETHER);
+      const answers = await inOneTurn(() => Promise.all(some.map(search)));
+      for (const [i, q] of some.entries()) expect([q, answers[i]]).toEqual([q, oracle.answer(q)]);
+    }
+  }
+
+  test('exact matches come first, the rest by sort key, both groups in one order', async () => {
+    const names = await namesOf('xisto');
+    expect(names.slice(0, 5)).toEqual(['- Xisto -', 'Xisto, S.A.', '«Xisto»', 'Xisto 0 Lda', 'Xisto 1 Lda']);
+    expect(names[5]).toBe('Xisto 10 Lda');
+    expect(names).toHaveLength(20);
+  });
+
+  test('of more than 20 exact matches the first 20 are answered, equal names by NIF', async () => {
+    const found = await search('Zénite');
+    expect(found).toHaveLength(20);
+    expect(found.slice(0, 6).map(({ legalName }) => legalName)).toEqual(Array(6).fill('"Zenite"'));
+    expect(found.slice(6, 12).map(({ legalName }) => legalName)).toEqual(
+      Array(6).fill('(Zenite) Unipessoal, Lda'),
+    );
+    // "zenite - s.a." before "zenite, lda"
+    expect(found.slice(12, 18).map(({ legalName }) => legalName)).toEqual(Array(6).fill('Zénite - S.A.'));
+    expect(found.slice(18).map(({ nif }) => nif)).toEqual(['900000100', '900000101']);
+    const nifs = found.slice(0, 6).map(({ nif }) => Number(nif));
+    expect(nifs).toEqual([...nifs].sort((a, b) => a - b));
+  });
+
+  test('names that differ by punctuation alone match alike', async () => {
+    const names = ['"A B" Costa', 'A B Costa', 'A-B/Costa', 'A. B. Costa', 'A.B. Costa', 'A.B.Costa, Lda'];
+    for (const q of ['a b costa', 'A.B.COSTA', '(a) b-costa, lda']) {
+      expect((await namesOf(q)).filter((name) => names.includes(name))).toEqual(names);
+    }
+  });
+
+  test('a query that ends inside a legal form finds what really begins so', async () => {
+    // "Ábaco, Limitada" would be "abaco" once normalized: it doesn't begin with "abaco lim".
+    expect(await namesOf('abaco, lim')).toEqual(['Ábaco, Lim', 'Ábaco Lim Norte', 'Ábaco Limite']);
+    for (const q of ['abaco, lda', 'abaco ld', 'ÁBACO LIMITADA'])
+      expect((await namesOf(q)).slice(0, 3)).toEqual(['Ábaco', 'Ábaco LD', 'Ábaco, Lda']);
+  });
+
+  test('a legal form alone is a name', async () => {
+    expect((await namesOf('Lda'))[0]).toBe('Lda');
+    expect((await namesOf('S. A.'))[0]).toBe('S.A.');
+  });
+
+  test('queries longer than the n-grams are matched whole', async () => {
+    const long = 'Associação dos Produtores e Transformadores de Cortiça do Alto Alentejo';
+    expect(await nifsOf(long)).toEqual(['900000600', '900000603', '900000601', '900000602']);
+    expect(await nifsOf(`${long} do N`)).toEqual(['900000602']);
+    expect(await nifsOf(`${long} x`)).toEqual([]);
+  });
+
+  test('names of 500 characters are told apart by their last one', async () => {
+    expect(await nifsOf('a'.repeat(500))).toEqual(['900000640']);
+    expect(await nifsOf(`${'a'.repeat(499)}b`)).toEqual(['900000641']);
+    expect(await nifsOf('\ufdfa'.repeat(500))).toEqual(['900000700']);
+    expect(await nifsOf('\u{20000}'.repeat(500))).toEqual(['900000703']);
+    expect(await nifsOf('a'.repeat(501))).toEqual([]);
+  });
+
+  test('order is by code point, so letters outside the BMP come after those inside', async () => {
+    // Symbols are no letters: the first five are exact. U+FFE0 is U+00A2 after NFKD, U+FB50 is U+0671.
+    const exact = ['Ovo \uffe0', 'Ovo \ue000', 'Ovo \u{1d11e}', 'Ovo \u{1f600}', 'Ovo \u{1f600} Lda'];
+    const rest = ['Ovo \ufb50', 'Ovo \u682a', 'Ovo \ua7ff', 'Ovo \u{10437}', 'Ovo \u{20000}'];
+    expect(await namesOf('ovo')).toEqual([...exact, ...rest]);
+  });
+
+  test('what normalizes to nothing finds nothing, and is found by its NIF', async () => {
+    for (const q of ['***', '-', '"', '\u0301', '%', '_', '\\', '&&&']) expect(await search(q)).toEqual([]);
+    expect(await search('900000900')).toEqual([{ nif: '900000900', legalName: '***' }]);
+  });
+
+  test('nine digits in a run are a NIF, whatever stands around them', async () => {
+    expect(await nifsOf('500002576')).toEqual(['500002576']);
+    expect(await nifsOf('PT 500.002-576, please')).toEqual(['500002576']);
+    expect(await nifsOf('999999999')).toEqual([]);
+    // Names that contain this NIF are not answered, because they are not its entry.
+    expect(await nifsOf('Rua 509442013')).toEqual([]);
+    expect(await namesOf('Rua 50944201')).toEqual(['Rua 509442013, Lda']);
+  });
+
+  test('LIKE and query metacharacters mean nothing', async () => {
+    expect(await namesOf('%ercentagem')).toEqual([]);
+    expect(await namesOf('per_entagem')).toEqual([]);
+    expect(await namesOf('perc*')).toEqual(['%Percentagem% Lda', 'Percentagem_X']);
+    expect(await namesOf("o'neill")).toEqual(['O"Neill', "O'Neill", 'O`Neill']);
+    expect(await namesOf('xisto OR zenite')).toEqual([]);
+    expect(await namesOf('.*')).toEqual([]);
+  });
+
+  test('hostile queries are answered like any other', async () => {
+    const hostile = [
+      '"',
+      "'; DROP TABLE directory_generations; --",
+      '{"match_all":{}}',
+      '\n{"index":"_all"}\n{"query":{"match_all":{}}}\n',
+      'a\u0000b',
+      '\u0000',
+      '\u202existo',
+      '\u200fzenite\u200e',
+      '\ud800',
+      'xisto\udc00',
+      `${'x'.repeat(10_240)}`,
+      `${'a '.repeat(5_120)}`,
+      `${'\ufdfa'.repeat(3_000)}`,
+      `${'\u{1f600}'.repeat(2_500)}`,
+      'zenite\\',
+      '\\u007a',
+      '?xisto~2^5',
+    ];
+    await expectAnswers(hostile);
+  });
+
+  test('every beginning of a name answers what the oracle answers', () => expectAnswers(beginnings));
+
+  test('every beginning of a normalized name answers what the oracle answers', () =>
+    expectAnswers(normalizedBeginnings));
+
+  test('any text at all answers what the oracle answers', () => expectAnswers(anyText));
+
+  test('every entry is found by its NIF', async () => {
+    // On a busy machine, all of them at once would queue for longer than a search may.
+    for (let from = 0; from < entries.length; from += 100) {
+      const some = entries.slice(from, from + 100);
+      expect(await Promise.all(some.map(({ nif }) => search(nif)))).toEqual(some.map((entry) => [entry]));
+    }
+  });
+});

@@ -1,0 +1,226 @@
+/** What the search does when Elasticsearch is away, frozen or half there, and while the alias moves. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Client } from '@elastic/elasticsearch';
+import type { SearchEntry } from '../../../src/companies/search/document.ts';
+import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
+import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
+import { elasticsearchUrl } from '../../support/elasticsearch.ts';
+import { createOracleSearch } from '../../support/oracle.ts';
+import { startProxy, type TcpProxy } from '../../support/proxy.ts';
+import { searchEntries } from '../../support/search-entries.ts';
+import { createSearchIndex, createTestIndexAlias, pointAlias } from '../../support/search-index.ts';
+import { until } from '../../support/until.ts';
+import { numbered } from './entries.ts';
+
+const entries = numbered(500_000_000, ['Azul, Lda', 'Azulejos do Sul, S.A.', 'Verde']);
+const azul = { nif: '500000000', legalName: 'Azul, Lda' };
+
+let client: Client;
+let alias: string;
+let cleanup: () => Promise<void>;
+
+beforeAll(() => {
+  client = createElasticsearch({
+    elasticsearchUrl: elasticsearchUrl,
+    elasticsearchApiKey: null,
+  })!;
+});
+afterAll(() => client.close());
+beforeEach(() => {
+  ({ alias, cleanup } = createTestIndexAlias());
+});
+afterEach(() => cleanup());
+
+/** The answer, or the error that it failed with. */
+const outcomeOf = <T>(work: Promise<T>): Promise<T | Error> => work.catch((error: Error) => error);
+
+describe('Elasticsearch behind a proxy', () => {
+  let proxy: TcpProxy;
+  let proxied: Client;
+  let search: (q: string) => Promise<SearchEntry[]>;
+
+  beforeEach(async () => {
+    const url = elasticsearchUrl;
+    proxy = await startProxy(url);
+    proxied = createElasticsearch({ elasticsearchUrl: proxy.url(url), elasticsearchApiKey: null })!;
+    await createSearchIndex(client, `${alias}-1`, entries);
+    await pointAlias(client, alias, `${alias}-1`);
+    const adapter = createElasticsearchSearch(proxied, alias);
+    search = (q) => searchEntries(adapter, q);
+  });
+  afterEach(async () => {
+    proxy.up();
+    await proxied.close();
+    await proxy.close();
+  });
+
+  test('down: searches fail at once, and work again when it is back', async () => {
+    expect(await search('azul')).toHaveLength(2);
+    proxy.down();
+    for (let i = 0; i < 5; i += 1) {
+      expect(await outcomeOf(search('azul'))).toBeInstanceOf(Error);
+    }
+    proxy.up();
+    expect((await search('azul'))[0]).toEqual(azul);
+  });
+
+  test('hung: searches fail within their bound, and work again when it is back', async () => {
+    expect(await search('azul')).toHaveLength(2);
+    proxy.hang();
+    expect(await outcomeOf(search('azul'))).toBeInstanceOf(Error);
+    proxy.up();
+    expect((await search('azul'))[0]).toEqual(azul);
+    expect(await search('verde')).toEqual([{ nif: '500000002', legalName: 'Verde' }]);
+  });
+
+  test('hung: a crowd of searches fails within the same bound and holds up nothing afterwards', async () => {
+    proxy.hang();
+    const crowd = await Promise.all(
+      Array.from({ length: 3_000 }, (_, i) => outcomeOf(search(i % 2 === 0 ? 'azul' : 'verde'))),
+    );
+    expect(crowd.every((outcome) => outcome instanceof Error)).toBe(true);
+    proxy.up();
+    expect(await search('azul')).toEqual([azul, { nif: '500000001', legalName: 'Azulejos do Sul, S.A.' }]);
+  });
+
+  test('frozen in the middle of an answer: the search fails within its bound, the next ones work', async () => {
+    // Headers and the beginning of a body, and then nothing: no proxy can be made to cut there.
+    const server = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data(socket) {
+          const begun =
+            'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-elastic-product: Elasticsearch\r\n';
+          socket.write(`${begun}content-length: 5000\r\n\r\n{"responses":[`);
+        },
+      },
+    });
+    const stuck = createElasticsearch({
+      elasticsearchUrl: `http://127.0.0.1:${server.port}`,
+      elasticsearchApiKey: null,
+    })!;
+    const adapter = createElasticsearchSearch(stuck, alias);
+    // These are more than the runs that may be in flight at once: if one never ended, the later ones would never begin.
+    for (let round = 0; round < 2; round += 1) {
+      const attempts = Array.from({ length: 100 }, () => outcomeOf(searchEntries(adapter, 'azul')));
+      for (const outcome of await Promise.all(attempts)) expect(outcome).toBeInstanceOf(Error);
+    }
+    server.stop(true);
+    await stuck.close();
+  });
+});
+
+test('names of one batch that share the search for their equals each get all of theirs', async () => {
+  const crowd = numbered(500_000_000, [
+    ...Array.from({ length: 130 }, (_, i) => `Azul${' '.repeat(i % 3)}, Lda`),
+    ...Array.from({ length: 30 }, (_, i) => `Azul ${String(i).padStart(2, '0')}`),
+    ...Array.from({ length: 25 }, () => 'Verde, S.A.'),
+    'Verde Mar',
+    'Rosa',
+    'Rosa Brava',
+  ]);
+  await createSearchIndex(client, `${alias}-1`, crowd);
+  await pointAlias(client, alias, `${alias}-1`);
+  const oracle = createOracleSearch(crowd);
+  const search = createElasticsearchSearch(client, alias);
+  await searchEntries(search, 'rosa'); // it knows the index from here on
+  // The shared search for six names answers 120 entries at most, and the first name alone has 130 equals. The others are not cut off.
+  for (const batch of [
+    ['azul', 'verde', 'rosa', 'r', 'azul 07', 'nada'],
+    ['azul'],
+    ['rosa', 'rosa', 'verde m'],
+  ]) {
+    const found = await Promise.all(batch.map((q) => searchEntries(search, q)));
+    expect(found).toEqual(batch.map((q) => oracle.answer(q)));
+  }
+});
+
+describe('an index that can not answer', () => {
+  test('no alias: the search fails', async () => {
+    const search = createElasticsearchSearch(client, alias);
+    for (const q of ['azul', '500000000', 'x'.repeat(30)]) {
+      const outcome = await outcomeOf(searchEntries(search, q));
+      expect(outcome).toBeInstanceOf(Error);
+    }
+  });
+
+  test('a closed index: the search fails, it does not find nothing', async () => {
+    await createSearchIndex(client, `${alias}-1`, entries);
+    await pointAlias(client, alias, `${alias}-1`);
+    const search = createElasticsearchSearch(client, alias);
+    expect(await searchEntries(search, 'azul')).toHaveLength(2);
+    await client.indices.close({ index: `${alias}-1` });
+    for (const q of ['azul', '500000000']) {
+      const outcome = await outcomeOf(searchEntries(search, q));
+      expect(outcome).toBeInstanceOf(Error);
+    }
+    await client.indices.open({ index: `${alias}-1`, wait_for_active_shards: 1 });
+    expect(await searchEntries(search, 'azul')).toHaveLength(2);
+  });
+
+  test('an index without entries finds nothing', async () => {
+    await createSearchIndex(client, `${alias}-1`, []);
+    await pointAlias(client, alias, `${alias}-1`);
+    const search = createElasticsearchSearch(client, alias);
+    for (const q of ['azul', '500000000']) expect(await searchEntries(search, q)).toEqual([]);
+  });
+});
+
+test('while the alias moves and old indices go, every answer is of one index as a whole', async () => {
+  // Both directories have the same NIFs and beginnings but other exact matches, so that any mixture shows.
+  const names = (exact: readonly number[], mark: string) =>
+    Array.from({ length: 40 }, (_, i) =>
+      exact.includes(i) ? `Azul, ${i % 2 ? 'Lda' : 'S.A.'}` : `Azul ${i} ${mark}`,
+    );
+  const directories = [
+    numbered(500_000_000, names([7, 31], 'antigo')),
+    numbered(500_000_000, names([3, 12, 39], 'novo')),
+  ];
+  const queries = ['azul', 'azul, lda', 'azul 1', 'azul 3', 'azul 12 novo', '500000007', 'azul 5 antigo'];
+  const allowed = directories.map((directory) => {
+    const oracle = createOracleSearch(directory);
+    return new Map(queries.map((q) => [q, JSON.stringify(oracle.answer(q))]));
+  });
+  await createSearchIndex(client, `${alias}-0`, directories[0]!);
+  await pointAlias(client, alias, `${alias}-0`);
+
+  let isMoving = true;
+  const seen = new Set<number>();
+  const searches = [0, 0, 0];
+  const searchers = Array.from({ length: 3 }, async (_, searcher) => {
+    // Each stands for an instance of the service, which learns of the move by itself.
+    const search = createElasticsearchSearch(client, alias);
+    for (let i = searcher; isMoving; i += 1) {
+      const batch = [queries[i % queries.length]!, queries[(i + 3) % queries.length]!, 'azul'];
+      const answers = await Promise.all(batch.map((q) => searchEntries(search, q)));
+      for (const [position, q] of batch.entries()) {
+        const answer = JSON.stringify(answers[position]);
+        const from = allowed.findIndex((answersOf) => answersOf.get(q) === answer);
+        if (from === -1) throw new Error(`${q} was answered from two directories: ${answer}`);
+        if (q === 'azul') seen.add(from);
+        searches[searcher]! += 1;
+      }
+      await Bun.sleep(5); // leaves Elasticsearch some of the machine
+    }
+  });
+  const mover = (async () => {
+    for (let generation = 1; generation <= 6; generation += 1) {
+      await createSearchIndex(client, `${alias}-${generation}`, directories[generation % 2]!);
+      await pointAlias(client, alias, `${alias}-${generation}`);
+      await client.indices.delete({ index: `${alias}-${generation - 1}` });
+    }
+    // Quick moves as well, between two built indices. A search gives up after three moves, so each searcher ends one before the next.
+    await createSearchIndex(client, `${alias}-7`, directories[1]!);
+    for (let move = 0; move < 20; move += 1) {
+      const before = [...searches];
+      await pointAlias(client, alias, `${alias}-${6 + (move % 2)}`);
+      await until('a search of each', () => searches.every((count, searcher) => count > before[searcher]!));
+    }
+  })().finally(() => {
+    isMoving = false;
+  });
+  await Promise.all([mover, ...searchers]);
+  expect([...seen].sort()).toEqual([0, 1]);
+  expect(Math.min(...searches)).toBeGreaterThan(20);
+});

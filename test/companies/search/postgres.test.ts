@@ -1,0 +1,143 @@
+/** What search by Postgres costs, and what it does when Postgres hangs or the directory changes. */
+import { afterAll, expect, test } from 'bun:test';
+import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { createOracleSearch } from '../../support/oracle.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { readDuring } from '../../support/read-during.ts';
+import { searchEntries } from '../../support/search-entries.ts';
+import { createSearchTable, makeTableCurrent } from '../../support/search-index.ts';
+import { numbered } from './entries.ts';
+
+const ROWS = 20_000;
+const SYLLABLES = [
+  'a',
+  'al',
+  'be',
+  'co',
+  'do',
+  'es',
+  'fa',
+  'gal',
+  'lu',
+  'mar',
+  'no',
+  'per',
+  'ri',
+  'sol',
+  'ta',
+];
+
+/** Names with few beginnings, so that each has very many matches; every tenth has punctuation early on. */
+const crowded = numbered(
+  500_000_000,
+  Array.from({ length: ROWS }, (_, i) => {
+    const word = (n: number) =>
+      SYLLABLES[n % 15]! + SYLLABLES[Math.floor(n / 15) % 15]! + SYLLABLES[(n * 7) % 13]!;
+    const name = `${word(i)} ${word(i * 31)} ${i}`;
+    return i % 10 === 0 ? `Construções A. B. ${name}, Lda` : `Construções ${name}, Lda`;
+  }),
+);
+
+const database = await createTestDatabase('search_cost');
+await createSearchTable(database.sql, 'crowded', crowded);
+await makeTableCurrent(database.sql, 'crowded');
+afterAll(() => database.drop());
+
+test('a search reads a fraction of the 20,000 rows that begin with its query, whatever its length', async () => {
+  const oracle = createOracleSearch(crowded);
+  const limits: [query: string, rows: number][] = [
+    ['c', 50],
+    ['co', 50],
+    ['construc', 50],
+    // Names with punctuation up to the 16th character are looked at: a tenth of all.
+    ['construcoes', ROWS / 8],
+    // Punctuation comes before the end of the query in all its matches: they are sorted.
+    ['construcoes a b', ROWS / 8],
+    ['construcoes gal', ROWS / 8],
+  ];
+  for (const [q, most] of limits) {
+    // Also after the five runs from which Postgres keeps one plan for all.
+    for (let run = 0; run < 7; run += 1) {
+      const { entries, rowsRead } = await countingRows(q);
+      expect(entries).toEqual(oracle.answer(q));
+      expect(rowsRead).toBeLessThan(most);
+    }
+  }
+});
+
+/** The answer, and how many rows of the table were fetched for it. */
+async function countingRows(q: string) {
+  return database.sql.begin(async (transaction) => {
+    const rowsReadSoFar = async () => {
+      const [counts] = await transaction<{ read: number }[]>`
+        SELECT (seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS read
+        FROM pg_stat_xact_user_tables WHERE relname = 'crowded'`;
+      return counts!.read;
+    };
+    const before = await rowsReadSoFar();
+    const entries = await searchEntries(createPostgresSearch(transaction as unknown as Sql), q);
+    return { entries, rowsRead: (await rowsReadSoFar()) - before };
+  });
+}
+
+test('while the directory changes and old tables go, every answer is of one directory as a whole', async () => {
+  const names = (exact: readonly number[], mark: string) =>
+    Array.from({ length: 40 }, (_, i) => (exact.includes(i) ? 'Azul, Lda' : `"Azul" ${i} ${mark}`));
+  const directories = [
+    numbered(500_000_000, names([7, 31], 'antigo')),
+    numbered(500_000_000, names([3, 12, 39], 'novo')),
+  ];
+  const queries = ['azul', 'azul 1', '500000007'];
+  const allowed = queries.map((q) =>
+    directories.map((directory) => JSON.stringify(createOracleSearch(directory).answer(q))),
+  );
+  const own = await createTestDatabase('search_swap');
+  const reader = connectPostgres(own.url, { max: 3 });
+  try {
+    await createSearchTable(own.sql, 'swap_0', directories[0]!);
+    await makeTableCurrent(own.sql, 'swap_0');
+    const seen = new Set<number>();
+    const search = createPostgresSearch(reader);
+    const read = async () => {
+      for (const [i, q] of queries.entries()) {
+        const from = allowed[i]!.indexOf(JSON.stringify(await searchEntries(search, q)));
+        expect(from).toBeGreaterThanOrEqual(0);
+        if (i === 0) seen.add(from);
+      }
+    };
+    const change = async () => {
+      for (let generation = 1; generation <= 10; generation += 1) {
+        await createSearchTable(own.sql, `swap_${generation}`, directories[generation % 2]!);
+        await makeTableCurrent(own.sql, `swap_${generation}`);
+        await own.sql`DROP TABLE ${own.sql(`swap_${generation - 1}`)}`;
+      }
+    };
+    await readDuring(change, () => read);
+    expect([...seen].sort()).toEqual([0, 1]);
+  } finally {
+    await reader.end({ timeout: 5 });
+    await own.drop();
+  }
+});
+
+test('Postgres frozen: searches fail within their bound, and work again when it is back', async () => {
+  const proxy = await startProxy(database.url);
+  const sql = connectPostgres(proxy.url(database.url), { max: 2 });
+  try {
+    const search = createPostgresSearch(sql);
+    expect(await searchEntries(search, 'construcoes gal')).toHaveLength(20);
+    proxy.hang();
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 50 }, () => searchEntries(search, 'construcoes')),
+    );
+    expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true);
+    proxy.up();
+    expect(await searchEntries(search, 'construcoes gal')).toHaveLength(20);
+  } finally {
+    proxy.up();
+    await sql.end({ timeout: 2 });
+    await proxy.close();
+  }
+});

@@ -1,0 +1,253 @@
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
+import { createServer } from 'node:net';
+import type { CompanySource, SourceErrorReason, SourceName } from '../../../src/companies/sources/types.ts';
+import { nifPtFound, type ProviderMode, startProvider } from '../../support/provider.ts';
+import { until } from '../../support/until.ts';
+import { CLIENT_SECRET, everythingIn, faultOf, found, NIF, SECRET_KEY, sourceAt } from './support.ts';
+
+const SOURCES: SourceName[] = ['nif.pt', 'vies', 'einforma'];
+
+const MODES: [ProviderMode, SourceErrorReason][] = [
+  ['refused', 'unreachable'],
+  ['reset', 'unreachable'],
+  ['cut-short', 'unreachable'],
+  ['not-http', 'unreadable'],
+  ['redirect', 'redirect'],
+  ['oversized', 'too-large'],
+  ['oversized-endless', 'too-large'],
+  ['gzip-bomb', 'too-large'],
+  ['truncated-gzip', 'unreadable'],
+  ['unknown-encoding', 'unreadable'],
+  ['html', 'unreadable'],
+  ['bad-json', 'unreadable'],
+  ['json-array', 'unreadable'],
+  ['broken-utf8', 'unreadable'],
+  ['empty', 'unreadable'],
+  ['wrong-company', 'wrong-company'],
+  [{ status: 204 }, 'unreadable'],
+  [{ status: 301 }, 'redirect'],
+  [{ status: 304 }, 'redirect'],
+  [{ status: 403 }, 'http-status'],
+  [{ status: 429 }, 'http-status'],
+  [{ status: 500 }, 'http-status'],
+  [{ status: 503 }, 'http-status'],
+];
+
+const FAULTS = MODES.map(([mode, reason]) => ({
+  fault: typeof mode === 'object' ? `status ${mode.status}` : String(mode),
+  mode,
+  reason,
+}));
+
+let source: CompanySource;
+
+const provider = await startProvider();
+afterAll(() => provider.close());
+afterEach(async () => {
+  await source.close();
+  await provider.mode('normal');
+});
+
+describe('a record of nearly a mebibyte', () => {
+  const letters = Array(150_000).fill('a');
+  const figures = Array(30_000).fill(1e30);
+  test.each([
+    ['nif.pt', { address: letters, activity: figures }],
+    ['einforma', { domicilioSocial: letters, objetoSocial: figures }],
+    ['vies', { address: 'a\n'.repeat(250_000) }],
+  ] as const)('of %s becomes details of at most 10,000 characters each', async (name, members) => {
+    const own = found(name) as Record<string, unknown>;
+    const record = name === 'nif.pt' ? nifPtFound(NIF, members) : { ...own, ...members };
+    source = sourceAt(provider, name);
+    provider.answer(NIF, record);
+    const answer = await source.find(NIF);
+    if (answer.kind !== 'found') throw new Error(`found expected, not ${answer.kind}`);
+    const { structure, ...texts } = answer.details;
+    for (const [member, text] of Object.entries({ ...structure, ...texts })) {
+      expect([member, text.length <= 10_000]).toEqual([member, true]);
+    }
+    expect(answer.details.address).toMatch(/^a(, a){48,49}$/);
+  });
+});
+
+/** A source that has been answered once, so that eInforma has its token and the fault is the report's. */
+async function warmSource(name: SourceName, providerTimeoutMs = 2000): Promise<CompanySource> {
+  provider.answer(NIF, found(name));
+  source = sourceAt(provider, name, { providerTimeoutMs });
+  expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
+  return source;
+}
+
+function expectNothingOfTheirs(error: Error): void {
+  const text = everythingIn(error);
+  for (const secret of [
+    SECRET_KEY,
+    CLIENT_SECRET,
+    'SECRET-OF-THE-PROVIDER',
+    provider.url,
+    NIF,
+    'token-1',
+    'undici',
+  ]) {
+    expect(text).not.toContain(secret);
+  }
+  expect(error.cause).toBeUndefined();
+}
+
+describe.each(SOURCES)('%s', (name) => {
+  test.each(FAULTS)('a provider that fails by $fault is the fault $reason', async ({ mode, reason }) => {
+    await warmSource(name);
+    await provider.mode(mode);
+    const fault = await faultOf(source.find(NIF));
+    expect([fault.source, fault.reason]).toEqual([name, reason]);
+    expectNothingOfTheirs(fault);
+  });
+
+  test.each(['hung', 'dripping'] as const)(
+    'gives a provider that is %s its time and no more, and drops the connection',
+    async (mode) => {
+      await warmSource(name, 500);
+      await provider.mode(mode);
+      const startedMs = performance.now();
+      const fault = await faultOf(source.find(NIF));
+      expect(fault.reason).toBe('timeout');
+      expect(performance.now() - startedMs).toBeGreaterThan(480);
+      expectNothingOfTheirs(fault);
+      await until('their end', () => provider.unanswered() === 0);
+    },
+  );
+
+  test('leaves no connection open after an answer that it stops reading', async () => {
+    await warmSource(name);
+    for (const mode of [
+      'oversized-endless',
+      'redirect',
+      { status: 500 },
+      'gzip-bomb',
+      'unknown-encoding',
+    ] as const) {
+      await provider.mode(mode);
+      await faultOf(source.find(NIF));
+      await until('their end', () => provider.unanswered() === 0);
+    }
+  });
+
+  test('follows no redirect', async () => {
+    await warmSource(name);
+    await provider.mode('redirect');
+    await faultOf(source.find(NIF));
+    expect(provider.requests.filter(({ kind }) => kind === 'other')).toEqual([]);
+  });
+
+  test('answers again as soon as the provider does', async () => {
+    await warmSource(name);
+    for (const mode of ['refused', 'reset', 'html'] as const) {
+      await provider.mode(mode);
+      await faultOf(source.find(NIF));
+      await provider.mode('normal');
+      expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
+    }
+  });
+
+  test('asks many at once over a bounded number of connections', async () => {
+    await warmSource(name, 5000);
+    provider.hold();
+    const before = provider.requests.length;
+    const questions = Array.from({ length: 100 }, () => source.find(NIF));
+    await provider.arrived(before + 32);
+    expect(provider.connections()).toBeLessThanOrEqual(32);
+    provider.release();
+    const answers = await Promise.all(questions);
+    expect(answers.every(({ kind }) => kind === 'found')).toBe(true);
+    expect(provider.connections()).toBeLessThanOrEqual(32);
+  });
+
+  test('gives a question without a free connection the same time; that is our fault, and it was not admitted', async () => {
+    await warmSource(name, 500);
+    await provider.mode('hung');
+    const admitted = new Set<number>();
+    const ask = (n: number) => faultOf(source.find(NIF, async () => void admitted.add(n)));
+    const faults = await Promise.all(Array.from({ length: 100 }, (_, n) => ask(n)));
+    expect(admitted.size).toBe(32);
+    for (const [n, { reason }] of faults.entries()) if (!admitted.has(n)) expect(reason).toBe('busy');
+    await until('their end', () => provider.unanswered() === 0);
+  });
+
+  test('a slow provider that answers every question is asked on, though others wait too long for a connection', async () => {
+    await warmSource(name, 1500);
+    provider.hold();
+    const before = provider.requests.length;
+    const crowd = Array.from({ length: 60 }, (_, n) =>
+      source.find(`5000001${n + 10}`).catch((error) => error),
+    );
+    await provider.arrived(before + 32);
+    // The others give up before a connection is free.
+    expect(await Promise.race(crowd)).toMatchObject({ reason: 'busy' });
+    provider.release();
+    await Promise.all(crowd);
+    expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
+  });
+
+  test('a time-out that this process was too busy to notice is its own fault', async () => {
+    await warmSource(name, 200);
+    provider.hold();
+    const question = faultOf(source.find(NIF));
+    Bun.sleepSync(600);
+    expect((await question).reason).toBe('busy');
+    provider.release();
+  });
+
+  test('sends nothing that is not admitted', async () => {
+    await warmSource(name);
+    const before = provider.requests.length;
+    const refused = new Error('over budget');
+    const question = source.find(NIF, () => Promise.reject(refused));
+    expect(await question.catch((error) => error)).toBe(refused);
+    expect(provider.requests).toHaveLength(before);
+    expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
+  });
+
+  test('fails what is still being asked when it is closed', async () => {
+    await warmSource(name, 5000);
+    await provider.mode('hung');
+    const before = provider.requests.length;
+    const question = faultOf(source.find(NIF));
+    await provider.arrived(before + 1);
+    await source.close();
+    expect((await question).reason).toBe('unreachable');
+    expect((await faultOf(source.find(NIF))).reason).toBe('unreachable');
+    await until('their end', () => provider.unanswered() === 0);
+  });
+});
+
+test.each(FAULTS.filter(({ mode }) => mode !== 'wrong-company'))(
+  'a provider of a token that fails by $fault is the fault $reason, too',
+  async ({ mode, reason }) => {
+    await provider.mode(mode);
+    source = sourceAt(provider, 'einforma');
+    const fault = await faultOf(source.find(NIF));
+    expect([fault.source, fault.reason]).toEqual(['einforma', reason]);
+    expectNothingOfTheirs(fault);
+  },
+);
+
+describe('a provider that accepts connections and never completes TLS', () => {
+  test.each(SOURCES)('%s: is a time-out within the time, and the connection is dropped', async (name) => {
+    let open = 0;
+    const silent = createServer((socket) => {
+      open++;
+      socket.on('error', () => {});
+      socket.on('data', () => {});
+      socket.on('close', () => open--);
+    });
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(silent.address() as { port: number }).port}`;
+    source = sourceAt(provider, name, {
+      providerTimeoutMs: 500,
+      ...(name === 'nif.pt' ? { nifPtUrl: url } : { viesUrl: url, einformaUrl: url }),
+    });
+    expect((await faultOf(source.find(NIF))).reason).toBe('timeout');
+    await until('their end', () => open === 0);
+    silent.close();
+  });
+});

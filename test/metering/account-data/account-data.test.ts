@@ -1,0 +1,280 @@
+/** `account history`, `export` and `delete`: what is kept of an account, what of it is shown, and what goes. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { askEmailChange } from '../../../src/dashboard/account/email-change.ts';
+import { acceptInvitation, findInvitation, invite } from '../../../src/dashboard/account/invitations.ts';
+import { recordSignIn } from '../../../src/dashboard/auth/members.ts';
+import { deleteAccount } from '../../../src/metering/account-data/delete.ts';
+import { exportAccount } from '../../../src/metering/account-data/export.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { changeLimits, setSuspended } from '../../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../../src/metering/accounts/grant.ts';
+import { createAccount, findAccount, listAccounts } from '../../../src/metering/accounts/store.ts';
+import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
+import { rotateKey } from '../../../src/metering/keys/rotate.ts';
+import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/store.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { until } from '../../support/until.ts';
+
+const database = await createTestDatabase('account_data');
+const sql = database.sql;
+afterAll(() => database.drop());
+
+/** An account with everything that can be stored of one: a member, their session, an invitation, keys, calls, a refresh. */
+async function createFullAccount() {
+  const { id } = await createAccount(sql, { name: 'Padaria Central', plan: 'free' }, 'cli:rui');
+  const email = `ana-${randomBytes(4).toString('hex')}@example.com`;
+  const { token } = await invite(sql, { accountId: id, email }, 'cli:rui');
+  await acceptInvitation(sql, token, 'Ana Silva', 'scrypt-of-a-password');
+  const [user] = await sql<{ id: string }[]>`SELECT "id" FROM dashboard_users WHERE "email" = ${email}`;
+  const userId = user!.id;
+  await recordSignIn(sql, userId);
+  const linkToken = await askEmailChange(sql, userId, `new-${email}`);
+  const sessionToken = randomBytes(16).toString('hex');
+  await sql`
+    INSERT INTO dashboard_sessions ("id", "expiresAt", "token", "updatedAt", "ipAddress", "userAgent", "userId")
+    VALUES (${sessionToken.slice(0, 8)}, now() + interval '1 day', ${sessionToken}, now(), '192.0.2.7', 'Firefox', ${userId})`;
+  await sql`
+    INSERT INTO dashboard_verifications ("id", "identifier", "value", "expiresAt")
+    VALUES (${sessionToken}, 'hash-of-a-link', ${userId}, now() + interval '1 hour')`;
+  const pending = await invite(sql, { accountId: id, email: `eva-${email}` }, 'cli:rui');
+  const key = await createKey(sql, id, 'Ana’s laptop', `dashboard:${userId}`);
+  const rotated = await rotateKey(sql, key.id, 3600, `dashboard:${userId}`);
+  await grantCredits(sql, id, { credits: 100, note: 'thank you', reference: 'invoice-17' }, 'cli:rui');
+  await createCredits(sql).admit({ accountId: id, keyId: key.id, kind: 'lookup', credits: 1 });
+  await sql`INSERT INTO account_refreshes VALUES (${id}, '2026-03-01', 3)`;
+  await sql`INSERT INTO daily_error_answers VALUES (${id}, '2026-03-01', ${key.id}, '4xx', 5)`;
+  const secrets = [key.secret, rotated.secret, sessionToken, pending.token, token, linkToken];
+  return { id, email, userId, key, pending, secrets };
+}
+
+describe('the history', () => {
+  test('is everything that changed the account, oldest first, with keys by id and name, without a secret', async () => {
+    const { id, userId, key } = await createFullAccount();
+    await renameKey(sql, key.id, 'laptop', `dashboard:${userId}`);
+    await changeLimits(sql, id, { spendPurchased: false }, 'cli:rui');
+    await setSuspended(sql, id, true, 'cli:rui');
+    await revokeKey(sql, key.id, 'cli:rui');
+    const history = await loadHistory(sql, id);
+    const member = `dashboard:${userId}`;
+    const named = { key: key.id, keyName: 'laptop' };
+    expect(history.map(({ id: _, at: __, detail: ___, ...entry }) => entry)).toEqual([
+      { kind: 'created', actor: 'cli:rui' },
+      { kind: 'member-invited', actor: 'cli:rui' },
+      { kind: 'member-added', actor: member },
+      { kind: 'signed-in', actor: member },
+      { kind: 'member-invited', actor: 'cli:rui' },
+      { kind: 'key-created', actor: member, ...named },
+      { kind: 'key-rotated', actor: member, ...named },
+      {
+        kind: 'credits',
+        actor: 'cli:rui',
+        credits: 100,
+        balance: 100,
+        note: 'thank you',
+        reference: 'invoice-17',
+      },
+      { kind: 'key-renamed', actor: member, ...named },
+      { kind: 'limits', actor: 'cli:rui' },
+      { kind: 'suspended', actor: 'cli:rui' },
+      { kind: 'key-revoked', actor: 'cli:rui', ...named },
+    ]);
+    expect(history.find(({ kind }) => kind === 'limits')!.detail).toEqual({
+      requestsPerMinute: 20,
+      includedCredits: 500,
+      spendPurchased: false,
+    });
+    expect(history.every(({ at }) => at instanceof Date)).toBe(true);
+    const latest = await loadHistory(sql, id, { order: 'DESC', rows: 2 });
+    expect(latest).toEqual(history.slice(-2).toReversed());
+    expect(await loadHistory(sql, id, { below: latest[1]!.id, order: 'DESC', rows: 1 })).toEqual([
+      history.at(-3)!,
+    ]);
+    expect(await loadHistory(sql, id, { above: history[0]!.id, order: 'ASC', rows: 1 })).toEqual([
+      history[1]!,
+    ]);
+    await expect(loadHistory(sql, 'acc_none')).rejects.toThrow('there is no account "acc_none"');
+  });
+});
+
+/** The export as its reader gets it. */
+async function exportOf(id: string, options = {}) {
+  const parts: string[] = [];
+  await exportAccount(sql, id, async (part) => void parts.push(part), options);
+  return JSON.parse(parts.join(''));
+}
+
+describe('the export', () => {
+  test('has the account, its members and all that is stored of them', async () => {
+    const { id, email, userId, key } = await createFullAccount();
+    const data = await exportOf(id);
+    expect(data).toMatchObject({
+      account: { id, name: 'Padaria Central', plan: 'free', credits: 100, used: 1, spendPurchased: true },
+      members: [{ id: userId, name: 'Ana Silva', email, emailVerified: true }],
+      sessions: [{ member: userId, ipAddress: '192.0.2.7', userAgent: 'Firefox' }],
+      links: [{ member: userId }],
+      emailChanges: [{ member: userId, email: `new-${email}` }],
+      invitations: [
+        { email, actor: 'cli:rui' },
+        { email: `eva-${email}`, used: null },
+      ],
+      keys: [{ id: key.id, name: 'Ana’s laptop', revoked: null }],
+      calls: [{ key: key.id, kind: 'lookup', calls: 1 }],
+      errors: [{ day: '2026-03-01', key: key.id, kind: '4xx', calls: 5 }],
+      refreshes: [{ day: '2026-03-01', refreshes: 3, lastMinute: [] }],
+    });
+    expect(data.history).toHaveLength(8);
+  });
+
+  test('has no secret: no hash of a password or key, no token of a session or link', async () => {
+    const { id, secrets } = await createFullAccount();
+    const text = JSON.stringify(await exportOf(id));
+    for (const secret of secrets) expect(text).not.toContain(secret.slice(10));
+    for (const hash of ['scrypt-of-a-password', 'hash-of-a-link', 'sha256', '"type":"Buffer"']) {
+      expect(text).not.toContain(hash);
+    }
+  });
+});
+
+describe('the export of many rows', () => {
+  test('comes in parts, each after the one before was taken, so that it is never whole in memory', async () => {
+    const { id } = await createFullAccount();
+    await sql`
+      INSERT INTO account_events (account_id, kind, actor)
+      SELECT ${id}, 'plan', 'cli:rui' FROM generate_series(1, 10000)`;
+    let [text, longest, pending] = ['', 0, 0];
+    await exportAccount(sql, id, async (part) => {
+      pending += 1;
+      expect(pending).toBe(1);
+      await Bun.sleep(0);
+      pending -= 1;
+      text += part;
+      longest = Math.max(longest, part.length);
+    });
+    expect(JSON.parse(text).history).toHaveLength(10_008);
+    expect(longest).toBeLessThan(text.length / 10);
+  });
+
+  test('ends with its reader, and leaves the connection to others', async () => {
+    const { id } = await createFullAccount();
+    const gone = new Error('the reader has left');
+    await expect(exportAccount(sql, id, () => Promise.reject(gone))).rejects.toThrow(gone);
+    const [row] = await sql<{ count: number }[]>`
+      SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`;
+    expect(row!.count).toBe(0);
+  });
+
+  test('names operators, unless it is for a member', async () => {
+    const { id, userId } = await createFullAccount();
+    const forMember = await exportOf(id, { reader: userId });
+    expect(JSON.stringify(await exportOf(id))).toContain('cli:rui');
+    expect(JSON.stringify(forMember)).not.toContain('cli:rui');
+    expect(forMember.history[0]).toMatchObject({ kind: 'created', actor: 'operator' });
+  });
+});
+
+/** Every row of every table that holds one of the texts. */
+async function rowsWith(...texts: string[]): Promise<string[]> {
+  const tables = await sql<{ name: string }[]>`
+    SELECT quote_ident(table_name) AS name FROM information_schema.tables
+    WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`;
+  const found: string[] = [];
+  for (const { name } of tables) {
+    for (const text of texts) {
+      const [row] = await sql.unsafe(`SELECT count(*) AS n FROM ${name} t WHERE strpos(t::text, $1) > 0`, [
+        text,
+      ]);
+      if (row!.n > 0) found.push(`${name}: ${text}`);
+    }
+  }
+  return found;
+}
+
+describe('a deletion', () => {
+  test('removes members, sessions, invitations and every name; the ledger stays without them', async () => {
+    const { id, email, userId, key } = await createFullAccount();
+    const deleted = await deleteAccount(sql, id, `dashboard:${userId}`);
+    expect(await rowsWith(email, userId, 'Padaria Central', 'Ana Silva', 'Ana’s laptop')).toEqual(
+      // Of other tests' accounts.
+      (await rowsWith('Padaria Central', 'Ana Silva', 'Ana’s laptop')).filter((row) => !row.includes(email)),
+    );
+    const [account] = await sql`SELECT name, deleted_at FROM accounts WHERE id = ${id}`;
+    expect({ ...account }).toEqual({ name: '', deleted_at: deleted });
+    const [stored] = await sql`SELECT name, revoked_at FROM api_keys WHERE id = ${key.id}`;
+    expect({ ...stored }).toEqual({ name: '', revoked_at: deleted });
+    const history = await loadHistory(sql, id);
+    expect(history.map(({ kind, actor }) => [kind, actor])).toEqual([
+      ['created', 'cli:rui'],
+      ['member-invited', 'cli:rui'],
+      ['member-added', 'member'],
+      ['member-invited', 'cli:rui'],
+      ['key-created', 'member'],
+      ['key-rotated', 'member'],
+      ['credits', 'cli:rui'],
+      ['deleted', 'member'],
+    ]);
+    const [balance] = await sql`SELECT used, credits FROM balances WHERE account_id = ${id}`;
+    expect({ ...balance }).toEqual({ used: 1, credits: 100 });
+    expect(await sql`SELECT calls FROM calls_by_day WHERE account_id = ${id}`).toMatchObject([{ calls: 1 }]);
+    expect(await sql`SELECT 1 FROM account_refreshes WHERE account_id = ${id}`).toHaveLength(0);
+    expect(await sql`SELECT 1 FROM daily_error_answers WHERE account_id = ${id}`).toHaveLength(0);
+  });
+
+  test('ends every secret of every key, and keeps the first date when it is repeated', async () => {
+    const { id, key, secrets } = await createFullAccount();
+    const authenticator = await createAuthenticator(sql);
+    for (const secret of secrets.slice(0, 2)) {
+      expect(await authenticator.authenticate(secret)).toMatchObject({ keyId: key.id });
+    }
+    const first = await deleteAccount(sql, id, 'cli:rui');
+    for (const secret of secrets.slice(0, 2)) {
+      await until('the refusal', async () => (await authenticator.authenticate(secret)) === null);
+    }
+    await authenticator.close();
+    expect(await deleteAccount(sql, id, 'cli:rui')).toEqual(first);
+    await expect(deleteAccount(sql, 'acc_none', 'cli:rui')).rejects.toThrow('there is no account');
+  });
+
+  test('leaves nothing that can be changed, invited to or shown', async () => {
+    const { id, key, pending } = await createFullAccount();
+    await deleteAccount(sql, id, 'cli:rui');
+    const gone = `there is no account "${id}"`;
+    expect(await findAccount(sql, id)).toBeNull();
+    expect((await listAccounts(sql)).map((account) => account.id)).not.toContain(id);
+    expect(await findInvitation(sql, pending.token)).toBeNull();
+    await expect(createKey(sql, id, '', 'test')).rejects.toThrow(gone);
+    await expect(grantCredits(sql, id, { credits: 1 }, 'test')).rejects.toThrow(gone);
+    await expect(setSuspended(sql, id, false, 'test')).rejects.toThrow(gone);
+    await expect(invite(sql, { accountId: id, email: 'x@example.com' }, 'test')).rejects.toThrow(gone);
+    await expect(exportOf(id)).rejects.toThrow(gone);
+    await expect(rotateKey(sql, key.id, 0, 'test')).rejects.toThrow('is revoked');
+  });
+
+  test('leaves other accounts alone', async () => {
+    const [one, other] = [await createFullAccount(), await createFullAccount()];
+    const before = { ...(await exportOf(other.id)), exported: null };
+    await deleteAccount(sql, one.id, 'cli:rui');
+    expect({ ...(await exportOf(other.id)), exported: null }).toEqual(before);
+  });
+
+  test('at the same time as acceptances, invitations, rotations and new keys leaves no member and no active key', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const { id, key, pending } = await createFullAccount();
+      const outcomes = await Promise.allSettled([
+        acceptInvitation(sql, pending.token, 'Eva', 'scrypt'),
+        rotateKey(sql, key.id, 60, 'test'),
+        deleteAccount(sql, id, 'test'),
+        createKey(sql, id, 'late', 'test'),
+        invite(sql, { accountId: id, email: `late-${id}@example.com` }, 'test'),
+      ]);
+      expect(outcomes[2]).toMatchObject({ status: 'fulfilled' });
+      const [left] = await sql`
+        SELECT (SELECT count(*) FROM dashboard_members WHERE account_id = ${id}) AS members,
+          (SELECT count(*) FROM dashboard_invitations WHERE account_id = ${id}) AS invitations,
+          (SELECT count(*) FROM dashboard_users WHERE "email" LIKE '%' || ${pending.email}) AS users,
+          (SELECT count(*) FROM api_keys WHERE account_id = ${id} AND (revoked_at IS NULL OR name <> '')) AS keys`;
+      expect({ ...left }).toEqual({ members: 0, invitations: 0, users: 0, keys: 0 });
+    }
+  });
+});

@@ -1,0 +1,512 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { type Answer, ok, problem, unavailable } from '../../../src/http/answer.ts';
+import type { Trace } from '../../../src/http/observe.ts';
+import type { ProblemName } from '../../../src/http/problems.ts';
+import {
+  createPipeline,
+  type Pipeline,
+  type PipelineParts,
+} from '../../../src/metering/admission/pipeline.ts';
+import {
+  type AdmissionContext,
+  free,
+  type Handler,
+  type Payment,
+  type Plan,
+  single,
+} from '../../../src/metering/admission/plan.ts';
+import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { reverseVoided } from '../../../src/metering/credits/void.ts';
+import { type Authenticator, createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
+import { generateSecret } from '../../../src/metering/keys/secret.ts';
+import {
+  createProcessRateLimiter,
+  type ProcessRateLimiter,
+} from '../../../src/metering/rate-limit/process.ts';
+import { createLogTo } from '../../../src/platform/observability/log.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { OverloadedError } from '../../../src/platform/runtime/timeout.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { createCaller } from '../../support/service.ts';
+import { inOneTurn, stopClock } from '../../support/stopped-clock.ts';
+import { eventually, until } from '../../support/until.ts';
+import { ledgerOf } from '../credits/ledger.ts';
+
+let ledgerSql: Sql;
+let authenticator: Authenticator;
+let limiter: ProcessRateLimiter;
+let pipeline: Pipeline;
+let nowUs: number;
+let logged: string[];
+/** Error answers that the pipeline has counted, with the credits that they cost. */
+let countedErrors: string[];
+
+const database = await createTestDatabase('pipeline');
+const sql = database.sql;
+/** Postgres, for the pipeline's credits alone. */
+const ledgerProxy = await startProxy(database.url);
+beforeEach(async () => {
+  ledgerProxy.up();
+  nowUs = Date.UTC(2026, 10, 21) * 1000;
+  logged = [];
+  countedErrors = [];
+  ledgerSql = connectPostgres(ledgerProxy.url(database.url), { max: 2 });
+  authenticator = await createAuthenticator(sql);
+  limiter = createProcessRateLimiter(() => nowUs);
+  pipeline = pipelineOf({});
+});
+afterEach(async () => {
+  ledgerProxy.up();
+  await Promise.all([ledgerSql.end({ timeout: 1 }), authenticator.close()]);
+});
+afterAll(async () => {
+  await ledgerProxy.close();
+  await database.drop();
+});
+
+/** The pipeline of the service, with some parts replaced. */
+const pipelineOf = (parts: Partial<PipelineParts>): Pipeline =>
+  createPipeline({
+    authenticator,
+    rateLimiter: limiter,
+    credits: createCredits(ledgerSql),
+    countError: ({ keyId }, problem, credits) => void countedErrors.push(`${keyId} ${problem} ${credits}`),
+    log: createLogTo({ write: (line) => void logged.push(line) }),
+    buyUrl: null,
+    ...parts,
+  });
+
+type Handle = (context: AdmissionContext) => Promise<Answer>;
+const fine: Handle = async () => ok({ fine: true });
+/** For requests without a token. */
+const neverPlans = () => {
+  throw new Error('the handler was asked');
+};
+/** For requests without a credit. */
+const neverHandles: Handle = () => Promise.reject(new Error('the handler was asked'));
+
+/** What came of one request, with the headers of either form of answer. */
+async function ask(
+  key: string | null,
+  handle: Handle = fine,
+  { charge = 'search', begin = () => {} }: { charge?: Handler['charge']; begin?: () => unknown } = {},
+) {
+  const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
+  const trace: Trace = {};
+  const answer = await pipeline.serve(new Request('http://service/', { headers }), trace, {
+    charge,
+    plan(context) {
+      begin();
+      const answer = () => handle(context);
+      return charge === null ? free(answer) : { ...single(charge, answer), isSearch: charge === 'search' };
+    },
+  });
+  return {
+    kind: answer.ok ? null : answer.problem.kind,
+    headers: (answer.ok ? answer.headers : answer.problem.headers) ?? {},
+    members: answer.ok ? undefined : answer.problem.members,
+    account: trace.account,
+  };
+}
+
+/** What a request has cost: whole tokens of a bucket of 20, and what the ledger holds. */
+async function costs(accountId: string) {
+  const { remaining } = await limiter.peek(accountId, 20);
+  const { used, credits } = await ledgerOf(sql, accountId);
+  return { tokens: 20 - remaining, used, credits };
+}
+
+const bucketHeaders = (remaining: number) => ({
+  'RateLimit-Limit': '20',
+  'RateLimit-Remaining': String(remaining),
+  'RateLimit-Reset': String(nowUs / 1_000_000),
+  'RateLimit-Policy': '20;w=60',
+});
+
+describe('a request whose plan waits for its body', () => {
+  type PlanOf = (context: AdmissionContext) => Promise<Plan>;
+  async function serve(key: string, plan: PlanOf, signal?: AbortSignal) {
+    const headers = { authorization: `Bearer ${key}` };
+    const request = new Request('http://service/', { headers, ...(signal !== undefined && { signal }) });
+    const answer = await pipeline.serve(request, {}, { charge: null, plan });
+    return answer.ok ? null : answer.problem.kind;
+  }
+  const costing =
+    (
+      credits: number,
+      answer: (payment: Payment) => Answer = () => ok({}),
+      more: Partial<Plan> = {},
+    ): PlanOf =>
+    async () => ({ kind: 'lookup', credits, answer, ...more });
+
+  test('has taken its token while it plans, and all its credits when it is answered', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const seen: unknown[] = [];
+    const kind = await serve(key, async () => {
+      seen.push(await costs(accountId));
+      return {
+        kind: 'lookup',
+        credits: 7,
+        async answer({ spent, refusal }) {
+          seen.push([await costs(accountId), spent, refusal]);
+          return ok({});
+        },
+      };
+    });
+    expect(kind).toBeNull();
+    const charged = [{ tokens: 1, used: 7, credits: 0 }, 7, null];
+    expect(seen).toEqual([{ tokens: 1, used: 0, credits: 0 }, charged]);
+  });
+
+  test('ends its plan once, whether it is answered, refused or a fault', async () => {
+    const { key } = await createCaller(sql, { included: 2 });
+    const ended: string[] = [];
+    const end = (name: string) => ({ end: () => void ended.push(name) });
+    const fault = () => {
+      throw new Error('no');
+    };
+    expect(await serve(key, costing(1, undefined, end('answered')))).toBeNull();
+    expect(await serve(key, costing(1, fault, end('a fault')))).toBe('internal-error');
+    expect(await serve(key, costing(1, fault, end('refused')))).toBe('monthly-quota-exceeded');
+    expect(ended).toEqual(['answered', 'a fault', 'refused']);
+  });
+
+  test('gets back one credit for each item that is unavailable after all, and all when the whole answer is', async () => {
+    const { accountId, key } = await createCaller(sql, { included: 6, credits: 20 });
+    const twoBack = costing(10, ({ giveBack }) => {
+      giveBack(2);
+      return ok({});
+    });
+    expect(await serve(key, twoBack)).toBeNull();
+    const reversed = async () => {
+      await reverseVoided(sql);
+      return ledgerOf(sql, accountId);
+    };
+    await eventually(reversed, { used: 8, credits: 18, calls: 8 });
+    expect(
+      await serve(
+        key,
+        costing(5, () => unavailable('away')),
+      ),
+    ).toBe('service-unavailable');
+    await eventually(reversed, { used: 8, credits: 18, calls: 8 });
+  });
+
+  test('costs no credit when it fails before, when the client has left, or when credits can not be counted', async () => {
+    const { accountId, key } = await createCaller(sql);
+    expect(await serve(key, async () => free(() => unavailable('away')))).toBe('service-unavailable');
+    const client = new AbortController();
+    const leaves: PlanOf = (context) => {
+      client.abort();
+      return costing(5)(context);
+    };
+    expect(await serve(key, leaves, client.signal)).toBe('service-unavailable');
+    ledgerProxy.down();
+    expect(await serve(key, costing(5))).toBe('service-unavailable');
+    ledgerProxy.up();
+    expect(await costs(accountId)).toEqual({ tokens: 3, used: 0, credits: 0 });
+  });
+
+  test('and that reads its body slowly is no queue: 2,000 of them refuse nobody', async () => {
+    const slow = await createCaller(sql, { limits: { requestsPerMinute: 10_000 } });
+    const { key } = await createCaller(sql);
+    const gate = Promise.withResolvers<Plan>();
+    const reading = Promise.withResolvers<void>();
+    let read = 0;
+    const { answers } = await inOneTurn(async () => {
+      const answers = Array.from({ length: 2000 }, () =>
+        serve(slow.key, () => {
+          read += 1;
+          if (read === 900) reading.resolve();
+          return gate.promise;
+        }),
+      );
+      await reading.promise;
+      return { answers };
+    });
+    expect((await ask(key)).kind).toBeNull();
+    gate.resolve(free(() => unavailable('stopping')));
+    await Promise.all(answers);
+  });
+
+  test('is one request in the queue: after a stall of 3 s one of 100 credits is answered at once', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const gate = Promise.withResolvers<void>();
+    const spending = Promise.withResolvers<void>();
+    const credits = createCredits(ledgerSql);
+    pipeline = pipelineOf({
+      credits: {
+        ...credits,
+        async admit(call) {
+          spending.resolve();
+          await gate.promise;
+          return credits.admit(call);
+        },
+      },
+    });
+    const clock = stopClock();
+    try {
+      const stalled = serve(key, costing(100));
+      await spending.promise;
+      for (let quarter = 0; quarter < 12; quarter += 1) {
+        clock.pass(250);
+        await ask(key, fine, { charge: null });
+      }
+      gate.resolve();
+      expect(await stalled).toBeNull();
+      expect(await serve(key, costing(100))).toBeNull();
+    } finally {
+      clock.restore();
+    }
+    expect(await costs(accountId)).toEqual({ tokens: 14, used: 200, credits: 0 });
+  });
+
+  test('is one request in the queue: 40 of 100 credits at once refuse no single lookup of another account', async () => {
+    const limits = { requestsPerMinute: 1000 };
+    const [busy, other] = [
+      await createCaller(sql, { limits, included: 4000 }),
+      await createCaller(sql, { limits }),
+    ];
+    const kinds = await inOneTurn(() =>
+      Promise.all([
+        ...Array.from({ length: 40 }, () => serve(busy.key, costing(100))),
+        ...Array.from({ length: 20 }, async () => (await ask(other.key)).kind),
+      ]),
+    );
+    expect(kinds).toEqual(Array(60).fill(null));
+    expect((await ledgerOf(sql, busy.accountId)).used).toBe(4000);
+  });
+});
+
+describe('what a request costs', () => {
+  test('an admitted one: a token and a credit, before its handler is asked', async () => {
+    const { accountId, key } = await createCaller(sql);
+    let seen: unknown;
+    const answer = await ask(key, async ({ caller, rate }) => {
+      seen = [await costs(accountId), caller.accountId, rate.remaining];
+      return ok({});
+    });
+    expect(seen).toEqual([{ tokens: 1, used: 1, credits: 0 }, accountId, 19]);
+    expect(answer).toEqual({
+      kind: null,
+      headers: bucketHeaders(19),
+      members: undefined,
+      account: accountId,
+    });
+  });
+
+  test('a handler that throws: an internal error that tells nothing, a token and a credit', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const answer = await ask(key, () => Promise.reject(new Error('secret detail')));
+    expect(answer).toMatchObject({ kind: 'internal-error', headers: bucketHeaders(19) });
+    expect(JSON.stringify(answer)).not.toContain('secret detail');
+    expect(await costs(accountId)).toEqual({ tokens: 1, used: 1, credits: 0 });
+  });
+
+  test('a bug that many requests meet leaves one line with its stack', async () => {
+    const { key } = await createCaller(sql);
+    const buggy: Handle = async () => {
+      throw new TypeError('null is not an object');
+    };
+    for (let request = 0; request < 3; request += 1) {
+      expect(await ask(key, buggy)).toMatchObject({ kind: 'internal-error' });
+    }
+    expect(logged.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({
+        msg: 'a request could not be answered',
+        err: expect.objectContaining({
+          type: 'TypeError',
+          stack: expect.arrayContaining([expect.any(String)]),
+        }),
+      }),
+    ]);
+  });
+
+  test('an empty bucket: no credit, no handler, and when the next token is there', async () => {
+    const { accountId, key } = await createCaller(sql, { credits: 5 });
+    for (let call = 0; call < 20; call += 1) await ask(key, fine, { charge: null });
+    const reset = String(nowUs / 1_000_000 + 3); // 20 a minute: one in three seconds
+    expect(await ask(key, neverHandles, { begin: neverPlans })).toMatchObject({
+      kind: 'rate-limit-exceeded',
+      headers: { ...bucketHeaders(0), 'RateLimit-Reset': reset, 'Retry-After': '3' },
+      account: accountId,
+    });
+    expect(await costs(accountId)).toEqual({ tokens: 20, used: 0, credits: 5 });
+    nowUs += 3_000_000;
+    expect((await ask(key)).kind).toBeNull();
+    expect(await costs(accountId)).toEqual({ tokens: 20, used: 1, credits: 5 });
+  });
+
+  test('a handler plans once the request has its token, and answers once its credit is spent', async () => {
+    const { accountId, key } = await createCaller(sql, { included: 1 });
+    const steps: unknown[] = [];
+    const handle: Handle = async () => {
+      steps.push('answer', await costs(accountId));
+      return ok({});
+    };
+    const begin = () => steps.push('plan');
+    await ask(key, handle, { begin });
+    await ask(key, handle, { begin });
+    expect(steps).toEqual(['plan', 'answer', { tokens: 1, used: 1, credits: 0 }, 'plan']);
+  });
+
+  test('a plan that fails: an internal error that tells nothing, and no credit', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const begin = () => {
+      throw new Error('secret detail');
+    };
+    const answer = await ask(key, neverHandles, { begin });
+    expect(answer).toMatchObject({ kind: 'internal-error', headers: bucketHeaders(19) });
+    expect(JSON.stringify(answer)).not.toContain('secret detail');
+    expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
+  });
+});
+
+test('a key that can not be looked up because too many are is 503, not 500', async () => {
+  const overload = () => Promise.reject(new OverloadedError('the queue for Postgres is full'));
+  pipeline = pipelineOf({ authenticator: { ...authenticator, authenticate: overload } });
+  expect(await ask(generateSecret(), neverHandles)).toMatchObject({
+    kind: 'service-unavailable',
+    headers: { 'Retry-After': '1' },
+  });
+});
+
+test('searches that fail are done as well, and leave no queue behind them', async () => {
+  const { key } = await createCaller(sql, { limits: { requestsPerMinute: 10_000 }, included: 2000 });
+  for (let crowd = 0; crowd < 2; crowd += 1) {
+    const kinds = (await Promise.all(Array.from({ length: 400 }, () => ask(key, neverHandles)))).map(
+      ({ kind }) => kind,
+    );
+    expect(new Set(kinds)).toEqual(new Set(['internal-error']));
+  }
+  expect(await ask(key)).toMatchObject({ kind: null });
+});
+
+test('an overloaded service refuses every request with a key and the dashboard, at no cost; without a key it is a 401', async () => {
+  const { accountId, key } = await createCaller(sql, {
+    limits: { requestsPerMinute: 2000 },
+    included: 2000,
+  });
+  const { promise: gate, resolve: openGate } = Promise.withResolvers<void>();
+  let waiting = 0;
+  pipeline = pipelineOf({
+    rateLimiter: {
+      ...limiter,
+      async take(...asked) {
+        waiting += 1;
+        await gate;
+        return limiter.take(...asked);
+      },
+    },
+  });
+  let refused = 0;
+  const crowd: Promise<void>[] = [];
+  const join = async () => {
+    const { kind } = await ask(key);
+    if (kind === 'service-unavailable') refused += 1;
+  };
+  while (crowd.length < 1400) {
+    crowd.push(join());
+    // In turns that are no crowd themselves, so that the queue alone refuses, also on a slow machine.
+    if (crowd.length % 200 === 0) await new Promise(setImmediate);
+  }
+  await until('everybody waits for a token or is refused', () => waiting + refused === 1400);
+
+  for (const wrong of [null, 'svc_garbage']) {
+    expect(await ask(wrong, neverHandles, { begin: neverPlans })).toMatchObject({
+      kind: 'unauthorized',
+      account: undefined,
+    });
+  }
+  // Whether it exists isn't asked.
+  expect(await ask(generateSecret(), neverHandles, { begin: neverPlans })).toMatchObject({
+    kind: 'service-unavailable',
+  });
+  expect(await ask(key, neverHandles, { begin: neverPlans })).toEqual({
+    kind: 'service-unavailable',
+    headers: { 'Retry-After': '1' },
+    members: undefined,
+    account: undefined,
+  });
+  // A call made in the dashboard: its caller is known already.
+  const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 2000 };
+  const handler = { charge: 'search' as const, plan: neverPlans };
+  expect(await pipeline.serve(new Request('http://service/'), {}, handler, caller)).toMatchObject({
+    problem: { kind: 'service-unavailable' },
+  });
+  openGate();
+  await Promise.all(crowd);
+  expect(2000 - (await limiter.peek(accountId, 2000)).remaining).toBe(waiting);
+  expect((await ledgerOf(sql, accountId)).used).toBe(waiting);
+});
+
+describe('a bug is an internal error with one stack in the log, not an outage', () => {
+  const bug = () => Promise.reject(new TypeError("undefined is not an object (evaluating 'row.at')"));
+  const broken: [string, string, () => Partial<PipelineParts>, { tokens: number }][] = [
+    [
+      'the ledger',
+      'a request could not be answered',
+      () => ({ credits: { admit: bug, close: bug } }),
+      { tokens: 1 },
+    ],
+    [
+      'the look-up of keys',
+      'a request could not be answered',
+      () => ({ authenticator: { authenticate: bug, close: bug } }),
+      { tokens: 0 },
+    ],
+    [
+      'the rate limiter',
+      'a request could not be answered',
+      () => ({ rateLimiter: { ...limiter, take: bug } }),
+      { tokens: 0 },
+    ],
+  ];
+  test.each(broken)('in %s', async (_name, message, parts, { tokens }) => {
+    const { accountId, key } = await createCaller(sql);
+    pipeline = pipelineOf(parts());
+    for (let request = 0; request < 3; request += 1) {
+      expect(await ask(key, neverHandles)).toMatchObject({ kind: 'internal-error' });
+    }
+    expect(logged.map((line) => JSON.parse(line))).toMatchObject([
+      { msg: message, err: { type: 'TypeError', stack: expect.arrayContaining([expect.any(String)]) } },
+    ]);
+    expect(await costs(accountId)).toEqual({ tokens: 3 * tokens, used: 0, credits: 0 });
+  });
+});
+
+test('each error answer to a known caller is counted once by its key, with its cost, and a 401 and a success are not', async () => {
+  const { key, keyId } = await createCaller(sql, { included: 4, limits: { requestsPerMinute: 6 } });
+  await ask(key);
+  await ask(key, async () => problem('validation'));
+  await ask(key, () => Promise.reject(new Error('no')));
+  await ask(key, async () => unavailable('later'));
+  await sql`UPDATE balances SET used = 4`;
+  await ask(key);
+  await ask(key, () => Promise.reject(new Error('no')), { charge: null });
+  await ask(key);
+  await ask(null);
+  await ask(generateSecret());
+  expect(countedErrors).toEqual([
+    `${keyId} validation 1`,
+    `${keyId} internal-error 1`,
+    `${keyId} service-unavailable 0`,
+    `${keyId} monthly-quota-exceeded 0`,
+    `${keyId} internal-error 0`,
+    `${keyId} rate-limit-exceeded 0`,
+  ]);
+});
+
+test('of a batch lookup each item with a problem is counted, and costs a credit unless it is a 429 or 503', async () => {
+  const { key, keyId } = await createCaller(sql);
+  const itemProblems = [
+    'validation',
+    'company-lookup-failed',
+    'monthly-quota-exceeded',
+    'service-unavailable',
+  ];
+  await ask(key, async () => ({ ok: true, json: '{}', itemProblems: itemProblems as ProblemName[] }));
+  const costs = [1, 1, 0, 0];
+  expect(countedErrors).toEqual(itemProblems.map((kind, index) => `${keyId} ${kind} ${costs[index]}`));
+});

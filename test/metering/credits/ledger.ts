@@ -1,0 +1,39 @@
+import type { Credits } from '../../../src/metering/credits/admit.ts';
+import { reverseVoided, voidAttempt } from '../../../src/metering/credits/void.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
+
+/** One search by no key in particular: whether it was admitted, and if not, the quota. */
+export async function admit(credits: Credits, accountId: string) {
+  const { quota } = await credits.admit({ accountId, keyId: '', kind: 'search', credits: 1 });
+  return { admitted: quota === null, ...quota };
+}
+
+/** So many at once: how many were admitted, refused, and could not be counted. */
+export async function admitMany(credits: Credits, accountId: string, count: number) {
+  const outcomes = await Promise.allSettled(Array.from({ length: count }, () => admit(credits, accountId)));
+  const settled = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  const admitted = settled.filter((admission) => admission.admitted).length;
+  return { admitted, refused: settled.length - admitted, failed: count - settled.length };
+}
+
+/** What the tables hold of an account: its counters, and the calls of all days. */
+export async function ledgerOf(sql: Sql, accountId: string) {
+  const [row] = await sql<{ used: number; credits: number; calls: number }[]>`
+    SELECT used, credits,
+      coalesce((SELECT sum(calls) FROM calls_by_day c WHERE c.account_id = b.account_id), 0)::bigint AS calls
+    FROM balances b WHERE account_id = ${accountId}`;
+  return { ...row! };
+}
+
+/** The ids of the batches in the journal that charged the account, oldest first. */
+export async function attemptsOf(sql: Sql, accountId: string): Promise<string[]> {
+  const rows = await sql<{ attempt: string }[]>`
+    SELECT attempt FROM call_journal WHERE ${accountId} = ANY (account_ids) ORDER BY spent_at`;
+  return rows.map(({ attempt }) => attempt);
+}
+
+/** What becomes of attempts without an answer: the process voids them, and the roll-up returns their credits. */
+export async function voidAndReverse(sql: Sql, attempts: string[]): Promise<void> {
+  for (const attempt of attempts) await voidAttempt(sql, attempt);
+  await reverseVoided(sql);
+}

@@ -1,0 +1,237 @@
+/** Steps on two accounts, also at the same moment, end as a plain model of the ledger says. */
+import { afterAll, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../../src/metering/accounts/grant.ts';
+import type { Call } from '../../../src/metering/credits/call.ts';
+import { createBatchCharge } from '../../../src/metering/credits/charge-batch.ts';
+import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
+import { refundCredits, reverseVoided, voidAttempt } from '../../../src/metering/credits/void.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { createCaller } from '../../support/service.ts';
+import { type Ledger, newAccount, type Outcome, purchasedFirst, type Step, take } from './model.ts';
+
+const database = await createTestDatabase('model');
+const sql = database.sql;
+/** As many as steps of one round, so that none waits for a connection. */
+const pool = connectPostgres(database.url, { max: 6, pointQueries: true });
+/** Unbounded, as the steps are. */
+const charge = (calls: Call[], attempt: string) =>
+  createBatchCharge(pool)(calls, attempt, async (work) => work);
+afterAll(async () => {
+  await pool.end({ timeout: 5 });
+  await database.drop();
+});
+
+/** A step as fast-check draws it. The batch of a void or a refund is picked when the step runs. */
+const drawnStep = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant('charge'), wanted: fc.tuple(fc.nat(5), fc.nat(5)) }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('void'), batch: fc.nat(20) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('refund'),
+      batch: fc.nat(20),
+      account: fc.nat(1),
+      calls: fc.nat(4),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('plan'),
+      account: fc.nat(1),
+      plan: fc.constantFrom('free', 'plus'),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('included'), account: fc.nat(1), included: fc.nat(12) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('spending'),
+      account: fc.nat(1),
+      spendsPurchased: fc.boolean(),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('grant'),
+      account: fc.nat(1),
+      credits: fc.integer({ min: 1, max: 9 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('end'), account: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('roll up') }) },
+);
+type Drawn = { kind: Step['kind']; batch?: number; wanted?: number[]; account?: number; calls?: number };
+
+/** The steps of a round. Each concerns a batch of an earlier round, and no batch twice. */
+function stepsOf(drawn: Drawn[], { batches, refunded }: Ledger): Step[] {
+  const attempts = [...batches.keys()];
+  return drawn.flatMap((step): Step[] => {
+    if (step.kind === 'charge') return [{ kind: 'charge', attempt: randomUUID(), wanted: step.wanted! }];
+    if (step.batch === undefined) return [step as unknown as Step];
+    const [attempt] = attempts.splice(step.batch % Math.max(attempts.length, 1), 1);
+    if (attempt === undefined) return [];
+    if (step.kind === 'void') return refunded.has(attempt) ? [] : [{ kind: 'void', attempt }];
+    const calls = Math.min(step.calls!, batches.get(attempt)![step.account!]?.calls ?? 0);
+    return calls === 0 ? [] : [{ kind: 'refund', attempt, account: step.account!, calls }];
+  });
+}
+
+/** Does a step in Postgres. */
+async function run(step: Step, ids: string[], { batches }: Ledger): Promise<Outcome> {
+  if (step.kind === 'charge') {
+    const indexes = [0, 1].filter((index) => step.wanted[index]! > 0);
+    const calls = indexes.map((index) => callOf(ids[index]!, step.wanted[index]!));
+    const [charged] = calls.length === 0 ? [] : await charge(calls, step.attempt);
+    const spent = charged?.spent ?? calls.map(({ credits }) => credits);
+    return ids.map((id, index) => ({
+      calls: spent[indexes.indexOf(index)] ?? 0,
+      purchased: charged?.purchased?.[id] ?? 0,
+    }));
+  }
+  if (step.kind === 'void') {
+    await voidAttempt(pool, step.attempt);
+    await reverseVoided(pool);
+  } else if (step.kind === 'refund') {
+    const { attempt, account, calls } = step;
+    if (calls === 0) return null;
+    const purchased = purchasedFirst(batches.get(attempt)![account]!, calls);
+    await refundCredits(pool, randomUUID(), callOf(ids[account]!, calls), attempt, purchased);
+    await reverseVoided(pool);
+  } else if (step.kind === 'roll up') await rollUpCalls(pool);
+  else await change(step, ids[step.account]!);
+  return null;
+}
+
+const callOf = (accountId: string, credits: number) =>
+  ({ accountId, keyId: '', kind: 'lookup', credits }) as const;
+
+async function change(step: Extract<Step, { account: number }>, id: string): Promise<void> {
+  if (step.kind === 'plan') await changePlan(pool, id, step.plan, {}, 'test');
+  else if (step.kind === 'included') await changeLimits(pool, id, { includedCredits: step.included }, 'test');
+  else if (step.kind === 'spending')
+    await changeLimits(pool, id, { spendPurchased: step.spendsPurchased }, 'test');
+  else if (step.kind === 'grant') await grantCredits(pool, id, { credits: step.credits }, 'test');
+  else await pool`UPDATE balances SET period_end = '2026-01-01' WHERE account_id = ${id}`;
+}
+
+async function stored(ids: string[]) {
+  const rows = await sql`
+    SELECT account_id AS id, used, used_purchased AS "usedPurchased", purchased_before AS "purchasedBefore", credits,
+      coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.account_id), 0)::bigint AS calls
+    FROM balances b WHERE account_id = ANY (${ids})`;
+  return ids.map((id) => ({ ...rows.find((row) => row.id === id)!, id: undefined }));
+}
+
+const modelled = ({ accounts }: Ledger) =>
+  accounts.map(({ used, usedPurchased, purchasedBefore, credits, calls }) => ({
+    ...{ used, usedPurchased, purchasedBefore, credits, calls },
+    id: undefined,
+  }));
+
+function* orders<T>(items: T[]): Generator<T[]> {
+  if (items.length === 0) yield [];
+  for (const [index, item] of items.entries()) {
+    for (const rest of orders(items.toSpliced(index, 1))) yield [item, ...rest];
+  }
+}
+
+/** The first account of one ledger, and the second of another. */
+const merge = (first: Ledger, second: Ledger): Ledger => ({
+  accounts: [first.accounts[0]!, second.accounts[1]!],
+  batches: new Map(
+    [...first.batches].map(([attempt, [part]]) => [
+      attempt,
+      [part ?? null, second.batches.get(attempt)![1] ?? null],
+    ]),
+  ),
+  refunded: first.refunded,
+});
+
+/**
+ * Does the steps of a round at once. Each account has its own order of them: a charge that waits for one account has looked at
+ * the other one before.
+ * @param before every state that the ledger may be in. Two orders can look the same until later, for example when a period ends
+ *   beside two equal charges
+ * @returns every state afterwards that an order of the steps for each account explains
+ */
+async function round(steps: Step[], ids: string[], before: Ledger[]): Promise<Ledger[]> {
+  const seen = await Promise.all(
+    steps.map(async (step) => ({ step, outcome: await run(step, ids, before[0]!) })),
+  );
+  const accounts = await stored(ids);
+  const possible = before.flatMap((start) =>
+    [...orders(seen)].map((order) => {
+      const ledger = structuredClone(start);
+      const outcomes = order.map(({ step, outcome }) => ({ outcome: take(ledger, step), seen: outcome }));
+      return { ledger, outcomes };
+    }),
+  );
+  const [first, second] = ids.map((_, account) =>
+    possible.filter(
+      ({ ledger, outcomes }) =>
+        outcomes.every(({ outcome, seen }) => Bun.deepEquals(outcome?.[account], seen?.[account])) &&
+        Bun.deepEquals(modelled(ledger)[account], accounts[account]),
+    ),
+  );
+  const after: Ledger[] = [];
+  for (const one of first!) {
+    for (const other of second!) {
+      const ledger = merge(one.ledger, other.ledger);
+      if (!after.some((known) => Bun.deepEquals(known, ledger))) after.push(ledger);
+    }
+  }
+  if (after.length > 0) return after;
+  const expected = possible.map(({ ledger, outcomes }) => ({ outcomes, accounts: modelled(ledger) }));
+  throw new Error(
+    `${JSON.stringify(steps)} ended as ${JSON.stringify(accounts)}, which none explains of ${JSON.stringify(expected)}`,
+  );
+}
+
+test('charges, voids, refunds, plan changes, limits, grants and period ends, up to three at once, end as the model says', async () => {
+  const rounds = fc.array(fc.array(drawnStep, { minLength: 1, maxLength: 3 }), {
+    minLength: 1,
+    maxLength: 12,
+  });
+  const property = fc.asyncProperty(rounds, async (drawn) => {
+    const callers = await Promise.all([
+      createCaller(sql, { included: 4, credits: 12 }),
+      createCaller(sql, { included: 0, credits: 6 }),
+    ]);
+    const ids = callers.map(({ accountId }) => accountId);
+    const accounts = [newAccount(4, 12), newAccount(0, 6)];
+    let ledgers: Ledger[] = [{ accounts, batches: new Map(), refunded: new Set() }];
+    for (const steps of drawn) ledgers = await round(stepsOf(steps as Drawn[], ledgers[0]!), ids, ledgers);
+    const ledger = ledgers[0]!;
+    for (const { credits, usedPurchased, purchasedBefore, granted } of ledger.accounts) {
+      expect(credits + usedPurchased + purchasedBefore).toBe(granted);
+    }
+    // When everything has come back, each account has what it was granted.
+    for (const [attempt, parts] of ledger.batches) {
+      const refunds = parts.map((part, account) => ({ attempt, account, calls: part?.calls ?? 0 }));
+      if (!ledger.refunded.has(attempt)) await voidAttempt(sql, attempt);
+      else for (const refund of refunds) await run({ kind: 'refund', ...refund }, ids, ledger);
+    }
+    await reverseVoided(sql);
+    expect(await stored(ids)).toMatchObject(
+      ledger.accounts.map(({ granted }) => ({
+        usedPurchased: 0,
+        purchasedBefore: 0,
+        credits: granted,
+        calls: 0,
+      })),
+    );
+  });
+  await fc.assert(property, { numRuns: 60, endOnFailure: false });
+}, 120_000);

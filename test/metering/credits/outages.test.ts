@@ -1,0 +1,278 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { type Credits, createCredits } from '../../../src/metering/credits/admit.ts';
+import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
+import { reverseVoided } from '../../../src/metering/credits/void.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { lockRow, waitingForLock } from '../../support/locks.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { createCaller } from '../../support/service.ts';
+import { eventually } from '../../support/until.ts';
+import { admit, admitMany, ledgerOf } from './ledger.ts';
+
+/** The pool that admits, through the proxy, with the time-outs that the service has. */
+let behindProxy: Sql;
+let credits: Credits;
+let lost: unknown[];
+/** What the roll-up does as soon as a void is acknowledged. */
+let reversal: Promise<void>;
+
+const database = await createTestDatabase('deadlines');
+/** The test's own pool, beside the proxy. */
+const sql = database.sql;
+const proxy = await startProxy(database.url);
+beforeEach(async () => {
+  lost = [];
+  reversal = Promise.resolve();
+  behindProxy = connectPostgres(proxy.url(database.url), {
+    max: 5,
+    statementTimeoutMs: 5000,
+    lockTimeoutMs: 1000,
+  });
+  credits = createCredits(behindProxy, {
+    onEvent: (event) => {
+      if (event === 'voided') reversal = reverseVoided(sql);
+    },
+    onLost: (owed) => lost.push(...owed.values()),
+  });
+});
+afterEach(async () => {
+  proxy.up();
+  await credits.close(5000);
+  await reversal;
+  await behindProxy.end({ timeout: 1 });
+});
+afterAll(async () => {
+  await proxy.close();
+  await database.drop();
+});
+
+/** Whether the call fails. */
+const fails = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => false,
+    () => true,
+  );
+
+/** `count` calls of a new account and one of each other: Postgres commits them, and freezes before it answers. */
+async function commitUnheard(count: number, ...others: string[]) {
+  const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
+  const lock = await lockRow(sql, accountId);
+  const accounts = [...Array<string>(count).fill(accountId), ...others];
+  const calls = accounts.map((account) => fails(admit(credits, account)));
+  await waitingForLock(sql, 1);
+  proxy.hang();
+  await lock.release();
+  const purchased = Math.max(0, count - 3);
+  await eventually(() => ledgerOf(sql, accountId), { used: count, credits: 5 - purchased, calls: count });
+  return { accountId, calls };
+}
+
+/** An account that has spent a credit. The service lost the answer with its connection, and Postgres is down afterwards. */
+async function spentUnheard(): Promise<string> {
+  const { accountId, calls } = await commitUnheard(1);
+  proxy.down();
+  expect(await Promise.all(calls)).toEqual([true]);
+  return accountId;
+}
+
+const NOTHING_SPENT = { used: 0, credits: 0, calls: 0 };
+
+describe('a frozen Postgres', () => {
+  test('fails every call within about 2 s, and none is charged when it thaws', async () => {
+    const { accountId } = await createCaller(sql, { included: 100 });
+    await behindProxy`SELECT 1`;
+    proxy.hang();
+    const calls = await Promise.all(Array.from({ length: 50 }, () => fails(admit(credits, accountId))));
+    for (const failed of calls) expect(failed).toBe(true);
+    proxy.up();
+    // The service recovers by itself. If the batch that was held back is charged at the thaw, its credits are returned.
+    await eventually(() => fails(admit(credits, accountId)), false);
+    await reversal;
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+  });
+
+  test('that commits but freezes before it answers: the credits are given back after the thaw', async () => {
+    const { accountId, calls } = await commitUnheard(5);
+    for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
+    proxy.up();
+    await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
+    expect(lost).toEqual([]);
+    expect((await admit(credits, accountId)).admitted).toBe(true);
+  });
+
+  test.each([
+    ['', false],
+    [', when the calls were moved meanwhile', true],
+  ])(
+    'that commits, and whose answer is lost with the connection: the credits are given back%s',
+    async (_, isMoved) => {
+      const bystander = await createCaller(sql, { included: 10 });
+      const { accountId, calls } = await commitUnheard(5, bystander.accountId);
+      if (isMoved) await rollUpCalls(sql);
+      proxy.down();
+      for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
+      // Nothing is lost while Postgres stays away.
+      expect(await fails(admit(credits, accountId))).toBe(true);
+      proxy.up();
+      await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
+      await eventually(() => ledgerOf(sql, bystander.accountId), NOTHING_SPENT);
+      await rollUpCalls(sql);
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+      expect(lost).toEqual([]);
+      expect((await admit(credits, accountId)).admitted).toBe(true);
+      await reversal;
+      await rollUpCalls(sql);
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
+    },
+  );
+
+  test('whose connection is cut while it works: a stop of the service waits to find out', async () => {
+    const accountId = await spentUnheard();
+    proxy.up();
+    await credits.close(5000);
+    await reversal;
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+    expect(lost).toEqual([]);
+  });
+
+  test('whose connection is cut while it works, and that stays away: a stop says once that credits may be lost', async () => {
+    const accountId = await spentUnheard();
+    expect(lost).toEqual([]);
+    await credits.close(1000);
+    expect(lost).toEqual([[expect.objectContaining({ accountId, credits: 1 })]]);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
+  });
+
+  test('that commits, and answers when the service is about to stop: the stop waits, and gives back', async () => {
+    const { accountId, calls } = await commitUnheard(5);
+    for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
+    const closing = credits.close(5000);
+    proxy.up();
+    await closing;
+    await reversal;
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+    expect(lost).toEqual([]);
+  });
+
+  test('refuses all who ask in the meantime, in two waves of 500, and counts only those after the thaw', async () => {
+    const { accountId } = await createCaller(sql, { included: 10_000 });
+    await behindProxy`SELECT 1`;
+    proxy.hang();
+    const first = admitMany(credits, accountId, 500);
+    for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    const second = admitMany(credits, accountId, 500);
+    expect(await first).toEqual({ admitted: 0, refused: 0, failed: 500 });
+    expect(await second).toEqual({ admitted: 0, refused: 0, failed: 500 });
+    proxy.up();
+    await eventually(async () => (await admitMany(credits, accountId, 3)).admitted, 3);
+    await reversal;
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 0, calls: 3 });
+  });
+});
+
+test('a commit that takes longer than anybody waits is given back when it is there', async () => {
+  const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
+  await sql.unsafe(`
+    CREATE FUNCTION commit_slowly() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN IF NOT NEW.voided THEN PERFORM pg_sleep(3.5); END IF; RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON call_journal DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION commit_slowly()`);
+  try {
+    const calls = Array.from({ length: 5 }, () => fails(admit(credits, accountId)));
+    for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
+    await credits.close(8000);
+    await reversal;
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+    expect(lost).toEqual([]);
+  } finally {
+    await sql.unsafe('DROP TRIGGER slow_commit ON call_journal; DROP FUNCTION commit_slowly()');
+  }
+});
+
+test('a Postgres that resets connections fails calls at once, and they work when it is back', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await behindProxy`SELECT 1`;
+  proxy.down();
+  expect(await fails(admit(credits, accountId))).toBe(true);
+  // The batch is in doubt until its void is acknowledged: further calls are refused at once.
+  await expect(admit(credits, accountId)).rejects.toThrow('the outcome of an earlier charge is unknown');
+  proxy.up();
+  await eventually(() => fails(admit(credits, accountId)), false);
+  await reversal;
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+});
+
+describe('a row that another transaction has locked', () => {
+  test('fails further calls at once: a wait for each would take longer than a test may', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    const lock = await lockRow(sql, accountId);
+    for (let call = 0; call < 50; call += 1) expect(await fails(admit(credits, accountId))).toBe(true);
+    await lock.release();
+    await eventually(() => fails(admit(credits, accountId)), false);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+  });
+
+  test('without a lock time-out in Postgres too: a statement whose turn comes after its void spends nothing', async () => {
+    const patient = connectPostgres(database.url, { max: 2 });
+    try {
+      const credits = createCredits(patient);
+      const { accountId } = await createCaller(sql, { included: 10 });
+      const lock = await lockRow(sql, accountId);
+      expect(await fails(admit(credits, accountId))).toBe(true);
+      await waitingForLock(sql, 1);
+      await lock.release();
+      await waitingForLock(sql, 0);
+      await credits.close(5000);
+      await reverseVoided(sql);
+      expect(await ledgerOf(sql, accountId)).toEqual(NOTHING_SPENT);
+    } finally {
+      await patient.end({ timeout: 5 });
+    }
+  });
+
+  test('that is released in time only delays the call', async () => {
+    const { accountId } = await createCaller(sql, { included: 10 });
+    const lock = await lockRow(sql, accountId);
+    const call = admit(credits, accountId);
+    await waitingForLock(sql, 1);
+    await lock.release();
+    expect((await call).admitted).toBe(true);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+  });
+});
+
+test('a process that was busy while its answer lay there admits the next calls', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  const single = connectPostgres(database.url, { max: 1 });
+  try {
+    const credits = createCredits(single);
+    await admit(credits, accountId); // from here on the statement is prepared, and sent in one piece
+    const delayed = fails(admit(credits, accountId));
+    for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    Bun.sleepSync(2500);
+    await delayed;
+    expect(await fails(admit(credits, accountId))).toBe(false);
+    expect(await fails(admit(credits, accountId))).toBe(false);
+  } finally {
+    await single.end({ timeout: 1 });
+  }
+});
+
+test('an account whose row is locked holds up nobody else of its batch, and is not charged', async () => {
+  const locked = await createCaller(sql, { included: 100 });
+  const others = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql, { included: 100 })));
+  const lock = await lockRow(sql, locked.accountId);
+  try {
+    const refused = fails(admit(credits, locked.accountId));
+    const admitted = await Promise.all(others.map(({ accountId }) => admit(credits, accountId)));
+    expect(admitted.map(({ admitted }) => admitted)).toEqual(others.map(() => true));
+    expect(await refused).toBe(true);
+  } finally {
+    await lock.release();
+  }
+  expect(await ledgerOf(sql, locked.accountId)).toEqual(NOTHING_SPENT);
+  for (const { accountId } of others) {
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+  }
+});

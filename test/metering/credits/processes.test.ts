@@ -1,0 +1,154 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createBatchCharge } from '../../../src/metering/credits/charge-batch.ts';
+import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
+import { chargeCalls } from '../../../src/metering/credits/spend.ts';
+import { reverseVoided } from '../../../src/metering/credits/void.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { lockRow, waitingForLock } from '../../support/locks.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { createCaller } from '../../support/service.ts';
+import { eventually } from '../../support/until.ts';
+import { admit, admitMany, ledgerOf } from './ledger.ts';
+
+const database = await createTestDatabase('processes');
+const sql = database.sql;
+afterAll(() => database.drop());
+
+describe('a process that is killed when Postgres has charged its batch, but the answer is lost,', () => {
+  /** A process whose batch of three credits is charged, and which can reach Postgres only by a new connection. */
+  async function chargedUnheard() {
+    const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
+    const proxy = await startProxy(database.url);
+    const lock = await lockRow(sql, accountId);
+    const script = join(import.meta.dir, 'admit-in-process.ts');
+    const spender = Bun.spawn([process.execPath, script, proxy.url(database.url), accountId], {
+      stdout: 'pipe',
+    });
+    await waitingForLock(sql, 1);
+    proxy.mute();
+    await lock.release();
+    await eventually(async () => (await ledgerOf(sql, accountId)).used, 3);
+    const kill = async () => {
+      spender.kill('SIGKILL');
+      await spender.exited;
+      await proxy.close();
+    };
+    return { accountId, stdout: spender.stdout, kill };
+  }
+
+  test('after its void was acknowledged: any other process returns the credits', async () => {
+    const { accountId, stdout, kill } = await chargedUnheard();
+    const { value } = await stdout.getReader().read();
+    expect(new TextDecoder().decode(value)).toBe('voided\n');
+    await kill();
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
+    await rollUpCalls(sql);
+    await reverseVoided(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
+  });
+
+  test('before it could void it: that one batch stays charged, and its calls are counted', async () => {
+    const { accountId, stdout, kill } = await chargedUnheard();
+    await kill();
+    expect(await new Response(stdout).text()).toBe('');
+    await reverseVoided(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
+  });
+});
+
+test('a period that has ended is opened once by two instances at once, and its credits are exact', async () => {
+  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 2, pointQueries: true }));
+  try {
+    const instances = pools.map((pool) => createCredits(pool));
+    for (let round = 0; round < 20; round += 1) {
+      const { accountId } = await createCaller(sql, { included: 10, credits: 5 });
+      await sql`
+        UPDATE balances SET used = 7, period_start = period_start - interval '2 months', period_end = period_start
+        WHERE account_id = ${accountId}`;
+      const outcomes = await Promise.all(instances.map((credits) => admitMany(credits, accountId, 9)));
+      expect(outcomes.reduce((sum, { admitted }) => sum + admitted, 0)).toBe(15);
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 15, credits: 0, calls: 15 });
+      const [row] = await sql`
+        SELECT sum((purchased ->> ${accountId})::bigint) AS purchased FROM call_journal
+        WHERE ${accountId} = ANY (account_ids)`;
+      expect(Number(row!.purchased)).toBe(5);
+    }
+  } finally {
+    await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
+  }
+});
+
+test('many accounts at once, asked for in every order by two instances, are each exact and none waits for ever', async () => {
+  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 10, pointQueries: true }));
+  try {
+    const instances = pools.map((pool) => createCredits(pool));
+    const callers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => createCaller(sql, { included: index, credits: 3 })),
+    );
+    const calls = callers.flatMap(({ accountId }) => Array.from({ length: 50 }, () => accountId));
+    const shuffled = [shuffle(calls), shuffle(calls)];
+    const admitted = await Promise.all(
+      shuffled.flatMap((order, instance) =>
+        order.map(async (id) => ((await admit(instances[instance]!, id)).admitted ? id : null)),
+      ),
+    );
+    const expected = callers.map((_, index) => index + 3);
+    expect(callers.map(({ accountId }) => admitted.filter((id) => id === accountId).length)).toEqual(
+      expected,
+    );
+    const ledgers = await Promise.all(callers.map(({ accountId }) => ledgerOf(sql, accountId)));
+    expect(ledgers).toEqual(expected.map((used) => ({ used, credits: 0, calls: used })));
+  } finally {
+    await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
+  }
+});
+
+test.each([2, 400])('of %d accounts, a few asked for in opposite orders are locked in one', async (count) => {
+  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 1, pointQueries: true }));
+  try {
+    const ids = (
+      await Promise.all(Array.from({ length: count }, () => createCaller(sql, { included: 1000 })))
+    ).map(({ accountId }) => accountId);
+    // Statistics let the planner choose another plan for a small table than for a large one. Neither may change the order of locks.
+    await sql`ANALYZE balances`;
+    const few = shuffle(ids).slice(0, 40);
+    const both = [few, few.toReversed()].map((order, instance) => async () => {
+      const pool = pools[instance]!;
+      const charge = createBatchCharge(pool);
+      for (let round = 0; round < 100; round += 1) {
+        const calls = order.map((accountId) => ({
+          accountId,
+          keyId: '',
+          kind: 'search' as const,
+          credits: 1,
+        }));
+        // A statement of either kind meets both.
+        const [charged] =
+          (round + instance) % 3 === 0
+            ? await chargeCalls(pool, calls, randomUUID())
+            : await charge(calls, randomUUID(), async (work) => work);
+        expect(charged).toEqual({ spent: null, purchased: null, quotas: null, left: null });
+      }
+    });
+    // If two statements deadlock, Postgres fails one of them after a second, and this throws.
+    await Promise.all(both.map((spend) => spend()));
+  } finally {
+    await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
+  }
+});
+
+/** The same order every run: a test that fails has to fail again. */
+function shuffle<T>(items: T[]): T[] {
+  const shuffled = [...items];
+  let state = 1;
+  for (let at = shuffled.length - 1; at > 0; at -= 1) {
+    state = (state * 48_271) % 2_147_483_647;
+    const other = state % (at + 1);
+    [shuffled[at], shuffled[other]] = [shuffled[other]!, shuffled[at]!];
+  }
+  return shuffled;
+}

@@ -1,0 +1,140 @@
+import { afterAll, expect, test } from 'bun:test';
+import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { purgeJournal, rollUpCalls, startCallRollup } from '../../../src/metering/credits/rollup.ts';
+import { voidAttempt } from '../../../src/metering/credits/void.ts';
+import { createLogTo } from '../../../src/platform/observability/log.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { createCleanup } from '../../../src/platform/runtime/shutdown.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { lockRow } from '../../support/locks.ts';
+import { createCaller } from '../../support/service.ts';
+import { stopClock } from '../../support/stopped-clock.ts';
+import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
+
+const database = await createTestDatabase('rollup');
+const sql = database.sql;
+afterAll(() => database.drop());
+
+const callsOf = async (from: 'calls_by_day' | 'daily_calls', accountId: string) => {
+  const rows = await sql`
+    SELECT key_id AS key, kind, calls FROM ${sql(from)} WHERE account_id = ${accountId} ORDER BY key_id, kind`;
+  return rows.map((row) => ({ ...row }));
+};
+
+test('calls are read the same before and after the roll-up, and rolling up again changes nothing', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const credits = createCredits(sql);
+  const call = (keyId: string, kind: 'search' | 'lookup') =>
+    credits.admit({ accountId, keyId, kind, credits: 1 });
+  await Promise.all([call('a', 'search'), call('a', 'search'), call('b', 'lookup')]);
+  await call('a', 'search');
+  const counted = [
+    { key: 'a', kind: 'search', calls: 3 },
+    { key: 'b', kind: 'lookup', calls: 1 },
+  ];
+  expect(await callsOf('calls_by_day', accountId)).toEqual(counted);
+  expect(await callsOf('daily_calls', accountId)).toEqual([]);
+  expect(await rollUpCalls(sql)).toBe(2);
+  expect(await callsOf('daily_calls', accountId)).toEqual(counted);
+  expect(await callsOf('calls_by_day', accountId)).toEqual(counted);
+  await call('b', 'lookup');
+  expect((await callsOf('calls_by_day', accountId))[1]).toEqual({ key: 'b', kind: 'lookup', calls: 2 });
+  expect(await rollUpCalls(sql)).toBe(1);
+  expect(await rollUpCalls(sql)).toBe(0);
+  expect((await callsOf('calls_by_day', accountId))[1]).toEqual({ key: 'b', kind: 'lookup', calls: 2 });
+});
+
+test.each([
+  ['before', true],
+  ['after', false],
+])('a batch that is voided %s its roll-up is not counted', async (_, rolledUpFirst) => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await createCredits(sql).admit({ accountId, keyId: 'a', kind: 'search', credits: 1 });
+  const attempts = await attemptsOf(sql, accountId);
+  if (rolledUpFirst) await rollUpCalls(sql);
+  await voidAndReverse(sql, attempts);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  await rollUpCalls(sql);
+  expect(await callsOf('calls_by_day', accountId)).toEqual([]);
+});
+
+test('rolled up by several at once, in small steps, while calls come in: each call is counted once', async () => {
+  const callers = await Promise.all(Array.from({ length: 5 }, () => createCaller(sql, { included: 1000 })));
+  const credits = createCredits(sql);
+  let spending = true;
+  const rollups = Array.from({ length: 3 }, async () => {
+    while (spending) await rollUpCalls(sql, 2);
+  });
+  for (let round = 0; round < 40; round += 1) {
+    await Promise.all(
+      callers.map(({ accountId }) => credits.admit({ accountId, keyId: 'a', kind: 'lookup', credits: 1 })),
+    );
+    // As a reader sees it in the middle of all that.
+    for (const { accountId } of callers) expect((await ledgerOf(sql, accountId)).calls).toBe(round + 1);
+  }
+  spending = false;
+  await Promise.all(rollups);
+  await rollUpCalls(sql);
+  for (const { accountId } of callers) {
+    expect(await callsOf('daily_calls', accountId)).toEqual([{ key: 'a', kind: 'lookup', calls: 40 }]);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 40, credits: 0, calls: 40 });
+  }
+});
+
+test('a transaction that has locked an account delays nobody’s roll-up, not even its own', async () => {
+  const callers = await Promise.all([1, 2].map(() => createCaller(sql, { included: 10 })));
+  for (const { accountId } of callers) await admit(createCredits(sql), accountId);
+  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 100 });
+  const locks = [
+    await lockRow(sql, callers[0]!.accountId, 'accounts'),
+    await lockRow(sql, callers[0]!.accountId),
+  ];
+  await rollUpCalls(impatient);
+  await purgeJournal(impatient);
+  for (const { accountId } of callers) {
+    expect(await callsOf('daily_calls', accountId)).toEqual([{ key: '', kind: 'search', calls: 1 }]);
+  }
+  for (const lock of locks) await lock.release();
+  await impatient.end();
+});
+
+test('after an outage of over ten minutes a void still finds its batch, and half a minute later the journal forgets', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await admitMany(createCredits(sql), accountId, 2);
+  await sql`UPDATE call_journal SET spent_at = now() - interval '11 minutes'`;
+  await sql`UPDATE balances SET period_opened_at = '-infinity' WHERE account_id = ${accountId}`;
+  const [attempt] = await attemptsOf(sql, accountId);
+  const tasks = createCleanup();
+  const clock = stopClock();
+  try {
+    const rollups = startCallRollup(sql, createLogTo({ write() {} }), tasks);
+    await rollups.run();
+    await voidAttempt(sql, attempt!);
+    await rollups.run();
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+    clock.pass(31_000);
+    await rollups.run();
+    expect(await sql`SELECT 1 FROM call_journal WHERE attempt = ${attempt!}`).toHaveLength(0);
+  } finally {
+    clock.restore();
+    await tasks.runInParallel();
+  }
+});
+
+test('the journal forgets a counted batch after ten minutes, and one that is to be returned never', async () => {
+  const [old, recent, uncounted, doubtful] = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const { accountId } = await createCaller(sql, { included: 10 });
+      await admit(createCredits(sql), accountId);
+      return { accountId, attempt: (await attemptsOf(sql, accountId))[0]! };
+    }),
+  );
+  await sql`UPDATE call_journal SET counted = true WHERE attempt <> ${uncounted!.attempt}`;
+  await sql`UPDATE call_journal SET voided = true WHERE attempt = ${doubtful!.attempt}`;
+  await sql`UPDATE call_journal SET spent_at = now() - interval '11 minutes' WHERE attempt <> ${recent!.attempt}`;
+  await purgeJournal(sql);
+  for (const { accountId } of [recent!, uncounted!, doubtful!]) {
+    expect(await attemptsOf(sql, accountId)).toHaveLength(1);
+  }
+  expect(await attemptsOf(sql, old!.accountId)).toEqual([]);
+});

@@ -1,0 +1,446 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { changeLimits, changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
+import {
+  type Authenticator,
+  bearerSecret,
+  type Caller,
+  createAuthenticator,
+} from '../../../src/metering/keys/authenticate.ts';
+import { generateSecret, hashSecret } from '../../../src/metering/keys/secret.ts';
+import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { createCaller } from '../../support/service.ts';
+import { stopClock } from '../../support/stopped-clock.ts';
+import { poll, until } from '../../support/until.ts';
+
+const database = await createTestDatabase('authenticate');
+const sql = database.sql;
+/** Notifications go through it; queries don't, unless a test says so. */
+const proxy = await startProxy(database.url);
+afterAll(async () => {
+  await proxy.close();
+  await database.drop();
+});
+
+let listeners: Sql[];
+let authenticator: Authenticator;
+let nowMs: number;
+let queries: number;
+/** Answers of Postgres reach the authenticator when it resolves. */
+let held: Promise<unknown> | null;
+/** Of the latest query that was held. */
+let lastAnswer: Promise<unknown>;
+/** Keys that come at once are one turn's, however slow the machine is. */
+let clock: ReturnType<typeof stopClock>;
+
+beforeEach(async () => {
+  proxy.up();
+  nowMs = 1000;
+  held = null;
+  listeners = [];
+  clock = stopClock();
+  await startAfresh();
+});
+afterEach(async () => {
+  clock.restore();
+  proxy.up();
+  await Promise.all(listeners.map((listener) => listener.end({ timeout: 1 })));
+});
+
+/** A new instance, with its own connection for notifications; it gets none of those sent before. */
+async function startAfresh(): Promise<void> {
+  const listener = connectPostgres(proxy.url(database.url), { max: 1 });
+  listeners.push(listener);
+  authenticator = await createAuthenticator(counted(sql, listener), undefined, () => nowMs);
+  queries = 0;
+}
+
+/** The pool, its queries counted and held, its notifications heard through the proxy. */
+function counted(pool: Sql, listener: Sql): Sql {
+  return new Proxy(pool, {
+    apply(target, self, parameters) {
+      queries += 1;
+      const query = Reflect.apply(target, self, parameters);
+      if (held === null) return query;
+      const answer = Promise.all([query, held]).then(([rows]) => rows);
+      lastAnswer = answer;
+      return answer;
+    },
+    get: (target, name) => (name === 'listen' ? listener.listen : Reflect.get(target, name)),
+  });
+}
+
+/** Until a batch that was set off has begun. */
+const endOfTurn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
+
+const bearer = (key: string) => authenticator.authenticate(key);
+/** As the pipeline does it: a header without a key is refused without asking the authenticator. */
+const authenticate = async (header: string | null) => {
+  const secret = bearerSecret(header);
+  return secret === null ? null : authenticator.authenticate(secret);
+};
+
+/** Waits for what a notification brings about, the clock standing still. */
+async function soon(key: string, expected: Partial<Caller> | null): Promise<void> {
+  const seen = await poll(
+    () => bearer(key),
+    (seen) => isLike(seen, expected),
+  );
+  expectLike(seen, expected);
+}
+
+function isLike(seen: Caller | null, expected: Partial<Caller> | null): boolean {
+  if (seen === null || expected === null) return seen === expected;
+  return Object.entries(expected).every(([name, value]) => seen[name as keyof Caller] === value);
+}
+
+function expectLike(seen: Caller | null, expected: Partial<Caller> | null): void {
+  if (expected === null) expect(seen).toBeNull();
+  else expect(seen).toMatchObject(expected);
+}
+
+/** Inserts a key whose secret the test has chosen, as createKey does. */
+async function insertKey(accountId: string, secret: string): Promise<void> {
+  await sql.begin(async (sql) => {
+    await sql`INSERT INTO api_keys (id, account_id, start, secret_sha256)
+      VALUES (${`key_${secret.slice(4, 20)}`}, ${accountId}, 'svc_', ${hashSecret(secret)})`;
+    await sql`SELECT pg_notify('account_changed', ${accountId})`;
+  });
+}
+
+describe('who a key speaks for', () => {
+  test('a valid key: its account, itself, and the limit in force', async () => {
+    const { accountId, keyId, key } = await createCaller(sql);
+    expect({ ...(await bearer(key)) }).toEqual({ accountId, keyId, plan: 'free', requestsPerMinute: 20 });
+    const plus = await createCaller(sql, { plan: 'plus' });
+    expect(await bearer(plus.key)).toMatchObject({ plan: 'plus', requestsPerMinute: 60 });
+    const own = await createCaller(sql, { limits: { requestsPerMinute: 6000 } });
+    expect(await bearer(own.key)).toMatchObject({ requestsPerMinute: 6000 });
+  });
+
+  test('a lapsed Plus has the limit of Free', async () => {
+    const { key } = await createCaller(sql, {
+      plan: 'plus',
+      periodStart: new Date('2026-01-01T00:00:00Z'),
+      until: new Date('2026-02-01T00:00:00Z'),
+    });
+    expect(await bearer(key)).toMatchObject({ plan: 'free', requestsPerMinute: 20 });
+  });
+
+  test('missing and malformed headers, and garbage keys, are refused without a query', async () => {
+    const { key } = await createCaller(sql);
+    queries = 0;
+    const headers = [
+      null,
+      '',
+      'Bearer',
+      'Bearer ',
+      key,
+      `Basic ${key}`,
+      `Bearer${key}`,
+      `Bearer ${key} extra`,
+      `Bearer ${key}, Bearer ${key}`,
+      `Bearer "${key}"`,
+      `Bearer ${key.slice(0, -1)}`,
+      `Bearer ${key.toUpperCase()}`,
+      `Bearer svc_${'a'.repeat(40)}`,
+      'Bearer svc_\u0000',
+      `Bearer ${"' OR 1=1 --".repeat(100)}`,
+    ];
+    for (const header of headers) expect([header, await authenticate(header)]).toEqual([header, null]);
+    expect(queries).toBe(0);
+  });
+});
+
+describe('what is remembered', () => {
+  test('a valid key costs one query in 4 s, however many requests come at once', async () => {
+    const { key, keyId } = await createCaller(sql);
+    await startAfresh();
+    const callers = await Promise.all(Array.from({ length: 100 }, () => bearer(key)));
+    expect(new Set(callers.map((caller) => caller?.keyId))).toEqual(new Set([keyId]));
+    expect(queries).toBe(1);
+    nowMs += 4000;
+    await bearer(key);
+    expect(queries).toBe(2);
+  });
+
+  test('a key in use is asked again before its answer runs out, once, and nobody waits for it', async () => {
+    const { key, keyId } = await createCaller(sql);
+    await startAfresh();
+    /** The answer, if it is there without asking anybody. */
+    const atOnce = async () => {
+      let answer: Caller | null | undefined;
+      void bearer(key).then((caller) => {
+        answer = caller;
+      });
+      for (let turn = 0; turn < 5; turn += 1) await null;
+      return answer;
+    };
+    await bearer(key);
+    nowMs += 1999;
+    expect(await atOnce()).toMatchObject({ keyId });
+    await endOfTurn();
+    expect(queries).toBe(1);
+    nowMs += 1;
+    const { promise, resolve: answer } = Promise.withResolvers<void>();
+    held = promise;
+    for (let call = 0; call < 3; call += 1) {
+      expect(await atOnce()).toMatchObject({ keyId });
+      await endOfTurn();
+    }
+    expect(queries).toBe(2);
+    answer();
+    await lastAnswer;
+    await endOfTurn();
+    // It holds for another four seconds from when it was asked again.
+    nowMs += 3999;
+    expect(await atOnce()).toMatchObject({ keyId });
+  });
+
+  test('keys that come at once share a query', async () => {
+    const callers = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql)));
+    await startAfresh();
+    const found = await Promise.all([...callers.map(({ key }) => bearer(key)), bearer(generateSecret())]);
+    expect(found.map((caller) => caller?.keyId)).toEqual([...callers.map(({ keyId }) => keyId), undefined]);
+    expect(queries).toBe(1);
+  });
+
+  test('a query takes along the keys in use that end soon, and what has changed about them', async () => {
+    const [first, inUse, revoked, unused] = [
+      await createCaller(sql),
+      await createCaller(sql),
+      await createCaller(sql),
+      await createCaller(sql),
+    ];
+    await startAfresh();
+    proxy.hang();
+    await bearer(first.key);
+    nowMs += 500;
+    for (const { key } of [inUse, revoked, unused, inUse, revoked]) await bearer(key);
+    await revokeKey(sql, revoked.keyId, 'test');
+    nowMs += 3500;
+    queries = 0;
+    expect(await bearer(first.key)).toMatchObject({ keyId: first.keyId });
+    nowMs += 600;
+    expect(await bearer(inUse.key)).toMatchObject({ keyId: inUse.keyId });
+    expect(await bearer(revoked.key)).toBeNull();
+    expect(queries).toBe(1);
+    expect(await bearer(unused.key)).toMatchObject({ keyId: unused.keyId });
+    expect(queries).toBe(2);
+  });
+
+  test('an unknown key costs one query a second', async () => {
+    const key = generateSecret();
+    await bearer(key);
+    nowMs += 999;
+    await bearer(key);
+    expect(queries).toBe(1);
+    nowMs += 1;
+    await bearer(key);
+    expect(queries).toBe(2);
+  });
+
+  test('unknown keys are remembered up to 10,000 and no further', async () => {
+    const first = generateSecret();
+    await bearer(first);
+    for (let crowd = 0; crowd < 3; crowd += 1) {
+      await Promise.all(Array.from({ length: 3333 }, () => bearer(generateSecret())));
+    }
+    queries = 0;
+    await bearer(first);
+    expect(queries).toBe(0);
+    await bearer(generateSecret());
+    await bearer(first);
+    expect(queries).toBe(2);
+  });
+
+  test('a key that was refused works a second later when it is created afterwards', async () => {
+    const { accountId } = await createCaller(sql);
+    const key = generateSecret();
+    expect(await bearer(key)).toBeNull();
+    await insertKey(accountId, key);
+    nowMs += 1000;
+    expectLike(await bearer(key), { accountId });
+  });
+
+  test('changes of accounts do not make refused keys cost queries', async () => {
+    const { accountId, key } = await createCaller(sql);
+    await bearer(key);
+    const unknown = generateSecret();
+    await bearer(unknown);
+    await changeLimits(sql, accountId, { requestsPerMinute: 7 }, 'test');
+    await soon(key, { requestsPerMinute: 7 });
+    queries = 0;
+    expect(await bearer(unknown)).toBeNull();
+    expect(queries).toBe(0);
+  });
+});
+
+/** Each change with what it makes of a Free account's key. */
+const CHANGES: [
+  string,
+  (caller: { accountId: string; keyId: string }) => Promise<unknown>,
+  Partial<Caller> | null,
+][] = [
+  ['revocation', ({ keyId }) => revokeKey(sql, keyId, 'test'), null],
+  ['suspension', ({ accountId }) => setSuspended(sql, accountId, true, 'test'), null],
+  ['a plan', ({ accountId }) => changePlan(sql, accountId, 'plus', {}, 'test'), { requestsPerMinute: 60 }],
+  [
+    'limits',
+    ({ accountId }) => changeLimits(sql, accountId, { requestsPerMinute: 7 }, 'test'),
+    { requestsPerMinute: 7 },
+  ],
+];
+
+describe('changes reach every instance', () => {
+  for (const [what, change, expected] of CHANGES) {
+    test(`${what}: at once by notification`, async () => {
+      const caller = await createCaller(sql);
+      expect(await bearer(caller.key)).not.toBeNull();
+      await change(caller);
+      await soon(caller.key, expected);
+    });
+
+    test(`${what}: within 5 s where the notification is lost`, async () => {
+      const caller = await createCaller(sql);
+      await startAfresh();
+      proxy.hang();
+      const before = await bearer(caller.key);
+      expect(before).toMatchObject({ requestsPerMinute: 20 });
+      await change(caller);
+      nowMs += 3999;
+      expect(await bearer(caller.key)).toEqual(before);
+      nowMs += 1;
+      expectLike(await bearer(caller.key), expected);
+    });
+  }
+
+  test('a resumed account works again within a second', async () => {
+    const { accountId, key } = await createCaller(sql);
+    await setSuspended(sql, accountId, true, 'test');
+    expect(await bearer(key)).toBeNull();
+    await setSuspended(sql, accountId, false, 'test');
+    nowMs += 1000;
+    expectLike(await bearer(key), { accountId });
+  });
+
+  test("an answer that overlaps its account's change is not remembered, and those of other accounts are", async () => {
+    const [changed, other] = [await createCaller(sql), await createCaller(sql)];
+    await startAfresh();
+    const heard = new Set<string>();
+    // After the authenticator's own listener, on the same connection.
+    await listeners.at(-1)!.listen('account_changed', (accountId) => void heard.add(accountId));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    const answers = Promise.all([bearer(changed.key), bearer(other.key)]);
+    await poll(
+      async () => queries,
+      (count) => count === 1,
+    );
+    await changeLimits(sql, changed.accountId, { requestsPerMinute: 7 }, 'test');
+    await poll(
+      async () => heard.has(changed.accountId),
+      (isHeard) => isHeard,
+    );
+    held = null;
+    resolve();
+    expect((await answers).map((caller) => caller?.accountId)).toEqual([changed.accountId, other.accountId]);
+    expect(queries).toBe(1);
+    expectLike(await bearer(other.key), { accountId: other.accountId });
+    expect(queries).toBe(1);
+    expectLike(await bearer(changed.key), { requestsPerMinute: 7 });
+    expect(queries).toBe(2);
+  });
+
+  test('every key of a changed account is asked for again, and is remembered again', async () => {
+    const { accountId, key } = await createCaller(sql, { plan: 'plus' });
+    const { secret: second } = await createKey(sql, accountId, '', 'test');
+    for (const requestsPerMinute of [7, 8, 9]) {
+      await bearer(key);
+      await bearer(second);
+      await changeLimits(sql, accountId, { requestsPerMinute }, 'test');
+      await soon(key, { requestsPerMinute });
+      await soon(second, { requestsPerMinute });
+    }
+    queries = 0;
+    await bearer(key);
+    await bearer(second);
+    expect(queries).toBe(0);
+  });
+
+  test('a change leaves what is remembered of other accounts alone', async () => {
+    const [one, other] = [await createCaller(sql), await createCaller(sql)];
+    await startAfresh();
+    await bearer(one.key);
+    await bearer(other.key);
+    await changeLimits(sql, one.accountId, { requestsPerMinute: 7 }, 'test');
+    await soon(one.key, { requestsPerMinute: 7 });
+    queries = 0;
+    await bearer(other.key);
+    expect(queries).toBe(0);
+  });
+
+  test('more changes than are kept make every key be asked for again, once', async () => {
+    const [first, other] = [await createCaller(sql), await createCaller(sql)];
+    await startAfresh();
+    await bearer(first.key);
+    await bearer(other.key);
+    await changeLimits(sql, first.accountId, { requestsPerMinute: 7 }, 'test');
+    await sql`SELECT pg_notify('account_changed', 'acc_' || n) FROM generate_series(1, 10000) AS n`;
+    queries = 0;
+    // Nothing has changed about this account.
+    await until('a question about an unchanged account', async () => {
+      await bearer(other.key);
+      return queries === 1;
+    });
+    expectLike(await bearer(first.key), { requestsPerMinute: 7 });
+    queries = 0;
+    await Promise.all([bearer(first.key), bearer(other.key)]);
+    expect(queries).toBe(0);
+  });
+
+  test('a connection for notifications that breaks is made again, and what was missed is forgotten', async () => {
+    const { keyId, key } = await createCaller(sql);
+    expect(await bearer(key)).not.toBeNull();
+    proxy.down();
+    await revokeKey(sql, keyId, 'test');
+    const refused = proxy.refused();
+    await until('an attempt to connect', () => proxy.refused() > refused);
+    proxy.up();
+    await soon(key, null);
+    const later = await createCaller(sql);
+    await soon(later.key, { keyId: later.keyId });
+    await revokeKey(sql, later.keyId, 'test');
+    await soon(later.key, null);
+  });
+});
+
+describe('Postgres away', () => {
+  for (const fault of ['down', 'hang'] as const) {
+    test(`a key that is not remembered is an error within 2 s, not a refusal (${fault}), and works when it is back`, async () => {
+      const pool = connectPostgres(proxy.url(database.url), { max: 2 });
+      const { key, keyId } = await createCaller(sql);
+      const remembered = await createCaller(sql);
+      try {
+        const authenticator = await createAuthenticator(pool, undefined, () => nowMs);
+        await authenticator.authenticate(remembered.key);
+        proxy[fault]();
+        const outcome = await authenticator.authenticate(key).catch((error) => error);
+        expect(outcome).toBeInstanceOf(Error);
+        expect(await authenticator.authenticate(remembered.key)).toMatchObject({
+          keyId: remembered.keyId,
+        });
+        proxy.up();
+        const again = await poll(
+          () => authenticator.authenticate(key).catch(() => null),
+          (caller) => caller !== null,
+        );
+        expect(again).toMatchObject({ keyId });
+      } finally {
+        await pool.end({ timeout: 1 });
+      }
+    });
+  }
+});

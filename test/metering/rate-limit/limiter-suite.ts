@@ -1,0 +1,130 @@
+import { expect, test } from 'bun:test';
+import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
+
+/** What the suite needs of an implementation. */
+export interface LimiterUnderTest {
+  limiter: () => RateLimiter;
+  /** Lets so many milliseconds pass by the limiter's clock. */
+  pass: (ms: number) => Promise<void>;
+  /** Microseconds by which a duration may be off, since the clock runs while the test does. */
+  toleranceUs: number;
+}
+
+let accounts = 0;
+const newAccount = () => `acc_${process.pid}_${Date.now()}_${accounts++}`;
+
+/** The guarantees that every implementation of the bucket keeps (specification, Rate limit). */
+export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): void {
+  const takeMany = async (account: string, limit: number, count: number) => {
+    const decisions = [];
+    for (let call = 0; call < count; call += 1) decisions.push(await limiter().take(account, limit));
+    return decisions;
+  };
+  const drain = (account: string, limit: number) =>
+    Promise.all(Array.from({ length: limit }, () => limiter().take(account, limit)));
+  const admittedOf = (decisions: { admitted: boolean }[]) =>
+    decisions.filter(({ admitted }) => admitted).length;
+
+  test('a bucket nobody has used holds the capacity: so many requests at once, and not one more', async () => {
+    const decisions = await takeMany(newAccount(), 5, 7);
+    expect(decisions.map(({ admitted, remaining, limit }) => [admitted, remaining, limit])).toEqual([
+      [true, 4, 5],
+      [true, 3, 5],
+      [true, 2, 5],
+      [true, 1, 5],
+      [true, 0, 5],
+      [false, 0, 5],
+      [false, 0, 5],
+    ]);
+  });
+
+  test('while tokens are left there is nothing to wait for; without one, until the next is there', async () => {
+    const account = newAccount();
+    const [first, last, refused] = await takeMany(account, 2, 3);
+    expect([first!.waitUs, first!.admitted]).toEqual([0, true]);
+    for (const decision of [last!, refused!]) {
+      expect(decision.waitUs).toBeLessThanOrEqual(30_000_000);
+      expect(decision.waitUs).toBeGreaterThanOrEqual(30_000_000 - toleranceUs);
+    }
+  });
+
+  test('refills continuously: a fraction of a token is kept, and is one in the end', async () => {
+    const account = newAccount();
+    const last = (await drain(account, 60)).at(-1)!;
+    const dueUs = last.nowUs + last.waitUs;
+    let taken = await limiter().take(account, 60);
+    while (!taken.admitted) {
+      expect(taken.nowUs + taken.waitUs).toBe(dueUs);
+      await pass(100);
+      taken = await limiter().take(account, 60);
+    }
+    expect(taken.nowUs).toBeGreaterThanOrEqual(dueUs);
+  });
+
+  test('requests that are refused take nothing: who keeps asking is admitted as soon as a token is there', async () => {
+    const account = newAccount();
+    await drain(account, 300); // one token in 200 ms
+    let admitted = 0;
+    // If they took something, none would ever be.
+    while (admitted === 0) {
+      await pass(20);
+      admitted = admittedOf(await takeMany(account, 300, 20));
+    }
+  });
+
+  test('never holds more than its capacity, however long nobody asks', async () => {
+    const account = newAccount();
+    await limiter().take(account, 120);
+    await pass(1100);
+    expect((await limiter().take(account, 120)).remaining).toBe(119);
+  });
+
+  test('a raised limit keeps the tokens that are there', async () => {
+    const account = newAccount();
+    await takeMany(account, 4, 2);
+    expect((await limiter().take(account, 12)).remaining).toBe(1);
+  });
+
+  test('a lowered limit caps the tokens at the new capacity', async () => {
+    const account = newAccount();
+    await limiter().take(account, 60);
+    expect(await limiter().take(account, 20)).toMatchObject({ admitted: true, remaining: 19, limit: 20 });
+  });
+
+  test('a lowered limit leaves fewer tokens as they are', async () => {
+    const account = newAccount();
+    await takeMany(account, 12, 9);
+    expect((await limiter().take(account, 4)).remaining).toBe(2);
+  });
+
+  test('a lowered limit takes nothing away of what the old one has given since the last request', async () => {
+    const account = newAccount();
+    await drain(account, 6000);
+    await pass(400); // 40 tokens at the old rate, a fraction of one at the new
+    expect(await limiter().take(account, 20)).toMatchObject({ admitted: true, remaining: 19 });
+    await pass(1000);
+    expect((await limiter().take(account, 20)).remaining).toBe(18);
+  });
+
+  test('accounts have buckets of their own', async () => {
+    const [one, other] = [newAccount(), newAccount()];
+    await takeMany(one, 3, 4);
+    expect((await limiter().take(other, 3)).remaining).toBe(2);
+  });
+
+  test('requests at the same moment get one token each, and each is told what it left', async () => {
+    const account = newAccount();
+    const decisions = await Promise.all(Array.from({ length: 12 }, () => limiter().take(account, 10)));
+    expect(admittedOf(decisions)).toBe(10);
+    const left = decisions.filter(({ admitted }) => admitted).map(({ remaining }) => remaining);
+    expect(left).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+  });
+
+  test('looking at a bucket takes nothing', async () => {
+    const account = newAccount();
+    expect(await limiter().peek(account, 4)).toMatchObject({ admitted: true, remaining: 4, waitUs: 0 });
+    await takeMany(account, 4, 4);
+    expect(await limiter().peek(account, 4)).toMatchObject({ admitted: false, remaining: 0 });
+    expect(await limiter().peek(account, 4)).toMatchObject({ admitted: false, remaining: 0 });
+  });
+}

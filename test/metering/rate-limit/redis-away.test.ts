@@ -1,0 +1,175 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import type Redis from 'ioredis';
+import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
+import { connectRedis, createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { redisUrl } from '../../support/redis.ts';
+import { until } from '../../support/until.ts';
+
+let redis: Redis;
+let limiter: RateLimiter;
+let changes: string[];
+let localDecisions: number;
+
+const proxy = await startProxy(redisUrl);
+beforeEach(async () => {
+  proxy.up();
+  changes = [];
+  localDecisions = 0;
+  redis = connectRedis(proxy.url(redisUrl));
+  await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
+  limiter = createRedisRateLimiter(redis, {
+    onFallback: () => changes.push('away'),
+    onRecovered: () => changes.push('back'),
+    onLocalDecision: () => {
+      localDecisions += 1;
+    },
+  });
+});
+afterEach(() => redis.disconnect());
+afterAll(() => proxy.close());
+
+const newAccount = () => `acc_${randomUUID()}`;
+
+/** Takes until Redis decides again. */
+async function untilBack(): Promise<void> {
+  await until('Redis', async () => {
+    await limiter.take(newAccount(), 1000);
+    return changes.includes('back');
+  });
+  expect(changes).toEqual(['away', 'back']);
+}
+
+for (const fault of ['down', 'hang'] as const) {
+  describe(`Redis ${fault === 'down' ? 'is down' : 'hangs'}`, () => {
+    test('the process limits by its own buckets, from where Redis last had them', async () => {
+      const account = newAccount();
+      for (let call = 0; call < 3; call += 1) await limiter.take(account, 5);
+      proxy[fault]();
+      const decisions = [];
+      for (let call = 0; call < 4; call += 1) decisions.push(await limiter.take(account, 5));
+      expect(decisions.map(({ admitted, remaining }) => [admitted, remaining])).toEqual([
+        [true, 1],
+        [true, 0],
+        [false, 0],
+        [false, 0],
+      ]);
+      expect(changes).toEqual(['away']);
+    });
+
+    test('an account that Redis was never asked about is limited too', async () => {
+      proxy[fault]();
+      const account = newAccount();
+      const decisions = await Promise.all(Array.from({ length: 30 }, () => limiter.take(account, 20)));
+      expect(decisions.filter(({ admitted }) => admitted)).toHaveLength(20);
+    });
+
+    test('Redis decides again by itself when it is back', async () => {
+      proxy[fault]();
+      await limiter.take(newAccount(), 5);
+      proxy.up();
+      await untilBack();
+      const account = newAccount();
+      expect(await limiter.take(account, 5)).toMatchObject({ admitted: true, remaining: 4 });
+      const direct = connectRedis(redisUrl);
+      await new Promise<void>((resolve) => direct.once('ready', () => resolve()));
+      expect(await createRedisRateLimiter(direct).take(account, 5)).toMatchObject({ remaining: 3 });
+      direct.disconnect();
+    });
+  });
+}
+
+describe('Redis answers late, or now and then', () => {
+  const LIMIT = 60;
+  const TIMES = 2;
+
+  /** What one bucket gives in the time since it was full. */
+  const bucketSince = (startMs: number) => LIMIT + Math.floor((performance.now() - startMs) / 1000);
+
+  async function admittedOf(account: string, asks: number): Promise<number> {
+    const decisions = await Promise.all(Array.from({ length: asks }, () => limiter.take(account, LIMIT)));
+    return decisions.filter(({ admitted }) => admitted).length;
+  }
+
+  /** Asks for other accounts until the process says so. */
+  async function untilChangedTo(change: string): Promise<void> {
+    await until(`Redis ${change}`, async () => {
+      await limiter.take(newAccount(), LIMIT);
+      return changes.at(-1) === change;
+    });
+  }
+
+  test('answers that come after their time give nothing: no more than the process has in its own bucket', async () => {
+    const account = newAccount();
+    proxy.delay(300);
+    const startMs = performance.now();
+    let admitted = 0;
+    while (performance.now() - startMs < 2500) {
+      admitted += await admittedOf(account, 10);
+      await Bun.sleep(20);
+    }
+    expect(admitted).toBeGreaterThanOrEqual(LIMIT);
+    expect(admitted).toBeLessThanOrEqual(bucketSince(startMs));
+  });
+
+  test.each([
+    ['late', () => proxy.delay(300)],
+    ['away', () => proxy.down()],
+  ])(
+    'an answer between two times of being %s gives back nothing that the process has given',
+    async (_how, fault) => {
+      const account = newAccount();
+      const startMs = performance.now();
+      let admitted = 0;
+      for (let time = 0; time < TIMES; time += 1) {
+        fault();
+        await untilChangedTo('away');
+        admitted += await admittedOf(account, 2 * LIMIT);
+        proxy.up();
+        await untilChangedTo('back');
+        admitted += await admittedOf(account, 1);
+      }
+      // The process's bucket is empty, and Redis's bucket has given one token each time.
+      expect(admitted).toBeLessThanOrEqual(bucketSince(startMs) + TIMES);
+      // All together: never more than both.
+      admitted += await admittedOf(account, 3 * LIMIT);
+      expect(admitted).toBeLessThanOrEqual(2 * bucketSince(startMs));
+    },
+  );
+
+  test('what the process decides is counted', async () => {
+    await admittedOf(newAccount(), 5);
+    expect(localDecisions).toBe(0);
+    proxy.down();
+    await admittedOf(newAccount(), 5);
+    expect(localDecisions).toBe(5);
+  });
+});
+
+test('a Redis that answers errors is passed over, and the service keeps limiting', async () => {
+  const account = newAccount();
+  redis.defineCommand('takeTokens', { lua: "return redis.error_reply('OOM command not allowed')" });
+  const decisions = [];
+  for (let call = 0; call < 3; call += 1) decisions.push(await limiter.take(account, 2));
+  expect(decisions.map(({ admitted }) => admitted)).toEqual([true, true, false]);
+  expect(changes).toEqual(['away']);
+});
+
+test("a process that was busy while others waited for Redis doesn't take it for away", async () => {
+  const account = newAccount();
+  const first = limiter.take(account, 20);
+  for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  const gathered = Array.from({ length: 5 }, () => limiter.take(account, 20));
+  Bun.sleepSync(400);
+  await Promise.all([first, ...gathered]);
+  expect(changes).toEqual([]);
+  // Redis has given them, not this process.
+  const other = connectRedis(redisUrl);
+  try {
+    await new Promise<void>((resolve) => other.once('ready', () => resolve()));
+    expect((await createRedisRateLimiter(other).peek(account, 20)).remaining).toBe(14);
+  } finally {
+    other.disconnect();
+  }
+});

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import type Redis from 'ioredis';
+import {
+  MAX_REQUESTS_PER_MINUTE,
+  UNITS_PER_TOKEN,
+  unitsNow,
+} from '../../../src/metering/rate-limit/bucket.ts';
+import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
+import { connectRedis, createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
+import { redisUrl } from '../../support/redis.ts';
+import { limiterSuite } from './limiter-suite.ts';
+
+let redis: Redis;
+let limiter: RateLimiter;
+const fallbacks: unknown[] = [];
+
+beforeAll(async () => {
+  redis = await connected(redisUrl);
+  limiter = createRedisRateLimiter(redis, { onFallback: (error) => fallbacks.push(error) });
+});
+afterAll(() => {
+  redis.disconnect();
+  // None of these tests may have been decided by the process's own buckets.
+  expect(fallbacks).toEqual([]);
+});
+
+async function connected(url: string): Promise<Redis> {
+  const redis = connectRedis(url);
+  await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
+  return redis;
+}
+
+const newAccount = () => `acc_${randomUUID()}`;
+
+describe('buckets in Redis', () => {
+  limiterSuite({ limiter: () => limiter, pass: (ms) => Bun.sleep(ms), toleranceUs: 1_000_000 });
+});
+
+test('says whether a request waits for its token, and a look at the bucket is none', async () => {
+  const account = newAccount();
+  const look = limiter.peek(account, 5);
+  expect(limiter.isTaking()).toBe(false);
+  await look;
+  const taken = limiter.take(account, 5);
+  expect(limiter.isTaking()).toBe(true);
+  await taken;
+  expect(limiter.isTaking()).toBe(false);
+});
+
+describe('the script', () => {
+  type Script = { takeTokensBuffer(keys: number, key: string, argument: Buffer): Promise<Buffer> };
+  const doublesOf = (bytes: Buffer) => [...new Float64Array(new Uint8Array(bytes).buffer)];
+  const bytesOf = (...numbers: number[]) => Buffer.from(Float64Array.from(numbers).buffer);
+  const run = async (key: string, limit: number, wanted: number) =>
+    doublesOf(await (redis as unknown as Script).takeTokensBuffer(1, key, bytesOf(limit, wanted)));
+
+  test('computes what bucket.ts computes, to the unit, by the clock that it answers', async () => {
+    const key = `tokens:${newAccount()}`;
+    const limits = fc.oneof(
+      fc.integer({ min: 1, max: 6000 }),
+      fc.integer({ min: 1, max: MAX_REQUESTS_PER_MINUTE }),
+    );
+    const elapsed = fc.oneof(
+      fc.integer({ min: 0, max: 5_000_000 }),
+      fc.integer({ min: -1_000_000, max: 120_000_000 }),
+    );
+    const cases = fc.record({
+      limit: limits,
+      before: limits,
+      fill: fc.double({ min: 0, max: 1.5, noNaN: true }),
+      elapsed,
+      wanted: fc.integer({ min: 0, max: 70 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(cases, async ({ limit, before: limitBefore, fill, elapsed, wanted }) => {
+        const [seconds, micros] = await redis.time();
+        const state = {
+          units: Math.floor(fill * limit * UNITS_PER_TOKEN),
+          atUs: Number(seconds) * 1_000_000 + Number(micros) - elapsed,
+          limit: limitBefore,
+        };
+        await redis.del(key); // with the expiry that the case before has given it
+        await redis.set(key, bytesOf(state.units, state.atUs, state.limit));
+        const [now, held] = await run(key, limit, wanted);
+        expect(held).toBe(unitsNow(state, limit, now!));
+        const given = Math.min(wanted, Math.floor(held! / UNITS_PER_TOKEN));
+        const left = wanted === 0 ? state : { units: held! - given * UNITS_PER_TOKEN, atUs: now!, limit };
+        expect(doublesOf((await redis.getBuffer(key))!)).toEqual([left.units, left.atUs, left.limit]);
+      }),
+      { numRuns: 500 },
+    );
+    await redis.del(key);
+  });
+
+  test('the key goes after a minute, which fills any bucket; a full one is what its absence means', async () => {
+    for (const limit of [20, 6000]) {
+      const account = newAccount();
+      await limiter.take(account, limit);
+      const ttlMs = await redis.pttl(`tokens:${account}`);
+      expect(ttlMs).toBeWithin(30_000, 60_001);
+    }
+  });
+
+  test('a bucket that is full again keeps just its tokens when the limit is raised', async () => {
+    const account = newAccount();
+    await limiter.take(account, 1200);
+    await Bun.sleep(100);
+    const { remaining } = await limiter.take(account, 12_000);
+    expect(remaining).toBeWithin(1198, 6000); // 24 s at the new rate
+  });
+
+  test('a value of another kind by the name of a bucket is overwritten, and disturbs no other bucket', async () => {
+    const [odd, short, other] = [newAccount(), newAccount(), newAccount()];
+    await redis.hset(`tokens:${odd}`, { units: '0', at: '0', limit: '20' });
+    await redis.set(`tokens:${short}`, 'text');
+    const decisions = await Promise.all([odd, short, other].map((account) => limiter.take(account, 20)));
+    for (const decision of decisions) expect(decision).toMatchObject({ admitted: true, remaining: 19 });
+    for (const account of [odd, short, other])
+      expect(await limiter.take(account, 20)).toMatchObject({ remaining: 18 });
+  });
+
+  test('looking at a bucket leaves no key', async () => {
+    const account = newAccount();
+    await limiter.peek(account, 20);
+    expect(await redis.exists(`tokens:${account}`)).toBe(0);
+  });
+
+  test('is loaded again after Redis has forgotten it', async () => {
+    const account = newAccount();
+    await limiter.take(account, 20);
+    await redis.script('FLUSH');
+    expect(await limiter.take(account, 20)).toMatchObject({ admitted: true, remaining: 18 });
+  });
+
+  test('many accounts and takers in one turn of the event loop each get their own', async () => {
+    const accounts = Array.from({ length: 50 }, newAccount);
+    const decisions = await Promise.all(
+      accounts.flatMap((account, index) =>
+        Array.from({ length: 8 }, async () => ({ index, ...(await limiter.take(account, 1 + (index % 7))) })),
+      ),
+    );
+    const admitted = accounts.map(
+      (_, at) => decisions.filter(({ index, admitted }) => index === at && admitted).length,
+    );
+    expect(admitted).toEqual(accounts.map((_, index) => 1 + (index % 7)));
+  });
+});
+
+test('a bucket known to be empty refuses without Redis until its next token is due, and another limit is asked about', async () => {
+  const other = await connected(redisUrl);
+  try {
+    let asked = 0;
+    const { takeTokensBuffer } = other as unknown as {
+      takeTokensBuffer(...args: unknown[]): Promise<Buffer>;
+    };
+    Object.assign(other, {
+      takeTokensBuffer(...args: unknown[]) {
+        asked += 1;
+        return takeTokensBuffer.apply(other, args);
+      },
+    });
+    const busy = createRedisRateLimiter(other);
+    const account = newAccount();
+    const last = await busy.take(account, 1);
+    expect(last).toMatchObject({ admitted: true, remaining: 0, waitUs: 60_000_000 });
+    for (let call = 0; call < 5; call += 1) {
+      const refused = await busy.take(account, 1);
+      expect(refused).toMatchObject({ admitted: false, limit: 1, remaining: 0 });
+      expect(refused.nowUs + refused.waitUs).toBe(last.nowUs + last.waitUs);
+    }
+    expect(asked).toBe(1);
+    expect((await busy.take(account, 2)).limit).toBe(2);
+    expect(asked).toBe(2);
+  } finally {
+    other.disconnect();
+  }
+});
+
+test('two instances share one bucket', async () => {
+  const other = await connected(redisUrl);
+  try {
+    const otherLimiter = createRedisRateLimiter(other);
+    const account = newAccount();
+    const remaining = [];
+    for (let call = 0; call < 3; call += 1) {
+      remaining.push(
+        (await limiter.take(account, 5)).remaining,
+        (await otherLimiter.take(account, 5)).remaining,
+      );
+    }
+    expect(remaining).toEqual([4, 3, 2, 1, 0, 0]);
+    const together = newAccount();
+    const decisions = await Promise.all(
+      Array.from({ length: 40 }, (_, call) => (call % 2 === 0 ? limiter : otherLimiter).take(together, 30)),
+    );
+    expect(decisions.filter(({ admitted }) => admitted)).toHaveLength(30);
+  } finally {
+    other.disconnect();
+  }
+});

@@ -1,0 +1,346 @@
+import { describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { readConfig } from '../../../src/platform/config/config.ts';
+import { ConfigError, userName } from '../../../src/platform/config/environment.ts';
+import { runCommand, runHere } from '../../support/command.ts';
+import { createFolder } from '../../support/folder.ts';
+
+type Environment = Record<string, string>;
+
+/** The message with which the environment is refused; null when it is taken. */
+function refusal(env: Environment): string | null {
+  try {
+    readConfig(env);
+    return null;
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as Error).message;
+  }
+}
+
+test('without any variable, the defaults of the contract', () => {
+  expect(readConfig({})).toMatchObject({
+    host: '127.0.0.1',
+    port: 3000,
+    publicUrl: null,
+    databaseUrl: null,
+    elasticsearchUrl: null,
+    elasticsearchApiKey: null,
+    redisUrl: null,
+    dataDir: '.data',
+    nifPtUrl: 'https://www.nif.pt/',
+    nifPtKey: null,
+    registry: 'vies',
+    viesUrl: 'https://ec.europa.eu/taxation_customs/vies/rest-api',
+    einformaUrl: 'https://developers.einforma.com/api/v1',
+    einformaClientId: null,
+    einformaClientSecret: null,
+    providerTimeoutMs: 5000,
+    recordMaxAgeS: 518_400,
+    metricsToken: null,
+    signUp: 'closed',
+    shutdownDelayS: 0,
+  });
+});
+
+test('every variable is read, white space around it apart', () => {
+  expect(
+    readConfig({
+      HOST: ' 0.0.0.0 ',
+      PORT: ' 8080\n',
+      PUBLIC_URL: 'https://api.example.pt/directory/',
+      DATABASE_URL: 'postgresql://u:p%25@db/x',
+      ELASTICSEARCH_URL: 'http://es:9200/',
+      ELASTICSEARCH_API_KEY: 'es-key',
+      REDIS_URL: 'rediss://:p@redis:6379/2',
+      DATA_DIR: '/var/lib/directory',
+      NIF_PT_URL: 'http://mirror:8000/nif/',
+      NIF_PT_KEY: 'nif-key',
+      REGISTRY: 'einforma',
+      VIES_URL: 'http://vies/rest/',
+      EINFORMA_URL: 'http://einforma/api/',
+      EINFORMA_CLIENT_ID: 'id',
+      EINFORMA_CLIENT_SECRET: 'secret',
+      PROVIDER_TIMEOUT_MS: '250',
+      RECORD_MAX_AGE_S: '0',
+      METRICS_TOKEN: 'token',
+    }),
+  ).toMatchObject({
+    host: '0.0.0.0',
+    port: 8080,
+    publicUrl: 'https://api.example.pt/directory',
+    databaseUrl: 'postgresql://u:p%25@db/x',
+    elasticsearchUrl: 'http://es:9200',
+    elasticsearchApiKey: 'es-key',
+    redisUrl: 'rediss://:p@redis:6379/2',
+    dataDir: '/var/lib/directory',
+    nifPtUrl: 'http://mirror:8000/nif/', // as it stands: `?json=1` is put right behind it
+    nifPtKey: 'nif-key',
+    registry: 'einforma',
+    viesUrl: 'http://vies/rest',
+    einformaUrl: 'http://einforma/api',
+    einformaClientId: 'id',
+    einformaClientSecret: 'secret',
+    providerTimeoutMs: 250,
+    recordMaxAgeS: 0,
+    metricsToken: 'token',
+  });
+});
+
+/** Values that make no sense, by variable. */
+const BAD: Record<string, string[]> = {
+  HOST: ['not a host', 'http://127.0.0.1', '127.0.0.1:3000', '[::1]', 'a/b', '-x', '999.999.999.999'],
+  PORT: ['abc', '-1', '65536', '80.5', '0x50', '1e3', '99999999999999999999'],
+  PUBLIC_URL: [
+    'example.pt',
+    'ftp://example.pt',
+    'http:example.pt',
+    'http://',
+    'https://e.pt/?x=1',
+    'https://e.pt/#x',
+    'https://u:p@e.pt',
+    'https://e.pt}',
+    'https://e.pt/a b',
+  ],
+  DATABASE_URL: [
+    'mysql://db/x',
+    'db',
+    'postgres:db',
+    'postgres://u:50%@db/x',
+    'postgres://u:p@h%zz/db',
+    'postgres://u:p@%41/db',
+    'postgres://u:1#x@db/x',
+    'postgres://u@a:1,b:2x/db',
+    'postgres://u@a:1,,b:2/db',
+    'postgres://u@a:1,[::1]:2/db',
+    'postgres://u@a:1,b:2/db?target_session_attrs=read-write',
+    'postgres://u@a/db?target_session_attrs=standby',
+    'postgres://u@a',
+    'postgres://u@a/',
+    'postgres://u@a:1,b:2?sslmode=require',
+  ],
+  ELASTICSEARCH_URL: [
+    'es:9200',
+    'localhost',
+    'redis://es',
+    'http://es:9200?pretty',
+    'http://es:9200/#x',
+    'http://a:9200,b:9200',
+    'http://a,b:9200',
+    'http://a:9200,',
+    'http://a:9200,http://b:9200?pretty',
+    'http://u:p@a:9200,http://u:q@b:9200',
+  ],
+  ELASTICSEARCH_API_KEY: ['two\nlines'],
+  ELASTICSEARCH_ALIAS: ['Companies', '*', '_all', 'a b', '-a'],
+  REDIS_URL: [
+    'http://redis',
+    'redis',
+    'redis:6379',
+    'redis://h/abc',
+    'redis://h/1x',
+    'redis://h/0/1',
+    'redis://h/-1',
+    'redis://h?db=abc',
+    'redis://h%zz/0',
+    'redis://h/1#x',
+    'redis://h1,h2:6379',
+    'redis://h1:6379,h2:6379',
+  ],
+  NIF_PT_URL: [
+    'www.nif.pt',
+    'file:///etc/passwd',
+    'https:',
+    'https://nif.example/?a=1',
+    'https://nif.example/#a',
+  ],
+  NIF_PT_KEY: ['a\u0000b', 'a\r\nb'],
+  REGISTRY: ['VIES', 'vies,einforma', 'off'],
+  VIES_URL: ['vies', 'javascript:alert(1)', 'https://vies/rest?', 'https://vies/rest#'],
+  EINFORMA_URL: ['einforma', 'ws://einforma', 'https://einforma/v1?a=1', 'https://einforma/v1#a'],
+  PROVIDER_TIMEOUT_MS: ['0', '-5', '5s', '1.5', '100001'],
+  RECORD_MAX_AGE_S: ['-1', 'six days', '1e9', '99999999999'],
+  METRICS_TOKEN: ['a\u0007', 'tök', 'two words'],
+};
+
+test('addresses of databases are taken in the forms that their clients know', () => {
+  for (const value of [
+    'redis://h',
+    'redis://h/',
+    'redis://h/0',
+    'rediss://:p%23@h:6380/15',
+    'redis://h?db=2',
+  ]) {
+    expect(readConfig({ REDIS_URL: value }).redisUrl).toBe(value);
+  }
+  for (const value of ['postgres://u:p%23@db:5433/x', 'postgresql://u@[::1]/x?sslmode=require']) {
+    expect(readConfig({ DATABASE_URL: value }).databaseUrl).toBe(value);
+  }
+});
+
+test('Elasticsearch and Postgres can have several addresses', () => {
+  const nodes = 'https://u:p@a:9200/, HTTPS://u:p@b:9200/es/ ,https://u:p@a:9200';
+  expect(readConfig({ ELASTICSEARCH_URL: nodes }).elasticsearchUrl).toBe(
+    'https://u:p@a:9200,HTTPS://u:p@b:9200/es',
+  );
+  const database = (value: string) => readConfig({ DATABASE_URL: value }).databaseUrl;
+  // Every port is written, and a connection to a standby is not used.
+  expect(database('postgres://u:p%2C@a:1,b,c.example:3/x')).toBe(
+    'postgres://u:p%2C@a:1,b:5432,c.example:3/x?target_session_attrs=primary',
+  );
+  const complete = 'postgres://u@a:1,b:2/x?sslmode=require&target_session_attrs=primary';
+  expect(database(complete)).toBe(complete);
+  expect(database('postgres://a:1,b:2/x?sslmode=require')).toBe(
+    'postgres://a:1,b:2/x?sslmode=require&target_session_attrs=primary',
+  );
+});
+
+test('a comma in the wrong place is refused by what is right', () => {
+  for (const env of [
+    { REDIS_URL: 'redis://h1,h2:6379' },
+    { ELASTICSEARCH_URL: 'http://a:9200,b:9200' },
+    { NIF_PT_URL: 'http://a:1,http://b:2' },
+  ]) {
+    expect(refusal(env)).toContain('commas stand between');
+  }
+});
+
+describe('a value that makes no sense', () => {
+  test('of an address says what it likely is', () => {
+    const encoded = 'a #, ? or / in a user name or password is written as %23, %3F or %2F';
+    for (const password of ['pa#ss', 'pa?ss', 'pa/ss']) {
+      const message = refusal({ DATABASE_URL: `postgres://postgres:${password}@host:5432/db` });
+      expect(message).toBe(`DATABASE_URL is no address: ${encoded}`);
+    }
+    expect(refusal({ DATABASE_URL: 'postgres://host:port' })).toContain('host name or port');
+  });
+
+  for (const [name, values] of Object.entries(BAD)) {
+    test(`of ${name} is refused in one line that names it`, () => {
+      for (const value of values) {
+        const message = refusal({ [name]: value });
+        expect([value, message]).toEqual([value, expect.stringMatching(new RegExp(`^${name}\\b[^\\n]+$`))]);
+      }
+    });
+  }
+
+  test('of a secret is not repeated', () => {
+    for (const name of ['DATABASE_URL', 'REDIS_URL', 'ELASTICSEARCH_URL', 'NIF_PT_KEY', 'METRICS_TOKEN']) {
+      expect(refusal({ [name]: 'hunter2\n:x' })).not.toContain('hunter2');
+    }
+  });
+
+  test('einforma without its credentials names what is missing', () => {
+    expect(refusal({ REGISTRY: 'einforma' })).toContain('EINFORMA_CLIENT_ID');
+    expect(refusal({ REGISTRY: 'einforma', EINFORMA_CLIENT_ID: 'x' })).toContain('EINFORMA_CLIENT_SECRET');
+  });
+
+  test('an empty value, or one of white space, counts as absent', () => {
+    const others = [
+      'DATA_DIR',
+      'NIF_PT_KEY',
+      'NIF_PT_KEY_FILE',
+      'EINFORMA_CLIENT_ID',
+      'EINFORMA_CLIENT_SECRET',
+    ];
+    for (const name of [...Object.keys(BAD), ...others]) {
+      expect(readConfig({ [name]: '' })).toEqual(readConfig({}));
+      expect(readConfig({ [name]: ' \t' })).toEqual(readConfig({}));
+    }
+  });
+});
+
+/** Each secret with a value that makes sense and where it is found. */
+const SECRETS = {
+  DATABASE_URL: ['databaseUrl', 'postgres://u:p@db/x'],
+  ELASTICSEARCH_API_KEY: ['elasticsearchApiKey', 'key'],
+  REDIS_URL: ['redisUrl', 'redis://:p@redis:6379'],
+  NIF_PT_KEY: ['nifPtKey', 'key'],
+  EINFORMA_CLIENT_ID: ['einformaClientId', 'id'],
+  EINFORMA_CLIENT_SECRET: ['einformaClientSecret', 'secret'],
+  METRICS_TOKEN: ['metricsToken', 'token'],
+} as const;
+
+describe('NAME_FILE', () => {
+  const folder = createFolder('config');
+  const file = async (content: string) => {
+    const path = join(folder, crypto.randomUUID());
+    await Bun.write(path, content);
+    return path;
+  };
+
+  for (const [name, [member, value]] of Object.entries(SECRETS)) {
+    test(`${name}_FILE gives ${name}, without the line break at its end`, async () => {
+      expect(readConfig({ [`${name}_FILE`]: await file(`${value}\n`) })[member]).toBe(value);
+      expect(readConfig({ [`${name}_FILE`]: await file(value), [name]: '' })[member]).toBe(value);
+    });
+  }
+
+  test('both set is refused, whatever they hold', async () => {
+    const message = refusal({ NIF_PT_KEY: 'a', NIF_PT_KEY_FILE: await file('a') });
+    expect(message).toBe('NIF_PT_KEY and NIF_PT_KEY_FILE are both set: keep one');
+  });
+
+  test('a file that is missing, a folder, or empty is refused by its variable, not its path', async () => {
+    expect(refusal({ METRICS_TOKEN_FILE: join(folder, 'none') })).toBe(
+      "METRICS_TOKEN_FILE can't be read (ENOENT)",
+    );
+    expect(refusal({ METRICS_TOKEN_FILE: folder })).toBe("METRICS_TOKEN_FILE can't be read (EISDIR)");
+    expect(refusal({ METRICS_TOKEN_FILE: await file('\n') })).toBe('METRICS_TOKEN_FILE names an empty file');
+  });
+
+  test('what is in it is checked as the value is', async () => {
+    expect(refusal({ REDIS_URL_FILE: await file('http://redis') })).toMatch(/^REDIS_URL\b/);
+    expect(refusal({ METRICS_TOKEN_FILE: await file('two\nlines') })).toMatch(/^METRICS_TOKEN\b/);
+  });
+});
+
+test.each([
+  ['serve', runCommand],
+  ['account list --json', runHere],
+  ['migrate', runHere],
+])('%s ends with exit code 2 and that one line, nothing on stdout', async (words, run) => {
+  expect(await run({ PORT: 'eighty' }, ...words.split(' '))).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: 'error: PORT must be a whole number from 0 to 65535, not "eighty"\n',
+  });
+});
+
+test('CONTACT is a mail or web address, and the linked pages are web addresses', () => {
+  const links = {
+    CONTACT: 'mailto:help@example.com?subject=Credits',
+    PRIVACY_URL: 'https://example.com/privacy#keys',
+    TERMS_URL: 'http://example.com/terms',
+    STATUS_URL: 'https://status.example.com',
+  };
+  expect(readConfig(links)).toMatchObject({
+    contact: links.CONTACT,
+    privacyUrl: links.PRIVACY_URL,
+    termsUrl: links.TERMS_URL,
+    statusUrl: links.STATUS_URL,
+  });
+  expect(readConfig({ CONTACT: 'https://example.com/help' }).contact).toBe('https://example.com/help');
+  for (const contact of [
+    'help@example.com',
+    'http://example.com',
+    'mailto:',
+    'mailto:x',
+    'javascript:alert(1)',
+  ]) {
+    expect(refusal({ CONTACT: contact })).toStartWith('CONTACT must be a mailto: or https: address');
+  }
+  expect(refusal({ TERMS_URL: 'javascript:alert(1)' })).toStartWith('TERMS_URL must be');
+  expect(readConfig({ BUY_URL: 'https://example.com/{account}' }).buyUrl).toBe(
+    'https://example.com/{account}',
+  );
+  for (const shop of ['http://example.com', 'example.com', 'https://']) {
+    expect(refusal({ BUY_URL: shop })).toStartWith('BUY_URL must be a https: address');
+  }
+});
+
+test('the user of a command is named where no variable says it, as under cron', async () => {
+  const name = (await Bun.$`id -un`.text()).trim();
+  expect(userName({})).toBe(name);
+  expect(userName({ USER: 'maria' })).toBe('maria');
+});

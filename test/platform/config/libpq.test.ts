@@ -1,0 +1,137 @@
+import { expect, test } from 'bun:test';
+import { readConfig } from '../../../src/platform/config/config.ts';
+import { ConfigError } from '../../../src/platform/config/environment.ts';
+import { LIBPQ_PARAMETERS } from '../../../src/platform/config/libpq.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+
+const address = (query: string) =>
+  readConfig({ DATABASE_URL: `postgres://u:secret@db.example/x?${query}` }).databaseUrl!;
+
+/** The manual of Postgres 18, "Parameter Key Words", in its order. */
+const OF_LIBPQ =
+  `host hostaddr port dbname user password passfile require_auth channel_binding connect_timeout client_encoding options
+  application_name fallback_application_name keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout
+  replication gssencmode sslmode sslnegotiation sslcompression sslcert sslkey sslkeylogfile sslpassword sslcertmode sslrootcert sslcrl
+  sslcrldir sslsni requirepeer ssl_min_protocol_version ssl_max_protocol_version min_protocol_version max_protocol_version krbsrvname
+  gsslib gssdelegation scram_client_key scram_server_key service servicefile target_session_attrs load_balance_hosts
+  oauth_issuer oauth_client_id oauth_client_secret oauth_scope`.split(/\s+/);
+
+/** Values with which the service does what libpq would do. */
+const HONOURED: Record<string, string> = {
+  application_name: 'reports',
+  options: '-c geqo=off',
+  sslmode: 'verify-full',
+  sslnegotiation: 'direct',
+  target_session_attrs: 'primary',
+};
+/** Values that ask for nothing that the service lacks. */
+const DROPPED: Record<string, string> = {
+  require_auth: 'scram-sha-256',
+  channel_binding: 'require',
+  connect_timeout: '10',
+  client_encoding: 'auto',
+  fallback_application_name: 'psql',
+  keepalives: '1',
+  keepalives_idle: '30',
+  keepalives_interval: '10',
+  keepalives_count: '3',
+  tcp_user_timeout: '1000',
+  replication: 'false',
+  gssencmode: 'prefer',
+  sslcompression: '0',
+  sslkeylogfile: '/tmp/keys',
+  sslcertmode: 'allow',
+  sslrootcert: 'system',
+  sslsni: '1',
+  ssl_min_protocol_version: 'TLSv1.2',
+  ssl_max_protocol_version: 'TLSv1.3',
+  min_protocol_version: '3.0',
+  max_protocol_version: 'latest',
+  gssdelegation: '0',
+  load_balance_hosts: 'random',
+};
+
+test('every parameter of libpq is known', () => {
+  expect(OF_LIBPQ.filter((parameter) => !LIBPQ_PARAMETERS.has(parameter))).toEqual([]);
+});
+
+test('each parameter of libpq is honoured, dropped, or refused by its name, and never sent as a setting', () => {
+  for (const parameter of LIBPQ_PARAMETERS.keys()) {
+    const value = HONOURED[parameter] ?? DROPPED[parameter];
+    const query = new URLSearchParams({ sslmode: 'verify-full', [parameter]: value ?? 'true' }).toString();
+    if (parameter in HONOURED) {
+      expect(new URL(address(query)).searchParams.get(parameter)).toBe(value!);
+    } else if (parameter in DROPPED || ['connection_limit', 'pool_timeout'].includes(parameter)) {
+      expect(address(query)).toBe('postgres://u:secret@db.example/x?sslmode=verify-full');
+    } else {
+      expect(() => address(query)).toThrow(
+        new RegExp(`^DATABASE_URL has ${parameter}, which is not supported: (?!.*secret)`),
+      );
+    }
+  }
+});
+
+test('what postgres.js would send to the server as a setting is only what is one', () => {
+  const all = { ...DROPPED, ...HONOURED };
+  const settings = (url: string) => Object.keys(connectPostgres(url).options.connection);
+  const own = settings('postgres://u:secret@db.example/x');
+  const query = new URLSearchParams(all).toString();
+  expect(settings(address(query)).filter((name) => !own.includes(name))).toEqual(['options']);
+});
+
+test('a demand that only a proven server meets wants sslmode=verify-full', () => {
+  for (const demand of ['channel_binding=require', 'require_auth=scram-sha-256']) {
+    expect(address(`sslmode=verify-full&${demand}`)).toEndWith('/x?sslmode=verify-full');
+    for (const mode of ['', 'sslmode=require&', 'sslmode=disable&', 'sslmode=verify-full&sslmode=require&']) {
+      expect(() => address(mode + demand)).toThrow(/: set sslmode=verify-full, which proves the server/);
+    }
+  }
+});
+
+test("the system's authorities without a mode mean verify-full, as in libpq", () => {
+  expect(address('sslrootcert=system')).toEndWith('/x?sslmode=verify-full');
+  expect(() => address('sslmode=require&sslrootcert=system')).toThrow(/NODE_EXTRA_CA_CERTS/);
+  expect(() => address('sslmode=verify-full&sslrootcert=/ca.pem')).toThrow(/NODE_EXTRA_CA_CERTS/);
+});
+
+test('a value that asks for more than the service does is refused', () => {
+  for (const [query, parameter] of [
+    ['sslcertmode=require', 'sslcertmode'],
+    ['ssl_min_protocol_version=TLSv1.3', 'ssl_min_protocol_version'],
+    ['min_protocol_version=3.2', 'min_protocol_version'],
+    ['gssencmode=require', 'gssencmode'],
+    ['replication=database', 'replication'],
+    ['pgbouncer=true', 'pgbouncer'],
+    ['ssl=true', 'ssl'],
+    ['search_path=a', 'search_path'],
+    ['__proto__=a', '__proto__'],
+  ] as const) {
+    expect(() => address(query)).toThrow(
+      new RegExp(`^DATABASE_URL has ${parameter}, which is not supported: `),
+    );
+  }
+});
+
+test('addresses as providers print them are taken', () => {
+  for (const [printed, used] of [
+    ['sslmode=verify-full&channel_binding=require', 'sslmode=verify-full'],
+    ['sslmode=require&channel_binding=prefer&connect_timeout=10', 'sslmode=require'],
+    ['pgbouncer=false&connection_limit=5&sslmode=require&target_session_attrs=any', 'sslmode=require'],
+    ['application_name=directory&keepalives=1', 'application_name=directory'],
+    ['gssencmode=disable', ''],
+  ] as const) {
+    expect(address(printed)).toBe(`postgres://u:secret@db.example/x${used && `?${used}`}`);
+  }
+});
+
+test('a password with a question mark is refused without a part of it', () => {
+  for (const password of ['a?b=c', '1?secret', '1?secret=2']) {
+    try {
+      readConfig({ DATABASE_URL: `postgres://u:${password}@h/x` });
+      expect.unreachable();
+    } catch (error) {
+      expect(error).toBeInstanceOf(ConfigError);
+      expect((error as Error).message).not.toContain('secret');
+    }
+  }
+});

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createLookup } from '../../src/companies/lookup/lookup.ts';
+import { createLookupHandler } from '../../src/companies/lookup/route.ts';
+import { createElasticsearchSearch } from '../../src/companies/search/elasticsearch.ts';
+import { createSearchHandler } from '../../src/companies/search/route.ts';
+import type { Handler } from '../../src/metering/admission/plan.ts';
+import { connectRedis } from '../../src/metering/rate-limit/redis.ts';
+import { createUsageHandler } from '../../src/metering/usage/route.ts';
+import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
+import { codeOf, isBug } from '../../src/platform/errors.ts';
+import { createBugWriter } from '../../src/platform/observability/log.ts';
+import { connectPostgres } from '../../src/platform/postgres/connect.ts';
+import { OverloadedError } from '../../src/platform/runtime/timeout.ts';
+import { runHandler } from '../support/handler.ts';
+
+const missing = null as unknown as { member: string };
+const empty = {} as unknown as { method(): void };
+
+const BUGS: [string, () => unknown][] = [
+  ['a member of null', () => missing.member],
+  ['a call of a method that is not there', () => empty.method()],
+  ['an array of length -1', () => new Array(-1)],
+  ['a text longer than the engine can hold', () => 'x'.repeat(2 ** 40)],
+  ['an undeclared name', () => new Function('return undeclared')()],
+  ['JSON that ends in the middle', () => JSON.parse('{')],
+  ['a malformed escape', () => decodeURIComponent('%')],
+];
+
+test.each(BUGS)('%s is a bug', (_name, run) => {
+  expect(run).toThrow();
+  expect(isBug(caught(run))).toBe(true);
+});
+
+describe('an outage is not a bug', () => {
+  const HEAD = 'HTTP/1.1 200 OK\r\nx-elastic-product: Elasticsearch\r\ncontent-type: application/json\r\n';
+  const ANSWERS: [string, (socket: Socket) => void][] = [
+    ['closes the connection', (socket) => socket.destroy()],
+    ['resets the connection', (socket) => socket.resetAndDestroy()],
+    ['speaks another protocol', (socket) => socket.end('SSH-2.0-OpenSSH_9\r\n')],
+    ['ends inside the body', (socket) => socket.end(`${HEAD}content-length: 99\r\n\r\n{"resp`)],
+    ['sends a broken chunk', (socket) => socket.end(`${HEAD}transfer-encoding: chunked\r\n\r\nzz\r\n{}`)],
+    [
+      'sends broken gzip',
+      (socket) => socket.end(`${HEAD}content-encoding: gzip\r\ncontent-length: 5\r\n\r\nhello`),
+    ],
+    ['sends broken JSON', (socket) => socket.end(`${HEAD}content-length: 5\r\n\r\n{"a":`)],
+    ['sends null', (socket) => socket.end(`${HEAD}content-length: 4\r\n\r\nnull`)],
+    ['sends an object of something else', (socket) => socket.end(`${HEAD}content-length: 2\r\n\r\n{}`)],
+    ['leaves an answer out', (socket) => socket.end(`${HEAD}content-length: 16\r\n\r\n{"responses":[]}`)],
+    [
+      'sends a page',
+      (socket) =>
+        socket.end(`${HEAD.replace('application/json', 'text/html')}content-length: 6\r\n\r\n<html>`),
+    ],
+    ['sends nothing', (socket) => socket.end(`${HEAD.replace('200', '204')}\r\n`)],
+  ];
+  let answer: (socket: Socket) => void;
+  let server: Server;
+  let address: string;
+
+  beforeAll(async () => {
+    server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => answer(socket));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => server.close());
+
+  test.each(ANSWERS)('for a search, when what stands for Elasticsearch %s', async (_name, answerSo) => {
+    answer = answerSo;
+    const client = createElasticsearch({ elasticsearchUrl: `http://${address}`, elasticsearchApiKey: null })!;
+    const directory = createElasticsearchSearch(client, 'companies');
+    const handler = createSearchHandler((query) => directory.find(query).then(String));
+    expect(await kindOf(handler, 'companies?q=abaco')).toBe('search-failed');
+    await client.close();
+  });
+
+  test('for a usage, when what stands for Postgres resets the connection', async () => {
+    answer = (socket) => socket.resetAndDestroy();
+    const sql = connectPostgres(`postgres://test@${address}/test`, { max: 1 });
+    const handler = createUsageHandler(async () => {
+      await sql`SELECT 1`;
+      throw new Error('Postgres has answered');
+    });
+    expect(await kindOf(handler, 'usage')).toBe('service-unavailable');
+    await sql.end({ timeout: 0 });
+  });
+
+  test.each(ANSWERS.slice(0, 5))("for Bun's fetch, when the server %s", async (_name, answerSo) => {
+    answer = answerSo;
+    const error = await fetch(`http://${address}`)
+      .then((response) => response.text())
+      .catch((cause: unknown) => cause);
+    expect([error instanceof Error, isBug(error)]).toEqual([true, false]);
+  });
+
+  test('when nothing listens', async () => {
+    const sql = connectPostgres('postgres://test@127.0.0.1:9/test', { max: 1 });
+    const redis = connectRedis('redis://127.0.0.1:9');
+    const failed = [
+      fetch('http://127.0.0.1:9/'),
+      fetch('http://nowhere.invalid/'),
+      sql`SELECT 1`,
+      redis.ping(),
+    ];
+    const errors = await Promise.all(
+      failed.map(async (work) => work.then(String, (cause: unknown) => cause)),
+    );
+    expect(errors.map((error) => [error instanceof Error, isBug(error)])).toEqual(
+      Array(4).fill([true, false]),
+    );
+    redis.disconnect();
+    await sql.end({ timeout: 0 });
+  });
+});
+
+describe('a bug in what a handler asks is thrown on, to become an internal error', () => {
+  const bug = () => Promise.reject(new TypeError("null is not an object (evaluating 'row.nif')"));
+  const outage = () => Promise.reject(new Error('Postgres did not answer within 2000 ms'));
+  const lookup = (findCompany: () => Promise<never>) =>
+    createLookupHandler(
+      findCompany,
+      createLookup({
+        refresher: { refresh: () => Promise.reject(new Error('asked')), sweep: async () => {} },
+        timeoutMs: 1000,
+      }),
+    );
+
+  const CASES: [string, string, (find: () => Promise<never>) => Handler][] = [
+    ['companies?q=abaco', 'search-failed', createSearchHandler],
+    ['companies/500002576', 'service-unavailable', lookup],
+    ['usage', 'service-unavailable', createUsageHandler],
+  ];
+  test('a search that queued too long in this process is service-unavailable', async () => {
+    const overloaded = () => Promise.reject(new OverloadedError('queued too long'));
+    expect(await kindOf(createSearchHandler(overloaded), 'companies?q=abaco')).toBe('service-unavailable');
+  });
+
+  test.each(CASES)('%s: an outage stays %s', async (path, kind, create) => {
+    expect(await kindOf(create(outage), path)).toBe(kind);
+    await expect(kindOf(create(bug), path)).rejects.toBeInstanceOf(TypeError);
+  });
+});
+
+test('the code of an error is its text; numbers and absent ones are none', () => {
+  const coded = (code: unknown) => Object.assign(new Error('failed'), { code });
+  expect(
+    [coded('EEXIST'), coded(23), coded(undefined), new Error('failed'), null, undefined, 'text'].map(codeOf),
+  ).toEqual(['EEXIST', ...Array(6).fill(null)]);
+});
+
+test('a bug is written once a minute for each message, and the messages remembered have a bound', () => {
+  const written: string[] = [];
+  let nowMs = 0;
+  const write = createBugWriter(
+    (error) => void written.push((error as Error).message),
+    () => nowMs,
+  );
+  for (let request = 0; request < 1000; request += 1) {
+    write(new TypeError('one'), 'a handler failed');
+    write(new TypeError('other'), 'a handler failed');
+  }
+  expect(written).toEqual(['one', 'other']);
+  nowMs += 60_000;
+  write(new TypeError('one'), 'a handler failed');
+  expect(written).toEqual(['one', 'other', 'one']);
+});
+
+/** The kind of problem that a handler answers. */
+async function kindOf(handler: Handler, path: string): Promise<string | null> {
+  const answer = await runHandler(handler, path);
+  return answer.ok ? null : answer.problem.kind;
+}
+
+function caught(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,60 @@
+import { expect, test } from 'bun:test';
+import { createMetrics } from '../../../src/platform/observability/metrics.ts';
+import { batchTotals } from '../../../src/platform/runtime/batch-totals.ts';
+import { createBatcher } from '../../../src/platform/runtime/batcher.ts';
+
+test('what is named a total is a counter, and nothing else is', async () => {
+  const metrics = createMetrics();
+  metrics.observeSearchCache({ hits: 0, misses: 0, bytes: 0 });
+  const types = [...(await metrics.text()).matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [
+    name!,
+    type!,
+  ]);
+  expect(types.length).toBeGreaterThan(8);
+  for (const [name, type] of types) {
+    expect([name, type === 'counter']).toEqual([name, name!.endsWith('_total')]);
+  }
+});
+
+test('a count that is kept elsewhere is shown as it is, however often it is asked for', async () => {
+  const cache = { hits: 3, misses: 5, bytes: 0 };
+  const metrics = createMetrics();
+  metrics.observeSearchCache(cache);
+  for (const hits of [3, 3, 4]) {
+    cache.hits = hits;
+    const text = await metrics.text();
+    expect(text).toContain(`\nsearch_cache_answers_total{outcome="hit"} ${hits}\n`);
+    expect(text).toContain('\nsearch_cache_answers_total{outcome="miss"} 5\n');
+  }
+});
+
+test('CPU time is that of the process', async () => {
+  const metrics = createMetrics();
+  const shown = async () => Number(/^process_cpu_seconds_total (\S+)$/m.exec(await metrics.text())![1]) * 1e6;
+  for (let i = 0; i < 3; i++) {
+    const before = process.cpuUsage();
+    const value = await shown();
+    const after = process.cpuUsage();
+    expect(value).toBeGreaterThanOrEqual(before.user + before.system - 1);
+    expect(value).toBeLessThanOrEqual(after.user + after.system + 1);
+  }
+});
+
+test('batches are counted by stage', async () => {
+  const shown = async () => {
+    const text = await createMetrics().text();
+    const counts = text.matchAll(/^batch_(\w+)_total\{stage="usage"\} (\S+)$/gm);
+    return Object.fromEntries([...counts].map(([, name, value]) => [name!, Number(value)]));
+  };
+  const before = await shown();
+  const echo = createBatcher(async (items: number[]) => items, {
+    name: 'the echo',
+    totals: batchTotals.usage,
+  });
+  expect(await Promise.all([1, 2, 3].map(echo))).toEqual([1, 2, 3]);
+  await echo(4);
+  const after = await shown();
+  expect([after.runs! - before.runs!, after.items! - before.items!]).toEqual([2, 4]);
+  expect(after.run_seconds!).toBeGreaterThan(before.run_seconds!);
+  expect(after.gap_seconds!).toBeGreaterThanOrEqual(before.gap_seconds!);
+});

@@ -1,0 +1,118 @@
+import { afterAll, expect, test } from 'bun:test';
+import { type AddressInfo, createServer } from 'node:net';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { openDedicated } from '../../../src/platform/postgres/dedicated.ts';
+import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { until } from '../../support/until.ts';
+
+const database = await createTestDatabase('connections');
+const sql = connectPostgres(database.url, { max: 1 });
+afterAll(async () => {
+  await sql.end({ timeout: 5 });
+  await database.drop();
+});
+
+/** Ends the pool's one connection from the side of Postgres, as a restart does. */
+async function terminate(pid: number): Promise<void> {
+  await database.sql`SELECT pg_terminate_backend(${pid}, 5000)`;
+}
+
+async function pidOf(of: Sql = sql): Promise<number> {
+  const [row] = await of<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+  return row!.pid;
+}
+
+/** Waits until a connection's statement has begun to sleep. */
+const untilAsleep = (pid: number) =>
+  until('the statement', async () => {
+    const [row] = await database.sql`
+      SELECT 1 FROM pg_stat_activity WHERE pid = ${pid} AND wait_event = 'PgSleep'`;
+    return row !== undefined;
+  });
+
+test('the first query after a connection that was lost in the middle of one succeeds', async () => {
+  const pid = await pidOf();
+  const lost = sql`SELECT pg_sleep(10)`.catch((error) => error.code);
+  await untilAsleep(pid);
+  await terminate(pid);
+  expect(await lost).toBe('CONNECTION_CLOSED');
+  expect(await pidOf()).not.toBe(pid);
+});
+
+test('rows of an answer that was cut off are none of the next one', async () => {
+  const pid = await pidOf();
+  const lost =
+    sql`SELECT n, pg_sleep(CASE n WHEN 20000 THEN 10 ELSE 0 END) FROM generate_series(1, 20000) n`.catch(
+      (error) => error.code,
+    );
+  await untilAsleep(pid);
+  await terminate(pid);
+  expect(await lost).toBe('CONNECTION_CLOSED');
+  expect([...(await sql`SELECT 1 AS n`)]).toEqual([{ n: 1 }]);
+});
+
+test('a transaction whose connection is lost fails none of those who wait for the next one', async () => {
+  const pid = await pidOf();
+  const lost = sql
+    .begin(async (transaction) => {
+      await transaction`SELECT pg_sleep(10)`;
+    })
+    .catch((error) => error.code);
+  await untilAsleep(pid);
+  const waiting = [1, 2, 3].map((n) =>
+    sql`SELECT ${n}::int AS n`.then(
+      ([row]) => row!.n,
+      (error) => error.code,
+    ),
+  );
+  await terminate(pid);
+  expect(await lost).toBe('CONNECTION_CLOSED');
+  expect(await Promise.all(waiting)).toEqual([1, 2, 3]);
+});
+
+test('a connection whose query was given up while it was made serves the next one', async () => {
+  const pool = connectPostgres(database.url, { max: 1 });
+  const givenUp = pool`SELECT 1`.execute();
+  const outcome = givenUp.catch((error) => error.code);
+  givenUp.cancel();
+  expect(await outcome).toBe('57014');
+  expect(await withTimeout(pidOf(pool), 2000, 'the pool')).toBeNumber();
+  await pool.end({ timeout: 5 });
+});
+
+test('a host that accepts connections and ends them is not asked without a pause, and not for what was given up', async () => {
+  let attempts = 0;
+  const server = createServer((socket) => {
+    attempts += 1;
+    socket.on('error', () => {});
+    socket.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const { port } = server.address() as AddressInfo;
+  const pool = connectPostgres(`postgres://user@127.0.0.1:${port}/name`, { max: 1 });
+  await expect(withTimeout(pool`SELECT 1`, 1000, 'Postgres')).rejects.toThrow('did not answer');
+  expect(attempts).toBeWithin(2, 6);
+  // One attempt may have been in flight. A query in the queue would cause further ones in every 0.7 s.
+  let before: number;
+  for (let wait = 0; wait < 10; wait += 1) {
+    before = attempts;
+    await Bun.sleep(700);
+    if (attempts === before) break;
+  }
+  expect(attempts).toBe(before!);
+  await pool.end({ timeout: 0 });
+  server.close();
+});
+
+test('every session but a dedicated one ends by itself when it is idle in a transaction for 30 s, also without other limits', async () => {
+  const limitOf = async (of: Sql) => {
+    const [row] = await of`SHOW idle_in_transaction_session_timeout`;
+    return row!.idle_in_transaction_session_timeout;
+  };
+  // As commands open their pool.
+  expect(await limitOf(sql)).toBe('30s');
+  const dedicated = openDedicated(database.url, {});
+  expect(await limitOf(dedicated)).toBe('0');
+  await dedicated.end();
+});

@@ -1,0 +1,62 @@
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import { copyInto } from '../../../src/platform/postgres/copy.ts';
+import { openDedicated } from '../../../src/platform/postgres/dedicated.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { waitingForLock } from '../../support/locks.ts';
+
+let connection: Sql;
+const database = await createTestDatabase('copy');
+beforeEach(async () => {
+  connection = openDedicated(database.url, {});
+  await database.sql`CREATE TABLE copied (n integer UNIQUE DEFERRABLE INITIALLY DEFERRED)`;
+});
+afterEach(async () => {
+  await connection.end({ timeout: 1 });
+  await database.sql`DROP TABLE copied`;
+});
+afterAll(() => database.drop());
+
+const rows = async () => [...(await database.sql`SELECT n FROM copied ORDER BY n`)].map(({ n }) => n);
+
+test('a copy that is finished has stored its rows, and the connection goes on', async () => {
+  const copy = await copyInto(connection, 'copied');
+  await copy.write('1\n2\n');
+  await copy.finish();
+  expect(await rows()).toEqual([1, 2]);
+  expect([...(await connection`SELECT 3 AS n`)]).toEqual([{ n: 3 }]);
+});
+
+test('a copy that Postgres refuses when it has every row fails with its reason, and the connection goes on', async () => {
+  const copy = await copyInto(connection, 'copied');
+  await copy.write('1\n1\n');
+  await expect(copy.finish()).rejects.toThrow('duplicate key value');
+  expect([...(await connection`SELECT 3 AS n`)]).toEqual([{ n: 3 }]);
+  expect(await rows()).toEqual([]);
+});
+
+test.each([
+  ['is cancelled', 'pg_cancel_backend', '57014'],
+  ['loses its connection', 'pg_terminate_backend', 'CONNECTION_CLOSED'],
+])('a copy that %s when it has every row fails', async (_, end, code) => {
+  await database.sql.unsafe(`
+    CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN PERFORM pg_advisory_xact_lock(7205440332); RETURN NULL; END $$;
+    CREATE TRIGGER waits AFTER INSERT ON copied FOR EACH STATEMENT EXECUTE FUNCTION wait_for_test()`);
+  const [{ pid } = { pid: 0 }] = await connection<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+  const outcome = await database.sql.begin(async (sql) => {
+    await sql`SELECT pg_advisory_xact_lock(7205440332)`;
+    const copy = await copyInto(connection, 'copied');
+    await copy.write('1\n');
+    const finished = copy.finish().then(
+      () => 'finished',
+      (error) => error.code,
+    );
+    await waitingForLock(database.sql, 1);
+    await sql.unsafe(`SELECT ${end}(${pid})`);
+    return finished;
+  });
+  await database.sql`DROP FUNCTION wait_for_test CASCADE`;
+  expect(outcome).toBe(code);
+  expect(await rows()).toEqual([]);
+});

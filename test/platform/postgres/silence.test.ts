@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import { createPools, type Pools } from '../../../src/platform/postgres/pools.ts';
+import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
+import { createTestDatabase, postgresUrl } from '../../support/database.ts';
+import { startProxy, type TcpProxy } from '../../support/proxy.ts';
+import { until } from '../../support/until.ts';
+
+let proxy: TcpProxy;
+let pools: Pools;
+let silences: number;
+const database = await createTestDatabase('silence');
+beforeEach(async () => {
+  proxy = await startProxy(postgresUrl);
+  silences = 0;
+  pools = createPools(proxy.url(database.url), () => {
+    silences += 1;
+  });
+});
+afterEach(async () => {
+  await pools.close({ timeout: 1 });
+  await proxy.close();
+});
+afterAll(() => database.drop());
+
+const canaries = () => database.sql<{ pid: number; askedAt: string }[]>`
+  SELECT pid, query_start::text AS "askedAt" FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'company-directory canary'`;
+
+/** A pool with so many open connections, beside the canary's. */
+async function openAll(max: number): Promise<Sql> {
+  const sql = pools.open({ max, statementTimeoutMs: 2000 });
+  const questions = new Set<string>();
+  // The first one has been answered when the second one is asked.
+  await until('two questions', async () => {
+    for (const { askedAt } of await canaries()) questions.add(askedAt);
+    return questions.size > 1;
+  });
+  const reserved = await Promise.all(Array.from({ length: max }, () => sql.reserve()));
+  for (const connection of reserved) connection.release();
+  return sql;
+}
+
+const backendOf = async (sql: Sql) => (await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`)[0]!.pid;
+
+test('24 connections that are gone without a word fail no more questions than two do', async () => {
+  const sql = await openAll(24);
+  proxy.mute();
+  // Each question waits for 1.5 s. Without the canary each of them meets the next lost connection.
+  let failures = 0;
+  for (let isBack = false; !isBack; ) {
+    isBack = await withTimeout(sql`SELECT 1`, 1500, 'Postgres').then(
+      () => true,
+      () => false,
+    );
+    if (!isBack) failures += 1;
+  }
+  expect(failures).toBeLessThanOrEqual(2);
+  expect(silences).toBe(1);
+});
+
+test('a statement on a live connection is answered while its pool is replaced, and listeners stay', async () => {
+  const sql = await openAll(2);
+  const heard = Promise.withResolvers<string>();
+  proxy.mute();
+  // Both connect now.
+  const { unlisten } = await sql.listen('silence', heard.resolve);
+  const other = pools.open({ max: 1, statementTimeoutMs: 2000 });
+  const answer = other`SELECT pg_sleep(1.8), 'answered' AS text`.execute();
+  await until('the silence', () => silences === 1);
+  const [row] = await answer;
+  expect(row!.text).toBe('answered');
+  await until('a new pool', () =>
+    withTimeout(sql.notify('silence', 'heard'), 1500, 'Postgres').then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(await heard.promise).toBe('heard');
+  await unlisten();
+});
+
+test('a server that freezes for seconds is waited for, answers again, and gets no second set of connections', async () => {
+  const sql = await openAll(8);
+  proxy.hang();
+  await until('the silence', () => silences === 1);
+  expect(await sql`SELECT 1`.catch(({ code }) => code)).toBe('CONNECT_TIMEOUT');
+  proxy.up();
+  await until('an answer', () =>
+    withTimeout(sql`SELECT 1`, 1500, 'Postgres').then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(silences).toBe(1);
+  // Postgres would refuse new connections if each silence left a whole pool open for seconds.
+  const idle = () => database.sql`
+    SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'company-directory'`;
+  await until('the end of the replaced connections', async () => (await idle()).length <= 2, 1500);
+});
+
+test('connections are replaced after the canary has lost its own', async () => {
+  const sql = await openAll(1);
+  const before = await backendOf(sql);
+  const [canary] = await canaries();
+  await database.sql`SELECT pg_terminate_backend(${canary!.pid})`;
+  await until('another connection', async () => (await backendOf(sql)) !== before);
+  expect(silences).toBe(0);
+});
+
+test('a server that lets in and then says nothing holds no connection for good', async () => {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    // Answers AuthenticationOk and ReadyForQuery, then falls silent at postgres.js's query for the server's types.
+    socket.once('data', () => socket.write(Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1')));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const { port } = server.address() as AddressInfo;
+  const silent = createPools(`postgres://user@127.0.0.1:${port}/name`);
+  silent.open({ max: 1, statementTimeoutMs: 100 });
+  await until('a second canary', () => sockets.size === 2, 20_000);
+  await silent.close({ timeout: 0 });
+  for (const socket of sockets) socket.destroy();
+  server.close();
+});
+
+test('a process that was busy takes no server for gone', async () => {
+  const sql = await openAll(1);
+  const before = await backendOf(sql);
+  for (let i = 0; i < 2; i += 1) {
+    await Bun.sleep(300);
+    Bun.sleepSync(1000);
+  }
+  expect(await backendOf(sql)).toBe(before);
+  expect(silences).toBe(0);
+});

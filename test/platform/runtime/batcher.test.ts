@@ -1,0 +1,247 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { type BatchOptions, createBatcher } from '../../../src/platform/runtime/batcher.ts';
+import { OverloadedError } from '../../../src/platform/runtime/timeout.ts';
+import { stopClock } from '../../support/stopped-clock.ts';
+import { until } from '../../support/until.ts';
+
+let clock: ReturnType<typeof stopClock>;
+beforeEach(() => {
+  clock = stopClock();
+});
+afterEach(() => clock.restore());
+
+/** A batcher of numbers that are answered by their doubles, when the test says so. */
+function doubling(options: Partial<BatchOptions> = {}) {
+  const runs: { items: number[]; finish(): void; fail(error: Error): void }[] = [];
+  const ask = createBatcher<number, number>(
+    (items) =>
+      new Promise((resolve, reject) => {
+        runs.push({ items, finish: () => resolve(items.map((item) => item * 2)), fail: reject });
+      }),
+    { name: 'the doubler', ...options },
+  );
+  return { ask, runs, sizes: () => runs.map(({ items }) => items.length) };
+}
+
+/** Resolves once the next run has begun, which is at the end of the turn after the one in which a run ended. */
+const turn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
+
+test('what is asked in one turn shares a run, and each gets its own answer', async () => {
+  const { ask, runs } = doubling();
+  const answers = Promise.all([1, 2, 3].map(ask));
+  await turn();
+  expect(runs.map(({ items }) => items)).toEqual([[1, 2, 3]]);
+  runs[0]!.finish();
+  expect(await answers).toEqual([2, 4, 6]);
+});
+
+test('one that comes alone waits for no company', async () => {
+  const { ask, runs } = doubling();
+  const answer = ask(1);
+  await turn();
+  expect(runs).toHaveLength(1);
+  runs[0]!.finish();
+  expect(await answer).toBe(2);
+});
+
+test('what comes during a run gathers for the next, in runs of bounded size', async () => {
+  const { ask, runs, sizes } = doubling({ maxBatch: 2 });
+  const first = ask(0);
+  await turn();
+  const rest = Promise.all([1, 2, 3].map(ask));
+  await turn();
+  expect(sizes()).toEqual([1]);
+  for (let done = 0; done < 3; done += 1) {
+    runs[done]!.finish();
+    await turn();
+  }
+  expect(sizes()).toEqual([1, 2, 1]);
+  expect([await first, ...(await rest)]).toEqual([0, 2, 4, 6]);
+});
+
+test('as many runs are under way at once as may be', async () => {
+  const { ask, runs, sizes } = doubling({ maxBatch: 1, maxConcurrentBatches: 2 });
+  const answers = Promise.all([1, 2, 3].map(ask));
+  await turn();
+  expect(sizes()).toEqual([1, 1]);
+  runs[1]!.finish();
+  await turn();
+  expect(sizes()).toEqual([1, 1, 1]);
+  runs[0]!.finish();
+  runs[2]!.finish();
+  expect(await answers).toEqual([2, 4, 6]);
+});
+
+test('a run that fails fails all its items, and no others', async () => {
+  const { ask, runs } = doubling();
+  const failing = Promise.allSettled([1, 2].map(ask));
+  await turn();
+  const next = ask(3);
+  runs[0]!.fail(new Error('no'));
+  expect((await failing).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  await turn();
+  runs[1]!.finish();
+  expect(await next).toBe(6);
+});
+
+test('an item that queued too long fails instead of starting, and one that has started waits for its batch', async () => {
+  const { ask, runs, sizes } = doubling({ queueTimeoutMs: 500 });
+  const started = ask(0);
+  await turn();
+  const stale = ask(1);
+  clock.pass(501);
+  const fresh = ask(2);
+  runs[0]!.finish();
+  expect(await started).toBe(0);
+  await expect(stale).rejects.toThrow(OverloadedError);
+  await turn();
+  expect(sizes()).toEqual([1, 1]);
+  runs[1]!.finish();
+  expect(await fresh).toBe(4);
+});
+
+test('in a long turn of the event loop, an item that comes later starts the batch', async () => {
+  const { ask, runs, sizes } = doubling();
+  const first = ask(1);
+  const second = ask(2);
+  expect(sizes()).toEqual([]);
+  clock.pass(11);
+  const third = ask(3);
+  expect(sizes()).toEqual([3]);
+  runs[0]!.finish();
+  expect([await first, await second, await third]).toEqual([2, 4, 6]);
+});
+
+test('in a long turn of the event loop, the end of a batch starts the next one, also if no item comes later', async () => {
+  const { ask, runs, sizes } = doubling();
+  const first = ask(1);
+  await turn();
+  const second = ask(2);
+  let hasTurnEnded = false;
+  setImmediate(() => {
+    hasTurnEnded = true;
+  });
+  clock.pass(11);
+  runs[0]!.finish();
+  expect(await first).toBe(2);
+  expect({ sizes: sizes(), hasTurnEnded }).toEqual({ sizes: [1, 1], hasTurnEnded: false });
+  runs[1]!.finish();
+  expect(await second).toBe(4);
+});
+
+test('after a failed batch the next one waits until its callers have seen the failure', async () => {
+  const { ask, runs, sizes } = doubling();
+  const first = ask(1);
+  await turn();
+  const second = ask(2);
+  clock.pass(11);
+  runs[0]!.fail(new Error('away'));
+  await expect(first).rejects.toThrow('away');
+  expect(sizes()).toEqual([1]);
+  await turn();
+  expect(sizes()).toEqual([1, 1]);
+  runs[1]!.finish();
+  expect(await second).toBe(4);
+});
+
+test('a full batch starts at once', async () => {
+  const { ask, runs, sizes } = doubling({ maxBatch: 2 });
+  const answers = [ask(1), ask(2), ask(3)];
+  expect(sizes()).toEqual([2]);
+  runs[0]!.finish();
+  expect(await answers[0]).toBe(2);
+  await turn();
+  runs[1]!.finish();
+  expect(await Promise.all(answers)).toEqual([2, 4, 6]);
+});
+
+describe('while more items are known to come', () => {
+  /** A batch of one has ended, and another item has queued. */
+  async function afterOne() {
+    let isMoreComing = true;
+    const doubler = doubling({ isMoreComing: () => isMoreComing });
+    const first = doubler.ask(1);
+    await turn();
+    doubler.runs[0]!.finish();
+    expect(await first).toBe(2);
+    const second = doubler.ask(2);
+    await turn();
+    expect(doubler.sizes()).toEqual([1]);
+    const allAreHere = () => {
+      isMoreComing = false;
+    };
+    return { ...doubler, second, allAreHere };
+  }
+
+  test('a batch that follows another one starts with the last of them', async () => {
+    const { ask, runs, sizes, second, allAreHere } = await afterOne();
+    const third = ask(3);
+    await turn();
+    expect(sizes()).toEqual([1]);
+    allAreHere();
+    const fourth = ask(4);
+    await turn();
+    expect(sizes()).toEqual([1, 3]);
+    runs[1]!.finish();
+    expect(await Promise.all([second, third, fourth])).toEqual([4, 6, 8]);
+  });
+
+  test('it starts after a millisecond without them', async () => {
+    const { runs, sizes, second } = await afterOne();
+    clock.pass(1);
+    await until('the next batch', () => sizes().length === 2);
+    runs[1]!.finish();
+    expect(await second).toBe(4);
+  });
+
+  test('it starts when they were refused', async () => {
+    const { runs, sizes, second, allAreHere } = await afterOne();
+    allAreHere();
+    await until('the next batch', () => sizes().length === 2);
+    runs[1]!.finish();
+    expect(await second).toBe(4);
+  });
+
+  test('a batch of sixteen waits for no more', async () => {
+    const { ask, runs, sizes, second } = await afterOne();
+    const others = Promise.all(Array.from({ length: 15 }, (_, index) => ask(index)));
+    await turn();
+    expect(sizes()).toEqual([1, 16]);
+    runs[1]!.finish();
+    expect([await second, (await others).length]).toEqual([4, 15]);
+  });
+
+  test('a batch that follows none for a millisecond waits for none', async () => {
+    const { ask, runs, sizes } = doubling({ isMoreComing: () => true });
+    for (const item of [1, 2]) {
+      const answer = ask(item);
+      await turn();
+      expect(sizes()).toHaveLength(item);
+      runs[item - 1]!.finish();
+      expect(await answer).toBe(2 * item);
+      clock.pass(1);
+    }
+  });
+});
+
+test('a batch that gets no answer fails all of its items at its timeout, and the next one starts', async () => {
+  const runs: number[][] = [];
+  const ask = createBatcher<number, number>(
+    (items) => {
+      runs.push(items);
+      return items[0] === 0 ? new Promise(() => {}) : Promise.resolve(items);
+    },
+    { name: 'the doubler', timeoutMs: 20, queueTimeoutMs: 60_000 },
+  );
+  const failing = Promise.allSettled([ask(0), ask(1)]);
+  await turn();
+  const next = ask(2);
+  for (const outcome of await failing) {
+    expect(outcome).toMatchObject({
+      status: 'rejected',
+      reason: { message: 'the doubler did not answer within 20 ms' },
+    });
+  }
+  expect(await next).toBe(2);
+  expect(runs).toEqual([[0, 1], [2]]);
+});

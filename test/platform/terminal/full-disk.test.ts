@@ -1,0 +1,72 @@
+/** Every command that prints an answer ends when the answer can't be written. */
+import { afterAll, expect, test } from 'bun:test';
+import { bareEnvironment, MAIN } from '../../support/command.ts';
+import { csv } from '../../support/companies.ts';
+import { createWorkbench } from '../../support/workbench.ts';
+import { commandNames, prepareCommands } from './every-command.ts';
+
+const bench = await createWorkbench('postgres');
+afterAll(() => bench.close());
+const { words: WORDS } = await prepareCommands(bench);
+
+/** Runs a command as a shell does, with its output elsewhere. It is killed if it doesn't end. */
+async function runInto(redirection: string, words: string[]) {
+  const child = Bun.spawn(['sh', '-c', `exec "$0" "$@" ${redirection}`, process.execPath, MAIN, ...words], {
+    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: 30_000,
+    killSignal: 'SIGKILL',
+  });
+  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, stdout, errors: stderr.split('\n').filter((line) => line.startsWith('error: ')) };
+}
+
+test('the commands here are those of the program', () => {
+  expect(Object.keys(WORDS).toSorted()).toEqual(commandNames());
+});
+
+/** Elsewhere there is no /dev/full. */
+const linux = test.skipIf(process.platform !== 'linux');
+
+linux.each(Object.keys(WORDS))(
+  '%s ends with 1 and one line when the disk is full',
+  async (name) => {
+    const words = [...name.split(' '), ...(await WORDS[name]!())];
+    expect(await runInto('> /dev/full', words)).toEqual({
+      code: 1,
+      stdout: '',
+      errors: [expect.stringMatching(/^error: the answer could not be written: ENOSPC\b/)],
+    });
+  },
+  40_000,
+);
+
+linux(
+  'a long answer, one that commander prints, and stderr on a full disk end, too',
+  async () => {
+    await bench.importText(csv(0, 20_000));
+    for (const words of [['companies', 'export'], ['--help']])
+      expect((await runInto('> /dev/full', words)).code).toBe(1);
+    expect((await runInto('2> /dev/full', ['account', 'show', 'acc_none'])).code).toBe(1);
+  },
+  100_000,
+);
+
+linux(
+  'a closed stdout is an answer that can not be written',
+  async () => {
+    for (const words of [
+      ['companies', 'export'],
+      ['account', 'list'],
+    ]) {
+      const { code, errors } = await runInto('>&-', words);
+      expect([code, errors]).toEqual([
+        1,
+        ['error: the answer could not be written: standard output is closed'],
+      ]);
+      expect(await runInto('> /dev/null', words)).toEqual({ code: 0, stdout: '', errors: [] });
+    }
+  },
+  100_000,
+);

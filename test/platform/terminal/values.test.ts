@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'bun:test';
+import { InvalidArgumentError } from 'commander';
+import { instant, name, oneOfWords, wholeNumber } from '../../../src/platform/terminal/values.ts';
+
+/** Each text with what the reader makes of it; `wrong` is wrong usage. */
+function reads<T>(read: (text: string) => T, cases: Record<string, T | 'wrong'>): void {
+  for (const [text, expected] of Object.entries(cases)) {
+    if (expected !== 'wrong') expect([text, read(text)]).toEqual([text, expected]);
+    else expect(() => read(text), text).toThrow(InvalidArgumentError);
+  }
+}
+
+describe('an instant', () => {
+  test('is RFC 3339, with a zone', () => {
+    reads((text) => instant(text).toISOString(), {
+      '2026-01-31T00:00:00Z': '2026-01-31T00:00:00.000Z',
+      '2026-01-31t00:00:00z': '2026-01-31T00:00:00.000Z',
+      '2026-01-31 00:00:00Z': '2026-01-31T00:00:00.000Z',
+      '2026-01-31T00:00:00.25Z': '2026-01-31T00:00:00.250Z',
+      '2026-01-31T00:30:00+01:00': '2026-01-30T23:30:00.000Z',
+      '2024-02-29T12:00:00-12:00': '2024-03-01T00:00:00.000Z',
+      '0001-01-01T00:00:00Z': '0001-01-01T00:00:00.000Z',
+      '0001-01-01T10:00:00+10:00': '0001-01-01T00:00:00.000Z',
+      '9999-12-31T23:59:59.999Z': '9999-12-31T23:59:59.999Z',
+    });
+  });
+
+  test('in a leap second is in the second after it', () => {
+    reads((text) => instant(text).toISOString(), {
+      '2016-12-31T23:59:60Z': '2017-01-01T00:00:00.000Z',
+      '2016-12-31T23:59:60.5Z': '2017-01-01T00:00:00.500Z',
+      '2017-01-01T00:59:60+01:00': '2017-01-01T00:00:00.000Z',
+      '9999-12-31T23:59:60Z': 'wrong',
+      '2016-12-31T23:59:61Z': 'wrong',
+      '2016-12-31T12:59:60Z': 'wrong',
+      '2016-12-31T23:59:60+01:00': 'wrong',
+    });
+  });
+
+  test('that the calendar or the clock does not have, or without its zone, is wrong usage', () => {
+    const wrong = [
+      '',
+      'yesterday',
+      '2026-01-31',
+      '2026-01-31T00:00:00',
+      '2026-01-31T00:00Z',
+      '2026-02-29T00:00:00Z',
+      '2026-04-31T00:00:00Z',
+      '2026-13-01T00:00:00Z',
+      '2026-00-01T00:00:00Z',
+      '2026-01-01T24:00:00Z',
+      '2026-01-01T23:60:00Z',
+      '2026-01-01T00:00:00+25:00',
+      '0000-12-31T23:59:59Z',
+      '0001-01-01T00:00:00+10:00',
+      '9999-12-31T23:59:59-10:00',
+      '+002026-01-01T00:00:00Z',
+      '1767225600',
+      ' 2026-01-31T00:00:00Z',
+    ];
+    reads((text) => instant(text).toISOString(), Object.fromEntries(wrong.map((text) => [text, 'wrong'])));
+  });
+});
+
+test('a whole number is digits within its range', () => {
+  const wrong = ['', '-1', '+5', '1.5', '1e3', '0x10', ' 5', '5 ', '11', '99999999999999999999', '٣'];
+  reads(wholeNumber({ min: 0, max: 10 }), {
+    '0': 0,
+    '10': 10,
+    '007': 7,
+    ...Object.fromEntries(wrong.map((text) => [text, 'wrong' as const])),
+  });
+});
+
+test('one of some words is that word, case and all', () => {
+  reads(oneOfWords('free', 'plus'), {
+    free: 'free',
+    plus: 'plus',
+    Free: 'wrong',
+    '': 'wrong',
+    constructor: 'wrong',
+  });
+});
+
+test('a name is 1 to 200 characters without control characters, trimmed', () => {
+  const wrong = ['', '   ', '\t', 'a\nb', 'a\u001b[31mb', 'a\u009bb', 'x'.repeat(201)];
+  reads(name, {
+    ' Ábaco, Lda ': 'Ábaco, Lda',
+    ['x'.repeat(200)]: 'x'.repeat(200),
+    ...Object.fromEntries(wrong.map((text) => [text, 'wrong' as const])),
+  });
+});
