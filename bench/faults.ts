@@ -3,6 +3,9 @@
  * 100 while Postgres and Redis fail in many ways, accounts are locked, plans change and directories are imported. When all faults
  * have healed, it checks every account's ledger against the answers. Exits 1 if a rule of the ledger does not hold, or an answer
  * took too long. Servers come from the environment (test/README.md, Servers) or are started.
+ *
+ * `--mode kill` also ends instances. `--mode statements` lets statements fail amid their rows instead. `--mode grown` measures a
+ * neighbour and the memory beside an account with 300,000 rows of everything, over its pages, files and commands.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,8 +19,10 @@ import { createKnownAccounts, type KnownAccount } from './lib/faults/accounts.ts
 import { type AuditRow, audit, auditTable } from './lib/faults/audit.ts';
 import { type Changes, startChanges } from './lib/faults/changes.ts';
 import { type Fleet, type Instance, startFleet } from './lib/faults/fleet.ts';
+import { measureGrown } from './lib/faults/grown.ts';
 import { type FaultMode, type Injector, LONGEST_MS, startFaults } from './lib/faults/inject.ts';
 import { type Load, startLoad } from './lib/faults/load.ts';
+import { failStatements } from './lib/faults/statements.ts';
 import { generateCompany } from './lib/names.ts';
 import { underLock } from './lib/quiet.ts';
 import { checkOut } from './lib/revision.ts';
@@ -50,8 +55,9 @@ const PROVIDER_TIMEOUT_MS = 2000;
 /** The bound of a lookup (contract: refresh), and the longest pause of its instance. */
 const SLOWEST_ANSWER_MS = 2 * PROVIDER_TIMEOUT_MS + 1000 + LONGEST_MS.pause;
 
-const mode = options.mode as FaultMode;
-if (mode !== 'stores' && mode !== 'kill') throw new Error('--mode is stores or kill');
+const MODES = ['stores', 'kill', 'statements', 'grown'] as const;
+const mode = options.mode as (typeof MODES)[number];
+if (!MODES.includes(mode)) throw new Error(`--mode is one of ${MODES.join(', ')}`);
 const seed = Number(options.seed);
 const cleanups: (() => Promise<unknown>)[] = [];
 const interrupts = watchInterrupts(new Error('interrupted'));
@@ -68,7 +74,9 @@ interface Ready {
 async function main(): Promise<number> {
   try {
     const ready = await underLock(options.lock, 'shared', interrupts.signal, prepare);
-    return await underLock(options.lock, 'alone', interrupts.signal, () => underFaults(ready));
+    return await underLock(options.lock, 'alone', interrupts.signal, () =>
+      mode === 'grown' ? besideGrown(ready) : underFaults(ready, mode),
+    );
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup().catch((error) => console.error(String(error)));
     interrupts.release();
@@ -129,7 +137,20 @@ async function removeData(servers: RunningServers, databaseUrl: string, alias: s
   }
 }
 
-async function underFaults(ready: Ready): Promise<number> {
+/** {@link measureGrown}, with the result of {@link underFaults}. */
+async function besideGrown({ sql, accounts, ...ready }: Ready): Promise<number> {
+  const keys = accounts.filter(({ included }) => included > 1000).map(({ key }) => key);
+  const failures = await measureGrown(sql, { ...ready, keys, companies: KNOWN_COMPANIES });
+  return reportFailures(failures);
+}
+
+function reportFailures(failures: string[]): number {
+  for (const failure of failures) process.stdout.write(`VIOLATION: ${failure}\n`);
+  process.stdout.write(failures.length === 0 ? 'every rule holds\n' : `${failures.length} violations\n`);
+  return failures.length === 0 ? 0 : 1;
+}
+
+async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promise<number> {
   const { sql, checkout, accounts, environment } = ready;
   let injector: Injector | undefined;
   const isEnding = (instance: Instance) => injector?.ending.has(instance) ?? false;
@@ -141,7 +162,10 @@ async function underFaults(ready: Ready): Promise<number> {
     seed,
   });
   const changes = startChanges(sql, accounts, ready.files.toReversed(), ready);
-  injector = startFaults(fleet.instances, { mode, perSecond: Number(options.faults), seed, sql, accounts });
+  injector =
+    mode === 'statements'
+      ? await failStatements(sql)
+      : startFaults(fleet.instances, { mode, perSecond: Number(options.faults), seed, sql, accounts });
   await Promise.race([Bun.sleep(Number(options.minutes) * 60_000), once(interrupts.signal)]);
   await injector.stop();
   await changes.stop();
@@ -160,9 +184,7 @@ async function underFaults(ready: Ready): Promise<number> {
     ...new Set(changes.failed),
     ...(load.slowestMs > SLOWEST_ANSWER_MS ? [`the slowest answer took over ${SLOWEST_ANSWER_MS} ms`] : []),
   ];
-  for (const failure of failures) process.stdout.write(`VIOLATION: ${failure}\n`);
-  process.stdout.write(failures.length === 0 ? 'every rule holds\n' : `${failures.length} violations\n`);
-  return failures.length === 0 ? 0 : 1;
+  return reportFailures(failures);
 }
 
 /** @returns the instances that were not ready in time */
@@ -191,7 +213,7 @@ async function settle(
 ): Promise<{ rows: AuditRow[]; settledMs: number }> {
   const beganAtMs = performance.now();
   for (;;) {
-    const rows = await audit(sql, accounts, seen, mode);
+    const rows = await audit(sql, accounts, seen, mode !== 'kill');
     const settledMs = performance.now() - beganAtMs;
     if (settledMs > SETTLE_TIMEOUT_MS || rows.every(({ violations }) => violations.length === 0)) {
       return { rows, settledMs };

@@ -4,7 +4,7 @@ import { pathBehind } from '../http/url.ts';
 import { createAccountReader } from '../metering/accounts/reader.ts';
 import { createGate } from '../platform/runtime/gate.ts';
 import { startInterval } from '../platform/runtime/interval.ts';
-import { HOUR, MINUTE } from '../platform/units.ts';
+import { HOUR, MINUTE, SECOND } from '../platform/units.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
 import { removeExpired } from './auth/remove-expired.ts';
 import { sendAllDueMails } from './mails/send-all.ts';
@@ -17,8 +17,8 @@ import { ROUTES } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
 
 const ASSETS = '/assets/:file';
-/** Each download of account data holds a connection to Postgres until its reader has all of it. */
-const DOWNLOADS = { places: 2, placesOfOne: 1, maxWaiting: 0, maxWaitMs: 0 };
+/** Each download holds a connection to Postgres until its reader has all of it. An account has one place. */
+const DOWNLOADS = { places: 2, placesOfOne: 1, maxWaiting: 100, maxWaitMs: 4 * SECOND };
 
 export type Dashboard = Awaited<ReturnType<typeof createDashboard>>;
 

@@ -41,7 +41,8 @@ async function suspendedNotice(context: MemberContext): Promise<Notice> {
   const { messages, tools, account, formats } = context;
   const [row] = await tools.sql<
     { refused: number }[]
-  >`SELECT ${refusedSince(tools.sql, account.id)} AS refused`;
+  >`SELECT coalesce(sum(calls), 0)::bigint AS refused FROM daily_error_answers
+    WHERE account_id = ${account.id} AND ${isRefusal(tools.sql)}`;
   const { refused } = row!;
   const lead = await suspensionText(context, account.id);
   const content = html`<p class="notice bad" role="status"><span>${lead} ${refused > 0 && messages.refusedCalls(formats.number(refused))}</span></p>`;
@@ -88,14 +89,21 @@ interface EndingKey {
 async function keyNotices(context: MemberContext): Promise<Notice[]> {
   const { messages, tools, account, formats } = context;
   const { sql } = tools;
+  // Each part begins with few rows: keys that end soon, and refusals of two days. An account can have very many keys that ended.
   const keys = await sql<EndingKey[]>`
-    SELECT * FROM (
-      SELECT id, name, ends_at AS "endsAt", revoked_at IS NOT NULL AS "isRevoked", ends_at <= now() AS "hasEnded",
-        ${refusedSince(sql, account.id, sql`api_keys.id`)} AS refused
-      FROM api_keys
-      WHERE account_id = ${account.id} AND ends_at BETWEEN now() - interval '30 days' AND now() + interval '7 days'
-    ) AS ending
-    WHERE NOT "hasEnded" OR refused > 0 ORDER BY "endsAt" DESC LIMIT ${MAX_KEYS}`;
+    WITH soon AS (
+      SELECT id FROM api_keys
+      WHERE account_id = ${account.id} AND ends_at > now() AND ends_at <= now() + interval '7 days'
+      ORDER BY ends_at DESC LIMIT ${MAX_KEYS}
+    ), used AS (
+      SELECT key_id AS id, sum(calls)::bigint AS refused FROM daily_error_answers
+      WHERE account_id = ${account.id} AND ${isRefusal(sql)} GROUP BY key_id
+    )
+    SELECT k.id, k.name, k.ends_at AS "endsAt", k.revoked_at IS NOT NULL AS "isRevoked", k.ends_at <= now() AS "hasEnded",
+      coalesce(refused, 0) AS refused
+    FROM (SELECT id FROM soon UNION SELECT id FROM used) AS found JOIN api_keys k USING (id) LEFT JOIN used USING (id)
+    WHERE k.account_id = ${account.id} AND k.ends_at BETWEEN now() - interval '30 days' AND now() + interval '7 days'
+    ORDER BY k.ends_at DESC LIMIT ${MAX_KEYS}`;
   return keys.map((key) => {
     const { id, hasEnded, isRevoked, refused } = key;
     const { keyRevoked, keyEnded, keyEndsSoon } = messages.states;
@@ -112,10 +120,5 @@ async function keyNotices(context: MemberContext): Promise<Notice[]> {
   });
 }
 
-/** SQL for the calls that were refused with 401 today or yesterday (UTC). @param keyId absent: with any key */
-function refusedSince(sql: Sql, accountId: string, keyId = sql`key_id`) {
-  return sql`
-    (SELECT coalesce(sum(calls), 0)::bigint FROM daily_error_answers
-    WHERE account_id = ${accountId} AND key_id = ${keyId} AND kind = '401'
-      AND day >= (now() AT TIME ZONE 'UTC')::date - 1)`;
-}
+/** SQL: a row of error answers counts calls that were refused with 401 today or yesterday (UTC). */
+const isRefusal = (sql: Sql) => sql`kind = '401' AND day >= (now() AT TIME ZONE 'UTC')::date - 1`;

@@ -28,7 +28,7 @@ export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
 export interface Tools extends DashboardParts, AuthTools {
   readAccount: ReadAccount;
   companyNames: CompanyNames;
-  /** The downloads of account data in progress. */
+  /** The downloads in progress, by account. */
   downloads: Gate;
 }
 

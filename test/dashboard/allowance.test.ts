@@ -170,12 +170,12 @@ describe('plan and credits', () => {
 
   test('the amounts of the history add up to the balance', () => {
     const at = new Date();
-    const grant = { at, note: '', reference: null };
+    const grant = { id: 1, at, note: '', reference: null };
     const grants = [
       { ...grant, credits: 5, balance: 9 },
       { ...grant, credits: 10, balance: 10 },
     ];
-    const entries = creditHistory(grants, 3);
+    const entries = creditHistory(grants, { at: null, balance: 3 });
     expect(entries.map(({ credits }) => credits)).toEqual([-6, 5, -6, 10]);
     expect(entries.reduce((sum, { credits }) => sum + credits, 0)).toBe(3);
   });

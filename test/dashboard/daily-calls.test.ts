@@ -1,5 +1,11 @@
 import { expect, test } from 'bun:test';
-import { loadDailyCalls, OTHER_KEYS } from '../../src/dashboard/usage/daily-calls.ts';
+import {
+  type DailyRow,
+  dailyRows,
+  daysOf,
+  loadDailyCalls,
+  OTHER_KEYS,
+} from '../../src/dashboard/usage/daily-calls.ts';
 import { createAccount } from '../../src/metering/accounts/store.ts';
 import { createTestDatabase } from '../support/database.ts';
 
@@ -15,7 +21,7 @@ test('of thousands of keys the busiest have rows of their own, and nothing of th
     INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
     SELECT ${id}, (now() AT TIME ZONE 'UTC')::date, 'key_' || n, '4xx', 1 FROM generate_series(1, 3000) AS n`;
   const account = { id, period: { start: new Date() } };
-  const load = async (options?: { ownRows?: number; ofKey?: string }) => {
+  const load = async (options: { ownRows?: number; ofKey?: string }) => {
     const { rows, from, to } = await loadDailyCalls(sql, account, 7, options);
     expect(Date.parse(to) - Date.parse(from)).toBe(6 * 86_400_000);
     const sum = (of: (row: (typeof rows)[number]) => number) =>
@@ -34,12 +40,24 @@ test('of thousands of keys the busiest have rows of their own, and nothing of th
       3000,
     ]);
   }
-  expect((await load()).rows).toBe(7 * 3000);
   const ofKey = await load({ ofKey: 'key_7' });
   expect([ofKey.keys, ofKey.sum((row) => row.search), ofKey.sum((row) => row['4xx'])]).toEqual([
     ['key_7'],
     49,
     1,
   ]);
+  const parts: DailyRow[][] = [];
+  const days = await daysOf(sql, account, 7);
+  await sql.begin(async (sql) => {
+    for await (const rows of dailyRows(sql, account, days)) parts.push(rows);
+  });
+  const all = parts.flat();
+  expect([all.length, new Set(all.map(({ day, keyId }) => `${day} ${keyId}`)).size]).toEqual([
+    7 * 3000,
+    7 * 3000,
+  ]);
+  expect(all.map(({ day }) => day)).toEqual(all.map(({ day }) => day).toSorted());
+  expect(all.reduce((sum, row) => sum + row.search + row.debts, 0)).toBe(calls);
+  expect(parts.every(({ length }) => length <= 200)).toBe(true);
   await drop();
 });

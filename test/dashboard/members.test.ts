@@ -133,3 +133,20 @@ test('of two members who remove each other at the same time one stays, also with
     expect([one, two].filter((outcome) => outcome === 'last')).toHaveLength(1);
   }
 });
+
+test('an account has at most a hundred members and pending invitations, however many are invited at once', async () => {
+  const { accountId, other } = await twoMembers();
+  const inviteAs = (email: string) => invite(service.sql, { accountId, email }, 'cli:operator');
+  const email = (index: number) => `${index}-${accountId}@example.com`.toLowerCase();
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 105 }, (_, index) => inviteAs(email(index))),
+  );
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(98);
+  await expect(inviteAs('new@example.com')).rejects.toThrow('100 members and pending invitations');
+  // A new password for a member, and an invitation in place of another one, take no further place.
+  await inviteAs(other.email);
+  const [pending] = await service.sql<{ email: string }[]>`
+    SELECT email FROM dashboard_invitations WHERE account_id = ${accountId} ORDER BY email LIMIT 1`;
+  await service.sql`DELETE FROM dashboard_invitations WHERE account_id = ${accountId} AND email = ${other.email}`;
+  await inviteAs(pending!.email);
+});

@@ -58,16 +58,18 @@ describe('credit history', () => {
     };
     for (const path of ['/credits', '/settings/history']) {
       const note = (n: number) => (path === '/credits' ? `grant ${n}` : `+1 · grant ${n}`);
-      const [one, two, three] = [1, 2, 3].map((page) => `/dashboard${path}?page=${page}`);
-      expect(await look(path)).toEqual({ count: 100, first: note(250), last: note(151), links: [two!] });
-      expect(await look(`${path}?page=2`)).toEqual({
-        count: 100,
-        first: note(150),
-        last: note(51),
-        links: [one!, three!],
-      });
-      expect(await look(`${path}?page=3`)).toMatchObject({ first: note(50), links: [two!] });
-      expect((await look(`${path}?page=x`)).first).toBe(note(250));
+      const one = await look(path);
+      expect(one).toMatchObject({ count: 100, first: note(250), last: note(151) });
+      const [older, ...none] = one.links;
+      expect([older, none]).toEqual([expect.stringMatching(/\?before=\d+$/), []]);
+      const two = await look(older!.slice('/dashboard'.length));
+      expect(two).toMatchObject({ count: 100, first: note(150), last: note(51) });
+      const [newer, oldest] = two.links.map((link) => link!.slice('/dashboard'.length));
+      const three = await look(oldest!);
+      expect([three.first, three.links.length]).toEqual([note(50), 1]);
+      expect(await look(newer!)).toEqual({ ...one, links: [expect.stringMatching(/before=/)] });
+      expect(await look(three.links[0]!.slice('/dashboard'.length))).toEqual(two);
+      expect((await look(`${path}?before=x`)).first).toBe(note(250));
     }
   });
 

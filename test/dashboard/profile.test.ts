@@ -26,7 +26,7 @@ async function member() {
   const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
   return { visitor, userId: user!.id as string, ...person };
 }
-const latestOf = async (accountId: string) => (await loadHistory(service.sql, accountId, 1))[0]!.kind;
+const latestOf = async (accountId: string) => (await loadHistory(service.sql, accountId)).at(-1)!.kind;
 
 describe('the name', () => {
   test('is changed, and with it that of an account that has it from the member', async () => {

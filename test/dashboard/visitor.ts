@@ -119,7 +119,7 @@ export async function signUp(
   return { accountId: settings.textOf('dl code')!, ...person };
 }
 
-type Service = Pick<TestService, 'baseUrl' | 'sql' | 'config'>;
+type Service = Pick<TestService, 'baseUrl' | 'sql'> & { config: Pick<TestService['config'], 'authSecret'> };
 
 /** One hash for all members: scrypt keeps a core busy for 60 to 100 ms. */
 const MEMBER_PASSWORD = 'secret of all members';

@@ -1,6 +1,5 @@
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import type { KnownAccount } from './accounts.ts';
-import type { FaultMode } from './inject.ts';
 import type { Seen } from './load.ts';
 
 /** One account's ledger beside the answers that its callers got. */
@@ -19,12 +18,15 @@ export interface AuditRow extends Seen, Pick<KnownAccount, 'included' | 'granted
 
 type LedgerRow = Pick<AuditRow, 'used' | 'purchased' | 'before' | 'credits' | 'calls'> & { id: string };
 
-/** Checks every account's ledger against its answers. Reads only `balances` and `calls_by_day`. */
+/**
+ * Checks every account's ledger against its answers. Reads only `balances` and `calls_by_day`.
+ * @param isWhole whether no instance has ended, so that every request has its answer
+ */
 export async function audit(
   sql: Sql,
   accounts: KnownAccount[],
   seen: Map<string, Seen>,
-  mode: FaultMode,
+  isWhole: boolean,
 ): Promise<AuditRow[]> {
   const rows = await sql<LedgerRow[]>`
     SELECT account_id AS id, used::float8 AS used, used_purchased::float8 AS purchased, credits::float8 AS credits,
@@ -34,20 +36,20 @@ export async function audit(
   const ledger = new Map(rows.map((row) => [row.id, row]));
   return accounts.map(({ id, key: _, ...known }) => {
     const row = { ...ledger.get(id)!, ...seen.get(id)!, ...known };
-    return { ...row, violations: violationsOf(row, mode) };
+    return { ...row, violations: violationsOf(row, isWhole) };
   });
 }
 
-function violationsOf(row: Omit<AuditRow, 'violations'>, mode: FaultMode): string[] {
+function violationsOf(row: Omit<AuditRow, 'violations'>, isWhole: boolean): string[] {
   const { used, purchased, before, credits, calls, included, granted, priced, unseen, doubtful } = row;
-  const most = mode === 'stores' ? priced : priced + unseen + doubtful;
+  const most = isWhole ? priced : priced + unseen + doubtful;
   const rules: [string, boolean][] = [
     [`calls_by_day has ${calls}, below the ${priced} priced answers`, calls < priced],
     [`calls_by_day has ${calls}, above the ${most} that were answered or may have been`, calls > most],
     [`credits and purchased ones used are not ${granted}`, credits + purchased + before !== granted],
     ['used_purchased is not max(0, used - included)', purchased !== Math.max(0, used - included)],
     [`used ${used} is not what calls_by_day has`, row.changesPlan ? used > calls : used !== calls],
-    ['a request has no answer', mode === 'stores' && unseen > 0],
+    ['a request has no answer', isWhole && unseen > 0],
   ];
   return rules.filter(([, isBroken]) => isBroken).map(([rule]) => rule);
 }

@@ -1,14 +1,28 @@
 import { randomBytes } from 'node:crypto';
 import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
 import { RefusedError } from '../../platform/errors.ts';
+import { only } from '../../platform/postgres/answer.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
 import type { Reader } from '../auth/mail-text.ts';
 import { actorOf, type Role } from '../auth/members.ts';
 import { lockForOwner } from '../auth/rights.ts';
 import type { Language } from '../ui/language.ts';
+import { isPending } from './pending-invitations.ts';
 
 const VALID_DAYS = 7;
+
+/** Members and pending invitations of an account, so that every list of them is short. */
+const MAX_MEMBERS = 100;
+
+/** An account has {@link MAX_MEMBERS} already. */
+export class TooManyMembersError extends RefusedError {
+  constructor(accountId: string) {
+    super(
+      `${accountId} has ${MAX_MEMBERS} members and pending invitations, which is the most: remove or withdraw one first`,
+    );
+  }
+}
 
 export interface Invitation {
   accountId: string;
@@ -37,6 +51,7 @@ export interface MadeInvitation {
  * @param invitation without a `role` a member keeps their own, and a new one is an owner
  * @throws RefusedError for an unknown account
  * @throws NotOwnerError if a member invites who is no owner
+ * @throws TooManyMembersError when the account has no room for another member
  */
 export async function invite(
   sql: Sql,
@@ -51,6 +66,7 @@ export async function invite(
     await sql`
       DELETE FROM dashboard_invitations
       WHERE account_id = ${accountId} AND email = ${email} AND used_at IS NULL`;
+    await refuseTooMany(sql, accountId, email);
     const [row] = await sql<Omit<MadeInvitation, 'token' | 'email'>[]>`
       WITH reader AS (
         SELECT m.language, m.role, m.account_id FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
@@ -71,6 +87,15 @@ export async function invite(
 
 export const invitationLink = (publicUrl: string, token: string) =>
   `${publicUrl}/dashboard/invitation?token=${token}`;
+
+/** An invitation to a present member takes no further place. */
+async function refuseTooMany(sql: Transaction, accountId: string, email: string): Promise<void> {
+  const rows = await sql<{ others: number }[]>`
+    SELECT (SELECT count(*) FROM dashboard_members m JOIN dashboard_users u ON u."id" = m.user_id
+        WHERE m.account_id = ${accountId} AND u."email" <> ${email})
+      + (SELECT count(*) FROM dashboard_invitations WHERE account_id = ${accountId} AND ${isPending(sql)}) AS others`;
+  if (only(rows).others >= MAX_MEMBERS) throw new TooManyMembersError(accountId);
+}
 
 /**
  * The mail of an invitation.

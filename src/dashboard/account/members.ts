@@ -16,7 +16,7 @@ import {
 import { awaitsConfirmation, memberPage, ownersOnly } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, contactLink, dateOf, moment, sentence, table } from '../ui/parts.ts';
-import { invitationMail, invite } from './invitations.ts';
+import { invitationMail, invite, TooManyMembersError } from './invitations.ts';
 import { listInvitations, type PendingInvitation, withdrawInvitation } from './pending-invitations.ts';
 
 export const PATH = '/settings/members';
@@ -54,7 +54,12 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
       );
     if (refusal !== null) return refusal;
     const role = again ? again.role : sent('role') === 'owner' ? 'owner' : 'member';
-    const made = await invite(tools.sql, { accountId: account.id, email, role }, actorOf(user));
+    const invitation = { accountId: account.id, email, role };
+    const made = await invite(tools.sql, invitation, actorOf(user)).catch((error) => {
+      if (error instanceof TooManyMembersError) return null;
+      throw error;
+    });
+    if (made === null) return refuse(409, { message: messages.tooManyMembers });
     const by = { email: user.email, language: messages.language };
     tools.mailer.send(...invitationMail(made, tools.publicUrl, by));
     logOfMember(context, 'member invited');

@@ -4,7 +4,8 @@ import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { Role } from '../auth/members.ts';
 import { lockForOwner } from '../auth/rights.ts';
 
-const isPending = (sql: Sql | Transaction) => sql`used_at IS NULL AND now() < expires_at`;
+/** SQL: an invitation's link still works. */
+export const isPending = (sql: Sql | Transaction) => sql`used_at IS NULL AND now() < expires_at`;
 
 /** An invitation that nobody has accepted yet. */
 export interface PendingInvitation {

@@ -13,7 +13,7 @@ const GUESSES_OF_ADDRESS = { max: 10, windowMs: 5 * MINUTE };
 const GUESSES_OF_USER = { max: 30, windowMs: HOUR };
 
 /** A limit of attempts within a window, which begins with the first attempt. */
-interface Limit {
+export interface Limit {
   key: string;
   max: number;
   windowMs: number;

@@ -8,9 +8,12 @@ const UNCONFIRMED_DAYS = 7;
 /** Sign-ins stay in the history of their account for this many days. */
 const SIGN_IN_DAYS = 90;
 
+/** Counts of error answers are kept for as long as a range of days can be, and a month. */
+const ERROR_MONTHS = 13;
+
 /**
- * Deletes what has expired: sessions, links, invitations and attempts. Deletes also old sign-ins, the uses of forgotten secrets,
- * and users that never confirmed their email nor signed in. better-auth ignores expired sessions and links, but keeps them.
+ * Deletes what has expired: sessions, links, invitations and attempts. Deletes also old sign-ins and error answers, the uses of
+ * forgotten secrets, and users that never confirmed their email nor signed in. better-auth ignores expired sessions and links, but keeps them.
  */
 export async function removeExpired(sql: Sql): Promise<void> {
   await sql`
@@ -20,6 +23,9 @@ export async function removeExpired(sql: Sql): Promise<void> {
   await sql`DELETE FROM dashboard_email_changes WHERE expires_at < now()`;
   await sql`
     DELETE FROM account_events WHERE kind = 'signed-in' AND at < now() - ${SIGN_IN_DAYS} * interval '1 day'`;
+  await sql`
+    DELETE FROM daily_error_answers
+    WHERE day < ((now() AT TIME ZONE 'UTC')::date - ${ERROR_MONTHS} * interval '1 month')::date`;
   await sql`DELETE FROM dashboard_invitations WHERE expires_at < now() - interval '30 days'`;
   await sql`
     DELETE FROM api_key_uses u

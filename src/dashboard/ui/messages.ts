@@ -700,6 +700,10 @@ const TEXTS = {
     'Its members see it, in the dashboard and in mails.',
     'Os membros veem-no no painel e nos emails.',
   ],
+  tooManyMembers: [
+    'The account has 100 members and pending invitations, which is the most. Remove one first.',
+    'A conta tem 100 membros e convites pendentes, que é o máximo. Remova um primeiro.',
+  ],
   pendingInvitations: ['Pending invitations', 'Convites pendentes'],
   withdraw: ['Withdraw', 'Retirar'],
   ownersOnly: ['Only an owner can do this', 'Só um proprietário o pode fazer'],

@@ -1,4 +1,6 @@
 import type { AccountDetails } from '../../metering/accounts/store.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import { inSlice, type Slice } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY } from '../../platform/units.ts';
 import type { Days } from './range.ts';
@@ -24,7 +26,7 @@ const PACE_DAYS = 7;
 export async function forecast(sql: Sql, account: AccountDetails): Promise<Date | 'enough' | null> {
   const [row] = await sql<{ perDay: number | null }[]>`
     SELECT sum(calls) / greatest(1, extract(epoch FROM now() - min(day)::timestamp AT TIME ZONE 'UTC') / 86400)::float8 AS "perDay"
-    FROM calls_by_day WHERE account_id = ${account.id} AND day > (now() AT TIME ZONE 'UTC')::date - ${PACE_DAYS}::integer`;
+    FROM call_counts WHERE account_id = ${account.id} AND day > (now() AT TIME ZONE 'UTC')::date - ${PACE_DAYS}::integer`;
   const { perDay } = row!;
   if (!perDay) return null;
   const end = new Date(Date.now() + (availableCredits(account) / perDay) * DAY);
@@ -32,7 +34,8 @@ export async function forecast(sql: Sql, account: AccountDetails): Promise<Date 
 }
 
 /** A grant of purchased credits, from the ledger. */
-interface Grant {
+export interface Grant {
+  id: number;
   at: Date;
   credits: number;
   /** Purchased credits after it. */
@@ -42,15 +45,43 @@ interface Grant {
   reference: string | null;
 }
 
-/** Every grant of the account, the latest first. */
-export async function loadGrants(sql: Sql, accountId: string): Promise<Grant[]> {
-  return sql<Grant[]>`
-    SELECT at, credits, balance, note, reference FROM account_events
-    WHERE account_id = ${accountId} AND kind = 'credits' ORDER BY id DESC`;
+const grantsOf = (sql: Sql, accountId: string) => sql`
+  SELECT id, at, credits, balance, note, reference FROM account_events
+  WHERE account_id = ${accountId} AND kind = 'credits'`;
+
+/** The ids of the grants that may have an entry in some days. A grant on a day before has one if its credits were spent in them. */
+interface GrantSpan {
+  above?: number;
+  below?: number;
+  /** The day of the account's first grant, YYYY-MM-DD; `null` if it has none. */
+  first: string | null;
+}
+
+/** @param days `null` means all */
+export async function grantSpan(sql: Sql, accountId: string, days: Days | null): Promise<GrantSpan> {
+  const grants = sql`FROM account_events WHERE account_id = ${accountId} AND kind = 'credits'`;
+  const rows = await sql<{ first: string | null; before: number | null; behind: number | null }[]>`
+    SELECT (SELECT min(at)::date ${grants})::text AS first,
+      (SELECT id ${grants} AND at < ${days?.from ?? null}::date ORDER BY at DESC LIMIT 1) AS before,
+      (SELECT id ${grants} AND at >= ${days?.to ?? null}::date + 1 ORDER BY at LIMIT 1) AS behind`;
+  const { first, before, behind } = only(rows);
+  return { first, ...(before !== null && { above: before - 1 }), ...(behind !== null && { below: behind }) };
+}
+
+/** The grants in a slice and a span. */
+export async function loadGrants(
+  sql: Sql,
+  accountId: string,
+  slice: Slice,
+  span: Omit<GrantSpan, 'first'> = {},
+): Promise<Grant[]> {
+  const above = Math.max(slice.above ?? 0, span.above ?? 0);
+  const below = Math.min(slice.below ?? Number.MAX_SAFE_INTEGER, span.below ?? Number.MAX_SAFE_INTEGER);
+  return sql<Grant[]>`${grantsOf(sql, accountId)} ${inSlice(sql, sql`id`, { ...slice, above, below })}`;
 }
 
 /** A grant, or the credits that calls beyond the allowance spent between two grants, or since the last one. */
-export interface CreditEntry extends Omit<Grant, 'at'> {
+export interface CreditEntry extends Omit<Grant, 'at' | 'id'> {
   kind: 'grant' | 'spent';
   from: Date;
   /** `null` means now. */
@@ -66,21 +97,45 @@ export function entriesOf(entries: CreditEntry[], days: Days | null): CreditEntr
   );
 }
 
+/** What comes after a grant: the time of the next one, with the balance before it; or now, with the present balance. */
+interface Next {
+  at: Date | null;
+  balance: number;
+}
+
+/** The next grant, as {@link creditHistory} needs it. */
+const nextIs = ({ at, balance, credits }: Grant): Next => ({ at, balance: balance - credits });
+
+/** What comes after a grant of the account. @param grant `undefined` means the account as it stands */
+export async function nextAfter(
+  sql: Sql,
+  { id, credits }: { id: string; credits: number },
+  grant: Grant | undefined,
+): Promise<Next> {
+  const newer = grant && (await loadGrants(sql, id, { above: grant.id, order: 'ASC', rows: 1 }))[0];
+  return newer === undefined ? { at: null, balance: credits } : nextIs(newer);
+}
+
 /**
- * The grants, and between them the credits that calls spent. The ledger has the balance after each grant; the credits that are
+ * Grants, and between them the credits that calls spent. The ledger has the balance after each grant; the credits that are
  * missing before the next one were spent. The amounts add up to the balance.
  *
- * @param grants the latest first; @param balance purchased credits now
+ * @param grants in a row, the latest first; @param next what comes after the first of them
  * @returns the latest first
  */
-export function creditHistory(grants: Grant[], balance: number): CreditEntry[] {
+export function creditHistory(grants: Grant[], next: Next): CreditEntry[] {
   const entries: CreditEntry[] = [];
-  let next: { balance: number; at: Date | null } = { balance, at: null };
-  for (const { at, ...grant } of grants) {
-    const spent = { credits: next.balance - grant.balance, balance: next.balance, reference: null, note: '' };
-    if (spent.credits !== 0) entries.push({ kind: 'spent', from: at, until: next.at, ...spent });
+  let following = next;
+  for (const { id, at, ...grant } of grants) {
+    const spent = {
+      credits: following.balance - grant.balance,
+      balance: following.balance,
+      reference: null,
+      note: '',
+    };
+    if (spent.credits !== 0) entries.push({ kind: 'spent', from: at, until: following.at, ...spent });
     entries.push({ kind: 'grant', from: at, until: at, ...grant });
-    next = { balance: grant.balance - grant.credits, at };
+    following = nextIs({ id, at, ...grant });
   }
   return entries;
 }

@@ -1,11 +1,21 @@
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import { csvCell } from '../../platform/csv-cell.ts';
+import { inPages } from '../../platform/postgres/batches.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { messagePage } from '../request/layout.ts';
-import { creditHistory, entriesOf, loadGrants } from './credits.ts';
-import { callsOf, loadDailyCalls } from './daily-calls.ts';
+import {
+  type CreditEntry,
+  creditHistory,
+  entriesOf,
+  type Grant,
+  grantSpan,
+  loadGrants,
+  nextAfter,
+} from './credits.ts';
+import { callsOf, type DailyRow, dailyRows, daysOf } from './daily-calls.ts';
+import { download } from './download.ts';
 import { chosenDays, rangeOf } from './range.ts';
 
 const COLUMNS: Record<CallKind | ErrorKind, string> = {
@@ -29,27 +39,34 @@ export async function downloadUsage(context: MemberContext): Promise<PageRespons
   const { tools, account, url } = context;
   const range = rangeOf(url);
   if (range === 'invalid') return invalidDays(context);
-  const { from, to, rows } = await loadDailyCalls(tools.sql, account, range);
+  const days = await daysOf(tools.sql, account, range);
   const [calls, errors] = [CALL_KINDS.map(columnOf), ERROR_KINDS.map(columnOf)];
   const columns = ['day', 'key_id', 'key_name', ...calls, 'calls', ...errors, 'error_credits'];
-  const lines = rows.map((row) => [
+  const line = (row: DailyRow) => [
     row.day,
     ...(row.keyId === null ? ['', 'dashboard'] : [row.keyId, row.keyName]),
     ...CALL_KINDS.map((kind) => row[kind]),
     callsOf(row),
     ...ERROR_KINDS.map((kind) => row[kind]),
     row.errorCredits,
-  ]);
-  return csvFile(context, `calls-${from}-${to}`, [columns, ...lines]);
+  ];
+  return csvDownload(context, `calls-${days.from}-${days.to}`, columns, (write) =>
+    tools.sql.begin('ISOLATION LEVEL REPEATABLE READ READ ONLY', async (sql) => {
+      for await (const rows of dailyRows(sql, account, days)) await write(rows.map(line));
+    }),
+  );
 }
+
+/** Grants of a part of the CSV. */
+const GRANTS_AT_A_TIME = 200;
 
 /** GET /dashboard/credits.csv: the history of purchased credits, or of chosen days. */
 export async function downloadCredits(context: MemberContext): Promise<PageResponse> {
   const { tools, account, url } = context;
   const days = chosenDays(url);
   if (days === 'invalid') return invalidDays(context);
-  const entries = entriesOf(creditHistory(await loadGrants(tools.sql, account.id), account.credits), days);
-  const lines = entries.map(({ kind, from, until, credits, balance, reference, note }) => [
+  const columns = ['kind', 'from', 'until', 'credits', 'balance', 'reference', 'note'];
+  const line = ({ kind, from, until, credits, balance, reference, note }: CreditEntry) => [
     kind,
     from.toISOString(),
     until?.toISOString(),
@@ -57,9 +74,17 @@ export async function downloadCredits(context: MemberContext): Promise<PageRespo
     balance,
     reference,
     note,
-  ]);
-  const columns = ['kind', 'from', 'until', 'credits', 'balance', 'reference', 'note'];
-  return csvFile(context, 'credits', [columns, ...lines]);
+  ];
+  return csvDownload(context, 'credits', columns, async (write) => {
+    const span = await grantSpan(tools.sql, account.id, days);
+    const grants = inPages<Grant>((last) =>
+      loadGrants(tools.sql, account.id, { below: last?.id, order: 'DESC', rows: GRANTS_AT_A_TIME }, span),
+    );
+    for await (const page of grants) {
+      const next = await nextAfter(tools.sql, account, page[0]);
+      await write(entriesOf(creditHistory(page, next), days).map(line));
+    }
+  });
 }
 
 const invalidDays = (context: MemberContext) =>
@@ -84,17 +109,38 @@ type Cell = string | number | null | undefined;
  * spreadsheet adds them up, negative ones too. The BOM tells it that the file is UTF-8.
  */
 export function csvText(separator: Separator, lines: Cell[][]): string {
+  return `\ufeff${csvLines(separator, lines)}`;
+}
+
+function csvLines(separator: Separator, lines: Cell[][]): string {
   const between = separator === 'semicolon' ? ';' : ',';
   const write = (cell: Cell) => (typeof cell === 'number' ? String(cell) : csvCell(cell ?? ''));
   const row = (cells: Cell[]) => `${cells.map(write).join(between)}\r\n`;
-  return `\ufeff${lines.map(row).join('')}`;
+  return lines.map(row).join('');
 }
 
-function csvFile({ url }: PageContext, name: string, lines: Cell[][]): PageResponse {
-  const separator = url.searchParams.get('separator') === 'semicolon' ? 'semicolon' : 'comma';
-  return {
-    file: csvText(separator, lines),
-    type: 'text/csv; charset=utf-8',
-    headers: { 'Content-Disposition': `attachment; filename="${name}.csv"` },
-  };
+/** Lines of a part of a CSV, at least. */
+const LINES_OF_PART = 200;
+
+/** A CSV that grows with its account. @param send writes the lines below the columns */
+function csvDownload(
+  context: MemberContext,
+  name: string,
+  columns: string[],
+  send: (write: (lines: Cell[][]) => Promise<void>) => Promise<unknown>,
+): Promise<PageResponse> {
+  const separator = context.url.searchParams.get('separator') === 'semicolon' ? 'semicolon' : 'comma';
+  const file = { name: `${name}.csv`, type: 'text/csv; charset=utf-8' };
+  return download(context, file, async (write) => {
+    let pending = [csvText(separator, [columns])];
+    const flush = () => write(pending.join(''));
+    // A day can have one row, and a part has a pause.
+    await send(async (lines) => {
+      pending.push(...lines.map((line) => csvLines(separator, [line])));
+      if (pending.length < LINES_OF_PART) return;
+      await flush();
+      pending = [];
+    });
+    await flush();
+  });
 }

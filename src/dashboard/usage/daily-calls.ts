@@ -1,6 +1,9 @@
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
-import type { Sql } from '../../platform/postgres/connect.ts';
+import { only } from '../../platform/postgres/answer.ts';
+import { batchesOf } from '../../platform/postgres/batches.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { DAY } from '../../platform/units.ts';
 import type { Days, Range } from './range.ts';
 
 /** The counts of a day: calls by kind, error answers by kind (src/metering/usage/error-answers.ts), and the credits that errors cost. */
@@ -18,7 +21,7 @@ export interface DailyCalls extends Counts {
 }
 
 /** The calls of a day and key, of every kind. */
-export const callsOf = (row: DailyCalls): number => CALL_KINDS.reduce((sum, kind) => sum + row[kind], 0);
+export const callsOf = (row: Counts): number => CALL_KINDS.reduce((sum, kind) => sum + row[kind], 0);
 
 /** The days of a range: none after today by Postgres's clock, and none before the account's first call or error. */
 export interface DailyHistory extends Days {
@@ -31,20 +34,15 @@ export interface DailyHistory extends Days {
 /** The `keyId` of keys that share their rows. */
 export const OTHER_KEYS = 'others';
 
-/**
- * The account's charged calls and its error answers in a range.
- * @param ownRows the number of busiest keys with separate rows; other keys share theirs. Absent: every key has separate rows
- * @param ofKey only the calls of this key
- */
-export async function loadDailyCalls(
-  sql: Sql,
-  { id, period }: { id: string; period: { start: Date } },
+/** An account and its current period. */
+type Counted = { id: string; period: { start: Date } };
+
+/** The days of a range, and the account's first day. */
+export async function daysOf(
+  sql: Sql | Transaction,
+  { id, period }: Counted,
   range: Range,
-  { ownRows, ofKey }: { ownRows?: number; ofKey?: string } = {},
-): Promise<DailyHistory> {
-  const counts = [...CALL_KINDS, ...ERROR_KINDS].map(
-    (kind) => sql`coalesce(sum(d.calls) FILTER (WHERE d.kind = ${kind}), 0)::bigint AS ${sql(kind)},`,
-  );
+): Promise<Omit<DailyHistory, 'rows'>> {
   const today = sql`(now() AT TIME ZONE 'UTC')::date`;
   const [from, to] =
     typeof range === 'object'
@@ -52,39 +50,84 @@ export async function loadDailyCalls(
       : range === 'period'
         ? [sql`(${period.start}::timestamptz AT TIME ZONE 'UTC')::date`, today]
         : [sql`${today} - ${range - 1}::integer`, today];
+  const rows = await sql<Omit<DailyHistory, 'rows'>[]>`
+    SELECT first::text, greatest(${from}, first)::text AS from, ${to}::text AS to
+    FROM (SELECT least(
+      (SELECT min(day) FROM call_counts WHERE account_id = ${id}),
+      (SELECT min(day) FROM daily_error_answers WHERE account_id = ${id})) AS first) AS known`;
+  return only(rows);
+}
+
+/** SQL for the counts by kind, of rows `d`. */
+const countsByKind = (sql: Sql | Transaction) => sql`
+  ${[...CALL_KINDS, ...ERROR_KINDS].map(
+    (kind) => sql`coalesce(sum(d.calls) FILTER (WHERE d.kind = ${kind}), 0)::bigint AS ${sql(kind)},`,
+  )} coalesce(sum(d.cost), 0)::bigint AS "errorCredits"`;
+
+/** SQL for the calls and error answers of an account on some days: several rows for a day, key and kind. */
+function countRows(sql: Sql | Transaction, id: string, { from, to }: Days, ofKey?: string) {
+  const counted = sql`
+    account_id = ${id} AND day BETWEEN ${from} AND ${to} ${ofKey === undefined ? sql`` : sql`AND key_id = ${ofKey}`}`;
+  return sql`
+    SELECT day, key_id, kind, calls, 0 AS cost FROM call_counts WHERE ${counted}
+    UNION ALL
+    SELECT day, key_id, kind, calls, credits FROM daily_error_answers WHERE ${counted}`;
+}
+
+/** A row of the CSV. */
+export type DailyRow = Omit<DailyCalls, 'keyStart'>;
+
+/**
+ * A row for each day and key that has calls or errors, in batches, by day and key. Each day is read by itself: Postgres would group
+ * all days before it answers the first row, which takes longer than a statement may.
+ */
+export async function* dailyRows(sql: Transaction, { id }: Counted, { from, to }: Days) {
+  for (let day = from; day <= to; day = dayAfter(day)) {
+    yield* batchesOf<DailyRow>(
+      sql,
+      sql`
+        SELECT d.day::text, nullif(d.key_id, '') AS "keyId",
+          coalesce((SELECT name FROM api_keys k WHERE k.id = d.key_id AND k.account_id = ${id}), '') AS "keyName",
+          ${countsByKind(sql)}
+        FROM (${countRows(sql, id, { from: day, to: day })}) AS d
+        GROUP BY d.day, d.key_id HAVING sum(d.calls) > 0 ORDER BY d.key_id`,
+    );
+  }
+}
+
+const dayAfter = (day: string) => new Date(Date.parse(day) + DAY).toISOString().slice(0, 10);
+
+/**
+ * The account's charged calls and its error answers in a range.
+ * @param ownRows the number of busiest keys with separate rows; other keys share theirs
+ * @param ofKey only the calls of this key
+ */
+export async function loadDailyCalls(
+  sql: Sql,
+  account: Counted,
+  range: Range,
+  { ownRows = 0, ofKey }: { ownRows?: number; ofKey?: string },
+): Promise<DailyHistory> {
+  const { id } = account;
+  const days = await daysOf(sql, account, range);
   const busiest = sql`
     SELECT key_id FROM counted WHERE kind IN ${sql(CALL_KINDS)}
-    GROUP BY key_id ORDER BY sum(calls) DESC, key_id LIMIT ${ownRows ?? null}`;
+    GROUP BY key_id ORDER BY sum(calls) DESC, key_id LIMIT ${ownRows}`;
   // Postgres makes one pass if it need not rank the keys.
   const keyId =
-    ownRows === undefined
+    ofKey !== undefined
       ? sql`key_id`
       : ownRows === 0
         ? sql`${OTHER_KEYS}`
         : sql`CASE WHEN key_id IN (${busiest}) THEN key_id ELSE ${OTHER_KEYS} END`;
-  const counted = sql`
-    account_id = ${id} AND day BETWEEN ${from} AND ${to} ${ofKey === undefined ? sql`` : sql`AND key_id = ${ofKey}`}`;
-  const rows = await sql<(DailyCalls & Omit<DailyHistory, 'rows'>)[]>`
-    WITH counted AS (
-      SELECT day, key_id, kind, calls, 0 AS cost FROM calls_by_day WHERE ${counted}
-      UNION ALL
-      SELECT day, key_id, kind, calls, credits FROM daily_error_answers WHERE ${counted}),
+  const rows = await sql<DailyCalls[]>`
+    WITH counted AS (${countRows(sql, id, days, ofKey)}),
     d AS (
-      SELECT day, ${keyId} AS key_id, kind, sum(calls)::bigint AS calls, sum(cost) AS cost FROM counted GROUP BY 1, 2, 3),
-    known AS (
-      SELECT least(
-        (SELECT min(day) FROM daily_calls WHERE account_id = ${id}),
-        (SELECT min(day) FROM daily_error_answers WHERE account_id = ${id}),
-        (SELECT min(day) FROM d)) AS first)
-    SELECT first::text, greatest(${from}, first)::text AS from, ${to}::text AS to, d.day::text, nullif(d.key_id, '') AS "keyId",
-      coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
-      ${counts}
-      coalesce(sum(d.cost), 0)::bigint AS "errorCredits"
-    FROM known
-    LEFT JOIN d ON true
-    LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${id}
-    GROUP BY first, d.day, d.key_id, k.name, k.start, k.created_at
+      SELECT day, ${keyId} AS key_id, kind, sum(calls)::bigint AS calls, sum(cost) AS cost FROM counted GROUP BY 1, 2, 3)
+    SELECT d.day::text, nullif(d.key_id, '') AS "keyId", coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
+      ${countsByKind(sql)}
+    FROM d LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${id}
+    GROUP BY d.day, d.key_id, k.name, k.start, k.created_at
     ORDER BY d.day, k.created_at, d.key_id`;
-  const { first, from: firstShown, to: lastShown } = rows[0]!;
-  return { first, from: firstShown, to: lastShown, rows: rows.filter((row) => row.day !== null) };
+  return { ...days, rows: [...rows] };
 }

@@ -1,36 +1,32 @@
 import type { Command } from 'commander';
 import { defineCommand, existingCommand, print } from '../../platform/terminal/command.ts';
-import { textTable } from '../../platform/terminal/text.ts';
+import { defineList } from '../../platform/terminal/list-command.ts';
 import { iso } from '../accounts/plan.ts';
 import { deleteAccount } from './delete.ts';
 import { exportAccount } from './export.ts';
-import { type HistoryEntry, loadHistory } from './history.ts';
+import { type HistoryEntry, wholeHistory } from './history.ts';
 
 /** `account history`, `account export` and `account delete` (contract, Command line). */
 export function accountDataCommands(program: Command): void {
   const account = existingCommand(program, 'account');
-  defineCommand(
+  defineList<HistoryEntry>(
     account
       .command('history')
       .argument('<id>')
       .description('what changed an account, when, and by whom; also of a deleted one')
       .addHelpText('after', '\nExample:\n  bun directory account history acc_… --json'),
-    ({ sql }, id: string) => loadHistory(sql, id),
-    (entries) =>
-      textTable([
-        ['AT', 'KIND', 'BY', 'CREDITS', 'BALANCE', 'REFERENCE', 'KEY', 'CHANGED TO', 'NOTE'],
-        ...entries.map((entry) => [
-          entry.at.toISOString(),
-          entry.kind,
-          entry.actor,
-          String(entry.credits ?? '–'),
-          String(entry.balance ?? '–'),
-          entry.reference ?? '–',
-          entry.key === undefined ? '–' : `${entry.key} ${entry.keyName ?? ''}`.trim(),
-          changedTo(entry.detail),
-          entry.note ?? '–',
-        ]),
-      ]),
+    ({ sql }, id: string) => wholeHistory(sql, id),
+    [
+      ['AT', ({ at }) => at.toISOString()],
+      ['KIND', ({ kind }) => kind],
+      ['BY', ({ actor }) => actor],
+      ['CREDITS', ({ credits }) => String(credits ?? '–')],
+      ['BALANCE', ({ balance }) => String(balance ?? '–')],
+      ['REFERENCE', ({ reference }) => reference ?? '–'],
+      ['KEY', ({ key, keyName }) => (key === undefined ? '–' : `${key} ${keyName ?? ''}`.trim())],
+      ['CHANGED TO', ({ detail }) => changedTo(detail)],
+      ['NOTE', ({ note }) => note ?? '–'],
+    ],
   );
 
   defineCommand(

@@ -12,7 +12,8 @@ import { lockAccount, unknownAccount } from '../accounts/store.ts';
 export async function deleteAccount(sql: Sql, id: string, actor: Actor): Promise<Date> {
   return sql.begin(async (sql) => {
     // Lock keys before the account, as every change of a key does.
-    await sql`SELECT 1 FROM api_keys WHERE account_id = ${id} ORDER BY id FOR UPDATE`;
+    await sql`
+      SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE account_id = ${id} ORDER BY id FOR UPDATE) AS locked`;
     const [account] = await sql<{ deleted: Date | null }[]>`
       SELECT deleted_at AS deleted FROM accounts WHERE id = ${id} FOR UPDATE`;
     if (account === undefined) throw unknownAccount(id);

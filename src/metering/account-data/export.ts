@@ -1,13 +1,10 @@
-import type { PendingQuery, Row } from 'postgres';
+import { batchesOf, type RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { printableJson } from '../../platform/terminal/text.ts';
 import { isMember } from '../accounts/events.ts';
 import { requireAccount } from '../accounts/store.ts';
 import { keyColumns } from '../keys/store.ts';
 import { entryOf, type HistoryRow, historyRows } from './history.ts';
-
-/** About 120 KB of the longest rows. */
-const ROWS_AT_A_TIME = 200;
 
 /**
  * Writes everything that is stored about an account and its members at one instant. Secrets are left out: hashes of passwords
@@ -39,7 +36,7 @@ export async function exportAccount(
     for (const [name, query] of Object.entries(listsOf(sql, id, reader))) {
       await write(`,\n"${name}": [`);
       let separator = '\n';
-      for await (const rows of batchesOf(sql, name, query)) {
+      for await (const rows of batchesOf(sql, query)) {
         const ready = name === 'history' ? rows.map((row) => entryOf(row as HistoryRow)) : rows;
         await write(separator + ready.map((row) => printableJson(shown(row))).join(',\n'));
         separator = ',\n';
@@ -50,23 +47,8 @@ export async function exportAccount(
   });
 }
 
-/**
- * The rows of a query in batches. Each FETCH is a statement with the bounds of its pool. `cursor()` of postgres.js is one statement,
- * so a slow reader would run into `statement_timeout`, and a silent server would not be noticed.
- */
-async function* batchesOf(sql: Transaction, name: string, query: Query) {
-  await sql`DECLARE ${sql(name)} NO SCROLL CURSOR FOR ${query}`;
-  for (;;) {
-    const rows = await sql`FETCH ${sql.unsafe(String(ROWS_AT_A_TIME))} FROM ${sql(name)}`;
-    if (rows.length === 0) return;
-    yield [...rows];
-  }
-}
-
-type Query = PendingQuery<Row[]>;
-
 /** The queries of the lists, by their names in the document. */
-function listsOf(sql: Transaction, id: string, reader?: string): Record<string, Query> {
+function listsOf(sql: Transaction, id: string, reader?: string): Record<string, RowsQuery> {
   const shown = sql`
     SELECT user_id FROM dashboard_members WHERE account_id = ${id} AND (${reader ?? null}::text IS NULL OR user_id = ${reader ?? null})`;
   return {

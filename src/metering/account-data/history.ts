@@ -1,3 +1,4 @@
+import { inPages, inSlice, type Slice } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { AccountEvent } from '../accounts/events.ts';
 import { unknownAccount } from '../accounts/store.ts';
@@ -13,11 +14,12 @@ export interface HistoryEntry extends AccountEvent {
 /** A row of {@link historyRows}. */
 export type HistoryRow = { [Member in keyof HistoryEntry]-?: HistoryEntry[Member] | null };
 
-/** SQL for the ledger of an account, in no order; `e` is the event. */
-export function historyRows(sql: Sql | Transaction, id: string) {
+/** SQL for the ledger of an account, in no order; `e` is the event. @param further columns */
+export function historyRows(sql: Sql | Transaction, id: string, further = sql``) {
   return sql`
     SELECT e.at, e.kind, e.actor, e.credits, e.balance, nullif(e.note, '') AS note, e.reference,
       e.detail ->> 'key' AS key, nullif(k.name, '') AS "keyName", nullif(e.detail - 'key', '{}') AS detail
+      ${further}
     FROM account_events e LEFT JOIN api_keys k ON k.id = e.detail ->> 'key' AND k.account_id = e.account_id
     WHERE e.account_id = ${id}`;
 }
@@ -29,19 +31,30 @@ export function entryOf(row: HistoryRow): HistoryEntry {
   ) as unknown as HistoryEntry;
 }
 
+/** An event with its number, which grows with time. */
+export type NumberedEntry = HistoryEntry & { id: number };
+
+const OLDEST = { order: 'ASC', rows: 1000 } as const;
+
 /**
- * The ledger of an account, oldest first, also of a deleted account.
- *
- * @param latest the number of its latest events; `null` means all of them
+ * A slice of the ledger of an account, by default its first thousand events; also of a deleted account.
  * @throws RefusedError for an unknown account
  */
 export async function loadHistory(
   sql: Sql,
-  id: string,
-  latest: number | null = null,
-): Promise<HistoryEntry[]> {
-  const rows = await sql<HistoryRow[]>`${historyRows(sql, id)} ORDER BY e.id DESC LIMIT ${latest}`;
+  accountId: string,
+  slice: Slice = OLDEST,
+): Promise<NumberedEntry[]> {
+  const rows = await sql<(HistoryRow & { id: number })[]>`
+    ${historyRows(sql, accountId, sql`, e.id`)} ${inSlice(sql, sql`e.id`, slice)}`;
+  const { above, below } = slice;
   // Every account has the event of its creation.
-  if (rows.length === 0) throw unknownAccount(id);
-  return rows.toReversed().map(entryOf);
+  if (rows.length === 0 && above === undefined && below === undefined) throw unknownAccount(accountId);
+  return rows.map((row) => ({ ...entryOf(row), id: row.id }));
+}
+
+/** The ledger of an account in pages, oldest first; also of a deleted account. @throws RefusedError for an unknown account */
+export async function* wholeHistory(sql: Sql, accountId: string): AsyncGenerator<HistoryEntry[]> {
+  const pages = inPages<NumberedEntry>((last) => loadHistory(sql, accountId, { ...OLDEST, above: last?.id }));
+  for await (const page of pages) yield page.map(({ id: _, ...entry }) => entry);
 }

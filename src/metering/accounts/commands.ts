@@ -1,12 +1,21 @@
 import type { Command } from 'commander';
+import { inPages } from '../../platform/postgres/batches.ts';
 import { defineCommand } from '../../platform/terminal/command.ts';
-import { fields, printable, textTable } from '../../platform/terminal/text.ts';
+import { defineList } from '../../platform/terminal/list-command.ts';
+import { fields, printable } from '../../platform/terminal/text.ts';
 import { instant, name, oneOfWords, wholeNumber } from '../../platform/terminal/values.ts';
 import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
 import { changeLimits, changePlan } from './changes.ts';
 import { grantCredits, MAX_BALANCE } from './grant.ts';
 import { iso, type Plan, type Subscription } from './plan.ts';
-import { type AccountFilter, createAccount, emailsOf, listAccounts, requireAccount } from './store.ts';
+import {
+  type AccountFilter,
+  createAccount,
+  emailsOf,
+  type ListedAccount,
+  listAccounts,
+  requireAccount,
+} from './store.ts';
 
 const readPlan = oneOfWords<Plan>('free', 'plus');
 const readYesNo = oneOfWords('yes', 'no');
@@ -30,7 +39,7 @@ export function accountCommands(program: Command): void {
       `created ${id} (${printable(name)}, ${plan}); next: bun directory key create ${id}`,
   );
 
-  defineCommand(
+  defineList<ListedAccount>(
     account
       .command('list')
       .option('--email <address>', 'only the account that this address signs in to')
@@ -41,19 +50,15 @@ export function accountCommands(program: Command): void {
       )
       .description('all accounts')
       .addHelpText('after', '\nExample:\n  bun directory account list --above 80'),
-    ({ sql }, filter: AccountFilter) => listAccounts(sql, filter),
-    (accounts) =>
-      textTable([
-        ['ID', 'NAME', 'PLAN', 'CREDITS', 'SUSPENDED', 'EMAILS'],
-        ...accounts.map(({ id, name, plan, credits, suspended, emails }) => [
-          id,
-          name,
-          plan,
-          String(credits),
-          suspended ? 'yes' : 'no',
-          emails.join(' '),
-        ]),
-      ]),
+    ({ sql }, filter: AccountFilter) => inPages<ListedAccount>((last) => listAccounts(sql, filter, last)),
+    [
+      ['ID', ({ id }) => id],
+      ['NAME', ({ name }) => name],
+      ['PLAN', ({ plan }) => plan],
+      ['CREDITS', ({ credits }) => String(credits)],
+      ['SUSPENDED', ({ suspended }) => (suspended ? 'yes' : 'no')],
+      ['EMAILS', ({ emails }) => emails.join(' ')],
+    ],
   );
 
   defineCommand(

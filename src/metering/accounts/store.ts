@@ -15,7 +15,7 @@ import {
   type Subscription,
 } from './plan.ts';
 
-export interface AccountSummary {
+interface AccountSummary {
   id: string;
   name: string;
   /** The effective plan: a lapsed Plus subscription is free. */
@@ -84,18 +84,27 @@ export interface AccountFilter {
   above?: number | undefined;
 }
 
-/** Accounts with the emails of their members, oldest first. */
+/** An account with the emails of its members. */
+export type ListedAccount = AccountSummary & { emails: string[] };
+
+/** Accounts that {@link listAccounts} returns at most. */
+const ACCOUNTS_AT_A_TIME = 1000;
+
+/** Accounts with the emails of their members, oldest first. @param last only accounts that were created after it */
 export async function listAccounts(
   sql: Sql,
   { email, above }: AccountFilter = {},
-): Promise<(AccountSummary & { emails: string[] })[]> {
+  last?: ListedAccount,
+): Promise<ListedAccount[]> {
   const address = email?.toLowerCase() ?? null;
-  return sql<(AccountSummary & { emails: string[] })[]>`
+  const behind = sql`
+    (${last?.id ?? null}::text IS NULL OR (created_at, id) > (SELECT created_at, id FROM accounts WHERE id = ${last?.id ?? null}))`;
+  return sql<ListedAccount[]>`
     SELECT a.id, a.name, a.plan, a.credits, a.suspended, emails
-    FROM (${accountRows(sql, sql`true`, null)}) a CROSS JOIN LATERAL (SELECT ${emails(sql, sql`a.id`)} AS emails) m
+    FROM (${accountRows(sql, behind, null)}) a CROSS JOIN LATERAL (SELECT ${emails(sql, sql`a.id`)} AS emails) m
     WHERE (${address}::text IS NULL OR ${address} = ANY (emails))
       AND (${above ?? null}::bigint IS NULL OR a.used * 100 >= a."includedCredits" * ${above ?? null}::bigint)
-    ORDER BY a.created_at, a.id`;
+    ORDER BY a.created_at, a.id LIMIT ${ACCOUNTS_AT_A_TIME}`;
 }
 
 /** Emails that sign in to the account, in alphabetical order. */

@@ -27,9 +27,15 @@ export interface Caller {
 export interface KeyWatch {
   /** A secret was accepted. @param hash its SHA-256 in base64 */
   used(hash: string): void;
-  /** The key of a refused secret: it is revoked or expired, the secret was replaced, or the account is suspended. */
+  /**
+   * The key of a refused secret: it is revoked or expired, the secret was replaced, or the account is suspended. Keys that ended
+   * over 30 days ago share the id {@link LONG_ENDED_KEYS}.
+   */
   refused(key: Pick<Caller, 'keyId' | 'accountId'>): void;
 }
+
+/** The id that keys share once they ended over 30 days ago. Their counts of refusals would grow with every key that ever was. */
+const LONG_ENDED_KEYS = 'ended';
 
 export type Authenticator = Awaited<ReturnType<typeof createAuthenticator>>;
 
@@ -203,7 +209,7 @@ export async function createAuthenticator(
  */
 function callersQuery(sql: Sql, hashes: string[]) {
   return sql<({ hash: string; endsInMs: number | null; isRefused: boolean } & Caller)[]>`
-    SELECT asked.hash, k.id AS "keyId", a.id AS "accountId", plans.name AS plan,
+    SELECT asked.hash, CASE WHEN k.ends_at < now() - interval '30 days' THEN ${LONG_ENDED_KEYS} ELSE k.id END AS "keyId", a.id AS "accountId", plans.name AS plan,
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute", k.is_test AS "isTest",
       (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs",
       (now() >= least(k.ends_at, secret.until) OR a.suspended_at IS NOT NULL) AS "isRefused"

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { inPages } from '../../platform/postgres/batches.ts';
 import { defineCommand } from '../../platform/terminal/command.ts';
+import { defineList } from '../../platform/terminal/list-command.ts';
 import { textTable } from '../../platform/terminal/text.ts';
 import { instant, name, wholeNumber } from '../../platform/terminal/values.ts';
 import { iso } from '../accounts/plan.ts';
@@ -7,7 +9,7 @@ import { requireKeyDetails } from './details.ts';
 import { expireKey } from './expire.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
 import { generateSecret } from './secret.ts';
-import { createKey, listKeys, revokeKey } from './store.ts';
+import { type ApiKey, createKey, listKeys, revokeKey } from './store.ts';
 
 interface CreateOptions {
   name: string;
@@ -53,24 +55,23 @@ export function keyCommands(program: Command): void {
       `${secret}\n\nThis is the new secret of ${id}. Keep it now: it can't be shown again. The previous one works until ${iso(previousUntil)}.`,
   );
 
-  defineCommand(
+  defineList<ApiKey>(
     key
       .command('list')
       .argument('<account>')
       .description("an account's keys, revoked ones too")
       .addHelpText('after', '\nExample:\n  bun directory key list acc_… --json'),
-    ({ sql }, account: string) => listKeys(sql, account),
-    (keys) =>
-      textTable([
-        ['ID', 'NAME', 'TEST', 'START', 'CREATED', 'REVOKED', 'EXPIRES', 'PREVIOUS SECRET UNTIL'],
-        ...keys.map(({ id, name, test, start, created, revoked, expires, previousUntil }) => [
-          id,
-          name,
-          test ? 'yes' : '–',
-          `${start}…`,
-          ...[created, revoked, expires, previousUntil].map((instant) => iso(instant) ?? '–'),
-        ]),
-      ]),
+    ({ sql }, account: string) => inPages<ApiKey>((last) => listKeys(sql, account, last)),
+    [
+      ['ID', ({ id }) => id],
+      ['NAME', ({ name }) => name],
+      ['TEST', ({ test }) => (test ? 'yes' : '–')],
+      ['START', ({ start }) => `${start}…`],
+      ['CREATED', ({ created }) => iso(created)!],
+      ['REVOKED', ({ revoked }) => iso(revoked) ?? '–'],
+      ['EXPIRES', ({ expires }) => iso(expires) ?? '–'],
+      ['PREVIOUS SECRET UNTIL', ({ previousUntil }) => iso(previousUntil) ?? '–'],
+    ],
   );
 
   const expire = key

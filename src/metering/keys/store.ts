@@ -127,11 +127,22 @@ async function refuseTooMany(sql: Transaction, account: AccountDetails, isTest: 
   }
 }
 
-/** The account's keys, revoked ones too, oldest first. @throws RefusedError for an unknown account */
-export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
+/** Keys that {@link listKeys} returns at most. */
+const KEYS_AT_A_TIME = 1000;
+
+/**
+ * Keys of the account, revoked ones too, oldest first.
+ *
+ * @param last only keys that were created after it
+ * @throws RefusedError for an unknown account
+ */
+export async function listKeys(sql: Sql, accountId: string, last?: ApiKey): Promise<ApiKey[]> {
   await requireAccount(sql, accountId);
+  const behind =
+    last && sql`AND (created_at, id) > (SELECT created_at, id FROM api_keys WHERE id = ${last.id})`;
   return sql<ApiKey[]>`
-    SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} ORDER BY created_at, id`;
+    SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${accountId} ${behind ?? sql``}
+    ORDER BY created_at, id LIMIT ${KEYS_AT_A_TIME}`;
 }
 
 /** The columns of an {@link ApiKey}. */

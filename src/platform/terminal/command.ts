@@ -31,7 +31,7 @@ export interface CommandTools {
 
 /** Commander's arguments of an action: the command's own, its options, the command. */
 // biome-ignore lint/suspicious/noExplicitAny: commander types its arguments so
-type ActionArguments = any[];
+export type ActionArguments = any[];
 
 /** Exit codes (contract, Command line). */
 const EXIT_FAILED = 1;

@@ -18,17 +18,23 @@ export function printableJson(value: unknown, indent = 0): string {
 }
 
 /** Columns side by side, each as wide as its widest cell; the first row is the heading. */
-export function textTable(rows: string[][]): string {
-  const clean = rows.map((row) => row.map(printable));
-  const widths = (clean[0] ?? []).map((_, column) =>
-    Math.max(...clean.map((row) => Bun.stringWidth(row[column] ?? ''))),
-  );
-  return clean
-    .map((row) =>
-      row.map((cell, column) => cell + ' '.repeat(widths[column]! - Bun.stringWidth(cell))).join('  '),
-    )
-    .map((line) => line.trimEnd())
-    .join('\n');
+export const textTable = (rows: string[][]): string => tableWriter()(rows);
+
+/** The same for a table that comes in parts: a column is as wide as its widest cell so far. */
+export function tableWriter(): (rows: string[][]) => string {
+  const widths: number[] = [];
+  return (rows) => {
+    const clean = rows.map((row) => row.map(printable));
+    for (const row of clean)
+      for (const [column, cell] of row.entries())
+        widths[column] = Math.max(widths[column] ?? 0, Bun.stringWidth(cell));
+    return clean
+      .map((row) =>
+        row.map((cell, column) => cell + ' '.repeat(widths[column]! - Bun.stringWidth(cell))).join('  '),
+      )
+      .map((line) => line.trimEnd())
+      .join('\n');
+  };
 }
 
 /** An instant in UTC, as people read it: `2026-11-22T02:00:11Z`. */

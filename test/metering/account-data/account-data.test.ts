@@ -59,7 +59,7 @@ describe('the history', () => {
     const history = await loadHistory(sql, id);
     const member = `dashboard:${userId}`;
     const named = { key: key.id, keyName: 'laptop' };
-    expect(history.map(({ at: _, detail: __, ...entry }) => entry)).toEqual([
+    expect(history.map(({ id: _, at: __, detail: ___, ...entry }) => entry)).toEqual([
       { kind: 'created', actor: 'cli:rui' },
       { kind: 'member-invited', actor: 'cli:rui' },
       { kind: 'member-added', actor: member },
@@ -86,7 +86,14 @@ describe('the history', () => {
       spendPurchased: false,
     });
     expect(history.every(({ at }) => at instanceof Date)).toBe(true);
-    expect(await loadHistory(sql, id, 2)).toEqual(history.slice(-2));
+    const latest = await loadHistory(sql, id, { order: 'DESC', rows: 2 });
+    expect(latest).toEqual(history.slice(-2).toReversed());
+    expect(await loadHistory(sql, id, { below: latest[1]!.id, order: 'DESC', rows: 1 })).toEqual([
+      history.at(-3)!,
+    ]);
+    expect(await loadHistory(sql, id, { above: history[0]!.id, order: 'ASC', rows: 1 })).toEqual([
+      history[1]!,
+    ]);
     await expect(loadHistory(sql, 'acc_none')).rejects.toThrow('there is no account "acc_none"');
   });
 });

@@ -2,7 +2,8 @@ import { afterAll, expect, test } from 'bun:test';
 import { createAccount, findAccount, requireAccount } from '../../../src/metering/accounts/store.ts';
 import { findKey, pageOfKeys } from '../../../src/metering/keys/list.ts';
 import { generateSecret, hashSecret } from '../../../src/metering/keys/secret.ts';
-import { createKey, listKeys, revokeKey } from '../../../src/metering/keys/store.ts';
+import { type ApiKey, createKey, listKeys, revokeKey } from '../../../src/metering/keys/store.ts';
+import { inPages } from '../../../src/platform/postgres/batches.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createAccountAt } from '../accounts/account-at.ts';
 
@@ -141,9 +142,9 @@ test.each([
     await storeKeys(account, perDay - 2, 0.5, 'revoked');
     const outcomes = await createFive(account);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
-    for (const key of await listKeys(sql, account)) {
-      if (key.revoked === null) await revokeKey(sql, key.id, 'test');
-    }
+    const pages = await Array.fromAsync(inPages<ApiKey>((last) => listKeys(sql, account, last)));
+    expect(pages.flat()).toHaveLength(3000 + perDay);
+    for (const key of pages.flat()) if (key.revoked === null) await revokeKey(sql, key.id, 'test');
     await expect(createKey(sql, account, '', 'test')).rejects.toThrow(
       `created ${perDay} keys in the last 24 hours, and its plan allows ${perDay}`,
     );

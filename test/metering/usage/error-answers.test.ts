@@ -1,7 +1,10 @@
 /** Error answers are counted by several processes, never twice, and not for deleted accounts. */
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test';
+import { removeExpired } from '../../../src/dashboard/auth/remove-expired.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
 import { deleteAccount } from '../../../src/metering/account-data/delete.ts';
+import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
+import { createKey } from '../../../src/metering/keys/store.ts';
 import { createErrorAnswers } from '../../../src/metering/usage/error-answers.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -80,6 +83,36 @@ test('an answer belongs to its UTC day, also when it is written on a later one',
     { day: '2026-03-01', calls: 1 },
     { day: '2026-03-02', calls: 2 },
   ]);
+});
+
+test('401s of keys that ended over 30 days ago share a row, however many keys they are', async () => {
+  const { accountId, keyId, key } = await createCaller(sql, { plan: 'plus' });
+  const others = [];
+  for (let index = 0; index < 3; index += 1) others.push(await createKey(sql, accountId, '', 'test'));
+  const endedAgo = (id: string, days: number) => sql`
+    UPDATE api_keys SET created_at = now() - interval '1 year', revoked_at = now() - ${days} * interval '1 day' WHERE id = ${id}`;
+  await endedAgo(keyId, 29.9);
+  for (const { id } of others) await endedAgo(id, 30.1);
+  const errors = createErrorAnswers(sql);
+  const authenticator = await createAuthenticator(sql, {
+    used() {},
+    refused: (refused) => errors.count(refused, 'unauthorized'),
+  });
+  for (const secret of [key, ...others.map((other) => other.secret)])
+    await authenticator.authenticate(secret);
+  await authenticator.close();
+  await errors.write();
+  expect(await countsOf(accountId)).toEqual({ [`${keyId} 401`]: 1, 'ended 401': 3 });
+});
+
+test('counts are kept for 13 months', async () => {
+  const { accountId } = await createCaller(sql);
+  await sql`
+    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
+    SELECT ${accountId}, (now() AT TIME ZONE 'UTC')::date - interval '13 months' - days * interval '1 day', 'key_' || days, '4xx', 1
+    FROM unnest(ARRAY[-1, 0, 1, 400]) AS days`;
+  await removeExpired(sql);
+  expect(await countsOf(accountId)).toEqual({ 'key_-1 4xx': 1, 'key_0 4xx': 1 });
 });
 
 describe('while Postgres is away', () => {

@@ -68,6 +68,9 @@ CREATE TABLE account_events (
   detail jsonb NOT NULL DEFAULT '{}'
 );
 CREATE INDEX account_events_by_account ON account_events (account_id, id);
+-- Grants of purchased credits, by number and by day.
+CREATE INDEX account_events_grants ON account_events (account_id, id) WHERE kind = 'credits';
+CREATE INDEX account_events_grants_by_day ON account_events (account_id, at) WHERE kind = 'credits';
 CREATE UNIQUE INDEX account_events_reference ON account_events (account_id, reference) WHERE reference IS NOT NULL;
 -- Sign-ins are removed by age (src/dashboard/auth/remove-expired.ts).
 CREATE INDEX account_events_sign_ins ON account_events (at) WHERE kind = 'signed-in';
@@ -219,17 +222,19 @@ CREATE TABLE daily_calls (
   PRIMARY KEY (account_id, day, key_id, kind)
 ) WITH (fillfactor = 50);
 
--- What the dashboard reads: calls that were rolled up, and those that were not yet.
+-- Calls that were rolled up, and those that were not yet: several rows for a day, key and kind, in the order of an index.
+CREATE VIEW call_counts AS
+SELECT account_id, day, key_id, kind, calls FROM daily_calls
+UNION ALL
+SELECT entry.account_id, (journal.at AT TIME ZONE 'UTC')::date, entry.key_id, entry.kind, entry.calls
+FROM call_journal journal,
+  unnest(account_ids, key_ids, kinds, journal.calls) AS entry (account_id, key_id, kind, calls)
+WHERE NOT journal.counted;
+
+-- What the dashboard reads.
 CREATE VIEW calls_by_day AS
 SELECT account_id, day, key_id, kind, sum(calls)::bigint AS calls
-FROM (
-  SELECT account_id, day, key_id, kind, calls FROM daily_calls
-  UNION ALL
-  SELECT entry.account_id, (journal.at AT TIME ZONE 'UTC')::date, entry.key_id, entry.kind, entry.calls
-  FROM call_journal journal,
-    unnest(account_ids, key_ids, kinds, journal.calls) AS entry (account_id, key_id, kind, calls)
-  WHERE NOT journal.counted
-) AS rolled_up
+FROM call_counts
 GROUP BY account_id, day, key_id, kind
 HAVING sum(calls) <> 0;
 
@@ -238,9 +243,11 @@ HAVING sum(calls) <> 0;
 CREATE TABLE daily_error_answers (
   account_id text COLLATE "C" NOT NULL,
   day date NOT NULL, -- UTC
-  key_id text NOT NULL, -- '' for calls made in the dashboard
+  key_id text NOT NULL, -- '' for calls made in the dashboard; 'ended' for all keys that ended over 30 days ago
   kind text NOT NULL, -- a problem with status 429, '401' for a key that has ended, or '4xx' or '5xx' for other problems
   calls bigint NOT NULL,
   credits bigint NOT NULL DEFAULT 0, -- that they cost
   PRIMARY KEY (account_id, day, key_id, kind)
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
+-- Rows end after 13 months (src/dashboard/auth/remove-expired.ts). Rows come in the order of days, and BRIN costs a write nothing.
+CREATE INDEX daily_error_answers_by_day ON daily_error_answers USING brin (day);

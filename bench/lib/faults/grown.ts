@@ -1,0 +1,170 @@
+import { ROUTES } from '../../../src/dashboard/routes.ts';
+import { changePlan } from '../../../src/metering/accounts/changes.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import { createMember, type Visitor } from '../../../test/dashboard/visitor.ts';
+import { growAccount } from '../../../test/support/grown-account.ts';
+import { generateCompany } from '../names.ts';
+import { runOpenLoop } from '../open-loop.ts';
+import { residentMb } from '../processes.ts';
+import { type Service, startProcess } from '../stack.ts';
+import { get } from '../wrk.ts';
+
+/** Rows of everything that a customer can make. */
+const ROWS = 300_000;
+const SECONDS = 12;
+/** Requests of the customer that are always in flight. */
+const LANES = 4;
+const PER_SECOND = 100;
+/** Beside the customer, the neighbour's p99 and the memory may be this many times what they are on a quiet service. */
+const MOST_TIMES = 2;
+/** A p99 below this is none that a neighbour notices, and on two cores a quiet service has it, too. */
+const NOTICED_MS = 50;
+
+interface Figures {
+  p50Ms: number;
+  p99Ms: number;
+  peakMb: number;
+  /** Answers of the neighbour that were none. */
+  refused: number;
+}
+
+/**
+ * Measures a neighbour's calls and the memory of a process while a customer whose account has 300,000 rows of everything opens every
+ * page, takes every file, and an operator runs the commands about that account.
+ *
+ * @param keys of the neighbour's accounts
+ * @returns the rules that do not hold
+ */
+export async function measureGrown(
+  sql: Sql,
+  options: { checkout: string; environment: Record<string, string>; keys: string[]; companies: number },
+): Promise<string[]> {
+  const { checkout, environment, keys, companies } = options;
+  const authSecret = 'x'.repeat(40);
+  const members = { AUTH_SECRET: authSecret, SIGN_UP: 'open', TRUST_PROXY: '127.0.0.1' };
+  const service = await startProcess(['src/main.ts', 'serve'], { ...environment, ...members }, checkout);
+  try {
+    const baseUrl = `http://${service.host}:${service.port}`;
+    const { visitor, accountId } = await createMember({ baseUrl, sql, config: { authSecret } });
+    await changePlan(sql, accountId, 'plus', {}, 'faults');
+    const { keyId, memberId } = await growAccount(sql, accountId, ROWS);
+    await sql`VACUUM ANALYZE`;
+    await sql`CHECKPOINT`;
+    const routes = Object.entries(ROUTES).filter(([, route]) => route.for === 'member' && route.GET);
+    const addresses = routes.map(
+      ([path]) => `/dashboard${path.replace(':id', path.startsWith('/keys') ? keyId : memberId)}`,
+    );
+    const isFile = (path: string) => /\.\w+$/.test(path);
+    const loads: Record<string, () => Load> = {
+      pages: () => browse(visitor, [...addresses.filter((path) => !isFile(path)), '/dashboard?by=key']),
+      files: () => browse(visitor, addresses.filter(isFile)),
+      commands: () => runCommands(checkout, environment, accountId, keyId),
+    };
+    const requests = Array.from({ length: 500 }, (_, index) => {
+      const { nif, name } = generateCompany(index % companies);
+      const paths = [`/companies/${nif}`, '/usage', `/companies?q=${encodeURIComponent(name.slice(0, 8))}`];
+      return get(`/api/v1${paths[index % paths.length]}`, 'bench', keys[index % keys.length]);
+    });
+    const measure = () => measureNeighbour(service, requests);
+    await browse(visitor, addresses).stop(); // warms up
+    await measure();
+    const quiet = await measure();
+    report('quiet', quiet, '');
+    const failures: string[] = [];
+    for (const [name, start] of Object.entries(loads)) {
+      const load = start();
+      const figures = await measure();
+      report(name, figures, await load.stop());
+      if (figures.p99Ms > Math.max(MOST_TIMES * quiet.p99Ms, NOTICED_MS))
+        failures.push(`beside ${name} of a grown account the p99 is ${figures.p99Ms.toFixed(0)} ms`);
+      if (figures.peakMb > MOST_TIMES * quiet.peakMb)
+        failures.push(`beside ${name} of a grown account the process has ${figures.peakMb.toFixed(0)} MB`);
+      if (figures.refused > 0) failures.push(`beside ${name} ${figures.refused} calls were refused`);
+    }
+    return failures;
+  } finally {
+    await service.stop();
+  }
+}
+
+interface Load {
+  /** @returns the number of answers by status */
+  stop(): Promise<string>;
+}
+
+/** Repeats work in lanes until it is stopped. @param work gets a number that grows; it returns the status of its answer */
+function repeat(lanes: number, work: (index: number) => Promise<number>): Load {
+  const answers: Record<number, number> = {};
+  let isStopped = false;
+  let next = 0;
+  const running = Array.from({ length: lanes }, async () => {
+    do {
+      const status = await work(next++);
+      answers[status] = (answers[status] ?? 0) + 1;
+    } while (!isStopped);
+  });
+  return {
+    async stop() {
+      isStopped = true;
+      await Promise.all(running);
+      return JSON.stringify(answers);
+    },
+  };
+}
+
+/** Opens the pages in turn, as fast as they come. A cut-off file counts as 0. */
+const browse = (visitor: Visitor, paths: string[]): Load =>
+  repeat(LANES, async (index) => {
+    const path = paths[index % paths.length]!;
+    return visitor.get(path).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  });
+
+function runCommands(
+  checkout: string,
+  environment: Record<string, string>,
+  accountId: string,
+  keyId: string,
+): Load {
+  const commands = [
+    ['account', 'export', accountId],
+    ['account', 'history', accountId],
+    ['account', 'members', accountId],
+    ['account', 'invitations', accountId],
+    ['account', 'show', accountId],
+    ['account', 'list'],
+    ['key', 'list', accountId],
+    ['key', 'show', keyId],
+  ];
+  return repeat(1, async (index) => {
+    const words = commands[index % commands.length]!;
+    const child = Bun.spawn([process.execPath, 'src/main.ts', ...words], {
+      cwd: checkout,
+      env: { ...process.env, ...environment },
+      stdout: 'ignore',
+    });
+    return child.exited;
+  });
+}
+
+async function measureNeighbour(service: Service, requests: string[]): Promise<Figures> {
+  let peakMb = 0;
+  const timer = setInterval(() => {
+    peakMb = Math.max(peakMb, residentMb(service.pid));
+  }, 50);
+  const schedule = { ...service, perSecond: PER_SECOND, seconds: SECONDS, connections: 50, requests };
+  const { times, unanswered } = await runOpenLoop(schedule).finally(() => clearInterval(timer));
+  const answered = [...(times[200] ?? []), ...(times[404] ?? [])].sort((a, b) => a - b);
+  const all = Object.values(times).reduce((sum, { length }) => sum + length, unanswered);
+  const at = (share: number) => answered[Math.floor(answered.length * share)] ?? Number.POSITIVE_INFINITY;
+  return { p50Ms: at(0.5), p99Ms: at(0.99), peakMb, refused: all - answered.length };
+}
+
+function report(name: string, { p50Ms, p99Ms, peakMb, refused }: Figures, answers: string): void {
+  process.stdout.write(
+    `${name}: neighbour p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${refused} refused; ` +
+      `${peakMb.toFixed(0)} MB at most ${answers}\n`,
+  );
+}

@@ -1,0 +1,100 @@
+/** No page, form or file reads whole what a customer can make grow, whatever it is of: the routes are the dashboard's own list. */
+import { afterAll, expect, test } from 'bun:test';
+import { ROUTES } from '../../src/dashboard/routes.ts';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
+import { createLogTo } from '../../src/platform/observability/log.ts';
+import { startService } from '../../src/service/serve.ts';
+import { growAccount } from '../support/grown-account.ts';
+import { startRowCounter } from '../support/row-counter.ts';
+import { createTestEnvironment } from '../support/service.ts';
+import { createMember } from './visitor.ts';
+
+/** The most rows that Postgres may answer at once, and rows of everything in the account. */
+const [MOST, ROWS] = [1000, 3000];
+
+const { database, env, remove } = await createTestEnvironment({
+  env: { TRUST_PROXY: '127.0.0.1, ::1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open' },
+});
+const counter = await startRowCounter(database.url);
+const config = readConfig({ ...env, DATABASE_URL: counter.url(database.url) });
+const service = await startService(config, {
+  log: createLogTo({ write() {} }),
+});
+afterAll(async () => {
+  await service.stop();
+  await counter.close();
+  await remove();
+});
+
+const baseUrl = `http://127.0.0.1:${service.port}`;
+const { visitor, accountId, ...person } = await createMember({ baseUrl, sql: database.sql, config });
+await changePlan(database.sql, accountId, 'plus', {}, 'test');
+const { keyId, memberId } = await growAccount(database.sql, accountId, ROWS);
+
+const addressOf = (path: string) =>
+  `/dashboard${path.replace(':id', path.startsWith('/keys') ? keyId : memberId)}`;
+const ofMembers = Object.entries(ROUTES).filter(([, route]) => route.for === 'member');
+
+test('no page or file, and no page that it links to, reads whole what grew', async () => {
+  const pages = ofMembers.filter(([, route]) => route.GET !== undefined).map(([path]) => addressOf(path));
+  expect(pages.length).toBeGreaterThan(20);
+  const seen = new Set(pages);
+  const found: Record<string, number> = {};
+  // Pages that are found meanwhile come last.
+  for (const page of seen) {
+    counter.most();
+    const { status, document } = await visitor.get(page);
+    const rows = counter.most();
+    if (status !== 200 || rows > MOST) found[`${page} → ${status}`] = rows;
+    if (!pages.includes(page)) continue;
+    for (const link of document.querySelectorAll('main a[href*="?"]')) {
+      const href = link.getAttribute('href')!.replace(/#.*/, '');
+      if (href.startsWith('/dashboard')) seen.add(href);
+    }
+  }
+  expect(found).toEqual({});
+  expect([...seen].filter((page) => /[?&](before|by=key)/.test(page)).length).toBeGreaterThan(3);
+}, 120_000);
+
+test('the counter sees an answer with more rows', async () => {
+  const { default: postgres } = await import('postgres');
+  const sql = postgres(counter.url(database.url), { max: 1 });
+  counter.most();
+  await sql`SELECT generate_series(1, ${MOST + 1})`;
+  expect(counter.most()).toBe(MOST + 1);
+  await sql.end();
+});
+
+test('a download has every row', async () => {
+  const lines = async (path: string) => (await visitor.get(path)).text.split('\r\n').length - 2;
+  expect(await lines('/dashboard/usage.csv?days=30')).toBe(ROWS);
+  // Each grant, and what was spent before the next one.
+  expect(await lines('/dashboard/credits.csv')).toBe(2 * ROWS - 1);
+});
+
+test('no form reads whole what grew, the deletion of the account neither', async () => {
+  const forms = ofMembers.filter(([, route]) => route.POST && route.GET).map(([path]) => path);
+  const fields = {
+    present: person.password,
+    name: person.name,
+    email: 'new@example.com',
+    expires: '2999-12-31',
+    overlap: '0',
+  };
+  const last = '/settings/delete';
+  const found: Record<string, number> = {};
+  for (const path of [...forms.filter((path) => path !== last), last]) {
+    counter.most();
+    // Of the forms of a page, that of the path.
+    const action = `form[action="${addressOf(path)}"]`;
+    const { document } = await visitor.get(addressOf(path));
+    if (document.querySelector(action) === null) continue;
+    const { status } = await visitor.submit(addressOf(path), fields, { form: action });
+    const rows = counter.most();
+    if (status >= 500 || rows > MOST) found[`${path} → ${status}`] = rows;
+  }
+  expect(found).toEqual({});
+  const [account] = await database.sql`SELECT deleted_at FROM accounts WHERE id = ${accountId}`;
+  expect(account!.deleted_at).not.toBeNull();
+}, 120_000);
