@@ -60,8 +60,8 @@ export async function growAccount(
     SELECT user_id || '-' || n, now() + interval '1 day', user_id || '-' || n, now(), user_id
     FROM dashboard_members, generate_series(2, ${SESSIONS}::integer) AS n WHERE account_id = ${accountId}`;
   await sql`
-    INSERT INTO dashboard_invitations (token_sha256, account_id, email, actor, expires_at, used_at)
-    SELECT ${hash("'i' || n")}, ${accountId}, 'i' || n || '@example.com', 'test', now() + interval '1 day', now()
+    INSERT INTO dashboard_invitations (token_sha256, account_id, email, role, actor, expires_at, used_at)
+    SELECT ${hash("'i' || n")}, ${accountId}, 'i' || n || '@example.com', 'member', 'test', now() + interval '1 day', now()
     FROM generate_series(1, ${rows}::integer) AS n`;
   await sql`
     INSERT INTO dashboard_sent_mails (user_id, topic, occasion)
