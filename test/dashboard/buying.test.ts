@@ -33,7 +33,7 @@ test('a problem for want of credits has the address, as a whole answer, in an it
     result: { structuredContent: { buy: string }; content: { text: string }[] };
   };
   expect(result.structuredContent.buy).toBe(buy);
-  expect(result.content[0]!.text).toEndWith(`Credits are bought at ${buy}`);
+  expect(result.content[0]!.text).toContain(`tell the user to buy credits at ${buy},`);
 });
 
 test('the dashboard links it: in the notice of low credits, beside the balance, and at the plans', async () => {

@@ -248,7 +248,7 @@ test('an owner renames the account, a member does not; the pages, the mails and 
   expect((await rui.get('/dashboard/settings')).document.querySelector(`a[href="${path}"]`)).toBeNull();
   expect((await ana.submit(path, { name: ' ' })).status).toBe(422);
   await ana.submit(path, { name: 'Café Sol' });
-  expect((await ana.get('/dashboard')).textOf('h1')).toBe('Café Sol');
+  expect((await ana.get('/dashboard')).textOf('header summary .cut')).toBe('Café Sol');
   expect((await loadHistory(service.sql, accountId)).at(-1)!.kind).toBe('account-renamed');
   await visit().submit('/dashboard/forgot', { email: person.email });
   expect((await mail.mailTo(person.email)).text).toContain('Account: Café Sol');
