@@ -78,7 +78,7 @@ function countRows(sql: Sql | Transaction, id: string, { from, to }: Days, ofKey
 export type DailyRow = Omit<DailyCalls, 'keyStart'>;
 
 /**
- * A row for each day and key that has calls or errors, in batches, by day and key. Each day is read by itself: Postgres would group
+ * A row for each day and key that has calls or errors, in batches, by day and key, the dashboard's last. Each day is read by itself: Postgres would group
  * all days before it answers the first row, which takes longer than a statement may.
  */
 export async function* dailyRows(sql: Transaction, { id }: Counted, { from, to }: Days) {
@@ -90,7 +90,7 @@ export async function* dailyRows(sql: Transaction, { id }: Counted, { from, to }
           coalesce((SELECT name FROM api_keys k WHERE k.id = d.key_id AND k.account_id = ${id}), '') AS "keyName",
           ${countsByKind(sql)}
         FROM (${countRows(sql, id, { from: day, to: day })}) AS d
-        GROUP BY d.day, d.key_id HAVING sum(d.calls) > 0 ORDER BY d.key_id`,
+        GROUP BY d.day, d.key_id HAVING sum(d.calls) > 0 ORDER BY d.key_id = '', d.key_id`,
     );
   }
 }
