@@ -66,9 +66,6 @@ function python({ method, address, body }: SampleCall): string {
 
 import httpx
 
-/** A query that finds something, because many Portuguese companies have this word in their names. */
-export const EXAMPLE_QUERY = 'padaria';
-
 response = httpx.${method.toLowerCase()}(
     "${address}",
     ${options.join(',\n    ')},
