@@ -45,10 +45,10 @@ export async function growAccount(
     (now() AT TIME ZONE 'UTC')::date - (n % ${days}::integer) AS day, ${id('(1 + n / 30)')} AS key`;
   await sql`
     INSERT INTO daily_calls (account_id, day, key_id, kind, calls)
-    SELECT ${accountId}, day, key, 'search', 3 FROM (SELECT ${counted} FROM generate_series(1, ${rows}::integer) AS n) AS c`;
+    SELECT ${accountId}, day, key, 'search', 3 FROM (SELECT ${counted} FROM generate_series(1, ${rows}::integer) AS n) AS c ORDER BY day`;
   await sql`
     INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-    SELECT ${accountId}, day, key, '401', 3 FROM (SELECT ${counted} FROM generate_series(1, ${rows}::integer) AS n) AS c`;
+    SELECT ${accountId}, day, key, '401', 3 FROM (SELECT ${counted} FROM generate_series(1, ${rows}::integer) AS n) AS c ORDER BY day`;
   await sql`
     WITH users AS (
       INSERT INTO dashboard_users ("id", "name", "email", "emailVerified")
