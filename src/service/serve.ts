@@ -135,7 +135,6 @@ export async function startService(config: Config, options: ServiceOptions = {})
         if (event === 'voided' || event === 'refunded') void rollups.run();
       },
       onLost: (owed) => reportLost(owed, log, metrics),
-      isMoreComing: rateLimiter.isTaking,
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const countError = errorAnswers.count;

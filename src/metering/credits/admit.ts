@@ -19,8 +19,6 @@ export interface CreditsOptions {
   onEvent?: (event: LedgerEvent) => void;
   /** Voids and refunds, by id, that no longer reach Postgres because the service stops. Only so can credits be lost. */
   onLost?: (owed: Map<string, Call[]>) => void;
-  /** Whether calls will come at once, because their requests wait for their tokens. A batch waits for them a moment. */
-  isMoreComing?: () => boolean;
 }
 
 /** The ledger charges calls while it is `open`. An unknown outcome puts it `in doubt`, until Postgres has acknowledged the void. */
@@ -36,12 +34,8 @@ const LEDGER = 'the credit ledger';
  *
  * One batch is in flight at a time. Two took Postgres a fifth more time for each call, and waited for each other's rows.
  */
-export function createCredits(sql: Sql, { onEvent, onLost, isMoreComing }: CreditsOptions = {}) {
-  const enqueue = createBatcher(chargeBatch, {
-    name: LEDGER,
-    stage: 'credit',
-    ...(isMoreComing && { isMoreComing }),
-  });
+export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}) {
+  const enqueue = createBatcher(chargeBatch, { name: LEDGER, stage: 'credit' });
   /** A request with an identity is charged alone. */
   const enqueueAlone = createBatcher(([call]: Call[], bound) => chargeAlone(call!, bound), {
     name: LEDGER,

@@ -14,6 +14,4 @@ export interface RateLimiter {
   take(accountId: string, limit: number): Promise<RateDecision>;
   /** The state of the account's bucket, without taking a token; `admitted` says whether `take` would succeed. */
   peek(accountId: string, limit: number): Promise<RateDecision>;
-  /** Whether a request waits for its token now. */
-  isTaking(): boolean;
 }

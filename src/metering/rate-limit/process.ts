@@ -31,7 +31,6 @@ export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs) {
       const units = unitsNow(buckets.get(accountId) ?? null, limit, now);
       return decide(units >= UNITS_PER_TOKEN, units, limit, now);
     },
-    isTaking: () => false,
     /** Lowers buckets to Redis's units. It never raises one, because only time fills the process's buckets. */
     lower(left: Map<string, { units: number; limit: number }>): void {
       const now = nowUs();

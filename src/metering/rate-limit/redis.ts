@@ -65,7 +65,6 @@ export function createRedisRateLimiter(
   const ask = createBatcher(takeAll, BATCHES);
   let pausedUntilMs = 0;
   let away = false;
-  let taking = 0;
 
   const isPaused = () => performance.now() < pausedUntilMs;
 
@@ -121,19 +120,13 @@ export function createRedisRateLimiter(
     async take(accountId, limit) {
       const refusal = refusals.find(accountId, limit);
       if (refusal !== null) return refusal;
-      taking += 1;
-      try {
-        return await decideFor({ accountId, limit, tokens: 1 }, () => {
-          onLocalDecision();
-          return local.take(accountId, limit);
-        });
-      } finally {
-        taking -= 1;
-      }
+      return decideFor({ accountId, limit, tokens: 1 }, () => {
+        onLocalDecision();
+        return local.take(accountId, limit);
+      });
     },
     peek: (accountId, limit) =>
       decideFor({ accountId, limit, tokens: 0 }, () => local.peek(accountId, limit)),
-    isTaking: () => taking > 0,
   };
 }
 

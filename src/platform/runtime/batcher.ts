@@ -15,8 +15,6 @@ export interface BatchOptions {
   queueTimeoutMs?: number;
   /** A batch that takes longer fails, and so does each of its items. */
   timeoutMs?: number;
-  /** Whether more items will come at once. A batch that follows another one waits for them, see {@link GATHER_MS}. */
-  isMoreComing?: () => boolean;
 }
 
 /** Together the 2 s after which a caller is answered: a quarter in the queue, the rest in a batch. */
@@ -28,14 +26,6 @@ export const BATCH_TIMEOUT_MS = 1.5 * SECOND;
  * sockets, Bun reads up to 49,152 requests in one turn, which takes seconds.
  */
 const LONGEST_TURN_MS = 10;
-
-/**
- * A batch that follows another one waits for items that are known to come, for this long at most. Most of a batch's cost does not
- * depend on its size: with 16 lookups at once, fuller batches take Postgres 39 µs a lookup instead of 50.
- */
-const GATHER_MS = 1;
-/** A batch of so many items waits for no more. A charge of 16 calls costs less than twice as much as one of a single call. */
-const GATHER_ITEMS = 16;
 
 /**
  * Turns single items into batches. A batch starts at the end of the turn of the event loop. It starts earlier when it is full, or its
@@ -54,7 +44,6 @@ export function createBatcher<Item, Result>(
     maxConcurrentBatches = 1,
     queueTimeoutMs = QUEUE_TIMEOUT_MS,
     timeoutMs = BATCH_TIMEOUT_MS,
-    isMoreComing = () => false,
   }: BatchOptions,
 ): (item: Item) => Promise<Result> {
   const totals = stage === undefined ? noBatches() : totalsOf(stage);
@@ -62,32 +51,17 @@ export function createBatcher<Item, Result>(
   const queue: Queued[] = [];
   let inFlight = 0;
   let isScheduled = false;
-  let gatherTimer: Timer | undefined;
-  let endedAtMs = Number.NEGATIVE_INFINITY;
 
   const isOverdue = (nowMs: number) => queue.length > 0 && nowMs - queue[0]!.queuedAtMs > LONGEST_TURN_MS;
 
   function startAtEndOfTurn(): void {
     if (isScheduled || inFlight >= maxConcurrentBatches || queue.length === 0) return;
     isScheduled = true;
-    setImmediate(startUnlessGathering);
-  }
-
-  function startUnlessGathering(): void {
-    isScheduled = false;
-    const isGathering =
-      queue.length < GATHER_ITEMS && performance.now() - endedAtMs < GATHER_MS && isMoreComing();
-    // The items that come start the batch. The timer is for the case that they were refused.
-    if (!isGathering) start();
-    else if (gatherTimer === undefined) {
-      gatherTimer = setTimeout(() => {
-        gatherTimer = undefined;
-        startAtEndOfTurn();
-      }, GATHER_MS);
-    }
+    setImmediate(start);
   }
 
   function start(): void {
+    isScheduled = false;
     const nowMs = performance.now();
     const oldestMs = nowMs - queueTimeoutMs;
     const fresh = queue.findIndex(({ queuedAtMs }) => queuedAtMs >= oldestMs);
@@ -111,7 +85,6 @@ export function createBatcher<Item, Result>(
       for (const { reject } of batch) reject(error);
     } finally {
       inFlight -= 1;
-      endedAtMs = performance.now();
       countEnd();
       // A turn that refuses everything is long, and brings no item that would start the next batch. After a failure the
       // callers come first: they may want to leave the dependency alone.

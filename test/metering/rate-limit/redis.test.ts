@@ -38,17 +38,6 @@ describe('buckets in Redis', () => {
   limiterSuite({ limiter: () => limiter, pass: (ms) => Bun.sleep(ms), toleranceUs: 1_000_000 });
 });
 
-test('says whether a request waits for its token, and a look at the bucket is none', async () => {
-  const account = newAccount();
-  const look = limiter.peek(account, 5);
-  expect(limiter.isTaking()).toBe(false);
-  await look;
-  const taken = limiter.take(account, 5);
-  expect(limiter.isTaking()).toBe(true);
-  await taken;
-  expect(limiter.isTaking()).toBe(false);
-});
-
 describe('the script', () => {
   type Script = { takeTokensBuffer(keys: number, key: string, argument: Buffer): Promise<Buffer> };
   const doublesOf = (bytes: Buffer) => [...new Float64Array(new Uint8Array(bytes).buffer)];

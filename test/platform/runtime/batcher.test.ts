@@ -1,8 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { type BatchOptions, createBatcher } from '../../../src/platform/runtime/batcher.ts';
 import { OverloadedError } from '../../../src/platform/runtime/timeout.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
-import { until } from '../../support/until.ts';
 
 let clock: ReturnType<typeof stopClock>;
 beforeEach(() => {
@@ -153,75 +152,6 @@ test('a full batch starts at once', async () => {
   await turn();
   runs[1]!.finish();
   expect(await Promise.all(answers)).toEqual([2, 4, 6]);
-});
-
-describe('while more items are known to come', () => {
-  /** A batch of one has ended, and another item has queued. */
-  async function afterOne() {
-    let isMoreComing = true;
-    const doubler = doubling({ isMoreComing: () => isMoreComing });
-    const first = doubler.ask(1);
-    await turn();
-    doubler.runs[0]!.finish();
-    expect(await first).toBe(2);
-    const second = doubler.ask(2);
-    await turn();
-    expect(doubler.sizes()).toEqual([1]);
-    const allAreHere = () => {
-      isMoreComing = false;
-    };
-    return { ...doubler, second, allAreHere };
-  }
-
-  test('a batch that follows another one starts with the last of them', async () => {
-    const { ask, runs, sizes, second, allAreHere } = await afterOne();
-    const third = ask(3);
-    await turn();
-    expect(sizes()).toEqual([1]);
-    allAreHere();
-    const fourth = ask(4);
-    await turn();
-    expect(sizes()).toEqual([1, 3]);
-    runs[1]!.finish();
-    expect(await Promise.all([second, third, fourth])).toEqual([4, 6, 8]);
-  });
-
-  test('it starts after a millisecond without them', async () => {
-    const { runs, sizes, second } = await afterOne();
-    clock.pass(1);
-    await until('the next batch', () => sizes().length === 2);
-    runs[1]!.finish();
-    expect(await second).toBe(4);
-  });
-
-  test('it starts when they were refused', async () => {
-    const { runs, sizes, second, allAreHere } = await afterOne();
-    allAreHere();
-    await until('the next batch', () => sizes().length === 2);
-    runs[1]!.finish();
-    expect(await second).toBe(4);
-  });
-
-  test('a batch of sixteen waits for no more', async () => {
-    const { ask, runs, sizes, second } = await afterOne();
-    const others = Promise.all(Array.from({ length: 15 }, (_, index) => ask(index)));
-    await turn();
-    expect(sizes()).toEqual([1, 16]);
-    runs[1]!.finish();
-    expect([await second, (await others).length]).toEqual([4, 15]);
-  });
-
-  test('a batch that follows none for a millisecond waits for none', async () => {
-    const { ask, runs, sizes } = doubling({ isMoreComing: () => true });
-    for (const item of [1, 2]) {
-      const answer = ask(item);
-      await turn();
-      expect(sizes()).toHaveLength(item);
-      runs[item - 1]!.finish();
-      expect(await answer).toBe(2 * item);
-      clock.pass(1);
-    }
-  });
 });
 
 test('a batch that gets no answer fails all of its items at its timeout, and the next one starts', async () => {
