@@ -81,7 +81,7 @@ async function writeConfiguration(): Promise<string> {
   return file;
 }
 
-/** What the check says of each instance, such as `UP L7OK 200`. */
+/** The result of the check of each instance, such as `UP L7OK 200`. */
 async function checks(): Promise<string[]> {
   const socket = connect(statusSocket);
   socket.end('show stat\n');

@@ -24,7 +24,7 @@ const TOP = 'src|test|bench|docs|examples|deploy|patches|search-mappings|\\.ci|\
 const PATH = new RegExp(String.raw`(?<![\w./@-])(?:${TOP})/[\w./*{},@-]*[\w*}/]`, 'g');
 /** A file named without its folder, such as `once.ts`. */
 const NAME = /(?<![\w./*@{}-])[a-z][\w-]*(?:\.test)?\.(?:ts|lua|md)(?![\w/-])/g;
-/** What only code is called: camelCase, PascalCase, UPPER_CASE, snake_case. */
+/** The forms that only names of code have: camelCase, PascalCase, UPPER_CASE, snake_case. */
 const SYMBOL =
   /^(?:[a-z]+\d*(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+\d*(?:_[a-z0-9]+)+)(?:\(\))?$/;
 

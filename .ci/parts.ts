@@ -1,4 +1,4 @@
-/** What the steps of `.ci/run` share. */
+/** Helpers that the steps of `.ci/run` share. */
 import { join } from 'node:path';
 import { SECOND } from '../src/platform/units.ts';
 

@@ -14,7 +14,7 @@ function tableOf(rows: string[][]): string {
   return padded.toSpliced(1, 0, line(widths.map((width) => '-'.repeat(width)))).join('');
 }
 
-/** What the NIFs and words do that are not about a problem of the whole request alone. */
+/** The effects of NIFs and words that do more than call up a problem of the whole request. */
 const IN_LISTS: Record<string, string> = {
   'company-not-found': 'its item',
   'company-lookup-failed': 'its item',

@@ -45,7 +45,7 @@ const KINDS = new Map(
   ]),
 );
 
-/** What a NIF or a word calls up: each problem has a NIF, and its name is its word. `null` means nothing. */
+/** The problem that a NIF or a word calls up: each has a NIF, and its name is its word. `null` means none. */
 export function calledUpBy(text: string): AtWill | null {
   return KINDS.get(normalizeNif(text) ?? normalizeName(text)) ?? null;
 }

@@ -7,7 +7,7 @@ import { buyLink } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import { availableCredits } from '../usage/credits.ts';
 
-/** What a problem of a member's own call means: what happened, what it cost, and what to do next. Programs get its JSON. */
+/** The text of a problem of a member's own call: what happened, what it cost, and what to do next. Programs get its JSON. */
 export function callProblem(context: MemberContext, problem: Problem): Html {
   const { messages, tools } = context;
   const { kind } = problem;

@@ -1,5 +1,5 @@
 /**
- * What can happen to an account, a key or the service, and each place that says so. The texts are those of pages, in both languages:
+ * The states of an account, a key and the service, and each place that tells them. The texts are those of pages, in both languages:
  * what happened and since when, what it costs, and what to do next. MESSAGES has them as `states`.
  */
 import type { ProblemName } from '../../http/problems.ts';

@@ -97,7 +97,7 @@ export function entriesOf(entries: CreditEntry[], days: Days | null): CreditEntr
   );
 }
 
-/** What comes after a grant: the time of the next one, with the balance before it; or now, with the present balance. */
+/** The end of a grant's span: the time of the next one, with the balance before it; or now, with the present balance. */
 interface Next {
   at: Date | null;
   balance: number;
