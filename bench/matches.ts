@@ -99,10 +99,12 @@ async function measure(mode: string, find: FindMatches, kinds: Kinds): Promise<v
 
 /** The words' share of what a generation occupies in Postgres. */
 async function sizesInPostgres(sql: Sql): Promise<string> {
+  const [current] = await sql<{ table: string }[]>`
+    SELECT table_name AS "table" FROM directory JOIN directory_generations ON directory_generations.id = current`;
+  const { table } = current!;
   const [row] = await sql<{ words: number; others: number; rows: number }[]>`
-    SELECT words, pg_indexes_size(table_name::regclass) - words AS others, pg_table_size(table_name::regclass) AS rows
-    FROM directory JOIN directory_generations ON directory_generations.id = current,
-      pg_relation_size((table_name || '_words')::regclass) AS words`;
+    SELECT words, pg_indexes_size(${table}::regclass) - words AS others, pg_table_size(${table}::regclass) AS rows
+    FROM pg_relation_size(${`${table}_words`}::regclass) AS words`;
   const { words, others, rows } = row!;
   return `words ${mb(words)}, other indexes ${mb(others)} (${percent(words, others)}), rows ${mb(rows)}`;
 }
