@@ -19,13 +19,13 @@ const PARTS: [string, RegExp][] = [
   ['Postgres client', /node_modules\/postgres\//],
   ['Redis client', /node_modules\/(ioredis|@ioredis|redis-parser|redis-errors)\//],
   ['Elasticsearch client', /node_modules\/(@elastic|secure-json-parse)\//],
-  ['Log line', /node_modules\/pino\/|src\/observability\/log\.ts/],
-  ['Metrics', /node_modules\/prom-client\/|src\/observability\//],
+  ['Log line', /node_modules\/pino\/|platform\/observability\/log\.ts/],
+  ['Metrics', /node_modules\/prom-client\/|platform\/observability\//],
   ['Elysia', /node_modules\/elysia\//],
   ['Answer, headers, request id', /src\/http\//],
-  ['Batches and time-outs', /src\/runtime\//],
-  ['Bucket, credit, key', /src\/(admission|credits|rate-limit|keys)\//],
-  ['Record', /src\/(lookup|companies)\//],
+  ['Batches and time-outs', /platform\/runtime\//],
+  ['Bucket, credit, key', /src\/metering\//],
+  ['Record', /src\/companies\//],
 ];
 const REST = 'Event loop, promises, sockets';
 

@@ -14,7 +14,14 @@ import { createLoad } from './load.ts';
 import type { Handler, Payment, Plan } from './plan.ts';
 import * as refusals from './refusals.ts';
 
-const NOTHING_PAID: Payment = { spent: 0, left: null, isRepeated: false, refusal: null, giveBack() {} };
+const NOTHING_PAID: Payment = {
+  spent: 0,
+  quota: null,
+  left: null,
+  isRepeated: false,
+  refusal: null,
+  giveBack() {},
+};
 
 /** Why an item stays without an answer though the account has credits. */
 const PAID_BEFORE =
@@ -135,10 +142,12 @@ export function createPipeline(parts: PipelineParts) {
     if (isTest) return { ...NOTHING_PAID, spent: needed };
     const call = { accountId, keyId, kind, credits: needed, wantsLeft: tellsLeft, signal };
     try {
-      const { quota, ...paid } = await credits.admit({ ...call, identity: identity ?? undefined });
-      if (quota !== null)
-        return { ...paid, refusal: refusals.quotaExceeded(quota, buyAddress(parts.buyUrl, accountId)) };
-      return { ...paid, refusal: paid.spent < needed ? unavailable(PAID_BEFORE) : null };
+      const paid = await credits.admit(identity ? { ...call, identity } : call);
+      let refusal: ProblemAnswer | null = null;
+      if (paid.quota !== null)
+        refusal = refusals.quotaExceeded(paid.quota, buyAddress(parts.buyUrl, accountId));
+      else if (paid.spent < needed) refusal = unavailable(PAID_BEFORE);
+      return { ...paid, refusal };
     } catch (cause) {
       const uncounted = unavailable('The credits of the account could not be counted.', cause);
       return refusedBy(failureAnswer(cause, uncounted));

@@ -15,7 +15,7 @@ export interface AdmissionContext {
 }
 
 /** The credits that a request was charged. */
-export interface Payment extends Omit<Admission, 'quota'> {
+export interface Payment extends Admission {
   /** Why the request got fewer credits than it needs; `null` means that it got all. */
   refusal: ProblemAnswer | null;
 }

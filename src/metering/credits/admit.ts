@@ -131,6 +131,8 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       const paid = paidOf(call, spent, charged);
       // The purchased credits of the batch come back first.
       const giveBack = (credits: number) => {
+        // Nearly every request uses all of its credits.
+        if (credits === 0) return;
         const back = Math.min(purchased[call.accountId] ?? 0, credits);
         purchased[call.accountId] = (purchased[call.accountId] ?? 0) - back;
         const part = { ...call, credits };
