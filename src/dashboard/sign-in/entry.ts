@@ -132,7 +132,7 @@ export const signUp = formHandlers({
     }
     if (tools.mails) {
       logSecurity(context, 'sign-up', null);
-      return seeMail(context, email);
+      return seeMail(context, email, messages.seeMailLead(email));
     }
     const { session } = await tools.auth.session(cookieHeader(answer.cookies));
     if (session !== null) {
@@ -143,13 +143,18 @@ export const signUp = formHandlers({
   },
 });
 
-/** The page after a sign-up with mail: the address, and a form that sends the link again. */
-function seeMail(context: PageContext, email: string, refusal: Refusal | null = null): PageResponse {
+/** The page after a sign-up with mail: a form that sends the link again. @param lead says no more than is sure: a full limit is silent */
+function seeMail(
+  context: PageContext,
+  email: string,
+  lead: HtmlValue,
+  refusal: Refusal | null = null,
+): PageResponse {
   const { messages } = context;
   const again = { path: '/sign-up/again', hidden: { email }, button: messages.confirmAgain };
   return cardPage(context, {
     title: messages.seeMail,
-    lead: messages.seeMailLead(email),
+    lead,
     body: form(context, { ...again, look: 'quiet', refusal }),
     ...refusal,
   });
@@ -157,11 +162,11 @@ function seeMail(context: PageContext, email: string, refusal: Refusal | null = 
 
 /** POST /dashboard/sign-up/again: sends the confirmation once more. It is answered alike whether or not there is such a user. */
 export async function sendAgain(context: PageContext): Promise<PageResponse> {
-  const { sent, tools } = context;
+  const { sent, tools, messages } = context;
   const email = sent('email').trim();
   if (!tools.mails || !isEmail(email)) return notFoundPage(context);
-  const limit = await withConstantTime(context, sendConfirmation(context, email));
-  return seeMail(context, email, tooMany(context, limit));
+  const refusal = tooMany(context, await withConstantTime(context, sendConfirmation(context, email)));
+  return seeMail(context, email, refusal === null ? messages.sentAgainLead(email) : undefined, refusal);
 }
 
 /** The terms and the privacy notice that an account is created under, as far as the operator has given them. */
