@@ -1,5 +1,6 @@
 import type { RequestTrace } from '../http/observe.ts';
 import { pathOf, searchOf } from '../http/url.ts';
+import { NotOwnerError } from '../metering/accounts/rights.ts';
 import { isLoopbackHost } from '../platform/config/addresses.ts';
 import { codeOf } from '../platform/errors.ts';
 import { LOCK_NOT_AVAILABLE } from '../platform/postgres/connect.ts';
@@ -7,7 +8,6 @@ import { createGate } from '../platform/runtime/gate.ts';
 import { OverloadedError, withTimeout } from '../platform/runtime/timeout.ts';
 import { DAY, KIB, SECOND } from '../platform/units.ts';
 import { accountOf, type Membership } from './auth/members.ts';
-import { NotOwnerError } from './auth/rights.ts';
 import type { MemberContext, PageContext, Tools } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
 import { type PageResponse, redirectTo, type Session } from './request/context.ts';

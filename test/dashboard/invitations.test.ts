@@ -9,11 +9,22 @@ import {
 import { listInvitations, withdrawInvitation } from '../../src/dashboard/account/pending-invitations.ts';
 import { changeRole, renameAccount } from '../../src/dashboard/account/roles.ts';
 import { actorOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
-import { NotOwnerError } from '../../src/dashboard/auth/rights.ts';
+import { deleteAccount } from '../../src/metering/account-data/delete.ts';
 import { setSuspended } from '../../src/metering/accounts/changes.ts';
+import { NotOwnerError } from '../../src/metering/accounts/rights.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
+import { until } from '../support/until.ts';
 import { startMailedDashboard } from './service.ts';
-import { createMember, createVisitor, linkTo, newPerson, type Person } from './visitor.ts';
+import {
+  acceptAs,
+  createMember,
+  createVisitor,
+  linkTo,
+  newPerson,
+  type Person,
+  usageStatus,
+} from './visitor.ts';
 
 const MEMBERS = '/dashboard/settings/members';
 const INVITE = 'main section form';
@@ -83,6 +94,7 @@ test('an owner who was removed or is an owner no more makes no change that wants
       () => removeMember(sql, accountId, ({ id }) => id === ofAna.id, actor),
       () => changeRole(sql, accountId, { id: ofAna.id, role: 'member' }, actor),
       () => renameAccount(sql, accountId, 'Mine', actor),
+      () => deleteAccount(sql, accountId, actor),
     ];
     if (end === 'member') await changeRole(sql, accountId, { id: ofAna.id, role: 'owner' }, 'test');
     // Another owner, so that no refusal is that of the last one.
@@ -156,6 +168,32 @@ test('neither a suspended account nor an owner with an unconfirmed address invit
   expect(await tried()).toEqual([303, null]);
   expect((await mail.mailTo(email)).text).toContain('invites you');
   expect(mail.received(email)).toBe(0);
+});
+
+test('the invitations of other accounts use up no owner’s invitation to an address', async () => {
+  const [ana, rui] = [await createMember(service), await createMember(service)];
+  const { email } = newPerson();
+  const inviteBy = async ({ visitor, password }: typeof ana) => {
+    const answer = await visitor.submit(MEMBERS, { email, present: password }, { form: INVITE });
+    return answer.status;
+  };
+  const again = async () => (await ana.visitor.submit(MEMBERS, {}, { form: '#pending form' })).status;
+  expect(await inviteBy(ana)).toBe(303);
+  for (let sent = 1; sent < 5; sent += 1) expect(await again()).toBe(303);
+  expect(await again()).toBe(429);
+  expect(await inviteBy(rui)).toBe(303);
+  await until('six mails', () => mail.received(email) === 6);
+});
+
+test('an invitation is accepted during a suspension, and its reader sees the reason', async () => {
+  const { accountId } = await createMember(service);
+  const { id, secret } = await createKey(sql, accountId, 'prod', 'test');
+  const { token } = await invite(sql, { accountId, email: newPerson().email }, 'cli:op');
+  await setSuspended(sql, accountId, true, 'test', 'Invoice 17');
+  const visitor = await acceptAs(service.baseUrl, token, 'Rui');
+  expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toContain('Invoice 17');
+  expect(await usageStatus(service, secret)).toBe(401);
+  expect((await visitor.get(`/dashboard/keys/${id}`)).status).toBe(200);
 });
 
 test('a used or bad link leads to a new one', async () => {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { lockForOwner } from '../../metering/accounts/rights.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
 import type { Reader } from '../auth/mail-text.ts';
 import { actorOf, type Role } from '../auth/members.ts';
-import { lockForOwner } from '../auth/rights.ts';
 import type { Language } from '../ui/language.ts';
 import { isPending } from './pending-invitations.ts';
 

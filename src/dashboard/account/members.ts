@@ -50,7 +50,7 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
       (again === undefined ? await presentRefusal(context) : null) ??
       tooMany(
         context,
-        await admit(tools.sql, changesOf(user, 'member-invited'), mailsTo(email, 'invitation')),
+        await admit(tools.sql, changesOf(user, 'member-invited'), mailsTo(email, `invitation ${account.id}`)),
       );
     if (refusal !== null) return refusal;
     const role = again ? again.role : sent('role') === 'owner' ? 'owner' : 'member';

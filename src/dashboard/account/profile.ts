@@ -100,7 +100,7 @@ export const ownEmail = formHandlers({
   },
   checks: ['email'],
   async submit(context) {
-    const { tools, messages, sent, client, user } = context;
+    const { tools, messages, sent, client, account, user } = context;
     if (!tools.mails) return refuse(403, { message: messages.changeEmailNoMail });
     const email = sent('email').trim().toLowerCase();
     const refusal =
@@ -110,7 +110,7 @@ export const ownEmail = formHandlers({
     if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) return done;
     const tooEarly =
       tooMany(context, await admit(tools.sql, changesOf(user, 'email-changed'))) ??
-      tooMany(context, await admit(tools.sql, mailsTo(email, 'new-email'), ...mailsOf(client)));
+      tooMany(context, await admit(tools.sql, mailsTo(email, `new-email ${account.id}`), ...mailsOf(client)));
     if (tooEarly !== null) return tooEarly;
     const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);

@@ -1,7 +1,7 @@
 import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { lockForOwner } from '../../metering/accounts/rights.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { actorOf, endInvitations, listMembers, type Role } from '../auth/members.ts';
-import { lockForOwner } from '../auth/rights.ts';
 
 /**
  * Gives a member another role. Pending invitations to them end, because these say an earlier role. So do those by them, if they are

@@ -13,7 +13,6 @@ import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
 import { CODE_LOCK_MS, SESSION_MAX_MS } from './lifetimes.ts';
-import type { MailPurpose } from './limits.ts';
 import type { Mailer } from './mail.ts';
 import { findReaderWithin } from './reader.ts';
 
@@ -58,7 +57,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   // In the background, because better-auth may call it in a transaction, whose pool is small.
   const mail = (
     kind: 'confirm' | 'exists' | 'reset',
-    purpose: MailPurpose,
+    purpose: 'sign-up' | 'reset',
     to: string,
     path: string,
     request?: Request,

@@ -33,11 +33,11 @@ export const signUpsOf = (address: ClientAddress): Limit[] =>
 export const mailsOf = (address: ClientAddress): Limit[] =>
   address.isShared ? [] : ofAddress('mail', address, { max: 5, windowMs: HOUR });
 
-/** `sign-up` and `reset` are asked for by anyone. */
-export type MailPurpose = 'sign-up' | 'reset' | 'invitation' | 'new-email';
-
-/** Mails that are sent to an email. Each purpose counts apart, so that nobody keeps an owner's invitation from an address. */
-export const mailsTo = (email: string, purpose: MailPurpose): Limit => ({
+/** Mails that are sent to an email, by their purpose and the account that asks, so that strangers don't use up an owner's. */
+export const mailsTo = (
+  email: string,
+  purpose: 'sign-up' | 'reset' | `${'invitation' | 'new-email'} ${string}`,
+): Limit => ({
   key: `mail-${purpose} ${hashOf(email)}`,
   max: 5,
   windowMs: HOUR,

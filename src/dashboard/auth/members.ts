@@ -1,10 +1,10 @@
 import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { lockForOwner } from '../../metering/accounts/rights.ts';
 import { createAccountIn, lockAccount } from '../../metering/accounts/store.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
 import { admit, changesOf } from './limits.ts';
-import { lockForOwner } from './rights.ts';
 
 /** An owner invites and removes members, changes roles, and renames and deletes the account. All else is open to members. */
 export type Role = 'owner' | 'member';

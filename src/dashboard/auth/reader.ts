@@ -1,6 +1,6 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Language } from '../ui/language.ts';
-import { admit, type MailPurpose, mailsTo } from './limits.ts';
+import { admit, mailsTo } from './limits.ts';
 import type { Reader } from './mail-text.ts';
 
 /**
@@ -20,7 +20,7 @@ export async function findReader(sql: Sql, email: string, language: Language): P
 /** {@link findReader}, unless the email has had all its mails of this purpose. A visitor is not told, because that tells of a user. */
 export async function findReaderWithin(
   sql: Sql,
-  purpose: MailPurpose,
+  purpose: 'sign-up' | 'reset',
   email: string,
   language: Language,
 ): Promise<Reader | null> {
