@@ -5,6 +5,7 @@ import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { printable, textTable } from '../../platform/terminal/text.ts';
 import { oneOfWords } from '../../platform/terminal/values.ts';
+import { MAILS } from '../auth/mail-text.ts';
 import type { Role } from '../auth/members.ts';
 import { listMembers, removeMember, resetSecondFactor } from '../auth/members.ts';
 import { findReader } from '../auth/reader.ts';
@@ -150,7 +151,7 @@ export function memberCommands(program: Command): void {
         );
       const url = `${publicUrlOf(config)}/dashboard/settings/second-factor`;
       const reader = await findReader(sql, email, 'en');
-      const mailed = await mailOnce(config, 'second-factor-reset', reader, { url });
+      const mailed = await mailOnce(config, MAILS['second-factor-reset']({ url }), reader);
       return { id, email, reset: true, mailed };
     },
     ({ email, mailed }) =>

@@ -5,7 +5,7 @@ import { RefusedError } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
-import type { Reader } from '../auth/mail-text.ts';
+import { MAILS, type Mail, type Reader } from '../auth/mail-text.ts';
 import { actorOf, type Role } from '../auth/members.ts';
 import type { Language } from '../ui/language.ts';
 import { isPending } from './pending-invitations.ts';
@@ -106,16 +106,14 @@ export function invitationMail(
   { token, email, expires, accountName, isSuspended, place, language }: MadeInvitation,
   publicUrl: string,
   by: { email: string; language: Language } | null,
-) {
-  const names = { here: 'new-password', elsewhere: 'invitation-elsewhere' } as const;
-  const name = place === null ? 'invitation' : names[place];
+): [Mail, Reader] {
+  const link = { url: invitationLink(publicUrl, token), expires };
+  const mail =
+    place === 'here'
+      ? MAILS['new-password'](link)
+      : MAILS.invitation({ ...link, inviter: by?.email ?? null, isElsewhere: place === 'elsewhere' });
   const account = { name: accountName, isSuspended };
-  const reader: Reader = { to: email, language: language ?? by?.language ?? null, account };
-  return [
-    name,
-    reader,
-    { url: invitationLink(publicUrl, token), expires, inviter: by?.email ?? null },
-  ] as const;
+  return [mail, { to: email, language: language ?? by?.language ?? null, account }];
 }
 
 /** An invitation as its page shows it. */

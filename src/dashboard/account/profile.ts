@@ -1,6 +1,7 @@
 import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
+import { MAILS } from '../auth/mail-text.ts';
 import { actorOf, renameMember } from '../auth/members.ts';
-import { findReader } from '../auth/reader.ts';
+import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
@@ -115,10 +116,9 @@ export const ownEmail = formHandlers({
     const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);
     const url = (path: string) => ({ url: `${tools.publicUrl}/dashboard${path}` });
-    const readerOf = (email: string) => findReader(tools.sql, email, messages.language);
-    if (isTaken) tools.mailer?.send('exists', readerOf(email), url('/forgot'));
-    else tools.mailer?.send('new-email', readerOf(email), url(`/email?token=${token}`));
-    if (user.emailVerified) tools.mailer?.send('change-asked', readerOf(user.email), url('/settings'));
+    const mail = isTaken ? MAILS.exists(url('/forgot')) : MAILS['new-email'](url(`/email?token=${token}`));
+    tell(context, email, mail);
+    if (user.emailVerified) tell(context, user.email, MAILS['change-asked'](url('/settings')));
     logOfMember(context, 'email change asked');
     return done;
   },

@@ -14,6 +14,7 @@ import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
 import { CODE_LOCK_MS, SESSION_MAX_MS } from './lifetimes.ts';
 import type { Mailer } from './mail.ts';
+import { MAILS } from './mail-text.ts';
 import { findReaderWithin } from './reader.ts';
 
 /** A session ends this long after its last request. */
@@ -63,7 +64,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     request?: Request,
   ) => {
     const language = preferredLanguage(request?.headers.get('accept-language') ?? null);
-    mailer?.send(kind, findReaderWithin(sql, purpose, to, language), { url: dashboardUrl + path });
+    mailer?.send(MAILS[kind]({ url: dashboardUrl + path }), findReaderWithin(sql, purpose, to, language));
   };
 
   const auth = betterAuth({

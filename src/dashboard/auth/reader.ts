@@ -1,7 +1,8 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Language } from '../ui/language.ts';
+import type { AuthContext } from './context.ts';
 import { admit, mailsTo } from './limits.ts';
-import type { Reader } from './mail-text.ts';
+import type { Mail, Reader } from './mail-text.ts';
 
 /**
  * The reader of a mail to an email. Only a confirmed address of a member has an account: an unconfirmed one may be a stranger's.
@@ -15,6 +16,11 @@ export async function findReader(sql: Sql, email: string, language: Language): P
   if (member === undefined) return { to: email, language, account: null };
   const { name, isSuspended } = member;
   return { to: email, language: member.language ?? language, account: { name, isSuspended } };
+}
+
+/** Mails a user in the background, in the language of their latest visit. */
+export function tell({ tools, messages }: AuthContext, email: string, mail: Mail): void {
+  tools.mailer?.send(mail, findReader(tools.sql, email, messages.language));
 }
 
 /** {@link findReader}, unless the email has had all its mails of this purpose. A visitor is not told, because that tells of a user. */

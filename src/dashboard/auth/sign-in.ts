@@ -5,8 +5,9 @@ import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import type { AuthContext, SignedInContext } from './context.ts';
 import { type AttemptLimit, admit, checkGuess, type GuessOutcome, isFirstUse, mailsOf } from './limits.ts';
+import { MAILS } from './mail-text.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
-import { findReader } from './reader.ts';
+import { tell } from './reader.ts';
 import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
 import { findEmailOwner, keepSession } from './sessions.ts';
 
@@ -60,9 +61,8 @@ export async function changePasswordWith(
 }
 
 /** Tells a user by mail that their password was changed: somebody else may have done it. */
-export function tellOfPassword({ tools, messages }: AuthContext, email: string): void {
-  const url = `${tools.publicUrl}/dashboard/forgot`;
-  tools.mailer?.send('password-changed', findReader(tools.sql, email, messages.language), { url });
+export function tellOfPassword(context: AuthContext, email: string): void {
+  tell(context, email, MAILS['password-changed']({ url: `${context.tools.publicUrl}/dashboard/forgot` }));
 }
 
 /** Checks the password of a member who is signed in. It counts as a guess. */

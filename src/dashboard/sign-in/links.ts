@@ -2,7 +2,7 @@ import { confirmEmailChange, findEmailChange } from '../account/email-change.ts'
 import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
 import { admit, forgetGuesses, mailsOf } from '../auth/limits.ts';
 import { type LinkKind, linkTokenOf } from '../auth/link-token.ts';
-import { contactInMail } from '../auth/mail-text.ts';
+import { contactInMail, MAILS } from '../auth/mail-text.ts';
 import { recordRepeatable, recordSignIn } from '../auth/members.ts';
 import { findReader } from '../auth/reader.ts';
 import { logSecurity } from '../auth/security-log.ts';
@@ -161,7 +161,7 @@ export const newEmail = linkPage('email', {
     if (change.previousIsConfirmed) {
       const reader = await findReader(tools.sql, context.found, messages.language);
       const url = contactInMail(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
-      tools.mailer?.send('email-changed', { ...reader, to: change.previous }, { url });
+      tools.mailer?.send(MAILS['email-changed']({ url }), { ...reader, to: change.previous });
     }
     return confirmed(context, '/settings?done=email-changed', context.found);
   },

@@ -1,7 +1,8 @@
 import encodeQR from 'qr';
 import { admit, codesOf, isFirstUse } from '../auth/limits.ts';
+import { MAILS } from '../auth/mail-text.ts';
 import { recordRepeatable } from '../auth/members.ts';
-import { findReader } from '../auth/reader.ts';
+import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { giveCode, presentRefusal, sentPassword, signInWithCode, withoutBlanks } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
@@ -163,7 +164,7 @@ export const newBackupCodes = passwordForm(
   async (context, { backupCodes }) => {
     const { messages, tools } = context;
     logOfMember(context, 'backup codes renewed');
-    tell(context, 'backup-codes');
+    tellOf(context, 'backup-codes');
     return sheet(
       context,
       html`
@@ -222,16 +223,13 @@ async function changed(context: MemberContext, state: 'on' | 'off'): Promise<voi
   const { tools, user, account } = context;
   await recordRepeatable(tools.sql, account.id, user, `second-factor-${state}`);
   logOfMember(context, `second factor turned ${state}`);
-  tell(context, `second-factor-${state}`);
+  tellOf(context, `second-factor-${state}`);
 }
 
-function tell(
-  { tools, messages, user }: MemberContext,
-  mail: 'second-factor-on' | 'second-factor-off' | 'backup-codes',
-): void {
-  const url = `${tools.publicUrl}/dashboard${PATH}`;
-  const reader = findReader(tools.sql, user.email, messages.language);
-  if (user.emailVerified) tools.mailer?.send(mail, reader, { url });
+function tellOf(context: MemberContext, mail: `second-factor-${'on' | 'off'}` | 'backup-codes'): void {
+  const { tools, user } = context;
+  if (user.emailVerified)
+    tell(context, user.email, MAILS[mail]({ url: `${tools.publicUrl}/dashboard${PATH}` }));
 }
 
 function codeField(messages: Messages): Field {
