@@ -7,8 +7,7 @@ import {
   invite,
 } from '../../src/dashboard/account/invitations.ts';
 import { listInvitations, withdrawInvitation } from '../../src/dashboard/account/pending-invitations.ts';
-import { changeRole, renameAccount } from '../../src/dashboard/account/roles.ts';
-import { actorOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
+import { actorOf, changeMember, listMembers, renameAccount } from '../../src/dashboard/auth/members.ts';
 import { deleteAccount } from '../../src/metering/account-data/delete.ts';
 import { setSuspended } from '../../src/metering/accounts/changes.ts';
 import { NotOwnerError } from '../../src/metering/accounts/rights.ts';
@@ -59,15 +58,21 @@ test('a change of an address ends the invitations to the previous one, of every 
 
 test('an invitation without a role keeps the role that its reader has, and ends if that changes', async () => {
   const { accountId, ana, rui, ofRui } = await twoOwners();
-  await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, 'test');
+  await changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'member', 'test');
   const reset = await invite(sql, { accountId, email: rui.email }, 'cli:op');
   expect(await listInvitations(sql, accountId)).toMatchObject([{ role: 'member' }]);
   await acceptInvitation(sql, reset.token, 'Rui', 'scrypt');
   expect((await memberOf(accountId, rui)).role).toBe('member');
 
-  await changeRole(sql, accountId, { id: ofRui.id, role: 'owner' }, 'test');
+  await changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'owner', 'test');
   const { token } = await invite(sql, { accountId, email: rui.email }, 'cli:op');
-  await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, actorOf(await memberOf(accountId, ana)));
+  await changeMember(
+    sql,
+    accountId,
+    ({ id }) => id === ofRui.id,
+    'member',
+    actorOf(await memberOf(accountId, ana)),
+  );
   expect(await acceptInvitation(sql, token, 'Rui', 'scrypt')).toBeNull();
   expect((await memberOf(accountId, rui)).role).toBe('member');
 });
@@ -75,7 +80,7 @@ test('an invitation without a role keeps the role that its reader has, and ends 
 test('the pending invitations of an owner who becomes a member end', async () => {
   const { accountId, ofRui } = await twoOwners();
   const { token } = await invite(sql, { accountId, email: newPerson().email, role: 'owner' }, actorOf(ofRui));
-  await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, 'test');
+  await changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'member', 'test');
   expect(await findInvitation(sql, token)).toBeNull();
 });
 
@@ -85,18 +90,18 @@ test('an owner who was removed or is an owner no more makes no change that wants
     const ofAna = await memberOf(accountId, ana);
     const { email } = newPerson();
     await invite(sql, { accountId, email }, 'cli:op');
-    if (end === 'removed') await removeMember(sql, accountId, ({ id }) => id === ofRui.id, 'test');
-    else await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, 'test');
+    if (end === 'removed') await changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'removed', 'test');
+    else await changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'member', 'test');
     const actor = actorOf(ofRui);
     const changes = [
       () => invite(sql, { accountId, email: newPerson().email }, actor),
       () => withdrawInvitation(sql, { accountId, email }, actor),
-      () => removeMember(sql, accountId, ({ id }) => id === ofAna.id, actor),
-      () => changeRole(sql, accountId, { id: ofAna.id, role: 'member' }, actor),
+      () => changeMember(sql, accountId, ({ id }) => id === ofAna.id, 'removed', actor),
+      () => changeMember(sql, accountId, ({ id }) => id === ofAna.id, 'member', actor),
       () => renameAccount(sql, accountId, 'Mine', actor),
       () => deleteAccount(sql, accountId, actor),
     ];
-    if (end === 'member') await changeRole(sql, accountId, { id: ofAna.id, role: 'owner' }, 'test');
+    if (end === 'member') await changeMember(sql, accountId, ({ id }) => id === ofAna.id, 'owner', 'test');
     // Another owner, so that no refusal is that of the last one.
     await createUser(sql, accountId, newPerson(), 'test');
     for (const change of changes)
@@ -123,7 +128,7 @@ test('of an invitation and the removal of its author at the same time no invitat
   for (let round = 0; round < 10; round += 1) {
     const { accountId, ofRui } = await twoOwners();
     await Promise.allSettled([
-      removeMember(sql, accountId, ({ id }) => id === ofRui.id, 'test'),
+      changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'removed', 'test'),
       invite(sql, { accountId, email: newPerson().email, role: 'owner' }, actorOf(ofRui)),
     ]);
     expect(await listInvitations(sql, accountId)).toEqual([]);

@@ -1,8 +1,16 @@
-import { memberOf, setUsageAlerts } from '../auth/members.ts';
-import { changePasswordWith, guessRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
+import { memberOf } from '../auth/members.ts';
+import { passwordChanged, presentRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { form, formHandlers, newPassword, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
+import {
+  form,
+  formHandlers,
+  newPassword,
+  presentPassword,
+  type Refusal,
+  refuse,
+  tooMany,
+} from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Fact, facts } from '../ui/parts.ts';
@@ -13,10 +21,20 @@ export const settings = formHandlers({
   show: showSettings,
   checks: ['password'],
   async submit(context) {
-    const passwords = { present: sentPassword(context), next: context.sent('password') };
-    const outcome = await changePasswordWith(context, passwords);
-    if (outcome.isRight) return redirectTo(context, '/settings?done=new-password', outcome.cookies);
-    return guessRefusal(context, outcome)!;
+    const { tools, messages, sent, client, user, account } = context;
+    const refusal = await presentRefusal(context);
+    if (refusal !== null) return refusal;
+    const passwords = { currentPassword: sentPassword(context), newPassword: sent('password') };
+    const answer = await tools.auth.call(
+      '/change-password',
+      { ...passwords, revokeOtherSessions: true },
+      client,
+    );
+    // Another request has changed it meanwhile.
+    if (!answer.ok) return refuse(422, { faults: { present: messages.wrongPassword } });
+    const { id: userId, email } = user;
+    await passwordChanged(context, 'password changed', { userId, email, accountId: account.id });
+    return redirectTo(context, '/settings?done=new-password', answer.cookies);
   },
 });
 
@@ -88,6 +106,6 @@ export async function sendConfirmationAgain(context: MemberContext): Promise<Pag
 /** POST /dashboard/settings/alerts: whether this member gets usage alerts. */
 export async function changeAlerts(context: MemberContext): Promise<PageResponse> {
   const { tools, user, sent } = context;
-  await setUsageAlerts(tools.sql, user.id, sent('on') === 'yes');
+  await tools.sql`UPDATE dashboard_members SET usage_alerts = ${sent('on') === 'yes'} WHERE user_id = ${user.id}`;
   return redirectTo(context, '/settings?done=saved');
 }

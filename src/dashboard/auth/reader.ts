@@ -1,7 +1,6 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Language } from '../ui/language.ts';
 import type { AuthContext } from './context.ts';
-import { admit, mailsTo } from './limits.ts';
 import type { Mail, Reader } from './mail-text.ts';
 
 /**
@@ -21,15 +20,4 @@ export async function findReader(sql: Sql, email: string, language: Language): P
 /** Mails a user in the background, in the language of their latest visit. */
 export function tell({ tools, messages }: AuthContext, email: string, mail: Mail): void {
   tools.mailer?.send(mail, findReader(tools.sql, email, messages.language));
-}
-
-/** {@link findReader}, unless the email has had all its mails of this purpose. A visitor is not told, because that tells of a user. */
-export async function findReaderWithin(
-  sql: Sql,
-  purpose: 'sign-up' | 'reset',
-  email: string,
-  language: Language,
-): Promise<Reader | null> {
-  const { retryAfterS } = await admit(sql, mailsTo(email, purpose));
-  return retryAfterS === null ? findReader(sql, email, language) : null;
 }

@@ -1,10 +1,11 @@
 import encodeQR from 'qr';
+import { confirmedForm } from '../auth/confirmed-form.ts';
 import { admit, codesOf, isFirstUse } from '../auth/limits.ts';
 import { MAILS } from '../auth/mail-text.ts';
 import { recordRepeatable } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
-import { giveCode, presentRefusal, sentPassword, signInWithCode, withoutBlanks } from '../auth/sign-in.ts';
+import { giveCode, sentPassword, signInWithCode, withoutBlanks } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -16,7 +17,7 @@ import {
   refuse,
   tooMany,
 } from '../request/forms.ts';
-import { cardPage, formPage, memberPage } from '../request/layout.ts';
+import { cardPage, memberPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
@@ -32,13 +33,11 @@ export const signInCode = formHandlers({
   async show(context: PageContext, refusal) {
     const { messages, tools, url, sent } = context;
     const to = returnPath(url.searchParams.get('to') ?? sent('to'));
-    const options = { path: '/sign-in/code', hidden: { to }, button: messages.signIn, refusal };
+    const fields = [{ ...codeField(messages), hint: messages.codeOrBackupHint }];
+    const options = { path: '/sign-in/code', hidden: { to }, fields, button: messages.signIn };
     return cardPage(context, {
       title: messages.codeTitle,
-      body: form(context, {
-        ...options,
-        fields: [{ ...codeField(messages), hint: messages.codeOrBackupHint }],
-      }),
+      body: form(context, { ...options, refusal }),
       after: html`<a href="${tools.base}/sign-in?again=yes">${messages.codeStartAgain}</a>`,
       ...refusal,
     });
@@ -57,24 +56,17 @@ export async function showSecondFactor(context: MemberContext): Promise<PageResp
   const { messages, tools, user } = context;
   const link = (path: string, label: string) =>
     html`<p><a href="${tools.base}${PATH}/${path}">${label}</a></p>`;
-  if (user.hasSecondFactor) {
-    const left = String(await tools.auth.backupCodesLeft(user.id));
-    return sheet(
-      context,
-      html`
-  <p>${messages.secondFactorOn} ${messages.backupCodesLeft(left)}</p>
-  ${link('codes', messages.newBackupCodes)}
-  ${link('off', messages.turnOff)}`,
-    );
-  }
   const isRequired = tools.config.secondFactor === 'owners';
-  return sheet(
-    context,
-    html`
+  const content = user.hasSecondFactor
+    ? html`
+  <p>${messages.secondFactorOn} ${messages.backupCodesLeft(String(await tools.auth.backupCodesLeft(user.id)))}</p>
+  ${link('codes', messages.newBackupCodes)}
+  ${link('off', messages.turnOff)}`
+    : html`
   ${isRequired && html`<p>${messages.secondFactorRequired}</p>`}
   <p>${messages.secondFactorLead}</p>
-  ${link('set-up', messages.setUp)}`,
-  );
+  ${link('set-up', messages.setUp)}`;
+  return sheet(context, content);
 }
 
 function sheet(context: MemberContext, content: Html, refusal: Refusal | null = null): Promise<PageResponse> {
@@ -85,43 +77,28 @@ function sheet(context: MemberContext, content: Html, refusal: Refusal | null = 
 
 type Answer = Awaited<ReturnType<MemberContext['tools']['auth']['call']>>;
 
-/**
- * A form that asks for the password, with which it calls an endpoint of better-auth.
- * @param options.wantsCode whether it asks for a code, too
- */
-function passwordForm(
+/** A form that calls an endpoint of better-auth with the password. @param options.wantsCode whether it asks for a code, too */
+const passwordForm = (
   endpoint: string,
   words: (messages: Messages) => { title: string; lead: string },
   done: (context: MemberContext, answer: Answer) => Promise<PageResponse>,
   { wantsCode = false } = {},
-) {
-  return formHandlers({
-    show(context: MemberContext, refusal) {
-      const { title, lead } = words(context.messages);
-      return formPage(context, {
-        title,
-        lead: html`<p>${lead}</p>`,
-        username: context.user.email,
-        fields: [
-          presentPassword(context.messages),
-          ...(wantsCode ? [{ ...codeField(context.messages), hint: context.messages.codeOrBackupHint }] : []),
-        ],
-        button: title,
-        cancel: PATH,
-        refusal,
-      });
+) =>
+  confirmedForm({
+    page({ messages }: MemberContext) {
+      const { title, lead } = words(messages);
+      const code = { ...codeField(messages), hint: messages.codeOrBackupHint };
+      const fields = [presentPassword(messages), ...(wantsCode ? [code] : [])];
+      return { title, lead: html`<p>${lead}</p>`, fields, button: title, cancel: PATH };
     },
     async submit(context) {
-      const refusal =
-        (await presentRefusal(context)) ??
-        (wantsCode && context.user.hasSecondFactor ? await codeRefusal(context) : null);
+      const refusal = wantsCode && context.user.hasSecondFactor ? await codeRefusal(context) : null;
       if (refusal !== null) return refusal;
       const body = { password: sentPassword(context) };
       const answer = await context.tools.auth.call(endpoint, body, context.client);
       return answer.ok ? done(context, answer) : redirectTo(context, PATH);
     },
   });
-}
 
 /** /dashboard/settings/second-factor/set-up: makes a new secret and backup codes, which a code then confirms. */
 export const setUp = passwordForm(
