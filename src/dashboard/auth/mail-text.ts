@@ -36,7 +36,9 @@ interface TimedLink extends Link {
 }
 
 /** The names of texts without values. */
-type Plain = { [Name in keyof Messages]: Messages[Name] extends string ? Name : never }[keyof Messages];
+export type Plain = {
+  [Name in keyof Messages]: Messages[Name] extends string ? Name : never;
+}[keyof Messages];
 
 /** A mail about security with one link. */
 const linkMail =

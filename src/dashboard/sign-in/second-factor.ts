@@ -1,7 +1,7 @@
 import encodeQR from 'qr';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { admit, codesOf, isFirstUse } from '../auth/limits.ts';
-import { MAILS } from '../auth/mail-text.ts';
+import { MAILS, type Plain } from '../auth/mail-text.ts';
 import { recordRepeatable } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
@@ -80,16 +80,16 @@ type Answer = Awaited<ReturnType<MemberContext['tools']['auth']['call']>>;
 /** A form that calls an endpoint of better-auth with the password. @param options.wantsCode whether it asks for a code, too */
 const passwordForm = (
   endpoint: string,
-  words: (messages: Messages) => { title: string; lead: string },
+  [title, lead]: [title: Plain, lead: Plain],
   done: (context: MemberContext, answer: Answer) => Promise<PageResponse>,
   { wantsCode = false } = {},
 ) =>
   confirmedForm({
     page({ messages }: MemberContext) {
-      const { title, lead } = words(messages);
       const code = { ...codeField(messages), hint: messages.codeOrBackupHint };
       const fields = [presentPassword(messages), ...(wantsCode ? [code] : [])];
-      return { title, lead: html`<p>${lead}</p>`, fields, button: title, cancel: PATH };
+      const button = messages[title];
+      return { title: button, lead: html`<p>${messages[lead]}</p>`, fields, button, cancel: PATH };
     },
     async submit(context) {
       const refusal = wantsCode && context.user.hasSecondFactor ? await codeRefusal(context) : null;
@@ -103,7 +103,7 @@ const passwordForm = (
 /** /dashboard/settings/second-factor/set-up: makes a new secret and backup codes, which a code then confirms. */
 export const setUp = passwordForm(
   '/two-factor/enable',
-  ({ setUp, secondFactorLead }) => ({ title: setUp, lead: secondFactorLead }),
+  ['setUp', 'secondFactorLead'],
   async (context, answer) => setUpSheet(context, answer, null),
 );
 
@@ -137,7 +137,7 @@ function setUpSheet(
 /** /dashboard/settings/second-factor/codes: new backup codes in place of the present ones. */
 export const newBackupCodes = passwordForm(
   '/two-factor/generate-backup-codes',
-  ({ newBackupCodes, newBackupCodesLead }) => ({ title: newBackupCodes, lead: newBackupCodesLead }),
+  ['newBackupCodes', 'newBackupCodesLead'],
   async (context, { backupCodes }) => {
     const { messages, tools } = context;
     logOfMember(context, 'backup codes renewed');
@@ -154,10 +154,7 @@ export const newBackupCodes = passwordForm(
 /** /dashboard/settings/second-factor/off */
 export const turnOff = passwordForm(
   '/two-factor/disable',
-  ({ secondFactorOffTitle, secondFactorOffLead }) => ({
-    title: secondFactorOffTitle,
-    lead: secondFactorOffLead,
-  }),
+  ['secondFactorOffTitle', 'secondFactorOffLead'],
   async (context, { cookies }) => {
     if (context.user.hasSecondFactor) await changed(context, 'off');
     return redirectTo(context, `${PATH}?done=off`, cookies);
