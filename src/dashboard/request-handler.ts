@@ -200,11 +200,11 @@ export function createRequestHandler(tools: Tools) {
     }
 
     if (route.for === 'anyone') return withTimeout(route[method]!(context), PAGE_TIMEOUT_MS, 'the page');
-    const { accountId, role } = membership!;
+    const { accountId, role, usageAlerts } = membership!;
     const { user } = session!;
     context.trace.account = accountId;
     const page = tools.readAccount(accountId).then((account) => {
-      const member = { ...context, session: session!, user, role, account };
+      const member = { ...context, session: session!, user, role, usageAlerts, account };
       const mustSetUp = tools.config.secondFactor === 'owners' && role === 'owner' && !user.hasSecondFactor;
       if (mustSetUp && !path.startsWith(SECOND_FACTOR)) return redirectTo(context, SECOND_FACTOR);
       if (route.ownersOnly && role !== 'owner') return ownersOnly(member);

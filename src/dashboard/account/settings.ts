@@ -1,4 +1,3 @@
-import { memberOf } from '../auth/members.ts';
 import { passwordChanged, presentRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
@@ -25,11 +24,8 @@ export const settings = formHandlers({
     const refusal = await presentRefusal(context);
     if (refusal !== null) return refusal;
     const passwords = { currentPassword: sentPassword(context), newPassword: sent('password') };
-    const answer = await tools.auth.call(
-      '/change-password',
-      { ...passwords, revokeOtherSessions: true },
-      client,
-    );
+    const body = { ...passwords, revokeOtherSessions: true };
+    const answer = await tools.auth.call('/change-password', body, client);
     // Another request has changed it meanwhile.
     if (!answer.ok) return refuse(422, { faults: { present: messages.wrongPassword } });
     const { id: userId, email } = user;
@@ -39,9 +35,7 @@ export const settings = formHandlers({
 });
 
 async function showSettings(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
-  const { messages, tools, user, account, role } = context;
-  const member = await memberOf(tools.sql, user.id);
-  const isAlerted = member?.usageAlerts === true;
+  const { messages, tools, user, account, role, usageAlerts } = context;
   const link = (path: string, label: string, name?: string) =>
     html`<a href="${tools.base}/settings/${path}"${name !== undefined && html` aria-label="${name}"`}>${label}</a>`;
   const about: Fact[] = [
@@ -77,11 +71,11 @@ ${
   html`
 <section class="card" aria-labelledby="alerts-title">
   <h2 id="alerts-title">${messages.alerts}</h2>
-  <p>${isAlerted ? messages.alertsOn : messages.alertsOff}</p>
+  <p>${usageAlerts ? messages.alertsOn : messages.alertsOff}</p>
   ${form(context, {
     path: '/settings/alerts',
-    hidden: { on: isAlerted ? 'no' : 'yes' },
-    button: isAlerted ? messages.turnOff : messages.turnOn,
+    hidden: { on: usageAlerts ? 'no' : 'yes' },
+    button: usageAlerts ? messages.turnOff : messages.turnOn,
     look: 'quiet',
   })}
 </section>`
