@@ -9,7 +9,7 @@ import type { RateLimiter } from '../metering/rate-limit/limiter.ts';
 import type { Gate } from '../platform/runtime/gate.ts';
 import type { AuthParts } from './auth/auth.ts';
 import type { AuthContext, AuthTools } from './auth/context.ts';
-import type { Role } from './auth/members.ts';
+import type { Membership } from './auth/members.ts';
 import type { MemberForms } from './request/context.ts';
 
 /** The parts of the service that the dashboard works with. */
@@ -38,7 +38,6 @@ export interface PageContext extends AuthContext {
 }
 
 /** The context of a page for a signed-in user. */
-export interface MemberContext extends MemberForms {
-  role: Role;
+export interface MemberContext extends MemberForms, Pick<Membership, 'role' | 'usageAlerts'> {
   tools: Tools;
 }

@@ -1,16 +1,16 @@
 import type { RequestTrace } from '../http/observe.ts';
 import { pathOf, searchOf } from '../http/url.ts';
+import { NotOwnerError } from '../metering/accounts/rights.ts';
 import { isLoopbackHost } from '../platform/config/addresses.ts';
 import { codeOf } from '../platform/errors.ts';
 import { LOCK_NOT_AVAILABLE } from '../platform/postgres/connect.ts';
 import { createGate } from '../platform/runtime/gate.ts';
 import { OverloadedError, withTimeout } from '../platform/runtime/timeout.ts';
 import { DAY, KIB, SECOND } from '../platform/units.ts';
-import { accountOf, type Membership } from './auth/members.ts';
-import { NotOwnerError } from './auth/rights.ts';
-import type { MemberContext, PageContext, Tools } from './page-context.ts';
+import { accountOf } from './auth/members.ts';
+import type { PageContext, Tools } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
-import { type PageResponse, redirectTo, type Session } from './request/context.ts';
+import { type PageResponse, redirectTo } from './request/context.ts';
 import { readCookie, writeCookie } from './request/cookies.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './request/csrf.ts';
 import { createKnownBrowsers } from './request/known-browser.ts';
@@ -200,24 +200,19 @@ export function createRequestHandler(tools: Tools) {
     }
 
     if (route.for === 'anyone') return withTimeout(route[method]!(context), PAGE_TIMEOUT_MS, 'the page');
-    const page = openMember(context, session!, membership!).then((member) => {
-      const mustSetUp =
-        tools.config.secondFactor === 'owners' && member.role === 'owner' && !member.user.hasSecondFactor;
+    const { accountId, role, usageAlerts } = membership!;
+    const { user } = session!;
+    context.trace.account = accountId;
+    const page = tools.readAccount(accountId).then((account) => {
+      const member = { ...context, session: session!, user, role, usageAlerts, account };
+      const mustSetUp = tools.config.secondFactor === 'owners' && role === 'owner' && !user.hasSecondFactor;
       if (mustSetUp && !path.startsWith(SECOND_FACTOR)) return redirectTo(context, SECOND_FACTOR);
+      if (route.ownersOnly && role !== 'owner') return ownersOnly(member);
       // A call can wait for a slow source, and must not keep a place from other pages.
       if (path === '/try') leave();
       return route[method]!(member);
     });
     return path === '/try' ? page : withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
-  }
-
-  async function openMember(
-    context: PageContext,
-    session: Session,
-    { accountId, role }: Membership,
-  ): Promise<MemberContext> {
-    context.trace.account = accountId;
-    return { ...context, session, user: session.user, role, account: await tools.readAccount(accountId) };
   }
 
   function failed(incoming: Incoming, error: unknown): PageResponse | RefusalKind {

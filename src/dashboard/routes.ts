@@ -9,7 +9,7 @@ import * as keyChanges from './keys/key-changes.ts';
 import * as keys from './keys/keys.ts';
 import type { MemberContext, PageContext } from './page-context.ts';
 import * as publicPages from './reference/public.ts';
-import { type PageResponse, redirectTo } from './request/context.ts';
+import type { PageResponse } from './request/context.ts';
 import * as entry from './sign-in/entry.ts';
 import * as links from './sign-in/links.ts';
 import * as secondFactor from './sign-in/second-factor.ts';
@@ -29,13 +29,10 @@ interface Methods<Context> {
  * The pages of one path, for anyone or for signed-in users. `hasPassword`: its form has one, which takes long to check or hash.
  * `hasList`: its form may be long.
  */
-export type Route = { hasPassword?: true; hasList?: true } & (
+export type Route = { hasPassword?: true; hasList?: true; ownersOnly?: true } & (
   | ({ for: 'anyone' } & Methods<PageContext>)
   | ({ for: 'member' } & Methods<MemberContext>)
 );
-
-/** An address of before, which readers may have kept. */
-const moved = (path: string) => async (context: MemberContext) => redirectTo(context, path);
 
 /**
  * Every page by its path below the dashboard. The only parameter is `:id`. Every change is a POST, and every POST has its
@@ -71,7 +68,7 @@ export const ROUTES: Record<string, Route> = {
   '/reference': { for: 'member', GET: publicPages.showReference },
   '/settings': { for: 'member', hasPassword: true, ...settings.settings },
   '/settings/name': { for: 'member', ...profile.ownName },
-  '/settings/account-name': { for: 'member', ...profile.accountName },
+  '/settings/account-name': { for: 'member', ownersOnly: true, ...profile.accountName },
   '/settings/email': { for: 'member', hasPassword: true, ...profile.ownEmail },
   '/settings/second-factor': { for: 'member', GET: secondFactor.showSecondFactor },
   '/settings/second-factor/set-up': { for: 'member', hasPassword: true, ...secondFactor.setUp },
@@ -79,13 +76,12 @@ export const ROUTES: Record<string, Route> = {
   '/settings/second-factor/codes': { for: 'member', hasPassword: true, ...secondFactor.newBackupCodes },
   '/settings/second-factor/off': { for: 'member', hasPassword: true, ...secondFactor.turnOff },
   '/settings/members': { for: 'member', hasPassword: true, ...members.members },
-  '/settings/members/withdraw': { for: 'member', POST: members.withdraw },
+  '/settings/members/withdraw': { for: 'member', ownersOnly: true, POST: members.withdraw },
   '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...member.removal },
-  '/settings/members/:id/role': { for: 'member', hasPassword: true, ...member.role },
-  '/settings/sessions': { for: 'member', GET: moved('/settings#sessions'), POST: access.signOutOthers },
+  '/settings/members/:id/role': { for: 'member', ownersOnly: true, hasPassword: true, ...member.role },
+  '/settings/sessions': { for: 'member', POST: access.signOutOthers },
   '/settings/history': { for: 'member', GET: accountData.showHistory },
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
-  '/settings/delete': { for: 'member', hasPassword: true, ...accountData.deletion },
-  '/settings/spending': { for: 'member', GET: moved('/credits/spending') },
+  '/settings/delete': { for: 'member', ownersOnly: true, hasPassword: true, ...accountData.deletion },
   '/settings/alerts': { for: 'member', POST: settings.changeAlerts },
 };

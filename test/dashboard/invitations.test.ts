@@ -7,13 +7,23 @@ import {
   invite,
 } from '../../src/dashboard/account/invitations.ts';
 import { listInvitations, withdrawInvitation } from '../../src/dashboard/account/pending-invitations.ts';
-import { changeRole, renameAccount } from '../../src/dashboard/account/roles.ts';
-import { actorOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
-import { NotOwnerError } from '../../src/dashboard/auth/rights.ts';
+import { actorOf, changeMember, listMembers, renameAccount } from '../../src/dashboard/auth/members.ts';
+import { deleteAccount } from '../../src/metering/account-data/delete.ts';
 import { setSuspended } from '../../src/metering/accounts/changes.ts';
+import { NotOwnerError } from '../../src/metering/accounts/rights.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
+import { until } from '../support/until.ts';
 import { startMailedDashboard } from './service.ts';
-import { createMember, createVisitor, linkTo, newPerson, type Person } from './visitor.ts';
+import {
+  acceptAs,
+  createMember,
+  createVisitor,
+  linkTo,
+  newPerson,
+  type Person,
+  usageStatus,
+} from './visitor.ts';
 
 const MEMBERS = '/dashboard/settings/members';
 const INVITE = 'main section form';
@@ -48,15 +58,21 @@ test('a change of an address ends the invitations to the previous one, of every 
 
 test('an invitation without a role keeps the role that its reader has, and ends if that changes', async () => {
   const { accountId, ana, rui, ofRui } = await twoOwners();
-  await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, 'test');
+  await changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'member', 'test');
   const reset = await invite(sql, { accountId, email: rui.email }, 'cli:op');
   expect(await listInvitations(sql, accountId)).toMatchObject([{ role: 'member' }]);
   await acceptInvitation(sql, reset.token, 'Rui', 'scrypt');
   expect((await memberOf(accountId, rui)).role).toBe('member');
 
-  await changeRole(sql, accountId, { id: ofRui.id, role: 'owner' }, 'test');
+  await changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'owner', 'test');
   const { token } = await invite(sql, { accountId, email: rui.email }, 'cli:op');
-  await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, actorOf(await memberOf(accountId, ana)));
+  await changeMember(
+    sql,
+    accountId,
+    ({ id }) => id === ofRui.id,
+    'member',
+    actorOf(await memberOf(accountId, ana)),
+  );
   expect(await acceptInvitation(sql, token, 'Rui', 'scrypt')).toBeNull();
   expect((await memberOf(accountId, rui)).role).toBe('member');
 });
@@ -64,7 +80,7 @@ test('an invitation without a role keeps the role that its reader has, and ends 
 test('the pending invitations of an owner who becomes a member end', async () => {
   const { accountId, ofRui } = await twoOwners();
   const { token } = await invite(sql, { accountId, email: newPerson().email, role: 'owner' }, actorOf(ofRui));
-  await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, 'test');
+  await changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'member', 'test');
   expect(await findInvitation(sql, token)).toBeNull();
 });
 
@@ -74,17 +90,18 @@ test('an owner who was removed or is an owner no more makes no change that wants
     const ofAna = await memberOf(accountId, ana);
     const { email } = newPerson();
     await invite(sql, { accountId, email }, 'cli:op');
-    if (end === 'removed') await removeMember(sql, accountId, ({ id }) => id === ofRui.id, 'test');
-    else await changeRole(sql, accountId, { id: ofRui.id, role: 'member' }, 'test');
+    if (end === 'removed') await changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'removed', 'test');
+    else await changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'member', 'test');
     const actor = actorOf(ofRui);
     const changes = [
       () => invite(sql, { accountId, email: newPerson().email }, actor),
       () => withdrawInvitation(sql, { accountId, email }, actor),
-      () => removeMember(sql, accountId, ({ id }) => id === ofAna.id, actor),
-      () => changeRole(sql, accountId, { id: ofAna.id, role: 'member' }, actor),
+      () => changeMember(sql, accountId, ({ id }) => id === ofAna.id, 'removed', actor),
+      () => changeMember(sql, accountId, ({ id }) => id === ofAna.id, 'member', actor),
       () => renameAccount(sql, accountId, 'Mine', actor),
+      () => deleteAccount(sql, accountId, actor),
     ];
-    if (end === 'member') await changeRole(sql, accountId, { id: ofAna.id, role: 'owner' }, 'test');
+    if (end === 'member') await changeMember(sql, accountId, ({ id }) => id === ofAna.id, 'owner', 'test');
     // Another owner, so that no refusal is that of the last one.
     await createUser(sql, accountId, newPerson(), 'test');
     for (const change of changes)
@@ -111,7 +128,7 @@ test('of an invitation and the removal of its author at the same time no invitat
   for (let round = 0; round < 10; round += 1) {
     const { accountId, ofRui } = await twoOwners();
     await Promise.allSettled([
-      removeMember(sql, accountId, ({ id }) => id === ofRui.id, 'test'),
+      changeMember(sql, accountId, ({ id }) => id === ofRui.id, 'removed', 'test'),
       invite(sql, { accountId, email: newPerson().email, role: 'owner' }, actorOf(ofRui)),
     ]);
     expect(await listInvitations(sql, accountId)).toEqual([]);
@@ -156,6 +173,32 @@ test('neither a suspended account nor an owner with an unconfirmed address invit
   expect(await tried()).toEqual([303, null]);
   expect((await mail.mailTo(email)).text).toContain('invites you');
   expect(mail.received(email)).toBe(0);
+});
+
+test('the invitations of other accounts use up no owner’s invitation to an address', async () => {
+  const [ana, rui] = [await createMember(service), await createMember(service)];
+  const { email } = newPerson();
+  const inviteBy = async ({ visitor, password }: typeof ana) => {
+    const answer = await visitor.submit(MEMBERS, { email, present: password }, { form: INVITE });
+    return answer.status;
+  };
+  const again = async () => (await ana.visitor.submit(MEMBERS, {}, { form: '#pending form' })).status;
+  expect(await inviteBy(ana)).toBe(303);
+  for (let sent = 1; sent < 5; sent += 1) expect(await again()).toBe(303);
+  expect(await again()).toBe(429);
+  expect(await inviteBy(rui)).toBe(303);
+  await until('six mails', () => mail.received(email) === 6);
+});
+
+test('an invitation is accepted during a suspension, and its reader sees the reason', async () => {
+  const { accountId } = await createMember(service);
+  const { id, secret } = await createKey(sql, accountId, 'prod', 'test');
+  const { token } = await invite(sql, { accountId, email: newPerson().email }, 'cli:op');
+  await setSuspended(sql, accountId, true, 'test', 'Invoice 17');
+  const visitor = await acceptAs(service.baseUrl, token, 'Rui');
+  expect((await visitor.get('/dashboard')).textOf('.notice.bad')).toContain('Invoice 17');
+  expect(await usageStatus(service, secret)).toBe(401);
+  expect((await visitor.get(`/dashboard/keys/${id}`)).status).toBe(200);
 });
 
 test('a used or bad link leads to a new one', async () => {

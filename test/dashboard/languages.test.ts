@@ -28,9 +28,6 @@ const SENTENCES = {
   pt: new Set(partsOf([MESSAGES.pt, REFERENCE.pt])),
 };
 
-/** Old addresses, which lead to a page. */
-const MOVED = ['/settings/sessions', '/settings/spending'];
-
 /** The texts of every page, and those that readers hear or see on a pointer. */
 async function readPages(language: Language): Promise<Map<string, string>> {
   const visitor = createVisitor(service.baseUrl, { language });
@@ -60,7 +57,6 @@ async function readPages(language: Language): Promise<Map<string, string>> {
     SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId}`;
   for (const [path, route] of Object.entries(ROUTES)) {
     if (route.for !== 'member' || route.GET === undefined || /\.\w+$/.test(path)) continue;
-    if (MOVED.includes(path)) continue;
     await read(`/dashboard${path.replace(':id', path.startsWith('/keys') ? key!.id : user!.id)}`);
   }
   return texts;

@@ -60,7 +60,7 @@ describe('a sign-up', () => {
     const visitor = visit();
     const person = newPerson();
     const page = await visitor.submit('/dashboard/sign-up', { ...person });
-    expect(page.textOf('.lead')).toStartWith(`We sent a link to ${person.email}.`);
+    expect(page.textOf('.lead')).toStartWith(`A link is on its way to ${person.email}, unless it had five`);
     const hidden = [...page.document.querySelectorAll('main form input')].map((input) => [
       input.getAttribute('name')!,
       input.getAttribute('value')!,
@@ -224,6 +224,35 @@ test('no more than five mails an hour and purpose go to one address, and strange
   // The confirmation was the first of this purpose.
   await until('four mails more', () => mail.received(person.email) >= 9);
   expect([mail.received(person.email), mail.received(unknown.email)]).toEqual([9, 0]);
+});
+
+test('no page claims a mail that a silent limit may have kept back, and none tells whether an address is known', async () => {
+  for (const [language, unless] of [
+    ['en', 'unless it had five within the hour'],
+    ['pt-PT', 'salvo se já recebeu cinco nesta hora'],
+  ] as const) {
+    const [person, unknown] = [newPerson(), newPerson()];
+    const { visitor: own } = await unconfirmed(visit(language));
+    const send = async (path: string, fields: object) => {
+      const visitor = visit(language);
+      const form_token = await formTokenOf(visitor);
+      return visitor.post(`/dashboard${path}`, { ...fields, form_token });
+    };
+    const pagesOf = async ({ email }: { email: string }) => {
+      const pages = [await send('/sign-up/again', { email }), await send('/forgot', { email })];
+      return pages.map((page) => page.textOf('main')!.replaceAll(email, 'EMAIL'));
+    };
+    await visit(language).submit('/dashboard/sign-up', { ...person });
+    for (const _ of ['with room', 'full']) {
+      const pages = await pagesOf(person);
+      expect(pages).toEqual(await pagesOf(unknown));
+      pages.push((await visit(language).submit('/dashboard/sign-up', { ...person })).textOf('main')!);
+      for (const page of pages) expect(page).toContain(unless);
+      await service.sql`UPDATE dashboard_attempts SET attempts = 5 WHERE starts_with(key, 'mail-')`;
+    }
+    await own.submit('/dashboard', {}, { form: 'form.notice' });
+    expect((await own.get('/dashboard/settings?done=sent')).textOf('[role=status]')).toMatch(/five|cinco/);
+  }
 });
 
 test('no link is ever logged', async () => {

@@ -1,14 +1,12 @@
-/** Every mail of the service, from the list in src/dashboard/auth/mail-text.ts. */
+/** Every mail of the service: those of src/dashboard/auth/mail-text.ts, and those of src/dashboard/mails. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
-import {
-  contactInMail,
-  MAILS,
-  type MailName,
-  type ValuesOf,
-  writeMail,
-} from '../../src/dashboard/auth/mail-text.ts';
+import { MAILS, type Mail, writeMail } from '../../src/dashboard/auth/mail-text.ts';
+import { codeLockMails } from '../../src/dashboard/mails/code-lock-mails.ts';
+import { keyMails } from '../../src/dashboard/mails/key-mails.ts';
+import { planMails } from '../../src/dashboard/mails/plan-mails.ts';
 import { sendAllDueMails } from '../../src/dashboard/mails/send-all.ts';
+import { usageAlerts } from '../../src/dashboard/mails/usage-alerts.ts';
 import { formatsOf } from '../../src/dashboard/ui/language.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 import { changePlan, setSuspended } from '../../src/metering/accounts/changes.ts';
@@ -20,37 +18,32 @@ const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
 
 const url = 'https://example.com/dashboard/somewhere';
-const settings = 'https://example.com/dashboard/settings';
-const [until, expires, periodEnd, endsAt] = Array<Date>(4).fill(new Date('2026-12-01T00:00:00Z'));
-const link = { url };
-const invitation = { url, expires: expires!, inviter: 'ana@example.com' };
+const expires = new Date('2026-12-01T00:00:00Z');
+const until = expires;
+const link = { url, expires };
+const invitation = { ...link, inviter: 'ana@example.com' };
+const addresses = { publicUrl: 'https://example.com', buyUrl: url, contact: null };
+const of = { accountId: 'acc_1', only: null, topic: 'topic', occasion: 'occasion' };
+const due = (about: Mail['about'], write: Mail['write']): Mail => ({ about, to: 'member', write });
 
-const VALUES: { [Name in MailName]: ValuesOf<Name> } = {
-  confirm: link,
-  exists: link,
-  reset: link,
-  'new-email': link,
-  'change-asked': link,
-  'email-changed': link,
-  'password-changed': link,
-  'second-factor-on': link,
-  'second-factor-off': link,
-  'second-factor-reset': link,
-  'backup-codes': link,
-  'code-lock': { url, until: until! },
-  'new-password': { url, expires: expires! },
-  suspended: { reason: 'Invoice 17', contact: contactInMail('mailto:help@example.com?subject=x') },
-  invitation,
-  'invitation-elsewhere': invitation,
-  usage: { used: 13, included: 10, periodEnd: periodEnd!, purchased: 5, buy: url, settings },
-  keys: { stage: 'week', keys: [{ name: 'prod', start: 'svc_1', endsAt: endsAt!, url }], settings },
-  plan: { stage: 'ended', until: until!, calls: 500, rate: 20, keys: 2, contact: null, settings },
+const usage = { ...of, used: 13, included: 10, periodEnd: until, credits: 5, spendPurchased: true };
+const plan = { ...of, until, calls: 500, rate: 20, keys: 2 };
+const key = { ...of, name: 'prod', start: 'svc_1', endsAt: until };
+
+const values = { ...invitation, isElsewhere: false, reason: 'Invoice 17', contact: 'help@example.com' };
+const LIST: Record<string, Mail> = {
+  ...Object.fromEntries(Object.entries(MAILS).map(([name, make]) => [name, make(values)])),
+  'invitation-elsewhere': MAILS.invitation({ ...invitation, isElsewhere: true }),
+  'code-lock': due(codeLockMails.about, codeLockMails.write([{ ...of, until }], addresses)),
+  usage: due(usageAlerts.about, usageAlerts.write([usage], addresses)),
+  keys: due(keyMails.about, keyMails.write([{ ...key, stage: 'week' }], addresses)),
+  plan: due(planMails.about, planMails.write([{ ...plan, stage: 'ended' }], addresses)),
 };
-const NAMES = Object.keys(MAILS) as MailName[];
+const NAMES = Object.keys(LIST);
 const ACCOUNT = 'Padaria http://evil.example';
 
-const written = (name: MailName, language: 'en' | 'pt', isSuspended = false) =>
-  writeMail(name, { to: 'rui@example.com', language, account: { name: ACCOUNT, isSuspended } }, VALUES[name]);
+const written = (name: string, language: 'en' | 'pt', isSuspended = false) =>
+  writeMail(LIST[name]!, { to: 'rui@example.com', language, account: { name: ACCOUNT, isSuspended } });
 
 describe.each(NAMES)('the mail %s', (name) => {
   test('is in both languages, the reader’s first, without a value that is missing or raw', () => {
@@ -72,7 +65,7 @@ describe.each(NAMES)('the mail %s', (name) => {
   });
 
   test('names the account to a member, and nothing that a customer typed to a stranger', () => {
-    const { to } = MAILS[name];
+    const { to } = LIST[name]!;
     for (const language of ['en', 'pt'] as const) {
       const { subject, text } = written(name, language)!;
       const named = text.split(`${MESSAGES[language].mailAccount(ACCOUNT)}\n`).length - 1;
@@ -82,12 +75,12 @@ describe.each(NAMES)('the mail %s', (name) => {
   });
 
   test('is sent by a suspended account only if it is about the suspension or security', () => {
-    expect(written(name, 'en', true) === null).toBe(MAILS[name].about === 'account');
+    expect(written(name, 'en', true) === null).toBe(LIST[name]!.about === 'account');
   });
 });
 
 test('the mails that strangers get are those to addresses that no member has confirmed', () => {
-  expect(NAMES.filter((name) => MAILS[name].to === 'stranger')).toEqual([
+  expect(NAMES.filter((name) => LIST[name]!.to === 'stranger')).toEqual([
     'confirm',
     'new-email',
     'invitation',
@@ -97,7 +90,7 @@ test('the mails that strangers get are those to addresses that no member has con
 
 test('a long name of an account is cut to 60 characters', () => {
   const account = { name: 'n'.repeat(200), isSuspended: false };
-  const { text } = writeMail('reset', { to: 'a@example.com', language: 'en', account }, link)!;
+  const { text } = writeMail(MAILS.reset(link), { to: 'a@example.com', language: 'en', account })!;
   expect(text).toContain(`Account: ${'n'.repeat(60)}…`);
   expect(text).not.toContain('n'.repeat(61));
 });

@@ -6,7 +6,7 @@ import {
   findInvitation,
   invite,
 } from '../../src/dashboard/account/invitations.ts';
-import { listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
+import { changeMember, listMembers } from '../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../src/metering/account-data/history.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, createVisitor, newPerson, type Person, type Visitor } from './visitor.ts';
@@ -124,8 +124,8 @@ test('of two members who remove each other at the same time one stays, also with
     const [first, second] = [await idOf(person), await idOf(other)];
     const { token } = await invite(service.sql, { accountId, email: other.email }, 'test');
     const [one, two] = await Promise.all([
-      removeMember(service.sql, accountId, ({ id }) => id === first, 'test'),
-      removeMember(service.sql, accountId, ({ id }) => id === second, 'test'),
+      changeMember(service.sql, accountId, ({ id }) => id === first, 'removed', 'test'),
+      changeMember(service.sql, accountId, ({ id }) => id === second, 'removed', 'test'),
       acceptInvitation(service.sql, token, 'Rui', 'scrypt'),
       createVisitor(service.baseUrl).submit('/dashboard/sign-in', { ...other }),
     ]);

@@ -26,7 +26,6 @@ async function signIn(person: { email: string; password: string }, address: stri
 
 test('the list has browser, times and address of each session, tells which is the present one, and holds no secret', async () => {
   const { visitor: own, ...person } = await createMember(service);
-  expect((await own.get(`${SETTINGS}/sessions`)).headers.get('location')).toBe(`${SETTINGS}#sessions`);
   const other = await signIn(person, '203.0.113.7', FIREFOX);
   const third = await signIn(person, '2001:db8:1:2:3:4:5:6', `<script>${'x'.repeat(500)}`);
   await createVisitor(service.baseUrl).get('/dashboard');

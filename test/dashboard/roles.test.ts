@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { acceptInvitation, createUser, invite } from '../../src/dashboard/account/invitations.ts';
 import { listInvitations } from '../../src/dashboard/account/pending-invitations.ts';
-import { accountOf as getAccountOf, listMembers, removeMember } from '../../src/dashboard/auth/members.ts';
+import { changeMember, accountOf as getAccountOf, listMembers } from '../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../src/metering/account-data/history.ts';
 import { createAccount } from '../../src/metering/accounts/store.ts';
 import { codeOf } from '../../src/platform/errors.ts';
@@ -173,7 +173,7 @@ test('of a removal, a first request, and invitations to two accounts at the same
       ),
     );
     await Promise.all([
-      removeMember(sql, accountId, (member) => member.email === other.email, 'test'),
+      changeMember(sql, accountId, (member) => member.email === other.email, 'removed', 'test'),
       getAccountOf(sql, user, 'en'),
       ...tokens.map((token) => acceptInvitation(sql, token, 'Eva', 'scrypt')),
     ]);

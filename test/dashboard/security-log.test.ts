@@ -34,7 +34,7 @@ test('every step of a sign-in is logged with the address, the member and the acc
   expect(logged).toEqual([
     { ...unknown, event: 'sign-up' },
     { ...unknown, member: user!.id, event: 'sign-in' }, // the first: the account is made after it
-    { ...known, event: 'password change failed' },
+    { ...known, event: 'password check failed' },
     { ...known, event: 'password changed' },
     { ...known, event: 'sign-out' },
     { ...known, event: 'sign-in failed' },

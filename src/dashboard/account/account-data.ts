@@ -2,14 +2,14 @@ import { deleteAccount } from '../../metering/account-data/delete.ts';
 import { exportAccount } from '../../metering/account-data/export.ts';
 import { type HistoryEntry, loadHistory } from '../../metering/account-data/history.ts';
 import { actorNames } from '../auth/actors.ts';
+import { confirmedForm } from '../auth/confirmed-form.ts';
 import { downloadsOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
-import { presentRefusal } from '../auth/sign-in.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { formHandlers, presentPassword, refusalOf } from '../request/forms.ts';
-import { formPage, memberPage, ownersOnly } from '../request/layout.ts';
+import { presentPassword } from '../request/forms.ts';
+import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
 import { download } from '../usage/download.ts';
@@ -45,29 +45,21 @@ export function downloadAccount(context: MemberContext): Promise<PageResponse> {
 }
 
 /** /dashboard/settings/delete: asks for the account's name and the member's password. */
-export const deletion = formHandlers({
-  async show(context: MemberContext, refusal) {
-    const { messages, account, user } = context;
-    if (context.role !== 'owner') return ownersOnly(context);
-    return formPage(context, {
-      title: messages.deleteTitle(account.name),
-      lead: html`<p>${messages.deleteLead}</p>`,
-      username: user.email,
-      fields: [{ name: 'name', label: messages.deleteName, hint: account.name }, presentPassword(messages)],
-      focus: false,
-      button: messages.deleteAccount,
-      look: 'bad',
-      cancel: '/settings',
-      refusal,
-    });
-  },
+export const deletion = confirmedForm({
+  page: ({ messages, account }: MemberContext) => ({
+    title: messages.deleteTitle(account.name),
+    lead: html`<p>${messages.deleteLead}</p>`,
+    fields: [{ name: 'name', label: messages.deleteName, hint: account.name }, presentPassword(messages)],
+    focus: false,
+    button: messages.deleteAccount,
+    look: 'bad',
+    cancel: '/settings',
+  }),
+  faults: ({ sent, account, messages }) => ({
+    name: sent('name').trim() !== account.name.trim() && messages.wrongAccountName,
+  }),
   async submit(context) {
-    const { tools, messages, sent, account, user } = context;
-    if (context.role !== 'owner') return ownersOnly(context);
-    const isNamed = sent('name').trim() === account.name.trim();
-    const refusal =
-      refusalOf({ name: !isNamed && messages.wrongAccountName }) ?? (await presentRefusal(context));
-    if (refusal !== null) return refusal;
+    const { tools, account, user } = context;
     await deleteAccount(tools.sql, account.id, actorOf(user));
     logOfMember(context, 'account deleted');
     return redirectTo(context, '/sign-in?done=deleted');

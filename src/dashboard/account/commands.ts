@@ -5,8 +5,9 @@ import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { printable, textTable } from '../../platform/terminal/text.ts';
 import { oneOfWords } from '../../platform/terminal/values.ts';
+import { MAILS } from '../auth/mail-text.ts';
 import type { Role } from '../auth/members.ts';
-import { listMembers, removeMember, resetSecondFactor } from '../auth/members.ts';
+import { changeMember, listMembers, resetSecondFactor } from '../auth/members.ts';
 import { findReader } from '../auth/reader.ts';
 import { mailOnce, publicUrlOf } from '../mails/command-mail.ts';
 import { isEmail } from '../request/read-form.ts';
@@ -16,10 +17,21 @@ import { listInvitations, withdrawInvitation } from './pending-invitations.ts';
 /** Commands about the members of an account, and about invitations (contract, Command line). */
 export function memberCommands(program: Command): void {
   const account = existingCommand(program, 'account');
-  const inviteCommand = account
-    .command('invite')
-    .argument('<id>')
-    .requiredOption('--email <address>', 'who signs in with it', readEmail)
+  const ofEmail = (name: string, whose: string, note = '') =>
+    account
+      .command(name)
+      .argument('<id>')
+      .requiredOption('--email <address>', whose, readEmail)
+      .addHelpText(
+        'after',
+        `\nExample:\n  bun directory account ${name} acc_… --email maria@example.com${note && `\n\n${note}`}`,
+      );
+
+  const inviteCommand = ofEmail(
+    'invite',
+    'who signs in with it',
+    'The link begins with PUBLIC_URL, works once, and for seven days. Without --role a new member is an owner.',
+  )
     .option(
       '--role <role>',
       'owner or member: owners invite, remove, and delete the account',
@@ -27,18 +39,14 @@ export function memberCommands(program: Command): void {
     )
     .description(
       "print a one-time link to choose a password for the account's dashboard (a new one, for an existing member)",
-    )
-    .addHelpText(
-      'after',
-      '\nExample:\n  bun directory account invite acc_… --email maria@example.com\n\nThe link begins with PUBLIC_URL, works once, and for seven days. Without --role a new member is an owner.',
     );
   defineCommand(
     inviteCommand,
-    async ({ sql, config, actor }, id: string, { email: address, role }: { email: string; role?: Role }) => {
-      const invited = await invite(sql, { accountId: id, email: address, role }, actor);
+    async ({ sql, config, actor }, id: string, { email, role }: { email: string; role?: Role }) => {
+      const invited = await invite(sql, { accountId: id, email, role }, actor);
       const publicUrl = publicUrlOf(config);
       const mailed = await mailOnce(config, ...invitationMail(invited, publicUrl, null));
-      const { email, token, expires } = invited;
+      const { token, expires } = invited;
       return { id, email, link: invitationLink(publicUrl, token), expires, mailed };
     },
     ({ email, link, expires, mailed }) =>
@@ -66,17 +74,10 @@ export function memberCommands(program: Command): void {
   );
 
   defineCommand(
-    account
-      .command('withdraw-invitation')
-      .argument('<id>')
-      .requiredOption('--email <address>', 'who was invited', readEmail)
-      .description('withdraw a pending invitation: its link is dead')
-      .addHelpText(
-        'after',
-        '\nExample:\n  bun directory account withdraw-invitation acc_… --email maria@example.com',
-      ),
-    async ({ sql, actor }, id: string, { email: address }: { email: string }) => {
-      const email = address.toLowerCase();
+    ofEmail('withdraw-invitation', 'who was invited').description(
+      'withdraw a pending invitation: its link is dead',
+    ),
+    async ({ sql, actor }, id: string, { email }: { email: string }) => {
       if (!(await withdrawInvitation(sql, { accountId: id, email }, actor))) {
         throw new RefusedError(`${email} has no pending invitation to ${id}: see \`account invitations\``);
       }
@@ -111,18 +112,11 @@ export function memberCommands(program: Command): void {
   );
 
   defineCommand(
-    account
-      .command('remove-member')
-      .argument('<id>')
-      .requiredOption('--email <address>', 'who is removed', readEmail)
-      .description('remove a member, and their sessions and password; the last owner stays')
-      .addHelpText(
-        'after',
-        '\nExample:\n  bun directory account remove-member acc_… --email maria@example.com\n\nKeys go on working: see `key revoke`.',
-      ),
-    async ({ sql, actor }, id: string, { email: address }: { email: string }) => {
-      const email = address.toLowerCase();
-      const removed = await removeMember(sql, id, (member) => member.email === email, actor);
+    ofEmail('remove-member', 'who is removed', 'Keys go on working: see `key revoke`.').description(
+      'remove a member, and their sessions and password; the last owner stays',
+    ),
+    async ({ sql, actor }, id: string, { email }: { email: string }) => {
+      const removed = await changeMember(sql, id, (member) => member.email === email, 'removed', actor);
       if (removed === null) throw new RefusedError(`${email} is no member of ${id}: see \`account members\``);
       if (removed === 'last') {
         throw new RefusedError(`${email} is the last owner: invite another first, or see \`account delete\``);
@@ -133,24 +127,19 @@ export function memberCommands(program: Command): void {
   );
 
   defineCommand(
-    account
-      .command('reset-second-factor')
-      .argument('<id>')
-      .requiredOption('--email <address>', 'who lost the app and the backup codes', readEmail)
-      .description("turn a member's second factor off, end their sessions, and tell them by mail")
-      .addHelpText(
-        'after',
-        '\nExample:\n  bun directory account reset-second-factor acc_… --email maria@example.com\n\nFirst make sure that it is the member who asks: the password alone signs in afterwards.',
-      ),
-    async ({ sql, config, actor }, id: string, { email: address }: { email: string }) => {
-      const email = address.toLowerCase();
+    ofEmail(
+      'reset-second-factor',
+      'who lost the app and the backup codes',
+      'First make sure that it is the member who asks: the password alone signs in afterwards.',
+    ).description("turn a member's second factor off, end their sessions, and tell them by mail"),
+    async ({ sql, config, actor }, id: string, { email }: { email: string }) => {
       if (!(await resetSecondFactor(sql, id, email, actor)))
         throw new RefusedError(
           `${email} is no member of ${id} with a second factor: see \`account members\``,
         );
       const url = `${publicUrlOf(config)}/dashboard/settings/second-factor`;
       const reader = await findReader(sql, email, 'en');
-      const mailed = await mailOnce(config, 'second-factor-reset', reader, { url });
+      const mailed = await mailOnce(config, MAILS['second-factor-reset']({ url }), reader);
       return { id, email, reset: true, mailed };
     },
     ({ email, mailed }) =>
@@ -159,6 +148,6 @@ export function memberCommands(program: Command): void {
 }
 
 function readEmail(text: string): string {
-  if (isEmail(text.trim())) return text.trim();
+  if (isEmail(text.trim())) return text.trim().toLowerCase();
   throw new InvalidArgumentError('It must be an email address.');
 }

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { lockForOwner } from '../../metering/accounts/rights.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
-import type { Reader } from '../auth/mail-text.ts';
+import { MAILS, type Mail, type Reader } from '../auth/mail-text.ts';
 import { actorOf, type Role } from '../auth/members.ts';
-import { lockForOwner } from '../auth/rights.ts';
 import type { Language } from '../ui/language.ts';
 import { isPending } from './pending-invitations.ts';
 
@@ -22,13 +22,6 @@ export class TooManyMembersError extends RefusedError {
       `${accountId} has ${MAX_MEMBERS} members and pending invitations, which is the most: remove or withdraw one first`,
     );
   }
-}
-
-export interface Invitation {
-  accountId: string;
-  email: string;
-  /** A present member can become an owner by it, but an owner stays one. */
-  role: Role;
 }
 
 /** An invitation that was made, and its reader. */
@@ -48,14 +41,15 @@ export interface MadeInvitation {
  * Invites a user by a one-time link, on which they become a member of the account. A new user chooses a password there. An
  * existing member gets a new one by it, which is the reset of a service without mail. It replaces earlier invitations of the email.
  *
- * @param invitation without a `role` a member keeps their own, and a new one is an owner
+ * @param invitation without a `role` a member keeps their own, and a new one is an owner. A present member can become an owner by it,
+ * but an owner stays one
  * @throws RefusedError for an unknown account
  * @throws NotOwnerError if a member invites who is no owner
  * @throws TooManyMembersError when the account has no room for another member
  */
 export async function invite(
   sql: Sql,
-  invitation: Omit<Invitation, 'role'> & { role?: Role | undefined },
+  invitation: { accountId: string; email: string; role?: Role | undefined },
   actor: Actor,
 ): Promise<MadeInvitation> {
   const { accountId, role } = invitation;
@@ -106,20 +100,19 @@ export function invitationMail(
   { token, email, expires, accountName, isSuspended, place, language }: MadeInvitation,
   publicUrl: string,
   by: { email: string; language: Language } | null,
-) {
-  const names = { here: 'new-password', elsewhere: 'invitation-elsewhere' } as const;
-  const name = place === null ? 'invitation' : names[place];
+): [Mail, Reader] {
+  const link = { url: invitationLink(publicUrl, token), expires };
+  const mail =
+    place === 'here'
+      ? MAILS['new-password'](link)
+      : MAILS.invitation({ ...link, inviter: by?.email ?? null, isElsewhere: place === 'elsewhere' });
   const account = { name: accountName, isSuspended };
-  const reader: Reader = { to: email, language: language ?? by?.language ?? null, account };
-  return [
-    name,
-    reader,
-    { url: invitationLink(publicUrl, token), expires, inviter: by?.email ?? null },
-  ] as const;
+  return [mail, { to: email, language: language ?? by?.language ?? null, account }];
 }
 
 /** An invitation as its page shows it. */
-export interface FoundInvitation extends Omit<Invitation, 'role'> {
+export interface FoundInvitation {
+  email: string;
   accountName: string;
   /** Of the user with this email; `null` if there is none yet. */
   userName: string | null;
@@ -130,7 +123,7 @@ export interface FoundInvitation extends Omit<Invitation, 'role'> {
 /** The invitation of a token; `null` if it is unknown, used or too old. */
 export async function findInvitation(sql: Sql, token: string): Promise<FoundInvitation | null> {
   const [row] = await sql<FoundInvitation[]>`
-    SELECT i.account_id AS "accountId", i.email, a.name AS "accountName", u."name" AS "userName",
+    SELECT i.email, a.name AS "accountName", u."name" AS "userName",
       coalesce(m.account_id <> i.account_id, false) AS "isElsewhere"
     FROM dashboard_invitations i JOIN accounts a ON a.id = i.account_id
     LEFT JOIN dashboard_users u ON u."email" = i.email
@@ -156,7 +149,7 @@ export async function acceptInvitation(
     await sql`
       SELECT 1 FROM accounts WHERE id = (
         SELECT account_id FROM dashboard_invitations WHERE token_sha256 = ${hashOfToken(token)}) FOR SHARE`;
-    const [row] = await sql<Invitation[]>`
+    const [row] = await sql<{ accountId: string; email: string; role: Role }[]>`
       SELECT account_id AS "accountId", email, role FROM dashboard_invitations
       WHERE token_sha256 = ${hashOfToken(token)} AND used_at IS NULL AND now() < expires_at FOR UPDATE`;
     if (row === undefined) return null;
@@ -176,6 +169,7 @@ export async function acceptInvitation(
       RETURNING old.user_id IS NULL AS "isNew"`;
     if (member === undefined) return null;
     await sql`UPDATE dashboard_invitations SET used_at = now() WHERE token_sha256 = ${hashOfToken(token)}`;
+    await sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${userId}`;
     await choosePassword(sql, userId, passwordHash);
     const kind = member.isNew ? 'member-added' : 'password-changed';
     await recordEvent(sql, accountId, { kind, actor: actorOf({ id: userId }) });
@@ -183,16 +177,15 @@ export async function acceptInvitation(
   });
 }
 
-/** Sets the password that a user chose on a link. That confirms their email, and ends sessions and links from before. */
+/** Sets the password that a user chose on a link. That ends sessions and links from before (0004_dashboard.sql). */
 async function choosePassword(sql: Transaction, userId: string, passwordHash: string): Promise<void> {
-  await sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${userId}`;
-  await sql`DELETE FROM dashboard_credentials WHERE "userId" = ${userId} AND "providerId" = 'credential'`;
   await sql`
-      INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
-      VALUES (${randomBytes(16).toString('hex')}, ${userId}, 'credential', ${userId}, ${passwordHash}, now())`;
-  await sql`DELETE FROM dashboard_sessions WHERE "userId" = ${userId}`;
-  await sql`DELETE FROM dashboard_email_changes WHERE user_id = ${userId}`;
-  await sql`DELETE FROM dashboard_verifications WHERE "value" = ${userId}`;
+    WITH changed AS (
+      UPDATE dashboard_credentials SET "password" = ${passwordHash}, "updatedAt" = now()
+      WHERE "userId" = ${userId} AND "providerId" = 'credential' RETURNING 1)
+    INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
+    SELECT ${randomBytes(16).toString('hex')}, ${userId}, 'credential', ${userId}, ${passwordHash}, now()
+    WHERE NOT EXISTS (SELECT 1 FROM changed)`;
 }
 
 /**

@@ -50,7 +50,7 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
       (again === undefined ? await presentRefusal(context) : null) ??
       tooMany(
         context,
-        await admit(tools.sql, changesOf(user, 'member-invited'), mailsTo(email, 'invitation')),
+        await admit(tools.sql, changesOf(user, 'member-invited'), mailsTo(email, `invitation ${account.id}`)),
       );
     if (refusal !== null) return refusal;
     const role = again ? again.role : sent('role') === 'owner' ? 'owner' : 'member';
@@ -160,7 +160,6 @@ function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
 /** POST /dashboard/settings/members/withdraw */
 export async function withdraw(context: MemberContext): Promise<PageResponse> {
   const { tools, sent, account, user } = context;
-  if (context.role !== 'owner') return ownersOnly(context);
   await withdrawInvitation(tools.sql, { accountId: account.id, email: sent('email') }, actorOf(user));
   return redirectTo(context, `${PATH}?done=withdrawn`);
 }

@@ -1,8 +1,8 @@
 import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { lockForOwner } from '../../metering/accounts/rights.ts';
 import { requireAccount } from '../../metering/accounts/store.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { Role } from '../auth/members.ts';
-import { lockForOwner } from '../auth/rights.ts';
 
 /** SQL: an invitation's link still works. */
 export const isPending = (sql: Sql | Transaction) => sql`used_at IS NULL AND now() < expires_at`;

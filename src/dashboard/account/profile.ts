@@ -1,124 +1,110 @@
+import { confirmedForm } from '../auth/confirmed-form.ts';
 import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
-import { actorOf, renameMember } from '../auth/members.ts';
-import { findReader } from '../auth/reader.ts';
+import { MAILS } from '../auth/mail-text.ts';
+import { actorOf, renameAccount, renameMember } from '../auth/members.ts';
+import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
-import { presentRefusal } from '../auth/sign-in.ts';
 import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import { emailField, formHandlers, presentPassword, refusalOf, refuse, tooMany } from '../request/forms.ts';
-import { formPage, memberPage, ownersOnly } from '../request/layout.ts';
+import { emailField, formHandlers, presentPassword, tooMany } from '../request/forms.ts';
+import { formPage, memberPage, messagePage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
 import { askEmailChange } from './email-change.ts';
-import { renameAccount } from './roles.ts';
 
-/** /dashboard/settings/name: also renames an account that has its name from the member. */
-export const ownName = formHandlers({
-  show(context: MemberContext, refusal) {
-    const { messages, user } = context;
-    const field = { label: messages.name, hint: messages.nameHint, autocomplete: 'organization' };
-    return formPage(context, {
-      title: messages.changeName,
-      fields: [{ name: 'name', value: user.name, ...field }],
-      button: messages.save,
-      cancel: '/settings',
-      refusal,
-    });
-  },
-  checks: ['name'],
-  async submit(context) {
-    const { tools, sent, account, user } = context;
-    const name = sent('name').trim();
-    if (name !== user.name) {
-      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'name-changed')));
-      if (refusal !== null) return refusal;
-      await renameMember(tools.sql, account.id, user, name);
-    }
-    return redirectTo(context, '/settings?done=saved');
-  },
-});
+/** A form with one name. @param kind of its change; @param current the name, and the words of its form */
+const nameForm = (
+  kind: 'name-changed' | 'account-renamed',
+  current: (context: MemberContext) => { title: string; value: string; hint: string; autocomplete?: string },
+  rename: (context: MemberContext, name: string) => Promise<void>,
+) =>
+  formHandlers({
+    show(context: MemberContext, refusal) {
+      const { messages } = context;
+      const { title, ...field } = current(context);
+      const fields = [{ name: 'name', label: messages.name, ...field }];
+      return formPage(context, { title, fields, button: messages.save, cancel: '/settings', refusal });
+    },
+    checks: ['name'],
+    async submit(context) {
+      const { tools, sent, user } = context;
+      const name = sent('name').trim();
+      if (name !== current(context).value) {
+        const refusal = tooMany(context, await admit(tools.sql, changesOf(user, kind)));
+        if (refusal !== null) return refusal;
+        await rename(context, name);
+      }
+      return redirectTo(context, '/settings?done=saved');
+    },
+  });
+
+/** /dashboard/settings/name */
+export const ownName = nameForm(
+  'name-changed',
+  ({ messages, user }) => ({
+    title: messages.changeName,
+    value: user.name,
+    hint: messages.nameHint,
+    autocomplete: 'organization',
+  }),
+  ({ tools, account, user }, name) => renameMember(tools.sql, account.id, user, name),
+);
 
 /** /dashboard/settings/account-name, for owners. */
-export const accountName = formHandlers({
-  async show(context: MemberContext, refusal) {
-    const { messages, account } = context;
-    if (context.role !== 'owner') return ownersOnly(context);
-    return formPage(context, {
-      title: messages.changeAccountName,
-      fields: [{ name: 'name', label: messages.name, value: account.name, hint: messages.accountNameHint }],
-      button: messages.save,
-      cancel: '/settings',
-      refusal,
-    });
-  },
-  checks: ['name'],
-  async submit(context) {
-    const { tools, sent, account, user } = context;
-    if (context.role !== 'owner') return ownersOnly(context);
-    const name = sent('name').trim();
-    if (name !== account.name) {
-      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'account-renamed')));
-      if (refusal !== null) return refusal;
-      await renameAccount(tools.sql, account.id, name, actorOf(user));
-    }
-    return redirectTo(context, '/settings?done=saved');
-  },
-});
+export const accountName = nameForm(
+  'account-renamed',
+  ({ messages, account }) => ({
+    title: messages.changeAccountName,
+    value: account.name,
+    hint: messages.accountNameHint,
+  }),
+  ({ tools, account, user }, name) => renameAccount(tools.sql, account.id, name, actorOf(user)),
+);
 
 /**
  * /dashboard/settings/email: sends a link to the new address. The answer does not tell whether another user has it. The
  * present address gets a warning: a new password ends the change.
  */
-export const ownEmail = formHandlers({
-  show(context: MemberContext, refusal) {
+export const ownEmail = confirmedForm({
+  page(context: MemberContext) {
     const { messages, tools, user } = context;
     const title = messages.changeEmail;
-    const present = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
+    const lead = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
     if (!tools.mails) {
       const body = html`
 <section class="card sheet narrow">
   <h1>${title}</h1>
-  ${present}
+  ${lead}
   <p>${messages.changeEmailNoMail} ${contactLink(context)}</p>
 </section>`;
-      return memberPage(context, { title, body, ...refusal });
+      return memberPage(context, { title, body });
     }
-    return formPage(context, {
-      title,
-      lead: present,
-      username: user.email,
-      fields: [
-        { ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint },
-        presentPassword(messages),
-      ],
-      button: messages.sendLink,
-      cancel: '/settings',
-      refusal,
-    });
+    const email = { ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint };
+    const fields = [email, presentPassword(messages)];
+    return { title, lead, fields, button: messages.sendLink, cancel: '/settings' };
   },
   checks: ['email'],
+  faults: ({ sent, user, messages }) => ({
+    email: sent('email').trim().toLowerCase() === user.email && messages.emailSame,
+  }),
   async submit(context) {
-    const { tools, messages, sent, client, user } = context;
-    if (!tools.mails) return refuse(403, { message: messages.changeEmailNoMail });
+    const { tools, messages, sent, client, account, user } = context;
+    if (!tools.mails) return messagePage(context, 403, messages.changeEmail, messages.changeEmailNoMail);
     const email = sent('email').trim().toLowerCase();
-    const refusal =
-      refusalOf({ email: email === user.email && messages.emailSame }) ?? (await presentRefusal(context));
-    if (refusal !== null) return refusal;
     const done = redirectTo(context, '/settings?done=email');
     if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) return done;
     const tooEarly =
       tooMany(context, await admit(tools.sql, changesOf(user, 'email-changed'))) ??
-      tooMany(context, await admit(tools.sql, mailsTo(email, 'new-email'), ...mailsOf(client)));
+      tooMany(context, await admit(tools.sql, mailsTo(email, `new-email ${account.id}`), ...mailsOf(client)));
     if (tooEarly !== null) return tooEarly;
     const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);
     const url = (path: string) => ({ url: `${tools.publicUrl}/dashboard${path}` });
-    const readerOf = (email: string) => findReader(tools.sql, email, messages.language);
-    if (isTaken) tools.mailer?.send('exists', readerOf(email), url('/forgot'));
-    else tools.mailer?.send('new-email', readerOf(email), url(`/email?token=${token}`));
-    if (user.emailVerified) tools.mailer?.send('change-asked', readerOf(user.email), url('/settings'));
+    const mail = isTaken ? MAILS.exists(url('/forgot')) : MAILS['new-email'](url(`/email?token=${token}`));
+    tell(context, email, mail);
+    if (user.emailVerified) tell(context, user.email, MAILS['change-asked'](url('/settings')));
     logOfMember(context, 'email change asked');
     return done;
   },

@@ -1,8 +1,15 @@
-import { memberOf, setUsageAlerts } from '../auth/members.ts';
-import { changePasswordWith, guessRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
+import { passwordChanged, presentRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { form, formHandlers, newPassword, presentPassword, type Refusal, tooMany } from '../request/forms.ts';
+import {
+  form,
+  formHandlers,
+  newPassword,
+  presentPassword,
+  type Refusal,
+  refuse,
+  tooMany,
+} from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Fact, facts } from '../ui/parts.ts';
@@ -13,17 +20,22 @@ export const settings = formHandlers({
   show: showSettings,
   checks: ['password'],
   async submit(context) {
-    const passwords = { present: sentPassword(context), next: context.sent('password') };
-    const outcome = await changePasswordWith(context, passwords);
-    if (outcome.isRight) return redirectTo(context, '/settings?done=new-password', outcome.cookies);
-    return guessRefusal(context, outcome)!;
+    const { tools, messages, sent, client, user, account } = context;
+    const refusal = await presentRefusal(context);
+    if (refusal !== null) return refusal;
+    const passwords = { currentPassword: sentPassword(context), newPassword: sent('password') };
+    const body = { ...passwords, revokeOtherSessions: true };
+    const answer = await tools.auth.call('/change-password', body, client);
+    // Another request has changed it meanwhile.
+    if (!answer.ok) return refuse(422, { faults: { present: messages.wrongPassword } });
+    const { id: userId, email } = user;
+    await passwordChanged(context, 'password changed', { userId, email, accountId: account.id });
+    return redirectTo(context, '/settings?done=new-password', answer.cookies);
   },
 });
 
 async function showSettings(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
-  const { messages, tools, user, account, role } = context;
-  const member = await memberOf(tools.sql, user.id);
-  const isAlerted = member?.usageAlerts === true;
+  const { messages, tools, user, account, role, usageAlerts } = context;
   const link = (path: string, label: string, name?: string) =>
     html`<a href="${tools.base}/settings/${path}"${name !== undefined && html` aria-label="${name}"`}>${label}</a>`;
   const about: Fact[] = [
@@ -59,11 +71,11 @@ ${
   html`
 <section class="card" aria-labelledby="alerts-title">
   <h2 id="alerts-title">${messages.alerts}</h2>
-  <p>${isAlerted ? messages.alertsOn : messages.alertsOff}</p>
+  <p>${usageAlerts ? messages.alertsOn : messages.alertsOff}</p>
   ${form(context, {
     path: '/settings/alerts',
-    hidden: { on: isAlerted ? 'no' : 'yes' },
-    button: isAlerted ? messages.turnOff : messages.turnOn,
+    hidden: { on: usageAlerts ? 'no' : 'yes' },
+    button: usageAlerts ? messages.turnOff : messages.turnOn,
     look: 'quiet',
   })}
 </section>`
@@ -88,6 +100,6 @@ export async function sendConfirmationAgain(context: MemberContext): Promise<Pag
 /** POST /dashboard/settings/alerts: whether this member gets usage alerts. */
 export async function changeAlerts(context: MemberContext): Promise<PageResponse> {
   const { tools, user, sent } = context;
-  await setUsageAlerts(tools.sql, user.id, sent('on') === 'yes');
+  await tools.sql`UPDATE dashboard_members SET usage_alerts = ${sent('on') === 'yes'} WHERE user_id = ${user.id}`;
   return redirectTo(context, '/settings?done=saved');
 }

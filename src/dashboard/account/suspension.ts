@@ -3,7 +3,7 @@ import { setSuspended } from '../../metering/accounts/changes.ts';
 import { requireAccount } from '../../metering/accounts/store.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { name as readName } from '../../platform/terminal/values.ts';
-import { contactInMail } from '../auth/mail-text.ts';
+import { contactInMail, MAILS } from '../auth/mail-text.ts';
 import { listMembers } from '../auth/members.ts';
 import { mailOnce } from '../mails/command-mail.ts';
 
@@ -24,12 +24,11 @@ export function suspensionCommands(program: Command): void {
       const isNew = await setSuspended(sql, id, true, actor, reason);
       const members = isNew ? await listMembers(sql, id) : [];
       const { name } = await requireAccount(sql, id);
+      const mail = MAILS.suspended({ reason, contact: contactInMail(config.contact) });
+      const account = { name, isSuspended: true };
       const mails = members
         .filter(({ emailVerified }) => emailVerified)
-        .map(({ email: to, language }) => {
-          const reader = { to, language, account: { name, isSuspended: true } };
-          return mailOnce(config, 'suspended', reader, { reason, contact: contactInMail(config.contact) });
-        });
+        .map(({ email: to, language }) => mailOnce(config, mail, { to, language, account }));
       const mailed = (await Promise.all(mails)).filter(Boolean).length;
       return { id, suspended: true, mailed };
     },

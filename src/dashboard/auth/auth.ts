@@ -12,10 +12,11 @@ import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
-import { CODE_LOCK_MS, SESSION_MAX_MS } from './lifetimes.ts';
-import type { MailPurpose } from './limits.ts';
+import { SESSION_MAX_MS } from './lifetimes.ts';
+import { admit, mailsTo } from './limits.ts';
 import type { Mailer } from './mail.ts';
-import { findReaderWithin } from './reader.ts';
+import { MAILS } from './mail-text.ts';
+import { findReader } from './reader.ts';
 
 /** A session ends this long after its last request. */
 const SESSION_IDLE_MS = 7 * DAY;
@@ -26,8 +27,8 @@ const SESSION_UPDATE_MS = 10 * MINUTE;
 /** A right password waits this long for the code of the second factor, or for five wrong ones. */
 const CODE_WAIT_MS = 10 * MINUTE;
 
-/** As many as there are backup codes. */
-const MAX_CONFLICTS = 10;
+/** After ten wrong codes in a row a user's codes are refused this long, and each further time twice as long (0004_dashboard.sql). */
+const CODE_LOCK_MS = 15 * MINUTE;
 
 /** better-auth reads the client's address from here; only {@link Auth.call} sets it. */
 const ADDRESS_HEADER = 'x-dashboard-client-address';
@@ -55,16 +56,17 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   const dashboardUrl = `${publicUrl}/dashboard`;
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;
-  // In the background, because better-auth may call it in a transaction, whose pool is small.
-  const mail = (
-    kind: 'confirm' | 'exists' | 'reset',
-    purpose: MailPurpose,
-    to: string,
-    path: string,
-    request?: Request,
-  ) => {
+  /**
+   * Mails a link, unless the email has had all its mails of this purpose: the answer is the same, because another one tells of a user.
+   * In the background, because better-auth may call it in a transaction, whose pool is small.
+   */
+  const mail = (kind: 'confirm' | 'exists' | 'reset', email: string, path: string, request?: Request) => {
     const language = preferredLanguage(request?.headers.get('accept-language') ?? null);
-    mailer?.send(kind, findReaderWithin(sql, purpose, to, language), { url: dashboardUrl + path });
+    const readerWithin = async () => {
+      const { retryAfterS } = await admit(sql, mailsTo(email, kind === 'reset' ? 'reset' : 'sign-up'));
+      return retryAfterS === null ? findReader(sql, email, language) : null;
+    };
+    mailer?.send(MAILS[kind]({ url: dashboardUrl + path }), readerWithin());
   };
 
   const auth = betterAuth({
@@ -95,10 +97,9 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       ...(mailer !== null && {
         // The answer to a sign-up does not tell whether the email has an account; the mail to its owner does.
         requireEmailVerification: true,
-        onExistingUserSignUp: async ({ user }, request) =>
-          mail('exists', 'sign-up', user.email, '/forgot', request),
+        onExistingUserSignUp: async ({ user }, request) => mail('exists', user.email, '/forgot', request),
         sendResetPassword: async ({ user, token }, request) =>
-          mail('reset', 'reset', user.email, `/reset?token=${token}`, request),
+          mail('reset', user.email, `/reset?token=${token}`, request),
       }),
     },
     ...(mailer !== null && {
@@ -106,7 +107,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
         sendOnSignUp: true,
         expiresIn: HOUR / SECOND,
         sendVerificationEmail: async ({ user, token }, request) =>
-          mail('confirm', 'sign-up', user.email, `/confirm?token=${token}`, request),
+          mail('confirm', user.email, `/confirm?token=${token}`, request),
       },
     }),
     plugins: [
@@ -175,13 +176,12 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     };
   }
 
-  /** The identifier in this browser's cookie of a sign-in that awaits a code; `undefined` without one. */
-  async function awaitingSignIn(cookie: string | null) {
-    const { createAuthCookie } = await auth.$context;
-    const { name } = createAuthCookie('two_factor');
-    const value = readCookie(cookie, name);
-    // better-auth checks the cookie's signature together with the code.
-    return { name, value, identifier: /^(2fa-[\w-]{20})\./.exec(value)?.[1] };
+  /** The user that a link or a sign-in is of; `null` if there is none, or it is too old. */
+  async function userOf(identifier: string) {
+    const { internalAdapter } = await auth.$context;
+    const found = await internalAdapter.findVerificationValue(identifier);
+    if (found === null || found.expiresAt.getTime() <= Date.now()) return null;
+    return internalAdapter.findUserById(found.value);
   }
 
   return {
@@ -202,26 +202,6 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
 
     call,
 
-    /**
-     * Gives a backup code. Two codes at once change the same list, and better-auth refuses the slower one, although it is right: it
-     * is given again, with the attempt that this has cost.
-     */
-    async giveBackupCode(code: string, client: Client) {
-      for (let conflicts = 0; ; conflicts += 1) {
-        const answer = await call('/two-factor/verify-backup-code', { code }, client);
-        if (answer.status !== 409 || conflicts === MAX_CONFLICTS) return answer;
-        const { internalAdapter } = await auth.$context;
-        const { identifier } = await awaitingSignIn(client.cookie);
-        if (identifier === undefined) continue;
-        const expiresAt = new Date(Date.now() + CODE_WAIT_MS);
-        await internalAdapter.createVerificationValue({
-          identifier: `2fa-attempts-${identifier}`,
-          value: '0',
-          expiresAt,
-        });
-      }
-    },
-
     /** Confirms the email that a link was sent to. @returns `false` if the link is wrong or too old */
     confirmEmail: (token: string) => isDone(auth.api.verifyEmail({ query: { token } })),
 
@@ -235,10 +215,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      */
     async linkOwner(kind: 'reset' | 'confirm', token: string): Promise<string | null> {
       if (kind === 'confirm') return (await verifyJWT<{ email: string }>(token, secret))?.email ?? null;
-      const { internalAdapter } = await auth.$context;
-      const link = await internalAdapter.findVerificationValue(`reset-password:${token}`);
-      if (link === null || link.expiresAt.getTime() <= Date.now()) return null;
-      return (await internalAdapter.findUserById(link.value))?.email ?? null;
+      return (await userOf(`reset-password:${token}`))?.email ?? null;
     },
 
     /**
@@ -246,11 +223,12 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      * code needs. `null` means that none does.
      */
     async awaitedCode(cookie: string | null): Promise<{ email: string; cookie: string } | null> {
-      const { internalAdapter } = await auth.$context;
-      const { name, value, identifier } = await awaitingSignIn(cookie);
-      const found = identifier && (await internalAdapter.findVerificationValue(identifier));
-      if (!found || found.expiresAt.getTime() <= Date.now()) return null;
-      const user = await internalAdapter.findUserById(found.value);
+      const { createAuthCookie } = await auth.$context;
+      const { name } = createAuthCookie('two_factor');
+      const value = readCookie(cookie, name);
+      // better-auth checks the cookie's signature together with the code.
+      const identifier = /^(2fa-[\w-]{20})\./.exec(value)?.[1];
+      const user = identifier ? await userOf(identifier) : null;
       return user && { email: user.email, cookie: `${name}=${encodeURIComponent(value)}` };
     },
 

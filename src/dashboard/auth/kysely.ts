@@ -1,13 +1,4 @@
-import {
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type TransactionBuilder,
-} from 'kysely';
+import { Kysely, PostgresDialect, type PostgresPoolClient, type TransactionBuilder } from 'kysely';
 import type postgres from 'postgres';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 
@@ -34,32 +25,13 @@ export class PoolKysely extends Kysely<unknown> {
   }
 }
 
-/** Queries in the pool, or in one of its transactions. */
-function dialectOf(sql: Sql | Transaction): Dialect {
-  const connection: DatabaseConnection = {
-    async executeQuery<Row>({ sql: text, parameters }: CompiledQuery) {
-      const values = parameters as postgres.ParameterOrJSON<number>[];
-      const result = await sql.unsafe(text, values, { prepare: true });
-      return { rows: [...result] as Row[], numAffectedRows: BigInt(result.count) };
-    },
-    streamQuery: unused,
-  };
-  return {
-    createDriver: () => ({
-      init: async () => {},
-      acquireConnection: async () => connection,
-      beginTransaction: unused,
-      commitTransaction: unused,
-      rollbackTransaction: unused,
-      releaseConnection: async () => {},
-      destroy: async () => {},
-    }),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-    createAdapter: () => new PostgresAdapter(),
-    createIntrospector: (db) => new PostgresIntrospector(db),
-  };
-}
-
-function unused(): never {
-  throw new Error('better-auth does not use this');
+/** Kysely's own dialect, whose queries go to the pool or to one of its transactions. */
+function dialectOf(sql: Sql | Transaction): PostgresDialect {
+  async function query(text: string, parameters: readonly unknown[]) {
+    const values = parameters as postgres.ParameterOrJSON<number>[];
+    const result = await sql.unsafe(text, values, { prepare: true });
+    return { command: result.command, rowCount: result.count, rows: [...result] };
+  }
+  const client = { query, release() {} } as unknown as PostgresPoolClient;
+  return new PostgresDialect({ pool: { options: {}, connect: async () => client, end: async () => {} } });
 }

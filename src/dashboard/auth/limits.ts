@@ -7,17 +7,14 @@ import { type ClientAddress, networkOf } from '../request/client-address.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
 import type { AuthContext } from './context.ts';
 
-/** Failed guesses of passwords from one address. */
-const GUESSES_OF_ADDRESS = { max: 10, windowMs: 5 * MINUTE };
-/** Guesses of one user's password, right ones too: in known browsers, and elsewhere (ASVS 2.2.1 wants at most 100). */
-const GUESSES_OF_USER = { max: 30, windowMs: HOUR };
-
 /** A limit of attempts within a window, which begins with the first attempt. */
 export interface Limit {
   key: string;
   max: number;
   windowMs: number;
 }
+
+const limit = (key: string, max: number, windowMs: number): Limit => ({ key, max, windowMs });
 
 /** Whether an attempt may go on. */
 export interface AttemptLimit {
@@ -26,39 +23,33 @@ export interface AttemptLimit {
 }
 
 /** Sign-ups of one visitor are few, because each makes an account with an allowance. */
-export const signUpsOf = (address: ClientAddress): Limit[] =>
-  ofAddress('sign-up', address, { max: 5, windowMs: HOUR });
+export const signUpsOf = (address: ClientAddress) => ofAddress('sign-up', address, 5, HOUR);
 
 /** Mails that a visitor asks for, also those that are not sent. Many visitors can share an address: there only {@link mailsTo} counts. */
-export const mailsOf = (address: ClientAddress): Limit[] =>
-  address.isShared ? [] : ofAddress('mail', address, { max: 5, windowMs: HOUR });
+export const mailsOf = (address: ClientAddress) =>
+  address.isShared ? [] : ofAddress('mail', address, 5, HOUR);
 
-/** `sign-up` and `reset` are asked for by anyone. */
-export type MailPurpose = 'sign-up' | 'reset' | 'invitation' | 'new-email';
+/** Mails that are sent to an email, by their purpose and the account that asks, so that strangers don't use up an owner's. */
+export const mailsTo = (
+  email: string,
+  purpose: 'sign-up' | 'reset' | `${'invitation' | 'new-email'} ${string}`,
+) => limit(`mail-${purpose} ${hashOf(email)}`, 5, HOUR);
 
-/** Mails that are sent to an email. Each purpose counts apart, so that nobody keeps an owner's invitation from an address. */
-export const mailsTo = (email: string, purpose: MailPurpose): Limit => ({
-  key: `mail-${purpose} ${hashOf(email)}`,
-  max: 5,
-  windowMs: HOUR,
-});
+/** Failed guesses of passwords from one address. */
+const guessesFrom = (address: ClientAddress) => ofAddress('guess', address, 10, 5 * MINUTE);
+
+/** Guesses of one user's password, right ones too: in known browsers, and elsewhere (ASVS 2.2.1 wants at most 100). */
+const guessesOf = (email: string, isKnown: boolean) =>
+  limit(`${isKnown ? 'known' : 'guess'} ${hashOf(email)}`, 30, HOUR);
 
 /** Codes of the second factor that a signed-in user gives. */
-export const codesOf = (user: { id: string }): Limit => ({ key: `codes ${user.id}`, max: 10, windowMs: DAY });
+export const codesOf = (user: { id: string }) => limit(`codes ${user.id}`, 10, DAY);
 
 /** Changes of one kind that a member makes. Each leaves a row in the account's ledger, which is kept. */
-export const changesOf = (user: { id: string }, kind: EventKind): Limit => ({
-  key: `${kind} ${user.id}`,
-  max: 20,
-  windowMs: DAY,
-});
+export const changesOf = (user: { id: string }, kind: EventKind) => limit(`${kind} ${user.id}`, 20, DAY);
 
 /** Downloads of account data by a member. */
-export const downloadsOf = (user: { id: string }): Limit => ({
-  key: `download ${user.id}`,
-  max: 1,
-  windowMs: MINUTE,
-});
+export const downloadsOf = (user: { id: string }) => limit(`download ${user.id}`, 1, MINUTE);
 
 /** Counts an attempt, also one that is refused. */
 export async function admit(sql: Sql, ...limits: Limit[]): Promise<AttemptLimit> {
@@ -66,24 +57,23 @@ export async function admit(sql: Sql, ...limits: Limit[]): Promise<AttemptLimit>
   return { retryAfterS: over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS)) };
 }
 
+const isFirst = async (sql: Sql, key: string, windowMs: number) =>
+  (await admit(sql, limit(key, 1, windowMs))).retryAfterS === null;
+
 /**
  * Whether a form is sent for the first time, on any instance. A second click and a reload of the answer send it again.
  *
  * @param token the form's token, verified: each page has its own
  */
-export async function isFirstSending(sql: Sql, token: string): Promise<boolean> {
-  const key = `form ${hash('sha256', token, 'base64')}`;
-  return (await admit(sql, { key, max: 1, windowMs: TOKEN_LIFE_MS })).retryAfterS === null;
-}
+export const isFirstSending = (sql: Sql, token: string): Promise<boolean> =>
+  isFirst(sql, `form ${hash('sha256', token, 'base64')}`, TOKEN_LIFE_MS);
 
 /**
  * Whether an authenticator app's code is given for the first time, on any instance. A code works while it is shown, and 30 seconds
  * before and after.
  */
-export async function isFirstUse(sql: Sql, userId: string, code: string): Promise<boolean> {
-  const key = `code ${hash('sha256', `${userId} ${code}`)}`;
-  return (await admit(sql, { key, max: 1, windowMs: 2 * MINUTE })).retryAfterS === null;
-}
+export const isFirstUse = (sql: Sql, userId: string, code: string): Promise<boolean> =>
+  isFirst(sql, `code ${hash('sha256', `${userId} ${code}`)}`, 2 * MINUTE);
 
 export type GuessOutcome =
   | { isRight: true; cookies: string[] }
@@ -106,8 +96,8 @@ export async function checkGuess(
   check: () => Promise<string[] | null>,
 ): Promise<GuessOutcome> {
   const isKnown = user.id !== null && [client.knownUser, session?.user.id].includes(user.id);
-  const addressLimits = isKnown ? [] : ofAddress('guess', client, GUESSES_OF_ADDRESS);
-  const limits = [{ key: guessesOf(user.email, isKnown), ...GUESSES_OF_USER }, ...addressLimits];
+  const addressLimits = isKnown ? [] : guessesFrom(client);
+  const limits = [guessesOf(user.email, isKnown), ...addressLimits];
   const [count, ...addressCounts] = (await countAttempt(tools.sql, limits)) as [Count, ...Count[]];
   const isSpared = client.isShared && count.attempts === 1;
   const over = isOver(count) ? count : isSpared ? undefined : addressCounts.find(isOver);
@@ -125,7 +115,7 @@ export async function checkGuess(
 
 /** Forgets the guesses of an email's password, after its owner has proved by a link that it is theirs. */
 export function forgetGuesses(sql: Sql, email: string): Promise<void> {
-  return forgetAttempts(sql, guessesOf(email, false), guessesOf(email, true));
+  return forgetAttempts(sql, guessesOf(email, false).key, guessesOf(email, true).key);
 }
 
 /** Forgets all attempts that count under these keys. */
@@ -134,16 +124,13 @@ export async function forgetAttempts(sql: Sql, ...keys: string[]): Promise<void>
 }
 
 const hashOf = (email: string) => hash('sha256', email.toLowerCase());
-const guessesOf = (email: string, isKnown: boolean) => `${isKnown ? 'known' : 'guess'} ${hashOf(email)}`;
 
 /** The limits of an address. For IPv6 also four times these limits for its /48, because one client may have all of it. */
-function ofAddress(kind: string, { address }: ClientAddress, { max, windowMs }: Omit<Limit, 'key'>): Limit[] {
+function ofAddress(kind: string, { address }: ClientAddress, max: number, windowMs: number): Limit[] {
   const networks = new Set([networkOf(address), networkOf(address, 48)]);
-  return [...networks].map((network, index) => ({
-    key: `${kind} ${network}`,
-    max: max * (index === 0 ? 1 : 4),
-    windowMs,
-  }));
+  return [...networks].map((network, index) =>
+    limit(`${kind} ${network}`, max * (index === 0 ? 1 : 4), windowMs),
+  );
 }
 
 interface Count extends Limit {

@@ -1,26 +1,16 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { FormContext } from '../request/context.ts';
 
-/** The shape of each kind of one-time token. Any other text is a dead link, without a query. */
-const SHAPES = {
-  /** better-auth's identifier. */
-  reset: /^[A-Za-z0-9]{24}$/,
-  /** A JWT of better-auth's. */
-  confirm: /^(?=.{1,2000}$)[\w-]+\.[\w-]+\.[\w-]+$/,
-  /** Of {@link newLinkToken}. */
-  invitation: /^[\w-]{32}$/,
-  email: /^[\w-]{32}$/,
-};
-
-export type LinkKind = keyof typeof SHAPES;
+/** The letters of every kind of one-time token: better-auth's, a JWT, and those of {@link newLinkToken}. */
+const TOKEN = /^[\w.-]{1,2000}$/;
 
 /**
  * The token of a link, from the page's address or from its form.
- * @returns `null` if no token of this kind looks like it
+ * @returns `null` for any other text, which Postgres could refuse
  */
-export function linkTokenOf({ request, url, sent }: FormContext, kind: LinkKind): string | null {
+export function linkTokenOf({ request, url, sent }: FormContext): string | null {
   const token = request.method === 'POST' ? sent('token') : (url.searchParams.get('token') ?? '');
-  return SHAPES[kind].test(token) ? token : null;
+  return TOKEN.test(token) ? token : null;
 }
 
 export function newLinkToken(): string {

@@ -3,7 +3,7 @@ import { isLoopbackHost } from '../../platform/config/addresses.ts';
 import { codeOf } from '../../platform/errors.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { SECOND } from '../../platform/units.ts';
-import { type MailName, type Reader, type TextMail, type ValuesOf, writeMail } from './mail-text.ts';
+import { type Mail, type Reader, type TextMail, writeMail } from './mail-text.ts';
 
 export type Mailer = ReturnType<typeof createMailer>;
 
@@ -49,15 +49,11 @@ export function createMailer(
      * Sends a mail in the background, unless the account may not send it. A failure is logged, without the address and the link.
      * @param reader `null` means that nothing is sent
      */
-    send<Name extends MailName>(
-      name: Name,
-      reader: Promise<Reader | null> | Reader,
-      values: ValuesOf<Name>,
-    ): void {
+    send(mail: Mail, reader: Promise<Reader | null> | Reader): void {
       const sent = Promise.resolve(reader)
-        .then((reader) => reader && writeMail(name, reader, values))
-        .then((mail) => mail && sendText(mail))
-        .catch((error) => log.error({ kind: name, code: codeOf(error) }, 'a mail was not sent'))
+        .then((reader) => reader && writeMail(mail, reader))
+        .then((text) => text && sendText(text))
+        .catch((error) => log.error({ about: mail.about, code: codeOf(error) }, 'a mail was not sent'))
         .finally(() => sending.delete(sent));
       sending.add(sent);
     },

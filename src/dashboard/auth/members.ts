@@ -1,10 +1,10 @@
 import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { lockForOwner } from '../../metering/accounts/rights.ts';
 import { createAccountIn, lockAccount } from '../../metering/accounts/store.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
 import { admit, changesOf } from './limits.ts';
-import { lockForOwner } from './rights.ts';
 
 /** An owner invites and removes members, changes roles, and renames and deletes the account. All else is open to members. */
 export type Role = 'owner' | 'member';
@@ -15,8 +15,7 @@ export function actorOf(user: Pick<User, 'id'>): Actor {
 }
 
 /**
- * The account of a user. A user without one gets a Free one: after a sign-up, and at the next request if the sign-up
- * failed between its two steps.
+ * The account of a user. The first request after a sign-up makes a Free one.
  *
  * @param language of this request, kept for mails that answer no request
  */
@@ -59,10 +58,6 @@ export async function memberOf(sql: Sql | Transaction, userId: string): Promise<
   return member ?? null;
 }
 
-export async function setUsageAlerts(sql: Sql, userId: string, usageAlerts: boolean): Promise<void> {
-  await sql`UPDATE dashboard_members SET usage_alerts = ${usageAlerts} WHERE user_id = ${userId}`;
-}
-
 /** A user who signs in to an account. */
 export interface AccountMember {
   id: string;
@@ -90,18 +85,19 @@ export async function listMembers(sql: Sql | Transaction, accountId: string): Pr
 }
 
 /**
- * Removes a member with their sessions, password and links (0004_dashboard.sql), and the pending invitations to them and by
- * them. An account keeps an owner.
+ * Gives a member another role, or removes them with their sessions, password and links (0004_dashboard.sql). Pending invitations to
+ * them and by them end, because these say an earlier role. An account keeps an owner.
  *
  * @param isMeant picks the member
- * @returns the removed member; `null` if no member is meant, `last` if they are the last owner
- * @throws NotOwnerError if a member removes another one and is no owner
+ * @returns the member as they were; `null` if no member is meant, `last` if they are the last owner
+ * @throws NotOwnerError if a member makes the change who is no owner, except to leave
  * @throws RefusedError for an unknown account
  */
-export async function removeMember(
+export async function changeMember(
   sql: Sql,
   accountId: string,
   isMeant: (member: AccountMember) => boolean,
+  to: Role | 'removed',
   actor: Actor,
 ): Promise<AccountMember | 'last' | null> {
   return sql.begin(async (sql) => {
@@ -110,24 +106,23 @@ export async function removeMember(
     const members = await listMembers(sql, accountId);
     const member = members.find(isMeant);
     if (member === undefined) return null;
-    if (actor !== actorOf(member)) await lockForOwner(sql, accountId, actor);
-    if (!members.some(({ id, role }) => id !== member.id && role === 'owner')) return 'last';
-    await endInvitations(sql, accountId, { to: member.email, by: actorOf(member) });
-    await sql`DELETE FROM dashboard_members WHERE user_id = ${member.id}`;
-    await recordEvent(sql, accountId, { kind: 'member-removed', actor });
+    const isLeaving = to === 'removed' && actor === actorOf(member);
+    if (!isLeaving) await lockForOwner(sql, accountId, actor);
+    if (member.role === to) return member;
+    if (to !== 'owner' && !members.some(({ id, role }) => id !== member.id && role === 'owner'))
+      return 'last';
+    await sql`
+      DELETE FROM dashboard_invitations
+      WHERE account_id = ${accountId} AND used_at IS NULL AND (email = ${member.email} OR actor = ${actorOf(member)})`;
+    if (to === 'removed') {
+      await sql`DELETE FROM dashboard_members WHERE user_id = ${member.id}`;
+      await recordEvent(sql, accountId, { kind: 'member-removed', actor });
+    } else {
+      await sql`UPDATE dashboard_members SET role = ${to} WHERE user_id = ${member.id}`;
+      await recordEvent(sql, accountId, { kind: 'role-changed', actor, detail: { role: to } });
+    }
     return member;
   });
-}
-
-/** Ends the pending invitations of an account to an email and by a member. */
-export async function endInvitations(
-  sql: Transaction,
-  accountId: string,
-  { to, by }: { to: string; by: Actor },
-): Promise<void> {
-  await sql`
-    DELETE FROM dashboard_invitations
-    WHERE account_id = ${accountId} AND used_at IS NULL AND (email = ${to} OR actor = ${by})`;
 }
 
 /**
@@ -178,20 +173,25 @@ export async function recordRepeatable(
   if (retryAfterS === null) await recordEvent(sql, accountId, { kind, actor: actorOf(user) });
 }
 
-/**
- * Gives a member another name. An account with the same name, such as a sign-up's, takes the new one.
- * @param user as they are now
- */
+/** Gives a member another name. */
 export async function renameMember(
   sql: Sql,
   accountId: string,
-  user: Pick<User, 'id' | 'name'>,
+  user: Pick<User, 'id'>,
   name: string,
 ): Promise<void> {
   await sql.begin(async (sql) => {
     await lockAccount(sql, accountId);
     await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
-    await sql`UPDATE accounts SET name = ${name} WHERE id = ${accountId} AND name = ${user.name}`;
     await recordEvent(sql, accountId, { kind: 'name-changed', actor: actorOf(user) });
+  });
+}
+
+/** @throws NotOwnerError if a member makes the change who is no owner */
+export async function renameAccount(sql: Sql, accountId: string, name: string, actor: Actor): Promise<void> {
+  await sql.begin(async (sql) => {
+    await lockForOwner(sql, accountId, actor);
+    await sql`UPDATE accounts SET name = ${name} WHERE id = ${accountId}`;
+    await recordEvent(sql, accountId, { kind: 'account-renamed', actor });
   });
 }

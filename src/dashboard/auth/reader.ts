@@ -1,7 +1,7 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Language } from '../ui/language.ts';
-import { admit, type MailPurpose, mailsTo } from './limits.ts';
-import type { Reader } from './mail-text.ts';
+import type { AuthContext } from './context.ts';
+import type { Mail, Reader } from './mail-text.ts';
 
 /**
  * The reader of a mail to an email. Only a confirmed address of a member has an account: an unconfirmed one may be a stranger's.
@@ -17,13 +17,7 @@ export async function findReader(sql: Sql, email: string, language: Language): P
   return { to: email, language: member.language ?? language, account: { name, isSuspended } };
 }
 
-/** {@link findReader}, unless the email has had all its mails of this purpose. A visitor is not told, because that tells of a user. */
-export async function findReaderWithin(
-  sql: Sql,
-  purpose: MailPurpose,
-  email: string,
-  language: Language,
-): Promise<Reader | null> {
-  const { retryAfterS } = await admit(sql, mailsTo(email, purpose));
-  return retryAfterS === null ? findReader(sql, email, language) : null;
+/** Mails a user in the background, in the language of their latest visit. */
+export function tell({ tools, messages }: AuthContext, email: string, mail: Mail): void {
+  tools.mailer?.send(mail, findReader(tools.sql, email, messages.language));
 }

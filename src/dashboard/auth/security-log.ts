@@ -8,7 +8,7 @@ export type SecurityEvent =
   | 'sign-out'
   | 'sign-up'
   /** A guess was wrong, or was not checked because too many had failed. */
-  | `${'sign-in' | 'sign-in code' | 'password change' | 'password check'} ${'failed' | 'refused'}`
+  | `${'sign-in' | 'sign-in code' | 'password check'} ${'failed' | 'refused'}`
   | 'code check failed'
   | 'password changed'
   | 'password reset'

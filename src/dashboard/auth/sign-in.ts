@@ -5,8 +5,9 @@ import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import type { AuthContext, SignedInContext } from './context.ts';
 import { type AttemptLimit, admit, checkGuess, type GuessOutcome, isFirstUse, mailsOf } from './limits.ts';
+import { MAILS } from './mail-text.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
-import { findReader } from './reader.ts';
+import { tell } from './reader.ts';
 import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
 import { findEmailOwner, keepSession } from './sessions.ts';
 
@@ -38,41 +39,21 @@ export async function signInWith(
   return outcome;
 }
 
-/** Changes a member's password and ends their other sessions. The present password counts as a guess. */
-export async function changePasswordWith(
-  context: SignedInContext,
-  passwords: { present: string; next: string },
-): Promise<GuessOutcome> {
-  const { tools, client, user, account } = context;
-  const body = { currentPassword: passwords.present, newPassword: passwords.next, revokeOtherSessions: true };
-  const outcome = await checkGuess(context, user, async () => {
-    const answer = await tools.auth.call('/change-password', body, client);
-    if (!answer.ok) return null;
-    await recordRepeatable(tools.sql, account.id, user, 'password-changed');
-    tellOfPassword(context, user.email);
-    return answer.cookies;
-  });
-  const event = outcome.isRight
-    ? 'password changed'
-    : (`password change ${failedOrRefused(outcome)}` as const);
-  logOfMember(context, event);
-  return outcome;
+/** Keeps a change of password in the account's history and in the log, and tells its user. */
+export async function passwordChanged(
+  context: AuthContext,
+  event: 'password changed' | 'password reset',
+  { userId, accountId, email }: { userId: string; accountId: string | null; email: string },
+): Promise<void> {
+  logSecurity(context, event, { userId, accountId });
+  if (accountId !== null)
+    await recordRepeatable(context.tools.sql, accountId, { id: userId }, 'password-changed');
+  tellOfPassword(context, email);
 }
 
 /** Tells a user by mail that their password was changed: somebody else may have done it. */
-export function tellOfPassword({ tools, messages }: AuthContext, email: string): void {
-  const url = `${tools.publicUrl}/dashboard/forgot`;
-  tools.mailer?.send('password-changed', findReader(tools.sql, email, messages.language), { url });
-}
-
-/** Checks the password of a member who is signed in. It counts as a guess. */
-async function checkPassword(context: SignedInContext, password: string): Promise<GuessOutcome> {
-  const { tools, client, user } = context;
-  const outcome = await checkGuess(context, user, async () =>
-    (await tools.auth.isPassword(client.cookie, password)) ? [] : null,
-  );
-  if (!outcome.isRight) logOfMember(context, `password check ${failedOrRefused(outcome)}`);
-  return outcome;
+export function tellOfPassword(context: AuthContext, email: string): void {
+  tell(context, email, MAILS['password-changed']({ url: `${context.tools.publicUrl}/dashboard/forgot` }));
 }
 
 /**
@@ -91,6 +72,8 @@ export async function signInWithCode(context: AuthContext, text: string): Promis
   };
   const answer = await giveCode(context, member.userId, text, { ...client, cookie: awaited.cookie });
   if (answer === null) return failed(null);
+  // Of two backup codes at once better-auth takes one. The other sign-in begins again.
+  if (answer.status === 409) return null;
   if (!answer.ok || answer.token === null) {
     if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') return failed(await codesLockedS(tools.sql, member));
     const outcome = failed(null);
@@ -108,7 +91,7 @@ export async function signInWithCode(context: AuthContext, text: string): Promis
  */
 export async function giveCode({ tools }: AuthContext, userId: string, text: string, client: Client) {
   const code = withoutBlanks(text);
-  if (!/^\d{6}$/.test(code)) return tools.auth.giveBackupCode(code, client);
+  if (!/^\d{6}$/.test(code)) return tools.auth.call('/two-factor/verify-backup-code', { code }, client);
   // better-auth removes a used backup code, but takes an app's code again while it is shown.
   if (!(await isFirstUse(tools.sql, userId, code))) return null;
   return tools.auth.call('/two-factor/verify-totp', { code }, client);
@@ -155,17 +138,20 @@ export async function withConstantTime<T>(
   return outcome;
 }
 
-/** The refusal of a member's present password; `null` if it is right. */
-export function guessRefusal(context: AuthContext, outcome: GuessOutcome): Refusal | null {
-  if (outcome.isRight) return null;
-  return tooMany(context, outcome) ?? refusalOf({ present: context.messages.wrongPassword });
-}
-
 export function sentPassword({ sent }: AuthContext): string {
   return sent('present').slice(0, PASSWORD.max);
 }
 
-/** Checks the sent password of the field `presentPassword`. */
+/**
+ * Checks the sent password of the field `presentPassword`, which counts as a guess.
+ * @returns `null` if it is right
+ */
 export async function presentRefusal(context: SignedInContext): Promise<Refusal | null> {
-  return guessRefusal(context, await checkPassword(context, sentPassword(context)));
+  const { tools, client, user, messages } = context;
+  const outcome = await checkGuess(context, user, async () =>
+    (await tools.auth.isPassword(client.cookie, sentPassword(context))) ? [] : null,
+  );
+  if (outcome.isRight) return null;
+  logOfMember(context, `password check ${failedOrRefused(outcome)}`);
+  return tooMany(context, outcome) ?? refusalOf({ present: messages.wrongPassword });
 }

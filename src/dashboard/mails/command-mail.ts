@@ -1,5 +1,5 @@
 import { type Config, defaultPublicUrl } from '../../platform/config/config.ts';
-import { type MailName, type Reader, type ValuesOf, writeMail } from '../auth/mail-text.ts';
+import { type Mail, type Reader, writeMail } from '../auth/mail-text.ts';
 
 /** The service's own address, as a command knows it. */
 export function publicUrlOf({ publicUrl, host, port }: Config): string {
@@ -10,19 +10,14 @@ export function publicUrlOf({ publicUrl, host, port }: Config): string {
  * Sends one mail of a command.
  * @returns whether the relay took it; `false` without SMTP_URL, and for a mail that a suspended account does not send, too
  */
-export async function mailOnce<Name extends MailName>(
-  config: Config,
-  name: Name,
-  reader: Reader,
-  values: ValuesOf<Name>,
-): Promise<boolean> {
+export async function mailOnce(config: Config, mail: Mail, reader: Reader): Promise<boolean> {
   const { smtpUrl, mailFrom } = config;
-  const mail = writeMail(name, reader, values);
-  if (smtpUrl === null || mail === null) return false;
+  const text = writeMail(mail, reader);
+  if (smtpUrl === null || text === null) return false;
   const { createMailer } = await import('../auth/mail.ts');
   const mailer = createMailer(smtpUrl, mailFrom, publicUrlOf(config), { error() {} });
   return mailer
-    .sendText(mail)
+    .sendText(text)
     .then(
       () => true,
       () => false,

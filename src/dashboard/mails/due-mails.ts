@@ -3,7 +3,7 @@ import { codeOf } from '../../platform/errors.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Mailer } from '../auth/mail.ts';
-import { MAILS, type MailName, type Reader, type ValuesOf, writeMail } from '../auth/mail-text.ts';
+import { type Mail, writeMail } from '../auth/mail-text.ts';
 import type { Language } from '../ui/language.ts';
 
 /** A reason to send a mail that answers no request. */
@@ -28,14 +28,14 @@ interface MailAddresses {
   contact: string | null;
 }
 
-/** One kind of these mails. */
-export interface MailKind<Reason extends Due, Name extends MailName = MailName> {
-  name: Name;
+/** One kind of these mails, to members. */
+export interface MailKind<Reason extends Due> {
+  about: Mail['about'];
   /** SQL for all reasons of this kind, also those that were sent already, of any account. */
   due(sql: Sql): PendingQuery<Row[]>;
   /** Reasons of a member that share a mail have the same text here. */
   sharedBy(reason: Reason): string;
-  valuesOf(reasons: [Reason, ...Reason[]], addresses: MailAddresses): ValuesOf<Name>;
+  write(reasons: [Reason, ...Reason[]], addresses: MailAddresses): Mail['write'];
 }
 
 export interface DueMailParts extends MailAddresses {
@@ -45,9 +45,9 @@ export interface DueMailParts extends MailAddresses {
 }
 
 /** Sends the mails of a kind that are due, each once by one of the instances. The next run tries a failed one again. */
-export async function sendDueMails<Reason extends Due, Name extends MailName>(
+export async function sendDueMails<Reason extends Due>(
   { sql, mailer, log, ...addresses }: DueMailParts,
-  kind: MailKind<Reason, Name>,
+  kind: MailKind<Reason>,
 ): Promise<void> {
   const groups = Map.groupBy(await findDue(sql, kind), (reason) =>
     [reason.userId, kind.sharedBy(reason)].join(' '),
@@ -55,14 +55,11 @@ export async function sendDueMails<Reason extends Due, Name extends MailName>(
   for (const group of groups.values()) {
     const [first, ...more] = await claim(sql, group);
     if (first === undefined) continue;
-    const reader: Reader = {
-      to: first.email,
-      language: first.language,
-      account: { name: first.account, isSuspended: false },
-    };
-    const mail = writeMail(kind.name, reader, kind.valuesOf([first, ...more], addresses))!;
-    await mailer.sendText(mail).catch(async (error) => {
-      log.error({ kind: kind.name, code: codeOf(error) }, 'a mail was not sent');
+    const { email: to, language, account } = first;
+    const mail: Mail = { about: kind.about, to: 'member', write: kind.write([first, ...more], addresses) };
+    const text = writeMail(mail, { to, language, account: { name: account, isSuspended: false } })!;
+    await mailer.sendText(text).catch(async (error) => {
+      log.error({ about: kind.about, code: codeOf(error) }, 'a mail was not sent');
       await withdraw(sql, [first, ...more]);
     });
   }
@@ -72,11 +69,7 @@ export async function sendDueMails<Reason extends Due, Name extends MailName>(
  * The reasons whose occasion is new, for each member with a confirmed email. Those about security are for every member; others for
  * members who want them, unless their account is suspended.
  */
-function findDue<Reason extends Due, Name extends MailName>(
-  sql: Sql,
-  { name, due }: MailKind<Reason, Name>,
-): Promise<DueTo<Reason>[]> {
-  const isSecurity = MAILS[name].about === 'security';
+function findDue<Reason extends Due>(sql: Sql, { about, due }: MailKind<Reason>): Promise<DueTo<Reason>[]> {
   return sql<DueTo<Reason>[]>`
     SELECT due.*, m.user_id AS "userId", u."email", m.language, a.name AS account
     FROM (${due(sql)}) AS due
@@ -85,7 +78,7 @@ function findDue<Reason extends Due, Name extends MailName>(
     JOIN dashboard_users u ON u."id" = m.user_id AND u."emailVerified"
     LEFT JOIN dashboard_sent_mails sent ON (sent.user_id, sent.topic) = (m.user_id, due.topic)
     WHERE sent.occasion IS DISTINCT FROM due.occasion
-      AND (${isSecurity} OR (m.usage_alerts AND a.suspended_at IS NULL))
+      AND (${about === 'security'} OR (m.usage_alerts AND a.suspended_at IS NULL))
     ORDER BY m.user_id, due.topic`;
 }
 

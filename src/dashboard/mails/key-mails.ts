@@ -1,10 +1,10 @@
-import type { ValuesOf } from '../auth/mail-text.ts';
+import { nameInMail, turnOffMails } from '../auth/mail-text.ts';
 import type { Due, MailKind } from './due-mails.ts';
 
 /** A key that ends or has ended. The topic is the key's id. */
 interface EndingKey extends Due {
   /** The key ends within 7 days or 1 day, it has expired, or it was revoked. */
-  stage: ValuesOf<'keys'>['stage'];
+  stage: 'week' | 'day' | 'expired' | 'revoked';
   name: string;
   start: string;
   endsAt: Date;
@@ -14,8 +14,8 @@ interface EndingKey extends Due {
  * Mails to members before a key of their account ends, and when it has ended or was revoked (contract: usage alerts). The keys
  * of one stage share a mail. A key that was created for less than the time of a stage skips it.
  */
-export const keyMails: MailKind<EndingKey, 'keys'> = {
-  name: 'keys',
+export const keyMails: MailKind<EndingKey> = {
+  about: 'account',
   due: (sql) => sql`
     SELECT k.account_id AS "accountId", NULL AS only, k.id AS topic,
       stage || ' ' || extract(epoch FROM k.ends_at) AS occasion, stage, k.name, k.start, k.ends_at AS "endsAt"
@@ -29,9 +29,20 @@ export const keyMails: MailKind<EndingKey, 'keys'> = {
       AND (k.ends_at <= now()
         OR k.created_at < k.ends_at - CASE stage WHEN 'day' THEN interval '1 day' ELSE interval '7 days' END)`,
   sharedBy: ({ stage }) => stage,
-  valuesOf: (keys, { publicUrl }) => ({
-    stage: keys[0].stage,
-    keys: keys.map((key) => ({ ...key, url: `${publicUrl}/dashboard/keys/${key.topic}` })),
-    settings: `${publicUrl}/dashboard/settings`,
-  }),
+  write:
+    (keys, { publicUrl }) =>
+    (messages, { end, moment }) => {
+      const { stage } = keys[0];
+      const lines = keys.map(({ topic, name, start, endsAt }) => {
+        const at = stage === 'revoked' ? `${moment(endsAt)} UTC` : end(endsAt);
+        const shown = nameInMail(name) || messages.unnamed;
+        return `- ${shown} (${start}…), ${at}\n  ${publicUrl}/dashboard/keys/${topic}`;
+      });
+      return [
+        messages.mailKeySubject[stage],
+        messages.mailKeyLead[stage],
+        lines.join('\n'),
+        turnOffMails(messages, publicUrl),
+      ];
+    },
 };

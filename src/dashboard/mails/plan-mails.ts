@@ -1,10 +1,11 @@
-import { contactInMail, type ValuesOf } from '../auth/mail-text.ts';
+import { contactInMail, turnOffMails } from '../auth/mail-text.ts';
+import { filled } from '../ui/state-text.ts';
 import type { Due, MailKind } from './due-mails.ts';
 
 /** A Plus subscription that ends or has ended, and the limits of the Free plan. */
 interface EndingPlan extends Due {
   /** It ends within 7 days, or has ended. */
-  stage: ValuesOf<'plan'>['stage'];
+  stage: 'week' | 'ended';
   until: Date;
   calls: number;
   rate: number;
@@ -15,8 +16,8 @@ interface EndingPlan extends Due {
  * Mails to members 7 days before the plan of their account ends, and when it has ended (contract: usage alerts). A subscription
  * that was made for less than 7 days has the second one only.
  */
-export const planMails: MailKind<EndingPlan, 'plan'> = {
-  name: 'plan',
+export const planMails: MailKind<EndingPlan> = {
+  about: 'account',
   due: (sql) => sql`
     SELECT b.account_id AS "accountId", NULL AS only, 'plan' AS topic,
       stage || ' ' || extract(epoch FROM b.plus_until) AS occasion, stage, b.plus_until AS until,
@@ -29,9 +30,17 @@ export const planMails: MailKind<EndingPlan, 'plan'> = {
     WHERE b.plan = 'plus' AND b.plus_until BETWEEN now() - interval '1 day' AND now() + interval '7 days'
       AND (stage = 'ended' OR coalesce(b.plan_since, account.created_at) < b.plus_until - interval '7 days')`,
   sharedBy: ({ topic }) => topic,
-  valuesOf: ([plan], { publicUrl, contact }) => ({
-    ...plan,
-    contact: contactInMail(contact),
-    settings: `${publicUrl}/dashboard/settings`,
-  }),
+  write:
+    ([{ stage, until, calls, rate, keys }], { publicUrl, contact }) =>
+    (messages, { number, end }) => {
+      const day = end(until);
+      return [
+        messages.mailPlanSubject[stage],
+        stage === 'week'
+          ? filled(messages.states.lapsesSoon, [day], [], [number(calls), number(keys)])
+          : messages.mailPlanEnded(day, number(calls), number(rate), number(keys)),
+        [messages.mailPlanRenew, contactInMail(contact)].filter(Boolean).join(' '),
+        turnOffMails(messages, publicUrl),
+      ];
+    },
 };

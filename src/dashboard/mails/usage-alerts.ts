@@ -1,4 +1,5 @@
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
+import { turnOffMails } from '../auth/mail-text.ts';
 import type { Due, MailKind } from './due-mails.ts';
 
 /** Shares of the allowance, in percent, at which members get a mail (contract: usage alerts). */
@@ -18,8 +19,8 @@ interface Alert extends Due {
  * Mails to members when 80% and 100% of their account's allowance are used. The occasion is a period, by the time when it was
  * opened. Thresholds that are reached at once share a mail, which gives the true share.
  */
-export const usageAlerts: MailKind<Alert, 'usage'> = {
-  name: 'usage',
+export const usageAlerts: MailKind<Alert> = {
+  about: 'account',
   due: (sql) => sql`
     SELECT account_id AS "accountId", NULL AS only, 'percent ' || threshold AS topic,
       extract(epoch FROM b.period_opened_at)::text AS occasion, b.used, included, b.period_end AS "periodEnd",
@@ -30,10 +31,18 @@ export const usageAlerts: MailKind<Alert, 'usage'> = {
     CROSS JOIN unnest(${`{${THRESHOLDS.join(',')}}`}::bigint[]) AS threshold
     WHERE now() < b.period_end AND included > 0 AND b.used * 100 >= included * threshold`,
   sharedBy: ({ accountId }) => accountId,
-  valuesOf: ([alert], { publicUrl, buyUrl }) => ({
-    ...alert,
-    purchased: alert.spendPurchased ? alert.credits : 0,
-    buy: buyAddress(buyUrl, alert.accountId),
-    settings: `${publicUrl}/dashboard/settings`,
-  }),
+  write:
+    ([{ accountId, used, included, periodEnd, credits, spendPurchased }], { publicUrl, buyUrl }) =>
+    (messages, { number, date }) => {
+      const lead = messages.mailUsage(number(used), number(included), date(periodEnd));
+      const canSpend = spendPurchased && credits > 0;
+      const next = canSpend ? messages.mailUsagePurchased(number(credits)) : messages.mailUsageStops;
+      const buy = buyAddress(buyUrl, accountId);
+      return [
+        messages.mailUsageSubject(number(Math.floor((used * 100) / included))),
+        `${lead} ${next}`,
+        buy && `${messages.buyCredits}: ${buy}`,
+        turnOffMails(messages, publicUrl),
+      ];
+    },
 };

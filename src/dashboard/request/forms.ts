@@ -29,7 +29,7 @@ export function refuse(status: number, reason: RefusalReason = {}): Refusal {
 }
 
 /** A sent field that has one rule in every form. `password` is a new one. */
-type Checked = 'name' | 'email' | 'password';
+export type Checked = 'name' | 'email' | 'password';
 
 /** The handlers of a page with a form. A refused form is shown again, with the reason. */
 export function formHandlers<Context extends FormContext>({

@@ -3,7 +3,7 @@ import { withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { suspensionText } from '../account/suspension-text.ts';
 import { admit, signUpsOf } from '../auth/limits.ts';
-import { accountOf, memberOf } from '../auth/members.ts';
+import { memberOf } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
@@ -82,8 +82,8 @@ async function knownSuspension(context: PageContext): Promise<HtmlValue> {
 }
 
 /**
- * /dashboard/sign-up: makes the user and their Free account, and signs them in. With mail it only sends a link, also for an
- * email that has an account: the answer doesn't tell. The account is made at the first sign-in then.
+ * /dashboard/sign-up: makes the user and signs them in: the next request makes their Free account. With mail it only sends a link,
+ * also for an email that has an account: the answer doesn't tell.
  */
 export const signUp = formHandlers({
   async show(context: PageContext, refusal) {
@@ -130,26 +130,24 @@ export const signUp = formHandlers({
       const fault = isTaken ? html`${messages.emailTaken} ${signIn}` : messages.emailInvalid;
       return refuse(422, { faults: { email: fault } });
     }
-    if (tools.mails) {
-      logSecurity(context, 'sign-up', null);
-      return seeMail(context, email);
-    }
-    const { session } = await tools.auth.session(cookieHeader(answer.cookies));
-    if (session !== null) {
-      context.trace.account = (await accountOf(tools.sql, session.user, messages.language)).accountId;
-      logSecurity(context, 'sign-up', { userId: session.user.id, accountId: context.trace.account });
-    }
+    logSecurity(context, 'sign-up', tools.mails ? null : await findEmailOwner(tools.sql, email));
+    if (tools.mails) return seeMail(context, email, messages.seeMailLead(email));
     return redirectTo(context, '', answer.cookies);
   },
 });
 
-/** The page after a sign-up with mail: the address, and a form that sends the link again. */
-function seeMail(context: PageContext, email: string, refusal: Refusal | null = null): PageResponse {
+/** The page after a sign-up with mail: a form that sends the link again. @param lead says no more than is sure: a full limit is silent */
+function seeMail(
+  context: PageContext,
+  email: string,
+  lead: HtmlValue,
+  refusal: Refusal | null = null,
+): PageResponse {
   const { messages } = context;
   const again = { path: '/sign-up/again', hidden: { email }, button: messages.confirmAgain };
   return cardPage(context, {
     title: messages.seeMail,
-    lead: messages.seeMailLead(email),
+    lead,
     body: form(context, { ...again, look: 'quiet', refusal }),
     ...refusal,
   });
@@ -157,11 +155,11 @@ function seeMail(context: PageContext, email: string, refusal: Refusal | null = 
 
 /** POST /dashboard/sign-up/again: sends the confirmation once more. It is answered alike whether or not there is such a user. */
 export async function sendAgain(context: PageContext): Promise<PageResponse> {
-  const { sent, tools } = context;
+  const { sent, tools, messages } = context;
   const email = sent('email').trim();
   if (!tools.mails || !isEmail(email)) return notFoundPage(context);
-  const limit = await withConstantTime(context, sendConfirmation(context, email));
-  return seeMail(context, email, tooMany(context, limit));
+  const refusal = tooMany(context, await withConstantTime(context, sendConfirmation(context, email)));
+  return seeMail(context, email, refusal === null ? messages.sentAgainLead(email) : undefined, refusal);
 }
 
 /** The terms and the privacy notice that an account is created under, as far as the operator has given them. */
@@ -179,9 +177,4 @@ export async function signOut(context: PageContext): Promise<PageResponse> {
   const answer = await tools.auth.call('/sign-out', {}, client);
   if (session !== null) logSecurity(context, 'sign-out', await findEmailOwner(tools.sql, session.user.email));
   return redirectTo(context, '/sign-in?done=out', answer.cookies);
-}
-
-/** The `Cookie` that a browser would send back. */
-function cookieHeader(setCookies: string[]): string {
-  return setCookies.map((cookie) => cookie.split(';', 1)[0]).join('; ');
 }

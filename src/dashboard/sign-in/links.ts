@@ -1,13 +1,13 @@
 import { confirmEmailChange, findEmailChange } from '../account/email-change.ts';
 import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
 import { admit, forgetGuesses, mailsOf } from '../auth/limits.ts';
-import { type LinkKind, linkTokenOf } from '../auth/link-token.ts';
-import { contactInMail } from '../auth/mail-text.ts';
-import { recordRepeatable, recordSignIn } from '../auth/members.ts';
+import { linkTokenOf } from '../auth/link-token.ts';
+import { contactInMail, MAILS } from '../auth/mail-text.ts';
+import { recordSignIn } from '../auth/members.ts';
 import { findReader } from '../auth/reader.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
-import { tellOfPassword, withConstantTime } from '../auth/sign-in.ts';
+import { passwordChanged, tellOfPassword, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -75,11 +75,7 @@ export const reset = linkPage('reset', {
     if (!ok) return invalidLink(context, 'reset');
     await forgetGuesses(tools.sql, email);
     const member = await findEmailOwner(tools.sql, email);
-    logSecurity(context, 'password reset', member);
-    if (member !== null && member.accountId !== null) {
-      await recordRepeatable(tools.sql, member.accountId, { id: member.userId }, 'password-changed');
-    }
-    tellOfPassword(context, email);
+    if (member !== null) await passwordChanged(context, 'password reset', { ...member, email });
     return redirectTo(context, '/sign-in?done=password');
   },
 });
@@ -161,7 +157,7 @@ export const newEmail = linkPage('email', {
     if (change.previousIsConfirmed) {
       const reader = await findReader(tools.sql, context.found, messages.language);
       const url = contactInMail(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
-      tools.mailer?.send('email-changed', { ...reader, to: change.previous }, { url });
+      tools.mailer?.send(MAILS['email-changed']({ url }), { ...reader, to: change.previous });
     }
     return confirmed(context, '/settings?done=email-changed', context.found);
   },
@@ -190,6 +186,8 @@ ${form(context, { path: '/sign-in', fields, focus: false, button: messages.signI
   return cardPage(context, { title: messages.signIn, body });
 }
 
+type LinkKind = 'reset' | 'confirm' | 'invitation' | 'email';
+
 /** The context of a page that a link has opened. */
 interface LinkContext<Found> extends PageContext {
   token: string;
@@ -209,7 +207,7 @@ function linkPage<Found>(
   },
 ) {
   async function open<T>(context: PageContext, next: (opened: LinkContext<Found>) => T | Promise<T>) {
-    const token = linkTokenOf(context, kind);
+    const token = linkTokenOf(context);
     const found = token && (await page.find(context, token));
     return token && found ? next({ ...context, token, found }) : invalidLink(context, kind);
   }

@@ -1,9 +1,11 @@
 import encodeQR from 'qr';
+import { confirmedForm } from '../auth/confirmed-form.ts';
 import { admit, codesOf, isFirstUse } from '../auth/limits.ts';
+import { MAILS, type Plain } from '../auth/mail-text.ts';
 import { recordRepeatable } from '../auth/members.ts';
-import { findReader } from '../auth/reader.ts';
+import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
-import { giveCode, presentRefusal, sentPassword, signInWithCode, withoutBlanks } from '../auth/sign-in.ts';
+import { giveCode, sentPassword, signInWithCode, withoutBlanks } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -15,7 +17,7 @@ import {
   refuse,
   tooMany,
 } from '../request/forms.ts';
-import { cardPage, formPage, memberPage } from '../request/layout.ts';
+import { cardPage, memberPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
@@ -31,13 +33,11 @@ export const signInCode = formHandlers({
   async show(context: PageContext, refusal) {
     const { messages, tools, url, sent } = context;
     const to = returnPath(url.searchParams.get('to') ?? sent('to'));
-    const options = { path: '/sign-in/code', hidden: { to }, button: messages.signIn, refusal };
+    const fields = [{ ...codeField(messages), hint: messages.codeOrBackupHint }];
+    const options = { path: '/sign-in/code', hidden: { to }, fields, button: messages.signIn };
     return cardPage(context, {
       title: messages.codeTitle,
-      body: form(context, {
-        ...options,
-        fields: [{ ...codeField(messages), hint: messages.codeOrBackupHint }],
-      }),
+      body: form(context, { ...options, refusal }),
       after: html`<a href="${tools.base}/sign-in?again=yes">${messages.codeStartAgain}</a>`,
       ...refusal,
     });
@@ -56,24 +56,17 @@ export async function showSecondFactor(context: MemberContext): Promise<PageResp
   const { messages, tools, user } = context;
   const link = (path: string, label: string) =>
     html`<p><a href="${tools.base}${PATH}/${path}">${label}</a></p>`;
-  if (user.hasSecondFactor) {
-    const left = String(await tools.auth.backupCodesLeft(user.id));
-    return sheet(
-      context,
-      html`
-  <p>${messages.secondFactorOn} ${messages.backupCodesLeft(left)}</p>
-  ${link('codes', messages.newBackupCodes)}
-  ${link('off', messages.turnOff)}`,
-    );
-  }
   const isRequired = tools.config.secondFactor === 'owners';
-  return sheet(
-    context,
-    html`
+  const content = user.hasSecondFactor
+    ? html`
+  <p>${messages.secondFactorOn} ${messages.backupCodesLeft(String(await tools.auth.backupCodesLeft(user.id)))}</p>
+  ${link('codes', messages.newBackupCodes)}
+  ${link('off', messages.turnOff)}`
+    : html`
   ${isRequired && html`<p>${messages.secondFactorRequired}</p>`}
   <p>${messages.secondFactorLead}</p>
-  ${link('set-up', messages.setUp)}`,
-  );
+  ${link('set-up', messages.setUp)}`;
+  return sheet(context, content);
 }
 
 function sheet(context: MemberContext, content: Html, refusal: Refusal | null = null): Promise<PageResponse> {
@@ -84,48 +77,33 @@ function sheet(context: MemberContext, content: Html, refusal: Refusal | null = 
 
 type Answer = Awaited<ReturnType<MemberContext['tools']['auth']['call']>>;
 
-/**
- * A form that asks for the password, with which it calls an endpoint of better-auth.
- * @param options.wantsCode whether it asks for a code, too
- */
-function passwordForm(
+/** A form that calls an endpoint of better-auth with the password. @param options.wantsCode whether it asks for a code, too */
+const passwordForm = (
   endpoint: string,
-  words: (messages: Messages) => { title: string; lead: string },
+  [title, lead]: [title: Plain, lead: Plain],
   done: (context: MemberContext, answer: Answer) => Promise<PageResponse>,
   { wantsCode = false } = {},
-) {
-  return formHandlers({
-    show(context: MemberContext, refusal) {
-      const { title, lead } = words(context.messages);
-      return formPage(context, {
-        title,
-        lead: html`<p>${lead}</p>`,
-        username: context.user.email,
-        fields: [
-          presentPassword(context.messages),
-          ...(wantsCode ? [{ ...codeField(context.messages), hint: context.messages.codeOrBackupHint }] : []),
-        ],
-        button: title,
-        cancel: PATH,
-        refusal,
-      });
+) =>
+  confirmedForm({
+    page({ messages }: MemberContext) {
+      const code = { ...codeField(messages), hint: messages.codeOrBackupHint };
+      const fields = [presentPassword(messages), ...(wantsCode ? [code] : [])];
+      const button = messages[title];
+      return { title: button, lead: html`<p>${messages[lead]}</p>`, fields, button, cancel: PATH };
     },
     async submit(context) {
-      const refusal =
-        (await presentRefusal(context)) ??
-        (wantsCode && context.user.hasSecondFactor ? await codeRefusal(context) : null);
+      const refusal = wantsCode && context.user.hasSecondFactor ? await codeRefusal(context) : null;
       if (refusal !== null) return refusal;
       const body = { password: sentPassword(context) };
       const answer = await context.tools.auth.call(endpoint, body, context.client);
       return answer.ok ? done(context, answer) : redirectTo(context, PATH);
     },
   });
-}
 
 /** /dashboard/settings/second-factor/set-up: makes a new secret and backup codes, which a code then confirms. */
 export const setUp = passwordForm(
   '/two-factor/enable',
-  ({ setUp, secondFactorLead }) => ({ title: setUp, lead: secondFactorLead }),
+  ['setUp', 'secondFactorLead'],
   async (context, answer) => setUpSheet(context, answer, null),
 );
 
@@ -159,11 +137,11 @@ function setUpSheet(
 /** /dashboard/settings/second-factor/codes: new backup codes in place of the present ones. */
 export const newBackupCodes = passwordForm(
   '/two-factor/generate-backup-codes',
-  ({ newBackupCodes, newBackupCodesLead }) => ({ title: newBackupCodes, lead: newBackupCodesLead }),
+  ['newBackupCodes', 'newBackupCodesLead'],
   async (context, { backupCodes }) => {
     const { messages, tools } = context;
     logOfMember(context, 'backup codes renewed');
-    tell(context, 'backup-codes');
+    tellOf(context, 'backup-codes');
     return sheet(
       context,
       html`
@@ -176,10 +154,7 @@ export const newBackupCodes = passwordForm(
 /** /dashboard/settings/second-factor/off */
 export const turnOff = passwordForm(
   '/two-factor/disable',
-  ({ secondFactorOffTitle, secondFactorOffLead }) => ({
-    title: secondFactorOffTitle,
-    lead: secondFactorOffLead,
-  }),
+  ['secondFactorOffTitle', 'secondFactorOffLead'],
   async (context, { cookies }) => {
     if (context.user.hasSecondFactor) await changed(context, 'off');
     return redirectTo(context, `${PATH}?done=off`, cookies);
@@ -222,16 +197,13 @@ async function changed(context: MemberContext, state: 'on' | 'off'): Promise<voi
   const { tools, user, account } = context;
   await recordRepeatable(tools.sql, account.id, user, `second-factor-${state}`);
   logOfMember(context, `second factor turned ${state}`);
-  tell(context, `second-factor-${state}`);
+  tellOf(context, `second-factor-${state}`);
 }
 
-function tell(
-  { tools, messages, user }: MemberContext,
-  mail: 'second-factor-on' | 'second-factor-off' | 'backup-codes',
-): void {
-  const url = `${tools.publicUrl}/dashboard${PATH}`;
-  const reader = findReader(tools.sql, user.email, messages.language);
-  if (user.emailVerified) tools.mailer?.send(mail, reader, { url });
+function tellOf(context: MemberContext, mail: `second-factor-${'on' | 'off'}` | 'backup-codes'): void {
+  const { tools, user } = context;
+  if (user.emailVerified)
+    tell(context, user.email, MAILS[mail]({ url: `${tools.publicUrl}/dashboard${PATH}` }));
 }
 
 function codeField(messages: Messages): Field {

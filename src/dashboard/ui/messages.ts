@@ -116,12 +116,16 @@ const TEXTS = {
   sendLink: ['Send the link', 'Enviar a ligação'],
   seeMail: ['See your mail', 'Verifique o seu email'],
   seeMailLead: [
-    'We sent a link to {email}. Open it within an hour, then sign in.',
-    'Enviámos uma ligação para {email}. Abra-a dentro de uma hora e depois inicie sessão.',
+    'A link is on its way to {email}, unless it had five within the hour. Open it within an hour, then sign in.',
+    'Uma ligação vai a caminho de {email}, salvo se já recebeu cinco nesta hora. Abra-a dentro de uma hora e depois inicie sessão.',
+  ],
+  sentAgainLead: [
+    'If {email} is not confirmed yet, a link is on its way, unless it had five within the hour.',
+    'Se {email} ainda não estiver confirmado, uma ligação vai a caminho, salvo se já recebeu cinco nesta hora.',
   ],
   linkSent: [
-    'If there is an account with this address, the link is on its way.',
-    'Se existir uma conta com este endereço, a ligação vai a caminho.',
+    'If there is an account with this address, the link is on its way, unless it had five within the hour.',
+    'Se existir uma conta com este endereço, a ligação vai a caminho, salvo se já recebeu cinco nesta hora.',
   ],
   resetTitle: ['Choose a new password', 'Escolha uma nova palavra-passe'],
   save: ['Save', 'Guardar'],
@@ -842,7 +846,10 @@ const TEXTS = {
     '/keys?done=revoked': ['The key is revoked.', 'A chave foi revogada.'],
     '/settings?done=saved': ['Saved.', 'Guardado.'],
     '/credits?done=saved': ['Saved.', 'Guardado.'],
-    '/settings?done=sent': ['The link was sent again.', 'A ligação foi enviada de novo.'],
+    '/settings?done=sent': [
+      'The link is on its way, unless your address had five within the hour.',
+      'A ligação vai a caminho, salvo se o seu endereço já recebeu cinco nesta hora.',
+    ],
     '/settings?done=new-password': [
       'The password is changed. Other devices are signed out.',
       'A palavra-passe foi alterada. As sessões noutros dispositivos terminaram.',

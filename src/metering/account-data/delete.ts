@@ -1,12 +1,14 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
-import { lockAccount, unknownAccount } from '../accounts/store.ts';
+import { lockForOwner } from '../accounts/rights.ts';
+import { unknownAccount } from '../accounts/store.ts';
 
 /**
  * Deletes an account: revokes its keys and removes its members with their sessions, its invitations and all names. Its ledger
  * of grants, calls and changes stays, with `member` in place of each member. Repeating it keeps the first date.
  *
  * @returns when it was deleted
+ * @throws NotOwnerError if a member deletes it who is no owner
  * @throws RefusedError for an unknown account
  */
 export async function deleteAccount(sql: Sql, id: string, actor: Actor): Promise<Date> {
@@ -18,7 +20,7 @@ export async function deleteAccount(sql: Sql, id: string, actor: Actor): Promise
       SELECT deleted_at AS deleted FROM accounts WHERE id = ${id} FOR UPDATE`;
     if (account === undefined) throw unknownAccount(id);
     if (account.deleted !== null) return account.deleted;
-    await lockAccount(sql, id);
+    await lockForOwner(sql, id, actor);
     await sql`DELETE FROM dashboard_invitations WHERE account_id = ${id}`;
     // The users go with it (0004_dashboard.sql).
     await sql`DELETE FROM dashboard_members WHERE account_id = ${id}`;
