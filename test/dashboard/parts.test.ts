@@ -109,6 +109,8 @@ describe('languages', () => {
       expect([...said, ...plain].filter((text) => /[{}]|undefined/.test(text))).toEqual([]);
     }
     expect(MESSAGES.pt.leftOf('3', '5')).toBe('3 de 5');
+    const { screenPrice } = MESSAGES.en;
+    expect(['1', '5'].map(screenPrice)).toEqual(['1 company costs 1 credit.', '5 companies cost 5 credits.']);
   });
 
   test('write the time left in its two largest units, and never less than a minute', () => {

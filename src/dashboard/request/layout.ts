@@ -127,7 +127,7 @@ export function publicPage(context: LayoutContext, title: string, content: Html)
 <header class="bar">
   <div class="bar-inner">
     ${brand(context, '/sign-in')}
-    <a class="button small quiet" href="${tools.base}/sign-in">${messages.openDashboard}</a>
+    <a class="button small quiet" href="${tools.base}/sign-in">${messages.dashboard}</a>
   </div>
 </header>
 <main id="main" tabindex="-1">${content}</main>`;

@@ -54,7 +54,7 @@ export async function screenedList(
     <h2 id="answer-title" tabindex="-1" autofocus>${messages.screenFound(formats.number(withDebts.length), count)}</h2>
     <a href="data:text/csv;charset=utf-8;base64,${file.toString('base64')}" download="debts.csv">${messages.csv}</a>
   </div>
-  <p class="hint" data-free>${sending.isRepeated ? messages.screenAgain : messages.screenSpent(count)}. ${sentence(messages.screenFree, moment(formats, sending.freeUntil))}</p>
+  <p class="hint" data-free>${sending.isRepeated ? messages.screenAgain : messages.creditsSpent(count)}. ${sentence(messages.screenFree, moment(formats, sending.freeUntil))}</p>
   ${datasetNotes(context, datasets)}
   ${withDebts.length > 0 && table(columnsOf(context, names, datasets), withDebts, 'screened')}
   ${refused.length > 0 && html`<p class="notice warn">${messages.screenRefused(formats.number(refused.length))}</p>${companies(refused, names)}${restForm(context, refused)}`}

@@ -44,7 +44,8 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   const entries = answer.ok && kind !== 'lookup' ? (json.data as FoundCompany[]) : null;
   const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${address.replaceAll("'", '%27')}'`;
   const count = entries !== null && html` · ${messages.companyCount(String(entries.length))}`;
-  const cost = problem === null || CHARGED.includes(problem) ? messages.creditSpent : messages.noCreditSpent;
+  const cost =
+    problem === null || CHARGED.includes(problem) ? messages.creditsSpent('1') : messages.noCreditSpent;
   return html`
 <section class="card" aria-labelledby="answer-title" data-forget-form>
   <div class="heading">

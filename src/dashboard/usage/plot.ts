@@ -155,6 +155,6 @@ function series(
 
 /** The name of a key, or the beginning of its secret. */
 function keyLabel(key: DailyCalls, messages: Messages): string {
-  if (key.keyId === null) return messages.dashboardCalls;
+  if (key.keyId === null) return messages.dashboard;
   return key.keyName === '' ? `${key.keyStart}…` : key.keyName;
 }
