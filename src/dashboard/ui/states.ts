@@ -4,11 +4,9 @@
  */
 import type { ProblemName } from '../../http/problems.ts';
 
-const REFUSED_TEXT = `
-  Calls are refused with status 429 until {until}. That costs nothing.
+const REFUSED_TEXT = `Calls are refused with status 429 until {until}. That costs nothing.
   As chamadas são recusadas com o código 429 até {until}. Isso não custa nada.`;
-const KEY_REFUSED_TEXT = `
-  Calls with it are refused, and cost nothing.
+const KEY_REFUSED_TEXT = `Calls with it are refused, and cost nothing.
   As chamadas com ela são recusadas e não custam nada.`;
 
 export const STATE_TEXTS = {
@@ -18,24 +16,20 @@ export const STATE_TEXTS = {
     next: ['Begin with these steps:', 'Comece por estes passos:'],
   },
   low: {
-    happened: `
-      {percent}% of the included credits are used: {used} of {limit} since {start}.
+    happened: `{percent}% of the included credits are used: {used} of {limit} since {start}.
       {percent}% dos créditos incluídos estão usados: {used} de {limit} desde {start}.`,
     cost: ['Calls cost what they did.', 'As chamadas custam o mesmo.'],
     next: ['They are renewed on {end}.', 'Renovam-se em {end}.'],
   },
   beyond: {
-    happened: `
-      All included credits of the period since {start} are used.
+    happened: `All included credits of the period since {start} are used.
       Os créditos incluídos no período desde {start} acabaram.`,
-    cost: `
-      Calls now spend purchased credits: {purchased} left.
+    cost: `Calls now spend purchased credits: {purchased} left.
       As chamadas gastam agora créditos comprados: restam {purchased}.`,
     next: ['The included ones are renewed on {end}.', 'Os incluídos renovam-se em {end}.'],
   },
   purchasedOnly: {
-    happened: `
-      {purchased} of them beyond the allowance of the period.
+    happened: `{purchased} of them beyond the allowance of the period.
       {purchased} além dos incluídos no período.`,
     cost: ['Each was paid with a purchased credit.', 'Cada um foi pago com um crédito comprado.'],
     next: ['At this pace the purchased credits last.', 'A este ritmo, os créditos comprados chegam.'],
@@ -55,51 +49,41 @@ export const STATE_TEXTS = {
   lapsesSoon: {
     happened: ['Plus ends on {day}.', 'O plano Plus termina em {day}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
-    next: `
-      Then the account is Free: {calls} calls a month and {keys} API keys. Further keys go on working.
+    next: `Then the account is Free: {calls} calls a month and {keys} API keys. Further keys go on working.
       Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves. As restantes chaves continuam a funcionar.`,
   },
   lapsed: {
-    happened: `
-      Plus ended on {day}: the account is Free now.
+    happened: `Plus ended on {day}: the account is Free now.
       O plano Plus terminou em {day}: a conta é agora Gratuita.`,
-    cost: `
-      That cost nothing, and purchased credits stay.
+    cost: `That cost nothing, and purchased credits stay.
       Isso não custou nada, e os créditos comprados ficam.`,
     next: `
       It has {calls} calls a month, {rate} requests a minute and {keys} API keys; further keys go on working. Ask for Plus to have it again.
       Tem {calls} chamadas por mês, {rate} pedidos por minuto e {keys} chaves; as restantes continuam a funcionar. Para voltar ao Plus, peça-o.`,
   },
   tooManyKeys: {
-    happened: `
-      {keys} keys work, and the plan has room for {limit}.
+    happened: `{keys} keys work, and the plan has room for {limit}.
       Há {keys} chaves ativas, e o plano prevê {limit}.`,
-    cost: `
-      All of them go on working. That costs nothing.
+    cost: `All of them go on working. That costs nothing.
       Todas continuam a funcionar. Isso não custa nada.`,
-    next: `
-      To create another, first revoke {excess}, or ask for Plus.
+    next: `To create another, first revoke {excess}, or ask for Plus.
       Para criar outra, revogue primeiro {excess}, ou peça o plano Plus.`,
   },
   suspended: {
-    happened: `
-      This account is suspended since {at}: its keys are refused.
+    happened: `This account is suspended since {at}: its keys are refused.
       Esta conta está suspensa desde {at}: as suas chaves são recusadas.`,
-    cost: `
-      Refused calls cost nothing, and credits stay.
+    cost: `Refused calls cost nothing, and credits stay.
       As chamadas recusadas não custam nada, e os créditos ficam.`,
     next: ['Ask the operator of this service.', 'Contacte o operador deste serviço.'],
   },
   keyEndsSoon: {
     happened: ['The key “{name}” works until {end}.', 'A chave “{name}” é válida até {end}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
-    next: `
-      Set a new last day if programs still use it.
+    next: `Set a new last day if programs still use it.
       Altere a validade se ainda houver programas a usá-la.`,
   },
   keyEnded: {
-    happened: `
-      The key “{name}” expired: it was valid until {end}.
+    happened: `The key “{name}” expired: it was valid until {end}.
       A chave “{name}” expirou: era válida até {end}.`,
     cost: KEY_REFUSED_TEXT,
     next: ['A new last day makes it work again.', 'Com uma nova validade volta a funcionar.'],
@@ -110,40 +94,33 @@ export const STATE_TEXTS = {
     next: ['Give its programs another key.', 'Dê outra chave aos seus programas.'],
   },
   keyRotated: {
-    happened: `
-      The key has a new secret, and its old one works until {end}.
+    happened: `The key has a new secret, and its old one works until {end}.
       A chave tem um novo segredo, e o anterior funciona até {end}.`,
     cost: ['Calls cost the same with either.', 'As chamadas custam o mesmo com qualquer um.'],
     next: ['Give its programs the new secret by then.', 'Até lá, dê o novo segredo aos seus programas.'],
   },
   postgresAway: {
-    happened: `
-      The data of this service can’t be read at the moment.
+    happened: `The data of this service can’t be read at the moment.
       De momento não é possível ler os dados deste serviço.`,
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   },
   searchAway: {
-    happened: `
-      The directory can’t be searched at the moment.
+    happened: `The directory can’t be searched at the moment.
       De momento não é possível pesquisar o diretório.`,
-    cost: `
-      This search has cost its credit, as any call does.
+    cost: `This search has cost its credit, as any call does.
       Esta pesquisa custou o seu crédito, como qualquer chamada.`,
-    next: `
-      Try again in a few minutes. The lookup of a NIF works meanwhile.
+    next: `Try again in a few minutes. The lookup of a NIF works meanwhile.
       Tente de novo dentro de alguns minutos. A consulta de um NIF continua a funcionar.`,
   },
   overloaded: {
-    happened: `
-      This service has more requests than it can answer at the moment.
+    happened: `This service has more requests than it can answer at the moment.
       De momento este serviço tem mais pedidos do que consegue responder.`,
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   },
   limited: {
-    happened: `
-      This account has made more calls within a minute than its {limit}.
+    happened: `This account has made more calls within a minute than its {limit}.
       Num minuto, esta conta fez mais chamadas do que as suas {limit}.`,
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in {seconds} s.', 'Tente de novo dentro de {seconds} s.'],
