@@ -4,7 +4,7 @@ import type { PageResponse } from '../request/context.ts';
 import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
-import { buyLink } from '../ui/parts.ts';
+import { moreCredits } from '../ui/parts.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
@@ -98,9 +98,9 @@ function price(
   { nifs, wrong, repeated }: NifList,
   { isLate, isFocused }: { isLate: boolean; isFocused: boolean },
 ): Html {
-  const { messages, formats, account, tools } = context;
+  const { messages, formats, account } = context;
   const left = availableCredits(account);
-  const more = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
+  const more = moreCredits(context);
   const notes = [
     isLate && messages.screenLate,
     wrong.length > 0 &&

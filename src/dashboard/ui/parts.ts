@@ -5,14 +5,14 @@ import { type Html, type HtmlValue, html } from './html.ts';
 import type { Formats } from './language.ts';
 import type { Messages } from './messages.ts';
 
-/** The link to the operator, after a text that says to ask them. Nothing if CONTACT is not set. */
-export function contactLink({
-  messages,
-  tools,
-}: {
+/** The parts of a page's context that its links need. */
+interface LinkContext {
   messages: Messages;
-  tools: { config: Pick<Config, 'contact'> };
-}): HtmlValue {
+  tools: { base: string; config: Pick<Config, 'contact' | 'buyUrl'> };
+}
+
+/** The link to the operator, after a text that says to ask them. Nothing if CONTACT is not set. */
+export function contactLink({ messages, tools }: LinkContext): HtmlValue {
   const { contact } = tools.config;
   if (contact === null) return null;
   const address = /^mailto:([^?]+)/i.exec(contact)?.[1];
@@ -24,13 +24,15 @@ export function buyLink({
   messages,
   tools,
   account,
-}: {
-  messages: Messages;
-  tools: { config: Pick<Config, 'buyUrl'> };
-  account: { id: string };
-}): Html | null {
+}: LinkContext & { account: { id: string } }): Html | null {
   const address = buyAddress(tools.config.buyUrl, account.id);
   return address === null ? null : html`<a class="buy" href="${address}">${messages.buyCredits}</a>`;
+}
+
+/** The same; without BUY_URL the link to the page that says how to get more credits. */
+export function moreCredits(context: LinkContext & { account: { id: string } }): Html {
+  const { messages, tools } = context;
+  return buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
 }
 
 /** Text with a button that copies it, which dashboard.js shows. */
