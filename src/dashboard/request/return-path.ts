@@ -47,10 +47,9 @@ export function resentFields(
   path: string,
   form: URLSearchParams | null,
 ): [name: string, value: string][] | null {
-  const names = form === null ? undefined : RESENT_FIELDS[path];
-  return (
-    names
-      ?.map((name): [string, string] => [name, form!.get(name) ?? ''])
-      .filter(([, value]) => value !== '') ?? null
-  );
+  const names = RESENT_FIELDS[path];
+  if (form === null || names === undefined) return null;
+  return names
+    .map((name): [string, string] => [name, form.get(name) ?? ''])
+    .filter(([, value]) => value !== '');
 }
