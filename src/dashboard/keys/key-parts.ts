@@ -41,10 +41,9 @@ export function changeLinks(
 ): Html[] {
   const labels = { ...messages, expiry: messages.newExpiry };
   const paths = hasExpired(key) ? (['expiry', 'rename'] as const) : key.revoked === null ? ofActive : [];
-  return paths.map(
-    (path) =>
-      html`<a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `,
-  );
+  const link = (path: (typeof ofActive)[number]) =>
+    html`<a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `;
+  return paths.map(link);
 }
 
 /** The field of a key's last day. */

@@ -11,6 +11,8 @@ interface LinkContext {
   tools: { base: string; config: Pick<Config, 'contact' | 'buyUrl'> };
 }
 
+type BuyContext = LinkContext & { account: { id: string } };
+
 /** The link to the operator, after a text that says to ask them. Nothing if CONTACT is not set. */
 export function contactLink({ messages, tools }: LinkContext): HtmlValue {
   const { contact } = tools.config;
@@ -20,17 +22,13 @@ export function contactLink({ messages, tools }: LinkContext): HtmlValue {
 }
 
 /** The link to the address where the account buys credits; `null` if BUY_URL is not set. */
-export function buyLink({
-  messages,
-  tools,
-  account,
-}: LinkContext & { account: { id: string } }): Html | null {
+export function buyLink({ messages, tools, account }: BuyContext): Html | null {
   const address = buyAddress(tools.config.buyUrl, account.id);
   return address === null ? null : html`<a class="buy" href="${address}">${messages.buyCredits}</a>`;
 }
 
 /** The same; without BUY_URL the link to the page that says how to get more credits. */
-export function moreCredits(context: LinkContext & { account: { id: string } }): Html {
+export function moreCredits(context: BuyContext): Html {
   const { messages, tools } = context;
   return buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
 }
