@@ -157,10 +157,7 @@ const TEXTS = {
   buyCredits: ['Buy credits', 'Comprar créditos'],
   getMore: ['How to get more credits', 'Como obter mais créditos'],
   plan: ['Plan', 'Plano'],
-  plans: {
-    free: ['Free', 'Gratuito'],
-    plus: ['Plus', 'Plus'],
-  },
+  plans: { free: ['Free', 'Gratuito'], plus: ['Plus', 'Plus'] },
   available: ['Available calls', 'Chamadas disponíveis'],
   included: ['Included credits', 'Créditos incluídos'],
   leftOf: ['{left} of {limit}', '{left} de {limit}'],
@@ -519,10 +516,7 @@ const TEXTS = {
   inviteNoMail: `This service sends no mail. To invite another member, ask its operator{contact}.
     Este serviço não envia emails. Para convidar outro membro, peça ao operador{contact}.`,
   role: ['Role', 'Função'],
-  roles: {
-    owner: ['Owner', 'Proprietário'],
-    member: ['Member', 'Membro'],
-  },
+  roles: { owner: ['Owner', 'Proprietário'], member: ['Member', 'Membro'] },
   invite: ['Invite a member', 'Convidar um membro'],
   isMember: ['This address is of a member.', 'Este endereço já é de um membro.'],
   inviteSuspended: ['A suspended account invites nobody.', 'Uma conta suspensa não pode convidar ninguém.'],
