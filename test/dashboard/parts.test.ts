@@ -94,10 +94,15 @@ describe('languages', () => {
 
   test('have the same messages, and none of them empty', () => {
     expect(Object.keys(MESSAGES.pt).sort()).toEqual(Object.keys(MESSAGES.en).sort());
-    const empty = Object.values(MESSAGES).flatMap((messages) =>
-      Object.values(messages).filter((text) => text === ''),
-    );
-    expect(empty).toEqual([]);
+    const textsOf = (texts: object): string[] =>
+      Object.values(texts).flatMap((text) => {
+        if (typeof text === 'object') return textsOf(text);
+        return typeof text === 'function' ? ['1', '2'].map((count) => text(count, 'b', 'c', 'd')) : [text];
+      });
+    const [en, pt] = [textsOf(MESSAGES.en), textsOf(MESSAGES.pt)];
+    expect(pt.length).toBe(en.length);
+    // A text of two lines has one of each language.
+    expect([...en, ...pt].filter((text) => !/^[^\n|{}]+$/.test(text))).toEqual([]);
   });
 
   test('have the same values in a text, and each value is put into it', () => {

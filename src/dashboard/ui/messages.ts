@@ -813,7 +813,7 @@ function filled(english: string, text: string) {
 function inLanguage(texts: Texts, index: 0 | 1): object {
   const one = (text: Text | Texts) => {
     if (!Array.isArray(text) && typeof text !== 'string') return inLanguage(text as Texts, index);
-    const both = typeof text === 'string' ? text.trim().split(/\n +/) : text;
+    const both = typeof text === 'string' ? text.trim().split(/\n +(.*)/s) : text;
     return filled(both[0]!, both[index]!);
   };
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, one(text)]));
