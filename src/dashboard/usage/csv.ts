@@ -93,17 +93,15 @@ type Cell = string | number | Date | null | undefined;
  * spreadsheet adds them up, negative ones too. The BOM tells it that the file is UTF-8.
  */
 export function csvText(separator: Separator, lines: Cell[][]): string {
-  return `\ufeff${csvLines(separator, lines)}`;
+  return `\ufeff${lines.map((line) => csvLine(separator, line)).join('')}`;
 }
 
-function csvLines(separator: Separator, lines: Cell[][]): string {
-  const between = separator === 'semicolon' ? ';' : ',';
+function csvLine(separator: Separator, cells: Cell[]): string {
   const write = (cell: Cell) => {
     if (typeof cell === 'number') return String(cell);
     return csvCell(cell instanceof Date ? cell.toISOString() : (cell ?? ''));
   };
-  const row = (cells: Cell[]) => `${cells.map(write).join(between)}\r\n`;
-  return lines.map(row).join('');
+  return `${cells.map(write).join(separator === 'semicolon' ? ';' : ',')}\r\n`;
 }
 
 /** Lines of a part of a CSV, at least. */
@@ -123,7 +121,7 @@ function csvDownload(
     const flush = () => write(pending.join(''));
     // A day can have one row, and a part has a pause.
     await send(async (lines) => {
-      pending.push(...lines.map((line) => csvLines(separator, [line])));
+      pending.push(...lines.map((line) => csvLine(separator, line)));
       if (pending.length < LINES_OF_PART) return;
       await flush();
       pending = [];
