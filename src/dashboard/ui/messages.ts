@@ -434,10 +434,8 @@ const TEXTS = {
   screenLate: `
     This list was screened over ten minutes ago, so screening it again costs credits again. Nothing was charged now.
     Esta lista foi verificada há mais de dez minutos, por isso verificá-la de novo volta a custar créditos. Agora nada foi cobrado.`,
-  screenRun: [
-    'Screen 1 company | Screen {count} companies',
-    'Verificar 1 empresa | Verificar {count} empresas',
-  ],
+  screenRun: `Screen 1 company | Screen {count} companies
+    Verificar 1 empresa | Verificar {count} empresas`,
   creditCount: ['1 credit | {count} credits', '1 crédito | {count} créditos'],
   screenFound: `{found} of {count} companies are on a list of debtors
     {found} de {count} empresas estão numa lista de devedores`,
