@@ -54,13 +54,10 @@ async function planNotices(context: MemberContext): Promise<Notice[]> {
   const { messages, formats, tools, account } = context;
   const { planUntil, plan } = account;
   const remedy = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.creditsTitle}</a>`;
-  const notices = (text: string): Notice[] => [
-    {
-      look: 'warn',
-      lead: text,
-      content: html`<div class="notice warn" role="status" data-plan><p>${text}</p><p>${remedy} ${contactLink(context)}</p></div>`,
-    },
-  ];
+  const notices = (lead: string): Notice[] => {
+    const content = html`<div class="notice warn" role="status" data-plan><p>${lead}</p><p>${remedy} ${contactLink(context)}</p></div>`;
+    return [{ look: 'warn', lead, content }];
+  };
   if (planUntil !== null && planUntil.getTime() < Date.now() + LAPSES_SOON_MS) {
     const free = await readPlan(tools.sql, 'free');
     const after = [formats.number(free.includedCredits), formats.number(free.keyLimit)] as const;
