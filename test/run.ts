@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { endLeftBehind } from './servers/left-behind.ts';
-import { ServersUnavailable, startKeeper } from './servers/servers.ts';
+import { askKeeper, ServersUnavailable, startKeeper } from './servers/servers.ts';
 
 /** The tests wait half of their time. Each process wants connections of Postgres, so a large machine has no more than this. */
 const PROCESSES = Math.min(availableParallelism() + 2, 6);
@@ -20,6 +20,8 @@ async function main(words: string[]): Promise<number> {
   const runId = crypto.randomUUID().replaceAll('-', '').slice(0, 10);
   mkdirSync(dirname(REPORT), { recursive: true });
   const keeper = await startKeeper({ runId });
+  // Elasticsearch starts for 20 s, so it begins before the first file that needs it. A failure shows by `keeper.failed`.
+  if (words.length === 0) askKeeper(keeper.address, 'elasticsearch').catch(() => {});
   const tests = Bun.spawn(
     [
       ...[process.execPath, 'test', `--parallel=${PROCESSES}`, '--no-isolate', `--timings=${TIMINGS}`],

@@ -7,6 +7,7 @@ import {
   methodOf,
   ProblemSchema,
   problemsOf,
+  statusesOf,
   TEST_KEY_HEADER,
   templateOf,
 } from './api-route.ts';
@@ -122,7 +123,7 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
       },
     },
   };
-  for (const status of [...new Set(kinds.map((kind) => PROBLEMS[kind].status))].sort()) {
+  for (const status of statusesOf(route)) {
     const here = kinds.filter((kind) => PROBLEMS[kind].status === status);
     responses[status] = {
       description: here.map((kind) => `\`${kind}\`: ${PROBLEMS[kind].cause}`).join('\n\n'),

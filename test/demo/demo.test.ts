@@ -20,18 +20,18 @@ const OF_ANOTHER_SERVICE = {
 };
 
 const directory = temporaryDirectory('demo');
-/** Not there yet when the first demo starts. */
-const dataDir = join(directory.path, 'data');
+/** Not there yet when the first demo starts. The lines that it prints quote it for a shell. */
+const dataDir = join(directory.path, "the 'data'");
 
 /** As its user runs it: with a shell for the lines that it prints. */
-async function startDemo(folder = dataDir, words = [process.execPath, 'run', 'demo']) {
+async function startDemo(words = [process.execPath, 'run', 'demo']) {
   const child = spawn(words[0]!, words.slice(1), {
     cwd: ROOT,
     env: {
       ...bareEnvironment(),
       // The bun that a package script finds.
       PATH: `${join(process.execPath, '..')}:${process.env.PATH}`,
-      DATA_DIR: folder,
+      DATA_DIR: dataDir,
       PORT: '0',
       // The demo ignores these settings: it uses no server of another service, and sends no key to one.
       ...OF_ANOTHER_SERVICE,
@@ -64,6 +64,7 @@ type Demo = Awaited<ReturnType<typeof startDemo>>;
 let demo: Demo;
 /** `null` after a test that ended it. */
 let running: Demo | null = null;
+/** All tests share the data, because to make it takes seconds. So the test that changes it is the last one. */
 beforeEach(async () => {
   running ??= await startDemo();
   demo = running;
@@ -72,6 +73,14 @@ afterAll(async () => {
   await running?.end('SIGTERM');
   await directory.dispose();
 });
+
+/** Ends the demo of all tests, by a signal of its launcher. */
+async function endDemo(signal: NodeJS.Signals, ended = demo) {
+  running = null;
+  await ended.end(signal);
+  await until('Postgres to stop', () => postgresPid(dataDir) === null);
+  expect(await fetch(`${ended.address}/health/live`).catch(() => 'refused')).toBe('refused');
+}
 
 const curlLines = () => demo.stdout.split('\n').filter((line) => line.startsWith('curl'));
 
@@ -138,43 +147,6 @@ test('it prints a key and four lines that begin with curl: search, lookup, usage
   ]);
 });
 
-test('it prints an import that makes changes of debts; what was imported stays when it starts again', async () => {
-  const folder = join(directory.path, "changed 'data'");
-  const first = await startDemo(folder);
-  const [importLine, changesLine] = first.stdout
-    .split('\n')
-    .find((line) => line.includes('debts import'))!
-    .split(' && ') as [string, string];
-  expect(await run(`${importLine} --json`)).toMatchObject({ appeared: 1, changed: 1, ended: 1 });
-  const { data } = await run(changesLine);
-  const changes = data.map(({ change }: { change: string }) => change);
-  expect(changes.toSorted()).toEqual(['appeared', 'changed', 'ended']);
-
-  const importOurs = async (words: string, text: string) => {
-    const path = join(directory.path, 'ours.csv');
-    writeFileSync(path, text);
-    await run(importLine.replace(/debts import .*/, `${words.replace('FILE', path)} --json`));
-  };
-  // None of the companies of the examples, which the guard of an import would refuse.
-  await importOurs(
-    'debts import FILE --kind tax --date 2026-11-20 --force --force',
-    'nif,start,end\n500002576,1,2\n',
-  );
-  await importOurs('companies import FILE --replace --force', 'nif,legal_name\n500002576,Ours\n');
-  await first.end('SIGTERM');
-  await until('Postgres to stop', () => postgresPid(folder) === null);
-
-  const second = await startDemo(folder);
-  expect(second.stdout).not.toContain('debts import');
-  const [key] = /svc_[a-z2-7]{40}/.exec(second.stdout)!;
-  const get = (path: string) =>
-    run(`curl -s -H "Authorization: Bearer ${key}" "${second.address}/api/v1${path}"`);
-  expect((await get('/companies?q=ours')).data).toHaveLength(1);
-  expect((await get('/companies?q=constru')).data).toEqual([]);
-  await second.end('SIGTERM');
-  await until('Postgres to stop', () => postgresPid(folder) === null);
-}, 120_000);
-
 test("the answers of docs/api.md are the demo's", async () => {
   const key = demo.stdout.split('\n').find((line) => line.startsWith('svc_'));
   const text = await Bun.file(join(ROOT, 'docs/api.md')).text();
@@ -228,10 +200,7 @@ test('without DATA_DIR it keeps to a separate folder, and a taken port leaves no
 }, 60_000);
 
 test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)('%s of its launcher stops all of it', async (signal) => {
-  running = null;
-  await demo.end(signal);
-  await until('Postgres to stop', () => postgresPid(dataDir) === null);
-  expect(await fetch(`${demo.address}/health/live`).catch(() => 'refused')).toBe('refused');
+  await endDemo(signal);
 });
 
 /** As `npx bun run demo` is: npm, which passes on no signal, its shell, `bun run`, and what that runs. */
@@ -242,11 +211,41 @@ const AS_NPM = `
 test.skipIf(process.platform !== 'linux').each(['SIGTERM', 'SIGKILL'] as const)(
   '%s of the first of several launchers stops all of it',
   async (signal) => {
-    const folder = join(directory.path, signal);
-    const launched = await startDemo(folder, [process.execPath, '-e', AS_NPM]);
-    await launched.end(signal);
-    await until('Postgres to stop', () => postgresPid(folder) === null);
-    expect(await fetch(`${launched.address}/health/live`).catch(() => 'refused')).toBe('refused');
+    await endDemo('SIGTERM');
+    await endDemo(signal, await startDemo([process.execPath, '-e', AS_NPM]));
   },
   60_000,
 );
+
+test('it prints an import that makes changes of debts; what was imported stays when it starts again', async () => {
+  const [importLine, changesLine] = demo.stdout
+    .split('\n')
+    .find((line) => line.includes('debts import'))!
+    .split(' && ') as [string, string];
+  expect(await run(`${importLine} --json`)).toMatchObject({ appeared: 1, changed: 1, ended: 1 });
+  const { data } = await run(changesLine);
+  const changes = data.map(({ change }: { change: string }) => change);
+  expect(changes.toSorted()).toEqual(['appeared', 'changed', 'ended']);
+
+  const importOurs = async (words: string, text: string) => {
+    const path = join(directory.path, 'ours.csv');
+    writeFileSync(path, text);
+    await run(importLine.replace(/debts import .*/, `${words.replace('FILE', path)} --json`));
+  };
+  // None of the companies of the examples, which the guard of an import would refuse.
+  await importOurs(
+    'debts import FILE --kind tax --date 2026-11-20 --force --force',
+    'nif,start,end\n500002576,1,2\n',
+  );
+  await importOurs('companies import FILE --replace --force', 'nif,legal_name\n500002576,Ours\n');
+  await endDemo('SIGTERM');
+
+  const second = await startDemo();
+  expect(second.stdout).not.toContain('debts import');
+  const [key] = /svc_[a-z2-7]{40}/.exec(second.stdout)!;
+  const get = (path: string) =>
+    run(`curl -s -H "Authorization: Bearer ${key}" "${second.address}/api/v1${path}"`);
+  expect((await get('/companies?q=ours')).data).toHaveLength(1);
+  expect((await get('/companies?q=constru')).data).toEqual([]);
+  await second.end('SIGTERM');
+}, 120_000);

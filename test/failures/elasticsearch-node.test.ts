@@ -108,10 +108,11 @@ let isNodeBAlive = true;
 /** The cluster as a test wants it: it begins with both nodes. */
 async function setNodeB(isAlive: boolean): Promise<void> {
   if (isAlive && !isNodeBAlive) {
-    await pair.b.start();
-    await client.cluster.health({ index: 'companies', wait_for_status: 'green', timeout: '60s' });
+    pair.joinB();
+    const both = { wait_for_nodes: '2', wait_for_status: 'green' } as const;
+    await client.cluster.health({ index: 'companies', ...both, timeout: '60s' });
   }
-  if (!isAlive && isNodeBAlive) await pair.b.kill();
+  if (!isAlive && isNodeBAlive) pair.cutB();
   isNodeBAlive = isAlive;
 }
 
@@ -176,8 +177,7 @@ test('the node of the primary shard dies right after a swap: no search is lost, 
   let killing: Promise<string[]> | null = null;
   const kill = async () => {
     const shards = await client.cat.shards({ index: 'companies', format: 'json' });
-    isNodeBAlive = false;
-    await pair.b.kill();
+    await setNodeB(false);
     return shards.map(({ prirep, state, node }) => `${prirep} ${state} ${node}`).sort();
   };
   await importAll('Nova', {

@@ -31,7 +31,7 @@ export function runCommand(env: Record<string, string>, ...words: string[]): Pro
 let previous: Promise<unknown> = Promise.resolve();
 
 /**
- * The same in this process, for tests of what a command answers: a process takes 0.25 s of CPU to start. Commands run one after
+ * The same in this process, for tests of what a command answers: a process takes 0.2 s of CPU to start. Commands run one after
  * the other, because each has the process's environment and output to itself.
  */
 export function runHere(env: Record<string, string>, ...words: string[]): Promise<Outcome> {

@@ -6,13 +6,14 @@ import { fields, toSecond } from '../../platform/terminal/text.ts';
 import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
 import { defineImport } from '../ingest/import-command.ts';
 import { findDirectory } from './export.ts';
-import { importCompanies } from './import.ts';
 import { DIRECTORY_PLAN } from './import-plan.ts';
 import { describeHolder } from './lock.ts';
-import { rebuildIndex, rollbackIndex } from './rebuild.ts';
-import { type IndexStatus, type StatusReport, statusReport } from './status.ts';
+import type { IndexStatus, StatusReport } from './status.ts';
 
-/** `companies import`, `companies export` and `index …` (contract, Command line). */
+/**
+ * `companies import`, `companies export` and `index …` (contract, Command line). The modules that use Elasticsearch are imported by
+ * these commands alone, because its client takes a third of the start of every command.
+ */
 export function directoryCommands(program: Command): void {
   const companies = program
     .command('companies')
@@ -20,11 +21,8 @@ export function directoryCommands(program: Command): void {
   importCommand(companies);
   exportCommand(companies);
   const index = program.command('index').description('what searches go to');
-  indexCommand(
-    index,
-    'rebuild',
-    'rebuild it from Postgres, by the present mapping',
-    rebuildIndex,
+  indexCommand(index, 'rebuild', 'rebuild it from Postgres, by the present mapping', async (...given) =>
+    (await import('./rebuild.ts')).rebuildIndex(...given),
   ).addHelpText(
     'after',
     `
@@ -34,7 +32,9 @@ Elasticsearch failed. Searches see the old index until the new one is complete a
 Example:
   bun directory index rebuild`,
   );
-  indexCommand(index, 'rollback', 'go back to before the last import, at once', rollbackIndex).addHelpText(
+  indexCommand(index, 'rollback', 'go back to before the last import, at once', async (...given) =>
+    (await import('./rebuild.ts')).rollbackIndex(...given),
+  ).addHelpText(
     'after',
     `
 Search and Postgres's directory return to what they were before the last import that changed something. There is
@@ -45,7 +45,10 @@ Example:
   );
   defineCommand(
     index.command('status').description('what serves, how old it is, and what a rollback would return to'),
-    (context) => withProgress((progress) => statusReport(context, progress), context.signal),
+    async (context) => {
+      const { statusReport } = await import('./status.ts');
+      return withProgress((progress) => statusReport(context, progress), context.signal);
+    },
     describeStatus,
   ).addHelpText(
     'after',
@@ -75,7 +78,9 @@ Examples:
   jq -c '.[]' entidades.json | bun directory companies import - --columns nif=nifEntidade,legal_name=desigEntidade
   zcat export.tsv.gz | bun directory companies import - --dry-run`,
     );
-  defineImport(command, DIRECTORY_PLAN, importCompanies);
+  defineImport(command, DIRECTORY_PLAN, async (...given) =>
+    (await import('./import.ts')).importCompanies(...given),
+  );
 }
 
 function exportCommand(companies: Command): void {

@@ -12,6 +12,4 @@ export interface RateLimiter {
    * @param limit capacity and refill, requests per minute
    */
   take(accountId: string, limit: number): Promise<RateDecision>;
-  /** The state of the account's bucket, without taking a token; `admitted` says whether `take` would succeed. */
-  peek(accountId: string, limit: number): Promise<RateDecision>;
 }

@@ -1,7 +1,5 @@
 import { MINUTE } from '../../platform/units.ts';
-import { type BucketState, decide, takeToken, UNITS_PER_TOKEN, unitsNow } from './bucket.ts';
-
-export type ProcessRateLimiter = ReturnType<typeof createProcessRateLimiter>;
+import { type BucketState, takeToken, unitsNow } from './bucket.ts';
 
 /**
  * Buckets in this process, for a service without Redis, and while Redis is away.
@@ -25,11 +23,6 @@ export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs) {
       const { state, decision } = takeToken(buckets.get(accountId) ?? null, limit, now);
       buckets.set(accountId, state);
       return decision;
-    },
-    async peek(accountId: string, limit: number) {
-      const now = nowUs();
-      const units = unitsNow(buckets.get(accountId) ?? null, limit, now);
-      return decide(units >= UNITS_PER_TOKEN, units, limit, now);
     },
     /** Lowers buckets to Redis's units. It never raises one, because only time fills the process's buckets. */
     lower(left: Map<string, { units: number; limit: number }>): void {

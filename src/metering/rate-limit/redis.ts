@@ -36,11 +36,9 @@ export function connectRedis(url: string): Redis {
   return redis;
 }
 
-/** A request for a token, or a look at a bucket. */
 interface TokenRequest {
   accountId: string;
   limit: number;
-  tokens: 0 | 1;
 }
 
 type BucketCommands = Redis & {
@@ -74,18 +72,18 @@ export function createRedisRateLimiter(
     if (isPaused()) throw new Error('Redis is left alone for a moment');
     const askedAtMs = performance.now();
     const buckets = new Map<string, { limit: number; wanted: number; units: number }>();
-    for (const { accountId, limit, tokens } of requests) {
+    for (const { accountId, limit } of requests) {
       const bucket = buckets.get(accountId);
-      if (bucket === undefined) buckets.set(accountId, { limit, wanted: tokens, units: 0 });
-      else bucket.wanted += tokens;
+      if (bucket === undefined) buckets.set(accountId, { limit, wanted: 1, units: 0 });
+      else bucket.wanted += 1;
     }
     const answer = (await runScript(redis, buckets)).values();
     const nowUs = answer.next().value!;
     for (const bucket of buckets.values()) bucket.units = answer.next().value!;
-    const decisions = requests.map(({ accountId, tokens }) => {
+    const decisions = requests.map(({ accountId }) => {
       const bucket = buckets.get(accountId)!;
       const admitted = bucket.units >= UNITS_PER_TOKEN;
-      if (admitted) bucket.units -= tokens * UNITS_PER_TOKEN;
+      if (admitted) bucket.units -= UNITS_PER_TOKEN;
       return decide(admitted, bucket.units, bucket.limit, nowUs);
     });
     // An answer that is too late for its requests counts here, too.
@@ -96,37 +94,32 @@ export function createRedisRateLimiter(
     return decisions;
   }
 
-  async function decideFor(
-    request: TokenRequest,
-    decideLocally: () => Promise<RateDecision>,
-  ): Promise<RateDecision> {
-    if (isPaused()) return decideLocally();
-    try {
-      const decision = await ask(request);
-      if (away) onRecovered();
-      away = false;
-      return decision;
-    } catch (error) {
-      // The request queued too long in this process. Redis is not at fault, and is asked again.
-      if (error instanceof OverloadedError) return decideLocally();
-      if (redis.status === 'ready' && !isPaused()) pausedUntilMs = performance.now() + PAUSE_AFTER_TIMEOUT_MS;
-      if (!away) onFallback(error);
-      away = true;
-      return decideLocally();
-    }
+  function takeLocally({ accountId, limit }: TokenRequest): Promise<RateDecision> {
+    onLocalDecision();
+    return local.take(accountId, limit);
   }
 
   return {
     async take(accountId, limit) {
       const refusal = refusals.find(accountId, limit);
       if (refusal !== null) return refusal;
-      return decideFor({ accountId, limit, tokens: 1 }, () => {
-        onLocalDecision();
-        return local.take(accountId, limit);
-      });
+      const request = { accountId, limit };
+      if (isPaused()) return takeLocally(request);
+      try {
+        const decision = await ask(request);
+        if (away) onRecovered();
+        away = false;
+        return decision;
+      } catch (error) {
+        // The request queued too long in this process. Redis is not at fault, and is asked again.
+        if (error instanceof OverloadedError) return takeLocally(request);
+        if (redis.status === 'ready' && !isPaused())
+          pausedUntilMs = performance.now() + PAUSE_AFTER_TIMEOUT_MS;
+        if (!away) onFallback(error);
+        away = true;
+        return takeLocally(request);
+      }
     },
-    peek: (accountId, limit) =>
-      decideFor({ accountId, limit, tokens: 0 }, () => local.peek(accountId, limit)),
   };
 }
 

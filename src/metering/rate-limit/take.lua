@@ -1,5 +1,5 @@
 -- Takes tokens from buckets. KEYS are the buckets. ARGV[1] has two doubles for each: its capacity and refill in requests a minute,
--- and how many tokens are wanted (0 means just look). The algorithm and its units are those of bucket.ts. Redis's clock decides, so that
+-- and how many tokens are wanted. The algorithm and its units are those of bucket.ts. Redis's clock decides, so that
 -- all instances share one.
 -- Answers doubles: the time in microseconds, then the units that each bucket held. It gives as many tokens as it held, up to
 -- those wanted. Doubles hold these whole numbers exactly, and cost half of what text does.
@@ -29,9 +29,7 @@ for i, key in ipairs(KEYS) do
     units = min(units, units_then + elapsed * max(limit, limit_then))
   end
   held[i] = units
-  if wanted > 0 then
-    local given = min(wanted, floor(units / UNITS_PER_TOKEN))
-    call('SET', key, pack('<ddd', units - given * UNITS_PER_TOKEN, now, limit), 'PX', TTL_MS)
-  end
+  local given = min(wanted, floor(units / UNITS_PER_TOKEN))
+  call('SET', key, pack('<ddd', units - given * UNITS_PER_TOKEN, now, limit), 'PX', TTL_MS)
 end
 return pack('<d' .. string.rep('d', #held), now, unpack(held))

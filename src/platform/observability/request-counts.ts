@@ -35,12 +35,12 @@ export function createRequestCounts() {
   let tests = 0;
 
   function countsOf(route: string): RouteCounts {
-    let of = routes.get(route);
-    if (of === undefined) {
-      of = { byStatus: new Map(), buckets: BOUNDS.map(() => 0), sumMs: 0 };
-      routes.set(route, of);
+    let counts = routes.get(route);
+    if (counts === undefined) {
+      counts = { byStatus: new Map(), buckets: BOUNDS.map(() => 0), sumMs: 0 };
+      routes.set(route, counts);
     }
-    return of;
+    return counts;
   }
 
   return {
@@ -58,10 +58,10 @@ export function createRequestCounts() {
     },
     end(route: string, status: number, ms: number): void {
       running -= 1;
-      const of = countsOf(route);
-      of.byStatus.set(status, (of.byStatus.get(status) ?? 0) + 1);
-      of.sumMs += ms;
-      of.buckets[BOUNDS.findIndex((bound) => ms <= bound * SECOND)]! += 1;
+      const counts = countsOf(route);
+      counts.byStatus.set(status, (counts.byStatus.get(status) ?? 0) + 1);
+      counts.sumMs += ms;
+      counts.buckets[BOUNDS.findIndex((bound) => ms <= bound * SECOND)]! += 1;
     },
     /** Requests of test keys are counted apart, because their problems are called up at will. */
     endTest(): void {

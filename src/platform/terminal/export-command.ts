@@ -43,6 +43,7 @@ function exportRows<Options>(
   options: Options & { output?: string },
   progress: Progress,
 ): Promise<void> {
+  // In a command alone: postgres.js pauses the connection of a stream that is left early, and only the end of the process closes it.
   return withDedicated(tools, async (sql) => {
     const { name, rows, csv } = await beginAgain(async () => {
       await sql`ROLLBACK`;

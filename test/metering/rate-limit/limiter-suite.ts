@@ -119,12 +119,4 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
     const left = decisions.filter(({ admitted }) => admitted).map(({ remaining }) => remaining);
     expect(left).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
   });
-
-  test('looking at a bucket takes nothing', async () => {
-    const account = newAccount();
-    expect(await limiter().peek(account, 4)).toMatchObject({ admitted: true, remaining: 4, waitUs: 0 });
-    await takeMany(account, 4, 4);
-    expect(await limiter().peek(account, 4)).toMatchObject({ admitted: false, remaining: 0 });
-    expect(await limiter().peek(account, 4)).toMatchObject({ admitted: false, remaining: 0 });
-  });
 }

@@ -45,11 +45,11 @@ test('batches are counted by stage', async () => {
     const counts = text.matchAll(/^batch_(\w+)_total\{stage="usage"\} (\S+)$/gm);
     return Object.fromEntries([...counts].map(([, name, value]) => [name!, Number(value)]));
   };
-  const before = await shown();
   const echo = createBatcher(async (items: number[]) => items, {
     name: 'the echo',
     stage: 'usage',
   });
+  const before = await shown();
   expect(await Promise.all([1, 2, 3].map(echo))).toEqual([1, 2, 3]);
   await echo(4);
   const after = await shown();

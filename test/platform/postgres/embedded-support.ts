@@ -30,12 +30,14 @@ export function temporaryDirectory(name = 'embedded'): { path: string; dispose()
   return { path, dispose };
 }
 
+/** In a path with spaces. */
+const SEED = 'data of ours';
 let seed: Promise<ReturnType<typeof temporaryDirectory>> | null = null;
 
 /** The file's DATA_DIR that has been started and stopped once, for tests that leave it in order: a first start takes seconds. */
 export async function usedDataDir(): Promise<string> {
   seed ??= makeSeed();
-  return join((await seed).path, 'data');
+  return join((await seed).path, SEED);
 }
 
 /** Lays a copy of {@link usedDataDir}. */
@@ -46,7 +48,7 @@ export async function layUsedDataDir(dataDir: string): Promise<void> {
 
 async function makeSeed() {
   const directory = temporaryDirectory('seed');
-  await (await openEmbeddedPostgres(join(directory.path, 'data'))).close();
+  await (await openEmbeddedPostgres(join(directory.path, SEED))).close();
   return directory;
 }
 

@@ -34,6 +34,7 @@ afterAll(disposeSeed);
 
 describe('whoever comes first starts it, whoever leaves last stops it', () => {
   test('a database answers at the address, in a path with spaces, and nothing runs after the close', async () => {
+    dataDir = await usedDataDir();
     const embedded = await openEmbeddedPostgres(dataDir);
     const [row] = await query(
       embedded.url,
@@ -126,6 +127,7 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
   });
 
   test('a start that is aborted leaves nothing running', async () => {
+    await layUsedDataDir(dataDir);
     const abort = new AbortController();
     const opening = openEmbeddedPostgres(dataDir, {
       signal: abort.signal,
@@ -138,6 +140,7 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
 
 describe('it is closed to others', () => {
   test('only the owner can read anything under DATA_DIR', async () => {
+    dataDir = await usedDataDir();
     const embedded = await openEmbeddedPostgres(dataDir);
     const open = [
       dataDir,
@@ -207,6 +210,7 @@ describe('it is closed to others', () => {
 });
 
 test('several that are killed while they wait or start delay nobody', async () => {
+  await layUsedDataDir(dataDir);
   const doomed = Array.from({ length: 3 }, () => spawnHolder(dataDir));
   for (const child of doomed) child.kill('SIGKILL');
   await Promise.all(doomed.map((child) => child.exited));

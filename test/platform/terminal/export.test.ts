@@ -1,12 +1,15 @@
 /** `companies export` and `debts export`: what they write is what the imports take. */
 import { afterAll, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Glob } from 'bun';
 import { importBrackets } from '../../companies/debts/support.ts';
-import { bareEnvironment, createCommandLine } from '../../support/command.ts';
+import { bareEnvironment, createCommandLine, ROOT } from '../../support/command.ts';
 import { nif } from '../../support/companies.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 
 /** Names that CSV has to quote, that look like a formula, or that look like COPY's own marks. */
 const NAMES = [
@@ -113,7 +116,14 @@ test('an export is of one moment, and waits for a reader that is slow', async ()
   expect(new Set(lines.slice(1).map((line) => line.slice('500000000'.length)))).toEqual(new Set([',1,']));
 });
 
-test('a reader that leaves ends the export with one line', async () => {
+test('rows are copied out by commands alone, because a stream that is left early holds its connection to the end of the process', async () => {
+  const files = [...new Glob('**/*.ts').scanSync(join(ROOT, 'src'))];
+  const texts = files.map((file) => [file, readFileSync(join(ROOT, 'src', file), 'utf8')] as const);
+  const users = texts.filter(([, text]) => /\bTO STDOUT\b|\.readable\(/.test(text)).map(([file]) => file);
+  expect(users).toEqual(['platform/terminal/export-command.ts']);
+});
+
+test('a reader that leaves ends the export with one line, and its session in Postgres', async () => {
   await importBrackets(database, MANY);
   const main = `'${process.execPath}' src/main.ts debts export --kind tax`;
   const child = Bun.spawn(['bash', '-c', `${main} 2>'${at('stderr')}' | head -1; echo \${PIPESTATUS[0]}`], {
@@ -124,4 +134,7 @@ test('a reader that leaves ends the export with one line', async () => {
   const said = (await Bun.file(at('stderr')).text()).trimEnd().split('\n');
   expect(said.filter((line) => line.startsWith('error: '))).toHaveLength(1);
   expect(said.join('\n')).not.toMatch(/\.ts:/);
+  const sessions = () => database.sql`
+    SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'company-directory%'`;
+  await until('the end of its session', async () => (await sessions()).length === 0);
 });

@@ -7,6 +7,7 @@ import { VERSION } from '../../../src/platform/version.ts';
 import {
   bareEnvironment,
   createCommandLine,
+  MAIN,
   ROOT,
   runBun,
   runCommand,
@@ -39,6 +40,15 @@ const COMMANDS = [
   'index rollback',
   'index status',
 ];
+
+test('a command starts with few packages: the server and Elasticsearch load theirs when they are used', async () => {
+  const script = `await import(${JSON.stringify(MAIN)}); console.log(JSON.stringify(Object.keys(require.cache)))`;
+  const { json } = await runBun(NOWHERE, '-e', script);
+  const packages = (json as string[]).flatMap(
+    (path) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? [],
+  );
+  expect([...new Set(packages)].toSorted()).toEqual(['@sinclair/typebox', 'commander', 'postgres']);
+});
 
 describe('--help', () => {
   for (const command of COMMANDS) {

@@ -20,8 +20,8 @@ export const dataArgument = (directory: string) =>
   process.platform === 'linux' ? '/proc/self/cwd' : directory;
 
 /**
- * Makes the data directory with initdb unless something has its name, in whatever state. It gets its name when it is complete, so an interrupted run
- * leaves only a folder that the next run removes. Call it with the mutex held.
+ * Makes the data directory with initdb, unless something has its name, in whatever state. It gets its name when it is complete, so
+ * an interrupted run leaves only a folder that the next run removes. Call it with the mutex held.
  *
  * @throws Error with one line when initdb fails
  */

