@@ -1,7 +1,7 @@
 /** Prints docs/test-keys.md; `bun docs/test-keys.ts --write` writes that file. */
 import { join } from 'node:path';
 import type { Debts } from '../src/companies/debts/bracket.ts';
-import { CHANGES, companies, DEBTS, imports, PROBLEMS_AT_WILL } from '../src/companies/test-world/world.ts';
+import { WORLD } from '../src/companies/test-world/world.ts';
 import { PROBLEMS } from '../src/http/problems.ts';
 
 const FILE = join(import.meta.dir, 'test-keys.md');
@@ -27,7 +27,7 @@ const IN_LISTS: Record<string, string> = {
 const problemsTable = () =>
   tableOf([
     ['NIF', 'word', 'answer', 'in a list'],
-    ...PROBLEMS_AT_WILL.map(({ kind, nif }) => [
+    ...WORLD.problems.map(({ kind, nif }) => [
       nif,
       `\`${kind}\``,
       kind === 'slow-answer' ? '200, after 3 s' : String(PROBLEMS[kind].status),
@@ -38,10 +38,13 @@ const problemsTable = () =>
 const companiesTable = () =>
   tableOf([
     ['NIF', 'name', 'source', 'tax debt', 'social security debt'],
-    ...companies.map(({ nif, details, source }) => {
-      const debts: Debts = DEBTS.get(nif) ?? {};
-      return [nif, details.title, source, bracketOf(debts.tax), bracketOf(debts['social-security'])];
-    }),
+    ...WORLD.companies.map(({ nif, details, source, debts }) => [
+      nif,
+      details.title,
+      source,
+      bracketOf(debts.tax),
+      bracketOf(debts['social-security']),
+    ]),
   ]);
 
 function bracketOf(bracket: Debts['tax']): string {
@@ -97,7 +100,7 @@ The records are fresh, so no lookup takes longer than another.
 
 ## Changes of debts
 
-\`POST /debts/changes\` pages through ${CHANGES.length} changes of ${imports.length} imports. Their ids are fixed.
+\`POST /debts/changes\` pages through ${WORLD.imports.flatMap(({ changes }) => changes).length} changes of ${WORLD.imports.length} imports. Their ids are fixed.
 The brackets of the table are those after the last change.
 `;
 

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { createOpenApi, type Schema } from '../../src/http/openapi.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 
-const document = createOpenApi('https://api.example', API_ROUTES);
+const document = createOpenApi('https://api.example', API_ROUTES, new Map());
 const { schemas } = document.components;
 
 /** Every schema inside another one, with its place. */

@@ -11,17 +11,8 @@ import { type Authenticator, bearerSecret, type Caller } from '../keys/authentic
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { INVALID_KEY, identityOf } from './identity.ts';
 import { createLoad } from './load.ts';
-import type { Handler, Payment, Plan } from './plan.ts';
+import { type Handler, NOTHING_PAID, type Payment, type Plan } from './plan.ts';
 import * as refusals from './refusals.ts';
-
-const NOTHING_PAID: Payment = {
-  spent: 0,
-  quota: null,
-  left: null,
-  isRepeated: false,
-  refusal: null,
-  giveBack() {},
-};
 
 /** Why an item stays without an answer though the account has credits. */
 const PAID_BEFORE =

@@ -35,7 +35,7 @@ export const DebtChangesRequestSchema = Type.Object(
       }),
     ),
   },
-  { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['599900016'], kinds: ['tax'] }] },
+  { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['599910054'], kinds: ['social_security'] }] },
 );
 
 const DebtAmountsSchema = Type.Object(AmountsSchema, { $id: 'DebtAmounts' });
