@@ -57,6 +57,7 @@ export const testKeysPage = () => `# Test keys
 
 With a test key every endpoint and every tool answers as with a real key, from a fixed world, and costs no credit.
 Each documented problem can be called up at will.
+The examples of [api.md](api.md) and of the reference are such answers.
 
 \`key create ACCOUNT --test\` makes one, and so does the button "Create test key" on the dashboard's page of keys.
 Its secret begins with \`svc_test_\`.
@@ -83,6 +84,10 @@ Of \`POST /debts/changes\` the NIFs are those of \`nifs\`; a later \`monthly-quo
 - \`changes-expired\`: the cursor \`chg_1\`.
 - \`validation\`: a blank query, a NIF such as 599910012, or a body such as \`{}\`.
 - \`unauthorized\`: any other key, such as the test key with its last letter changed.
+- \`not-found\` and \`method-not-allowed\`: any other path or method.
+
+A problem is called up each time, so a client that retries gives up in the end.
+A \`rate-limit-exceeded\` that passes is the real one, which a burst of requests gets with a test key, too.
 
 ## Companies
 
