@@ -31,6 +31,14 @@ test('every answer is open: a client must accept members that it does not know',
   expect(JSON.stringify(document)).not.toContain('additionalProperties');
 });
 
+test('a text that is one of several is an enumeration, which every generator knows', () => {
+  const unions = [...Object.entries(schemas), ...nested].filter(
+    ([, { anyOf = [] }]) => anyOf.filter((option) => option.const !== undefined).length > 1,
+  );
+  expect(unions.map(([place]) => place)).toEqual([]);
+  expect(nested.filter(([, schema]) => schema.enum !== undefined).length).toBeGreaterThan(3);
+});
+
 test('the status of an item tells what it is', () => {
   const items = Object.entries(schemas).filter(([name]) => name.endsWith('ItemFailed'));
   expect(items).toHaveLength(3);
