@@ -1,6 +1,7 @@
 /**
  * Makes typed clients of the reference of a running service, checks their types, and calls every operation with them: TypeScript by
  * openapi-typescript, Python by openapi-python-client. Then it runs every sample of the reference in every language of this machine.
+ * All with the demo's test key, because the examples are of companies that do not exist.
  *
  * Exit code 77 without Python, 1 when a client can't be made or an operation fails.
  */
@@ -18,7 +19,6 @@ const TYPESCRIPT = [
 ];
 const PYTHON = ['openapi-python-client==0.29.1', 'mypy==1.18.2', 'httpx==0.28.1'];
 const ROOT = join(import.meta.dir, '..');
-/** The demo's example provider knows companies by name only, which is enough for a record. */
 const START_TIMEOUT_MS = 120_000;
 
 const folder = await mkdtemp(join(tmpdir(), 'clients-'));
@@ -66,14 +66,14 @@ interface ApiCall {
   operation: Operation;
 }
 
-/** The address and the key that the demo prints. */
+/** The address and the test key that the demo prints. */
 async function greeting(): Promise<{ url: string; key: string }> {
   let text = '';
   const timer = setTimeout(() => demo.kill('SIGKILL'), START_TIMEOUT_MS);
   for await (const chunk of demo.stdout) {
     text += new TextDecoder().decode(chunk);
     const url = /running at (\S+?),/.exec(text)?.[1];
-    const key = /^svc_\w+$/m.exec(text)?.[0];
+    const key = /^svc_test_\w+$/m.exec(text)?.[0];
     if (url === undefined || key === undefined || !text.includes('claude mcp add')) continue;
     clearTimeout(timer);
     return { url, key };

@@ -1,8 +1,13 @@
 /**
  * `bun bench/agents.ts`: what a lookup costs over the Model Context Protocol, held against the same lookup over REST, in turns on the
  * same process. Prints the CPU of each for a right answer, and the medians of the ratios. Wants wrk.
+ * With `--test` it asks with test keys, whose answers come from memory: what is left is the protocol's own cost.
  */
 import { parseArgs } from 'node:util';
+import { calledUpBy, WORLD } from '../src/companies/test-world/world.ts';
+import { generateSecret } from '../src/metering/keys/secret.ts';
+import { createKey } from '../src/metering/keys/store.ts';
+import type { Sql } from '../src/platform/postgres/connect.ts';
 import { generateCompany, seededRandom } from './lib/names.ts';
 import { cpuSeconds, storeProcesses } from './lib/processes.ts';
 import { startProcess, startStack } from './lib/stack.ts';
@@ -14,6 +19,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '4' },
     connections: { type: 'string', default: '64' },
     companies: { type: 'string', default: '20000' },
+    test: { type: 'boolean', default: false },
   },
 });
 
@@ -41,19 +47,28 @@ function call(nif: string, key: string): string {
   });
 }
 
+/** A test key of each account. */
+async function testKeys(sql: Sql): Promise<string[]> {
+  const accounts = await sql<{ id: string }[]>`SELECT id FROM accounts`;
+  const keys = accounts.map(({ id }) =>
+    createKey(sql, id, '', 'bench', null, generateSecret(undefined, true)),
+  );
+  return (await Promise.all(keys)).map(({ secret }) => secret);
+}
+
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 const stack = await startStack(companies, companies, ACCOUNTS);
 const service = await startProcess(['src/main.ts', 'serve'], stack.environment);
 try {
+  const keys = options.test ? await testKeys(stack.sql) : stack.keys;
+  const nifs = options.test
+    ? WORLD.companies.map(({ nif }) => nif).filter((nif) => calledUpBy(nif) === undefined)
+    : Array.from({ length: companies }, (_, index) => generateCompany(index).nif);
   const random = seededRandom(3);
+  const oneOf = (list: string[]) => list[Math.floor(random() * list.length)]!;
   const drawn = (write: (nif: string, key: string) => string) =>
-    Array.from({ length: REQUESTS }, () =>
-      write(
-        generateCompany(Math.floor(random() * companies)).nif,
-        stack.keys[Math.floor(random() * ACCOUNTS)]!,
-      ),
-    );
+    Array.from({ length: REQUESTS }, () => write(oneOf(nifs), oneOf(keys)));
   const requests = {
     rest: drawn((nif, key) => get(`/api/v1/companies/${nif}`, 'bench', key)),
     mcp: drawn(call),

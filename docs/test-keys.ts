@@ -1,7 +1,7 @@
 /** Prints docs/test-keys.md; `bun docs/test-keys.ts --write` writes that file. */
 import { join } from 'node:path';
 import type { Debts } from '../src/companies/debts/bracket.ts';
-import { CHANGES, companies, DEBTS, imports, PROBLEMS_AT_WILL } from '../src/companies/test-world/world.ts';
+import { WORLD } from '../src/companies/test-world/world.ts';
 import { PROBLEMS } from '../src/http/problems.ts';
 
 const FILE = join(import.meta.dir, 'test-keys.md');
@@ -27,7 +27,7 @@ const IN_LISTS: Record<string, string> = {
 const problemsTable = () =>
   tableOf([
     ['NIF', 'word', 'answer', 'in a list'],
-    ...PROBLEMS_AT_WILL.map(({ kind, nif }) => [
+    ...WORLD.problems.map(({ kind, nif }) => [
       nif,
       `\`${kind}\``,
       kind === 'slow-answer' ? '200, after 3 s' : String(PROBLEMS[kind].status),
@@ -38,10 +38,13 @@ const problemsTable = () =>
 const companiesTable = () =>
   tableOf([
     ['NIF', 'name', 'source', 'tax debt', 'social security debt'],
-    ...companies.map(({ nif, details, source }) => {
-      const debts: Debts = DEBTS.get(nif) ?? {};
-      return [nif, details.title, source, bracketOf(debts.tax), bracketOf(debts['social-security'])];
-    }),
+    ...WORLD.companies.map(({ nif, details, source, debts }) => [
+      nif,
+      details.title,
+      source,
+      bracketOf(debts.tax),
+      bracketOf(debts['social-security']),
+    ]),
   ]);
 
 function bracketOf(bracket: Debts['tax']): string {
@@ -54,6 +57,7 @@ export const testKeysPage = () => `# Test keys
 
 With a test key every endpoint and every tool answers as with a real key, from a fixed world, and costs no credit.
 Each documented problem can be called up at will.
+The examples of [api.md](api.md) and of the reference are such answers.
 
 \`key create ACCOUNT --test\` makes one, and so does the button "Create test key" on the dashboard's page of keys.
 Its secret begins with \`svc_test_\`.
@@ -80,6 +84,10 @@ Of \`POST /debts/changes\` the NIFs are those of \`nifs\`; a later \`monthly-quo
 - \`changes-expired\`: the cursor \`chg_1\`.
 - \`validation\`: a blank query, a NIF such as 599910012, or a body such as \`{}\`.
 - \`unauthorized\`: any other key, such as the test key with its last letter changed.
+- \`not-found\` and \`method-not-allowed\`: any other path or method.
+
+A problem is called up each time, so a client that retries gives up in the end.
+A \`rate-limit-exceeded\` that passes is the real one, which a burst of requests gets with a test key, too.
 
 ## Companies
 
@@ -97,7 +105,7 @@ The records are fresh, so no lookup takes longer than another.
 
 ## Changes of debts
 
-\`POST /debts/changes\` pages through ${CHANGES.length} changes of ${imports.length} imports. Their ids are fixed.
+\`POST /debts/changes\` pages through ${WORLD.imports.flatMap(({ changes }) => changes).length} changes of ${WORLD.imports.length} imports. Their ids are fixed.
 The brackets of the table are those after the last change.
 `;
 

@@ -83,5 +83,5 @@ test('docs/contract.md lists exactly the commands, their arguments and their opt
 test('the newest release of CHANGELOG.md is the version of package.json, and the reference has the version of the path', async () => {
   const [, newest] = /^## (\d\S*) /m.exec(await Bun.file(join(ROOT, 'CHANGELOG.md')).text())!;
   expect(newest).toBe(manifest.version);
-  expect(BASE_PATH).toBe(`/api/v${createOpenApi('https://example.test', []).info.version}`);
+  expect(BASE_PATH).toBe(`/api/v${createOpenApi('https://example.test', [], new Map()).info.version}`);
 });

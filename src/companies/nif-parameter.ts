@@ -25,6 +25,6 @@ export function validNif(text: string): string | null {
 export function invalidNif(): ProblemAnswer {
   return problem(
     'validation',
-    'The NIF is not nine digits (without PT), or its check digit is wrong. A valid one is 500002576.',
+    'The NIF is not nine digits (without PT), or its check digit is wrong. A valid one is 599910020.',
   );
 }

@@ -24,7 +24,7 @@ export function normalizeNif(text: string): string | null {
 }
 
 /**
- * The nine digits of a NIF in a file, as {@link normalizeNif}, also of a NIF that is written as a VAT number (`PT500002576`).
+ * The nine digits of a NIF in a file, as {@link normalizeNif}, also of a NIF that is written as a VAT number (`PT599910020`).
  */
 export function importedNif(text: string): string | null {
   return normalizeNif(text) ?? normalizeNif(text.replace(/^\s*pt/i, ''));

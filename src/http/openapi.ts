@@ -74,15 +74,20 @@ export interface Schema {
 /**
  * The OpenAPI 3.1 document of the service, made from its routes.
  *
+ * @param examples the body of a 200 of each route
  * @elysiajs/openapi would not help: most of this file says which problem kinds share a status, and which headers each has.
  */
-export function createOpenApi(publicUrl: string, routes: ApiRoute[]) {
+export function createOpenApi(
+  publicUrl: string,
+  routes: ApiRoute[],
+  examples: ReadonlyMap<ApiRoute, unknown>,
+) {
   const schemas: Record<string, Schema> = {};
   const paths: OpenApi['paths'] = {};
   for (const route of routes) {
     paths[templateOf(route.path)] = {
       ...paths[templateOf(route.path)],
-      [methodOf(route).toLowerCase()]: describeRoute(publicUrl, route, schemas),
+      [methodOf(route).toLowerCase()]: describeRoute(publicUrl, route, schemas, examples.get(route)),
     };
   }
   return {
@@ -106,7 +111,12 @@ export function createOpenApi(publicUrl: string, routes: ApiRoute[]) {
   };
 }
 
-function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<string, Schema>): Operation {
+function describeRoute(
+  publicUrl: string,
+  route: ApiRoute,
+  schemas: Record<string, Schema>,
+  example: unknown,
+): Operation {
   const kinds = problemsOf(route);
   const responses: Record<string, DocumentedAnswer> = {
     200: {
@@ -118,7 +128,7 @@ function describeRoute(publicUrl: string, route: ApiRoute, schemas: Record<strin
       content: {
         'application/json': {
           schema: reference(route.success, schemas),
-          example: route.exampleAnswer(publicUrl),
+          example,
         },
       },
     },

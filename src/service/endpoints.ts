@@ -1,43 +1,58 @@
 import { createDatasetsHandler, datasetsRoute } from '../companies/datasets/route.ts';
 import type { ReadDatasets } from '../companies/datasets/store.ts';
-import { debtChangesRoute } from '../companies/debts/changes/route.ts';
-import type { openDebts } from '../companies/debts/open.ts';
-import { debtsRoute } from '../companies/debts/screen/route.ts';
-import { lookupListRoute } from '../companies/lookup/list.ts';
-import type { openLookup } from '../companies/lookup/open-lookup.ts';
-import { lookupRoute } from '../companies/lookup/route.ts';
-import { matchListRoute } from '../companies/matches/list.ts';
-import type { openMatches } from '../companies/matches/open.ts';
-import { matchesRoute } from '../companies/matches/route.ts';
-import type { AnswerSearch } from '../companies/search/answer.ts';
+import { createDebtChangesHandler, debtChangesRoute } from '../companies/debts/changes/route.ts';
+import type { ReadPage } from '../companies/debts/changes/store.ts';
+import { createDebtsHandler, debtsRoute } from '../companies/debts/screen/route.ts';
+import type { Screen } from '../companies/debts/screen/store.ts';
+import { createLookupListHandler, lookupListRoute } from '../companies/lookup/list.ts';
+import type { Lookup } from '../companies/lookup/lookup.ts';
+import { createLookupHandler, lookupRoute } from '../companies/lookup/route.ts';
+import type { FindCompanies, FindCompany } from '../companies/lookup/store.ts';
+import { createMatchListHandler, matchListRoute } from '../companies/matches/list.ts';
+import type { MatchQuery } from '../companies/matches/query.ts';
+import { createMatchHandler, matchesRoute } from '../companies/matches/route.ts';
+import type { AnswerQuery, AnswerSearch } from '../companies/search/answer.ts';
 import { createSearchHandler, searchRoute } from '../companies/search/route.ts';
+import { TEST_WORLD } from '../companies/test-world/adapters.ts';
 import { withProblemsAtWill } from '../companies/test-world/at-will.ts';
-import type { openTestWorld } from '../companies/test-world/open.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { ReadAccount } from '../metering/accounts/reader.ts';
 import type { Handler } from '../metering/admission/plan.ts';
 import { createUsageHandler, usageRoute } from '../metering/usage/route.ts';
-import type { Config } from '../platform/config/config.ts';
 
-/** The parts of a service that handlers are made of. */
-export interface Opened {
+/** What handlers ask. `test-world/adapters.ts` has all but the account in memory. */
+export interface Adapters {
   readAccount: ReadAccount;
   readDatasets: ReadDatasets;
   search: AnswerSearch;
-  matches: ReturnType<typeof openMatches>;
-  lookups: ReturnType<typeof openLookup>;
-  debts: ReturnType<typeof openDebts>;
+  match: AnswerQuery<MatchQuery>;
+  /** For one of several queries. */
+  matchSeveral: AnswerQuery<MatchQuery>;
+  findCompany: FindCompany;
+  findCompanies: FindCompanies;
+  lookUp: Lookup;
+  screen: Screen;
+  readPage: ReadPage;
+}
+
+interface Served {
+  publicUrl: string;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
 }
 
 /** Every endpoint in the order of the reference, and its handler. Routes, reference and tools are made from this list. */
-const ENDPOINTS: [ApiRoute, (opened: Opened) => Handler][] = [
+const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] = [
   [searchRoute, ({ search }) => createSearchHandler(search)],
-  [matchesRoute, ({ matches }) => matches.match],
-  [matchListRoute, ({ matches }) => matches.matchList],
-  [lookupRoute, ({ lookups }) => lookups.lookup],
-  [lookupListRoute, ({ lookups }) => lookups.lookupList],
-  [debtsRoute, ({ debts }) => debts.debts],
-  [debtChangesRoute, ({ debts }) => debts.debtChanges],
+  [matchesRoute, ({ match }) => createMatchHandler(match)],
+  [matchListRoute, ({ matchSeveral }, served) => createMatchListHandler(matchSeveral, served)],
+  [lookupRoute, ({ findCompany, lookUp }) => createLookupHandler(findCompany, lookUp)],
+  [
+    lookupListRoute,
+    ({ findCompanies, lookUp }, served) => createLookupListHandler({ ...served, findCompanies, lookUp }),
+  ],
+  [debtsRoute, ({ screen }, served) => createDebtsHandler(screen, served)],
+  [debtChangesRoute, ({ readPage }, { stopping }) => createDebtChangesHandler(readPage, stopping)],
   [usageRoute, ({ readAccount }) => createUsageHandler(readAccount)],
   [datasetsRoute, ({ readDatasets }) => createDatasetsHandler(readDatasets)],
 ];
@@ -47,21 +62,14 @@ export const API_ROUTES: ApiRoute[] = ENDPOINTS.map(([route]) => route);
 /** The handler of each route. */
 export type Handlers = ReadonlyMap<ApiRoute, Handler>;
 
-/** @param world of test keys. Only the usage of the account is the same for all keys */
-export function openEndpoints(
-  opened: Opened,
-  world: ReturnType<typeof openTestWorld>,
-  config: Pick<Config, 'buyUrl'>,
-): Handlers {
+/** @param buyUrl see the configuration */
+export function openEndpoints(adapters: Adapters, served: Served, buyUrl: string | null): Handlers {
   return new Map(
     ENDPOINTS.map(([route, open]) => {
-      const test = withProblemsAtWill(route, open({ ...opened, ...world }), config);
-      return [route, byKey(open(opened), test)];
+      const real = open(adapters, served);
+      const test = withProblemsAtWill(route, open({ ...adapters, ...TEST_WORLD }, served), buyUrl);
+      const plan: Handler['plan'] = (context) => (context.caller.isTest ? test : real).plan(context);
+      return [route, { charge: real.charge, plan }];
     }),
   );
 }
-
-const byKey = (real: Handler, test: Handler): Handler => ({
-  charge: real.charge,
-  plan: (context) => (context.caller.isTest ? test : real).plan(context),
-});

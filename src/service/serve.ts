@@ -10,7 +10,6 @@ import { openLookup } from '../companies/lookup/open-lookup.ts';
 import { openMatches } from '../companies/matches/open.ts';
 import { keyOfSearch } from '../companies/search/answer.ts';
 import { openDirectory } from '../companies/search/open.ts';
-import { openTestWorld } from '../companies/test-world/open.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
@@ -40,6 +39,7 @@ import { SECOND } from '../platform/units.ts';
 import { VERSION } from '../platform/version.ts';
 import { createApp } from './app.ts';
 import { API_ROUTES, openEndpoints } from './endpoints.ts';
+import { exampleAnswers } from './example-answers.ts';
 import { createHealth } from './health.ts';
 import { freePort, listen } from './listen.ts';
 import { createCreditsProbe, observeDependencies, storeProbes } from './probes.ts';
@@ -149,16 +149,16 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const served = { publicUrl, stopping: stopping.signal };
     const directory = openDirectory(config, stores, tasks, metrics);
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
-    const opened = {
+    const adapters = {
       readAccount: createAccountReader(stores.sql),
       readDatasets: createDatasetsReader(stores.sql),
       search: directory.answering(directory.search, keyOfSearch),
-      matches: openMatches(config, { ...stores, sql: matchPool }, directory, served),
-      lookups: openLookup(config, { ...stores, pointQueries }, tasks, log, metrics, served),
-      debts: openDebts({ ...stores, pointQueries }, tasks, log, served),
+      ...openMatches(config, { ...stores, sql: matchPool }, directory),
+      ...openLookup(config, { ...stores, pointQueries }, tasks, log, metrics),
+      ...openDebts({ ...stores, pointQueries }, tasks, log),
     };
-    const handlers = openEndpoints(opened, openTestWorld(served), config);
-    const openApi = createOpenApi(publicUrl, API_ROUTES);
+    const handlers = openEndpoints(adapters, served, config.buyUrl);
+    const openApi = createOpenApi(publicUrl, API_ROUTES, await exampleAnswers(handlers));
     const dashboard = await createDashboard({
       ...served,
       sql: stores.openPool(DASHBOARD_POOL),

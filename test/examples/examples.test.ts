@@ -1,14 +1,15 @@
-/** The programs in `examples`, as a customer runs them, against the real service. */
+/** The programs in `examples`, as a customer runs them, against the real service: with a test key, except in tests about what is paid. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { appendFile, copyFile, readdir, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Problem } from '../../src/http/problems.ts';
+import { PROBLEMS, type Problem } from '../../src/http/problems.ts';
 import { importBrackets } from '../companies/debts/support.ts';
 import { type Api, type Caller, startApi } from '../support/api.ts';
 import { bareEnvironment, ROOT } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';
 import { nifPtFound } from '../support/provider.ts';
+import { createTestKey } from '../support/service.ts';
 import { importAnswers } from '../support/whole.ts';
 
 const EXAMPLES = join(ROOT, 'examples');
@@ -99,7 +100,7 @@ function start(
   url: string,
   language: string,
   key: string,
-  { program = 'companies', words = ['ábac'] }: RunOptions,
+  { program = 'companies', words = ['padaria áb'] }: RunOptions,
 ) {
   return Bun.spawn([...languages[language]!(program), ...words], {
     cwd: folder,
@@ -131,7 +132,7 @@ const after = (kind: Problem['kind'], waitS: number): Problem => ({
   kind,
   headers: { 'Retry-After': String(waitS) },
 });
-const CALLS = ['/api/v1/companies', '/api/v1/companies/500002568', '/api/v1/usage'];
+const CALLS = ['/api/v1/companies', '/api/v1/companies/599910020', '/api/v1/usage'];
 
 test('the types that are generated from the OpenAPI document fit the TypeScript example', async () => {
   expect(await inFolder('run', 'typecheck')).toMatchObject({ code: 0 });
@@ -139,22 +140,32 @@ test('the types that are generated from the OpenAPI document fit the TypeScript 
 
 describe.each(Object.keys(languages))('the example in %s', (language) => {
   let caller: Caller;
+  let testKey: string;
   beforeAll(async () => {
     caller = await api.caller();
+    testKey = await createTestKey(api.sql, caller.accountId);
   });
 
-  test('searches, looks the first company up and shows the credits, for two credits', async () => {
-    const { code, stdout, stderr, requests } = await run(language, caller.key);
+  test('searches, looks the first company up and shows the credits', async () => {
+    const { code, stdout, stderr, requests } = await run(language, testKey);
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toContain('500002568');
-    expect(stdout).toContain('Ábaco & Filhos, Lda');
-    expect(stdout).toMatch(/credits left: 498|"used":2/);
+    expect(stdout).toContain('599910020');
+    expect(stdout).toContain('Padaria Ábaco & Filhos, Lda');
+    expect(stdout).toMatch(/credits left: 500|"used":0/);
     expect(requests.map(({ path }) => path)).toEqual(CALLS);
-    expect(await api.ledger(caller)).toEqual({ used: 2, credits: 0 });
+    expect(await api.ledger(caller)).toEqual({ used: 0, credits: 0 });
+  });
+
+  test('costs two credits with a key that is no test key', async () => {
+    const payer = await api.caller();
+    const { code, stdout } = await run(language, payer.key, { words: ['ábac'] });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/credits left: 498|"used":2/);
+    expect(await api.ledger(payer)).toEqual({ used: 2, credits: 0 });
   });
 
   test('waits as long as Retry-After says, and asks again', async () => {
-    const { code, stderr, requests } = await run(language, caller.key, {
+    const { code, stderr, requests } = await run(language, testKey, {
       first: [after('rate-limit-exceeded', 1), after('service-unavailable', 0)],
     });
     expect([code, stderr]).toEqual([0, '']);
@@ -167,18 +178,19 @@ describe.each(Object.keys(languages))('the example in %s', (language) => {
       kind: 'service-unavailable',
       headers: { 'Retry-After': date.toUTCString() },
     });
-    const { code, stderr } = await run(language, caller.key, { first: [busy(new Date(0))] });
+    const { code, stderr } = await run(language, testKey, { first: [busy(new Date(0))] });
     expect([code, stderr]).toEqual([0, '']);
   });
 
-  test('says the detail of a problem in one line', async () => {
-    const first: Problem[] = [{ kind: 'search-failed', detail: 'Nobody answered.' }];
-    const { code, stderr } = await run(language, caller.key, { first });
-    expect([code, stderr]).toEqual([1, 'search-failed: Nobody answered.\n']);
+  test('says the detail of a problem in one line, and asks once for one that costs a credit', async () => {
+    const { code, stderr, requests } = await run(language, testKey, { words: ['search-failed'] });
+    expect([code, stderr]).toEqual([1, `search-failed: ${PROBLEMS['search-failed'].cause}\n`]);
+    // It costs a credit each time.
+    expect(requests).toHaveLength(1);
   });
 
   test('gives up after four attempts', async () => {
-    const { code, stderr, requests } = await run(language, caller.key, {
+    const { code, stderr, requests } = await run(language, testKey, {
       first: Array.from({ length: 9 }, () => after('service-unavailable', 0)),
     });
     expect([code, requests.length]).toEqual([1, 4]);
@@ -186,7 +198,7 @@ describe.each(Object.keys(languages))('the example in %s', (language) => {
   });
 
   test('says in one line that nothing answers', async () => {
-    const { code, stderr } = await outcomeOf(start('http://127.0.0.1:9', language, caller.key, {}));
+    const { code, stderr } = await outcomeOf(start('http://127.0.0.1:9', language, testKey, {}));
     expect(code).not.toBe(0);
     expect(stderr).toMatch(/^[^\n]+\n$/);
   });
@@ -196,19 +208,10 @@ describe.each(Object.keys(languages))('the example in %s', (language) => {
     expect([wrongKey.code, wrongKey.requests.length]).toEqual([1, 1]);
     expect(wrongKey.stderr).toContain('unauthorized');
     expect(wrongKey.stderr).toContain('DIRECTORY_KEY');
-    const { key } = await api.caller({ included: 0 });
-    const noCredits = await run(language, key);
+    const noCredits = await run(language, testKey, { words: ['monthly-quota-exceeded'] });
     expect([noCredits.code, noCredits.requests.length]).toEqual([1, 1]);
     expect(noCredits.stderr).toMatch(/monthly-quota-exceeded/);
     expect(noCredits.stderr).toMatch(/no credits until 20\d\d-/);
-  });
-
-  test('asks once for a problem that costs a credit each time', async () => {
-    const { code, stderr, requests } = await run(language, caller.key, {
-      first: [{ kind: 'search-failed' }],
-    });
-    expect([code, requests.length]).toEqual([1, 1]);
-    expect(stderr).toContain('search-failed');
   });
 });
 
@@ -231,6 +234,8 @@ describe.each(Object.keys(languages))('the example about a list in %s', (languag
   const used = async () => (await api.ledger(caller)).used;
   const runOn = (program: Program, options: RunOptions = {}) =>
     run(language, caller.key, { program, words: [suppliers, out], ...options });
+  const runFree = async (program: Program) =>
+    run(language, await createTestKey(api.sql, caller.accountId), { program, words: [suppliers, out] });
 
   test('screens a file of suppliers; killed and run again, it pays for each company once', async () => {
     await importBrackets(api.database, { [nif(7)]: [7500, 25_000], [nif(8)]: [1_000_000, null] });
@@ -291,7 +296,7 @@ describe.each(Object.keys(languages))('the example about a list in %s', (languag
     ['a telephone number first', TABLE.replaceAll(/^(Ação)/gm, '210 000 001;$1')],
   ])('loses no supplier of a file: %s', async (_, content) => {
     await Bun.write(suppliers, content);
-    const { code, stderr } = await runOn('screen');
+    const { code, stderr } = await runFree('screen');
     expect([code, stderr]).toEqual([0, '']);
     expect((await lines()).slice(1).map((row) => row.split(',')[0]!)).toEqual(NIFS);
   });
@@ -404,10 +409,25 @@ describe.each(Object.keys(languages))('the example about a list in %s', (languag
   });
 
   test('says what to do when its cursor is too old', async () => {
-    await api.sql`UPDATE debt_change_numbers SET last = greatest(last, 10), purged = greatest(purged, 10)`;
     await Bun.write(out, '{"next":"chg_1"}\n');
-    const { code, stderr } = await runOn('follow');
+    const { code, stderr } = await runFree('follow');
     expect([code, stderr]).toEqual([1, expect.stringContaining('screen the list again')]);
+  });
+
+  test('screens and follows the companies of the test world for nothing', async () => {
+    await Bun.write(suppliers, '599910054\n599910011\n');
+    expect(await runFree('screen')).toMatchObject({ code: 0, stderr: '' });
+    expect((await lines()).slice(1)).toEqual([
+      '599910054,200,100001,500000,2026-10-28,100001,250000,2026-10-29',
+      '599910011,200,,,,,,',
+    ]);
+    await rm(out);
+    expect(await runFree('follow')).toMatchObject({ code: 0, stderr: '' });
+    const changes = (await lines()).map((line) => JSON.parse(line)).filter(({ id }) => id);
+    expect(changes.filter(({ kind }) => kind === 'social_security').map(({ change }) => change)).toEqual([
+      'appeared',
+      'changed',
+    ]);
     expect(await used()).toBe(0);
   });
 });
@@ -457,6 +477,19 @@ describe.each(Object.keys(languages))('the example about names in %s', (language
     ]);
     expect(rows).toHaveLength(250);
     expect(await runOn()).toMatchObject({ code: 0, requests: [] });
+  });
+
+  test('gives names of the test world their NIFs for nothing', async () => {
+    await Bun.write(names, 'Construções Gaia\nsearch-failed\n');
+    const testKey = await createTestKey(api.sql, caller.accountId);
+    expect(await run(language, testKey, { program: 'match', words: [names, out] })).toMatchObject({
+      code: 0,
+    });
+    expect((await lines()).slice(1)).toEqual([
+      'Construções Gaia,200,1,599910089,"Gaia Norte - Construções e Obras, Lda"',
+      'search-failed,500,0,,',
+    ]);
+    expect(await used()).toBe(0);
   });
 
   test('takes UTF-16 as spreadsheets save it; a file without a name is an error', async () => {

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { createOpenApi, type Schema } from '../../src/http/openapi.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 
-const document = createOpenApi('https://api.example', API_ROUTES);
+const document = createOpenApi('https://api.example', API_ROUTES, new Map());
 const { schemas } = document.components;
 
 /** Every schema inside another one, with its place. */
@@ -29,6 +29,14 @@ test('every object inside an answer or a body is a component with a name', () =>
 
 test('every answer is open: a client must accept members that it does not know', () => {
   expect(JSON.stringify(document)).not.toContain('additionalProperties');
+});
+
+test('a text that is one of several is an enumeration, which every generator knows', () => {
+  const unions = [...Object.entries(schemas), ...nested].filter(
+    ([, { anyOf = [] }]) => anyOf.filter((option) => option.const !== undefined).length > 1,
+  );
+  expect(unions.map(([place]) => place)).toEqual([]);
+  expect(nested.filter(([, schema]) => schema.enum !== undefined).length).toBeGreaterThan(3);
 });
 
 test('the status of an item tells what it is', () => {

@@ -11,8 +11,8 @@ import { nifPtFound } from '../support/provider.ts';
 
 type Input = Record<string, unknown>;
 
-const VALID = '500002576';
-const BAD = '500002577';
+const VALID = '599910020';
+const BAD = '599910012';
 const LIST = /1 to 25: nine digits/;
 const HUNDRED = /1 to 100: nine digits/;
 const CURSOR = /`next` of an earlier answer.*`null`/;

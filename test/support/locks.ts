@@ -1,17 +1,17 @@
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { eventually } from './until.ts';
 
-/** Takes the account's row lock as an operator's open transaction would; resolves once it is held. */
+/** Takes the row lock of an account, or of a key, as an operator's open transaction would; resolves once it is held. */
 export async function lockRow(
   sql: Sql,
-  accountId: string,
-  table: 'balances' | 'accounts' | 'daily_error_answers' = 'balances',
+  ownerId: string,
+  table: 'balances' | 'accounts' | 'api_keys' | 'daily_error_answers' = 'balances',
 ): Promise<{ release(): Promise<void> }> {
   const { promise: released, resolve: letGo } = Promise.withResolvers<void>();
   const { promise: held, resolve: hold } = Promise.withResolvers<void>();
   const transaction = sql.begin(async (sql) => {
-    const id = table === 'accounts' ? sql`id` : sql`account_id`;
-    await sql`SELECT 1 FROM ${sql(table)} WHERE ${id} = ${accountId} FOR UPDATE`;
+    const id = ['accounts', 'api_keys'].includes(table) ? sql`id` : sql`account_id`;
+    await sql`SELECT 1 FROM ${sql(table)} WHERE ${id} = ${ownerId} FOR UPDATE`;
     hold();
     await released;
   });

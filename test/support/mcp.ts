@@ -99,7 +99,8 @@ export const CASES = [
   ['full', 'MCP'],
 ] as const;
 
-function toolOf(path: string, body?: string): [name: string, input: Input] {
+/** The tool and the input of a request. */
+export function toolOf(path: string, body?: string): [name: string, input: Input] {
   const { pathname, searchParams } = new URL(path, 'http://service');
   const nif = /^\/companies\/(.+)$/.exec(pathname)?.[1];
   if (nif !== undefined) return ['get_company', { nif: decodeURIComponent(nif) }];

@@ -5,6 +5,7 @@ import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import type { Plan } from '../../src/metering/accounts/plan.ts';
 import { createAccount } from '../../src/metering/accounts/store.ts';
+import { generateSecret } from '../../src/metering/keys/secret.ts';
 import { createKey } from '../../src/metering/keys/store.ts';
 import { type Config, readConfig } from '../../src/platform/config/config.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
@@ -171,4 +172,11 @@ export async function createCaller(
   if (credits !== undefined) await grantCredits(sql, accountId, { credits }, 'test');
   const { id: keyId, secret: key } = await createKey(sql, accountId, '', 'test');
   return { accountId, keyId, key };
+}
+
+/** The secret of a new test key of the account. */
+export async function createTestKey(sql: Sql, accountId: string): Promise<string> {
+  const secret = generateSecret(undefined, true);
+  await createKey(sql, accountId, '', 'test', null, secret);
+  return secret;
 }

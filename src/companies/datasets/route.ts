@@ -8,16 +8,6 @@ import type { Datasets, DebtDataset, ReadDatasets } from './store.ts';
 export const datasetsRoute: ApiRoute = {
   path: '/datasets',
   success: DatasetsAnswerSchema,
-  exampleAnswer: (): DatasetsAnswer => ({
-    data: {
-      directory: { companies: 620, updated: '2026-11-21T10:57:02.311Z' },
-      debts: {
-        tax: { date: '2026-10-31', companies: 10 },
-        social_security: { date: '2026-11-02', companies: 2 },
-      },
-    },
-    error: null,
-  }),
   problems: [],
   charge: null,
   detail: {

@@ -1,26 +1,16 @@
-import type { Handler } from '../../metering/admission/plan.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { startChangePurge } from './changes/purge.ts';
-import { createDebtChangesHandler } from './changes/route.ts';
-import { readPage } from './changes/store.ts';
-import { createDebtsHandler } from './screen/route.ts';
-import { createScreen } from './screen/store.ts';
+import { type ReadPage, readPage } from './changes/store.ts';
+import { createScreen, type Screen } from './screen/store.ts';
 
-/**
- * The handlers of the two endpoints about debts, and the removal of old changes.
- * @param service.stopping aborted when the service stops
- */
+/** The readers of debts and of their changes in Postgres, and the removal of old changes. */
 export function openDebts(
   { sql, pointQueries }: { sql: Sql; pointQueries: Sql },
   tasks: Cleanup,
   log: Log,
-  service: { publicUrl: string; stopping: AbortSignal },
-): { debts: Handler; debtChanges: Handler } {
+): { screen: Screen; readPage: ReadPage } {
   startChangePurge(sql, log, tasks);
-  return {
-    debts: createDebtsHandler(createScreen(pointQueries), service),
-    debtChanges: createDebtChangesHandler((options) => readPage(sql, options), service.stopping),
-  };
+  return { screen: createScreen(pointQueries), readPage: (options) => readPage(sql, options) };
 }

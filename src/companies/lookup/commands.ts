@@ -16,7 +16,7 @@ export function recordCommands(program: Command): void {
       .command('show')
       .argument('<nif>', 'nine digits', nif)
       .description('the stored record of a company')
-      .addHelpText('after', '\nExample:\n  bun directory companies show 500002576'),
+      .addHelpText('after', '\nExample:\n  bun directory companies show 599910020'),
     async ({ sql, config }, nif: string) => {
       const company = await createCompanyReader(sql, config.recordMaxAgeS).findCompany(nif);
       if (company === null) throw new RefusedError(`no record of ${nif} is stored`);
@@ -34,7 +34,7 @@ export function recordCommands(program: Command): void {
       .command('forget')
       .argument('<nif>', 'nine digits', nif)
       .description('remove the stored record of a company, so that the next lookup refreshes it')
-      .addHelpText('after', '\nExample:\n  bun directory companies forget 500002576'),
+      .addHelpText('after', '\nExample:\n  bun directory companies forget 599910020'),
     async ({ sql }, nif: string) => ({ nif, forgotten: await forgetCompany(sql, nif) }),
     ({ nif, forgotten }) => (forgotten ? `the record of ${nif} is gone` : `no record of ${nif} was stored`),
   );

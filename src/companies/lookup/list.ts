@@ -2,7 +2,6 @@ import { Type } from '@sinclair/typebox';
 import { unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
-import { problemBody } from '../../http/problems.ts';
 import {
   createListHandler,
   type Item,
@@ -13,7 +12,7 @@ import type { Handler } from '../../metering/admission/plan.ts';
 import { invalidNif, ListedNifSchema, NIF_FORM, validNif } from '../nif-parameter.ts';
 import type { Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
-import { CompanySchema, EXAMPLE_COMPANY } from './schema.ts';
+import { CompanySchema } from './schema.ts';
 import type { FindCompanies, StoredCompany } from './store.ts';
 
 const NIFS: ItemList = { list: 'nifs', item: 'nif', max: 100 };
@@ -36,18 +35,12 @@ export const lookupListRoute: ApiRoute = {
     $id: 'LookupsRequest',
     element: ListedNifSchema,
     form: NIF_FORM,
-    example: ['500002576', '500002577'],
+    example: ['599910020', '599910012'],
   }),
   success: Type.Object(
     { data: Type.Array(LookupItemSchema, { description: 'One element a NIF, in the order asked.' }) },
     { $id: 'LookupsAnswer' },
   ),
-  exampleAnswer: (publicUrl) => ({
-    data: [
-      { nif: '500002576', status: 200, company: EXAMPLE_COMPANY },
-      { nif: '500002577', status: 400, problem: problemBody(publicUrl, invalidNif().problem) },
-    ],
-  }),
   problems: ['validation'],
   charge: 'lookup',
   cost: 'one credit for each NIF that gets an answer',

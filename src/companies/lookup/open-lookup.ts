@@ -1,4 +1,3 @@
-import type { Handler } from '../../metering/admission/plan.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import type { Metrics } from '../../platform/observability/metrics.ts';
@@ -9,24 +8,18 @@ import { MINUTE, SECOND } from '../../platform/units.ts';
 import { createSources } from '../sources/create-sources.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
 import { createRefreshBudget } from './budget.ts';
-import { createLookupListHandler } from './list.ts';
-import { createLookup } from './lookup.ts';
+import { createLookup, type Lookup } from './lookup.ts';
 import { createRefresher } from './refresh.ts';
-import { createLookupHandler } from './route.ts';
-import { createCompanyReader } from './store.ts';
+import { createCompanyReader, type FindCompanies, type FindCompany } from './store.ts';
 
-/**
- * The handlers of the single and the batch lookup with their sources, as the configuration names them.
- * @param service.stopping aborted when the service stops
- */
+/** The reader of stored records, and the lookup with its sources, as the configuration names them. */
 export function openLookup(
   config: Config,
   { sql, pointQueries }: { sql: Sql; pointQueries: Sql },
   cleanup: Cleanup,
   log: Log,
   metrics: Metrics,
-  service: { publicUrl: string; stopping: AbortSignal },
-): { lookup: Handler; lookupList: Handler } {
+): { findCompany: FindCompany; findCompanies: FindCompanies; lookUp: Lookup } {
   const sources = createSources(config, {
     onLimit: (source, window) => {
       metrics.sourceLimit(source, window);
@@ -56,8 +49,5 @@ export function openLookup(
   );
   cleanup.add('the sweep of old refreshes', sweeps.stop);
   const lookUp = createLookup({ refresher, timeoutMs, onOverBudget: metrics.refreshRefused });
-  return {
-    lookup: createLookupHandler(findCompany, lookUp),
-    lookupList: createLookupListHandler({ ...service, findCompanies, lookUp }),
-  };
+  return { findCompany, findCompanies, lookUp };
 }

@@ -6,7 +6,7 @@ import { type Handler, single } from '../../metering/admission/plan.ts';
 import { invalidNif, NIF_PATTERN, validNif } from '../nif-parameter.ts';
 import type { Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
-import { CompanyAnswerSchema, EXAMPLE_COMPANY } from './schema.ts';
+import { CompanyAnswerSchema } from './schema.ts';
 import type { FindCompany } from './store.ts';
 
 /** GET /companies/{nif} */
@@ -16,11 +16,10 @@ export const lookupRoute: ApiRoute = {
     nif: Type.String({
       description: 'Nine digits with a right check digit; spaces, hyphens and periods may separate them.',
       pattern: NIF_PATTERN,
-      examples: ['500002576'],
+      examples: ['599910020'],
     }),
   }),
   success: CompanyAnswerSchema,
-  exampleAnswer: () => ({ result: 'success', data: EXAMPLE_COMPANY }),
   successHeaders: {
     'X-Record-Source': 'Where the record is from: `nif.pt`, `vies` or `einforma`.',
     'Last-Modified': 'When it was fetched there.',
@@ -59,7 +58,7 @@ export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): H
 }
 
 /** The valid NIF at the end of the path; null for anything else, malformed escapes included. */
-function nifOf(url: string): string | null {
+export function nifOf(url: string): string | null {
   try {
     return validNif(decodeURIComponent(pathBehind(`${BASE_PATH}/companies/`, url)));
   } catch {

@@ -17,18 +17,3 @@ export const CompanyAnswerSchema = Type.Object(
 );
 
 export type Company = Static<typeof CompanySchema>;
-
-/** The company of the reference's example answers. */
-export const EXAMPLE_COMPANY: Company = {
-  nif: 500002576,
-  title: 'Empresa Exemplo Lda',
-  address: 'Rua das Flores, 12',
-  zipcode: '4465-671',
-  city: 'Leça do Balio',
-  activity: 'Programação informática',
-  status: 'active',
-  cae: '62010',
-  structure: { nature: 'LDA', capital: '5000.00', capital_currency: 'EUR' },
-  tax_debt: null,
-  social_security_debt: null,
-};

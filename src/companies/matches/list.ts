@@ -8,7 +8,7 @@ import type { AnswerQuery } from '../search/answer.ts';
 import { entriesOf, SearchEntrySchema } from '../search/schema.ts';
 import { MAX_IN_LIST } from './matches.ts';
 import { type CutWords, MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
-import { answerMatch, EXAMPLE_MATCH } from './route.ts';
+import { answerMatch } from './route.ts';
 
 const QUERIES: ItemList = { list: 'queries', item: 'q', max: 100 };
 
@@ -41,22 +41,12 @@ export const matchListRoute: ApiRoute = {
     $id: 'MatchesRequest',
     element: Type.String(),
     form: `a query, such as a company's name, or a NIF. Only the first ${MAX_WORDS} words are asked`,
-    example: ['construções gaia', 'A.J. Costa Irmãos'],
+    example: ['construções gaia', 'A.J. Exemplo Irmãos'],
   }),
   success: Type.Object(
     { data: Type.Array(MatchItemSchema, { description: 'One element a query, in the order asked.' }) },
     { $id: 'MatchesAnswer' },
   ),
-  exampleAnswer: () => ({
-    data: [
-      { q: 'construções gaia', status: 200, companies: [EXAMPLE_MATCH] },
-      {
-        q: 'A.J. Costa Irmãos',
-        status: 200,
-        companies: [{ ...EXAMPLE_MATCH, nif: '500002576', legal_name: 'A.J.COSTA (IRMÃOS), LDA.' }],
-      },
-    ],
-  }),
   problems: ['validation'],
   charge: 'match',
   cost: 'one credit for each query that gets an answer',

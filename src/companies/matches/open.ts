@@ -1,33 +1,26 @@
 import type { Client } from '@elastic/elasticsearch';
-import type { ListParts } from '../../metering/admission/list.ts';
-import type { Handler } from '../../metering/admission/plan.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
+import type { AnswerQuery } from '../search/answer.ts';
 import type { OpenDirectory } from '../search/open.ts';
 import { MAX_RESULTS } from '../search/search.ts';
 import { createElasticsearchMatches } from './elasticsearch.ts';
 import { keyOfMatches } from './keeping.ts';
-import { createMatchListHandler } from './list.ts';
 import { MATCH_BATCHES, MAX_IN_LIST } from './matches.ts';
 import { createPostgresMatches } from './postgres.ts';
 import type { MatchQuery, WordsQuery } from './query.ts';
-import { createMatchHandler } from './route.ts';
 
 type NifQuery = Exclude<MatchQuery, WordsQuery>;
 /** Of all requests of several queries together. */
 const NIFS_AT_ONCE = 8;
 
-/**
- * The handlers that find names by any of their words, in the directory that searches use.
- * @param service.stopping aborted when the service stops
- */
+/** Find names by any of their words, in the directory that searches use: for one query, and for several. */
 export function openMatches(
   { elasticsearchAlias }: Pick<Config, 'elasticsearchAlias'>,
   { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
   { search, answering }: OpenDirectory,
-  service: Pick<ListParts, 'publicUrl' | 'stopping'>,
-): { match: Handler; matchList: Handler } {
+): { match: AnswerQuery<MatchQuery>; matchSeveral: AnswerQuery<MatchQuery> } {
   const answer = (kind: keyof typeof MATCH_BATCHES, limit: number) => {
     const batches = MATCH_BATCHES[kind];
     const find =
@@ -45,8 +38,5 @@ export function openMatches(
     const findAny = (query: MatchQuery) => (query.kind === 'words' ? find(query, limit) : findNif(query));
     return answering({ find: findAny }, keyOfMatches(kind));
   };
-  return {
-    match: createMatchHandler(answer('match', MAX_RESULTS)),
-    matchList: createMatchListHandler(answer('matches', MAX_IN_LIST), service),
-  };
+  return { match: answer('match', MAX_RESULTS), matchSeveral: answer('matches', MAX_IN_LIST) };
 }

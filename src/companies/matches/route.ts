@@ -4,15 +4,8 @@ import type { ApiRoute } from '../../http/api-route.ts';
 import { type Handler, single } from '../../metering/admission/plan.ts';
 import type { AnswerQuery } from '../search/answer.ts';
 import { MISSING_Q, qOf, searchProblem } from '../search/route.ts';
-import { EXAMPLE_ENTRY, SearchAnswerSchema } from '../search/schema.ts';
+import { SearchAnswerSchema } from '../search/schema.ts';
 import { type AskedQuery, type CutWords, MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
-
-/** The answer of the example directory to the example query. */
-export const EXAMPLE_MATCH = {
-  ...EXAMPLE_ENTRY,
-  nif: '503027790',
-  legal_name: 'Gaia Pinto - Construções, Lda',
-};
 
 /** GET /matches?q= (contract: matches) */
 export const matchesRoute: ApiRoute = {
@@ -25,7 +18,6 @@ export const matchesRoute: ApiRoute = {
     }),
   }),
   success: SearchAnswerSchema,
-  exampleAnswer: () => ({ data: [EXAMPLE_MATCH], error: null }),
   optionalHeaders: {
     'X-Query-Words': `\`${MAX_WORDS} of N\`, if the query has over ${MAX_WORDS} words: only the first ones were asked.`,
   },

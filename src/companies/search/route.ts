@@ -12,7 +12,7 @@ import { searchOf } from '../../http/url.ts';
 import { type Handler, single } from '../../metering/admission/plan.ts';
 import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
-import { EXAMPLE_ENTRY, SearchAnswerSchema } from './schema.ts';
+import { SearchAnswerSchema } from './schema.ts';
 import { DirectoryAwayError } from './search.ts';
 
 /** GET /companies?q= */
@@ -26,7 +26,6 @@ export const searchRoute: ApiRoute = {
     }),
   }),
   success: SearchAnswerSchema,
-  exampleAnswer: () => ({ data: [EXAMPLE_ENTRY], error: null }),
   problems: ['validation', 'search-failed'],
   charge: 'search',
   detail: {

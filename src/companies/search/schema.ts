@@ -25,15 +25,6 @@ export const SearchAnswerSchema = Type.Object(
 
 export type SearchAnswer = Static<typeof SearchAnswerSchema>;
 
-/** The entry in the reference's example answer of a search. */
-export const EXAMPLE_ENTRY: SearchAnswer['data'][number] = {
-  nif: '500845115',
-  legal_name: 'PADARIA DE DUME',
-  status: '',
-  locality: '',
-  primary_cae: '',
-};
-
 /** The body of a search's answer, as JSON (specification, Company search entry). */
 export function writeAnswer(entries: SearchEntry[]): string {
   const data = entries.map(

@@ -1,4 +1,4 @@
-import { PROBLEMS_AT_WILL } from '../../companies/test-world/world.ts';
+import { WORLD } from '../../companies/test-world/world.ts';
 import { BASE_PATH, MCP_PATH } from '../../http/api-route.ts';
 import type { OpenApi, Operation, Schema } from '../../http/openapi.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
@@ -142,7 +142,7 @@ function problemsSection(messages: Messages, root: string): Html {
 
 /** The NIF and the word that call up each problem for a test key. */
 function testKeysSection(messages: Messages): Html {
-  const rows = PROBLEMS_AT_WILL.map(({ kind, nif }) => [
+  const rows = WORLD.problems.map(({ kind, nif }) => [
     html`<code>${nif}</code>`,
     html`<code>${kind}</code>`,
     kind === 'slow-answer' ? '200, 3 s' : PROBLEMS[kind].status,

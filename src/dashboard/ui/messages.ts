@@ -55,8 +55,8 @@ const TEXTS = {
   problems: ['Problems', 'Problemas'],
   testKeys: ['Test keys', 'Chaves de teste'],
   testKeysLead: [
-    'With a test key (`svc_test_…`) every endpoint answers from a fixed set of invented companies and costs no credit. A lookup or a list with one of these NIFs, or a query that is the word, calls up the problem.',
-    'Com uma chave de teste (`svc_test_…`) todas as operações respondem com um conjunto fixo de empresas inventadas e não custam créditos. Uma consulta ou uma lista com um destes NIF, ou uma pesquisa igual à palavra, provoca o erro.',
+    'With a test key (`svc_test_…`) every endpoint answers from a fixed set of invented companies, as the examples here do, and costs no credit. A lookup or a list with one of these NIFs, or a query that is the word, calls up the problem.',
+    'Com uma chave de teste (`svc_test_…`) todas as operações respondem com um conjunto fixo de empresas inventadas, como nos exemplos desta página, e não custam créditos. Uma consulta ou uma lista com um destes NIF, ou uma pesquisa igual à palavra, provoca o erro.',
   ],
   word: ['Word', 'Palavra'],
   problemsLead: [

@@ -58,15 +58,16 @@ export function createListHandler({
     stopping,
     gate,
     async plan(input, { caller }) {
+      const asked = input[list]!.map(String);
       let planned: PlannedList;
       try {
-        planned = await plan(input[list]!.map(String), caller);
+        planned = await plan(asked, caller);
       } catch (cause) {
         const failure = failureAnswer(cause, unavailable('The stored data could not be read.', cause));
         return free(() => failure);
       }
       const credits = planned.items.filter(({ isCharged }) => isCharged).length;
-      return { kind: route.charge, credits, answer: (payment) => write(planned, payment) };
+      return { kind: route.charge, credits, asked, answer: (payment) => write(planned, payment) };
     },
   });
 

@@ -8,20 +8,12 @@ import type { Log } from '../../platform/observability/log.ts';
 import { buyAddress } from '../accounts/buy-address.ts';
 import type { Credits } from '../credits/admit.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
+import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { INVALID_KEY, identityOf } from './identity.ts';
 import { createLoad } from './load.ts';
-import type { Handler, Payment, Plan } from './plan.ts';
+import { type Handler, NOTHING_PAID, type Payment, type Plan } from './plan.ts';
 import * as refusals from './refusals.ts';
-
-const NOTHING_PAID: Payment = {
-  spent: 0,
-  quota: null,
-  left: null,
-  isRepeated: false,
-  refusal: null,
-  giveBack() {},
-};
 
 /** Why an item stays without an answer though the account has credits. */
 const PAID_BEFORE =
@@ -61,7 +53,7 @@ export function createPipeline(parts: PipelineParts) {
     if (load.isOverloaded(handler.charge)) return refusals.overloaded();
 
     let caller: Caller | null = null;
-    let headers: Record<string, string> | undefined;
+    let rate: RateDecision | undefined;
     let payment = NOTHING_PAID;
     let plan: Plan | undefined;
     try {
@@ -80,10 +72,8 @@ export function createPipeline(parts: PipelineParts) {
       load.admissions.enter();
       try {
         // Token.
-        const rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
-        headers = refusals.rateLimitHeaders(rate);
-        if (caller.isTest) headers[TEST_KEY_HEADER] = 'true';
-        if (!rate.admitted) return end(caller, refusals.rateLimitExceeded(rate), headers);
+        rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
+        if (!rate.admitted) return end(caller, refusals.rateLimitExceeded(rate), rate);
 
         // Plan.
         const planned = handler.plan({ request, arrivedMs, caller, rate });
@@ -98,7 +88,7 @@ export function createPipeline(parts: PipelineParts) {
       } finally {
         load.admissions.leave();
       }
-      if (payment.refusal !== null && payment.spent === 0) return end(caller, payment.refusal, headers);
+      if (payment.refusal !== null && payment.spent === 0) return end(caller, payment.refusal, rate);
 
       // Answer.
       if (plan.isSearch) load.searches.enter();
@@ -111,12 +101,12 @@ export function createPipeline(parts: PipelineParts) {
       // A 503 costs nothing (contract: problem details).
       const isUnavailable = !answer.ok && answer.problem.kind === 'service-unavailable';
       payment.giveBack(isUnavailable ? payment.spent : 0);
-      return end(caller, answer, headers, payment);
+      return end(caller, answer, rate, payment);
     } catch (error) {
       // A fault of this program: its stack goes into the log, and nothing of it to the caller.
       log.bug(error, 'a request could not be answered');
       const answer = problem('internal-error', undefined, { cause: error });
-      return caller === null ? answer : end(caller, answer, headers, payment);
+      return caller === null ? answer : end(caller, answer, rate, payment);
     } finally {
       plan?.end?.(payment);
     }
@@ -156,12 +146,12 @@ export function createPipeline(parts: PipelineParts) {
 
   /**
    * The last step of every answer to a known caller. Of several items each one with a problem counts.
-   * @param headers those of the bucket, if it was asked
+   * @param rate `undefined` means that the bucket was not asked
    */
   function end(
     caller: Caller,
     answer: Answer,
-    headers: Record<string, string> = {},
+    rate: RateDecision | undefined,
     { spent, isRepeated } = NOTHING_PAID,
   ): Answer {
     // An earlier sending has counted the credits.
@@ -171,6 +161,10 @@ export function createPipeline(parts: PipelineParts) {
     if (!answer.ok) count(answer.problem.kind, spent);
     else for (const kind of answer.itemProblems ?? []) count(kind, 1);
     const target = answer.ok ? answer : answer.problem;
+    // Real ones come before the token, so one at will has no bucket, either.
+    const isBeforeToken = !answer.ok && answer.problem.kind === 'authentication-failed';
+    const headers = rate === undefined || isBeforeToken ? {} : refusals.rateLimitHeaders(rate);
+    if (rate !== undefined && caller.isTest) headers[TEST_KEY_HEADER] = 'true';
     target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
     return answer;
   }

@@ -20,6 +20,15 @@ export interface Payment extends Admission {
   refusal: ProblemAnswer | null;
 }
 
+export const NOTHING_PAID: Payment = {
+  spent: 0,
+  quota: null,
+  left: null,
+  isRepeated: false,
+  refusal: null,
+  giveBack() {},
+};
+
 /** What a request costs, and how it is answered once that is paid. */
 export interface Plan {
   /** The kind of its calls; `null` means that it costs nothing. */
@@ -30,6 +39,8 @@ export interface Plan {
    * (identity.ts).
    */
   sent?: string | Uint8Array;
+  /** The NIFs or queries of a list, in their order. A test key calls up problems by them. */
+  asked?: string[];
   /** Whether {@link Payment.left} is asked for. It makes the charge of its batch a little dearer. */
   tellsLeft?: boolean;
   /** Whether the answer waits in the queue for the directory's search. */

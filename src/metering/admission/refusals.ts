@@ -17,7 +17,7 @@ export function unauthorized(): Answer {
 
 export function rateLimitExceeded(rate: RateDecision): ProblemAnswer {
   return problem('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
-    headers: { 'Retry-After': String(retryAfterS(rate)) },
+    headers: { ...rateLimitHeaders(rate), 'Retry-After': String(retryAfterS(rate)) },
   });
 }
 

@@ -29,8 +29,9 @@ export async function expireKey(
     if (expires !== null && expires <= now) {
       throw new RefusedError(`a key can't expire at ${expires.toISOString()}: that is not in the future`);
     }
+    // Not `now()`, which is before the wait for the locks: a key that has ended meanwhile may have lost its place.
     const rows = await sql<{ isSame: boolean; hasEnded: boolean }[]>`
-      SELECT expires_at IS NOT DISTINCT FROM ${expires}::timestamptz AS "isSame", ends_at <= now() AS "hasEnded"
+      SELECT expires_at IS NOT DISTINCT FROM ${expires}::timestamptz AS "isSame", ends_at <= clock_timestamp() AS "hasEnded"
       FROM api_keys WHERE id = ${id}`;
     const { isSame, hasEnded } = only(rows);
     if (isSame) return { id, expires };

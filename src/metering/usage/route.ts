@@ -10,7 +10,7 @@ import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
 export const usageRoute: ApiRoute = {
   path: '/usage',
   success: UsageAnswerSchema,
-  exampleAnswer: (): UsageAnswer => ({
+  exampleAnswer: {
     success: true,
     data: {
       plan: 'free',
@@ -23,7 +23,7 @@ export const usageRoute: ApiRoute = {
         apiKeys: { used: 1, limit: 2, unit: 'keys' },
       },
     },
-  }),
+  } satisfies UsageAnswer,
   problems: [],
   charge: null,
   detail: {

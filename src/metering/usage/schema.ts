@@ -1,4 +1,5 @@
 import { type Static, type TProperties, Type } from '@sinclair/typebox';
+import { enumeration } from '../../http/enumeration.ts';
 
 const Count = (description: string) => Type.Integer({ minimum: 0, description });
 const DateOnly = (description: string) => Type.String({ format: 'date', description });
@@ -8,7 +9,7 @@ export const UsageAnswerSchema = Type.Object(
   {
     success: Type.Literal(true),
     data: Named('Usage', {
-      plan: Type.Union([Type.Literal('free'), Type.Literal('plus')], { description: 'Effective plan.' }),
+      plan: enumeration(['free', 'plus'], 'Effective plan.'),
       credits: Count('Remaining purchased credits, separate from the included allowance.'),
       resetAt: Type.String({ format: 'date-time', description: 'Next reset of the included credits, UTC.' }),
       rateLimit: Named('RateLimit', {

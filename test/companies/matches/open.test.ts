@@ -18,12 +18,15 @@ test('of NIFs among several queries the search gets few at a time, so that other
     running -= 1;
     return NOTHING_FOUND;
   };
-  const { matchList } = openMatches(
+  const { matchSeveral } = openMatches(
     { elasticsearchAlias: 'unused' },
     { sql: null as unknown as Sql, elasticsearch: null },
     { search: { find }, answering: answerDirectly },
-    { publicUrl: 'http://service', stopping: new AbortController().signal },
   );
+  const matchList = createMatchListHandler(matchSeveral, {
+    publicUrl: 'http://service',
+    stopping: new AbortController().signal,
+  });
   const queries = Array.from({ length: 100 }, (_, n) => nif(n));
   const post = {
     method: 'POST',

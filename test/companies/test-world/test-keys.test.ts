@@ -1,17 +1,18 @@
 /** With a test key every endpoint answers from the world, and gives every documented problem, for nothing. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { isValidNif } from '../../../src/companies/nif.ts';
-import { CHANGES, calledUpBy, NAMES, PROBLEMS_AT_WILL } from '../../../src/companies/test-world/world.ts';
-import { type ApiRoute, methodOf, problemsOf } from '../../../src/http/api-route.ts';
-import { PROBLEMS, type ProblemName } from '../../../src/http/problems.ts';
+import { calledUpBy, WORLD } from '../../../src/companies/test-world/world.ts';
+import { PROBLEMS } from '../../../src/http/problems.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { usageRoute } from '../../../src/metering/usage/route.ts';
 import { API_ROUTES } from '../../../src/service/endpoints.ts';
 import { type Api, type Caller, startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
 import type { CallAnswer, CallOptions } from '../../support/client.ts';
 import { WAYS } from '../../support/mcp.ts';
+import { createTestKey } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
+import { CASES, NAMES, nifOf, post, requestFor } from './requests.ts';
 
 let api: Api;
 let caller: Caller;
@@ -28,48 +29,8 @@ afterAll(() => api.stop());
 /** An account with a test key, and no credit. */
 async function testCaller() {
   const caller = await api.caller({ limits: { requestsPerMinute: 6000 }, included: 0 });
-  const secret = generateSecret(undefined, true);
-  await createKey(api.sql, caller.accountId, '', 'test', null, secret);
-  return { caller, key: secret };
+  return { caller, key: await createTestKey(api.sql, caller.accountId) };
 }
-
-const post = (body: unknown): CallOptions => ({
-  method: 'POST',
-  headers: { 'Content-Type': 'application/json' },
-  body: JSON.stringify(body),
-});
-
-const nifOf = (kind: string) => PROBLEMS_AT_WILL.find((one) => one.kind === kind)!.nif;
-
-/** A request of the route about these NIFs or words. An endpoint without input takes a word as `q`. */
-function requestAbout(route: ApiRoute, ...kinds: string[]): [path: string, options: CallOptions] {
-  const nifs = kinds.map(nifOf);
-  const { body } = route;
-  if (body?.properties.queries) return [route.path, post({ queries: kinds })];
-  if (body?.properties.after) return [route.path, post({ after: null, nifs })];
-  if (body !== undefined) return [route.path, post({ nifs })];
-  return [
-    route.params === undefined ? `${route.path}?q=${kinds[0]}` : route.path.replace(':nif', nifs[0]!),
-    {},
-  ];
-}
-
-/** A request that the route refuses with this problem. */
-function requestFor(route: ApiRoute, kind: ProblemName): [path: string, options: CallOptions] {
-  if (kind === 'changes-expired') return [route.path, post({ after: 'chg_1' })];
-  if (kind !== 'validation') return requestAbout(route, kind === 'unauthorized' ? 'slow-answer' : kind);
-  if (route.body !== undefined) return [route.path, post({})];
-  return [route.params === undefined ? `${route.path}?q=` : '/companies/123456780', {}];
-}
-
-const CASES = API_ROUTES.flatMap((route) =>
-  [...new Set(problemsOf(route))].map((kind): [string, string, ApiRoute, ProblemName] => [
-    `${methodOf(route)} ${route.path}`,
-    kind,
-    route,
-    kind,
-  ]),
-);
 
 test.each(CASES)('%s answers %s at will', async (_route, _kind, route, kind) => {
   const [path, options] = requestFor(route, kind);
@@ -78,7 +39,7 @@ test.each(CASES)('%s answers %s at will', async (_route, _kind, route, kind) => 
   if (kind === 'unauthorized') return;
   expect(answer.headers.get('x-test-key')).toBe('true');
   if (kind === 'rate-limit-exceeded') expect(answer.headers.get('ratelimit-remaining')).toBe('0');
-  if (kind === 'service-unavailable') expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(1);
+  if (kind === 'service-unavailable') expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
   if (kind === 'monthly-quota-exceeded') expect(answer.body.buy).toStartWith('https://shop.example/buy');
 });
 
@@ -174,7 +135,8 @@ test('the feed has several pages, each change once and in order', async () => {
     ({ next: after, more } = body);
   }
   expect(pages).toBeGreaterThan(2);
-  expect(ids).toEqual(CHANGES.map(({ number }) => `chg_${number}`));
+  const numbers = WORLD.imports.flatMap(({ first, changes }) => changes.map((_, index) => first + index));
+  expect(ids).toEqual(numbers.map((number) => `chg_${number}`));
 });
 
 test('a slow answer takes three seconds', async () => {
@@ -225,28 +187,17 @@ describe('nothing of the account but tokens, and nothing of the service', () => 
     expect(counted.filter(([, , status]) => status!.startsWith('5'))).toEqual([]);
   });
 
-  test('a request sends no statement but that of authentication: all are answered while Postgres is away', async () => {
+  test('all but usage is answered while Postgres is away', async () => {
     await ask(api, '/datasets', { key });
     api.proxies.postgres.down();
     try {
-      const answers = await Promise.all(
+      const kinds = await Promise.all(
         API_ROUTES.map(async (route) => {
-          const [path, options] = requestAbout(route, 'company-not-found');
-          const { status } = await ask(api, path, { ...options, key });
-          return [methodOf(route), route.path, status];
+          const [path, options] = requestFor(route, null);
+          return (await ask(api, path, { ...options, key })).kind;
         }),
       );
-      expect(answers).toEqual([
-        ['GET', '/companies', 200],
-        ['GET', '/matches', 200],
-        ['POST', '/matches', 200],
-        ['GET', '/companies/:nif', 404],
-        ['POST', '/lookups', 200],
-        ['POST', '/debts', 200],
-        ['POST', '/debts/changes', 200],
-        ['GET', '/usage', 503],
-        ['GET', '/datasets', 200],
-      ]);
+      expect(kinds).toEqual(API_ROUTES.map((route) => (route === usageRoute ? 'service-unavailable' : null)));
     } finally {
       api.proxies.postgres.up();
     }
@@ -255,12 +206,28 @@ describe('nothing of the account but tokens, and nothing of the service', () => 
 });
 
 test('every NIF of the world is valid, begins with 5999, and is no other one', () => {
-  const nifs = [...NAMES.map(([nif]) => nif), ...PROBLEMS_AT_WILL.map(({ nif }) => nif)];
+  const nifs = [...NAMES.map(([nif]) => nif), ...WORLD.problems.map(({ nif }) => nif)];
   expect(nifs.filter((nif) => !isValidNif(nif) || !nif.startsWith('5999'))).toEqual([]);
   // The slow answer is about a company.
   expect(new Set(nifs).size).toBe(nifs.length - 1);
 });
 
 test('no company’s name calls up a problem', () => {
-  expect(NAMES.filter(([, name]) => calledUpBy(name) !== null)).toEqual([]);
+  expect(NAMES.filter(([, name]) => calledUpBy(name) !== undefined)).toEqual([]);
+});
+
+test('the debts of the companies are what the feed leaves', () => {
+  const left = new Map(WORLD.companies.map(({ nif }) => [nif, {} as Record<string, unknown>]));
+  const dates = new Map(WORLD.imports.map(({ kind, date }) => [kind, date]));
+  for (const { kind, changes } of WORLD.imports) {
+    for (const [nif, before, after] of changes) {
+      const { [kind]: bracket, ...others } = left.get(nif)!;
+      expect([nif, bracket ?? null]).toEqual([nif, before && { ...before, last_updated: dates.get(kind)! }]);
+      left.set(
+        nif,
+        after === null ? others : { ...others, [kind]: { ...after, last_updated: dates.get(kind)! } },
+      );
+    }
+  }
+  expect(WORLD.companies.map(({ nif, debts }) => [nif, { ...debts }])).toEqual([...left]);
 });

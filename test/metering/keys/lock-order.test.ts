@@ -1,37 +1,18 @@
 /** Changes of keys lock the key first, then its account, so that no two of them wait for each other. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deleteAccount } from '../../../src/metering/account-data/delete.ts';
-import type { EventKind } from '../../../src/metering/accounts/events.ts';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
-import { endPreviousSecrets, expireKey } from '../../../src/metering/keys/expire.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
-import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/store.ts';
+import { createKey } from '../../../src/metering/keys/store.ts';
 import { RefusedError } from '../../../src/platform/errors.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { type Change, changesOfKeys, type Key } from './changes.ts';
 
 const ROUNDS = 6;
 
-interface Key {
-  id: string;
-  accountId: string;
-}
-type Change = (sql: Sql, key: Key) => Promise<unknown>;
-/** A change of a key writes an event, so the type check names one that is missing here. */
-type KeyEvent = Extract<EventKind, `key-${string}`>;
-
-let unique = 0;
-const later = () => new Date(Date.now() + 3_600_000 + ++unique);
-const OF_KEYS: Record<KeyEvent, Change> = {
-  'key-created': (sql, { accountId }) => createKey(sql, accountId, '', 'test'),
-  'key-rotated': (sql, { id }) => rotateKey(sql, id, 3600, 'test'),
-  'key-renamed': (sql, { id }) => renameKey(sql, id, `name ${++unique}`, 'test'),
-  'key-revoked': (sql, { id }) => revokeKey(sql, id, 'test'),
-  'key-expiry-changed': (sql, { id }) => expireKey(sql, id, later(), 'test'),
-  'key-secret-ended': (sql, { id }) => endPreviousSecrets(sql, id, 'test'),
-};
 const CHANGES: [string, Change][] = [
-  ...Object.entries(OF_KEYS),
+  ...Object.entries(changesOfKeys(false)),
   ['deleted', (sql, { accountId }) => deleteAccount(sql, accountId, 'test')],
 ];
 const PAIRS = CHANGES.flatMap(([one, first], index) =>

@@ -20,22 +20,6 @@ export const debtChangesRoute: ApiRoute = {
   path: '/debts/changes',
   body: DebtChangesRequestSchema,
   success: DebtChangesAnswerSchema,
-  exampleAnswer: (): DebtChangesAnswer => ({
-    data: [
-      {
-        id: 'chg_1793618414083001',
-        at: '2026-11-02T11:20:14.083Z',
-        kind: 'tax',
-        nif: '599900016',
-        change: 'changed',
-        before: { start: 10_000, end: 25_000 },
-        after: { start: 25_001, end: 50_000 },
-        date: '2026-10-31',
-      },
-    ],
-    next: 'chg_1793618414083003',
-    more: false,
-  }),
   problems: ['validation', 'changes-expired'],
   charge: 'debts',
   cost: 'one credit for each change, and at least one',
@@ -67,7 +51,12 @@ export function createDebtChangesHandler(readPage: ReadPage, stopping: AbortSign
       if (after !== null && after > page.highest)
         return single('debts', () => problem('validation', NO_CURSOR));
       const credits = Math.max(page.changes.length, 1);
-      return { kind: 'debts', credits, answer: (payment) => answerPage(page, after, payment) };
+      return {
+        kind: 'debts',
+        credits,
+        asked: body.nifs?.map(String) ?? [],
+        answer: (payment) => answerPage(page, after, payment),
+      };
     },
   });
 }

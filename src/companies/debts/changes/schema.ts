@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { enumeration } from '../../../http/enumeration.ts';
 import { ListedNifSchema, NIF_FORM } from '../../nif-parameter.ts';
 import { AmountsSchema } from '../bracket.ts';
 import { API_KINDS } from '../kind.ts';
@@ -13,7 +14,7 @@ const Cursor = (description: string) =>
   Type.String({ pattern: CURSOR_PATTERN, description, examples: ['chg_1793618414083001'] });
 
 const KINDS = Object.values(API_KINDS);
-const Kind = Type.Union(KINDS.map((kind) => Type.Literal(kind)));
+const Kind = enumeration(KINDS, 'The list: of the tax authority, or of social security.');
 
 export const DebtChangesRequestSchema = Type.Object(
   {
@@ -35,7 +36,7 @@ export const DebtChangesRequestSchema = Type.Object(
       }),
     ),
   },
-  { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['599900016'], kinds: ['tax'] }] },
+  { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['599910054'], kinds: ['social_security'] }] },
 );
 
 const DebtAmountsSchema = Type.Object(AmountsSchema, { $id: 'DebtAmounts' });
@@ -47,12 +48,9 @@ const DebtChangeSchema = Type.Object(
     at: Type.String({ format: 'date-time', description: 'When the dataset was imported, UTC.' }),
     kind: Kind,
     nif: Type.String({ pattern: '^[0-9]{9}$', description: 'Nine digits.' }),
-    change: Type.Union(
-      (['appeared', 'changed', 'ended'] as const).map((change) => Type.Literal(change)),
-      {
-        description:
-          '`ended` means that the company is no longer on the list of that date. It does not say that the debt was paid.',
-      },
+    change: enumeration(
+      ['appeared', 'changed', 'ended'],
+      '`ended` means that the company is no longer on the list of that date. It does not say that the debt was paid.',
     ),
     before: AmountsOrNull('The bracket before; `null` means that the company was not on the list.'),
     after: AmountsOrNull('The bracket since then; `null` means that the company is no longer on the list.'),

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { ApiRoute } from '../../../http/api-route.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../../http/list-schema.ts';
-import { problemBody } from '../../../http/problems.ts';
 import { createListHandler, type ItemAnswer, type ListParts } from '../../../metering/admission/list.ts';
 import type { Handler } from '../../../metering/admission/plan.ts';
 import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
@@ -35,7 +34,7 @@ export const debtsRoute: ApiRoute = {
     $id: 'DebtsRequest',
     element: ListedNifSchema,
     form: NIF_FORM,
-    example: ['599900024', '500002577'],
+    example: ['599910020', '599910012'],
   }),
   success: Type.Object(
     {
@@ -47,20 +46,6 @@ export const debtsRoute: ApiRoute = {
     },
     { $id: 'DebtsAnswer' },
   ),
-  exampleAnswer: (publicUrl) => ({
-    data: [
-      {
-        nif: '599900024',
-        status: 200,
-        debts: {
-          tax_debt: { start: 5_000_001, end: null, last_updated: '2026-10-31' },
-          social_security_debt: { start: 250_001, end: 500_000, last_updated: '2026-11-02' },
-        },
-      },
-      { nif: '500002577', status: 400, problem: problemBody(publicUrl, invalidNif().problem) },
-    ],
-    datasets: { tax: '2026-10-31', social_security: '2026-11-02' },
-  }),
   problems: ['validation'],
   charge: 'debts',
   cost: 'one credit for each NIF that gets an answer',

@@ -1,0 +1,91 @@
+import { SECOND } from '../../platform/units.ts';
+import { PAGE_CHANGES, type ReadPage } from '../debts/changes/store.ts';
+import { createLookup } from '../lookup/lookup.ts';
+import { MAX_IN_LIST } from '../matches/matches.ts';
+import type { MatchQuery } from '../matches/query.ts';
+import { arrange } from '../matches/tiers.ts';
+import { answerDirectly } from '../search/answer.ts';
+import { type DirectoryRow, directoryRow } from '../search/document.ts';
+import type { ParsedQuery } from '../search/query.ts';
+import { DirectoryAwayError, MAX_RESULTS } from '../search/search.ts';
+import { calledUpBy, WORLD } from './world.ts';
+
+const COMPANIES = new Map(
+  WORLD.companies.map(({ details, ...company }) => [
+    company.nif,
+    { ...company, details: JSON.stringify(details), fresh: true },
+  ]),
+);
+
+const keyOf = ({ sort_key, nif }: DirectoryRow) => `${sort_key}\t${nif}`;
+
+/** In the order of results. */
+const ROWS = WORLD.companies
+  .map(({ nif, details }) => directoryRow(nif, details.title))
+  .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+
+/** @throws as the adapters of the directory do, if the query calls that up */
+function find(query: ParsedQuery | MatchQuery): DirectoryRow[] {
+  if (query.kind === 'nothing') return [];
+  const asked = query.kind === 'nif' ? query.nif : query.normalized;
+  const kind = calledUpBy(asked);
+  if (kind === 'service-unavailable') throw new DirectoryAwayError('away at will');
+  if (kind === 'search-failed') throw new Error('failed at will');
+  if (query.kind === 'nif') return ROWS.filter(({ nif }) => nif === asked);
+  if (query.kind === 'words') return arrange(ROWS, query, ({ normalized_name }) => normalized_name);
+  const exact = ROWS.filter(({ normalized_name }) => normalized_name === asked);
+  return [...exact, ...ROWS.filter((row) => row.normalized_name.startsWith(asked) && !exact.includes(row))];
+}
+
+const findFirst = (limit: number) =>
+  answerDirectly({
+    async find(query: ParsedQuery | MatchQuery) {
+      const rows = find(query).slice(0, limit);
+      return { entries: rows.map(({ nif, legal_name }) => ({ nif, legalName: legal_name })), index: null };
+    },
+  });
+
+const CHANGES = WORLD.imports.flatMap(({ first, changes, ...list }) =>
+  changes.map(([nif, before, after], index) => ({ ...list, number: first + index, nif, before, after })),
+);
+const LAST = CHANGES.at(-1)!.number;
+/** Cursors before the feed have expired. */
+const PURGED = CHANGES[0]!.number - 1;
+
+const readPage: ReadPage = async ({ after, nifs, kinds }) => {
+  const found = CHANGES.filter(
+    ({ number, nif, kind }) =>
+      number > (after ?? PURGED) && kinds.includes(kind) && (nifs?.includes(nif) ?? true),
+  );
+  const more = found.length > PAGE_CHANGES;
+  return { changes: found.slice(0, PAGE_CHANGES), more, last: LAST, purged: PURGED, highest: LAST };
+};
+
+/** The adapters of test keys: they know world.json alone, and ask nobody (contract: test keys). */
+export const TEST_WORLD = {
+  readDatasets: async () => WORLD.datasets,
+  search: findFirst(MAX_RESULTS),
+  match: findFirst(MAX_RESULTS),
+  matchSeveral: findFirst(MAX_IN_LIST),
+  findCompany: async (nif: string) => COMPANIES.get(nif) ?? null,
+  findCompanies: async () => COMPANIES,
+  lookUp: createLookup({
+    // Every company's record is fresh. So only other companies are refreshed, and their NIF says what comes of it.
+    refresher: {
+      async refresh(nif) {
+        const kind = calledUpBy(nif);
+        if (kind === 'service-unavailable') throw new Error('away at will');
+        return kind === 'company-lookup-failed' ? 'failed' : 'not-found';
+      },
+    },
+    timeoutMs: 10 * SECOND,
+  }),
+  screen: async () => ({
+    debts: new Map(WORLD.companies.map(({ nif, debts }) => [nif, debts])),
+    dates: {
+      tax: WORLD.datasets.debts.tax!.date,
+      'social-security': WORLD.datasets.debts.socialSecurity!.date,
+    },
+  }),
+  readPage,
+};

@@ -1,0 +1,90 @@
+/** A test key's request asks nothing of the service but its key and its bucket: no adapter, no credits, no count. */
+import { beforeEach, expect, test } from 'bun:test';
+import { TEST_WORLD } from '../../../src/companies/test-world/adapters.ts';
+import { methodOf } from '../../../src/http/api-route.ts';
+import type { ProblemName } from '../../../src/http/problems.ts';
+import { inputOf } from '../../../src/http/request-of.ts';
+import { createMcp } from '../../../src/mcp/route.ts';
+import { TOOLS } from '../../../src/mcp/tools.ts';
+import { createPipeline, type PipelineParts } from '../../../src/metering/admission/pipeline.ts';
+import { generateSecret } from '../../../src/metering/keys/secret.ts';
+import { usageRoute } from '../../../src/metering/usage/route.ts';
+import { type Adapters, API_ROUTES, openEndpoints } from '../../../src/service/endpoints.ts';
+import type { CallOptions } from '../../support/client.ts';
+import { callMessage, toolOf } from '../../support/mcp.ts';
+import { CASES, requestFor } from './requests.ts';
+
+const asked: string[] = [];
+beforeEach(() => {
+  asked.length = 0;
+});
+
+function refuse(name: string) {
+  return () => {
+    asked.push(name);
+    throw new Error(`${name} was asked`);
+  };
+}
+
+const SERVED = { publicUrl: 'http://service', stopping: new AbortController().signal };
+const refusing = ['readAccount', ...Object.keys(TEST_WORLD)].map((name) => [name, refuse(name)]);
+const handlers = openEndpoints(Object.fromEntries(refusing) as Adapters, SERVED, null);
+const pipeline = createPipeline({
+  authenticator: {
+    authenticate: async () => ({
+      ...{ accountId: 'acc', keyId: 'key', plan: 'free', requestsPerMinute: 20, isTest: true },
+    }),
+  },
+  rateLimiter: { take: async () => ({ admitted: true, limit: 20, remaining: 19, waitUs: 0, nowUs: 0 }) },
+  credits: { admit: refuse('credits') },
+  countError: refuse('countError'),
+  log: { bug: refuse('log') },
+  buyUrl: null,
+} as unknown as PipelineParts);
+const mcp = createMcp({ ...SERVED, pipeline, handlers });
+const Authorization = `Bearer ${generateSecret(undefined, true)}`;
+
+type Kind = ProblemName | null;
+
+const WAYS = {
+  async REST(path: string, options: CallOptions, route: (typeof API_ROUTES)[number]): Promise<Kind> {
+    const request = new Request(`http://service/api/v1${path}`, {
+      ...(options as RequestInit),
+      headers: { ...options.headers, Authorization },
+    });
+    const answer = await pipeline.serve(request, {}, handlers.get(route)!);
+    return answer.ok ? null : answer.problem.kind;
+  },
+  async MCP(path: string, options: CallOptions): Promise<Kind> {
+    const { headers, body } = callMessage(...toolOf(path, options.body));
+    const init = { method: 'POST', headers: { ...headers, Authorization }, body };
+    const response = await mcp(new Request('http://service/mcp', init), { requestId: 'test' });
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer should hold
+    const { result } = (await (response as Response).json()) as any;
+    return result.isError === true ? result.structuredContent.type.split('/').at(-1) : null;
+  },
+};
+
+test.each(API_ROUTES.map((route) => [`${methodOf(route)} ${route.path}`, route] as const))(
+  '%s: its answer and every problem, over REST and by its tool',
+  async (_name, route) => {
+    // Without input the word is in the address, which a tool does not have.
+    const hasTool =
+      TOOLS.values().some((tool) => tool.route === route) && Object.keys(inputOf(route)).length > 0;
+    const ways = hasTool ? (['REST', 'MCP'] as const) : (['REST'] as const);
+    // No request with a test key is `unauthorized`.
+    const problems = CASES.flatMap(([, , of, kind]) =>
+      of === route && kind !== 'unauthorized' ? [kind] : [],
+    );
+    // Usage is the account's own.
+    const kinds: Kind[] = route === usageRoute ? problems : [null, ...problems];
+    for (const way of ways)
+      for (const kind of kinds)
+        expect([way, await WAYS[way](...requestFor(route, kind), route), asked]).toEqual([way, kind, []]);
+  },
+);
+
+test('usage asks for the account alone', async () => {
+  await WAYS.REST(usageRoute.path, {}, usageRoute);
+  expect(asked).toEqual(['readAccount']);
+});

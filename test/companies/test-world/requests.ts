@@ -1,0 +1,50 @@
+/** Requests that call up problems, made from the lists of routes and of problems. */
+import { WORLD } from '../../../src/companies/test-world/world.ts';
+import { type ApiRoute, methodOf, problemsOf } from '../../../src/http/api-route.ts';
+import type { ProblemName } from '../../../src/http/problems.ts';
+import { API_ROUTES } from '../../../src/service/endpoints.ts';
+import type { CallOptions } from '../../support/client.ts';
+
+export const NAMES = WORLD.companies.map(({ nif, details }): [nif: string, legalName: string] => [
+  nif,
+  details.title,
+]);
+
+export const post = (body: unknown): CallOptions => ({
+  method: 'POST',
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(body),
+});
+
+/** The NIF that calls up a problem. */
+export const nifOf = (kind: string) => WORLD.problems.find((one) => one.kind === kind)!.nif;
+
+/** A request of the route about a NIF, or a query. An endpoint without input takes that as `q`. */
+function requestAbout(route: ApiRoute, nif: string, q: string): [path: string, options: CallOptions] {
+  const { body, params, path } = route;
+  if (body?.properties.queries) return [path, post({ queries: [q] })];
+  if (body?.properties.after) return [path, post({ after: null, nifs: [nif] })];
+  if (body !== undefined) return [path, post({ nifs: [nif] })];
+  return [params === undefined ? `${path}?q=${q}` : path.replace(':nif', nif), {}];
+}
+
+/** A request that the route refuses with this problem, or answers if there is none. */
+export function requestFor(route: ApiRoute, kind: ProblemName | null): [path: string, options: CallOptions] {
+  if (kind === 'changes-expired') return [route.path, post({ after: 'chg_1' })];
+  if (kind === 'validation' && route.body !== undefined) return [route.path, post({})];
+  if (kind === 'validation') return requestAbout(route, '123456780', '');
+  // Any request is unauthorized with a key that does not exist.
+  return kind === null || kind === 'unauthorized'
+    ? requestAbout(route, NAMES[0]![0], 'padaria')
+    : requestAbout(route, nifOf(kind), kind);
+}
+
+/** Each route with each problem that it documents. */
+export const CASES = API_ROUTES.flatMap((route) =>
+  [...new Set(problemsOf(route))].map((kind): [string, string, ApiRoute, ProblemName] => [
+    `${methodOf(route)} ${route.path}`,
+    kind,
+    route,
+    kind,
+  ]),
+);

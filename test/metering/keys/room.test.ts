@@ -1,0 +1,88 @@
+/** No change of keys makes more keys work than an account has room for: five test keys, and those of its plan. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { expireKey } from '../../../src/metering/keys/expire.ts';
+import { generateSecret } from '../../../src/metering/keys/secret.ts';
+import { createKey, revokeKey, TooManyKeysError } from '../../../src/metering/keys/store.ts';
+import { RefusedError } from '../../../src/platform/errors.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { lockRow, waitingForLock } from '../../support/locks.ts';
+import { eventually } from '../../support/until.ts';
+import { changesOfKeys } from './changes.ts';
+
+const database = await createTestDatabase('key_room');
+let sql: Sql;
+beforeAll(() => {
+  sql = connectPostgres(database.url, { max: 12 });
+});
+afterAll(async () => {
+  await sql.end({ timeout: 5 });
+  await database.drop();
+});
+
+describe.each([
+  ['test keys', true, 5],
+  ['keys of the plan Free', false, 2],
+] as const)('%s', (_name, isTest, room) => {
+  const newAccount = async () => (await createAccount(sql, { name: '', plan: 'free' }, 'test')).id;
+  const create = (accountId: string, expires: Date | null = null) =>
+    createKey(sql, accountId, '', 'test', expires, generateSecret(undefined, isTest));
+  const inAnHour = () => new Date(Date.now() + 3_600_000);
+
+  async function working(accountId: string): Promise<number> {
+    const rows =
+      await sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId} AND is_test = ${isTest} AND ends_at > now()`;
+    return rows.length;
+  }
+
+  /** A key that has expired, and one that was revoked, of an account that then got `count` others. */
+  async function endedBeside(count: number) {
+    const accountId = await newAccount();
+    const { id: expired } = await create(accountId, inAnHour());
+    await sql`UPDATE api_keys SET expires_at = now() WHERE id = ${expired}`;
+    const { id: revoked } = await create(accountId);
+    await revokeKey(sql, revoked, 'test');
+    for (let made = 0; made < count; made += 1) await create(accountId);
+    return { accountId, ended: [expired, revoked] };
+  }
+
+  const changes = changesOfKeys(isTest);
+
+  test.each(Object.entries(changes))(
+    '%s makes no ended key work beside as many as there is room for',
+    async (_kind, change) => {
+      const { accountId, ended } = await endedBeside(room);
+      for (const id of ended) await change(sql, { id, accountId }).catch(expectRefusal);
+      expect(await working(accountId)).toBe(room);
+    },
+  );
+
+  test('of all changes at once for the last place one gets it', async () => {
+    const { accountId, ended } = await endedBeside(room - 1);
+    const all = [...Object.entries(changes), ...Object.entries(changes)];
+    const some = all.filter(([kind]) => kind !== 'key-revoked');
+    await Promise.all(
+      ended.flatMap((id) => some.map(([, change]) => change(sql, { id, accountId }).catch(expectRefusal))),
+    );
+    expect(await working(accountId)).toBe(room);
+  });
+
+  test('a key that expires while its new end waits for a lock gets it only if its place is still there', async () => {
+    const accountId = await newAccount();
+    for (let made = 1; made < room; made += 1) await create(accountId);
+    const { id } = await create(accountId, new Date(Date.now() + 1000));
+    const lock = await lockRow(sql, id, 'api_keys');
+    const outcome = expireKey(sql, id, inAnHour(), 'test').catch((error) => error);
+    await waitingForLock(sql, 1);
+    await eventually(() => working(accountId), room - 1);
+    await create(accountId);
+    await lock.release();
+    expect(await outcome).toBeInstanceOf(TooManyKeysError);
+    expect(await working(accountId)).toBe(room);
+  });
+});
+
+function expectRefusal(error: unknown): void {
+  expect(error).toBeInstanceOf(RefusedError);
+}
