@@ -1,12 +1,13 @@
 """`python3 match.py NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name.
 
-The names are the first column of NAMES.csv. OUT.csv gets a row for each, in their order: the first company that was found, and how many
+The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets a row for each, in their order: the first company that was found, and how many
 there are (5: perhaps more). Look at a row with several before you trust it. Each batch is written when it is answered. Run it again
 after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
 """
 import csv
 import io
 import os
+import re
 import sys
 
 from directory import call, complete_lines, run, text_of
@@ -16,8 +17,19 @@ HEADER = "name,status,matches,nif,legal_name"
 
 
 def names_of(path):
-    cells = [" ".join(row[0].split()) for row in csv.reader(io.StringIO(text_of(path), newline="")) if row]
-    names = [cell for cell in cells if cell]
+    text = text_of(path)
+    if "\ufffd" in text:
+        sys.exit(f"{path}: not UTF-8. Save it as UTF-8")
+    unquoted = re.sub('"[^"]*"', "", re.split("[\r\n]", text, maxsplit=1)[0])
+    # Spreadsheets save with semicolons where a comma is in numbers.
+    separator = next((one for one in ";\t" if one in unquoted), ",")
+    names = []
+    for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+        name = " ".join(row[0].split()) if row else ""
+        if name:
+            names.append(name)
+        elif any(cell.strip() for cell in row):
+            print(f"left out, no name: {separator.join(row)}", file=sys.stderr)
     names = names[1:] if names and names[0].lower() in ("name", "nome", "legal_name") else names
     if not names:
         sys.exit(f"{path}: no name in its first column")

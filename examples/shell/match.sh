@@ -1,8 +1,8 @@
 #!/bin/sh
 # `sh match.sh NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name.
 #
-# The names are the first column of NAMES.csv. OUT.csv gets a row for each, in their order: the first company that was
-# found, and how many there are (5: perhaps more). Look at a row with several before you trust it. Each batch is appended when it
+# The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says.
+# OUT.csv gets a row for each, in their order: the first company that was found, and how many there are (5: perhaps more). Look at a row with several before you trust it. Each batch is appended when it
 # is answered. Run it again after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
 set -eu
 . "$(dirname "$0")/directory.sh"
@@ -15,20 +15,31 @@ drop_cut_off "$out"
 [ -s "$out" ] || echo name,status,matches,nif,legal_name >"$out"
 
 text_of "$source" >"$work/text"
+iconv -f UTF-8 -t UTF-8 "$work/text" >"$work/unused" 2>&1 || fail "$source: not UTF-8. Save it as UTF-8"
+# Spreadsheets save with semicolons where a comma is in numbers.
+tab=$(printf '\t')
+case $(head -n 1 "$work/text" | sed 's/"[^"]*"//g') in
+  *';'*) separator=';' ;;
+  *"$tab"*) separator=$tab ;;
+  *) separator=, ;;
+esac
 # The first cell of each row. A quoted cell may have commas, quotes and line breaks: a row with an odd number of quotes goes on.
-jq --raw-input --null-input --raw-output '
+jq --raw-input --null-input --arg separator "$separator" '
   def first_cell:
-    if startswith("\"") then capture("^\"(?<text>([^\"]|\"\")*)\"").text | gsub("\"\""; "\"") else split(",")[0] // "" end;
+    if startswith("\"") then capture("^\"(?<text>([^\"]|\"\")*)\"").text | gsub("\"\""; "\"") else split($separator)[0] // "" end;
   def one_line: [splits("\\s+") | select(. != "")] | join(" ");
   [
     foreach inputs as $line ({};
       ((.begun // "") + $line) as $row
-      | if ($row | split("\"") | length) % 2 == 0 then {begun: ($row + " ")} else {$row} end;
+      | if $row != "" and ($row | split("\"") | length) % 2 == 0 then {begun: ($row + " ")} else {$row} end;
       .row // empty)
-    | ltrimstr("\ufeff") | first_cell | one_line | select(. != "")
+    | ltrimstr("\ufeff")
+    | {row: ., name: (first_cell | one_line)} | select(.name != "" or (.row | test("[^\\s\",;]")))
   ]
-  | if (.[0] // "" | test("^(name|nome|legal_name)$"; "i")) then .[1:] else . end
-  | .[]' "$work/text" >"$work/all"
+  | if (.[0].name // "" | test("^(name|nome|legal_name)$"; "i")) then .[1:] else . end
+  | .[]' "$work/text" >"$work/cells"
+jq --raw-output 'select(.name == "") | "left out, no name: \(.row)"' "$work/cells" >&2
+jq --raw-output '.name | select(. != "")' "$work/cells" >"$work/all"
 [ -s "$work/all" ] || fail "$source: no name in its first column"
 tail -n "+$(wc -l <"$out")" "$work/all" >"$work/names"
 total=$(wc -l <"$work/names")

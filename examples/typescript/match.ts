@@ -1,9 +1,9 @@
 /**
  * `bun match.ts NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name.
  *
- * The names are the first column of NAMES.csv. OUT.csv gets a row for each, in their order: the first company that was found, and
- * how many there are (5: perhaps more). Look at a row with several before you trust it. Each batch is written when it is answered.
- * Run it again after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
+ * The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv
+ * gets a row for each, in their order: the first company that was found, and how many there are (5: perhaps more). Look at a row with
+ * several before you trust it. Each batch is written when it is answered. Run it again after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
  */
 import { appendFileSync } from 'node:fs';
 import type { components } from './api.d.ts';
@@ -16,11 +16,21 @@ const HEADER = 'name,status,matches,nif,legal_name';
 
 type Item = components['schemas']['MatchItem'];
 
-/** The first cell of each row: quoted, or up to a comma. */
+/** The first cell of each row: quoted, or up to a separator. */
 function namesOf(path: string): string[] {
-  const rows = textOf(path).matchAll(/^(?:"((?:[^"]|"")*)"|([^,\r\n]*)).*$/gm);
-  const cells = [...rows].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '');
-  const names = cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim()).filter((cell) => cell !== '');
+  const text = textOf(path);
+  if (text.includes('\ufffd')) throw new Error(`${path}: not UTF-8. Save it as UTF-8`);
+  const unquoted = text.split(/[\r\n]/, 1)[0]!.replaceAll(/"[^"]*"/g, '');
+  // Spreadsheets save with semicolons where a comma is in numbers.
+  const separator = [';', '\t'].find((one) => unquoted.includes(one)) ?? ',';
+  const names: string[] = [];
+  for (const [row, quoted, plain] of text.matchAll(
+    new RegExp(`^(?:"((?:[^"]|"")*)"|([^${separator}\r\n]*)).*$`, 'gm'),
+  )) {
+    const name = (quoted?.replaceAll('""', '"') ?? plain ?? '').replaceAll(/\s+/g, ' ').trim();
+    if (name !== '') names.push(name);
+    else if (/[^\s",;]/.test(row)) console.error(`left out, no name: ${row}`);
+  }
   if (['name', 'nome', 'legal_name'].includes(names[0]?.toLowerCase() ?? '')) names.shift();
   if (names.length === 0) throw new Error(`${path}: no name in its first column`);
   return names;

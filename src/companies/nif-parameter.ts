@@ -7,7 +7,7 @@ import { isValidNif, normalizeNif } from './nif.ts';
 export const NIF_PATTERN = '^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$';
 
 /** The form of a NIF in a list, in words. */
-export const NIF_FORM = `nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (\`${NIF_PATTERN}\`)`;
+export const NIF_FORM = `nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them`;
 
 /** A NIF in a list. Any text is taken, and one that is not valid gets its problem in its place. */
 export const ListedNifSchema = Type.Union([

@@ -117,8 +117,9 @@ function greeting(
     `curl -s -H "Authorization: Bearer ${secret}"${options} "${publicUrl}/api/v1${path}"`;
   const post = (path: string, body: string) =>
     call(path, ` -H "Content-Type: application/json" -d '${body}'`);
-  // The variables of a shell or a `.env` for another service don't count here either.
-  const importNext = `DATABASE_URL= DATA_DIR=${quoted(dataDir)} ${quoted(process.execPath)} directory ${IMPORT_NEXT}`;
+  // The variables of a shell or a `.env` for another service don't count here either. Not the package's script `directory`,
+  // which needs `bun` on the PATH: `npx bun` leaves none there.
+  const importNext = `DATABASE_URL= DATA_DIR=${quoted(dataDir)} ${quoted(process.execPath)} src/main.ts ${IMPORT_NEXT}`;
   const changes = `
 Import a later list, in which one company is new, one has changed, and one is gone. Then ask for these changes:
 ${importNext} && ${post('/debts/changes', '{"after":null}')}

@@ -22,7 +22,7 @@ export function listRequestSchema(
       [list]: Type.Array(element, {
         minItems: 1,
         maxItems: max,
-        description: `1 to ${max}: ${form}. One that is not valid gets its problem in its place.`,
+        description: `A list of 1 to ${max}: ${form}. One that is not valid gets its problem in its place.`,
       }),
     },
     { $id, examples: [{ [list]: example }] },

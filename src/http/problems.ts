@@ -151,7 +151,9 @@ const LONGEST_WAIT_S = 60;
 /** What has happened and what to do, for a model: it sees no headers, and its user can be told. */
 export function explain({ kind, detail, headers, buy }: Problem): string {
   const { title, cause, fix } = PROBLEMS[kind];
-  return `${title}. ${detail ?? cause} ${remedy()}`;
+  const told = detail ?? cause;
+  // A detail that ends with an example has no period.
+  return `${title}. ${told}${told.endsWith('.') ? '' : '.'} ${remedy()}`;
 
   function remedy(): string {
     if (kind === 'monthly-quota-exceeded') {

@@ -84,9 +84,10 @@ async function endDemo(signal: NodeJS.Signals, ended = demo) {
 
 const curlLines = () => demo.stdout.split('\n').filter((line) => line.startsWith('curl'));
 
-/** Runs a line as a shell does. */
+/** Runs a line as a shell does that has no `bun` on its PATH, as after `npx bun run demo`. */
 async function run(line: string) {
-  const child = Bun.spawn(['sh', '-c', line], { stdout: 'pipe', stderr: 'pipe' });
+  const env = { ...process.env, PATH: '/usr/bin:/bin' };
+  const child = Bun.spawn(['sh', '-c', line], { env, stdout: 'pipe', stderr: 'pipe' });
   const text = await new Response(child.stdout).text();
   expect(await child.exited).toBe(0);
   return JSON.parse(text);

@@ -504,6 +504,34 @@ describe.each(Object.keys(languages))('the example about names in %s', (language
     });
   });
 
+  test.each([';', '\t'])(
+    'takes columns that end with %j, and tells a row without a name',
+    async (separator) => {
+      const rows = [
+        ['Nome', 'Cidade'],
+        ['Filhos Ábaco, Lda', 'Braga'],
+        ['" "', 'Lisboa'],
+        ['"Abacate"', '"Faro"'],
+      ];
+      await Bun.write(names, `\ufeff${rows.map((row) => row.join(separator)).join('\r\n')}\r\n`);
+      expect(await runOn()).toMatchObject({
+        code: 0,
+        stdout: '2 names matched\n',
+        stderr: expect.stringMatching(/^left out, no name: .+Lisboa\n$/),
+      });
+      expect((await lines()).slice(1)).toEqual([
+        '"Filhos Ábaco, Lda",200,1,500002576,"Ábaco & Filhos, Lda"',
+        'Abacate,200,1,500002568,Abacate Lda',
+      ]);
+    },
+  );
+
+  test('asks for no name of a file in another encoding than UTF-8 and UTF-16', async () => {
+    await Bun.write(names, Buffer.from('Nome\nFilhos Ábaco\n', 'latin1'));
+    const { code, stderr, requests } = await runOn();
+    expect([code, stderr, requests]).toEqual([1, expect.stringContaining('Save it as UTF-8'), []]);
+  });
+
   test('matches what the credits suffice for, says so, and goes on when there are more', async () => {
     caller = await api.caller({ ...plenty, included: 130 });
     const { code, stderr } = await runOn();

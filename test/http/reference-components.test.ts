@@ -50,6 +50,16 @@ test('the status of an item tells what it is', () => {
   }
 });
 
+test('alternatives of fixed texts are enumerations, because generated Python raises at the second of an anyOf', () => {
+  const enumerations = nested.flatMap(([place, { type, enum: values }]) =>
+    type === 'string' && values !== undefined ? [`${place}: ${values.join(' ')}`] : [],
+  );
+  expect(enumerations).toContain('DebtChange.change: appeared changed ended');
+  expect(enumerations).toContain('Usage.plan: free plus');
+  const alternatives = nested.filter(([, { anyOf }]) => anyOf?.some((option) => option.const !== undefined));
+  expect(alternatives.map(([place]) => place)).toEqual([]);
+});
+
 test('headers that hold a number say so', () => {
   const { responses } = Object.values(document.paths).flatMap((methods) => Object.values(methods))[0]!;
   const typeOf = (status: string, header: string) =>

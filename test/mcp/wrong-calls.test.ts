@@ -102,7 +102,7 @@ test('the text of each answer to a wrong call leads to a call that works', async
     const call = `${tool} ${JSON.stringify(input)}: ${text}`;
     expect([isError, call]).toEqual([true, expect.stringMatching(takes)]);
     expect(text).toMatch(new RegExp(member === 'NIF' ? 'The NIF' : `["\`]${member}["\`]`));
-    const example = /(?:[Ff]or example: |A valid one is )(.+?)\.? Correct what/.exec(text)?.[1];
+    const example = /(?:[Ff]or example: |A valid one is )(.+?)\. Correct what/.exec(text)?.[1];
     expect([call, example]).toEqual([call, expect.any(String)]);
     expect(await ask(client, tool, next(example!))).toMatchObject({ isError: false });
     // What another tool's input takes is no remedy for this one.

@@ -71,12 +71,12 @@ export const pt = {
       'O cursor a que se seguem todas as alterações guardadas.',
     'A problem of a single item.': 'Um problema de um só elemento.',
     'The text as it was sent.': 'O texto como foi enviado.',
-    '1 to 100: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
-      'De 1 a 100: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
-    '1 to 1000: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). One that is not valid gets its problem in its place.':
-      'De 1 a 1000: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Um que não seja válido recebe o seu problema no seu lugar.',
-    'Of these companies alone: 1 to 1000, each nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Without this member: of all.':
-      'Só destas empresas: de 1 a 1000, cada uma com nove algarismos e o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos (`^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$`). Sem este membro: de todas.',
+    'A list of 1 to 100: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them. One that is not valid gets its problem in its place.':
+      'Uma lista de 1 a 100: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos. Um que não seja válido recebe o seu problema no seu lugar.',
+    'A list of 1 to 1000: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them. One that is not valid gets its problem in its place.':
+      'Uma lista de 1 a 1000: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos. Um que não seja válido recebe o seu problema no seu lugar.',
+    'Of these companies alone: a list of 1 to 1000, each nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them. Without this member: of all.':
+      'Só destas empresas: uma lista de 1 a 1000, cada uma com nove algarismos e o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos. Sem este membro: de todas.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item).':
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento).',
     'The date of the dataset of the tax authority; `null` means that none was ever imported, so its brackets say nothing.':
@@ -109,8 +109,8 @@ export const pt = {
       'Se a pesquisa tiver mais de 8 palavras: só contaram as primeiras.',
     'In the order that the endpoint has.': 'Pela ordem que o endpoint define.',
     'One element a query, in the order asked.': 'Um elemento por pesquisa, pela ordem pedida.',
-    "1 to 100: a query, such as a company's name, or a NIF. Only the first 8 words are asked. One that is not valid gets its problem in its place.":
-      'De 1 a 100: uma pesquisa, como o nome de uma empresa, ou um NIF. Só contam as primeiras 8 palavras. Uma que não seja válida recebe o seu problema no seu lugar.',
+    "A list of 1 to 100: a query, such as a company's name, or a NIF. Only the first 8 words are asked. One that is not valid gets its problem in its place.":
+      'Uma lista de 1 a 100: uma pesquisa, como o nome de uma empresa, ou um NIF. Só contam as primeiras 8 palavras. Uma que não seja válida recebe o seu problema no seu lugar.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (ask again).':
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento) e `service-unavailable` (repita o pedido).',
     'Identifies the kind; the address of a page about it.':

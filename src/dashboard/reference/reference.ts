@@ -178,7 +178,8 @@ ${scrollTable(name, headings, rows)}`;
 function typeOf(schema: Schema): HtmlValue {
   const name = schema.$ref?.split('/').pop();
   if (name !== undefined) return html`<a href="#schema-${name}"><code>${name}</code></a>`;
-  if (schema.enum !== undefined) return html`<code>${schema.enum.join(' | ')}</code>`;
+  if (schema.enum !== undefined)
+    return html`<code>${schema.enum.map((one) => JSON.stringify(one)).join(' | ')}</code>`;
   if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`;
   if (schema.anyOf !== undefined)
     return schema.anyOf.map((option, index) => [index > 0 && ' | ', typeOf(option)]);

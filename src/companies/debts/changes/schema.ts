@@ -25,7 +25,7 @@ export const DebtChangesRequestSchema = Type.Object(
       Type.Array(ListedNifSchema, {
         minItems: 1,
         maxItems: MAX_NIFS,
-        description: `Of these companies alone: 1 to ${MAX_NIFS}, each ${NIF_FORM}. Without this member: of all.`,
+        description: `Of these companies alone: a list of 1 to ${MAX_NIFS}, each ${NIF_FORM}. Without this member: of all.`,
       }),
     ),
     kinds: Type.Optional(
