@@ -287,7 +287,7 @@ const TEXTS = {
   dataSocialSecurity: ['Social security debts', 'Dívidas à Segurança Social'],
   dataImported: ['imported on', 'importadas em'],
   dataOf: ['as of', 'à data de'],
-  dataNone: ['not imported', 'não importadas'],
+  dataNone: ['not imported', 'por importar'],
 
   keysLead: [
     'A key opens the API for your account. Keep it on a server: anyone who has it can spend your credits.',
@@ -544,10 +544,25 @@ const TEXTS = {
     (count) => (count === '1' ? '1 empresa custa 1 crédito.' : `${count} empresas custam ${count} créditos.`),
   ],
   screenWrong: [
-    'Left out, because the check digit is wrong: {count}.',
-    'De fora, por terem o algarismo de controlo errado: {count}.',
+    (count) =>
+      count === '1'
+        ? '1 number is left out: its check digit is wrong.'
+        : `${count} numbers are left out: their check digits are wrong.`,
+    (count) =>
+      count === '1'
+        ? '1 número fica de fora: o algarismo de controlo está errado.'
+        : `${count} números ficam de fora: os algarismos de controlo estão errados.`,
   ],
-  screenRepeated: ['Left out, because they are repeated: {count}.', 'De fora, por serem repetidos: {count}.'],
+  screenRepeated: [
+    (count) =>
+      count === '1'
+        ? '1 number is repeated: it is screened once.'
+        : `${count} numbers are repeated: each is screened once.`,
+    (count) =>
+      count === '1'
+        ? '1 número está repetido: é verificado uma vez.'
+        : `${count} números estão repetidos: cada um é verificado uma vez.`,
+  ],
   screenShort: [
     'Your credits suffice for the first {left} only.',
     'Os seus créditos só chegam para os primeiros {left}.',

@@ -35,7 +35,7 @@ export const STATE_TEXTS = {
       '{purchased} além dos incluídos no período.',
     ],
     cost: ['Each was paid with a purchased credit.', 'Cada um foi pago com um crédito comprado.'],
-    next: ['At this pace the purchased credits last.', 'A este ritmo, os créditos comprados chegam.'],
+    next: ['Nothing needs to be done now.', 'De momento não precisa de fazer nada.'],
   },
   none: {
     happened: ['No credits left in the period since {start}.', 'Sem créditos no período desde {start}.'],
