@@ -54,11 +54,12 @@ async function planNotices(context: MemberContext): Promise<Notice[]> {
   const { messages, formats, tools, account } = context;
   const { planUntil, plan } = account;
   const remedy = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.creditsTitle}</a>`;
+  const contact = contactLink(context);
   const notices = (text: string): Notice[] => [
     {
       look: 'warn',
       lead: text,
-      content: html`<div class="notice warn" role="status" data-plan><p>${text}</p><p>${remedy} ${contactLink(context)}</p></div>`,
+      content: html`<div class="notice warn" role="status" data-plan><p>${text}</p><p>${remedy}${contact && html` · ${contact}`}</p></div>`,
     },
   ];
   if (planUntil !== null && planUntil.getTime() < Date.now() + LAPSES_SOON_MS) {

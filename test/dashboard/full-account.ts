@@ -41,6 +41,11 @@ export async function fillAccount(service: TestService, accountId: string): Prom
   const email = `${'m'.repeat(60)}@${accountId.slice(4)}${'x'.repeat(40)}.example.com`;
   const { token } = await invite(sql, { accountId, email }, 'test');
   await acceptAs(service.baseUrl, token, LONG);
+  await invite(
+    sql,
+    { accountId, email: `contabilidade.${accountId.slice(4)}@escritorio-santos.example.pt` },
+    'test',
+  );
   await sql`UPDATE accounts SET name = ${LONG} WHERE id = ${accountId}`;
   // All included credits are used, so that each page has its longest notice.
   await sql`UPDATE balances SET used = 5000, spend_purchased = false WHERE account_id = ${accountId}`;

@@ -20,6 +20,8 @@ const WIDTHS = [320, 360, 412, 480, 640, 641, 768, 929, 1000, 1057, 1280, 1920];
 const { service, browsing, stop } = await startBrowsedDashboard({
   CONTACT: 'mailto:ajuda@example.com',
   BUY_URL: 'https://shop.example.com/{account}',
+  // Pages that send mail have further parts. Nothing is sent.
+  SMTP_URL: 'smtp://127.0.0.1:9',
 });
 afterAll(() => stop());
 
