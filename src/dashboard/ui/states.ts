@@ -185,7 +185,7 @@ export type Place = (typeof PLACES)[number];
 
 /**
  * How a place says it. `notice`: above the page. `card`: a part of the page. `answer`: the answer to a call that is made there. `page`: in
- * place of the page. `mail` and `problem` name it. `none` is the reason why the place says nothing.
+ * place of the page. `problem` names it, and `mail` the one of MAILS (auth/mail-text.ts) with its stage. `none` is the reason why the place says nothing.
  */
 export type Shown =
   | 'notice'
@@ -225,7 +225,7 @@ export const STATES: Record<State, Record<Place, Shown>> = {
     ...{ ...NOTICES, signIn: NO_ACCOUNT },
     ...{ mail: { mail: 'usage 100%' }, problem: { problem: 'monthly-quota-exceeded' } },
   },
-  lapsesSoon: { ...NOTICES, signIn: NO_ACCOUNT, mail: { mail: 'plan ends' }, problem: WORKS },
+  lapsesSoon: { ...NOTICES, signIn: NO_ACCOUNT, mail: { mail: 'plan week' }, problem: WORKS },
   lapsed: { ...NOTICES, signIn: NO_ACCOUNT, mail: { mail: 'plan ended' }, problem: WORKS },
   tooManyKeys: {
     ...{ overview: ON_KEYS, keys: 'card', try: ON_KEYS, screen: ON_KEYS },
@@ -235,14 +235,14 @@ export const STATES: Record<State, Record<Place, Shown>> = {
     ...{ ...NOTICES, signIn: 'notice' },
     ...{ mail: { mail: 'suspended' }, problem: { problem: 'unauthorized' } },
   },
-  keyEndsSoon: { ...NOTICES, signIn: NO_ACCOUNT, mail: { mail: 'key week' }, problem: WORKS },
+  keyEndsSoon: { ...NOTICES, signIn: NO_ACCOUNT, mail: { mail: 'keys week' }, problem: WORKS },
   keyEnded: {
     ...{ ...NOTICES, signIn: NO_ACCOUNT },
-    ...{ mail: { mail: 'key expired' }, problem: { problem: 'unauthorized' } },
+    ...{ mail: { mail: 'keys expired' }, problem: { problem: 'unauthorized' } },
   },
   keyRevoked: {
     ...{ ...NOTICES, signIn: NO_ACCOUNT },
-    ...{ mail: { mail: 'key revoked' }, problem: { problem: 'unauthorized' } },
+    ...{ mail: { mail: 'keys revoked' }, problem: { problem: 'unauthorized' } },
   },
   keyRotated: {
     ...{ overview: ON_KEYS, keys: 'card', try: ON_KEYS, screen: ON_KEYS },
