@@ -1,5 +1,6 @@
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
+import { PROBLEMS } from '../../src/http/problems.ts';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { rotateKey } from '../../src/metering/keys/rotate.ts';
@@ -51,6 +52,15 @@ export async function fillAccount(service: TestService, accountId: string): Prom
   await sql`UPDATE balances SET used = 5000, spend_purchased = false WHERE account_id = ${accountId}`;
   return ids[0]!;
 }
+
+/** The pages of visitors, of the whole service. */
+export const VISITOR_PAGES = [
+  ...Object.entries(ROUTES).flatMap(([path, route]) =>
+    route.for === 'anyone' && route.GET !== undefined ? `/dashboard${path}` : [],
+  ),
+  ...['/openapi', '/nothing', '/dashboard/nothing'],
+  ...Object.keys(PROBLEMS).map((kind) => `/problems/${kind}`),
+];
 
 /** The pages of members, below the dashboard. */
 export async function memberPages({ sql }: TestService, accountId: string, keyId: string): Promise<string[]> {
