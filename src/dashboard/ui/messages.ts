@@ -126,6 +126,7 @@ const TEXTS = {
   resetTitle: ['Choose a new password', 'Escolha uma nova palavra-passe'],
   save: ['Save', 'Guardar'],
   confirmTitle: ['Confirm your email', 'Confirme o seu email'],
+  confirmButton: ['Confirm', 'Confirmar'],
   confirmLead: ['Click to confirm your address.', 'Basta um clique para o endereço ficar confirmado.'],
   confirmPending: [
     'Confirm your address before you create a key: we sent a link to {email}.',
@@ -336,6 +337,10 @@ const TEXTS = {
       'Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.',
     ],
   },
+  suspendedRefusal: [
+    'Nothing was done, and nothing was charged: this account is suspended.',
+    'Nada foi feito nem cobrado: esta conta está suspensa.',
+  ],
   confirmFirst: ['Confirm your email first.', 'Confirme primeiro o seu email.'],
   unnamed: ['Unnamed', 'Sem nome'],
   begins: ['Begins with', 'Começa por'],
@@ -584,8 +589,9 @@ const TEXTS = {
     (count) => (count === '1' ? '1 crédito' : `${count} créditos`),
   ],
   screenFound: [
-    '{found} of {count} companies are on a list of debtors',
-    '{found} de {count} empresas estão numa lista de devedores',
+    (found, count) => `${found} of ${count} companies ${found === '1' ? 'is' : 'are'} on a list of debtors`,
+    (found, count) =>
+      `${found} de ${count} empresas ${found === '1' ? 'está' : 'estão'} numa lista de devedores`,
   ],
   screenSpent: [
     (count) => (count === '1' ? '1 credit spent' : `${count} credits spent`),
