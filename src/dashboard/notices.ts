@@ -55,13 +55,10 @@ async function planNotices(context: MemberContext): Promise<Notice[]> {
   const { planUntil, plan } = account;
   const remedy = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.creditsTitle}</a>`;
   const contact = contactLink(context);
-  const notices = (text: string): Notice[] => [
-    {
-      look: 'warn',
-      lead: text,
-      content: html`<div class="notice warn" role="status" data-plan><p>${text}</p><p>${remedy}${contact && html` · ${contact}`}</p></div>`,
-    },
-  ];
+  const notices = (lead: string): Notice[] => {
+    const content = html`<div class="notice warn" role="status" data-plan><p>${lead}</p><p>${remedy}${contact && html` · ${contact}`}</p></div>`;
+    return [{ look: 'warn', lead, content }];
+  };
   if (planUntil !== null && planUntil.getTime() < Date.now() + LAPSES_SOON_MS) {
     const free = await readPlan(tools.sql, 'free');
     const after = [formats.number(free.includedCredits), formats.number(free.keyLimit)] as const;

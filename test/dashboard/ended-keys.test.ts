@@ -69,7 +69,7 @@ test('an expired key shows since when, offers a new last day in place of a new s
   const others = [1, 2].map(() => createKey(service.sql, accountId, 'other', 'test'));
   await Promise.all(others);
   const full = await visitor.submit(expiry, { expires: '2999-12-31' });
-  expect([full.status, full.textOf('[role=alert]')]).toEqual([409, expect.stringContaining('Both keys')]);
+  expect([full.status, full.textOf('[role=alert]')]).toEqual([409, expect.stringContaining('The 2 keys')]);
   const { id: other } = await others[0]!;
   await visitor.submit(`/dashboard/keys/${other}/revoke`, {});
   expect((await visitor.submit(expiry, { expires: '2999-12-31' })).status).toBe(303);

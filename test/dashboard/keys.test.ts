@@ -107,7 +107,7 @@ test('the Free quota of 2 is shown and enforced, also when many tabs press at on
   );
   expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409, 409, 409, 409]);
   const refused = answers.find((answer) => answer.status === 409)!;
-  expect(refused.textOf('[role=alert]')).toContain('Both keys of the plan are in use.');
+  expect(refused.textOf('[role=alert]')).toContain('The 2 keys of the plan are in use.');
   expect(refused.textOf('#new-secret')).toBeNull();
   const keys = await service.sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId}`;
   expect(keys.length).toBe(2);

@@ -94,10 +94,15 @@ describe('languages', () => {
 
   test('have the same messages, and none of them empty', () => {
     expect(Object.keys(MESSAGES.pt).sort()).toEqual(Object.keys(MESSAGES.en).sort());
-    const empty = Object.values(MESSAGES).flatMap((messages) =>
-      Object.values(messages).filter((text) => text === ''),
-    );
-    expect(empty).toEqual([]);
+    const textsOf = (texts: object): string[] =>
+      Object.values(texts).flatMap((text) => {
+        if (typeof text === 'object') return textsOf(text);
+        return typeof text === 'function' ? ['1', '2'].map((count) => text(count, 'b', 'c', 'd')) : [text];
+      });
+    const [en, pt] = [textsOf(MESSAGES.en), textsOf(MESSAGES.pt)];
+    expect(pt.length).toBe(en.length);
+    // A text of two lines has one of each language.
+    expect([...en, ...pt].filter((text) => !/^[^\n|{}]+$/.test(text))).toEqual([]);
   });
 
   test('have the same values in a text, and each value is put into it', () => {
@@ -109,6 +114,8 @@ describe('languages', () => {
       expect([...said, ...plain].filter((text) => /[{}]|undefined/.test(text))).toEqual([]);
     }
     expect(MESSAGES.pt.leftOf('3', '5')).toBe('3 de 5');
+    const { screenPrice } = MESSAGES.en;
+    expect(['1', '5'].map(screenPrice)).toEqual(['1 company costs 1 credit.', '5 companies cost 5 credits.']);
   });
 
   test('write the time left in its two largest units, and never less than a minute', () => {

@@ -43,15 +43,9 @@ export const rotate = keyForm({
     const overlapS = Number(sent('overlap'));
     if (key.revoked !== null || !OVERLAPS_S.includes(overlapS)) return notFoundPage(context);
     const random = bytesOfForm(tools.secret, sent(TOKEN_FIELD), `rotate ${key.id}`, RANDOM_BYTES);
+    const secret = generateSecret(random, key.test);
     try {
-      const rotated = await rotateKey(
-        tools.sql,
-        key.id,
-        overlapS,
-        actorOf(user),
-        generateSecret(random, key.test),
-      );
-      return showKeys(context, null, rotated);
+      return showKeys(context, null, await rotateKey(tools.sql, key.id, overlapS, actorOf(user), secret));
     } catch (error) {
       const reason =
         error instanceof KeyExistsError ? 'repeated' : error instanceof RotationError && error.reason;

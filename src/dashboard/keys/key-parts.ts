@@ -29,11 +29,8 @@ export function keyBadges({ messages, formats }: MemberContext, key: ApiKey): Ht
 }
 
 /** When any secret of the key was last used. */
-export function lastUse(
-  { messages, formats }: MemberContext,
-  { lastUsed }: Pick<ListedKey, 'lastUsed'>,
-): HtmlValue {
-  return lastUsed === null ? messages.never : moment(formats, lastUsed);
+export function lastUse({ messages, formats }: MemberContext, key: Pick<ListedKey, 'lastUsed'>): HtmlValue {
+  return key.lastUsed === null ? messages.never : moment(formats, key.lastUsed);
 }
 
 /** Links to the changes that a key allows. An expired key only gets a new last day or a name, and a revoked one nothing. */
@@ -44,11 +41,14 @@ export function changeLinks(
 ): Html[] {
   const labels = { ...messages, expiry: messages.newExpiry };
   const paths = hasExpired(key) ? (['expiry', 'rename'] as const) : key.revoked === null ? ofActive : [];
-  return paths.map(
-    (path) =>
-      html`<a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `,
-  );
+  const link = (path: (typeof ofActive)[number]) =>
+    html`<a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `;
+  return paths.map(link);
 }
+
+/** The field of a key's last day. */
+export const expiryField = (messages: Messages) =>
+  ({ name: 'expires', label: messages.validUntil, type: 'date', optional: true }) as const;
 
 /** The end of a day in UTC; `undefined` when it is no day, or not in the future. */
 export function endOfDay(day: string): Date | undefined {

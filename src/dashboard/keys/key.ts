@@ -18,7 +18,7 @@ import { emptyPlot, errorsSection, plotAndTable, totalOf } from '../usage/calls.
 import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { seriesOf } from '../usage/plot.ts';
 import { keyForm } from './key-form.ts';
-import { changeLinks, endOfDay, keyBadges, keyName, lastUse } from './key-parts.ts';
+import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
 
 /** GET /dashboard/keys/:id: a key with its use and its secrets, also one that has ended. */
 export const showKey = (context: MemberContext): Promise<PageResponse> => keyPage(context, null);
@@ -67,16 +67,12 @@ async function revokedBy(context: MemberContext, key: KeyDetails): Promise<strin
 function secretsCard(context: MemberContext, key: KeyDetails): Html {
   const { messages, formats, tools } = context;
   const isOld = ({ until }: KeySecret) => until !== null && until > new Date();
+  const name = (secret: KeySecret) => {
+    if (secret.until === null) return messages.currentSecret;
+    return isOld(secret) ? messages.oldSecret : messages.endedSecret;
+  };
   const columns: Column<KeySecret>[] = [
-    [
-      messages.secret,
-      (secret) =>
-        secret.until === null
-          ? messages.currentSecret
-          : isOld(secret)
-            ? messages.oldSecret
-            : messages.endedSecret,
-    ],
+    [messages.secret, name],
     [messages.validUntil, ({ until }) => (until === null ? '–' : endOf(formats, until))],
     [messages.lastUsed, (secret) => lastUse(context, secret)],
   ];
@@ -101,11 +97,8 @@ export const expiry = keyForm({
     title: messages.newExpiryTitle(keyName(key, messages)),
     fields: [
       {
-        name: 'expires',
-        label: messages.validUntil,
+        ...expiryField(messages),
         hint: messages.newExpiryHint,
-        type: 'date',
-        optional: true,
         value: key.expires === null ? '' : new Date(key.expires.getTime() - 1).toISOString().slice(0, 10),
       },
     ],

@@ -20,7 +20,7 @@ import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, contactLink, dateOf, table } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
-import { changeLinks, endOfDay, keyBadges, keyName, lastUse } from './key-parts.ts';
+import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
 import { type NewSecret, newSecretCard } from './new-secret.ts';
 
 /**
@@ -55,10 +55,8 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
     if (!(error instanceof TooManyKeysError)) throw error;
     tools.log.info({ account: account.id, reason: messageOf(error) }, 'a key was refused');
     const isOver = error.bound !== 'day' && account.keys > error.limit;
-    const message = isOver
-      ? overLimit(context)
-      : messages.tooManyKeys[error.bound](formats.number(error.limit));
-    return showKeys(await fresh(), refuse(409, { message }));
+    const atLimit = messages.tooManyKeys[error.bound](formats.number(error.limit));
+    return showKeys(await fresh(), refuse(409, { message: isOver ? overLimit(context) : atLimit }));
   }
 }
 
@@ -79,11 +77,8 @@ export async function showKeys(
   const text = url.searchParams.get('q')?.slice(0, 200) ?? '';
   const state = KEY_STATES.find((state) => state === url.searchParams.get('state')) ?? 'all';
   const before = url.searchParams.get('before');
-  const { active, hasOlder, ended, hasMoreEnded } = await pageOfKeys(tools.sql, account.id, {
-    before,
-    text,
-    state,
-  });
+  const page = await pageOfKeys(tools.sql, account.id, { before, text, state });
+  const { active, hasOlder, ended, hasMoreEnded } = page;
   const limit = formats.number(account.keyLimit);
   const isFiltered = text !== '' || state !== 'all';
   const isEmpty = active.length === 0 && before === null && !isFiltered;
@@ -115,10 +110,8 @@ ${
 /** A list of fewer keys is seen at a glance. */
 const FILTER_FROM = 8;
 
-function filterForm(
-  { messages, tools }: MemberContext,
-  { text, state }: Required<Omit<KeyFilter, 'before'>>,
-): Html {
+function filterForm(context: MemberContext, { text, state }: Required<Omit<KeyFilter, 'before'>>): Html {
+  const { messages, tools } = context;
   const states = KEY_STATES.map((name): [string, string] => [name, messages.keyStates[name]]);
   return html`
 <form class="inline filter" method="get" action="${tools.base}/keys" role="search">
@@ -153,7 +146,7 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
     ? messages.confirmFirst
     : full && messages.tooManyKeys[account.plan](formats.number(account.keyLimit));
   // A form that was sent without a session leads back here after the sign-in, with the typed text.
-  const typed = (name: string) => url.searchParams.get(name) ?? '';
+  const typed = (name: string) => ({ name, value: url.searchParams.get(name) ?? '' });
   return html`
 <section class="card create" aria-labelledby="create-title">
   <h2 id="create-title">${messages.createKey}</h2>
@@ -163,15 +156,8 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
       : form(context, {
           path: '/keys',
           fields: [
-            { name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') },
-            {
-              name: 'expires',
-              label: messages.validUntil,
-              hint: messages.keyExpiresHint,
-              type: 'date',
-              value: typed('expires'),
-              optional: true,
-            },
+            { ...typed('name'), label: messages.name, hint: messages.keyNameHint },
+            { ...typed('expires'), ...expiryField(messages), hint: messages.keyExpiresHint },
           ],
           // The list of keys comes before the form.
           focus: false,

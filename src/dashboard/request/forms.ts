@@ -178,7 +178,7 @@ export interface Form {
   /** The page that a link beside the button leads back to. */
   cancel?: string;
   /** `bad` for a button whose effect can't be undone. */
-  look?: 'bad' | 'quiet' | 'small quiet' | 'small quiet-bad';
+  look?: 'bad' | 'quiet' | 'small quiet';
   /** Fields and button in one row. */
   isInline?: boolean;
 }
@@ -186,16 +186,8 @@ export interface Form {
 /** A form, and above it the refusal that is about none of its fields. */
 export function form(context: FormContext, options: Form): Html {
   const { messages, tools, url, sent } = context;
-  const {
-    path = pathBelow(url),
-    fields = [],
-    hidden = {},
-    username,
-    refusal,
-    cancel,
-    look,
-    buttonName,
-  } = options;
+  const { path = pathBelow(url), fields = [], hidden = {}, username } = options;
+  const { refusal, cancel, look, buttonName } = options;
   const faults = refusal?.faults ?? {};
   const focused = Object.keys(faults)[0] ?? (options.focus !== false && fields[0]?.name);
   const currentValue = ({ name, type, value = '' }: Field) => {

@@ -114,9 +114,8 @@ export function formPage(context: MemberForms, page: FormPage): Promise<PageResp
 /** The success message of a form. Only the form's own redirect shows it, so a crafted link can't show another message. */
 function doneNotice({ messages, url }: LayoutContext): HtmlValue {
   if (url === undefined) return null;
-  const text = new Map(Object.entries(messages.done)).get(
-    `${pathBelow(url)}?done=${url.searchParams.get('done')}`,
-  );
+  const address = `${pathBelow(url)}?done=${url.searchParams.get('done')}`;
+  const text = new Map(Object.entries(messages.done)).get(address);
   return text && html`<p class="notice good" role="status" tabindex="-1" autofocus>${text}</p>`;
 }
 
@@ -127,7 +126,7 @@ export function publicPage(context: LayoutContext, title: string, content: Html)
 <header class="bar">
   <div class="bar-inner">
     ${brand(context, '/sign-in')}
-    <a class="button small quiet" href="${tools.base}/sign-in">${messages.openDashboard}</a>
+    <a class="button small quiet" href="${tools.base}/sign-in">${messages.dashboard}</a>
   </div>
 </header>
 <main id="main" tabindex="-1">${content}</main>`;

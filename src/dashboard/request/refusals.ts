@@ -40,10 +40,9 @@ export function createRefusals(tools: LayoutTools) {
 }
 
 const pagesOf = (tools: LayoutTools, language: Language): Record<RefusalKind, PageResponse> => {
-  const messages = MESSAGES[language];
-  const context = { messages, tools };
+  const context = { messages: MESSAGES[language], tools };
   // The empty address is that of the page itself.
-  const again = html`<p><a class="button" href="">${messages.retry}</a></p>`;
+  const again = html`<p><a class="button" href="">${context.messages.retry}</a></p>`;
   return {
     busy: refusalPage(context, 'busy', again),
     'too many requests': refusalPage(context, 'too many requests', again),

@@ -32,25 +32,17 @@ export function returnPath(to: string | null): string {
   return to !== null && to.length <= MAX_LENGTH && OWN_PATH.test(to) ? to : '';
 }
 
+/** The fields that have a text, of some of a form's. */
+const filledIn = (form: URLSearchParams | null, names: string[] = []) =>
+  names.map((name): [string, string] => [name, form?.get(name) ?? '']).filter(([, text]) => text !== '');
+
 /** The path of a form's page, with the typed text. */
 export function pageWithText(path: string, form: URLSearchParams | null): string {
-  const kept = new URLSearchParams();
-  for (const name of KEPT_FIELDS[path] ?? []) {
-    const text = form?.get(name);
-    if (text) kept.set(name, text);
-  }
+  const kept = new URLSearchParams(filledIn(form, KEPT_FIELDS[path]));
   return kept.size > 0 ? `${path}?${kept}` : path;
 }
 
 /** The sent fields of a form that can be sent again from a page in its place; `null` if it has none. */
-export function resentFields(
-  path: string,
-  form: URLSearchParams | null,
-): [name: string, value: string][] | null {
-  const names = form === null ? undefined : RESENT_FIELDS[path];
-  return (
-    names
-      ?.map((name): [string, string] => [name, form!.get(name) ?? ''])
-      .filter(([, value]) => value !== '') ?? null
-  );
+export function resentFields(path: string, form: URLSearchParams | null) {
+  return form === null || RESENT_FIELDS[path] === undefined ? null : filledIn(form, RESENT_FIELDS[path]);
 }

@@ -6,5 +6,5 @@ export function bracketText(
   { start, end }: { start: number; end: number | null },
 ): string {
   const amount = (euros: number) => `${formats.number(euros)} €`;
-  return messages.bracket(amount(start), end === null ? null : amount(end));
+  return end === null ? messages.openBracket(amount(start)) : messages.bracket(amount(start), amount(end));
 }

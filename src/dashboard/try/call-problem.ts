@@ -3,7 +3,7 @@ import { type Problem, problemType } from '../../http/problems.ts';
 import type { MemberContext } from '../page-context.ts';
 import { problemText, prose } from '../reference/reference.ts';
 import { type Html, html } from '../ui/html.ts';
-import { buyLink } from '../ui/parts.ts';
+import { moreCredits } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import { availableCredits } from '../usage/credits.ts';
 
@@ -12,9 +12,8 @@ export function callProblem(context: MemberContext, problem: Problem): Html {
   const { messages, tools } = context;
   const { kind } = problem;
   const text = stateOf(context, problem) ?? explained(context, problem);
-  const more = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
   const address = `${problemType(tools.root, kind)}?lang=${messages.language}`;
-  return html`<p>${text} ${kind === 'monthly-quota-exceeded' && more} <a href="${address}"><code>${kind}</code></a></p>`;
+  return html`<p>${text} ${kind === 'monthly-quota-exceeded' && moreCredits(context)} <a href="${address}"><code>${kind}</code></a></p>`;
 }
 
 /** The state of the account or the service behind a problem; `null` if the problem is about the call itself. */

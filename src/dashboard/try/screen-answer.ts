@@ -15,8 +15,10 @@ interface DebtsAnswer {
     | { nif: string; status: 200; debts: { tax_debt: Bracket; social_security_debt: Bracket } }
     | { nif: string; status: number; debts?: undefined }
   )[];
-  datasets: { tax: string | null; social_security: string | null };
+  datasets: Datasets;
 }
+/** The day of each list, YYYY-MM-DD; `null` if it was never imported. */
+type Datasets = Record<'tax' | 'social_security', string | null>;
 type Item = DebtsAnswer['data'][number];
 
 /** A list that was sent to the API. */
@@ -28,11 +30,9 @@ export interface Screened {
 }
 
 /** The answer to a list: companies with debts first, then numbers that were not screened, then companies without debts. */
-export async function screenedList(
-  context: MemberContext,
-  { answer, sending, wrong }: Screened,
-): Promise<Html> {
+export async function screenedList(context: MemberContext, screened: Screened): Promise<Html> {
   const { messages, formats, tools } = context;
+  const { answer, sending, wrong } = screened;
   if (!answer.ok)
     return html`<section class="card" aria-labelledby="answer-title">
   <h2 id="answer-title" tabindex="-1" autofocus>${messages.answer}</h2>
@@ -54,7 +54,7 @@ export async function screenedList(
     <h2 id="answer-title" tabindex="-1" autofocus>${messages.screenFound(formats.number(withDebts.length), count)}</h2>
     <a href="data:text/csv;charset=utf-8;base64,${file.toString('base64')}" download="debts.csv">${messages.csv}</a>
   </div>
-  <p class="hint" data-free>${sending.isRepeated ? messages.screenAgain : messages.screenSpent(count)}. ${sentence(messages.screenFree, moment(formats, sending.freeUntil))}</p>
+  <p class="hint" data-free>${sending.isRepeated ? messages.screenAgain : messages.creditsSpent(count)}. ${sentence(messages.screenFree, moment(formats, sending.freeUntil))}</p>
   ${datasetNotes(context, datasets)}
   ${withDebts.length > 0 && table(columnsOf(context, names, datasets), withDebts, 'screened')}
   ${refused.length > 0 && html`<p class="notice warn">${messages.screenRefused(formats.number(refused.length))}</p>${companies(refused, names)}${restForm(context, refused)}`}
@@ -95,7 +95,7 @@ const hasDebts = ({ debts }: Item) =>
   debts !== undefined && (debts.tax_debt !== null || debts.social_security_debt !== null);
 
 /** The meaning of an absent bracket, and the lists that were never imported. */
-function datasetNotes({ messages, formats }: MemberContext, datasets: DebtsAnswer['datasets']): HtmlValue {
+function datasetNotes({ messages, formats }: MemberContext, datasets: Datasets): HtmlValue {
   const lists: [name: string, date: string | null][] = [
     [messages.dataTax, datasets.tax],
     [messages.dataSocialSecurity, datasets.social_security],
@@ -107,7 +107,7 @@ function datasetNotes({ messages, formats }: MemberContext, datasets: DebtsAnswe
   );
 }
 
-function columnsOf(context: MemberContext, names: Names, datasets: DebtsAnswer['datasets']): Column<Item>[] {
+function columnsOf(context: MemberContext, names: Names, datasets: Datasets): Column<Item>[] {
   const { messages } = context;
   const cell = (bracket: Bracket | undefined, date: string | null) => {
     if (bracket) return bracketText(context, bracket);
@@ -125,7 +125,7 @@ function csvOf(
   context: MemberContext,
   items: Item[],
   names: Names,
-  { tax, social_security }: DebtsAnswer['datasets'],
+  { tax, social_security }: Datasets,
 ): string {
   const columns = [
     ...['nif', 'legal_name', 'status'],

@@ -4,7 +4,7 @@ import type { PageResponse } from '../request/context.ts';
 import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
-import { buyLink } from '../ui/parts.ts';
+import { moreCredits } from '../ui/parts.ts';
 import { availableCredits } from '../usage/credits.ts';
 import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
@@ -26,11 +26,9 @@ export const screen = formHandlers({
     if (refusal !== null) return refusal;
     const list = readNifList(sent('list'));
     const count = list.nifs.length;
-    if (count === 0) return refuse(422, { faults: { list: messages.screenNone } });
-    if (count > MAX_COMPANIES) {
-      const fault = messages.screenTooMany(formats.number(count), formats.number(MAX_COMPANIES));
-      return refuse(422, { faults: { list: fault } });
-    }
+    const tooMany = messages.screenTooMany(formats.number(count), formats.number(MAX_COMPANIES));
+    const fault = count === 0 ? messages.screenNone : count > MAX_COMPANIES && tooMany;
+    if (fault !== false) return refuse(422, { faults: { list: fault } });
     // The member has seen this price. A list that was changed since is shown again.
     if (sent('price') !== String(count)) return showScreen(context, null, { list });
     const sending = await beginSending(context, list.nifs);
@@ -82,7 +80,7 @@ ${screened?.answer.ok === false && (await screenedList(context, screened))}
     <input id="file" type="file" accept=".csv,.tsv,.txt,text/*">
     <p class="hint">${messages.screenFileHint}</p>
   </div>
-  ${isPriced && price(context, list, { isLate, isFocused: screened === undefined })}
+  ${isPriced && price(context, list, isLate, screened === undefined)}
   <div class="actions">
     ${isPriced && canPay && html`<button type="submit" name="price" value="${list.nifs.length}">${messages.screenRun(formats.number(list.nifs.length))} <small>${messages.creditCount(formats.number(list.nifs.length))}</small></button>`}
     <button${isPriced && canPay && html` class="quiet"`} type="submit">${messages.screenRead}</button>
@@ -93,18 +91,15 @@ ${screened?.answer.ok === true && (await screenedList(context, screened))}`;
 }
 
 /** The size of the list, the price of its screening, and the numbers that are left out. */
-function price(
-  context: MemberContext,
-  { nifs, wrong, repeated }: NifList,
-  { isLate, isFocused }: { isLate: boolean; isFocused: boolean },
-): Html {
-  const { messages, formats, account, tools } = context;
+function price(context: MemberContext, list: NifList, isLate: boolean, isFocused: boolean): Html {
+  const { messages, formats, account } = context;
+  const { nifs, wrong, repeated } = list;
   const left = availableCredits(account);
-  const more = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
+  const more = moreCredits(context);
+  const leftOut = html`${messages.screenWrong(formats.number(wrong.length))} <code>${wrong.join(' ')}</code>`;
   const notes = [
     isLate && messages.screenLate,
-    wrong.length > 0 &&
-      html`${messages.screenWrong(formats.number(wrong.length))} <code>${wrong.join(' ')}</code>`,
+    wrong.length > 0 && leftOut,
     repeated > 0 && messages.screenRepeated(formats.number(repeated)),
     left === 0 && html`${messages.screenNoCredits} ${more}`,
     left > 0 && left < nifs.length && html`${messages.screenShort(formats.number(left))} ${more}`,

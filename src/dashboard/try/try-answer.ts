@@ -44,7 +44,12 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   const entries = answer.ok && kind !== 'lookup' ? (json.data as FoundCompany[]) : null;
   const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${address.replaceAll("'", '%27')}'`;
   const count = entries !== null && html` · ${messages.companyCount(String(entries.length))}`;
-  const cost = problem === null || CHARGED.includes(problem) ? messages.creditSpent : messages.noCreditSpent;
+  const cost =
+    problem === null || CHARGED.includes(problem) ? messages.creditsSpent('1') : messages.noCreditSpent;
+  const button = (kind: Tried['kind'], label: string) =>
+    html`<button class="small" name="kind" value="${kind}">${label} <small>${messages.costs}</small></button>`;
+  // After a search that found nothing: the same words anywhere in a name.
+  const otherWay = html`<p>${messages.onlyBeginnings} ${button('match', messages.searchWords)}</p>`;
   return html`
 <section class="card" aria-labelledby="answer-title" data-forget-form>
   <div class="heading">
@@ -53,9 +58,9 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   </div>
   <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(durationMs))))} · ${cost}</p>
   ${!answer.ok && callProblem(context, answer.problem)}
-  ${problem !== null && MAY_SUCCEED.includes(problem) && again(context, tried)}
+  ${problem !== null && MAY_SUCCEED.includes(problem) && sameQuery(context, query, 'retry', button(kind, messages.retry))}
   ${entries !== null && entries.length > 0 && found(context, entries)}
-  ${entries?.length === 0 && kind === 'search' && parseMatchQuery(query).kind === 'words' && otherWay(context, query)}
+  ${entries?.length === 0 && kind === 'search' && parseMatchQuery(query).kind === 'words' && sameQuery(context, query, 'other-way', otherWay)}
   ${answer.ok && kind === 'lookup' && (await details(context, json.data as Company))}
   <details>
     <summary>${messages.headersAndJson}</summary>
@@ -69,25 +74,13 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
 </section>`;
 }
 
-/** The same call once more. */
-function again(context: MemberContext, { kind, query }: Tried): Html {
-  const { messages, tools } = context;
+/** A further call with the same query. @param content its button, with the kind of the call */
+function sameQuery(context: MemberContext, query: string, id: string, content: Html): Html {
   return html`
-<form method="post" action="${tools.base}/try" id="retry">
+<form method="post" action="${context.tools.base}/try" id="${id}">
   ${tokenField(context)}
   <input type="hidden" name="q" value="${query}">
-  <button class="small" name="kind" value="${kind}">${messages.retry} <small>${messages.costs}</small></button>
-</form>`;
-}
-
-/** After a search that found nothing: the same words anywhere in a name, with the price. */
-function otherWay(context: MemberContext, query: string): Html {
-  const { messages, tools } = context;
-  return html`
-<form method="post" action="${tools.base}/try" id="other-way">
-  ${tokenField(context)}
-  <input type="hidden" name="q" value="${query}">
-  <p>${messages.onlyBeginnings} <button class="small" name="kind" value="match">${messages.searchWords} <small>${messages.costs}</small></button></p>
+  ${content}
 </form>`;
 }
 
@@ -112,30 +105,26 @@ async function details(context: MemberContext, company: Company): Promise<Html> 
   const { messages, formats, tools } = context;
   const { capital, capital_currency, nature } = company.structure;
   // An answer that was paid is shown, also if Postgres is away by now.
-  const { debts } = await readDatasets(tools.sql).catch(() => ({
-    debts: { tax: null, socialSecurity: null },
-  }));
+  const datasets = await readDatasets(tools.sql).catch(() => null);
   const currency = capital_currency === 'EUR' ? '€' : capital_currency;
-  const debt = (bracket: Company['tax_debt'], dataset: DebtDataset | null) => {
+  const debt = (bracket: Company['tax_debt'], dataset?: DebtDataset | null) => {
     // Without a dataset nothing is known about debts.
-    if (bracket === null) return dataset === null ? messages.dataNone : messages.noBracket;
+    if (bracket === null) return dataset == null ? messages.dataNone : messages.noBracket;
     return `${bracketText(context, bracket)}, ${messages.dataOf} ${bracket.last_updated}`;
   };
+  const address = [company.address, `${company.zipcode} ${company.city}`.trim()].filter(Boolean).join(', ');
   const rows: Fact[] = [
     [messages.legalName, company.title],
     ['NIF', String(company.nif)],
-    [
-      messages.address,
-      [company.address, `${company.zipcode} ${company.city}`.trim()].filter(Boolean).join(', '),
-    ],
+    [messages.address, address],
     [messages.activity, company.activity],
     ['CAE', company.cae],
     [messages.companyStatus, company.status],
     [messages.legalNature, nature],
     // A source that does not know the capital leaves 0.
     [messages.capital, Number(capital) > 0 && `${formats.number(Number(capital))} ${currency}`],
-    [messages.dataTax, debt(company.tax_debt, debts.tax)],
-    [messages.dataSocialSecurity, debt(company.social_security_debt, debts.socialSecurity)],
+    [messages.dataTax, debt(company.tax_debt, datasets?.debts.tax)],
+    [messages.dataSocialSecurity, debt(company.social_security_debt, datasets?.debts.socialSecurity)],
   ];
   return facts(rows.map(([label, value]) => [label, value || '–']));
 }

@@ -42,9 +42,8 @@ export const tryIt = formHandlers({
     const fault = inputFault(context, kind, query.trim());
     if (fault !== null) return refuse(422, { faults: { q: fault } });
     const address = `${tools.publicUrl}/api/v1/${pathOf(kind, query)}`;
-    if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) {
-      return refuse(409, { message: messages.triedAlready });
-    }
+    const isFirst = await isFirstSending(tools.sql, sent(TOKEN_FIELD));
+    if (!isFirst) return refuse(409, { message: messages.triedAlready });
     const { answer, durationMs, fresh } = await makeOwnCall(context, new Request(address), ROUTES[kind]);
     return showTry(fresh, null, { kind, query, address, durationMs, answer });
   },

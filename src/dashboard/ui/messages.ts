@@ -2,12 +2,14 @@ import type { EventKind } from '../../metering/accounts/events.ts';
 import type { Language } from './language.ts';
 import { STATE_TEXTS } from './states.ts';
 
-/** A text, in which `{name}` stands for a value. It is a function if it differs by the value. */
-type Text = string | Phrase;
-type Phrase = (...values: string[]) => string;
-type InBoth = {
-  [name: string]: readonly [en: string, pt: string] | readonly [en: Phrase, pt: Phrase] | InBoth;
-};
+/**
+ * A text in English and Portuguese: a pair, or a line of each if the pair is too long for one. `{name}` stands for a value. ` | ` divides
+ * what is said of one from what is said of any other number, which is the first value.
+ */
+type Text = readonly [en: string, pt: string] | `${string}\n${string}`;
+interface Texts {
+  [name: string]: Text | Texts;
+}
 
 /** Every text of the dashboard and of its mail, in English and in Portuguese. */
 const TEXTS = {
@@ -29,13 +31,12 @@ const TEXTS = {
   status: ['Service status', 'Estado do serviço'],
   conditions: ['By creating an account you accept:', 'Ao criar a conta, aceita:'],
   referenceShort: ['Reference', 'Referência'],
-  referenceLead: [
-    'Every endpoint, with an example that runs once your key is in the environment variable API_KEY.',
-    'Todas as operações, com um exemplo que funciona com a sua chave na variável de ambiente API_KEY.',
-  ],
+  referenceLead: `
+    Every endpoint, with an example that runs once your key is in the environment variable API_KEY.
+    Todas as operações, com um exemplo que funciona com a sua chave na variável de ambiente API_KEY.`,
   forAgents: ['For agents (MCP)', 'Para agentes (MCP)'],
   forGenerators: ['for code generators', 'para geradores de código'],
-  openDashboard: ['Dashboard', 'Painel'],
+  dashboard: ['Dashboard', 'Painel'],
   baseAddress: ['Base address', 'Endereço base'],
   authentication: ['Authentication', 'Autenticação'],
   parameters: ['Parameters', 'Parâmetros'],
@@ -72,10 +73,8 @@ const TEXTS = {
   otherLanguage: ['Português', 'English'],
   signOut: ['Sign out', 'Sair'],
   signedOut: ['You were signed out', 'A sua sessão terminou'],
-  signedOutLead: [
-    'Nothing was changed. Sign in, and send the form again.',
-    'Nada foi alterado. Inicie sessão e envie o formulário de novo.',
-  ],
+  signedOutLead: `Nothing was changed. Sign in, and send the form again.
+    Nada foi alterado. Inicie sessão e envie o formulário de novo.`,
   cancel: ['Cancel', 'Cancelar'],
   copy: ['Copy', 'Copiar'],
   copied: ['Copied ✓', 'Copiado ✓'],
@@ -86,16 +85,12 @@ const TEXTS = {
   signIn: ['Sign in', 'Iniciar sessão'],
   signInLead: ['Keys, usage and credits of your account.', 'Chaves, utilização e créditos da sua conta.'],
   signUp: ['Create an account', 'Criar conta'],
-  signUpLead: [
-    'Free: {credits} calls a month and {keys} API keys.',
-    'Plano gratuito: {credits} chamadas por mês e {keys} chaves.',
-  ],
+  signUpLead: `Free: {credits} calls a month and {keys} API keys.
+    Plano gratuito: {credits} chamadas por mês e {keys} chaves.`,
   noAccountYet: ['No account yet?', 'Ainda não tem conta?'],
   haveAccount: ['Already have an account?', 'Já tem conta?'],
-  closed: [
-    'New accounts are by invitation only. Ask the operator of this service.',
-    'As contas novas são criadas só por convite. Peça um ao operador deste serviço.',
-  ],
+  closed: `New accounts are by invitation only. Ask the operator of this service.
+    As contas novas são criadas só por convite. Peça um ao operador deste serviço.`,
   name: ['Name', 'Nome'],
   nameHint: ['Yours, or your company’s.', 'O seu, ou o da sua empresa.'],
   email: ['Email', 'Email'],
@@ -105,90 +100,65 @@ const TEXTS = {
   passwordHint: ['At least {min} characters.', 'Pelo menos {min} caracteres.'],
   forgot: ['Forgot the password?', 'Esqueceu-se da palavra-passe?'],
   forgotTitle: ['Reset the password', 'Repor a palavra-passe'],
-  forgotLead: [
-    'We send a link to your address. It works for an hour.',
-    'Enviamos uma ligação para o seu endereço. É válida durante uma hora.',
-  ],
-  forgotNoMail: [
-    'This service sends no mail. Ask its operator for a new link.',
-    'Este serviço não envia emails. Peça uma nova ligação ao operador.',
-  ],
+  forgotLead: `We send a link to your address. It works for an hour.
+    Enviamos uma ligação para o seu endereço. É válida durante uma hora.`,
+  forgotNoMail: `This service sends no mail. Ask its operator for a new link.
+    Este serviço não envia emails. Peça uma nova ligação ao operador.`,
   sendLink: ['Send the link', 'Enviar a ligação'],
   seeMail: ['See your mail', 'Verifique o seu email'],
-  seeMailLead: [
-    'We sent a link to {email}. Open it within an hour, then sign in.',
-    'Enviámos uma ligação para {email}. Abra-a dentro de uma hora e depois inicie sessão.',
-  ],
-  linkSent: [
-    'If there is an account with this address, the link is on its way.',
-    'Se existir uma conta com este endereço, a ligação vai a caminho.',
-  ],
+  seeMailLead: `We sent a link to {email}. Open it within an hour, then sign in.
+    Enviámos uma ligação para {email}. Abra-a dentro de uma hora e depois inicie sessão.`,
+  linkSent: `If there is an account with this address, the link is on its way.
+    Se existir uma conta com este endereço, a ligação vai a caminho.`,
   resetTitle: ['Choose a new password', 'Escolha uma nova palavra-passe'],
   save: ['Save', 'Guardar'],
   confirmTitle: ['Confirm your email', 'Confirme o seu email'],
   confirmButton: ['Confirm', 'Confirmar'],
   confirmLead: ['Click to confirm your address.', 'Basta um clique para o endereço ficar confirmado.'],
-  confirmPending: [
-    'Confirm your address before you create a key: we sent a link to {email}.',
-    'Confirme o seu endereço antes de criar uma chave: enviámos uma ligação para {email}.',
-  ],
+  confirmPending: `Confirm your address before you create a key: we sent a link to {email}.
+    Confirme o seu endereço antes de criar uma chave: enviámos uma ligação para {email}.`,
   confirmAgain: ['Send it again', 'Enviar de novo'],
   invitationTitle: ['Choose a password', 'Escolha uma palavra-passe'],
-  invitationLead: [
-    'You were invited to the account “{account}”. Your sign-in is {email}.',
-    'Recebeu um convite para a conta “{account}”. Vai iniciar sessão com {email}.',
-  ],
+  invitationLead: `You were invited to the account “{account}”. Your sign-in is {email}.
+    Recebeu um convite para a conta “{account}”. Vai iniciar sessão com {email}.`,
   invitationReset: ['Account “{account}”, for {email}.', 'Conta “{account}”, para {email}.'],
   invitationButton: ['Open the dashboard', 'Abrir o painel'],
   elsewhereTitle: ['This address belongs to another account', 'Este endereço pertence a outra conta'],
-  elsewhereLead: [
-    'You were invited to the account “{account}” as {email}. An address belongs to one account only. Ask for an invitation to another address, or first leave or delete the other account in its settings.',
-    'Recebeu um convite para a conta “{account}” como {email}. Um endereço pertence a uma só conta. Peça um convite para outro endereço, ou primeiro saia da outra conta ou elimine-a, nas definições dela.',
-  ],
+  elsewhereLead: `
+    You were invited to the account “{account}” as {email}. An address belongs to one account only. Ask for an invitation to another address, or first leave or delete the other account in its settings.
+    Recebeu um convite para a conta “{account}” como {email}. Um endereço pertence a uma só conta. Peça um convite para outro endereço, ou primeiro saia da outra conta ou elimine-a, nas definições dela.`,
   linkInvalid: ['This link is not valid any more', 'Esta ligação já não é válida'],
   linkInvalidLead: ['It was used or has expired.', 'Já foi usada ou expirou.'],
   newLinkInvitation: ['Ask the sender of the invitation for another.', 'Peça outra ao remetente do convite.'],
   newLink: ['Ask for a new link', 'Pedir uma nova ligação'],
 
   wrongSignIn: ['The email or the password is wrong.', 'Email ou palavra-passe incorretos.'],
-  wrongOrUnconfirmed: [
-    'The email or the password is wrong, or the email is not confirmed yet: see your mail.',
-    'Email ou palavra-passe incorretos, ou o email ainda não foi confirmado: verifique o seu email.',
-  ],
+  wrongOrUnconfirmed: `The email or the password is wrong, or the email is not confirmed yet: see your mail.
+    Email ou palavra-passe incorretos, ou o email ainda não foi confirmado: verifique o seu email.`,
   wrongPassword: ['The current password is wrong.', 'A palavra-passe atual está errada.'],
   emailTaken: ['There is an account with this email already.', 'Já existe uma conta com este email.'],
   signInInstead: ['Sign in instead.', 'Inicie sessão.'],
   emailInvalid: ['Write an address as name@example.com.', 'Escreva um endereço como nome@exemplo.pt.'],
   nameInvalid: ['Write a name of 1 to 200 characters.', 'Escreva um nome de 1 a 200 caracteres.'],
   passwordInvalid: ['A password has {min} to {max} characters.', 'Deve ter de {min} a {max} caracteres.'],
-  passwordCommon: [
-    'This password is too common: it is among the first that are guessed. Choose another.',
-    'Esta palavra-passe é demasiado comum: é das primeiras a ser adivinhadas. Escolha outra.',
-  ],
-  passwordKnown: [
-    'This password has your email, your name or the name of this service in it, or is a part of one. Choose another.',
-    'Esta palavra-passe contém o seu email, o seu nome ou o nome deste serviço, ou é parte de um deles. Escolha outra.',
-  ],
+  passwordCommon: `This password is too common: it is among the first that are guessed. Choose another.
+    Esta palavra-passe é demasiado comum: é das primeiras a ser adivinhadas. Escolha outra.`,
+  passwordKnown: `
+    This password has your email, your name or the name of this service in it, or is a part of one. Choose another.
+    Esta palavra-passe contém o seu email, o seu nome ou o nome deste serviço, ou é parte de um deles. Escolha outra.`,
   tooMany: ['Too many attempts. Try again in {wait}.', 'Demasiadas tentativas. Espere {wait}.'],
 
   suspendedReason: ['Reason: {reason}', 'Motivo: {reason}'],
   refusedCalls: ['Refused calls since yesterday: {calls}.', 'Chamadas recusadas desde ontem: {calls}.'],
   openKey: ['See the key', 'Ver a chave'],
-  lastsUntil: [
-    'At the pace of the last 7 days, credits last until {day}.',
-    'Ao ritmo dos últimos 7 dias, os créditos duram até {day}.',
-  ],
-  lastsEnough: [
-    'At the pace of the last 7 days, credits last until the period ends.',
-    'Ao ritmo dos últimos 7 dias, os créditos duram até ao fim do período.',
-  ],
+  lastsUntil: `At the pace of the last 7 days, credits last until {day}.
+    Ao ritmo dos últimos 7 dias, os créditos duram até {day}.`,
+  lastsEnough: `At the pace of the last 7 days, credits last until the period ends.
+    Ao ritmo dos últimos 7 dias, os créditos duram até ao fim do período.`,
   buyCredits: ['Buy credits', 'Comprar créditos'],
   getMore: ['How to get more credits', 'Como obter mais créditos'],
   plan: ['Plan', 'Plano'],
-  plans: {
-    free: ['Free', 'Gratuito'],
-    plus: ['Plus', 'Plus'],
-  },
+  plans: { free: ['Free', 'Gratuito'], plus: ['Plus', 'Plus'] },
   available: ['Available calls', 'Chamadas disponíveis'],
   included: ['Included credits', 'Créditos incluídos'],
   leftOf: ['{left} of {limit}', '{left} de {limit}'],
@@ -206,24 +176,17 @@ const TEXTS = {
 
   startTitle: ['First steps', 'Primeiros passos'],
   startKey: ['Create an API key', 'Crie uma chave'],
-  startKeyLead: [
-    'Your server sends it with each call. The secret is shown once.',
-    'O seu servidor envia-a em cada chamada. O segredo é mostrado uma única vez.',
-  ],
+  startKeyLead: `Your server sends it with each call. The secret is shown once.
+    O seu servidor envia-a em cada chamada. O segredo é mostrado uma única vez.`,
   startCall: ['Call the API', 'Chame a API'],
-  startCallLead: [
-    'Or try a search here first; it costs a credit as any call does.',
-    'Ou experimente aqui uma pesquisa; custa um crédito, como qualquer chamada.',
-  ],
+  startCallLead: `Or try a search here first; it costs a credit as any call does.
+    Ou experimente aqui uma pesquisa; custa um crédito, como qualquer chamada.`,
   startSee: ['Watch it here', 'Acompanhe aqui'],
 
   plotTitle: ['Calls a day', 'Chamadas por dia'],
   plotSince: ['since {day}, days in UTC', 'desde {day}, dias em UTC'],
   plotBetween: ['from {from} to {to}, days in UTC', 'de {from} a {to}, dias em UTC'],
-  plotTotal: [
-    (total) => (total === '1' ? '1 call' : `${total} calls`),
-    (total) => (total === '1' ? '1 chamada' : `${total} chamadas`),
-  ],
+  plotTotal: ['1 call | {count} calls', '1 chamada | {count} chamadas'],
   range: ['Days shown', 'Dias mostrados'],
   days: ['{days} days', '{days} dias'],
   thisPeriod: ['This period', 'Este período'],
@@ -231,10 +194,8 @@ const TEXTS = {
   firstDay: ['First day', 'Primeiro dia'],
   lastDay: ['Last day', 'Último dia'],
   show: ['Show', 'Mostrar'],
-  daysInvalid: [
-    'Choose a first and a last day, at most a year apart.',
-    'Escolha um primeiro e um último dia, separados por um ano no máximo.',
-  ],
+  daysInvalid: `Choose a first and a last day, at most a year apart.
+    Escolha um primeiro e um último dia, separados por um ano no máximo.`,
   split: ['Split', 'Divisão'],
   byKind: ['By kind', 'Por tipo'],
   byKey: ['By key', 'Por chave'],
@@ -247,20 +208,13 @@ const TEXTS = {
   total: ['Total', 'Total'],
   day: ['Day', 'Dia'],
   otherKeys: ['Other keys', 'Outras chaves'],
-  dashboardCalls: ['Dashboard', 'Painel'],
-  plotLabel: [
-    'Bar chart: {calls}. The table below has the same numbers.',
-    'Gráfico de barras: {calls}. A tabela abaixo tem os mesmos números.',
-  ],
+  plotLabel: `Bar chart: {calls}. The table below has the same numbers.
+    Gráfico de barras: {calls}. A tabela abaixo tem os mesmos números.`,
   updatedAt: ['Figures of {time} UTC.', 'Valores das {time} UTC.'],
-  signedOutLive: [
-    'You were signed out, so these figures stand still. Reload the page to sign in.',
-    'A sua sessão terminou, e estes valores já não são atualizados. Recarregue a página para iniciar sessão.',
-  ],
-  awayLive: [
-    'They stand still, because the service doesn’t answer at the moment. They go on by themselves.',
-    'Estão parados, porque o serviço de momento não responde. Continuam por si.',
-  ],
+  signedOutLive: `You were signed out, so these figures stand still. Reload the page to sign in.
+    A sua sessão terminou, e estes valores já não são atualizados. Recarregue a página para iniciar sessão.`,
+  awayLive: `They stand still, because the service doesn’t answer at the moment. They go on by themselves.
+    Estão parados, porque o serviço de momento não responde. Continuam por si.`,
   plotEmpty: ['No calls yet', 'Ainda sem chamadas'],
   plotNone: ['No calls on these days', 'Sem chamadas nestes dias'],
   plotEmptyLead: ['Each call shows up here within seconds.', 'Cada chamada aparece aqui em poucos segundos.'],
@@ -269,10 +223,8 @@ const TEXTS = {
   csv: ['Download as CSV', 'Descarregar CSV'],
 
   errorsTitle: ['Calls with an error', 'Chamadas com erro'],
-  errorsLead: [
-    'A 429 or 503 costs no credit; other errors of admitted calls do',
-    'Um 429 ou 503 não custa créditos; os outros erros de chamadas aceites custam',
-  ],
+  errorsLead: `A 429 or 503 costs no credit; other errors of admitted calls do
+    Um 429 ou 503 não custa créditos; os outros erros de chamadas aceites custam`,
   errorKinds: {
     'rate-limit-exceeded': ['Too many requests in a minute (429)', 'Demasiados pedidos num minuto (429)'],
     'monthly-quota-exceeded': ['No credits left (429)', 'Sem créditos (429)'],
@@ -290,57 +242,38 @@ const TEXTS = {
   dataOf: ['as of', 'à data de'],
   dataNone: ['not imported', 'por importar'],
 
-  keysLead: [
-    'A key opens the API for your account. Keep it on a server: anyone who has it can spend your credits.',
-    'Uma chave abre a API em nome da sua conta. Guarde-a num servidor: quem a tiver gasta os seus créditos.',
-  ],
+  keysLead: `
+    A key opens the API for your account. Keep it on a server: anyone who has it can spend your credits.
+    Uma chave abre a API em nome da sua conta. Guarde-a num servidor: quem a tiver gasta os seus créditos.`,
   keysEmpty: ['No keys yet', 'Ainda sem chaves'],
-  keysEmptyLead: [
-    'Name one after where it will be used, create it, and copy the secret to your server.',
-    'Dê-lhe o nome do sítio onde vai ser usada, crie-a e copie o segredo para o seu servidor.',
-  ],
+  keysEmptyLead: `Name one after where it will be used, create it, and copy the secret to your server.
+    Dê-lhe o nome do sítio onde vai ser usada, crie-a e copie o segredo para o seu servidor.`,
   keyNameHint: ['Where it is used, as “production”.', 'Onde é usada, como “produção”.'],
   connectAgent: ['Connect an agent', 'Ligar um agente'],
-  connectAgentLead: [
-    'An assistant that speaks the Model Context Protocol (MCP) searches and looks up companies with your key. A call costs what it costs over REST.',
-    'Um assistente que fale o Model Context Protocol (MCP) pesquisa e consulta empresas com a sua chave. Uma chamada custa o mesmo que por REST.',
-  ],
+  connectAgentLead: `
+    An assistant that speaks the Model Context Protocol (MCP) searches and looks up companies with your key. A call costs what it costs over REST.
+    Um assistente que fale o Model Context Protocol (MCP) pesquisa e consulta empresas com a sua chave. Uma chamada custa o mesmo que por REST.`,
   agentAddress: ['Its address:', 'O endereço:'],
-  agentCommand: [
-    'For Claude Code, with your key in place of svc_…:',
-    'Para o Claude Code, com a sua chave em vez de svc_…:',
-  ],
+  agentCommand: `For Claude Code, with your key in place of svc_…:
+    Para o Claude Code, com a sua chave em vez de svc_…:`,
   createKey: ['Create key', 'Criar chave'],
   testKey: ['Test key', 'Chave de teste'],
   createTestKey: ['Create test key', 'Criar chave de teste'],
-  testKeyLead: [
-    'A test key answers from a fixed set of invented companies, gives each problem at will, and spends no credits.',
-    'Uma chave de teste responde com um conjunto fixo de empresas inventadas, dá cada erro a pedido e não gasta créditos.',
-  ],
+  testKeyLead: `
+    A test key answers from a fixed set of invented companies, gives each problem at will, and spends no credits.
+    Uma chave de teste responde com um conjunto fixo de empresas inventadas, dá cada erro a pedido e não gasta créditos.`,
   tooManyKeys: {
-    free: [
-      (limit) =>
-        `${limit === '2' ? 'Both' : `All ${limit}`} keys of the plan are in use. Revoke one to create another, or ask for Plus.`,
-      (limit) =>
-        `As ${limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
-    ],
-    plus: [
-      'All {limit} keys of the plan are in use. Revoke one to create another.',
-      'As {limit} chaves do plano estão em uso. Revogue uma para criar outra.',
-    ],
-    test: [
-      'All {limit} test keys are in use. Revoke one to create another.',
-      'As {limit} chaves de teste estão em uso. Revogue uma para criar outra.',
-    ],
-    day: [
-      'An account of this plan can create {limit} keys in 24 hours, and has created them. Try again later.',
-      'Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.',
-    ],
+    free: `The {limit} keys of the plan are in use. Revoke one to create another, or ask for Plus.
+      As {limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
+    plus: `All {limit} keys of the plan are in use. Revoke one to create another.
+      As {limit} chaves do plano estão em uso. Revogue uma para criar outra.`,
+    test: `All {limit} test keys are in use. Revoke one to create another.
+      As {limit} chaves de teste estão em uso. Revogue uma para criar outra.`,
+    day: `An account of this plan can create {limit} keys in 24 hours, and has created them. Try again later.
+      Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.`,
   },
-  suspendedRefusal: [
-    'Nothing was done, and nothing was charged: this account is suspended.',
-    'Nada foi feito nem cobrado: esta conta está suspensa.',
-  ],
+  suspendedRefusal: `Nothing was done, and nothing was charged: this account is suspended.
+    Nada foi feito nem cobrado: esta conta está suspensa.`,
   confirmFirst: ['Confirm your email first.', 'Confirme primeiro o seu email.'],
   unnamed: ['Unnamed', 'Sem nome'],
   begins: ['Begins with', 'Começa por'],
@@ -365,15 +298,11 @@ const TEXTS = {
   endedKeys: ['Revoked and expired keys ({count})', 'Chaves revogadas e expiradas ({count})'],
   moreEndedKeys: ['Those that ended earlier are not listed.', 'As que terminaram antes não aparecem.'],
   revokeTitle: ['Revoke “{name}”?', 'Revogar “{name}”?'],
-  revokeLead: [
-    'Calls with {start}… are refused within 5 seconds, everywhere. This can’t be undone.',
-    'As chamadas com {start}… são recusadas em menos de 5 segundos, em todo o lado. Esta ação é irreversível.',
-  ],
+  revokeLead: `Calls with {start}… are refused within 5 seconds, everywhere. This can’t be undone.
+    As chamadas com {start}… são recusadas em menos de 5 segundos, em todo o lado. Esta ação é irreversível.`,
   revokeButton: ['Revoke this key', 'Revogar esta chave'],
-  keyExpiresHint: [
-    'Optional: the key is refused after the end of this day, in UTC.',
-    'Opcional: a chave é recusada depois do fim deste dia, em UTC.',
-  ],
+  keyExpiresHint: `Optional: the key is refused after the end of this day, in UTC.
+    Opcional: a chave é recusada depois do fim deste dia, em UTC.`,
   keyExpiryInvalid: ['The last day must be today or later.', 'O último dia tem de ser hoje ou depois.'],
   expired: ['Expired', 'Expirada'],
   revoked: ['Revoked', 'Revogada'],
@@ -385,84 +314,60 @@ const TEXTS = {
   currentSecret: ['Current', 'Atual'],
   oldSecret: ['Old', 'Anterior'],
   endedSecret: ['Ended', 'Terminado'],
-  oldSecretInUse: [
-    'The old secret was used in the last 24 hours. Programs that still have it stop when it ends.',
-    'O segredo anterior foi usado nas últimas 24 horas. Os programas que ainda o têm deixam de funcionar quando terminar.',
-  ],
-  oldSecretIdle: [
-    'The old secret was not used in the last 24 hours.',
-    'O segredo anterior não foi usado nas últimas 24 horas.',
-  ],
+  oldSecretInUse: `
+    The old secret was used in the last 24 hours. Programs that still have it stop when it ends.
+    O segredo anterior foi usado nas últimas 24 horas. Os programas que ainda o têm deixam de funcionar quando terminar.`,
+  oldSecretIdle: `The old secret was not used in the last 24 hours.
+    O segredo anterior não foi usado nas últimas 24 horas.`,
   endSecret: ['End the old secret now', 'Terminar já o segredo anterior'],
   endSecretTitle: ['End the old secret of “{name}”?', 'Terminar o segredo anterior de “{name}”?'],
-  endSecretLead: [
-    'Calls with it are refused within 5 seconds. The current secret goes on working.',
-    'As chamadas com ele são recusadas em menos de 5 segundos. O segredo atual continua a funcionar.',
-  ],
+  endSecretLead: `Calls with it are refused within 5 seconds. The current secret goes on working.
+    As chamadas com ele são recusadas em menos de 5 segundos. O segredo atual continua a funcionar.`,
   newExpiry: ['Set a new last day', 'Alterar a validade'],
   newExpiryTitle: ['Until when does “{name}” work?', 'Até quando é válida “{name}”?'],
-  newExpiryHint: [
-    'The key is refused after the end of this day, in UTC. Without a day it does not expire.',
-    'A chave é recusada depois do fim deste dia, em UTC. Sem dia, não expira.',
-  ],
+  newExpiryHint: `The key is refused after the end of this day, in UTC. Without a day it does not expire.
+    A chave é recusada depois do fim deste dia, em UTC. Sem dia, não expira.`,
   validUntil: ['Valid until', 'Válida até'],
   oldSecretUntil: ['Old secret until', 'Segredo anterior até'],
-  idle: ['Not used for 90 days', 'Sem uso há 90 dias'],
   change: ['Change', 'Alterar'],
   rename: ['Rename', 'Renomear'],
   renameTitle: ['Rename “{name}”', 'Renomear “{name}”'],
   rotate: ['Rotate', 'Novo segredo'],
   rotateTitle: ['New secret for “{name}”', 'Novo segredo para “{name}”'],
-  rotateLead: [
-    'The key keeps its name and its statistics. Give your programs the new secret while the current one still works.',
-    'A chave mantém o nome e as estatísticas. Passe a usar o novo segredo enquanto o atual ainda funciona.',
-  ],
+  rotateLead: `
+    The key keeps its name and its statistics. Give your programs the new secret while the current one still works.
+    A chave mantém o nome e as estatísticas. Passe a usar o novo segredo enquanto o atual ainda funciona.`,
   overlap: ['The current secret works for', 'O segredo atual funciona durante'],
   overlapNone: ['no longer: it is refused within 5 seconds', 'deixa de funcionar já'],
   notRotated: {
-    expired: [
-      'The key has expired, so it gets no new secret. Set a new last day first.',
-      'A chave expirou, por isso não recebe um novo segredo. Altere primeiro a validade.',
-    ],
-    often: [
-      'The key has got {limit} new secrets in 24 hours, which is the most. Try again later.',
-      'A chave já recebeu {limit} segredos novos em 24 horas, que é o máximo. Tente de novo mais tarde.',
-    ],
-    repeated: [
-      'This form was sent before, and the key has its new secret. If you lost it, make another.',
-      'Este formulário já tinha sido enviado, e a chave já tem um novo segredo. Se o perdeu, crie outro.',
-    ],
+    expired: `The key has expired, so it gets no new secret. Set a new last day first.
+      A chave expirou, por isso não recebe um novo segredo. Altere primeiro a validade.`,
+    often: `The key has got {limit} new secrets in 24 hours, which is the most. Try again later.
+      A chave já recebeu {limit} segredos novos em 24 horas, que é o máximo. Tente de novo mais tarde.`,
+    repeated: `This form was sent before, and the key has its new secret. If you lost it, make another.
+      Este formulário já tinha sido enviado, e a chave já tem um novo segredo. Se o perdeu, crie outro.`,
   },
   previousUntil: ['The previous secret works until {end}.', 'O segredo anterior funciona até {end}.'],
   newKey: ['Your new secret', 'O seu novo segredo'],
   newKeyLead: ['Copy it now: it is shown only this once.', 'Copie-o agora: só é mostrado desta vez.'],
-  newKeyTry: [
-    'Try it in a terminal. Every example of the reference reads this variable:',
-    'Experimente num terminal. Todos os exemplos da referência leem esta variável:',
-  ],
+  newKeyTry: `Try it in a terminal. Every example of the reference reads this variable:
+    Experimente num terminal. Todos os exemplos da referência leem esta variável:`,
 
   creditsTitle: ['Plan and credits', 'Plano e créditos'],
   plansLead: ['Plans', 'Planos'],
   callsIncluded: ['Included calls a month', 'Chamadas incluídas por mês'],
   callsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
   yourPlan: ['Your plan', 'O seu plano'],
-  ownLimits: [
-    'Your own limits: {calls} calls a month, {requests} requests a minute.',
-    'Os seus limites próprios: {calls} chamadas por mês, {requests} pedidos por minuto.',
-  ],
-  byHand: [
-    'The operator of this service adds credits and changes plans. Give your account number with your request:',
-    'O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta no pedido:',
-  ],
-  plansByHand: [
-    'The operator of this service changes plans. Give your account number with your request:',
-    'O operador deste serviço altera planos. Indique o número da sua conta no pedido:',
-  ],
+  ownLimits: `Your own limits: {calls} calls a month, {requests} requests a minute.
+    Os seus limites próprios: {calls} chamadas por mês, {requests} pedidos por minuto.`,
+  byHand: `
+    The operator of this service adds credits and changes plans. Give your account number with your request:
+    O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta no pedido:`,
+  plansByHand: `The operator of this service changes plans. Give your account number with your request:
+    O operador deste serviço altera planos. Indique o número da sua conta no pedido:`,
   creditsEmpty: ['No purchased credits yet', 'Ainda sem créditos comprados'],
-  creditsEmptyLead: [
-    'Your plan includes {limit} calls each period. Credits bought beyond that are listed here.',
-    'O seu plano inclui {limit} chamadas por período. Os créditos comprados além dessas aparecem aqui.',
-  ],
+  creditsEmptyLead: `Your plan includes {limit} calls each period. Credits bought beyond that are listed here.
+    O seu plano inclui {limit} chamadas por período. Os créditos comprados além dessas aparecem aqui.`,
   dateUtc: ['Date (UTC)', 'Data (UTC)'],
   now: ['now', 'agora'],
   balance: ['Balance after', 'Saldo após'],
@@ -470,42 +375,28 @@ const TEXTS = {
   spentOnCalls: ['Calls beyond the allowance', 'Chamadas além das incluídas'],
   note: ['Note', 'Nota'],
 
-  tryLead: [
-    'Each call here costs 1 credit, as any call does. {available} left.',
-    'Cada chamada custa 1 crédito, como qualquer outra. Restam {available}.',
-  ],
+  tryLead: `Each call here costs 1 credit, as any call does. {available} left.
+    Cada chamada custa 1 crédito, como qualquer outra. Restam {available}.`,
   tryLabel: ['Company name or NIF', 'Nome ou NIF da empresa'],
   queryMissing: ['Write a name or a NIF. Nothing was charged.', 'Escreva um nome ou NIF. Nada foi cobrado.'],
-  nifWrong: [
-    'The check digit of this NIF is wrong: the API would answer 400. Nothing was charged.',
-    'O algarismo de controlo deste NIF está errado: a API responderia 400. Nada foi cobrado.',
-  ],
-  nifMissing: [
-    'Write the NIF to look up: nine digits, without PT. Nothing was charged.',
-    'Escreva o NIF a consultar: nove algarismos, sem PT. Nada foi cobrado.',
-  ],
+  nifWrong: `The check digit of this NIF is wrong: the API would answer 400. Nothing was charged.
+    O algarismo de controlo deste NIF está errado: a API responderia 400. Nada foi cobrado.`,
+  nifMissing: `Write the NIF to look up: nine digits, without PT. Nothing was charged.
+    Escreva o NIF a consultar: nove algarismos, sem PT. Nada foi cobrado.`,
   search: ['Search', 'Pesquisar'],
   lookUp: ['Look up NIF', 'Consultar NIF'],
   costs: ['1 credit', '1 crédito'],
   request: ['Request', 'Pedido'],
   answer: ['Answer', 'Resposta'],
-  companyCount: [
-    (count) => (count === '1' ? '1 company' : `${count} companies`),
-    (count) => (count === '1' ? '1 empresa' : `${count} empresas`),
-  ],
-  onlyBeginnings: [
-    'Names are searched from their beginning. The words may stand anywhere in a name:',
-    'Os nomes são pesquisados a partir do início. As palavras podem estar em qualquer parte de um nome:',
-  ],
+  companyCount: ['1 company | {count} companies', '1 empresa | {count} empresas'],
+  onlyBeginnings: `Names are searched from their beginning. The words may stand anywhere in a name:
+    Os nomes são pesquisados a partir do início. As palavras podem estar em qualquer parte de um nome:`,
   searchWords: ['Search by words', 'Pesquisar por palavras'],
   tryEmpty: ['Search for a name, or look up a NIF', 'Pesquise um nome, ou consulte um NIF'],
-  tryEmptyLead: [
-    'You see the request as your code would send it, and the answer as it would come back.',
-    'Verá o pedido como o seu código o enviaria, e a resposta como a receberia.',
-  ],
+  tryEmptyLead: `You see the request as your code would send it, and the answer as it would come back.
+    Verá o pedido como o seu código o enviaria, e a resposta como a receberia.`,
   legalName: ['Legal name', 'Denominação'],
   lookUpOne: ['Look up', 'Consultar'],
-  creditSpent: ['1 credit spent', '1 crédito gasto'],
   noCreditSpent: ['no credit spent', 'nenhum crédito gasto'],
   took: ['Took {ms} ms', 'Demorou {ms} ms'],
   headersAndJson: ['Headers and JSON', 'Cabeçalhos e JSON'],
@@ -515,112 +406,61 @@ const TEXTS = {
   legalNature: ['Legal nature', 'Natureza jurídica'],
   capital: ['Share capital', 'Capital social'],
   noBracket: ['no bracket in the dataset', 'sem escalão nos dados'],
-  bracket: [
-    (start, end: string | null) => (end === null ? `${start} or more` : `${start} to ${end}`),
-    (start, end: string | null) => (end === null ? `${start} ou mais` : `${start} a ${end}`),
-  ],
+  bracket: ['{start} to {end}', '{start} a {end}'],
+  openBracket: ['{start} or more', '{start} ou mais'],
 
   screenTitle: ['Screen a list for debts', 'Verificar as dívidas de uma lista'],
-  screenLead: [
-    'Each company costs 1 credit. You see the price before it is charged. {available} left. Nothing of your list is stored.',
-    'Cada empresa custa 1 crédito. Verá o preço antes de ser cobrado. Restam {available}. Nada da sua lista é guardado.',
-  ],
+  screenLead: `
+    Each company costs 1 credit. You see the price before it is charged. {available} left. Nothing of your list is stored.
+    Cada empresa custa 1 crédito. Verá o preço antes de ser cobrado. Restam {available}. Nada da sua lista é guardado.`,
   screenLabel: ['NIFs of up to {max} companies', 'NIF de até {max} empresas'],
-  screenHint: [
-    'One on each line, or rows of a table: every number of nine digits is read.',
-    'Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos.',
-  ],
+  screenHint: `One on each line, or rows of a table: every number of nine digits is read.
+    Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos.`,
   screenFile: ['Or a file', 'Ou um ficheiro'],
-  screenFileHint: [
-    'Text or CSV. It is read in your browser, and only its numbers are sent.',
-    'Texto ou CSV. É lido no seu navegador, e só os números são enviados.',
-  ],
+  screenFileHint: `Text or CSV. It is read in your browser, and only its numbers are sent.
+    Texto ou CSV. É lido no seu navegador, e só os números são enviados.`,
   screenRead: ['Read the list', 'Ler a lista'],
-  screenNone: [
-    'There is no NIF in it: nine digits with a right check digit. Save a spreadsheet as CSV first. Nothing was charged.',
-    'Não há nenhum NIF: nove algarismos com o algarismo de controlo certo. Guarde primeiro a folha de cálculo em CSV. Nada foi cobrado.',
-  ],
-  screenTooMany: [
-    'It has {count} NIFs, and one list {max} at most: screen it in parts. Nothing was charged.',
-    'Tem {count} NIF, e cada lista no máximo {max}: verifique-a por partes. Nada foi cobrado.',
-  ],
-  screenPrice: [
-    (count) => (count === '1' ? '1 company costs 1 credit.' : `${count} companies cost ${count} credits.`),
-    (count) => (count === '1' ? '1 empresa custa 1 crédito.' : `${count} empresas custam ${count} créditos.`),
-  ],
-  screenWrong: [
-    (count) =>
-      count === '1'
-        ? '1 number is left out: its check digit is wrong.'
-        : `${count} numbers are left out: their check digits are wrong.`,
-    (count) =>
-      count === '1'
-        ? '1 número fica de fora: o algarismo de controlo está errado.'
-        : `${count} números ficam de fora: os algarismos de controlo estão errados.`,
-  ],
-  screenRepeated: [
-    (count) =>
-      count === '1'
-        ? '1 number is repeated: it is screened once.'
-        : `${count} numbers are repeated: each is screened once.`,
-    (count) =>
-      count === '1'
-        ? '1 número está repetido: é verificado uma vez.'
-        : `${count} números estão repetidos: cada um é verificado uma vez.`,
-  ],
-  screenShort: [
-    'Your credits suffice for the first {left} only.',
-    'Os seus créditos só chegam para os primeiros {left}.',
-  ],
-  screenNoCredits: [
-    'You have no credits left, so the list can’t be screened now.',
-    'Não tem créditos, por isso não é possível verificar a lista agora.',
-  ],
-  screenLate: [
-    'This list was screened over ten minutes ago, so screening it again costs credits again. Nothing was charged now.',
-    'Esta lista foi verificada há mais de dez minutos, por isso verificá-la de novo volta a custar créditos. Agora nada foi cobrado.',
-  ],
-  screenRun: [
-    (count) => (count === '1' ? 'Screen 1 company' : `Screen ${count} companies`),
-    (count) => (count === '1' ? 'Verificar 1 empresa' : `Verificar ${count} empresas`),
-  ],
-  creditCount: [
-    (count) => (count === '1' ? '1 credit' : `${count} credits`),
-    (count) => (count === '1' ? '1 crédito' : `${count} créditos`),
-  ],
-  screenFound: [
-    (found, count) => `${found} of ${count} companies ${found === '1' ? 'is' : 'are'} on a list of debtors`,
-    (found, count) =>
-      `${found} de ${count} empresas ${found === '1' ? 'está' : 'estão'} numa lista de devedores`,
-  ],
-  screenSpent: [
-    (count) => (count === '1' ? '1 credit spent' : `${count} credits spent`),
-    (count) => (count === '1' ? '1 crédito gasto' : `${count} créditos gastos`),
-  ],
-  screenAgain: [
-    'No credit spent: this list was charged before',
-    'Nenhum crédito gasto: esta lista já foi cobrada',
-  ],
-  screenFree: [
-    'Until {time} (UTC) the same list costs nothing again, and a reload shows its result. Download it to keep it.',
-    'Até {time} (UTC) a mesma lista não volta a custar nada, e o resultado reaparece se recarregar a página. Descarregue-o para o guardar.',
-  ],
-  screenAbsent: [
-    'a company without a bracket is not on the list. That is not “no debt”: the list has debts above a threshold only. List of',
-    'uma empresa sem escalão não está na lista. Isso não quer dizer “sem dívidas”: a lista só tem dívidas acima de um limiar. Lista de',
-  ],
-  screenMissing: [
-    'this list was never imported here. An absent bracket says nothing.',
-    'esta lista nunca foi importada aqui. A falta de escalão nada diz.',
-  ],
-  screenRefused: [
-    'Not screened, because the credits did not suffice, and not charged: {count}.',
-    'Por verificar, porque os créditos não chegaram, e não cobradas: {count}.',
-  ],
-  screenRest: [
-    (count) => (count === '1' ? 'Screen the other company' : `Screen the other ${count} companies`),
-    (count) => (count === '1' ? 'Verificar a outra empresa' : `Verificar as outras ${count} empresas`),
-  ],
+  screenNone: `
+    There is no NIF in it: nine digits with a right check digit. Save a spreadsheet as CSV first. Nothing was charged.
+    Não há nenhum NIF: nove algarismos com o algarismo de controlo certo. Guarde primeiro a folha de cálculo em CSV. Nada foi cobrado.`,
+  screenTooMany: `It has {count} NIFs, and one list {max} at most: screen it in parts. Nothing was charged.
+    Tem {count} NIF, e cada lista no máximo {max}: verifique-a por partes. Nada foi cobrado.`,
+  screenPrice: `1 company costs 1 credit. | {count} companies cost {count} credits.
+    1 empresa custa 1 crédito. | {count} empresas custam {count} créditos.`,
+  screenWrong: `
+    1 number is left out: its check digit is wrong. | {count} numbers are left out: their check digits are wrong.
+    1 número fica de fora: o algarismo de controlo está errado. | {count} números ficam de fora: os algarismos de controlo estão errados.`,
+  screenRepeated: `
+    1 number is repeated: it is screened once. | {count} numbers are repeated: each is screened once.
+    1 número está repetido: é verificado uma vez. | {count} números estão repetidos: cada um é verificado uma vez.`,
+  screenShort: `Your credits suffice for the first {left} only.
+    Os seus créditos só chegam para os primeiros {left}.`,
+  screenNoCredits: `You have no credits left, so the list can’t be screened now.
+    Não tem créditos, por isso não é possível verificar a lista agora.`,
+  screenLate: `
+    This list was screened over ten minutes ago, so screening it again costs credits again. Nothing was charged now.
+    Esta lista foi verificada há mais de dez minutos, por isso verificá-la de novo volta a custar créditos. Agora nada foi cobrado.`,
+  screenRun: `Screen 1 company | Screen {count} companies
+    Verificar 1 empresa | Verificar {count} empresas`,
+  creditCount: ['1 credit | {count} credits', '1 crédito | {count} créditos'],
+  screenFound: `
+    {found} of {count} companies is on a list of debtors | {found} of {count} companies are on a list of debtors
+    {found} de {count} empresas está numa lista de devedores | {found} de {count} empresas estão numa lista de devedores`,
+  creditsSpent: ['1 credit spent | {count} credits spent', '1 crédito gasto | {count} créditos gastos'],
+  screenAgain: `No credit spent: this list was charged before
+    Nenhum crédito gasto: esta lista já foi cobrada`,
+  screenFree: `
+    Until {time} (UTC) the same list costs nothing again, and a reload shows its result. Download it to keep it.
+    Até {time} (UTC) a mesma lista não volta a custar nada, e o resultado reaparece se recarregar a página. Descarregue-o para o guardar.`,
+  screenAbsent: `
+    a company without a bracket is not on the list. That is not “no debt”: the list has debts above a threshold only. List of
+    uma empresa sem escalão não está na lista. Isso não quer dizer “sem dívidas”: a lista só tem dívidas acima de um limiar. Lista de`,
+  screenMissing: `this list was never imported here. An absent bracket says nothing.
+    esta lista nunca foi importada aqui. A falta de escalão nada diz.`,
+  screenRefused: `Not screened, because the credits did not suffice, and not charged: {count}.
+    Por verificar, porque os créditos não chegaram, e não cobradas: {count}.`,
+  screenRest: `Screen the other company | Screen the other {count} companies
+    Verificar a outra empresa | Verificar as outras {count} empresas`,
   screenWithout: ['Without a bracket: {count}', 'Sem escalão: {count}'],
 
   signedInAs: ['Signed in as', 'Sessão iniciada como'],
@@ -628,133 +468,93 @@ const TEXTS = {
   changeName: ['Change the name', 'Alterar o nome'],
   changeEmail: ['Change the email', 'Alterar o email'],
   newEmail: ['New email', 'Novo email'],
-  newEmailHint: [
-    'A link that we send there confirms it.',
-    'Enviamos uma ligação de confirmação para este endereço.',
-  ],
+  newEmailHint: `A link that we send there confirms it.
+    Enviamos uma ligação de confirmação para este endereço.`,
   newEmailLead: ['Sign in as {email} from now on.', 'A partir de agora vai iniciar sessão com {email}.'],
   emailSame: ['That is your email already.', 'Esse já é o seu email.'],
-  changeEmailNoMail: [
-    'This service sends no mail, so a new address can’t be confirmed. Ask its operator to invite the new address to this account.',
-    'Este serviço não envia emails, por isso não é possível confirmar um novo endereço. Peça ao operador que convide o novo endereço para esta conta.',
-  ],
+  changeEmailNoMail: `
+    This service sends no mail, so a new address can’t be confirmed. Ask its operator to invite the new address to this account.
+    Este serviço não envia emails, por isso não é possível confirmar um novo endereço. Peça ao operador que convide o novo endereço para esta conta.`,
   secondFactor: ['Second factor', 'Segundo fator'],
   on: ['On', 'Ativo'],
   off: ['Off', 'Inativo'],
-  secondFactorLead: [
-    'A sign-in then asks for your password and for a code of an authenticator app. Turning it on ends your other sessions, because a password alone opened them.',
-    'O início de sessão passa a pedir a palavra-passe e um código de uma aplicação de autenticação. Ao ativar, as suas outras sessões terminam, porque só a palavra-passe as abriu.',
-  ],
-  secondFactorRequired: [
-    'Owners of an account need a second factor here. Set it up to go on.',
-    'Aqui os proprietários de uma conta precisam de um segundo fator. Configure-o para continuar.',
-  ],
-  secondFactorOn: [
-    'On: a sign-in asks for a code of your authenticator app.',
-    'Ativo: o início de sessão pede um código da sua aplicação de autenticação.',
-  ],
+  secondFactorLead: `
+    A sign-in then asks for your password and for a code of an authenticator app. Turning it on ends your other sessions, because a password alone opened them.
+    O início de sessão passa a pedir a palavra-passe e um código de uma aplicação de autenticação. Ao ativar, as suas outras sessões terminam, porque só a palavra-passe as abriu.`,
+  secondFactorRequired: `Owners of an account need a second factor here. Set it up to go on.
+    Aqui os proprietários de uma conta precisam de um segundo fator. Configure-o para continuar.`,
+  secondFactorOn: `On: a sign-in asks for a code of your authenticator app.
+    Ativo: o início de sessão pede um código da sua aplicação de autenticação.`,
   setUp: ['Set up', 'Configurar'],
-  scanLead: [
-    'Scan this picture with an authenticator app, or type the secret into it.',
-    'Leia esta imagem com uma aplicação de autenticação, ou escreva nela o segredo.',
-  ],
+  scanLead: `Scan this picture with an authenticator app, or type the secret into it.
+    Leia esta imagem com uma aplicação de autenticação, ou escreva nela o segredo.`,
   scanLabel: ['QR code with the secret', 'Código QR com o segredo'],
   openApp: ['Open an app on this device', 'Abrir uma aplicação neste dispositivo'],
   secretLabel: ['Secret for the app', 'Segredo para a aplicação'],
   backupCodes: ['Backup codes', 'Códigos de recuperação'],
-  backupCodesLead: [
-    'Keep them away from the app’s device: each one replaces a code of the app once. They are shown only this once.',
-    'Guarde-os longe do dispositivo da aplicação: cada um substitui uma vez um código da aplicação. Só são mostrados desta vez.',
-  ],
-  backupCodesLeft: [
-    (count) => (count === '1' ? '1 backup code is left.' : `${count} backup codes are left.`),
-    (count) => (count === '1' ? 'Resta 1 código de recuperação.' : `Restam ${count} códigos de recuperação.`),
-  ],
+  backupCodesLead: `
+    Keep them away from the app’s device: each one replaces a code of the app once. They are shown only this once.
+    Guarde-os longe do dispositivo da aplicação: cada um substitui uma vez um código da aplicação. Só são mostrados desta vez.`,
+  backupCodesLeft: `1 backup code is left. | {count} backup codes are left.
+    Resta 1 código de recuperação. | Restam {count} códigos de recuperação.`,
   backupCodesKept: ['I have kept them', 'Já os guardei'],
   newBackupCodes: ['New backup codes', 'Novos códigos de recuperação'],
-  newBackupCodesLead: [
-    'Those that you have now no longer work then.',
-    'Os códigos que tem agora deixam de funcionar.',
-  ],
+  newBackupCodesLead: `Those that you have now no longer work then.
+    Os códigos que tem agora deixam de funcionar.`,
   secondFactorOffTitle: ['Turn off the second factor', 'Desativar o segundo fator'],
-  secondFactorOffLead: [
-    'A sign-in asks for your password only then. Your other sessions end.',
-    'O início de sessão passa a pedir só a palavra-passe. As suas outras sessões terminam.',
-  ],
+  secondFactorOffLead: `A sign-in asks for your password only then. Your other sessions end.
+    O início de sessão passa a pedir só a palavra-passe. As suas outras sessões terminam.`,
   code: ['Code', 'Código'],
   codeTitle: ['Enter the code', 'Introduza o código'],
   codeHint: ['The six digits that the app shows now.', 'Os seis algarismos que a aplicação mostra agora.'],
-  codeOrBackupHint: [
-    'The six digits that your app shows now, or a backup code. Without either, ask the operator of this service.',
-    'Os seis algarismos que a aplicação mostra agora, ou um código de recuperação. Sem nenhum, contacte o operador deste serviço.',
-  ],
-  codeWrong: [
-    'The code is wrong, too old or used. Wait for the next one.',
-    'O código está errado, é antigo ou já foi usado. Espere pelo seguinte.',
-  ],
+  codeOrBackupHint: `
+    The six digits that your app shows now, or a backup code. Without either, ask the operator of this service.
+    Os seis algarismos que a aplicação mostra agora, ou um código de recuperação. Sem nenhum, contacte o operador deste serviço.`,
+  codeWrong: `The code is wrong, too old or used. Wait for the next one.
+    O código está errado, é antigo ou já foi usado. Espere pelo seguinte.`,
   codeStartAgain: ['Start again', 'Começar de novo'],
   access: ['Access', 'Acesso'],
   members: ['Members', 'Membros'],
-  membersLead: [
-    'Owners invite and remove members, change their roles, and rename and delete the account. Everything else is open to all members.',
-    'Os proprietários convidam e removem membros, alteram as funções e o nome da conta, e eliminam-na. Tudo o resto está aberto a todos os membros.',
-  ],
-  inviteNoMail: [
-    'This service sends no mail. To invite another member, ask its operator{contact}.',
-    'Este serviço não envia emails. Para convidar outro membro, peça ao operador{contact}.',
-  ],
+  membersLead: `
+    Owners invite and remove members, change their roles, and rename and delete the account. Everything else is open to all members.
+    Os proprietários convidam e removem membros, alteram as funções e o nome da conta, e eliminam-na. Tudo o resto está aberto a todos os membros.`,
+  inviteNoMail: `This service sends no mail. To invite another member, ask its operator{contact}.
+    Este serviço não envia emails. Para convidar outro membro, peça ao operador{contact}.`,
   role: ['Role', 'Função'],
-  roles: {
-    owner: ['Owner', 'Proprietário'],
-    member: ['Member', 'Membro'],
-  },
+  roles: { owner: ['Owner', 'Proprietário'], member: ['Member', 'Membro'] },
   invite: ['Invite a member', 'Convidar um membro'],
   isMember: ['This address is of a member.', 'Este endereço já é de um membro.'],
   inviteSuspended: ['A suspended account invites nobody.', 'Uma conta suspensa não pode convidar ninguém.'],
-  inviteUnconfirmed: [
-    'Confirm your address first, because the invitation names it.',
-    'Confirme primeiro o seu endereço, porque o convite o indica.',
-  ],
+  inviteUnconfirmed: `Confirm your address first, because the invitation names it.
+    Confirme primeiro o seu endereço, porque o convite o indica.`,
   changeRole: ['Change the role', 'Alterar a função'],
   changeAccountName: ['Rename the account', 'Alterar o nome da conta'],
-  accountNameHint: [
-    'Its members see it, in the dashboard and in mails.',
-    'Os membros veem-no no painel e nos emails.',
-  ],
-  tooManyMembers: [
-    'The account has 100 members and pending invitations, which is the most. Remove one first.',
-    'A conta tem 100 membros e convites pendentes, que é o máximo. Remova um primeiro.',
-  ],
+  accountNameHint: `Its members see it, in the dashboard and in mails.
+    Os membros veem-no no painel e nos emails.`,
+  tooManyMembers: `The account has 100 members and pending invitations, which is the most. Remove one first.
+    A conta tem 100 membros e convites pendentes, que é o máximo. Remova um primeiro.`,
   pendingInvitations: ['Pending invitations', 'Convites pendentes'],
   withdraw: ['Withdraw', 'Retirar'],
   ownersOnly: ['Only an owner can do this', 'Só um proprietário o pode fazer'],
-  ownersOnlyLead: [
-    'Ask an owner of the account: the page of members names them.',
-    'Peça a um proprietário da conta: a página dos membros indica quem são.',
-  ],
+  ownersOnlyLead: `Ask an owner of the account: the page of members names them.
+    Peça a um proprietário da conta: a página dos membros indica quem são.`,
   leaveTitle: ['Leave this account?', 'Sair desta conta?'],
-  leaveLead: [
-    'Your sign-in to it ends, with your password and your sessions. API keys go on working. You can be invited again, also to another account.',
-    'O seu acesso termina, com a palavra-passe e as sessões. As chaves da API continuam a funcionar. Pode voltar a ser convidado, também para outra conta.',
-  ],
+  leaveLead: `
+    Your sign-in to it ends, with your password and your sessions. API keys go on working. You can be invited again, also to another account.
+    O seu acesso termina, com a palavra-passe e as sessões. As chaves da API continuam a funcionar. Pode voltar a ser convidado, também para outra conta.`,
   leave: ['Leave', 'Sair da conta'],
   memberSince: ['Since', 'Desde'],
   lastSignIn: ['Last sign-in', 'Última sessão'],
   removeMember: ['Remove', 'Remover'],
   removeTitle: ['Remove this member?', 'Remover este membro?'],
-  removeLead: [
-    'They no longer see this account, from now on. API keys go on working: revoke those that they know.',
-    'Deixa de imediato de ver esta conta. As chaves da API continuam a funcionar: revogue as que conhece.',
-  ],
-  lastMember: [
-    'This is the last owner. Make another member an owner first, or delete the account.',
-    'É o último proprietário. Torne primeiro outro membro proprietário, ou elimine a conta.',
-  ],
+  removeLead: `
+    They no longer see this account, from now on. API keys go on working: revoke those that they know.
+    Deixa de imediato de ver esta conta. As chaves da API continuam a funcionar: revogue as que conhece.`,
+  lastMember: `This is the last owner. Make another member an owner first, or delete the account.
+    É o último proprietário. Torne primeiro outro membro proprietário, ou elimine a conta.`,
   sessions: ['Signed-in devices', 'Sessões ativas'],
-  sessionsLead: [
-    'Where you are signed in. Of an IPv6 address, only the network is shown.',
-    'Onde tem sessão iniciada. Dos endereços IPv6 só se mostra a rede.',
-  ],
+  sessionsLead: `Where you are signed in. Of an IPv6 address, only the network is shown.
+    Onde tem sessão iniciada. Dos endereços IPv6 só se mostra a rede.`,
   browser: ['Browser', 'Navegador'],
   unknownBrowser: ['Unknown browser', 'Navegador desconhecido'],
   signedInSince: ['Signed in', 'Início'],
@@ -766,10 +566,9 @@ const TEXTS = {
   exportAccount: ['Download the data of this account (JSON)', 'Descarregar os dados desta conta (JSON)'],
   deleteAccount: ['Delete this account', 'Eliminar esta conta'],
   deleteTitle: ['Delete “{name}”?', 'Eliminar “{name}”?'],
-  deleteLead: [
-    'All its keys are refused within 5 seconds. All its members, sessions and names are removed. Purchased credits are lost. This can’t be undone.',
-    'Todas as suas chaves são recusadas em menos de 5 segundos. Todos os membros, sessões e nomes são removidos. Os créditos comprados perdem-se. Esta ação é irreversível.',
-  ],
+  deleteLead: `
+    All its keys are refused within 5 seconds. All its members, sessions and names are removed. Purchased credits are lost. This can’t be undone.
+    Todas as suas chaves são recusadas em menos de 5 segundos. Todos os membros, sessões e nomes são removidos. Os créditos comprados perdem-se. Esta ação é irreversível.`,
   deleteName: ['The name of the account', 'O nome da conta'],
   wrongAccountName: ['That is not the name of the account.', 'Esse não é o nome da conta.'],
   event: ['Event', 'Evento'],
@@ -810,226 +609,159 @@ const TEXTS = {
   turnOn: ['Turn on', 'Ativar'],
   turnOff: ['Turn off', 'Desativar'],
   spending: ['Spend purchased credits', 'Gastar créditos comprados'],
-  spendingOn: [
-    'On: when the calls of the plan are used, purchased credits pay for more.',
-    'Ativo: quando as chamadas do plano acabam, os créditos comprados pagam as seguintes.',
-  ],
-  spendingOff: [
-    'Off: when the calls of the plan are used, calls are refused. Purchased credits stay.',
-    'Inativo: quando as chamadas do plano acabam, as seguintes são recusadas. Os créditos comprados ficam.',
-  ],
-  spendingStops: [
-    'The included credits of this period are used. If you turn this off, all calls are refused until {until}.',
-    'Os créditos incluídos deste período acabaram. Se desativar, todas as chamadas são recusadas até {until}.',
-  ],
+  spendingOn: `On: when the calls of the plan are used, purchased credits pay for more.
+    Ativo: quando as chamadas do plano acabam, os créditos comprados pagam as seguintes.`,
+  spendingOff: `Off: when the calls of the plan are used, calls are refused. Purchased credits stay.
+    Inativo: quando as chamadas do plano acabam, as seguintes são recusadas. Os créditos comprados ficam.`,
+  spendingStops: `
+    The included credits of this period are used. If you turn this off, all calls are refused until {until}.
+    Os créditos incluídos deste período acabaram. Se desativar, todas as chamadas são recusadas até {until}.`,
   alerts: ['Mails about usage, plan and keys', 'Emails sobre a utilização, o plano e as chaves'],
-  alertsOn: [
-    'On: you get a mail when 80% and when 100% of the calls of the plan are used, before the plan or a key ends, and when it has ended.',
-    'Ativo: recebe um email quando 80% e quando 100% das chamadas do plano estão usadas, antes de o plano ou uma chave terminar e quando terminou.',
-  ],
-  alertsOff: [
-    'Off: you get no mail about usage, plan and keys.',
-    'Inativo: não recebe emails sobre a utilização, o plano e as chaves.',
-  ],
+  alertsOn: `
+    On: you get a mail when 80% and when 100% of the calls of the plan are used, before the plan or a key ends, and when it has ended.
+    Ativo: recebe um email quando 80% e quando 100% das chamadas do plano estão usadas, antes de o plano ou uma chave terminar e quando terminou.`,
+  alertsOff: `Off: you get no mail about usage, plan and keys.
+    Inativo: não recebe emails sobre a utilização, o plano e as chaves.`,
 
   alertsEnded: ['These mails have ended', 'Estes emails terminaram'],
-  alertsEndedLead: [
-    'This service no longer sends them to any address.',
-    'Este serviço já não os envia para nenhum endereço.',
-  ],
+  alertsEndedLead: `This service no longer sends them to any address.
+    Este serviço já não os envia para nenhum endereço.`,
 
   /** The success of a form, by the address that its redirect leads to. */
   done: {
     '?done=confirmed': ['Your address is confirmed.', 'O seu endereço está confirmado.'],
     '/sign-in?done=out': ['You are signed out.', 'Terminou a sessão.'],
-    '/sign-in?done=password': [
-      'The password is changed. Sign in with it.',
-      'A palavra-passe foi alterada. Inicie sessão com ela.',
-    ],
+    '/sign-in?done=password': `The password is changed. Sign in with it.
+      A palavra-passe foi alterada. Inicie sessão com ela.`,
     '/sign-in?done=left': ['You have left the account.', 'Saiu da conta.'],
     '/sign-in?done=deleted': ['The account is deleted.', 'A conta foi eliminada.'],
-    '/sign-in?done=code-ended': [
-      'The code was not given in time, or was wrong too often. Sign in again.',
-      'O código não foi dado a tempo, ou esteve errado demasiadas vezes. Inicie sessão de novo.',
-    ],
-    '/settings/second-factor?done=on': [
-      'The second factor is on. Other devices are signed out.',
-      'O segundo fator está ativo. As sessões noutros dispositivos terminaram.',
-    ],
-    '/settings/second-factor?done=off': [
-      'The second factor is off. Other devices are signed out.',
-      'O segundo fator está inativo. As sessões noutros dispositivos terminaram.',
-    ],
+    '/sign-in?done=code-ended': `The code was not given in time, or was wrong too often. Sign in again.
+      O código não foi dado a tempo, ou esteve errado demasiadas vezes. Inicie sessão de novo.`,
+    '/settings/second-factor?done=on': `The second factor is on. Other devices are signed out.
+      O segundo fator está ativo. As sessões noutros dispositivos terminaram.`,
+    '/settings/second-factor?done=off': `The second factor is off. Other devices are signed out.
+      O segundo fator está inativo. As sessões noutros dispositivos terminaram.`,
     '/keys?done=revoked': ['The key is revoked.', 'A chave foi revogada.'],
     '/settings?done=saved': ['Saved.', 'Guardado.'],
     '/credits?done=saved': ['Saved.', 'Guardado.'],
     '/settings?done=sent': ['The link was sent again.', 'A ligação foi enviada de novo.'],
-    '/settings?done=new-password': [
-      'The password is changed. Other devices are signed out.',
-      'A palavra-passe foi alterada. As sessões noutros dispositivos terminaram.',
-    ],
-    '/settings?done=email': [
-      'We sent a link to the new address. Open it within an hour.',
-      'Enviámos uma ligação para o novo endereço. Abra-a dentro de uma hora.',
-    ],
+    '/settings?done=new-password': `The password is changed. Other devices are signed out.
+      A palavra-passe foi alterada. As sessões noutros dispositivos terminaram.`,
+    '/settings?done=email': `We sent a link to the new address. Open it within an hour.
+      Enviámos uma ligação para o novo endereço. Abra-a dentro de uma hora.`,
     '/settings?done=email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
     '/keys?done=saved': ['Saved.', 'Guardado.'],
     '/settings/members?done=removed': ['The member is removed.', 'O membro foi removido.'],
-    '/settings/members?done=invited': [
-      'The invitation is on its way. Its link works for 7 days.',
-      'O convite vai a caminho. A ligação é válida durante 7 dias.',
-    ],
+    '/settings/members?done=invited': `The invitation is on its way. Its link works for 7 days.
+      O convite vai a caminho. A ligação é válida durante 7 dias.`,
     '/settings/members?done=role': ['The role is changed.', 'A função foi alterada.'],
     '/settings/members?done=withdrawn': ['The invitation is withdrawn.', 'O convite foi retirado.'],
     '/settings?done=ended': ['You are signed out everywhere else.', 'Terminou as outras sessões.'],
   },
 
   formExpired: ['This form is out of date', 'Este formulário caducou'],
-  formExpiredLead: [
-    'It was left open too long, or sent from another page. Open it again.',
-    'Ficou aberto demasiado tempo, ou foi enviado de outra página. Abra-o de novo.',
-  ],
-  sentAlready: [
-    'This form was sent already, and its key was created. If you lost the secret, revoke that key.',
-    'Este formulário já foi enviado, e a chave foi criada. Se perdeu o segredo, revogue essa chave.',
-  ],
-  triedAlready: [
-    'This form was sent already: its call was made and charged once. Send it again for another call.',
-    'Este formulário já foi enviado: a chamada foi feita e cobrada uma vez. Envie-o de novo para outra chamada.',
-  ],
-  formTooLarge: [
-    'The form is larger than {max} KiB. Nothing was done, and nothing was charged: go back, and send less of it.',
-    'O formulário tem mais de {max} KiB. Nada foi feito nem cobrado: volte atrás e envie menos.',
-  ],
+  formExpiredLead: `It was left open too long, or sent from another page. Open it again.
+    Ficou aberto demasiado tempo, ou foi enviado de outra página. Abra-o de novo.`,
+  sentAlready: `This form was sent already, and its key was created. If you lost the secret, revoke that key.
+    Este formulário já foi enviado, e a chave foi criada. Se perdeu o segredo, revogue essa chave.`,
+  triedAlready: `
+    This form was sent already: its call was made and charged once. Send it again for another call.
+    Este formulário já foi enviado: a chamada foi feita e cobrada uma vez. Envie-o de novo para outra chamada.`,
+  formTooLarge: `
+    The form is larger than {max} KiB. Nothing was done, and nothing was charged: go back, and send less of it.
+    O formulário tem mais de {max} KiB. Nada foi feito nem cobrado: volte atrás e envie menos.`,
   formTooSlow: ['The form arrived too slowly. Send it again.', 'O formulário chegou tarde. Envie-o de novo.'],
-  wrongAddress: [
-    'This service is set up for {address}. Open the dashboard there.',
-    'Este serviço está configurado para {address}. Abra o painel nesse endereço.',
-  ],
+  wrongAddress: `This service is set up for {address}. Open the dashboard there.
+    Este serviço está configurado para {address}. Abra o painel nesse endereço.`,
   notFound: ['There is nothing here', 'Não há nada aqui'],
   notFoundLead: ['The page is gone, or it isn’t yours.', 'A página já não existe, ou não é sua.'],
   failed: ['That did not work', 'Não foi possível'],
   tryAgain: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   busy: ['The dashboard is busy', 'O painel está ocupado'],
   tooManyRequests: ['Too many requests', 'Demasiados pedidos'],
-  tooManyRequestsLead: [
-    'You have sent many requests within a minute. Nothing was charged. Wait a few seconds, then try again.',
-    'Enviou muitos pedidos num minuto. Nada foi cobrado. Espere uns segundos e tente de novo.',
-  ],
+  tooManyRequestsLead: `
+    You have sent many requests within a minute. Nothing was charged. Wait a few seconds, then try again.
+    Enviou muitos pedidos num minuto. Nada foi cobrado. Espere uns segundos e tente de novo.`,
   retry: ['Try again', 'Tentar de novo'],
-  chargedPerhaps: [
-    'The call was made before that, and may have been charged. A list costs nothing more for ten minutes.',
-    'A chamada foi feita antes disso, e pode ter sido cobrada. Uma lista não custa mais nada durante dez minutos.',
-  ],
-  keptList: [
-    'Your list. It is in the field again when you have signed in here; without scripts, copy it.',
-    'A sua lista. Volta ao campo quando iniciar sessão aqui; sem scripts, copie-a.',
-  ],
+  chargedPerhaps: `
+    The call was made before that, and may have been charged. A list costs nothing more for ten minutes.
+    A chamada foi feita antes disso, e pode ter sido cobrada. Uma lista não custa mais nada durante dez minutos.`,
+  keptList: `Your list. It is in the field again when you have signed in here; without scripts, copy it.
+    A sua lista. Volta ao campo quando iniciar sessão aqui; sem scripts, copie-a.`,
   ownList: ['Your list', 'A sua lista'],
   back: ['Back to the dashboard', 'Voltar ao painel'],
 
   /** The first line of a mail to a member. */
   mailAccount: ['Account: {account}', 'Conta: {account}'],
   mailInvitationSubject: ['Invitation to an account', 'Convite para uma conta'],
-  mailInvitedBy: [
-    '{inviter} invites you to use the account of their company here.',
-    '{inviter} convida-o a usar a conta da sua empresa neste serviço.',
-  ],
-  mailInvitedByOperator: [
-    'The operator of this service invites you to an account here.',
-    'O operador deste serviço convida-o para uma conta neste serviço.',
-  ],
-  mailInvitation: [
-    'Open this link to choose a password. It works once, until {until}.',
-    'Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.',
-  ],
-  mailInvitationElsewhere: [
-    'You sign in with this address already, and an address belongs to one account only. Sign in to leave or delete that account, then open this link. Or ask for an invitation to another address. The link works once, until {until}.',
-    'Já inicia sessão com este endereço, e um endereço pertence a uma só conta. Inicie sessão para sair dessa conta ou a eliminar, e abra depois esta ligação. Ou peça um convite para outro endereço. A ligação funciona uma vez, até {until}.',
-  ],
+  mailInvitedBy: `{inviter} invites you to use the account of their company here.
+    {inviter} convida-o a usar a conta da sua empresa neste serviço.`,
+  mailInvitedByOperator: `The operator of this service invites you to an account here.
+    O operador deste serviço convida-o para uma conta neste serviço.`,
+  mailInvitation: `Open this link to choose a password. It works once, until {until}.
+    Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.`,
+  mailInvitationElsewhere: `
+    You sign in with this address already, and an address belongs to one account only. Sign in to leave or delete that account, then open this link. Or ask for an invitation to another address. The link works once, until {until}.
+    Já inicia sessão com este endereço, e um endereço pertence a uma só conta. Inicie sessão para sair dessa conta ou a eliminar, e abra depois esta ligação. Ou peça um convite para outro endereço. A ligação funciona uma vez, até {until}.`,
   mailInvitationIgnore: ['If you do not expect this, do nothing.', 'Se não o espera, não faça nada.'],
-  mailNewPassword: [
-    'The operator of this service sends you this link to choose a new password. It works once, until {until}.',
-    'O operador deste serviço envia-lhe esta ligação para escolher uma nova palavra-passe. Funciona uma vez, até {until}.',
-  ],
+  mailNewPassword: `
+    The operator of this service sends you this link to choose a new password. It works once, until {until}.
+    O operador deste serviço envia-lhe esta ligação para escolher uma nova palavra-passe. Funciona uma vez, até {until}.`,
   mailSuspendedSubject: ['Your account is suspended', 'A sua conta está suspensa'],
-  mailConfirm: [
-    'Open this link to confirm your email. It works for an hour.',
-    'Abra esta ligação para confirmar o seu email. É válida durante uma hora.',
-  ],
+  mailConfirm: `Open this link to confirm your email. It works for an hour.
+    Abra esta ligação para confirmar o seu email. É válida durante uma hora.`,
   mailExistsSubject: ['You have an account already', 'Já tem uma conta'],
-  mailExists: [
-    'Someone, perhaps you, tried to use your email for an account. There is one already: sign in, or choose a new password here.',
-    'Alguém, talvez o próprio, tentou usar o seu email numa conta. Já existe uma: inicie sessão, ou escolha aqui uma nova palavra-passe.',
-  ],
-  mailNewEmail: [
-    'Open this link to use this address for your account from now on. It works for an hour.',
-    'Abra esta ligação para passar a usar este endereço na sua conta. É válida durante uma hora.',
-  ],
+  mailExists: `
+    Someone, perhaps you, tried to use your email for an account. There is one already: sign in, or choose a new password here.
+    Alguém, talvez o próprio, tentou usar o seu email numa conta. Já existe uma: inicie sessão, ou escolha aqui uma nova palavra-passe.`,
+  mailNewEmail: `Open this link to use this address for your account from now on. It works for an hour.
+    Abra esta ligação para passar a usar este endereço na sua conta. É válida durante uma hora.`,
   mailChangeAskedSubject: ['A new email for your account', 'Um novo email para a sua conta'],
-  mailChangeAsked: [
-    'Someone who knows your password asked to use another email for your account. If it was you, open the link in the mail to the new address. If it was not you, change your password now: that stops it.',
-    'Alguém que sabe a sua palavra-passe pediu outro email para a sua conta. Se fez este pedido, abra a ligação do email enviado ao novo endereço. Se não o fez, altere já a palavra-passe: isso impede a alteração.',
-  ],
+  mailChangeAsked: `
+    Someone who knows your password asked to use another email for your account. If it was you, open the link in the mail to the new address. If it was not you, change your password now: that stops it.
+    Alguém que sabe a sua palavra-passe pediu outro email para a sua conta. Se fez este pedido, abra a ligação do email enviado ao novo endereço. Se não o fez, altere já a palavra-passe: isso impede a alteração.`,
   mailChangedSubject: ['Your email was changed', 'O seu email foi alterado'],
-  mailChanged: [
-    'Your account now has another email, and this address no longer signs in. If it was not you, tell the operator of this service at once.',
-    'A sua conta tem agora outro email, e este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.',
-  ],
+  mailChanged: `
+    Your account now has another email, and this address no longer signs in. If it was not you, tell the operator of this service at once.
+    A sua conta tem agora outro email, e este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.`,
   mailPasswordChangedSubject: ['Your password was changed', 'A sua palavra-passe foi alterada'],
-  mailPasswordChanged: [
-    'All other sessions have ended. If it was not you, choose a new password here, and tell the operator of this service at once.',
-    'Todas as outras sessões terminaram. Se não a alterou, escolha aqui uma nova palavra-passe e avise de imediato o operador.',
-  ],
+  mailPasswordChanged: `
+    All other sessions have ended. If it was not you, choose a new password here, and tell the operator of this service at once.
+    Todas as outras sessões terminaram. Se não a alterou, escolha aqui uma nova palavra-passe e avise de imediato o operador.`,
   mailSecondFactorOnSubject: ['Your second factor was turned on', 'O seu segundo fator foi ativado'],
   mailSecondFactorOffSubject: ['Your second factor was turned off', 'O seu segundo fator foi desativado'],
-  mailBackupCodesSubject: [
-    'Your backup codes were renewed',
-    'Os seus códigos de recuperação foram renovados',
-  ],
-  mailNotYou: [
-    'The change holds from your next sign-in on. If it was not you, change your password now, and tell the operator of this service at once.',
-    'A alteração vale a partir do próximo início de sessão. Se não a fez, altere já a palavra-passe e avise de imediato o operador.',
-  ],
-  mailSecondFactorReset: [
-    'The operator of this service turned it off, because you asked for it. Your password alone signs in now: set up a second factor again. If you did not ask, tell the operator at once.',
-    'O operador deste serviço desativou-o a seu pedido. A palavra-passe basta agora para iniciar sessão: configure de novo um segundo fator. Se não o pediu, avise de imediato o operador.',
-  ],
+  mailBackupCodesSubject: `Your backup codes were renewed
+    Os seus códigos de recuperação foram renovados`,
+  mailNotYou: `
+    The change holds from your next sign-in on. If it was not you, change your password now, and tell the operator of this service at once.
+    A alteração vale a partir do próximo início de sessão. Se não a fez, altere já a palavra-passe e avise de imediato o operador.`,
+  mailSecondFactorReset: `
+    The operator of this service turned it off, because you asked for it. Your password alone signs in now: set up a second factor again. If you did not ask, tell the operator at once.
+    O operador deste serviço desativou-o a seu pedido. A palavra-passe basta agora para iniciar sessão: configure de novo um segundo fator. Se não o pediu, avise de imediato o operador.`,
   mailCodeLockSubject: ['Ten wrong codes at your sign-in', 'Dez códigos errados no seu início de sessão'],
-  mailCodeLock: [
-    'Someone who knows your password gave ten wrong codes in a row. Codes are refused until {until}. If it was not you, choose a new password now.',
-    'Alguém que sabe a sua palavra-passe deu dez códigos errados seguidos. Os códigos são recusados até {until}. Se não os deu, escolha já uma nova palavra-passe.',
-  ],
-  mailReset: [
-    'Open this link to choose a new password. It works for an hour.',
-    'Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.',
-  ],
+  mailCodeLock: `
+    Someone who knows your password gave ten wrong codes in a row. Codes are refused until {until}. If it was not you, choose a new password now.
+    Alguém que sabe a sua palavra-passe deu dez códigos errados seguidos. Os códigos são recusados até {until}. Se não os deu, escolha já uma nova palavra-passe.`,
+  mailReset: `Open this link to choose a new password. It works for an hour.
+    Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.`,
   mailUsageSubject: ['{percent}% of your calls are used', '{percent}% das suas chamadas estão usadas'],
-  mailUsage: [
-    'Your account has used {used} of the {limit} calls of its plan. The next period begins on {end} (UTC).',
-    'A sua conta usou {used} das {limit} chamadas do seu plano. O período seguinte começa a {end} (UTC).',
-  ],
-  mailUsagePurchased: [
-    'Until then, calls beyond the plan spend your {credits} purchased credits.',
-    'Até lá, as chamadas além do plano gastam os seus {credits} créditos comprados.',
-  ],
-  mailUsageStops: [
-    'Until then, calls beyond the plan are refused.',
-    'Até lá, as chamadas além do plano são recusadas.',
-  ],
+  mailUsage: `
+    Your account has used {used} of the {limit} calls of its plan. The next period begins on {end} (UTC).
+    A sua conta usou {used} das {limit} chamadas do seu plano. O período seguinte começa a {end} (UTC).`,
+  mailUsagePurchased: `Until then, calls beyond the plan spend your {credits} purchased credits.
+    Até lá, as chamadas além do plano gastam os seus {credits} créditos comprados.`,
+  mailUsageStops: `Until then, calls beyond the plan are refused.
+    Até lá, as chamadas além do plano são recusadas.`,
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
   mailPlanSubject: {
     week: ['Your plan ends within 7 days', 'O seu plano termina dentro de 7 dias'],
     ended: ['Your plan has ended', 'O seu plano terminou'],
   },
-  mailPlanEnded: [
-    'Plus ended on {day}. The account is Free now: {calls} calls a month, {rate} requests a minute and {keys} API keys. Further keys go on working, and purchased credits stay.',
-    'O plano Plus terminou em {day}. A conta é agora Gratuita: {calls} chamadas por mês, {rate} pedidos por minuto e {keys} chaves. As restantes chaves continuam a funcionar, e os créditos comprados ficam.',
-  ],
-  mailPlanRenew: [
-    'Ask the operator of this service to renew it.',
-    'Peça a renovação ao operador deste serviço.',
-  ],
+  mailPlanEnded: `
+    Plus ended on {day}. The account is Free now: {calls} calls a month, {rate} requests a minute and {keys} API keys. Further keys go on working, and purchased credits stay.
+    O plano Plus terminou em {day}. A conta é agora Gratuita: {calls} chamadas por mês, {rate} pedidos por minuto e {keys} chaves. As restantes chaves continuam a funcionar, e os créditos comprados ficam.`,
+  mailPlanRenew: `Ask the operator of this service to renew it.
+    Peça a renovação ao operador deste serviço.`,
   mailKeySubject: {
     week: ['API keys end within 7 days', 'Chaves que terminam dentro de 7 dias'],
     day: ['API keys end within a day', 'Chaves que terminam dentro de um dia'],
@@ -1037,32 +769,33 @@ const TEXTS = {
     revoked: ['API keys were revoked', 'Chaves que foram revogadas'],
   },
   mailKeyLead: {
-    week: [
-      'These keys of your account end within 7 days. Set a new last day if programs still use them.',
-      'Estas chaves da sua conta terminam dentro de 7 dias. Altere a validade se ainda houver programas a usá-las.',
-    ],
-    day: [
-      'These keys of your account end within a day. Set a new last day if programs still use them.',
-      'Estas chaves da sua conta terminam dentro de um dia. Altere a validade se ainda houver programas a usá-las.',
-    ],
-    expired: [
-      'These keys of your account have expired, and calls with them are refused. A new last day makes them work again.',
-      'Estas chaves da sua conta expiraram, e as chamadas com elas são recusadas. Com uma nova validade voltam a funcionar.',
-    ],
-    revoked: [
-      'These keys of your account were revoked, and calls with them are refused. The account history says by whom.',
-      'Estas chaves da sua conta foram revogadas, e as chamadas com elas são recusadas. O histórico da conta diz por quem.',
-    ],
+    week: `These keys of your account end within 7 days. Set a new last day if programs still use them.
+      Estas chaves da sua conta terminam dentro de 7 dias. Altere a validade se ainda houver programas a usá-las.`,
+    day: `These keys of your account end within a day. Set a new last day if programs still use them.
+      Estas chaves da sua conta terminam dentro de um dia. Altere a validade se ainda houver programas a usá-las.`,
+    expired: `
+      These keys of your account have expired, and calls with them are refused. A new last day makes them work again.
+      Estas chaves da sua conta expiraram, e as chamadas com elas são recusadas. Com uma nova validade voltam a funcionar.`,
+    revoked: `
+      These keys of your account were revoked, and calls with them are refused. The account history says by whom.
+      Estas chaves da sua conta foram revogadas, e as chamadas com elas são recusadas. O histórico da conta diz por quem.`,
   },
   mailIgnore: ['If you did not ask for this, do nothing.', 'Se não fez este pedido, não faça nada.'],
-} as const satisfies InBoth & { events: Record<EventKind, [string, string]> };
+} as const satisfies Texts & { events: Record<EventKind, [string, string]> };
 
-/** The values of a text, in the order of the English one. */
-type Values<T> = T extends `${string}{${string}}${infer Rest}` ? [value: string, ...Values<Rest>] : [];
-type Filled<T> = T extends string ? (Values<T> extends [] ? string : (...values: Values<T>) => string) : T;
-type InOne<T> = {
-  [Name in keyof T]: T[Name] extends readonly [infer English, unknown] ? Filled<English> : InOne<T[Name]>;
-};
+type English<T> = T extends readonly [infer Text, string] | `\n${infer Text}\n${string}`
+  ? Text
+  : T extends `${infer Text}\n${string}`
+    ? Text
+    : never;
+/** The values of a text, each once, in the order of the English one. */
+type Values<T, Known = never> = T extends `${string}{${infer Name}}${infer Rest}`
+  ? Name extends Known
+    ? Values<Rest, Known>
+    : [value: string, ...Values<Rest, Known | Name>]
+  : [];
+type Filled<T> = Values<T> extends [] ? string : (...values: Values<T>) => string;
+type InOne<T> = { [Name in keyof T]: T[Name] extends Text ? Filled<English<T[Name]>> : InOne<T[Name]> };
 
 /** The texts in one language. Those with values are functions of them. */
 export type Messages = InOne<typeof TEXTS> & {
@@ -1071,19 +804,23 @@ export type Messages = InOne<typeof TEXTS> & {
   lang: string;
 };
 
-const VALUE = /\{(\w+)\}/g;
+const VALUE = /\{\w+\}/g;
 
-/** The text, or a function that puts values into it. The English text gives their order. */
-function filled(english: Text, text: Text): Text {
-  if (typeof english !== 'string' || typeof text !== 'string') return text;
-  const names = [...english.matchAll(VALUE)].map(([, name]) => name!);
+/** The text, or a function that puts values into it. */
+function filled(english: string, text: string) {
+  const names = [...new Set(english.match(VALUE))];
   if (names.length === 0) return text;
-  return (...values: string[]) => text.replace(VALUE, (_, name) => values[names.indexOf(name)]!);
+  const [ofOne, ofMany = ofOne] = text.split(' | ') as [string, string?];
+  return (...values: string[]) =>
+    (values[0] === '1' ? ofOne : ofMany).replace(VALUE, (name) => values[names.indexOf(name)]!);
 }
 
-function inLanguage(texts: InBoth, index: 0 | 1): object {
-  const one = (text: InBoth[string]) =>
-    Array.isArray(text) ? filled(text[0], text[index]) : inLanguage(text as InBoth, index);
+function inLanguage(texts: Texts, index: 0 | 1): object {
+  const one = (text: Text | Texts) => {
+    if (!Array.isArray(text) && typeof text !== 'string') return inLanguage(text as Texts, index);
+    const both = typeof text === 'string' ? text.trim().split(/\n +(.*)/s) : text;
+    return filled(both[0]!, both[index]!);
+  };
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, one(text)]));
 }
 

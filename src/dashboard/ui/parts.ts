@@ -5,14 +5,16 @@ import { type Html, type HtmlValue, html } from './html.ts';
 import type { Formats } from './language.ts';
 import type { Messages } from './messages.ts';
 
-/** The link to the operator, after a text that says to ask them. Nothing if CONTACT is not set. */
-export function contactLink({
-  messages,
-  tools,
-}: {
+/** The parts of a page's context that its links need. */
+interface LinkContext {
   messages: Messages;
-  tools: { config: Pick<Config, 'contact'> };
-}): HtmlValue {
+  tools: { base: string; config: Pick<Config, 'contact' | 'buyUrl'> };
+}
+
+type BuyContext = LinkContext & { account: { id: string } };
+
+/** The link to the operator, after a text that says to ask them. Nothing if CONTACT is not set. */
+export function contactLink({ messages, tools }: LinkContext): HtmlValue {
   const { contact } = tools.config;
   if (contact === null) return null;
   const address = /^mailto:([^?]+)/i.exec(contact)?.[1];
@@ -20,17 +22,15 @@ export function contactLink({
 }
 
 /** The link to the address where the account buys credits; `null` if BUY_URL is not set. */
-export function buyLink({
-  messages,
-  tools,
-  account,
-}: {
-  messages: Messages;
-  tools: { config: Pick<Config, 'buyUrl'> };
-  account: { id: string };
-}): Html | null {
+export function buyLink({ messages, tools, account }: BuyContext): Html | null {
   const address = buyAddress(tools.config.buyUrl, account.id);
   return address === null ? null : html`<a class="buy" href="${address}">${messages.buyCredits}</a>`;
+}
+
+/** The same; without BUY_URL the link to the page that says how to get more credits. */
+export function moreCredits(context: BuyContext): Html {
+  const { messages, tools } = context;
+  return buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
 }
 
 /** Text with a button that copies it, which dashboard.js shows. */

@@ -4,6 +4,11 @@
  */
 import type { ProblemName } from '../../http/problems.ts';
 
+const REFUSED_TEXT = `Calls are refused with status 429 until {until}. That costs nothing.
+  As chamadas são recusadas com o código 429 até {until}. Isso não custa nada.`;
+const KEY_REFUSED_TEXT = `Calls with it are refused, and cost nothing.
+  As chamadas com ela são recusadas e não custam nada.`;
+
 export const STATE_TEXTS = {
   firstCalls: {
     happened: ['This account has made no call yet.', 'Esta conta ainda não fez chamadas.'],
@@ -11,168 +16,112 @@ export const STATE_TEXTS = {
     next: ['Begin with these steps:', 'Comece por estes passos:'],
   },
   low: {
-    happened: [
-      '{percent}% of the included credits are used: {used} of {limit} since {start}.',
-      '{percent}% dos créditos incluídos estão usados: {used} de {limit} desde {start}.',
-    ],
+    happened: `{percent}% of the included credits are used: {used} of {limit} since {start}.
+      {percent}% dos créditos incluídos estão usados: {used} de {limit} desde {start}.`,
     cost: ['Calls cost what they did.', 'As chamadas custam o mesmo.'],
     next: ['They are renewed on {end}.', 'Renovam-se em {end}.'],
   },
   beyond: {
-    happened: [
-      'All included credits of the period since {start} are used.',
-      'Os créditos incluídos no período desde {start} acabaram.',
-    ],
-    cost: [
-      'Calls now spend purchased credits: {purchased} left.',
-      'As chamadas gastam agora créditos comprados: restam {purchased}.',
-    ],
+    happened: `All included credits of the period since {start} are used.
+      Os créditos incluídos no período desde {start} acabaram.`,
+    cost: `Calls now spend purchased credits: {purchased} left.
+      As chamadas gastam agora créditos comprados: restam {purchased}.`,
     next: ['The included ones are renewed on {end}.', 'Os incluídos renovam-se em {end}.'],
   },
   purchasedOnly: {
-    happened: [
-      '{purchased} of them beyond the allowance of the period.',
-      '{purchased} além dos incluídos no período.',
-    ],
+    happened: `{purchased} of them beyond the allowance of the period.
+      {purchased} além dos incluídos no período.`,
     cost: ['Each was paid with a purchased credit.', 'Cada um foi pago com um crédito comprado.'],
     next: ['Nothing needs to be done now.', 'De momento não precisa de fazer nada.'],
   },
   none: {
     happened: ['No credits left in the period since {start}.', 'Sem créditos no período desde {start}.'],
-    cost: [
-      'Calls are refused with status 429 until {until}. That costs nothing.',
-      'As chamadas são recusadas com o código 429 até {until}. Isso não custa nada.',
-    ],
+    cost: REFUSED_TEXT,
     next: ['Get more credits, or wait until then.', 'Obtenha mais créditos, ou espere até lá.'],
   },
   switchedOff: {
-    happened: [
-      'All included credits of the period since {start} are used, and this account does not spend purchased ones.',
-      'Os créditos incluídos no período desde {start} acabaram, e esta conta não gasta os comprados.',
-    ],
-    cost: [
-      'Calls are refused with status 429 until {until}. That costs nothing.',
-      'As chamadas são recusadas com o código 429 até {until}. Isso não custa nada.',
-    ],
+    happened: `
+      All included credits of the period since {start} are used, and this account does not spend purchased ones.
+      Os créditos incluídos no período desde {start} acabaram, e esta conta não gasta os comprados.`,
+    cost: REFUSED_TEXT,
     next: ['Spend purchased credits, or wait until then.', 'Gaste os créditos comprados, ou espere até lá.'],
   },
   lapsesSoon: {
     happened: ['Plus ends on {day}.', 'O plano Plus termina em {day}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
-    next: [
-      'Then the account is Free: {calls} calls a month and {keys} API keys. Further keys go on working.',
-      'Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves. As restantes chaves continuam a funcionar.',
-    ],
+    next: `Then the account is Free: {calls} calls a month and {keys} API keys. Further keys go on working.
+      Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves. As restantes chaves continuam a funcionar.`,
   },
   lapsed: {
-    happened: [
-      'Plus ended on {day}: the account is Free now.',
-      'O plano Plus terminou em {day}: a conta é agora Gratuita.',
-    ],
-    cost: [
-      'That cost nothing, and purchased credits stay.',
-      'Isso não custou nada, e os créditos comprados ficam.',
-    ],
-    next: [
-      'It has {calls} calls a month, {rate} requests a minute and {keys} API keys; further keys go on working. Ask for Plus to have it again.',
-      'Tem {calls} chamadas por mês, {rate} pedidos por minuto e {keys} chaves; as restantes continuam a funcionar. Para voltar ao Plus, peça-o.',
-    ],
+    happened: `Plus ended on {day}: the account is Free now.
+      O plano Plus terminou em {day}: a conta é agora Gratuita.`,
+    cost: `That cost nothing, and purchased credits stay.
+      Isso não custou nada, e os créditos comprados ficam.`,
+    next: `
+      It has {calls} calls a month, {rate} requests a minute and {keys} API keys; further keys go on working. Ask for Plus to have it again.
+      Tem {calls} chamadas por mês, {rate} pedidos por minuto e {keys} chaves; as restantes continuam a funcionar. Para voltar ao Plus, peça-o.`,
   },
   tooManyKeys: {
-    happened: [
-      '{keys} keys work, and the plan has room for {limit}.',
-      'Há {keys} chaves ativas, e o plano prevê {limit}.',
-    ],
-    cost: [
-      'All of them go on working. That costs nothing.',
-      'Todas continuam a funcionar. Isso não custa nada.',
-    ],
-    next: [
-      'To create another, first revoke {excess}, or ask for Plus.',
-      'Para criar outra, revogue primeiro {excess}, ou peça o plano Plus.',
-    ],
+    happened: `{keys} keys work, and the plan has room for {limit}.
+      Há {keys} chaves ativas, e o plano prevê {limit}.`,
+    cost: `All of them go on working. That costs nothing.
+      Todas continuam a funcionar. Isso não custa nada.`,
+    next: `To create another, first revoke {excess}, or ask for Plus.
+      Para criar outra, revogue primeiro {excess}, ou peça o plano Plus.`,
   },
   suspended: {
-    happened: [
-      'This account is suspended since {at}: its keys are refused.',
-      'Esta conta está suspensa desde {at}: as suas chaves são recusadas.',
-    ],
-    cost: [
-      'Refused calls cost nothing, and credits stay.',
-      'As chamadas recusadas não custam nada, e os créditos ficam.',
-    ],
+    happened: `This account is suspended since {at}: its keys are refused.
+      Esta conta está suspensa desde {at}: as suas chaves são recusadas.`,
+    cost: `Refused calls cost nothing, and credits stay.
+      As chamadas recusadas não custam nada, e os créditos ficam.`,
     next: ['Ask the operator of this service.', 'Contacte o operador deste serviço.'],
   },
   keyEndsSoon: {
     happened: ['The key “{name}” works until {end}.', 'A chave “{name}” é válida até {end}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
-    next: [
-      'Set a new last day if programs still use it.',
-      'Altere a validade se ainda houver programas a usá-la.',
-    ],
+    next: `Set a new last day if programs still use it.
+      Altere a validade se ainda houver programas a usá-la.`,
   },
   keyEnded: {
-    happened: [
-      'The key “{name}” expired: it was valid until {end}.',
-      'A chave “{name}” expirou: era válida até {end}.',
-    ],
-    cost: [
-      'Calls with it are refused, and cost nothing.',
-      'As chamadas com ela são recusadas e não custam nada.',
-    ],
+    happened: `The key “{name}” expired: it was valid until {end}.
+      A chave “{name}” expirou: era válida até {end}.`,
+    cost: KEY_REFUSED_TEXT,
     next: ['A new last day makes it work again.', 'Com uma nova validade volta a funcionar.'],
   },
   keyRevoked: {
     happened: ['The key “{name}” was revoked on {end}.', 'A chave “{name}” foi revogada em {end}.'],
-    cost: [
-      'Calls with it are refused, and cost nothing.',
-      'As chamadas com ela são recusadas e não custam nada.',
-    ],
+    cost: KEY_REFUSED_TEXT,
     next: ['Give its programs another key.', 'Dê outra chave aos seus programas.'],
   },
   keyRotated: {
-    happened: [
-      'The key has a new secret, and its old one works until {end}.',
-      'A chave tem um novo segredo, e o anterior funciona até {end}.',
-    ],
+    happened: `The key has a new secret, and its old one works until {end}.
+      A chave tem um novo segredo, e o anterior funciona até {end}.`,
     cost: ['Calls cost the same with either.', 'As chamadas custam o mesmo com qualquer um.'],
     next: ['Give its programs the new secret by then.', 'Até lá, dê o novo segredo aos seus programas.'],
   },
   postgresAway: {
-    happened: [
-      'The data of this service can’t be read at the moment.',
-      'De momento não é possível ler os dados deste serviço.',
-    ],
+    happened: `The data of this service can’t be read at the moment.
+      De momento não é possível ler os dados deste serviço.`,
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   },
   searchAway: {
-    happened: [
-      'The directory can’t be searched at the moment.',
-      'De momento não é possível pesquisar o diretório.',
-    ],
-    cost: [
-      'This search has cost its credit, as any call does.',
-      'Esta pesquisa custou o seu crédito, como qualquer chamada.',
-    ],
-    next: [
-      'Try again in a few minutes. The lookup of a NIF works meanwhile.',
-      'Tente de novo dentro de alguns minutos. A consulta de um NIF continua a funcionar.',
-    ],
+    happened: `The directory can’t be searched at the moment.
+      De momento não é possível pesquisar o diretório.`,
+    cost: `This search has cost its credit, as any call does.
+      Esta pesquisa custou o seu crédito, como qualquer chamada.`,
+    next: `Try again in a few minutes. The lookup of a NIF works meanwhile.
+      Tente de novo dentro de alguns minutos. A consulta de um NIF continua a funcionar.`,
   },
   overloaded: {
-    happened: [
-      'This service has more requests than it can answer at the moment.',
-      'De momento este serviço tem mais pedidos do que consegue responder.',
-    ],
+    happened: `This service has more requests than it can answer at the moment.
+      De momento este serviço tem mais pedidos do que consegue responder.`,
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   },
   limited: {
-    happened: [
-      'This account has made more calls within a minute than its {limit}.',
-      'Num minuto, esta conta fez mais chamadas do que as suas {limit}.',
-    ],
+    happened: `This account has made more calls within a minute than its {limit}.
+      Num minuto, esta conta fez mais chamadas do que as suas {limit}.`,
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in {seconds} s.', 'Tente de novo dentro de {seconds} s.'],
   },
@@ -196,66 +145,48 @@ export type Shown =
   | { problem: ProblemName }
   | { none: string };
 
-const NOTICES = { overview: 'notice', keys: 'notice', try: 'notice', screen: 'notice' } as const;
-const PAGES = { overview: 'page', keys: 'page', try: 'page', screen: 'page', signIn: 'page' } as const;
 const unsaid = (none: string) => ({ none });
 const NO_ACCOUNT = unsaid('a visitor has no account');
 const NO_MAIL = unsaid('it is over before a mail is read');
-const WORKS = unsaid('calls are answered as before');
 const ON_OVERVIEW = unsaid('the overview says it');
 const ON_KEYS = unsaid('calls go on, so only the page of the keys says it');
 const OF_CALLS = unsaid('no call is made there');
 
+/** How the pages say it. Unless a state differs, calls are answered as before, and visitors see nothing of it. */
+const onPages = (overview: Shown, keys: Shown, tryIt: Shown, screen: Shown, signIn: Shown = NO_ACCOUNT) => ({
+  ...{ overview, keys, try: tryIt, screen, signIn },
+  problem: unsaid('calls are answered as before') as Shown,
+});
+const NOTICE = onPages('notice', 'notice', 'notice', 'notice');
+const CARD = onPages('card', ON_OVERVIEW, ON_OVERVIEW, ON_OVERVIEW);
+const KEYS = onPages(ON_KEYS, 'card', ON_KEYS, ON_KEYS);
+const CALL = { ...onPages(OF_CALLS, OF_CALLS, 'answer', 'answer'), mail: NO_MAIL };
+const AWAY = { ...onPages('page', 'page', 'page', 'page', 'page'), mail: NO_MAIL };
+const UNAVAILABLE = { problem: 'service-unavailable' } as const;
+const UNAUTHORIZED = { problem: 'unauthorized' } as const;
+const NO_CREDITS = { mail: { mail: 'usage 100%' }, problem: { problem: 'monthly-quota-exceeded' } } as const;
+
 export const STATES: Record<State, Record<Place, Shown>> = {
-  firstCalls: {
-    ...{ overview: 'card', keys: ON_OVERVIEW, try: ON_OVERVIEW, screen: ON_OVERVIEW },
-    ...{ signIn: NO_ACCOUNT, mail: unsaid('the first mail confirms the address'), problem: WORKS },
-  },
-  low: { ...NOTICES, signIn: NO_ACCOUNT, mail: { mail: 'usage 80%' }, problem: WORKS },
-  beyond: { ...NOTICES, signIn: NO_ACCOUNT, mail: { mail: 'usage 100%' }, problem: WORKS },
-  purchasedOnly: {
-    ...{ overview: 'card', keys: ON_OVERVIEW, try: ON_OVERVIEW, screen: ON_OVERVIEW },
-    ...{ signIn: NO_ACCOUNT, mail: { mail: 'usage 100%' }, problem: WORKS },
-  },
-  none: {
-    ...{ ...NOTICES, signIn: NO_ACCOUNT },
-    ...{ mail: { mail: 'usage 100%' }, problem: { problem: 'monthly-quota-exceeded' } },
-  },
-  switchedOff: {
-    ...{ ...NOTICES, signIn: NO_ACCOUNT },
-    ...{ mail: { mail: 'usage 100%' }, problem: { problem: 'monthly-quota-exceeded' } },
-  },
-  lapsesSoon: { ...NOTICES, signIn: NO_ACCOUNT, mail: { mail: 'plan week' }, problem: WORKS },
-  lapsed: { ...NOTICES, signIn: NO_ACCOUNT, mail: { mail: 'plan ended' }, problem: WORKS },
-  tooManyKeys: {
-    ...{ overview: ON_KEYS, keys: 'card', try: ON_KEYS, screen: ON_KEYS },
-    ...{ signIn: NO_ACCOUNT, mail: { mail: 'plan ended' }, problem: WORKS },
-  },
-  suspended: {
-    ...{ ...NOTICES, signIn: 'notice' },
-    ...{ mail: { mail: 'suspended' }, problem: { problem: 'unauthorized' } },
-  },
-  keyEndsSoon: { ...NOTICES, signIn: NO_ACCOUNT, mail: { mail: 'keys week' }, problem: WORKS },
-  keyEnded: {
-    ...{ ...NOTICES, signIn: NO_ACCOUNT },
-    ...{ mail: { mail: 'keys expired' }, problem: { problem: 'unauthorized' } },
-  },
-  keyRevoked: {
-    ...{ ...NOTICES, signIn: NO_ACCOUNT },
-    ...{ mail: { mail: 'keys revoked' }, problem: { problem: 'unauthorized' } },
-  },
-  keyRotated: {
-    ...{ overview: ON_KEYS, keys: 'card', try: ON_KEYS, screen: ON_KEYS },
-    ...{ signIn: NO_ACCOUNT, mail: unsaid('the page after the rotation says it'), problem: WORKS },
-  },
-  postgresAway: { ...PAGES, mail: NO_MAIL, problem: { problem: 'service-unavailable' } },
+  firstCalls: { ...CARD, mail: unsaid('the first mail confirms the address') },
+  low: { ...NOTICE, mail: { mail: 'usage 80%' } },
+  beyond: { ...NOTICE, mail: { mail: 'usage 100%' } },
+  purchasedOnly: { ...CARD, mail: { mail: 'usage 100%' } },
+  none: { ...NOTICE, ...NO_CREDITS },
+  switchedOff: { ...NOTICE, ...NO_CREDITS },
+  lapsesSoon: { ...NOTICE, mail: { mail: 'plan week' } },
+  lapsed: { ...NOTICE, mail: { mail: 'plan ended' } },
+  tooManyKeys: { ...KEYS, mail: { mail: 'plan ended' } },
+  suspended: { ...NOTICE, signIn: 'notice', mail: { mail: 'suspended' }, problem: UNAUTHORIZED },
+  keyEndsSoon: { ...NOTICE, mail: { mail: 'keys week' } },
+  keyEnded: { ...NOTICE, mail: { mail: 'keys expired' }, problem: UNAUTHORIZED },
+  keyRevoked: { ...NOTICE, mail: { mail: 'keys revoked' }, problem: UNAUTHORIZED },
+  keyRotated: { ...KEYS, mail: unsaid('the page after the rotation says it') },
+  postgresAway: { ...AWAY, problem: UNAVAILABLE },
   searchAway: {
-    ...{ overview: OF_CALLS, keys: OF_CALLS, try: 'answer', screen: unsaid('lists are read in Postgres') },
-    ...{ signIn: NO_ACCOUNT, mail: NO_MAIL, problem: { problem: 'search-failed' } },
+    ...CALL,
+    screen: unsaid('lists are read in Postgres'),
+    problem: { problem: 'search-failed' },
   },
-  overloaded: { ...PAGES, mail: NO_MAIL, problem: { problem: 'service-unavailable' } },
-  limited: {
-    ...{ overview: OF_CALLS, keys: OF_CALLS, try: 'answer', screen: 'answer' },
-    ...{ signIn: NO_ACCOUNT, mail: NO_MAIL, problem: { problem: 'rate-limit-exceeded' } },
-  },
+  overloaded: { ...AWAY, problem: UNAVAILABLE },
+  limited: { ...CALL, problem: { problem: 'rate-limit-exceeded' } },
 };

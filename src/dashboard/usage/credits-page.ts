@@ -43,11 +43,8 @@ ${plansCard(context, { free, plus })}
   </div>
 </div>
 ${first === null ? empty : html`${history(context, rows)}${links}<p><a href="${tools.base}/credits.csv?${days && `${rangeQuery(days)}&`}${separatorQuery(context)}" download>${messages.csv}</a></p>`}`;
-  return memberPage(context, {
-    title: messages.creditsTitle,
-    body,
-    ...(chosen === 'invalid' && { status: 422 }),
-  });
+  const status = chosen === 'invalid' ? 422 : 200;
+  return memberPage(context, { title: messages.creditsTitle, body, status });
 }
 
 function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Html {

@@ -45,9 +45,8 @@ export interface Grant {
   reference: string | null;
 }
 
-const grantsOf = (sql: Sql, accountId: string) => sql`
-  SELECT id, at, credits, balance, note, reference FROM account_events
-  WHERE account_id = ${accountId} AND kind = 'credits'`;
+const fromGrants = (sql: Sql, accountId: string) =>
+  sql`FROM account_events WHERE account_id = ${accountId} AND kind = 'credits'`;
 
 /** The ids of the grants that may have an entry in some days. A grant on a day before has one if its credits were spent in them. */
 interface GrantSpan {
@@ -59,7 +58,7 @@ interface GrantSpan {
 
 /** @param days `null` means all */
 export async function grantSpan(sql: Sql, accountId: string, days: Days | null): Promise<GrantSpan> {
-  const grants = sql`FROM account_events WHERE account_id = ${accountId} AND kind = 'credits'`;
+  const grants = fromGrants(sql, accountId);
   const rows = await sql<{ first: string | null; before: number | null; behind: number | null }[]>`
     SELECT (SELECT min(at)::date ${grants})::text AS first,
       (SELECT id ${grants} AND at < ${days?.from ?? null}::date ORDER BY at DESC LIMIT 1) AS before,
@@ -77,7 +76,9 @@ export async function loadGrants(
 ): Promise<Grant[]> {
   const above = Math.max(slice.above ?? 0, span.above ?? 0);
   const below = Math.min(slice.below ?? Number.MAX_SAFE_INTEGER, span.below ?? Number.MAX_SAFE_INTEGER);
-  return sql<Grant[]>`${grantsOf(sql, accountId)} ${inSlice(sql, sql`id`, { ...slice, above, below })}`;
+  return sql<Grant[]>`
+    SELECT id, at, credits, balance, note, reference ${fromGrants(sql, accountId)}
+    ${inSlice(sql, sql`id`, { ...slice, above, below })}`;
 }
 
 /** A grant, or the credits that calls beyond the allowance spent between two grants, or since the last one. */
@@ -126,16 +127,14 @@ export async function nextAfter(
 export function creditHistory(grants: Grant[], next: Next): CreditEntry[] {
   const entries: CreditEntry[] = [];
   let following = next;
-  for (const { id, at, ...grant } of grants) {
-    const spent = {
-      credits: following.balance - grant.balance,
-      balance: following.balance,
-      reference: null,
-      note: '',
-    };
-    if (spent.credits !== 0) entries.push({ kind: 'spent', from: at, until: following.at, ...spent });
-    entries.push({ kind: 'grant', from: at, until: at, ...grant });
-    following = nextIs({ id, at, ...grant });
+  for (const grant of grants) {
+    const { id: _, at, ...rest } = grant;
+    const { balance, at: until } = following;
+    const credits = balance - grant.balance;
+    if (credits !== 0)
+      entries.push({ kind: 'spent', from: at, until, credits, balance, reference: null, note: '' });
+    entries.push({ kind: 'grant', from: at, until: at, ...rest });
+    following = nextIs(grant);
   }
   return entries;
 }

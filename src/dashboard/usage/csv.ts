@@ -5,15 +5,8 @@ import { inPages } from '../../platform/postgres/batches.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { messagePage } from '../request/layout.ts';
-import {
-  type CreditEntry,
-  creditHistory,
-  entriesOf,
-  type Grant,
-  grantSpan,
-  loadGrants,
-  nextAfter,
-} from './credits.ts';
+import type { CreditEntry, Grant } from './credits.ts';
+import { creditHistory, entriesOf, grantSpan, loadGrants, nextAfter } from './credits.ts';
 import { callsOf, type DailyRow, dailyRows, daysOf } from './daily-calls.ts';
 import { download } from './download.ts';
 import { chosenDays, rangeOf } from './range.ts';
@@ -29,7 +22,6 @@ const COLUMNS: Record<CallKind | ErrorKind, string> = {
   '5xx': 'status_5xx',
   '401': 'status_401',
 };
-const columnOf = (kind: CallKind | ErrorKind) => COLUMNS[kind];
 
 /**
  * GET /dashboard/usage.csv: the plot's numbers, a row for each day and key that has calls or errors, with English column names in every
@@ -40,7 +32,7 @@ export async function downloadUsage(context: MemberContext): Promise<PageRespons
   const range = rangeOf(url);
   if (range === 'invalid') return invalidDays(context);
   const days = await daysOf(tools.sql, account, range);
-  const [calls, errors] = [CALL_KINDS.map(columnOf), ERROR_KINDS.map(columnOf)];
+  const [calls, errors] = [CALL_KINDS.map((kind) => COLUMNS[kind]), ERROR_KINDS.map((kind) => COLUMNS[kind])];
   const columns = ['day', 'key_id', 'key_name', ...calls, 'calls', ...errors, 'error_credits'];
   const line = (row: DailyRow) => [
     row.day,
@@ -65,16 +57,8 @@ export async function downloadCredits(context: MemberContext): Promise<PageRespo
   const { tools, account, url } = context;
   const days = chosenDays(url);
   if (days === 'invalid') return invalidDays(context);
-  const columns = ['kind', 'from', 'until', 'credits', 'balance', 'reference', 'note'];
-  const line = ({ kind, from, until, credits, balance, reference, note }: CreditEntry) => [
-    kind,
-    from.toISOString(),
-    until?.toISOString(),
-    credits,
-    balance,
-    reference,
-    note,
-  ];
+  const columns = ['kind', 'from', 'until', 'credits', 'balance', 'reference', 'note'] as const;
+  const line = (entry: CreditEntry) => columns.map((column) => entry[column]);
   return csvDownload(context, 'credits', columns, async (write) => {
     const span = await grantSpan(tools.sql, account.id, days);
     const grants = inPages<Grant>((last) =>
@@ -102,21 +86,22 @@ export function separatorQuery(context: Pick<PageContext, 'messages'>): string {
   return `separator=${separatorOf(context)}`;
 }
 
-type Cell = string | number | null | undefined;
+type Cell = string | number | Date | null | undefined;
 
 /**
  * CSV (RFC 4180). Texts are quoted, and none is a formula, because names and notes are free text. Numbers stand as they are: a
  * spreadsheet adds them up, negative ones too. The BOM tells it that the file is UTF-8.
  */
 export function csvText(separator: Separator, lines: Cell[][]): string {
-  return `\ufeff${csvLines(separator, lines)}`;
+  return `\ufeff${lines.map((line) => csvLine(separator, line)).join('')}`;
 }
 
-function csvLines(separator: Separator, lines: Cell[][]): string {
-  const between = separator === 'semicolon' ? ';' : ',';
-  const write = (cell: Cell) => (typeof cell === 'number' ? String(cell) : csvCell(cell ?? ''));
-  const row = (cells: Cell[]) => `${cells.map(write).join(between)}\r\n`;
-  return lines.map(row).join('');
+function csvLine(separator: Separator, cells: Cell[]): string {
+  const write = (cell: Cell) => {
+    if (typeof cell === 'number') return String(cell);
+    return csvCell(cell instanceof Date ? cell.toISOString() : (cell ?? ''));
+  };
+  return `${cells.map(write).join(separator === 'semicolon' ? ';' : ',')}\r\n`;
 }
 
 /** Lines of a part of a CSV, at least. */
@@ -126,17 +111,17 @@ const LINES_OF_PART = 200;
 function csvDownload(
   context: MemberContext,
   name: string,
-  columns: string[],
+  columns: readonly string[],
   send: (write: (lines: Cell[][]) => Promise<void>) => Promise<unknown>,
 ): Promise<PageResponse> {
   const separator = context.url.searchParams.get('separator') === 'semicolon' ? 'semicolon' : 'comma';
   const file = { name: `${name}.csv`, type: 'text/csv; charset=utf-8' };
   return download(context, file, async (write) => {
-    let pending = [csvText(separator, [columns])];
+    let pending = [csvText(separator, [[...columns]])];
     const flush = () => write(pending.join(''));
     // A day can have one row, and a part has a pause.
     await send(async (lines) => {
-      pending.push(...lines.map((line) => csvLines(separator, [line])));
+      pending.push(...lines.map((line) => csvLine(separator, line)));
       if (pending.length < LINES_OF_PART) return;
       await flush();
       pending = [];

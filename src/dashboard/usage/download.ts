@@ -40,11 +40,8 @@ export async function download(
       return messagePage(context, 429, messages.tooManyRequests, early.message!, early.headers);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     sending = sendParts(context, writable.getWriter(), send);
-    return {
-      file: readable,
-      type,
-      headers: { 'Content-Disposition': `attachment; filename="${name}"` },
-    };
+    const headers = { 'Content-Disposition': `attachment; filename="${name}"` };
+    return { file: readable, type, headers };
   } finally {
     void sending.finally(leave);
   }

@@ -27,8 +27,9 @@ export function plotDailyCalls(all: Series[], { from, to }: Days, label: string,
   const days = Array.from({ length: count }, (_, index) => {
     const day = new Date(first + index * DAY);
     const name = day.toISOString().slice(0, 10);
-    const parts = all.map(({ label, colour, calls }) => ({ label, colour, calls: calls.get(name) ?? 0 }));
-    return { day, parts, total: parts.reduce((sum, { calls }) => sum + calls, 0) };
+    const parts = all.map((series) => ({ ...series, calls: series.calls.get(name) ?? 0 }));
+    const shown = parts.filter(({ calls }) => calls > 0);
+    return { day, parts: shown, total: shown.reduce((sum, { calls }) => sum + calls, 0) };
   });
   const { step: interval, top } = scaleOf(Math.max(...days.map(({ total }) => total)));
   const slot = 100 / Math.max(MIN_SLOTS, count);
@@ -37,24 +38,16 @@ export function plotDailyCalls(all: Series[], { from, to }: Days, label: string,
   // About nine days have a label, counted from the last. A phone has room for every third label.
   const step = Math.ceil(count / 9);
   const bar = ({ day, parts, total }: (typeof days)[number], index: number) => {
+    if (total === 0) return false;
     let below = 0;
     const rects = parts.map(({ calls, colour }) => {
       below += calls;
-      return (
-        calls > 0 &&
-        html`<rect class="series-${colour}" x="${round((index + (count > 40 ? 0.1 : 0.2)) * slot)}%" width="${round(slot * (count > 40 ? 0.8 : 0.6))}%" y="${y(below)}" height="${round((HEIGHT * calls) / top)}"/>`
-      );
+      return html`<rect class="series-${colour}" x="${round((index + (count > 40 ? 0.1 : 0.2)) * slot)}%" width="${round(slot * (count > 40 ? 0.8 : 0.6))}%" y="${y(below)}" height="${round((HEIGHT * calls) / top)}"/>`;
     });
-    const lines = [
-      `${formats.date(day)}: ${formats.number(total)}`,
-      ...parts
-        .filter(({ calls }) => calls > 0)
-        .map(({ label, calls }) => `${label}: ${formats.number(calls)}`),
-    ];
-    return (
-      total > 0 &&
-      html`<g><title>${lines.join('\n')}</title><rect class="day" x="${round(index * slot)}%" width="${round(slot)}%" y="0" height="${HEIGHT}"/>${rects}</g>`
+    const lines = [{ label: formats.date(day), calls: total }, ...parts].map(
+      ({ label, calls }) => `${label}: ${formats.number(calls)}`,
     );
+    return html`<g><title>${lines.join('\n')}</title><rect class="day" x="${round(index * slot)}%" width="${round(slot)}%" y="0" height="${HEIGHT}"/>${rects}</g>`;
   };
   const dayLabel = ({ day }: (typeof days)[number], index: number) => {
     const back = count - 1 - index;
@@ -137,24 +130,15 @@ function byKey(rows: DailyCalls[], messages: Messages): Series[] {
   });
 }
 
-function series(
-  label: string,
-  rows: DailyCalls[],
-  count: (row: DailyCalls) => number,
-): Omit<Series, 'colour'> {
+function series(label: string, rows: DailyCalls[], count: (row: DailyCalls) => number) {
+  const counted = rows.filter((row) => count(row) > 0);
   const calls = new Map<string, number>();
-  let total = 0;
-  for (const row of rows) {
-    const added = count(row);
-    if (added === 0) continue;
-    calls.set(row.day, (calls.get(row.day) ?? 0) + added);
-    total += added;
-  }
-  return { label, calls, total };
+  for (const row of counted) calls.set(row.day, (calls.get(row.day) ?? 0) + count(row));
+  return { label, calls, total: counted.reduce((sum, row) => sum + count(row), 0) };
 }
 
 /** The name of a key, or the beginning of its secret. */
 function keyLabel(key: DailyCalls, messages: Messages): string {
-  if (key.keyId === null) return messages.dashboardCalls;
+  if (key.keyId === null) return messages.dashboard;
   return key.keyName === '' ? `${key.keyStart}…` : key.keyName;
 }

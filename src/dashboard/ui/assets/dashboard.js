@@ -90,11 +90,8 @@ function showLocalTimes(part) {
     const at = new Date(time.dateTime);
     if (at.getTimezoneOffset() === 0) continue;
     const day = at.getDate() === at.getUTCDate() ? {} : { day: 'numeric', month: 'short' };
-    const own = at.toLocaleString(locale, {
-      ...day,
-      hour: '2-digit',
-      minute: '2-digit',
-    });
+    const shape = { ...day, hour: '2-digit', minute: '2-digit' };
+    const own = at.toLocaleString(locale, shape);
     const text = ` (${own} ${document.body.dataset.local})`;
     time.append(Object.assign(document.createElement('small'), { textContent: text }));
   }
@@ -137,15 +134,10 @@ addEventListener('pageshow', (event) => {
 const LIVE_MS = 10_000;
 const WATCHED_MS = 600_000;
 let touchedAt = Date.now();
-for (const event of ['pointermove', 'keydown', 'scroll']) {
-  addEventListener(
-    event,
-    () => {
-      touchedAt = Date.now();
-    },
-    { passive: true },
-  );
-}
+const touch = () => {
+  touchedAt = Date.now();
+};
+for (const event of ['pointermove', 'keydown', 'scroll']) addEventListener(event, touch, { passive: true });
 const refreshes = document.querySelector('[data-live]') && setInterval(refresh, LIVE_MS);
 
 async function refresh() {
