@@ -54,8 +54,9 @@ async function planNotices(context: MemberContext): Promise<Notice[]> {
   const { messages, formats, tools, account } = context;
   const { planUntil, plan } = account;
   const remedy = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.creditsTitle}</a>`;
+  const contact = contactLink(context);
   const notices = (lead: string): Notice[] => {
-    const content = html`<div class="notice warn" role="status" data-plan><p>${lead}</p><p>${remedy} ${contactLink(context)}</p></div>`;
+    const content = html`<div class="notice warn" role="status" data-plan><p>${lead}</p><p>${remedy}${contact && html` · ${contact}`}</p></div>`;
     return [{ look: 'warn', lead, content }];
   };
   if (planUntil !== null && planUntil.getTime() < Date.now() + LAPSES_SOON_MS) {

@@ -21,7 +21,7 @@ async function member() {
   return { visitor, secret, ...person };
 }
 
-test('the history names members and "Operator", keys by name and id, and no operator and no secret', async () => {
+test('the history names members and "Operator", keys with a link to each, plans, and no operator and no secret', async () => {
   const { visitor, secret, accountId } = await member();
   const page = await visitor.get('/dashboard/settings/history');
   const rows = [...page.document.querySelectorAll('tbody tr')].map((row) =>
@@ -30,9 +30,10 @@ test('the history names members and "Operator", keys by name and id, and no oper
   const [key] = await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
   expect(rows).toEqual([
     ['Credits added', 'Operator', '+7 · paid'],
-    ['Key created', 'You', `production (${key!.id})`],
-    ['Account created', 'You', ''],
+    ['Key created', 'You', 'production'],
+    ['Account created', 'You', 'Free'],
   ]);
+  expect(page.document.querySelector('td a')!.getAttribute('href')).toBe(`/dashboard/keys/${key!.id}`);
   expect(page.text).not.toContain('cli:rui');
   expect(page.text).not.toContain(secret.slice(10));
 });

@@ -2,7 +2,6 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { createAccount } from '../../src/metering/accounts/store.ts';
-import { rotateKey } from '../../src/metering/keys/rotate.ts';
 import { nif } from '../support/companies.ts';
 import { until } from '../support/until.ts';
 import { type Browsing, startBrowsedDashboard } from './browser.ts';
@@ -358,12 +357,10 @@ describe('in a real browser', () => {
     ['desktop', { width: 1280, height: 800 }, 'light'],
     ['phone', { width: 360, height: 740 }, 'dark'],
   ] as const) {
-    test(`${device}, ${colorScheme}: axe finds nothing serious, nothing is cut off, all is reached by keyboard`, () =>
+    test(`${device}, ${colorScheme}: axe finds nothing serious in an empty account and in answers`, () =>
       inBrowser({ viewport, colorScheme }, async (page) => {
-        for (const path of ['/sign-in', '/sign-up', '/forgot']) await inspect(page, path);
         const { accountId } = await enter(page.context());
-        for (const path of ['', '/keys', '/credits', '/try', '/screen', '/settings', '/nothing'])
-          await inspect(page, path);
+        for (const path of ['', '/keys', '/try', '/screen']) await inspect(page, path);
         await page.goto(dashboard('/keys'));
         await page.fill('#name', 'a name that is rather long for a key, but that someone will choose');
         await page.click('button:has-text("Create key")');
@@ -371,13 +368,6 @@ describe('in a real browser', () => {
         const [key] = await service.sql<
           { id: string }[]
         >`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
-        await rotateKey(service.sql, key!.id, 86_400, 'test');
-        for (const change of ['', '/revoke', '/expiry', '/rename', '/rotate', '/end-secret'])
-          await inspect(page, `/keys/${key!.id}${change}`);
-        expect(page.url()).toEndWith('/end-secret');
-        for (const path of ['second-factor/codes', 'second-factor/off'])
-          await inspect(page, `/settings/${path}`);
-        expect(page.url()).toBe(dashboard('/settings/second-factor/off'));
         await inspect(page, '/credits?from=2026-01-01&to=2026-01-31');
         await storeCalls(service.sql, accountId, [
           { daysAgo: 3, keyId: key!.id, kind: 'search', calls: 12_345 },

@@ -1,5 +1,6 @@
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
+import { PROBLEMS } from '../../src/http/problems.ts';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { rotateKey } from '../../src/metering/keys/rotate.ts';
@@ -41,11 +42,25 @@ export async function fillAccount(service: TestService, accountId: string): Prom
   const email = `${'m'.repeat(60)}@${accountId.slice(4)}${'x'.repeat(40)}.example.com`;
   const { token } = await invite(sql, { accountId, email }, 'test');
   await acceptAs(service.baseUrl, token, LONG);
+  await invite(
+    sql,
+    { accountId, email: `contabilidade.${accountId.slice(4)}@escritorio-santos.example.pt` },
+    'test',
+  );
   await sql`UPDATE accounts SET name = ${LONG} WHERE id = ${accountId}`;
   // All included credits are used, so that each page has its longest notice.
   await sql`UPDATE balances SET used = 5000, spend_purchased = false WHERE account_id = ${accountId}`;
   return ids[0]!;
 }
+
+/** The pages of visitors, of the whole service. */
+export const VISITOR_PAGES = [
+  ...Object.entries(ROUTES).flatMap(([path, route]) =>
+    route.for === 'anyone' && route.GET !== undefined ? `/dashboard${path}` : [],
+  ),
+  ...['/openapi', '/nothing', '/dashboard/nothing'],
+  ...Object.keys(PROBLEMS).map((kind) => `/problems/${kind}`),
+];
 
 /** The pages of members, below the dashboard. */
 export async function memberPages({ sql }: TestService, accountId: string, keyId: string): Promise<string[]> {

@@ -223,8 +223,15 @@ test('a suspended account is told so after signing in again, and gets no key and
   expect((await createVisitor(service.baseUrl).get('/dashboard/sign-in')).textOf('.notice.bad')).toBeNull();
   await visitor.submit('/dashboard/sign-in', { ...person });
   expect((await visitor.get('/dashboard')).textOf('p.notice.bad')).toMatch(said);
-  expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(403);
-  expect((await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' })).status).toBe(403);
+  const fields = { name: 'x', q: 'abaco', kind: 'search', list: '500002576' };
+  for (const path of ['keys', 'try', 'screen']) {
+    const page = await visitor.submit(`/dashboard/${path}`, fields);
+    expect([path, page.status, page.textOf('[role=alert]')]).toEqual([
+      path,
+      403,
+      expect.stringContaining('suspended'),
+    ]);
+  }
   const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
   expect(account!.used).toBe(0);
 });

@@ -76,7 +76,7 @@ describe('the overview', () => {
       'Directory: 4,610 companies, imported on 22 Nov 2026 · Tax debts: 1,234 companies, as of 31 Oct 2026, imported on 2 Nov 2026 · Social security debts: not imported',
     );
     expect((await line('pt')).replace(/\u00a0/g, ' ')).toBe(
-      'Diretório: 4 610 empresas, importadas em 22 nov 2026 · Dívidas fiscais: 1 234 empresas, à data de 31 out 2026, importadas em 2 nov 2026 · Dívidas à Segurança Social: não importadas',
+      'Diretório: 4 610 empresas, importadas em 22 nov 2026 · Dívidas fiscais: 1 234 empresas, à data de 31 out 2026, importadas em 2 nov 2026 · Dívidas à Segurança Social: por importar',
     );
   });
 

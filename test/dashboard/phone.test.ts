@@ -4,12 +4,14 @@ import type { Page } from 'playwright-core';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { createKey } from '../../src/metering/keys/store.ts';
 import { startBrowsedDashboard } from './browser.ts';
-import { fillAccount, memberPages } from './full-account.ts';
+import { fillAccount, memberPages, VISITOR_PAGES } from './full-account.ts';
 
 setDefaultTimeout(120_000);
 
 const { service, browsing, stop } = await startBrowsedDashboard({
   BUY_URL: 'https://shop.example.com/{account}',
+  // Pages that send mail have further parts. Nothing is sent.
+  SMTP_URL: 'smtp://127.0.0.1:9',
 });
 afterAll(() => stop());
 
@@ -78,16 +80,28 @@ test('the menus of the bar name the account, lead everywhere, and close; also wi
     });
 });
 
-test('axe finds nothing serious on any page, with the menu of the bar or of the account open', () =>
-  browsing.inBrowser({ ...PHONE, locale: 'pt-PT' }, async (page) => {
-    const { accountId } = await browsing.enter(page.context());
-    const paths = await memberPages(service, accountId, await fillAccount(service, accountId));
-    for (const [index, path] of paths.entries()) {
-      await page.goto(dashboard(path));
-      await page.click(index % 2 === 0 ? '.account > summary' : '.bar .menu:not(.account) > summary');
-      await browsing.inspect(page);
-    }
-  }));
+// The width changes no colour, and the scheme no box.
+for (const [locale, width, colorScheme] of [
+  ['en-GB', 360, 'dark'],
+  ['pt-PT', 360, 'light'],
+  ['en-GB', 1280, 'light'],
+] as const)
+  test(`axe finds nothing serious on any page, with its menus open (${locale}, ${width} px, ${colorScheme})`, () =>
+    browsing.inBrowser({ viewport: { width, height: 740 }, locale, colorScheme }, async (page) => {
+      for (const path of VISITOR_PAGES) {
+        await page.goto(service.baseUrl + path);
+        await browsing.inspect(page);
+      }
+      const { accountId } = await browsing.enter(page.context());
+      const paths = await memberPages(service, accountId, await fillAccount(service, accountId));
+      for (const [index, path] of paths.entries()) {
+        await page.goto(dashboard(path));
+        // On a phone each page has one menu open in one language, and the other in the other one.
+        const isAccount = width > 360 || (index % 2 === 0) === (locale === 'en-GB');
+        await page.click(isAccount ? '.account > summary' : '.bar .menu:not(.account) > summary');
+        await browsing.inspect(page);
+      }
+    }));
 
 test('a hundred keys take at most 8,000 px, each with its name and its last use', () =>
   browsing.inBrowser({ ...PHONE, locale: 'pt-PT' }, async (page) => {

@@ -51,7 +51,7 @@ describe('Screen a list', () => {
     const page = await read(visitor, `${nif(1)}\n${nif(2)}\n${nif(2)} ${WRONG_CHECK_DIGIT}`);
     expect(page.status).toBe(200);
     expect(page.textOf('[data-price]')).toBe(
-      `2 companies cost 2 credits. Left out, because the check digit is wrong: 1. ${WRONG_CHECK_DIGIT}Left out, because they are repeated: 1.`,
+      `2 companies cost 2 credits. 1 number is left out: its check digit is wrong. ${WRONG_CHECK_DIGIT}1 number is repeated: it is screened once.`,
     );
     expect(page.textOf('button[name=price]')).toBe('Screen 2 companies 2 credits');
     expect(page.document.querySelector('textarea')!.textContent).toBe(

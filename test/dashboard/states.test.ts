@@ -1,30 +1,38 @@
 /** What happened: each state has its texts, and each place of the table says them. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { createMailer } from '../../src/dashboard/auth/mail.ts';
+import { MAILS } from '../../src/dashboard/auth/mail-text.ts';
+import { sendAllDueMails } from '../../src/dashboard/mails/send-all.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 import { PLACES, type Place, type Shown, STATES, type State } from '../../src/dashboard/ui/states.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
-import { changeLimits, changePlan, setSuspended } from '../../src/metering/accounts/changes.ts';
+import { changeLimits, changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { rotateKey } from '../../src/metering/keys/rotate.ts';
 import { createKey } from '../../src/metering/keys/store.ts';
+import { call } from '../support/client.ts';
+import { createCommandLine } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { storeCalls } from './service.ts';
-import { createMember, makeKey, type PageAnswer } from './visitor.ts';
+import { startMailServer } from './smtp.ts';
+import { createMember, createVisitor, formTokenOf, makeKey, type PageAnswer } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
 const database = await createTestDatabase('states');
 const { sql } = database;
 const proxy = await startProxy(database.url);
-const env = { TRUST_PROXY: '127.0.0.1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open' };
+const mail = await startMailServer();
+const env = { SMTP_URL: mail.url, TRUST_PROXY: '127.0.0.1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open' };
 const service = await startTestService({ env: { ...env, DATABASE_URL: proxy.url(database.url) } });
 afterAll(async () => {
   proxy.up();
   await service.stop();
+  await mail.stop();
   await proxy.close();
   await database.drop();
 });
@@ -34,16 +42,25 @@ type Member = Awaited<ReturnType<typeof newMember>>;
 /** A member, and the account's only key. */
 async function newMember() {
   const member = await createMember({ ...service, sql });
-  await makeKey(member.visitor);
+  const secret = await makeKey(member.visitor);
+  // A key that was created for less than a week has no mail a week before its end.
+  await sql`UPDATE api_keys SET created_at = now() - interval '30 days' WHERE account_id = ${member.accountId}`;
   const [key] = await sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${member.accountId}`;
-  return { ...member, id: key!.id };
+  return { ...member, id: key!.id, secret, stranger: createVisitor(service.baseUrl) };
 }
 const DAY_MS = 86_400_000;
+const cli = createCommandLine(database.url, { SMTP_URL: mail.url });
+const log = { error() {} };
+const publicUrl = service.baseUrl;
+const mailer = createMailer(mail.url, null, publicUrl, log);
+const sendDueMails = () => sendAllDueMails({ sql, mailer, log, publicUrl, buyUrl: null, contact: null });
+/** Another query each time, because answers are cached. */
+const search = (secret: string) => call(service.url, `/companies?q=${secret.slice(-6)}`, { key: secret });
 
 const setUsed = (accountId: string, used: number) =>
   sql`UPDATE balances SET used = ${used} WHERE account_id = ${accountId}`;
 
-/** Makes a state. */
+/** Makes a state. A function that it returns ends it. */
 const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
   firstCalls: async () => {},
   low: ({ accountId }) => setUsed(accountId, 400),
@@ -56,20 +73,23 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
     await grantCredits(sql, accountId, { credits: 100_000 }, 'test');
     await setUsed(accountId, 502);
   },
-  none: ({ accountId }) => changeLimits(sql, accountId, { includedCredits: 0 }, 'test'),
+  none: ({ accountId }) => setUsed(accountId, 500),
   async switchedOff({ accountId }) {
     await grantCredits(sql, accountId, { credits: 7 }, 'test');
     await sql`UPDATE balances SET used = 500, spend_purchased = false WHERE account_id = ${accountId}`;
   },
-  lapsesSoon: ({ accountId }) =>
-    changePlan(sql, accountId, 'plus', { until: new Date(Date.now() + 5 * DAY_MS) }, 'test'),
+  async lapsesSoon({ accountId }) {
+    await changePlan(sql, accountId, 'plus', { until: new Date(Date.now() + 5 * DAY_MS) }, 'test');
+    await sql`UPDATE balances SET plan_since = now() - interval '30 days' WHERE account_id = ${accountId}`;
+  },
   lapsed: ({ accountId }) => lapse(accountId),
   async tooManyKeys({ accountId }) {
     await changePlan(sql, accountId, 'plus', {}, 'test');
     for (const name of ['a', 'b']) await createKey(sql, accountId, name, 'test');
-    await changePlan(sql, accountId, 'free', {}, 'test');
+    await lapse(accountId);
   },
-  suspended: ({ accountId }) => setSuspended(sql, accountId, true, 'test', 'Invoice 17 is overdue'),
+  suspended: ({ accountId }) =>
+    cli.json('account', 'suspend', accountId, '--reason', 'Invoice 17 is overdue'),
   keyEndsSoon: ({ id }) => sql`UPDATE api_keys SET expires_at = now() + interval '2 days' WHERE id = ${id}`,
   async keyEnded({ accountId, id }) {
     await sql`UPDATE api_keys SET expires_at = now() - interval '1 hour' WHERE id = ${id}`;
@@ -80,12 +100,31 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
     await refuse(accountId, id);
   },
   keyRotated: ({ id }) => rotateKey(sql, id, 86_400, 'test'),
-  postgresAway: async () => proxy.down(),
-  async searchAway() {
-    await sql`UPDATE directory_generations SET table_name = 'directory_away'`;
+  // A key that was called within seconds is known without Postgres.
+  async postgresAway({ secret }) {
+    await search(secret);
+    proxy.down();
   },
-  // In crowded.test.ts, because it takes a lock that the request waits for.
-  overloaded: async () => {},
+  async searchAway() {
+    const [{ name }] = await sql<[{ name: string }]>`SELECT table_name AS name FROM directory_generations`;
+    await sql`ALTER TABLE ${sql(name)} RENAME TO directory_away`;
+    return () => sql`ALTER TABLE directory_away RENAME TO ${sql(name)}`;
+  },
+  // Pages and sign-ins wait for what they read first, and calls for their account, as behind many others.
+  async overloaded({ accountId }) {
+    const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holding = sql.begin(async (sql) => {
+      await sql`LOCK TABLE dashboard_members, dashboard_attempts IN ACCESS EXCLUSIVE MODE`;
+      await sql`SELECT 1 FROM balances WHERE account_id = ${accountId} FOR UPDATE`;
+      locked.resolve();
+      await over.promise;
+    });
+    await locked.promise;
+    return () => {
+      over.resolve();
+      return holding;
+    };
+  },
   async limited({ accountId, visitor }) {
     await changeLimits(sql, accountId, { requestsPerMinute: 1 }, 'test');
     await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
@@ -96,8 +135,8 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
 async function lapse(accountId: string): Promise<void> {
   await changePlan(sql, accountId, 'plus', {}, 'test');
   await sql`
-    UPDATE balances SET plus_anchor = now() - interval '40 days', plus_until = now() - interval '2 days',
-      period_start = now() - interval '40 days', period_end = now() - interval '2 days' WHERE account_id = ${accountId}`;
+    UPDATE balances SET plus_anchor = now() - interval '40 days', plan_since = now() - interval '40 days',
+      plus_until = now() - interval '2 hours', period_start = now() - interval '40 days', period_end = now() - interval '2 hours' WHERE account_id = ${accountId}`;
 }
 
 const refuse = (accountId: string, keyId: string) => sql`
@@ -106,15 +145,22 @@ const refuse = (accountId: string, keyId: string) => sql`
 
 /** The pages at which a place can say it. */
 async function visit(
-  { visitor, id }: Member,
+  { visitor, stranger, id }: Member,
   place: Exclude<Place, 'mail' | 'problem'>,
   { shown, tokens }: { shown: Shown; tokens: Tokens },
 ): Promise<PageAnswer> {
   if (place === 'overview') return visitor.get('/dashboard');
-  if (place === 'signIn') return visitor.get('/dashboard/sign-in');
+  const form_token = tokens[place]!;
+  if (place === 'signIn')
+    return shown === 'page'
+      ? stranger.post('/dashboard/sign-in', {
+          form_token,
+          email: 'a@example.com',
+          password: 'a long password',
+        })
+      : visitor.get('/dashboard/sign-in');
   if (place === 'keys') return visitor.get(shown === 'card' ? `/dashboard/keys/${id}` : '/dashboard/keys');
   if (shown === 'notice') return visitor.get(`/dashboard/${place}`);
-  const form_token = tokens[place]!;
   return place === 'try'
     ? visitor.post('/dashboard/try', { form_token, q: 'abaco', kind: 'search' })
     : visitor.post('/dashboard/screen', { form_token, list: nif(4), price: '1' });
@@ -122,10 +168,12 @@ async function visit(
 
 type Tokens = Partial<Record<Place, string>>;
 
-async function tokensOf({ visitor }: Member): Promise<Tokens> {
-  const tokenOf = async (path: string) =>
-    (await visitor.get(path)).document.querySelector('main input[name=form_token]')!.getAttribute('value')!;
-  return { try: await tokenOf('/dashboard/try'), screen: await tokenOf('/dashboard/screen') };
+async function tokensOf({ visitor, stranger }: Member): Promise<Tokens> {
+  return {
+    signIn: await formTokenOf(stranger),
+    try: await formTokenOf(visitor, '/dashboard/try'),
+    screen: await formTokenOf(visitor, '/dashboard/screen'),
+  };
 }
 
 /** A pattern of the three sentences, with any values. */
@@ -160,38 +208,66 @@ test('every state has its three texts in both languages, and every place of it s
   }
 });
 
-for (const state of (Object.keys(STATES) as State[]).filter((state) => state !== 'overloaded'))
-  test(`${state}: each of its places says what happened, what it costs and what to do next`, async () => {
+/** The subject of a mail that the table names, with its stage: `keys week`. */
+function subjectOf(named: string): string {
+  const { mailPlanSubject, mailKeySubject, mailUsageSubject, mailSuspendedSubject } = MESSAGES.en;
+  const [name, stage = ''] = named.split(' ');
+  expect(Object.keys(MAILS)).toContain(name!);
+  const subjects: Record<string, string | undefined> = {
+    plan: new Map(Object.entries(mailPlanSubject)).get(stage),
+    keys: new Map(Object.entries(mailKeySubject)).get(stage),
+    usage: mailUsageSubject(stage.replace('%', '')),
+    suspended: mailSuspendedSubject,
+  };
+  return `Subject: ${MESSAGES.en.brand}: ${subjects[name!]}`;
+}
+
+async function checkPages(state: State, member: Member, tokens: Tokens): Promise<void> {
+  const { visitor } = member;
+  // Suspending ends the sessions, so that the sign-in page comes first.
+  for (const place of ['signIn', 'overview', 'keys', 'try', 'screen'] as const) {
+    const shown = STATES[state][place];
+    if (typeof shown !== 'string') continue;
+    if (state === 'suspended' && place === 'overview') {
+      const { email, password } = member;
+      await visitor.submit('/dashboard/sign-in', { email, password });
+    }
+    if (state === 'keyRotated' && place === 'keys') {
+      expect((await visitor.get('/dashboard/keys')).textOf('.list')).toContain('Old secret until');
+    }
+    const page =
+      state === 'tooManyKeys' && place === 'keys'
+        ? await visitor.get('/dashboard/keys')
+        : await visit(member, place, { shown, tokens });
+    expect([place, page.textOf('main')]).toEqual([place, expect.stringMatching(patternOf(state))]);
+  }
+}
+
+/** The one mail that the table names, or none. */
+async function checkMail(shown: Shown, email: string): Promise<void> {
+  await sendDueMails();
+  if (typeof shown !== 'string' && 'mail' in shown)
+    expect((await mail.mailTo(email)).text).toContain(subjectOf(shown.mail));
+  expect(mail.received(email)).toBe(0);
+}
+
+for (const state of Object.keys(STATES) as State[])
+  test(`${state}: each of its pages, mails and problems says it, and no further mail and problem does`, async () => {
     const member = await newMember();
     const tokens = await tokensOf(member);
-    const tables = await sql<
-      { id: number; name: string }[]
-    >`SELECT id, table_name AS name FROM directory_generations`;
-    const { visitor } = member;
-    // Suspending ends the sessions, so that the sign-in page comes first.
-    await ARRANGE[state](member);
+    const { visitor, secret, email } = member;
+    const { problem, mail: mailed } = STATES[state];
+    const end = await ARRANGE[state](member);
     try {
-      for (const place of ['signIn', 'overview', 'keys', 'try', 'screen'] as const) {
-        const shown = STATES[state][place];
-        if (typeof shown !== 'string') continue;
-        if (state === 'suspended' && place === 'overview') {
-          const { email, password } = member;
-          await visitor.submit('/dashboard/sign-in', { email, password });
-        }
-        if (state === 'keyRotated' && place === 'keys') {
-          expect((await visitor.get('/dashboard/keys')).textOf('.list')).toContain('Old secret until');
-        }
-        const page =
-          state === 'tooManyKeys' && place === 'keys'
-            ? await visitor.get('/dashboard/keys')
-            : await visit(member, place, { shown, tokens });
-        expect([place, page.textOf('main')]).toEqual([place, expect.stringMatching(patternOf(state))]);
-      }
+      // Before the pages, because a key is known for seconds. A call that is answered comes last, because it spends a credit.
+      if (typeof problem !== 'string' && 'problem' in problem)
+        expect((await search(secret)).kind).toBe(problem.problem);
+      await checkPages(state, member, tokens);
     } finally {
+      if (typeof end === 'function') await end();
       proxy.up();
-      for (const { id, name } of tables)
-        await sql`UPDATE directory_generations SET table_name = ${name} WHERE id = ${id}`;
     }
-    if (state === 'postgresAway')
-      await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200);
+    await checkMail(mailed, email);
+    if (typeof problem !== 'string' && 'none' in problem) expect((await search(secret)).status).toBe(200);
+    await until('the dashboard', async () => (await visitor.get('/dashboard')).status !== 503);
   });

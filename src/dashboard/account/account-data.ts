@@ -1,6 +1,7 @@
 import { deleteAccount } from '../../metering/account-data/delete.ts';
 import { exportAccount } from '../../metering/account-data/export.ts';
 import { type HistoryEntry, loadHistory } from '../../metering/account-data/history.ts';
+import type { Plan } from '../../metering/accounts/plan.ts';
 import { actorNames } from '../auth/actors.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { downloadsOf } from '../auth/limits.ts';
@@ -20,10 +21,15 @@ export async function showHistory(context: MemberContext): Promise<PageResponse>
   const { messages, tools, formats, account } = context;
   const { rows, links } = await pageOfRows(context, (slice) => loadHistory(tools.sql, account.id, slice));
   const by = await actorNames(context);
-  const what = ({ key, keyName, credits, note }: HistoryEntry) =>
-    [key && `${keyName ?? messages.unnamed} (${key})`, credits && `+${formats.number(credits)}`, note]
+  const what = ({ key, keyName, credits, note, detail }: HistoryEntry) =>
+    [
+      key && html`<a href="${tools.base}/keys/${key}">${keyName ?? messages.unnamed}</a>`,
+      detail?.plan && messages.plans[detail.plan as Plan],
+      credits && `+${formats.number(credits)}`,
+      note,
+    ]
       .filter(Boolean)
-      .join(' · ');
+      .map((part, index) => html`${index > 0 && ' · '}${part}`);
   const columns: Column<HistoryEntry>[] = [
     [messages.dateUtc, ({ at }) => moment(formats, at)],
     [messages.event, ({ kind }) => messages.events[kind]],

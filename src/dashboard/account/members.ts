@@ -108,7 +108,7 @@ function pendingList(context: MemberContext, pending: PendingInvitation[]): Html
       hidden: { email },
       button: label,
       buttonName: `${label}: ${email}`,
-      look: 'quiet',
+      look: 'small quiet',
       isInline: true,
     });
   const columns: Column<PendingInvitation>[] = [

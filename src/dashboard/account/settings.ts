@@ -39,16 +39,16 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
   const link = (path: string, label: string, name?: string) =>
     html`<a href="${tools.base}/settings/${path}"${name !== undefined && html` aria-label="${name}"`}>${label}</a>`;
   const about: Fact[] = [
-    [messages.signedInAs, html`${user.email} · ${link('email', messages.change, messages.changeEmail)}`],
-    [messages.name, html`${user.name} · ${link('name', messages.change, messages.changeName)}`],
+    [messages.signedInAs, html`${user.email}\u00a0· ${link('email', messages.change, messages.changeEmail)}`],
+    [messages.name, html`${user.name}\u00a0· ${link('name', messages.change, messages.changeName)}`],
     [
       messages.account,
-      html`${account.name} <code>${account.id}</code>${role === 'owner' && html` · ${link('account-name', messages.change, `${messages.change}: ${messages.account}`)}`}`,
+      html`${account.name} <code>${account.id}</code>${role === 'owner' && html`\u00a0· ${link('account-name', messages.change, `${messages.change}: ${messages.account}`)}`}`,
     ],
     [messages.access, link('members', messages.members)],
     [
       messages.secondFactor,
-      html`${messages[user.hasSecondFactor ? 'on' : 'off']} · ${link('second-factor', messages.change, `${messages.change}: ${messages.secondFactor}`)}`,
+      html`${messages[user.hasSecondFactor ? 'on' : 'off']}\u00a0· ${link('second-factor', messages.change, `${messages.change}: ${messages.secondFactor}`)}`,
     ],
   ];
   const body = html`
@@ -66,6 +66,7 @@ ${facts(about, 'card')}
     refusal,
   })}
 </section>
+<div>
 ${
   tools.mails &&
   html`
@@ -86,6 +87,7 @@ ${
   <p><a href="${tools.base}/settings/account.json" download>${messages.exportAccount}</a></p>
   ${role === 'owner' && html`<p>${link('delete', messages.deleteAccount)}</p>`}
 </section>
+</div>
 </div>
 ${await sessionsCard(context)}`;
   return memberPage(context, { title: messages.settings, body, ...refusal });

@@ -35,8 +35,7 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   const day = sent('expires').trim();
   const expires = day === '' ? null : endOfDay(day);
   if (awaitsConfirmation(context)) return refuse(403, { message: messages.confirmFirst });
-  // Each page of a suspended account says so.
-  if (account.suspended) return refuse(403);
+  if (account.suspended) return refuse(403, { message: messages.suspendedRefusal });
   const refusal = refusalOf({
     ...faultsOf(context, ['name']),
     expires: expires === undefined && messages.keyExpiryInvalid,

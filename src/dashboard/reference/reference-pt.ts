@@ -59,10 +59,14 @@ export const pt = {
       cost: 'nenhum crédito',
     },
   } as Record<string, { summary: string; description: string; cost: string }>,
+  /** Descriptions of parameters, by the English text. */
   parameters: {
-    q: 'Nome ou NIF da empresa; não pode ser só espaço.',
-    nif: 'Nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos.',
-    'Idempotency-Key':
+    'Company name or NIF; not empty after trimming.': 'Nome ou NIF da empresa; não pode ser só espaço.',
+    "Words of a company's name, or a NIF; not empty after trimming. Only the first 8 words are asked.":
+      'Palavras do nome da empresa, ou um NIF; não pode ser só espaço. Só contam as primeiras 8 palavras.',
+    'Nine digits with a right check digit; spaces, hyphens and periods may separate them.':
+      'Nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos.',
+    'The same account, key, path and body within ten minutes is answered again, and what was charged before is free. Another body is another request.':
       'A mesma conta, chave, caminho e corpo no prazo de dez minutos voltam a ter resposta, e o que já foi cobrado não se paga outra vez. Outro corpo é outro pedido.',
   } as Record<string, string>,
   /** Descriptions in the schemas, by the English text. */

@@ -197,7 +197,7 @@ function translated(operation: Operation, language: Language): Operation {
   if (text === undefined) return operation;
   const parameters = operation.parameters.map((parameter) => ({
     ...parameter,
-    description: pt.parameters[parameter.name] ?? parameter.description,
+    description: pt.parameters[parameter.description ?? ''] ?? parameter.description,
   }));
   return { ...operation, ...text, 'x-cost': text.cost, parameters };
 }

@@ -178,7 +178,7 @@ export interface Form {
   /** The page that a link beside the button leads back to. */
   cancel?: string;
   /** `bad` for a button whose effect can't be undone. */
-  look?: 'bad' | 'quiet';
+  look?: 'bad' | 'quiet' | 'small quiet';
   /** Fields and button in one row. */
   isInline?: boolean;
 }

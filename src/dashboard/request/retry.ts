@@ -28,7 +28,7 @@ export function retry({ messages, tools, url, request, form }: Unanswered, token
 <form method="post" action="${tools.base}${path}" id="retry">
   <input type="hidden" name="${TOKEN_FIELD}" value="${token ?? form?.get(TOKEN_FIELD)}">
   ${fields.map(([name, value]) => (name === 'list' ? keptList(messages.ownList, value) : html`<input type="hidden" name="${name}" value="${value}">`))}
-  <button type="submit">${messages.retry}</button>
+  <div class="actions"><button type="submit">${messages.retry}</button></div>
 </form>`;
 }
 

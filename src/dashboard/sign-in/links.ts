@@ -170,9 +170,9 @@ export async function endedAlerts(context: PageContext): Promise<PageResponse> {
 
 /** The page that confirms an email. Its link only shows a button, because mail scanners open links too. */
 function confirmPage(context: LinkContext<string>, lead: string): PageResponse {
-  const { confirmTitle: title } = context.messages;
+  const { confirmTitle: title, confirmButton: button } = context.messages;
   const hidden = { token: context.token };
-  return cardPage(context, { title, lead, body: form(context, { hidden, button: title }) });
+  return cardPage(context, { title, lead, body: form(context, { hidden, button }) });
 }
 
 /** Leads to the page that says so, or without a session to the sign-in, with the email filled in. */

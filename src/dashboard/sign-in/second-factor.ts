@@ -65,7 +65,7 @@ export async function showSecondFactor(context: MemberContext): Promise<PageResp
     : html`
   ${isRequired && html`<p>${messages.secondFactorRequired}</p>`}
   <p>${messages.secondFactorLead}</p>
-  ${link('set-up', messages.setUp)}`;
+  <p><a class="button" href="${tools.base}${PATH}/set-up">${messages.setUp}</a></p>`;
   return sheet(context, content);
 }
 

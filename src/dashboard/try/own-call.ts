@@ -6,9 +6,9 @@ import { awaitsConfirmation } from '../request/layout.ts';
 
 /** Why a member can make no call of the API here; `null` if they can. */
 export function callRefusal(context: MemberContext): Refusal | null {
-  // Each page of a suspended account says so.
-  if (context.account.suspended) return refuse(403);
-  return awaitsConfirmation(context) ? refuse(403, { message: context.messages.confirmFirst }) : null;
+  const { messages, account } = context;
+  if (account.suspended) return refuse(403, { message: messages.suspendedRefusal });
+  return awaitsConfirmation(context) ? refuse(403, { message: messages.confirmFirst }) : null;
 }
 
 /**

@@ -117,6 +117,7 @@ const TEXTS = {
   resetTitle: ['Choose a new password', 'Escolha uma nova palavra-passe'],
   save: ['Save', 'Guardar'],
   confirmTitle: ['Confirm your email', 'Confirme o seu email'],
+  confirmButton: ['Confirm', 'Confirmar'],
   confirmLead: ['Click to confirm your address.', 'Basta um clique para o endereço ficar confirmado.'],
   confirmPending: `Confirm your address before you create a key: we sent a link to {email}.
     Confirme o seu endereço antes de criar uma chave: enviámos uma ligação para {email}.`,
@@ -246,7 +247,7 @@ const TEXTS = {
   dataSocialSecurity: ['Social security debts', 'Dívidas à Segurança Social'],
   dataImported: ['imported on', 'importadas em'],
   dataOf: ['as of', 'à data de'],
-  dataNone: ['not imported', 'não importadas'],
+  dataNone: ['not imported', 'por importar'],
 
   keysLead: `
     A key opens the API for your account. Keep it on a server: anyone who has it can spend your credits.
@@ -278,6 +279,8 @@ const TEXTS = {
     day: `An account of this plan can create {limit} keys in 24 hours, and has created them. Try again later.
       Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.`,
   },
+  suspendedRefusal: `Nothing was done, and nothing was charged: this account is suspended.
+    Nada foi feito nem cobrado: esta conta está suspensa.`,
   confirmFirst: ['Confirm your email first.', 'Confirme primeiro o seu email.'],
   unnamed: ['Unnamed', 'Sem nome'],
   begins: ['Begins with', 'Começa por'],
@@ -431,9 +434,12 @@ const TEXTS = {
     Tem {count} NIF, e cada lista no máximo {max}: verifique-a por partes. Nada foi cobrado.`,
   screenPrice: `1 company costs 1 credit. | {count} companies cost {count} credits.
     1 empresa custa 1 crédito. | {count} empresas custam {count} créditos.`,
-  screenWrong: `Left out, because the check digit is wrong: {count}.
-    De fora, por terem o algarismo de controlo errado: {count}.`,
-  screenRepeated: ['Left out, because they are repeated: {count}.', 'De fora, por serem repetidos: {count}.'],
+  screenWrong: `
+    1 number is left out: its check digit is wrong. | {count} numbers are left out: their check digits are wrong.
+    1 número fica de fora: o algarismo de controlo está errado. | {count} números ficam de fora: os algarismos de controlo estão errados.`,
+  screenRepeated: `
+    1 number is repeated: it is screened once. | {count} numbers are repeated: each is screened once.
+    1 número está repetido: é verificado uma vez. | {count} números estão repetidos: cada um é verificado uma vez.`,
   screenShort: `Your credits suffice for the first {left} only.
     Os seus créditos só chegam para os primeiros {left}.`,
   screenNoCredits: `You have no credits left, so the list can’t be screened now.
@@ -444,8 +450,9 @@ const TEXTS = {
   screenRun: `Screen 1 company | Screen {count} companies
     Verificar 1 empresa | Verificar {count} empresas`,
   creditCount: ['1 credit | {count} credits', '1 crédito | {count} créditos'],
-  screenFound: `{found} of {count} companies are on a list of debtors
-    {found} de {count} empresas estão numa lista de devedores`,
+  screenFound: `
+    {found} of {count} companies is on a list of debtors | {found} of {count} companies are on a list of debtors
+    {found} de {count} empresas está numa lista de devedores | {found} de {count} empresas estão numa lista de devedores`,
   creditsSpent: ['1 credit spent | {count} credits spent', '1 crédito gasto | {count} créditos gastos'],
   screenAgain: `No credit spent: this list was charged before
     Nenhum crédito gasto: esta lista já foi cobrada`,

@@ -32,7 +32,7 @@ export const STATE_TEXTS = {
     happened: `{purchased} of them beyond the allowance of the period.
       {purchased} além dos incluídos no período.`,
     cost: ['Each was paid with a purchased credit.', 'Cada um foi pago com um crédito comprado.'],
-    next: ['At this pace the purchased credits last.', 'A este ritmo, os créditos comprados chegam.'],
+    next: ['Nothing needs to be done now.', 'De momento não precisa de fazer nada.'],
   },
   none: {
     happened: ['No credits left in the period since {start}.', 'Sem créditos no período desde {start}.'],
@@ -134,7 +134,7 @@ export type Place = (typeof PLACES)[number];
 
 /**
  * How a place says it. `notice`: above the page. `card`: a part of the page. `answer`: the answer to a call that is made there. `page`: in
- * place of the page. `mail` and `problem` name it. `none` is the reason why the place says nothing.
+ * place of the page. `problem` names it, and `mail` the one of MAILS (auth/mail-text.ts) with its stage. `none` is the reason why the place says nothing.
  */
 export type Shown =
   | 'notice'
@@ -173,13 +173,13 @@ export const STATES: Record<State, Record<Place, Shown>> = {
   purchasedOnly: { ...CARD, mail: { mail: 'usage 100%' } },
   none: { ...NOTICE, ...NO_CREDITS },
   switchedOff: { ...NOTICE, ...NO_CREDITS },
-  lapsesSoon: { ...NOTICE, mail: { mail: 'plan ends' } },
+  lapsesSoon: { ...NOTICE, mail: { mail: 'plan week' } },
   lapsed: { ...NOTICE, mail: { mail: 'plan ended' } },
   tooManyKeys: { ...KEYS, mail: { mail: 'plan ended' } },
   suspended: { ...NOTICE, signIn: 'notice', mail: { mail: 'suspended' }, problem: UNAUTHORIZED },
-  keyEndsSoon: { ...NOTICE, mail: { mail: 'key week' } },
-  keyEnded: { ...NOTICE, mail: { mail: 'key expired' }, problem: UNAUTHORIZED },
-  keyRevoked: { ...NOTICE, mail: { mail: 'key revoked' }, problem: UNAUTHORIZED },
+  keyEndsSoon: { ...NOTICE, mail: { mail: 'keys week' } },
+  keyEnded: { ...NOTICE, mail: { mail: 'keys expired' }, problem: UNAUTHORIZED },
+  keyRevoked: { ...NOTICE, mail: { mail: 'keys revoked' }, problem: UNAUTHORIZED },
   keyRotated: { ...KEYS, mail: unsaid('the page after the rotation says it') },
   postgresAway: { ...AWAY, problem: UNAVAILABLE },
   searchAway: {

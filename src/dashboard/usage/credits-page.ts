@@ -68,7 +68,7 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
       ${row(messages.keys, (plan) => plan.keyLimit)}
     </tbody>
   </table>
-  ${account.planUntil !== null && html`<p><strong>${planEnd(context, plans.free)}</strong></p>`}
+  ${account.planUntil !== null && html`<p>${planEnd(context, plans.free)}</p>`}
   ${hasOwnLimits && html`<p data-own-limits>${messages.ownLimits(formats.number(account.includedCredits), formats.number(account.requestsPerMinute))}</p>`}
   ${buy !== null && html`<p><strong>${buy}</strong></p>`}
   <p>${buy === null ? messages.byHand : messages.plansByHand} ${contactLink(context)}</p>

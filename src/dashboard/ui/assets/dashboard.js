@@ -85,12 +85,13 @@ for (const input of document.querySelectorAll('input[type=password]')) {
 
 // Everything is in UTC, as the service counts. The reader's own time stands behind it, if it differs.
 function showLocalTimes(part) {
+  const locale = document.documentElement.lang.replace(/^en$/, 'en-GB');
   for (const time of part.querySelectorAll('time[datetime*=T]')) {
     const at = new Date(time.dateTime);
     if (at.getTimezoneOffset() === 0) continue;
     const day = at.getDate() === at.getUTCDate() ? {} : { day: 'numeric', month: 'short' };
     const shape = { ...day, hour: '2-digit', minute: '2-digit' };
-    const own = at.toLocaleString(document.documentElement.lang, shape);
+    const own = at.toLocaleString(locale, shape);
     const text = ` (${own} ${document.body.dataset.local})`;
     time.append(Object.assign(document.createElement('small'), { textContent: text }));
   }
