@@ -39,6 +39,8 @@ export function listen(app: AnyElysia, config: Config, port: number): void {
       port,
       // Bun would answer /bun:info, and an uncaught error with its stack.
       development: false,
+      // Bun's default without `development` is true: a second service would share the port, and take some of the requests.
+      reusePort: false,
       idleTimeout,
       maxRequestBodySize: MAX_BODY_BYTES,
       fetch: (request) => route(withAddress(request)),

@@ -10,11 +10,18 @@ afterAll(() => environment.remove());
 const start = (env: Record<string, string>, ...words: string[]) =>
   runCommand({ ...environment.env, ...env }, 'serve', ...words);
 
-test('on a taken port the service does not start, exit 1', async () => {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
-  const { code, stderr } = await start({ PORT: String(listener.port) });
+const HERE = { hostname: '127.0.0.1', port: 0 };
+
+test.each([
+  ['another program', () => Bun.listen({ ...HERE, socket: { data() {} } })],
+  // A server of Bun with this option lets others share its port.
+  ['another service', () => Bun.serve({ ...HERE, reusePort: true, fetch: () => new Response() })],
+])('on a port that %s has the service does not start, exit 1', async (_, take) => {
+  const listener = take();
+  const { port } = listener;
+  const { code, stderr } = await start({ PORT: String(port) });
   listener.stop(true);
-  const taken = `127.0.0.1:${listener.port}`;
+  const taken = `127.0.0.1:${port}`;
   expect([code, stderr]).toEqual([
     1,
     `error: can't listen on ${taken}: something listens there already: stop it, or set another PORT (or HOST)\n`,
