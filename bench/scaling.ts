@@ -1,10 +1,10 @@
 /**
  * `bun bench/scaling.ts`: how many cores each process wants as the load grows, from the costs of a request in RESULTS.md. It prints the
- * table of docs/scaling.md; nothing is started or measured.
+ * table of docs/scaling.md; nothing is started or measured. test/contract.test.ts compares them.
  *
  * The model: a request costs the service what it cost at 64 connections. Stores are asked by batches, and an instance has one batch of
  * each kind in flight. So with more instances batches get smaller, and a store pays more for the same load. What a batch and an item
- * cost a store is measured by `bench/micro.ts`.
+ * cost a store is measured by `bench/micro.ts`, and read from docs/performance.md.
  */
 import { join } from 'node:path';
 
@@ -17,12 +17,18 @@ const UTILIZATION = 0.5;
 /** An instance is a process with one thread that runs JavaScript. */
 const CORES_OF_AN_INSTANCE = 1;
 
-/** Microseconds of a store's CPU for a batch and for each item in it, and how long a batch is in flight (docs/performance.md). */
-const BATCHES = {
-  bucket: { store: 'redis', batchUs: 39, itemUs: 3.1, inFlightMs: 0.5 },
-  credit: { store: 'postgres', batchUs: 247, itemUs: 4.9, inFlightMs: 2 },
-  record: { store: 'postgres', batchUs: 40, itemUs: 8.4, inFlightMs: 1 },
+/** The stages of a request, and how long a batch of each is in flight. */
+const STAGES = {
+  bucket: { store: 'redis', inFlightMs: 0.5 },
+  credit: { store: 'postgres', inFlightMs: 2 },
+  record: { store: 'postgres', inFlightMs: 1 },
 } as const;
+
+/** Microseconds of a store's CPU for a batch, and for each item in it. */
+interface BatchCost {
+  batchUs: number;
+  itemUs: number;
+}
 
 /** CPU of one request at 64 connections. */
 interface Cost {
@@ -39,35 +45,60 @@ function costOf(results: string, scenario: string): Cost {
   return { serviceMs, elasticsearchMs };
 }
 
+/** Reads a row of docs/performance.md, such as `| bucket | 82 + 1.9 _n_ | Redis 55 + 3.7 _n_ |`. */
+function batchCostOf(performance: string, stage: string): BatchCost {
+  const row = new RegExp(String.raw`^\| ${stage} +\|[^|]+\| \w+ ([\d.]+) \+ ([\d.]+) _n_ +\|$`, 'm');
+  const [, batchUs, itemUs] = (row.exec(performance) ?? []).map(Number);
+  if (batchUs === undefined || itemUs === undefined) throw new Error(`no row of ${stage}`);
+  return { batchUs, itemUs };
+}
+
+type Requests = Record<keyof typeof MIX, Cost>;
+type Stages = Record<keyof typeof STAGES, BatchCost>;
+
 /** Cores that are busy at a load, by process. */
-function busyCores(costs: { searches: Cost; cached: Cost; lookups: Cost }, load: number) {
+function busyCores(requests: Requests, stages: Stages, load: number) {
   const of = (member: keyof Cost) =>
     (load / 1000) *
-    (MIX.searches * costs.searches[member] +
-      MIX.cached * costs.cached[member] +
-      MIX.lookups * costs.lookups[member]);
+    (MIX.searches * requests.searches[member] +
+      MIX.cached * requests.cached[member] +
+      MIX.lookups * requests.lookups[member]);
   const service = of('serviceMs');
   const instances = Math.max(2, Math.ceil(service / (CORES_OF_AN_INSTANCE * UTILIZATION)));
   const stores = { postgres: 0, redis: 0 };
   const itemsPerSecond = { bucket: load, credit: load, record: load * MIX.lookups };
-  for (const [stage, { store, batchUs, itemUs, inFlightMs }] of Object.entries(BATCHES)) {
-    const items = itemsPerSecond[stage as keyof typeof BATCHES];
+  for (const stage of ['bucket', 'credit', 'record'] as const) {
+    const { store, inFlightMs } = STAGES[stage];
+    const items = itemsPerSecond[stage];
     const batches = Math.min(items, (instances * 1000) / inFlightMs);
-    stores[store] += (batches * batchUs + items * itemUs) / 1e6;
+    stores[store] += (batches * stages[stage].batchUs + items * stages[stage].itemUs) / 1e6;
   }
   return { instances, service, ...stores, elasticsearch: of('elasticsearchMs') };
 }
 
-const results = await Bun.file(join(import.meta.dir, 'RESULTS.md')).text();
-const costs = {
-  searches: costOf(results, 'search, random prefixes, no cache'),
-  cached: costOf(results, 'search, autocomplete'),
-  lookups: costOf(results, 'lookup'),
-};
-console.log('| requests a second | instances | service | Postgres | Redis | Elasticsearch |');
-console.log('| ----------------- | --------- | ------- | -------- | ----- | ------------- |');
-for (const load of LOADS) {
-  const { instances, ...cores } = busyCores(costs, load);
-  const shown = [cores.service, cores.postgres, cores.redis, cores.elasticsearch].map((n) => n.toFixed(1));
-  console.log(`| ${load.toLocaleString('en')} | ${instances} | ${shown.join(' | ')} |`);
+/** The table of docs/scaling.md, by the costs of RESULTS.md and docs/performance.md. */
+export async function scalingTable(): Promise<string> {
+  const results = await Bun.file(join(import.meta.dir, 'RESULTS.md')).text();
+  const performance = await Bun.file(join(import.meta.dir, '../docs/performance.md')).text();
+  const requests = {
+    searches: costOf(results, 'search, random prefixes, no cache'),
+    cached: costOf(results, 'search, autocomplete'),
+    lookups: costOf(results, 'lookup'),
+  };
+  const stages = {
+    bucket: batchCostOf(performance, 'bucket'),
+    credit: batchCostOf(performance, 'credit'),
+    record: batchCostOf(performance, 'record'),
+  };
+  const titles = ['requests a second', 'instances', 'service', 'Postgres', 'Redis', 'Elasticsearch'];
+  const rows = LOADS.map((load) => {
+    const { instances, service, postgres, redis, elasticsearch } = busyCores(requests, stages, load);
+    const cores = [service, postgres, redis, elasticsearch].map((count) => count.toFixed(1));
+    return [load.toLocaleString('en'), String(instances), ...cores];
+  });
+  const line = (cells: string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(titles[column]!.length)).join(' | ')} |`;
+  return [titles, titles.map((title) => '-'.repeat(title.length)), ...rows].map(line).join('\n');
 }
+
+if (import.meta.main) console.log(await scalingTable());

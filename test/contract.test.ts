@@ -1,14 +1,17 @@
-/** The lists of docs/contract.md and docs/configuration.md have exactly what the code has, and the versions agree. */
+/** The lists and tables of the documents have exactly what the code has, and the versions agree. */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { scalingTable } from '../bench/scaling.ts';
 import { configurationTable } from '../docs/configuration.ts';
 import { testKeysPage } from '../docs/test-keys.ts';
 import manifest from '../package.json';
-import { BASE_PATH } from '../src/http/api-route.ts';
+import { type ApiRoute, BASE_PATH, templateOf } from '../src/http/api-route.ts';
 import { createOpenApi } from '../src/http/openapi.ts';
 import { createProgram } from '../src/main.ts';
+import { TOOLS } from '../src/mcp/tools.ts';
 import { SETTINGS } from '../src/platform/config/config.ts';
+import { API_ROUTES } from '../src/service/endpoints.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
 
@@ -30,6 +33,38 @@ test('docs/configuration.md has the table of src/platform/config/config.ts', asy
 
 test('docs/test-keys.md is what docs/test-keys.ts writes', async () => {
   expect(await Bun.file(join(ROOT, 'docs/test-keys.md')).text()).toBe(testKeysPage());
+});
+
+test('docs/scaling.md has the table that bench/scaling.ts makes of the measured costs', async () => {
+  expect(await Bun.file(join(ROOT, 'docs/scaling.md')).text()).toContain(`\n\n${await scalingTable()}\n`);
+});
+
+/** `GET /companies?q=`, as the documents call an endpoint. */
+function endpointOf({ path, query, body }: ApiRoute): string {
+  const parameters = Object.keys(query?.properties ?? {}).map((name) => `?${name}=`);
+  return `${body === undefined ? 'GET' : 'POST'} ${templateOf(path)}${parameters.join('')}`;
+}
+
+test('README.md and docs/api.md have each endpoint in the order of the reference, and say which are free', async () => {
+  const expected = API_ROUTES.map((route) => [endpointOf(route), route.charge === null]);
+  const readme = await Bun.file(join(ROOT, 'README.md')).text();
+  const rows = [...readme.matchAll(/^\| `((?:GET|POST) [^`]+)` +\|.*\| (\S.*?) +\|$/gm)];
+  expect(rows.map(([, endpoint, credits]) => [endpoint, credits === '0'])).toEqual(expected);
+  const api = await Bun.file(join(ROOT, 'docs/api.md')).text();
+  const headings = [...api.matchAll(/^## .+: `((?:GET|POST) [^`]+)`, (.+)$/gm)];
+  expect(headings.map(([, endpoint, credits]) => [endpoint, credits === 'free'])).toEqual(expected);
+});
+
+test('docs/mcp.md and docs/contract.md have each tool in the order of the list, the former with its endpoint', async () => {
+  const tools = [...TOOLS.values()];
+  const mcp = await Bun.file(join(ROOT, 'docs/mcp.md')).text();
+  const rows = [...mcp.matchAll(/^\| `([a-z_]+)` +\|.*\| `([^`]+)` +\|$/gm)];
+  expect(rows.map(([, name, endpoint]) => [name, endpoint])).toEqual(
+    tools.map(({ name, route }) => [name, endpointOf(route)]),
+  );
+  const contract = await Bun.file(join(ROOT, 'docs/contract.md')).text();
+  const [list] = /^- The tools are (.+?);/m.exec(contract)!;
+  expect(codeOf(list)).toEqual(tools.map(({ name }) => name));
 });
 
 test('docs/configuration.md names every variable that the configuration reads, and marks those that a file can hold', async () => {

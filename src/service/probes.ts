@@ -1,6 +1,7 @@
 /** The probes of readiness. They check whether requests can be answered, not only whether a dependency is reachable. */
 import { randomUUID } from 'node:crypto';
 import type { DirectoryHealth } from '../companies/directory/startup-check.ts';
+import { selectCurrent } from '../companies/search/generation.ts';
 import { SearchError } from '../companies/search/hits.ts';
 import { searchLines, sendSearches } from '../companies/search/msearch.ts';
 import type { LedgerEvent } from '../metering/credits/admit.ts';
@@ -43,7 +44,11 @@ export function storeProbes(
   };
   const warning = () => directoryHealth().warnings.join('; ') || undefined;
   if (elasticsearch === null) {
-    return [postgres, { name: 'directory', required: false, check: async () => {}, warning }];
+    const readTable = async () => {
+      const [{ table }] = await selectCurrent(sql);
+      await sql`SELECT FROM ${sql(table)} LIMIT 1`;
+    };
+    return [postgres, { name: 'directory', required: false, check: readTable, warning }];
   }
   const search = async () => {
     const lines = searchLines(config.elasticsearchAlias, { match_all: {} }, 1);

@@ -1,7 +1,7 @@
-/** The ledger's readiness: by a charge of nobody, and by the outcomes of batches. */
+/** The ledger's readiness, by a charge of nobody and by the outcomes of batches; the directory's where Postgres searches. */
 import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { connectPostgres } from '../../src/platform/postgres/connect.ts';
-import { createCreditsProbe } from '../../src/service/probes.ts';
+import { createCreditsProbe, storeProbes } from '../../src/service/probes.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { stopClock } from '../support/stopped-clock.ts';
 
@@ -62,4 +62,18 @@ test('single failures are none, and neither is what failed ten seconds ago', () 
   expect(complaint()).toBe(DOWN);
   clock.pass(2000);
   expect(complaint()).toBeUndefined();
+});
+
+test('without Elasticsearch the directory is down while its table can not be read', async () => {
+  const { sql } = database;
+  const stores = { sql, elasticsearch: null, config: { elasticsearchAlias: 'companies' } };
+  const { check } = storeProbes(stores, () => ({ ok: true, warnings: [] })).find(
+    ({ name }) => name === 'directory',
+  )!;
+  await check();
+  await sql`ALTER TABLE directory_g000001 RENAME TO away`;
+  const failed = Promise.resolve(check());
+  await expect(failed).rejects.toThrow('directory_g000001');
+  await sql`ALTER TABLE away RENAME TO directory_g000001`;
+  await check();
 });

@@ -1,5 +1,6 @@
 /** Addresses of servers: several in one variable, and those of this machine. */
 import { ConfigError, httpUrl, url } from './environment.ts';
+import { MET_BY_PRIMARY } from './libpq.ts';
 
 const SEVERAL_URLS = /,\s*(?=https?:\/\/)/i;
 
@@ -48,7 +49,9 @@ export function postgresUrl(name: string, value: string): string {
       `${name} must end with the name of a database, as postgres://user@host:5432/directory`,
     );
   }
-  const wanted = searchParams.getAll('target_session_attrs').filter((which) => which !== 'any');
+  const wanted = searchParams
+    .getAll('target_session_attrs')
+    .filter((which) => !MET_BY_PRIMARY.includes(which));
   // With other values postgres.js would use a hot standby of Postgres 14 and later for writing.
   if (wanted.some((which) => which !== 'primary')) {
     throw new ConfigError(`${name} must have target_session_attrs=primary, or none: the service writes`);

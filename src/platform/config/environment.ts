@@ -119,6 +119,8 @@ export function url(name: string, value: string, protocols: string[]): string {
   if (!isPercentEncoded(username + password)) {
     throw new ConfigError(`${name} has a % in its user name or password that must be written as %25`);
   }
+  // The clients would use another host than the one that was meant: this machine, or that of a variable of their own.
+  if (hostname === '') throw new ConfigError(`${name} is no address: ${NO_HOST}`);
   if (hostname.includes(',')) throw new ConfigError(`${name} is no address: ${MISPLACED_COMMA}`);
   // Some schemes accept it and the clients decode it, which leads to a host that does not exist.
   if (hostname.includes('%')) throw new ConfigError(`${name} has a % in its host name`);
@@ -127,14 +129,19 @@ export function url(name: string, value: string, protocols: string[]): string {
   return value;
 }
 
+const NO_HOST = 'it has no host';
 const MISPLACED_COMMA =
   'commas stand between whole addresses in ELASTICSEARCH_URL, between host:port in DATABASE_URL, and nowhere else';
 
+/** Why `URL` can't read an address. Only a `#`, `?` or `/` in a password leaves an `@` behind the host. */
 function likelyCause(value: string): string {
   if (value.includes(',')) return MISPLACED_COMMA;
-  return /[#?/]/.test(value.slice(value.indexOf('//') + 2))
-    ? 'a #, ? or / in a user name or password is written as %23, %3F or %2F'
-    : 'its host name or port makes no sense';
+  const [authority = '', ...rest] = value.slice(value.indexOf('//') + 2).split(/[#?/]/);
+  if (rest.some((part) => part.includes('@'))) {
+    return 'a #, ? or / in a user name or password is written as %23, %3F or %2F';
+  }
+  const isHostMissing = /^(?:.*@)?(?::\d*)?$/.test(authority);
+  return isHostMissing ? NO_HOST : 'its host name or port makes no sense';
 }
 
 function isPercentEncoded(text: string): boolean {

@@ -25,6 +25,8 @@ const NO_CLIENT_CERTIFICATE = refuse('the service signs in by a password');
 const NO_FILE = refuse('the service reads no such file');
 const NO_KERBEROS = refuse('the service does not speak GSSAPI');
 const OFF = ['false', 'off', 'no', '0', ''];
+/** Values of `target_session_attrs` that the primary meets, which the service takes anyway. Providers print `read-write`. */
+export const MET_BY_PRIMARY = ['any', 'read-write'];
 
 /** The parameters of libpq 18 (its manual, "Parameter Key Words"), and those that providers add for other clients. */
 export const LIBPQ_PARAMETERS = new Map<string, Rule>(
@@ -40,7 +42,7 @@ export const LIBPQ_PARAMETERS = new Map<string, Rule>(
     service: NO_FILE,
     servicefile: NO_FILE,
     // addresses.ts checks it.
-    target_session_attrs: (value) => (value === 'any' ? 'drop' : 'keep'),
+    target_session_attrs: (value) => (MET_BY_PRIMARY.includes(value) ? 'drop' : 'keep'),
     load_balance_hosts: drop,
     replication: dropOnly(OFF, 'the service is no standby'),
     // The session.

@@ -113,7 +113,7 @@ const BAD: Record<string, string[]> = {
     'postgres://u@a:1,b:2x/db',
     'postgres://u@a:1,,b:2/db',
     'postgres://u@a:1,[::1]:2/db',
-    'postgres://u@a:1,b:2/db?target_session_attrs=read-write',
+    'postgres://u@a:1,b:2/db?target_session_attrs=prefer-standby',
     'postgres://u@a/db?target_session_attrs=standby',
     'postgres://u@a',
     'postgres://u@a/',
@@ -134,6 +134,9 @@ const BAD: Record<string, string[]> = {
   ELASTICSEARCH_API_KEY: ['two\nlines'],
   ELASTICSEARCH_ALIAS: ['Companies', '*', '_all', 'a b', '-a'],
   REDIS_URL: [
+    'redis:///0',
+    'redis://:6379',
+
     'http://redis',
     'redis',
     'redis:6379',
@@ -190,9 +193,11 @@ test('Elasticsearch and Postgres can have several addresses', () => {
   );
   const complete = 'postgres://u@a:1,b:2/x?sslmode=require&target_session_attrs=primary';
   expect(database(complete)).toBe(complete);
-  expect(database('postgres://a:1,b:2/x?sslmode=require')).toBe(
-    'postgres://a:1,b:2/x?sslmode=require&target_session_attrs=primary',
-  );
+  for (const printed of ['', '&target_session_attrs=any', '&target_session_attrs=read-write']) {
+    expect(database(`postgres://a:1,b:2/x?sslmode=require${printed}`)).toBe(
+      'postgres://a:1,b:2/x?sslmode=require&target_session_attrs=primary',
+    );
+  }
 });
 
 test('a comma in the wrong place is refused by what is right', () => {
@@ -212,7 +217,14 @@ describe('a value that makes no sense', () => {
       const message = refusal({ DATABASE_URL: `postgres://postgres:${password}@host:5432/db` });
       expect(message).toBe(`DATABASE_URL is no address: ${encoded}`);
     }
-    expect(refusal({ DATABASE_URL: 'postgres://host:port' })).toContain('host name or port');
+    for (const where of ['host:port', 'host:port/db', 'u:p@host:99999/db?sslmode=require']) {
+      expect(refusal({ DATABASE_URL: `postgres://${where}` })).toContain('host name or port');
+    }
+    for (const where of ['/db', ':5432/db', 'u:p@/db?host=/run/postgresql', 'u:p@:5432/db']) {
+      expect(refusal({ DATABASE_URL: `postgres://${where}` })).toBe(
+        'DATABASE_URL is no address: it has no host',
+      );
+    }
   });
 
   for (const [name, values] of Object.entries(BAD)) {

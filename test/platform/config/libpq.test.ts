@@ -117,6 +117,7 @@ test('addresses as providers print them are taken', () => {
     ['sslmode=verify-full&channel_binding=require', 'sslmode=verify-full'],
     ['sslmode=require&channel_binding=prefer&connect_timeout=10', 'sslmode=require'],
     ['pgbouncer=false&connection_limit=5&sslmode=require&target_session_attrs=any', 'sslmode=require'],
+    ['sslmode=require&target_session_attrs=read-write', 'sslmode=require'],
     ['application_name=directory&keepalives=1', 'application_name=directory'],
     ['gssencmode=disable', ''],
   ] as const) {
