@@ -1,7 +1,7 @@
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 
 /** Rows of `daily_totals` that are not the sums of the counts of keys. */
-export function differingTotals(sql: Sql) {
+export async function differingTotals(sql: Sql): Promise<object[]> {
   return sql`
     SELECT account_id, day, kind, t.calls, t.credits, counted.calls AS "sumOfCalls", counted.credits AS "sumOfCredits"
     FROM daily_totals t FULL JOIN (
