@@ -7,7 +7,7 @@ const database = await createTestDatabase('priority');
 afterAll(() => database.drop());
 
 test('a command gives way to a service on the same machine', async () => {
-  const child = Bun.spawn([process.execPath, MAIN, 'companies', 'export'], {
+  const child = Bun.spawn([process.execPath, MAIN, 'account', 'list'], {
     env: { ...bareEnvironment(), DATABASE_URL: database.url },
     stdout: 'ignore',
     stderr: 'ignore',
