@@ -10,8 +10,9 @@ import { buyLink, contactLink, endOf, moment, sentence } from './ui/parts.ts';
 import { filled } from './ui/state-text.ts';
 import { allowanceNotice } from './usage/allowance.ts';
 
-/** The most keys with a line on each page. */
+/** The most keys with a line on each page, and the most refused keys among which they are sought. */
 const MAX_KEYS = 5;
+const MAX_REFUSED_KEYS = 500;
 
 /** The time for which pages say that Plus has ended, and before it ends. */
 const LAPSED_FOR_MS = 30 * DAY;
@@ -41,7 +42,7 @@ async function suspendedNotice(context: MemberContext): Promise<Notice> {
   const { messages, tools, account, formats } = context;
   const [row] = await tools.sql<
     { refused: number }[]
-  >`SELECT coalesce(sum(calls), 0)::bigint AS refused FROM daily_error_answers
+  >`SELECT coalesce(sum(calls), 0)::bigint AS refused FROM daily_totals
     WHERE account_id = ${account.id} AND ${isRefusal(tools.sql)}`;
   const { refused } = row!;
   const lead = await suspensionText(context, account.id);
@@ -87,19 +88,20 @@ interface EndingKey {
 async function keyNotices(context: MemberContext): Promise<Notice[]> {
   const { messages, tools, account, formats } = context;
   const { sql } = tools;
-  // Each part begins with few rows: keys that end soon, and refusals of two days. An account can have very many keys that ended.
+  // An account can have very many keys that end soon, have ended, or are refused. So each part is bounded.
   const keys = await sql<EndingKey[]>`
     WITH soon AS (
       SELECT id FROM api_keys
       WHERE account_id = ${account.id} AND ends_at > now() AND ends_at <= now() + interval '7 days'
       ORDER BY ends_at DESC LIMIT ${MAX_KEYS}
     ), used AS (
-      SELECT key_id AS id, sum(calls)::bigint AS refused FROM daily_error_answers
-      WHERE account_id = ${account.id} AND ${isRefusal(sql)} GROUP BY key_id
+      SELECT key_id AS id FROM daily_error_answers
+      WHERE account_id = ${account.id} AND ${isRefusal(sql)} ORDER BY day DESC LIMIT ${MAX_REFUSED_KEYS}
     )
     SELECT k.id, k.name, k.ends_at AS "endsAt", k.revoked_at IS NOT NULL AS "isRevoked", k.ends_at <= now() AS "hasEnded",
-      coalesce(refused, 0) AS refused
-    FROM (SELECT id FROM soon UNION SELECT id FROM used) AS found JOIN api_keys k USING (id) LEFT JOIN used USING (id)
+      (SELECT coalesce(sum(calls), 0)::bigint FROM daily_error_answers
+        WHERE account_id = ${account.id} AND key_id = k.id AND ${isRefusal(sql)}) AS refused
+    FROM (SELECT id FROM soon UNION SELECT id FROM used) AS found JOIN api_keys k USING (id)
     WHERE k.account_id = ${account.id} AND k.ends_at BETWEEN now() - interval '30 days' AND now() + interval '7 days'
     ORDER BY k.ends_at DESC LIMIT ${MAX_KEYS}`;
   return keys.map((key) => {

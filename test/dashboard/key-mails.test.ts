@@ -80,3 +80,23 @@ test('no mail goes to a member who turned them off; one that the relay does not 
   expect((await mail.mailTo(email)).text).toContain('API keys were revoked');
   expect(mail.received(email)).toBe(0);
 });
+
+test('a member with very many keys gets a thousand in a mail, and does not delay other members', async () => {
+  const owners = [await createKeyOwner(), await createKeyOwner(), await createKeyOwner()];
+  const [many] = owners;
+  for (const { expire } of owners) await expire(23);
+  await service.sql`
+    INSERT INTO api_keys (id, account_id, name, start, secret_sha256, created_at, expires_at)
+    SELECT ${many!.id} || n, account_id, '', start, sha256(convert_to(id || n, 'UTF8')), created_at, expires_at
+    FROM api_keys, generate_series(1, 1499) AS n WHERE id = ${many!.id}`;
+  const keysIn = ({ text }: { text: string }) => text.split('/dashboard/keys/').length - 1;
+  await send();
+  const mails = await Promise.all(owners.map(({ email }) => mail.mailTo(email)));
+  // Each key stands in both languages.
+  const per = keysIn(mails[1]!);
+  expect(mails.map(keysIn)).toEqual([1000 * per, per, per]);
+  await send();
+  expect(keysIn(await mail.mailTo(many!.email))).toBe(500 * per);
+  await send();
+  for (const { email } of owners) expect(mail.received(email)).toBe(0);
+});

@@ -1,5 +1,6 @@
 import { generateCompany, seededRandom } from '../names.ts';
 import type { KnownAccount } from './accounts.ts';
+import { callsAbout } from './calls.ts';
 import type { Instance, InstanceRun } from './fleet.ts';
 
 /** Credits of one account's requests, by what the caller got. A batch lookup counts each item. */
@@ -79,9 +80,9 @@ export function startLoad(
 
   const company = (among = options.companies) => generateCompany(Math.floor(random() * among));
   const question = (): Question => {
-    const { nif, name } = company();
+    const calls = callsAbout(company(), 4 + Math.floor(random() * 12));
     const draw = random();
-    if (draw < 0.1) return { path: '/usage', credits: 0 };
+    if (draw < 0.1) return { path: calls.usage, credits: 0 };
     if (draw < 0.13) return { path: '/companies?q=%20', credits: 1 };
     if (draw < 0.16) return { path: '/companies/123', credits: 1 };
     // A company that no source knows.
@@ -96,9 +97,7 @@ export function startLoad(
       const nifs = Array.from({ length: SCREENED }, () => company().nif);
       return { path: '/debts', nifs, credits: SCREENED, idempotencyKey: crypto.randomUUID() };
     }
-    if (draw < 0.6) return { path: `/companies/${nif}`, credits: 1 };
-    const query = encodeURIComponent(name.slice(0, 4 + Math.floor(random() * 12)));
-    return { path: `/companies?q=${query}`, credits: 1 };
+    return { path: draw < 0.6 ? calls.lookup : calls.search, credits: 1 };
   };
 
   const requestTimed: typeof request = async (...asked) => {

@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import { codeOf } from '../../platform/errors.ts';
 import type { Log } from '../../platform/observability/log.ts';
+import { inPages } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Mailer } from '../auth/mail.ts';
 import { type Mail, writeMail } from '../auth/mail-text.ts';
@@ -44,14 +45,24 @@ export interface DueMailParts extends MailAddresses {
   log: Pick<Log, 'error'>;
 }
 
+/** Reasons that are read at once, and the most of a member in one run. A member with more gets the others by the next run. */
+const REASONS_AT_ONCE = 1000;
+
 /** Sends the mails of a kind that are due, each once by one of the instances. The next run tries a failed one again. */
 export async function sendDueMails<Reason extends Due>(
-  { sql, mailer, log, ...addresses }: DueMailParts,
+  parts: DueMailParts,
   kind: MailKind<Reason>,
 ): Promise<void> {
-  const groups = Map.groupBy(await findDue(sql, kind), (reason) =>
-    [reason.userId, kind.sharedBy(reason)].join(' '),
-  );
+  const pages = inPages<DueTo<Reason>>((last) => findDue(parts.sql, kind, last?.userId ?? ''));
+  for await (const reasons of pages) await sendMails(parts, kind, reasons);
+}
+
+async function sendMails<Reason extends Due>(
+  { sql, mailer, log, ...addresses }: DueMailParts,
+  kind: MailKind<Reason>,
+  reasons: DueTo<Reason>[],
+): Promise<void> {
+  const groups = Map.groupBy(reasons, (reason) => [reason.userId, kind.sharedBy(reason)].join(' '));
   for (const group of groups.values()) {
     const [first, ...more] = await claim(sql, group);
     if (first === undefined) continue;
@@ -68,18 +79,28 @@ export async function sendDueMails<Reason extends Due>(
 /**
  * The reasons whose occasion is new, for each member with a confirmed email. Those about security are for every member; others for
  * members who want them, unless their account is suspended.
+ * @returns all reasons of some members, by their ids, behind a member; of a member with very many not all
  */
-function findDue<Reason extends Due>(sql: Sql, { about, due }: MailKind<Reason>): Promise<DueTo<Reason>[]> {
-  return sql<DueTo<Reason>[]>`
+async function findDue<Reason extends Due>(
+  sql: Sql,
+  { about, due }: MailKind<Reason>,
+  behind: string,
+): Promise<DueTo<Reason>[]> {
+  const reasons = await sql<DueTo<Reason>[]>`
     SELECT due.*, m.user_id AS "userId", u."email", m.language, a.name AS account
     FROM (${due(sql)}) AS due
     JOIN accounts a ON a.id = due."accountId" AND a.deleted_at IS NULL
     JOIN dashboard_members m ON m.account_id = a.id AND m.user_id = coalesce(due.only, m.user_id)
     JOIN dashboard_users u ON u."id" = m.user_id AND u."emailVerified"
     LEFT JOIN dashboard_sent_mails sent ON (sent.user_id, sent.topic) = (m.user_id, due.topic)
-    WHERE sent.occasion IS DISTINCT FROM due.occasion
+    WHERE m.user_id > ${behind} AND sent.occasion IS DISTINCT FROM due.occasion
       AND (${about === 'security'} OR (m.usage_alerts AND a.suspended_at IS NULL))
-    ORDER BY m.user_id, due.topic`;
+    ORDER BY m.user_id, due.topic LIMIT ${REASONS_AT_ONCE}`;
+  if (reasons.length < REASONS_AT_ONCE) return reasons;
+  // The last member may have more, and comes first on the next page.
+  const last = reasons.at(-1)!.userId;
+  const whole = reasons.filter(({ userId }) => userId !== last);
+  return whole.length === 0 ? reasons : whole;
 }
 
 /**

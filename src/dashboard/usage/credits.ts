@@ -1,3 +1,4 @@
+import { CALL_KINDS } from '../../http/call-kind.ts';
 import type { AccountDetails } from '../../metering/accounts/store.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import { inSlice, type Slice } from '../../platform/postgres/batches.ts';
@@ -26,7 +27,8 @@ const PACE_DAYS = 7;
 export async function forecast(sql: Sql, account: AccountDetails): Promise<Date | 'enough' | null> {
   const [row] = await sql<{ perDay: number | null }[]>`
     SELECT sum(calls) / greatest(1, extract(epoch FROM now() - min(day)::timestamp AT TIME ZONE 'UTC') / 86400)::float8 AS "perDay"
-    FROM call_counts WHERE account_id = ${account.id} AND day > (now() AT TIME ZONE 'UTC')::date - ${PACE_DAYS}::integer`;
+    FROM account_counts
+    WHERE account_id = ${account.id} AND kind IN ${sql(CALL_KINDS)} AND day > (now() AT TIME ZONE 'UTC')::date - ${PACE_DAYS}::integer`;
   const { perDay } = row!;
   if (!perDay) return null;
   const end = new Date(Date.now() + (availableCredits(account) / perDay) * DAY);

@@ -52,9 +52,7 @@ export async function daysOf(
         : [sql`${today} - ${range - 1}::integer`, today];
   const rows = await sql<Omit<DailyHistory, 'rows'>[]>`
     SELECT first::text, greatest(${from}, first)::text AS from, ${to}::text AS to
-    FROM (SELECT least(
-      (SELECT min(day) FROM call_counts WHERE account_id = ${id}),
-      (SELECT min(day) FROM daily_error_answers WHERE account_id = ${id})) AS first) AS known`;
+    FROM (SELECT min(day) AS first FROM account_counts WHERE account_id = ${id}) AS known`;
   return only(rows);
 }
 
@@ -65,9 +63,9 @@ const countsByKind = (sql: Sql | Transaction) => sql`
   )} coalesce(sum(d.cost), 0)::bigint AS "errorCredits"`;
 
 /** SQL for the calls and error answers of an account on some days: several rows for a day, key and kind. */
-function countRows(sql: Sql | Transaction, id: string, { from, to }: Days, ofKey?: string) {
+function countRows(sql: Sql | Transaction, id: string, { from, to }: Days, ofKeys?: string[]) {
   const counted = sql`
-    account_id = ${id} AND day BETWEEN ${from} AND ${to} ${ofKey === undefined ? sql`` : sql`AND key_id = ${ofKey}`}`;
+    account_id = ${id} AND day BETWEEN ${from} AND ${to} ${ofKeys === undefined ? sql`` : sql`AND key_id = ANY (${ofKeys}::text[])`}`;
   return sql`
     SELECT day, key_id, kind, calls, 0 AS cost FROM call_counts WHERE ${counted}
     UNION ALL
@@ -97,8 +95,11 @@ export async function* dailyRows(sql: Transaction, { id }: Counted, { from, to }
 
 const dayAfter = (day: string) => new Date(Date.parse(day) + DAY).toISOString().slice(0, 10);
 
+/** The busiest keys of a range are sought in its latest rows of a day, key and kind, up to so many. */
+const RANKED_ROWS = 10_000;
+
 /**
- * The account's charged calls and its error answers in a range.
+ * The account's charged calls and its error answers in a range. It reads the sums of all keys, and rows of few keys.
  * @param ownRows the number of busiest keys with separate rows; other keys share theirs
  * @param ofKey only the calls of this key
  */
@@ -110,24 +111,25 @@ export async function loadDailyCalls(
 ): Promise<DailyHistory> {
   const { id } = account;
   const days = await daysOf(sql, account, range);
+  const within = sql`account_id = ${id} AND day BETWEEN ${days.from} AND ${days.to}`;
   const busiest = sql`
-    SELECT key_id FROM counted WHERE kind IN ${sql(CALL_KINDS)}
+    SELECT key_id AS key FROM (
+      SELECT key_id, calls FROM call_counts WHERE ${within} ORDER BY day DESC LIMIT ${RANKED_ROWS}) AS latest
     GROUP BY key_id ORDER BY sum(calls) DESC, key_id LIMIT ${ownRows}`;
-  // Postgres makes one pass if it need not rank the keys.
-  const keyId =
+  const own = ownRows === 0 ? [] : (await sql<{ key: string }[]>`${busiest}`).map(({ key }) => key);
+  const ofOwn = countRows(sql, id, days, own);
+  const counted =
     ofKey !== undefined
-      ? sql`key_id`
-      : ownRows === 0
-        ? sql`${OTHER_KEYS}`
-        : sql`CASE WHEN key_id IN (${busiest}) THEN key_id ELSE ${OTHER_KEYS} END`;
+      ? countRows(sql, id, days, [ofKey])
+      : sql`
+        SELECT day, ${OTHER_KEYS} AS key_id, kind, calls, credits AS cost FROM account_counts WHERE ${within}
+        UNION ALL SELECT day, ${OTHER_KEYS}, kind, -calls, -cost FROM (${ofOwn}) AS theirs
+        UNION ALL ${ofOwn}`;
   const rows = await sql<DailyCalls[]>`
-    WITH counted AS (${countRows(sql, id, days, ofKey)}),
-    d AS (
-      SELECT day, ${keyId} AS key_id, kind, sum(calls)::bigint AS calls, sum(cost) AS cost FROM counted GROUP BY 1, 2, 3)
     SELECT d.day::text, nullif(d.key_id, '') AS "keyId", coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
       ${countsByKind(sql)}
-    FROM d LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${id}
-    GROUP BY d.day, d.key_id, k.name, k.start, k.created_at
+    FROM (${counted}) AS d LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${id}
+    GROUP BY d.day, d.key_id, k.name, k.start, k.created_at HAVING sum(d.calls) > 0
     ORDER BY d.day, k.created_at, d.key_id`;
   return { ...days, rows: [...rows] };
 }

@@ -16,8 +16,10 @@ const lastUsed = (sql: Sql) => sql`
     SELECT api_keys.secret_sha256
     UNION ALL SELECT p.secret_sha256 FROM api_key_previous_secrets p WHERE p.key_id = api_keys.id))`;
 
-const isIdle = (sql: Sql) => sql`
-  (ends_at > now() AND greatest(created_at, ${lastUsed(sql)}) < now() - ${IDLE_DAYS} * interval '1 day')`;
+const isIdle = (sql: Sql) => {
+  const isBefore = sql`< now() - ${IDLE_DAYS} * interval '1 day'`;
+  return sql`(ends_at > now() AND created_at ${isBefore} AND coalesce(${lastUsed(sql)} ${isBefore}, true))`;
+};
 
 /** The columns of a {@link ListedKey}. */
 const listedColumns = (sql: Sql) =>
@@ -48,11 +50,14 @@ export interface KeyFilter {
   state?: (typeof KEY_STATES)[number];
 }
 
+/** A text is sought in so many of the keys that ended last, because their number has no bound. */
+const SOUGHT_ENDED = 5000;
+
 /** The account's keys, narrowed by a filter. */
 export async function pageOfKeys(sql: Sql, accountId: string, filter: KeyFilter = {}): Promise<KeysPage> {
   const { before = null, text = '', state = 'all' } = filter;
   const matching = sql`
-    account_id = ${accountId} AND (strpos(lower(name), lower(${text})) > 0 OR (${text} <> '' AND starts_with(start, ${text})))`;
+    (${text} = '' OR strpos(lower(name), lower(${text})) > 0 OR starts_with(start, ${text}))`;
   const inState = {
     all: sql`true`,
     ending: sql`ends_at < now() + interval '7 days'`,
@@ -61,13 +66,17 @@ export async function pageOfKeys(sql: Sql, accountId: string, filter: KeyFilter 
   }[state];
   const [active, ended] = await Promise.all([
     sql<ListedKey[]>`
-      SELECT ${listedColumns(sql)} FROM api_keys WHERE ${matching} AND ends_at > now() AND ${inState}
+      SELECT ${listedColumns(sql)}
+      FROM (SELECT * FROM api_keys WHERE account_id = ${accountId} AND ends_at > now() OFFSET 0) AS api_keys
+      WHERE ${matching} AND ${inState}
         AND (${before}::text IS NULL
           OR (created_at, id) < (SELECT created_at, id FROM api_keys WHERE id = ${before} AND account_id = ${accountId}))
       ORDER BY created_at DESC, id DESC LIMIT ${PAGE.active + 1}`,
     sql<ListedKey[]>`
-      SELECT ${listedColumns(sql)} FROM api_keys
-      WHERE ${matching} AND ends_at <= now() AND ${['all', 'ended'].includes(state)}
+      SELECT ${listedColumns(sql)}
+      FROM (SELECT * FROM api_keys WHERE account_id = ${accountId} AND ends_at <= now() ORDER BY ends_at DESC, id DESC
+        LIMIT ${text === '' ? PAGE.ended + 1 : SOUGHT_ENDED}) AS api_keys
+      WHERE ${matching} AND ${['all', 'ended'].includes(state)}
       ORDER BY ends_at DESC, id DESC LIMIT ${PAGE.ended + 1}`,
   ]);
   return {

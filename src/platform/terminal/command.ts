@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
@@ -66,12 +67,17 @@ export async function print(part: string | Uint8Array): Promise<void> {
   if (!process.stdout.write(part)) await once(process.stdout, 'drain');
 }
 
+/** Whether the process runs one command and ends. A test's goes on. */
+let isOwnProcess = false;
+
 /** Runs a command with the stores open. */
 export async function withTools<Answer>(run: (tools: CommandTools) => Promise<Answer>): Promise<Answer> {
   const config = readConfig();
   const interrupts = watchInterrupts(new RefusedError('interrupted'));
   const onMade = (line: string) => process.stderr.write(`${printable(line)}\n`);
   const stores = await openStores(config, { signal: interrupts.signal, onMade });
+  // A service on the same machine comes first. An embedded Postgres has its priority by now.
+  if (isOwnProcess) setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   try {
     return await run({ ...stores, config, signal: interrupts.signal, actor: `cli:${userName()}` });
   } finally {
@@ -108,6 +114,7 @@ function unwritten(reason: string): RefusedError {
  * The reader of the answer may have ended (`| head`), or the disk is full. That is one line, not a stack, and exit code 1.
  */
 export async function runToExit(work: () => Promise<void>): Promise<never> {
+  isOwnProcess = true;
   const outputs = [process.stdout, process.stderr].map((stream) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     stream.on('error', (error) => {

@@ -11,6 +11,7 @@ import { refundCredits, reverseVoided, voidAttempt } from '../../../src/metering
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
+import { differingTotals } from '../usage/totals.ts';
 import { type Ledger, newAccount, type Outcome, purchasedFirst, type Step, take } from './model.ts';
 
 const database = await createTestDatabase('model');
@@ -224,6 +225,7 @@ test('charges, voids, refunds, plan changes, limits, grants and period ends, up 
       else for (const refund of refunds) await run({ kind: 'refund', ...refund }, ids, ledger);
     }
     await reverseVoided(sql);
+    expect(await differingTotals(sql)).toEqual([]);
     expect(await stored(ids)).toMatchObject(
       ledger.accounts.map(({ granted }) => ({
         usedPurchased: 0,

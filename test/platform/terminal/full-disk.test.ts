@@ -3,7 +3,8 @@ import { afterAll, expect, test } from 'bun:test';
 import { bareEnvironment, MAIN } from '../../support/command.ts';
 import { csv } from '../../support/companies.ts';
 import { createWorkbench } from '../../support/workbench.ts';
-import { commandNames, prepareCommands } from './every-command.ts';
+import { commandNames } from './command-names.ts';
+import { prepareCommands } from './every-command.ts';
 
 const bench = await createWorkbench('postgres');
 afterAll(() => bench.close());

@@ -4,7 +4,8 @@ import { createCommandLine } from '../../support/command.ts';
 import { growAccount } from '../../support/grown-account.ts';
 import { startRowCounter } from '../../support/row-counter.ts';
 import { createWorkbench } from '../../support/workbench.ts';
-import { commandNames, prepareCommands } from './every-command.ts';
+import { commandNames } from './command-names.ts';
+import { prepareCommands } from './every-command.ts';
 
 /** The most rows that Postgres may answer at once, and rows of everything in the account. */
 const [MOST, ROWS] = [1000, 3000];

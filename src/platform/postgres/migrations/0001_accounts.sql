@@ -72,6 +72,8 @@ CREATE INDEX account_events_by_account ON account_events (account_id, id);
 CREATE INDEX account_events_grants ON account_events (account_id, id) WHERE kind = 'credits';
 CREATE INDEX account_events_grants_by_day ON account_events (account_id, at) WHERE kind = 'credits';
 CREATE UNIQUE INDEX account_events_reference ON account_events (account_id, reference) WHERE reference IS NOT NULL;
+-- How often a key was rotated in a day.
+CREATE INDEX account_events_rotations ON account_events (account_id, (detail ->> 'key'), at) WHERE kind = 'key-rotated';
 -- Sign-ins are removed by age (src/dashboard/auth/remove-expired.ts).
 CREATE INDEX account_events_sign_ins ON account_events (at) WHERE kind = 'signed-in';
 
@@ -222,14 +224,18 @@ CREATE TABLE daily_calls (
   PRIMARY KEY (account_id, day, key_id, kind)
 ) WITH (fillfactor = 50);
 
+-- Calls that were not rolled up yet.
+CREATE VIEW journal_counts AS
+SELECT entry.account_id, (journal.at AT TIME ZONE 'UTC')::date AS day, entry.key_id, entry.kind, entry.calls
+FROM call_journal journal,
+  unnest(account_ids, key_ids, kinds, journal.calls) AS entry (account_id, key_id, kind, calls)
+WHERE NOT journal.counted;
+
 -- Calls that were rolled up, and those that were not yet: several rows for a day, key and kind, in the order of an index.
 CREATE VIEW call_counts AS
 SELECT account_id, day, key_id, kind, calls FROM daily_calls
 UNION ALL
-SELECT entry.account_id, (journal.at AT TIME ZONE 'UTC')::date, entry.key_id, entry.kind, entry.calls
-FROM call_journal journal,
-  unnest(account_ids, key_ids, kinds, journal.calls) AS entry (account_id, key_id, kind, calls)
-WHERE NOT journal.counted;
+SELECT account_id, day, key_id, kind, calls FROM journal_counts;
 
 -- What the dashboard reads.
 CREATE VIEW calls_by_day AS
@@ -251,3 +257,55 @@ CREATE TABLE daily_error_answers (
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
 -- Rows end after 13 months (src/dashboard/auth/remove-expired.ts). Rows come in the order of days, and BRIN costs a write nothing.
 CREATE INDEX daily_error_answers_by_day ON daily_error_answers USING brin (day);
+
+-- The sums of daily_calls and daily_error_answers over the keys of an account, because pages show them and an account can have very
+-- many keys. Triggers write them in the statement that writes the counts, so they are always equal.
+CREATE TABLE daily_totals (
+  account_id text COLLATE "C" NOT NULL,
+  day date NOT NULL,
+  kind text NOT NULL, -- those of calls, and those of error answers
+  calls bigint NOT NULL,
+  credits bigint NOT NULL, -- that errors cost
+  PRIMARY KEY (account_id, day, kind)
+) WITH (fillfactor = 50);
+
+CREATE FUNCTION add_to_totals() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  cost text := CASE TG_TABLE_NAME WHEN 'daily_error_answers' THEN 'credits' ELSE '0' END;
+BEGIN
+  -- An upsert has two events, each with its own sums. Without turns two upserts could wait for each other.
+  PERFORM pg_advisory_xact_lock(TG_RELID::bigint);
+  EXECUTE format($sql$
+    INSERT INTO daily_totals AS total (account_id, day, kind, calls, credits)
+    SELECT account_id, day, kind, sum(calls), sum(credits) FROM (%s) AS changed (account_id, day, kind, calls, credits)
+    GROUP BY 1, 2, 3 HAVING (sum(calls), sum(credits)) <> (0, 0) ORDER BY 1, 2, 3
+    ON CONFLICT (account_id, day, kind) DO UPDATE
+      SET calls = total.calls + excluded.calls, credits = total.credits + excluded.credits$sql$,
+    concat_ws(' UNION ALL ',
+      CASE WHEN TG_OP <> 'DELETE' THEN format('SELECT account_id, day, kind, calls, %s FROM added', cost) END,
+      CASE WHEN TG_OP <> 'INSERT' THEN format('SELECT account_id, day, kind, -calls, -%s FROM removed', cost) END));
+  IF TG_OP = 'DELETE' THEN
+    DELETE FROM daily_totals
+    WHERE calls = 0 AND (account_id, day, kind) IN (SELECT DISTINCT account_id COLLATE "C", day, kind FROM removed);
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER calls_added AFTER INSERT ON daily_calls
+REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION add_to_totals();
+CREATE TRIGGER calls_changed AFTER UPDATE ON daily_calls
+REFERENCING NEW TABLE AS added OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION add_to_totals();
+CREATE TRIGGER calls_removed AFTER DELETE ON daily_calls
+REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION add_to_totals();
+CREATE TRIGGER errors_added AFTER INSERT ON daily_error_answers
+REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION add_to_totals();
+CREATE TRIGGER errors_changed AFTER UPDATE ON daily_error_answers
+REFERENCING NEW TABLE AS added OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION add_to_totals();
+CREATE TRIGGER errors_removed AFTER DELETE ON daily_error_answers
+REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION add_to_totals();
+
+-- Calls and error answers of an account by day, those that were not rolled up yet, too: several rows for a day and kind.
+CREATE VIEW account_counts AS
+SELECT account_id, day, kind, calls, credits FROM daily_totals
+UNION ALL
+SELECT account_id, day, kind, calls, 0 FROM journal_counts;

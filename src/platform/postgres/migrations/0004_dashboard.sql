@@ -118,6 +118,7 @@ CREATE TABLE dashboard_invitations (
   expires_at timestamptz NOT NULL,
   used_at timestamptz
 );
+CREATE INDEX dashboard_invitations_by_account ON dashboard_invitations (account_id, used_at);
 
 -- Changes of email that wait for their confirmation (src/dashboard/account/email-change.ts).
 CREATE TABLE dashboard_email_changes (
