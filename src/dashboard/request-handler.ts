@@ -2,8 +2,7 @@ import type { RequestTrace } from '../http/observe.ts';
 import { pathOf, searchOf } from '../http/url.ts';
 import { NotOwnerError } from '../metering/accounts/rights.ts';
 import { isLoopbackHost } from '../platform/config/addresses.ts';
-import { codeOf } from '../platform/errors.ts';
-import { LOCK_NOT_AVAILABLE } from '../platform/postgres/connect.ts';
+import { isLockTimeout } from '../platform/postgres/connect.ts';
 import { createGate } from '../platform/runtime/gate.ts';
 import { OverloadedError, withTimeout } from '../platform/runtime/timeout.ts';
 import { DAY, KIB, SECOND } from '../platform/units.ts';
@@ -217,7 +216,7 @@ export function createRequestHandler(tools: Tools) {
 
   function failed(incoming: Incoming, error: unknown): PageResponse | RefusalKind {
     if (error instanceof NotOwnerError) return ownersOnly(incoming);
-    if (error instanceof OverloadedError || codeOf(error) === LOCK_NOT_AVAILABLE) return 'busy';
+    if (error instanceof OverloadedError || isLockTimeout(error)) return 'busy';
     const { requestId } = incoming.trace;
     tools.log.error({ err: error, requestId }, 'a page of the dashboard failed');
     return faultPage(incoming);

@@ -53,6 +53,15 @@ test('kill -9 under load loses no credit of an answered request, and no record t
   killed = true;
   await victim.kill('SIGKILL');
   await Promise.all(work);
+  // Postgres ends a statement that the process had sent.
+  await until(
+    'its last statement',
+    async () =>
+      (
+        await api.sql`SELECT 1 FROM pg_stat_activity
+          WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()`
+      ).length === 0,
+  );
   const { used } = await api.ledger(caller);
   const counted = used - before;
   // Those that were under way may have been counted without an answer; never the other way round.

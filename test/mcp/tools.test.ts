@@ -31,7 +31,9 @@ test.each(DEFINITIONS)(
 
 /** A tool may take fewer items than its route, and then says so. */
 function withoutBounds(key: string, value: unknown): unknown {
-  return key === 'maxItems' || (key === 'description' && /^1 to /.test(String(value))) ? undefined : value;
+  return key === 'maxItems' || (key === 'description' && /^A list of 1 to /.test(String(value)))
+    ? undefined
+    : value;
 }
 
 test.each(DEFINITIONS)('$name tells a host what it costs, and changes nothing', (definition) => {

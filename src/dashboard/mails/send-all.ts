@@ -4,10 +4,15 @@ import { keyMails } from './key-mails.ts';
 import { planMails } from './plan-mails.ts';
 import { usageAlerts } from './usage-alerts.ts';
 
-/** Sends every mail that is due and answers no request. */
+/** The mails that answer no request, by the names that the table of states gives them. */
+export const DUE_MAILS = new Map<string, (parts: DueMailParts) => Promise<void>>([
+  ['code-lock', (parts) => sendDueMails(parts, codeLockMails)],
+  ['usage', (parts) => sendDueMails(parts, usageAlerts)],
+  ['keys', (parts) => sendDueMails(parts, keyMails)],
+  ['plan', (parts) => sendDueMails(parts, planMails)],
+]);
+
+/** Sends every one of them that is due. */
 export async function sendAllDueMails(parts: DueMailParts): Promise<void> {
-  await sendDueMails(parts, codeLockMails);
-  await sendDueMails(parts, usageAlerts);
-  await sendDueMails(parts, keyMails);
-  await sendDueMails(parts, planMails);
+  for (const sendDue of DUE_MAILS.values()) await sendDue(parts);
 }

@@ -85,6 +85,8 @@ export const pt = {
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento).',
     'The date of the dataset of the tax authority; `null` means that none was ever imported, so its brackets say nothing.':
       'A data dos dados da Autoridade Tributária; `null` significa que nunca foram importados, e os seus escalões nada dizem.',
+    'The list: of the tax authority, or of social security.':
+      'A lista: da Autoridade Tributária ou da Segurança Social.',
     'The date of the dataset of social security; `null` means that none was ever imported, so its brackets say nothing.':
       'A data dos dados da Segurança Social; `null` significa que nunca foram importados, e os seus escalões nada dizem.',
     'Names the change; ids rise in the order of the changes.':

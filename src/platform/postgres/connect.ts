@@ -1,4 +1,5 @@
 import postgres from 'postgres';
+import { codeOf, messageOf } from '../errors.ts';
 import { SECOND } from '../units.ts';
 
 /** A pool of connections. `int8` columns arrive as JavaScript numbers, because ours stay below 2^53. */
@@ -9,6 +10,15 @@ export type Transaction = postgres.TransactionSql<{ bigint: number }>;
 
 /** Postgres's error code if `lock_timeout` has ended a statement. */
 export const LOCK_NOT_AVAILABLE = '55P03';
+const QUERY_CANCELED = '57014';
+
+/**
+ * Whether a statement failed because it waited too long for a lock. A waiter that gets a row's first lock in the instant of its
+ * timeout, and then waits for the second, is told of a "user request" instead. Statements of a pool are cancelled by nobody else.
+ */
+export const isLockTimeout = (error: unknown): boolean =>
+  codeOf(error) === LOCK_NOT_AVAILABLE ||
+  (codeOf(error) === QUERY_CANCELED && !/timeout/.test(messageOf(error)));
 export const UNIQUE_VIOLATION = '23505';
 
 /** Options of postgres.js for a connection that differs from a pool's. */
