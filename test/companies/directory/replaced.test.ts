@@ -123,6 +123,7 @@ const OTHERS = [
     'companies/directory/startup-check.ts',
     'companies/search/current-index.ts',
     'companies/search/generation.ts',
+    'service/probes.ts',
   ],
 ];
 

@@ -42,7 +42,10 @@ function kept(): Sql {
 
 /** Who asked may hear of it a moment before. */
 const areTakenBack = () =>
-  until('the query taken back', async () => queries.length === 1 && queries[0]!.cancelled === true);
+  until(
+    'the query taken back',
+    async () => queries.length > 0 && queries.every(({ cancelled }) => cancelled === true),
+  );
 
 test('the probe of readiness', async () => {
   const health = createHealth(
