@@ -9,7 +9,7 @@ import { endLeftBehind } from './servers/left-behind.ts';
 import { askKeeper, ServersUnavailable, startKeeper } from './servers/servers.ts';
 
 /** The tests wait half of their time. Each process wants connections of Postgres, so a large machine has no more than this. */
-const PROCESSES = Math.min(availableParallelism() + 2, 6);
+const PROCESSES = Math.min(availableParallelism() + 3, 6);
 const ROOT = join(import.meta.dir, '..');
 /** Durations of a run, by which bun starts the longest files first: `bun run test --update-timings` writes them. */
 const TIMINGS = join(ROOT, '.ci/timings.json');
