@@ -148,7 +148,7 @@ const ABOUT_RETRY_AFTER = /^[^.]*`Retry-After`[^.]*\. /;
 /** The longest wait that an agent makes. It does not wait for a day to end: its user has to know. */
 const LONGEST_WAIT_S = 60;
 
-/** What has happened and what to do, for a model: it sees no headers, and its user can be told. */
+/** Tells a model about the problem and its remedy. A model sees no headers, but can tell its user. */
 export function explain({ kind, detail, headers, buy }: Problem): string {
   const { title, cause, fix } = PROBLEMS[kind];
   const told = detail ?? cause;

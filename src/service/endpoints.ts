@@ -20,7 +20,7 @@ import type { ReadAccount } from '../metering/accounts/reader.ts';
 import type { Handler } from '../metering/admission/plan.ts';
 import { createUsageHandler, usageRoute } from '../metering/usage/route.ts';
 
-/** What handlers ask. `test-world/adapters.ts` has all but the account in memory. */
+/** The adapters that handlers ask. `test-world/adapters.ts` has all but the account in memory. */
 export interface Adapters {
   readAccount: ReadAccount;
   readDatasets: ReadDatasets;

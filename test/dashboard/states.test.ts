@@ -1,4 +1,4 @@
-/** What happened: each state has its texts, and each place of the table says them. */
+/** Each state has its texts, and each place of the table shows them. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import { MAILS } from '../../src/dashboard/auth/mail-text.ts';

@@ -105,7 +105,7 @@ test('the text of each answer to a wrong call leads to a call that works', async
     const example = /(?:[Ff]or example: |A valid one is )(.+?)\. Correct what/.exec(text)?.[1];
     expect([call, example]).toEqual([call, expect.any(String)]);
     expect(await ask(client, tool, next(example!))).toMatchObject({ isError: false });
-    // What another tool's input takes is no remedy for this one.
+    // An input of another tool is no remedy for this call.
     const { properties } = DEFINITIONS.find(({ name }) => name === tool)!.inputSchema as Input;
     for (const other of ['q', 'nifs', 'kinds']) {
       if (!(other in (properties as Input))) expect(text).not.toMatch(new RegExp(`["\`]${other}["\`]`));

@@ -109,7 +109,7 @@ interface Next {
 /** The next grant, as {@link creditHistory} needs it. */
 const nextIs = ({ at, balance, credits }: Grant): Next => ({ at, balance: balance - credits });
 
-/** What comes after a grant of the account. @param grant `undefined` means the account as it stands */
+/** The next grant after this one, or the account as it stands. @param grant `undefined` means that there is no newer one */
 export async function nextAfter(
   sql: Sql,
   { id, credits }: { id: string; credits: number },

@@ -29,14 +29,14 @@ export const NOTHING_PAID: Payment = {
   giveBack() {},
 };
 
-/** What a request costs, and how it is answered once that is paid. */
+/** The cost of a request, and its answer once the cost is paid. */
 export interface Plan {
   /** The kind of its calls; `null` means that it costs nothing. */
   kind: CallKind | null;
   credits: number;
   /**
-   * What was sent beside the path, if the endpoint takes an `Idempotency-Key`. The same request with the same key is charged once
-   * (identity.ts).
+   * The body, or a tool's name and arguments, if the endpoint takes an `Idempotency-Key`. The same request with the same key is
+   * charged once (identity.ts).
    */
   sent?: string | Uint8Array;
   /** The NIFs or queries of a list, in their order. A test key calls up problems by them. */

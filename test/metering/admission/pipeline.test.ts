@@ -120,7 +120,7 @@ async function ask(
 
 const tokensOf = (accountId: string) => taken.filter((one) => one === accountId).length;
 
-/** What an account's requests have cost: their tokens, and what the ledger holds. */
+/** The cost of an account's requests: their tokens, and their credits in the ledger. */
 async function costs(accountId: string) {
   const { used, credits } = await ledgerOf(sql, accountId);
   return { tokens: tokensOf(accountId), used, credits };
