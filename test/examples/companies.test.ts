@@ -1,0 +1,97 @@
+/** The example of a search, a lookup and the usage: with a test key, except in the test about what is paid. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { PROBLEMS, type Problem } from '../../src/http/problems.ts';
+import type { Caller } from '../support/api.ts';
+import { createTestKey } from '../support/service.ts';
+import { LANGUAGES, startExamples } from './programs.ts';
+
+const { api, inFolder, outcomeOf, run, start } = await startExamples();
+afterAll(() => api.stop());
+
+const after = (kind: Problem['kind'], waitS: number): Problem => ({
+  kind,
+  headers: { 'Retry-After': String(waitS) },
+});
+const CALLS = ['/api/v1/companies', '/api/v1/companies/599910020', '/api/v1/usage'];
+
+test('the types that are generated from the OpenAPI document fit the TypeScript example', async () => {
+  expect(await inFolder('run', 'generate')).toMatchObject({ code: 0 });
+  expect(await inFolder('run', 'typecheck')).toMatchObject({ code: 0 });
+});
+
+describe.each(LANGUAGES)('the example in %s', (language) => {
+  let caller: Caller;
+  let testKey: string;
+  beforeAll(async () => {
+    caller = await api.caller();
+    testKey = await createTestKey(api.sql, caller.accountId);
+  });
+
+  test('searches, looks the first company up and shows the credits', async () => {
+    const { code, stdout, stderr, requests } = await run(language, testKey);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toContain('599910020');
+    expect(stdout).toContain('Padaria Ábaco & Filhos, Lda');
+    expect(stdout).toMatch(/credits left: 500|"used":0/);
+    expect(requests.map(({ path }) => path)).toEqual(CALLS);
+    expect(await api.ledger(caller)).toEqual({ used: 0, credits: 0 });
+  });
+
+  test('costs two credits with a key that is no test key', async () => {
+    const payer = await api.caller();
+    const { code, stdout } = await run(language, payer.key, { words: ['ábac'] });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/credits left: 498|"used":2/);
+    expect(await api.ledger(payer)).toEqual({ used: 2, credits: 0 });
+  });
+
+  test('waits as long as Retry-After says, and asks again', async () => {
+    const { code, stderr, requests } = await run(language, testKey, {
+      first: [after('rate-limit-exceeded', 1), after('service-unavailable', 0)],
+    });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(requests.map(({ path }) => path)).toEqual([CALLS[0]!, CALLS[0]!, ...CALLS]);
+    expect(requests[1]!.atMs - requests[0]!.atMs).toBeGreaterThan(900);
+  });
+
+  test('takes a date in Retry-After, as proxies send it', async () => {
+    const busy = (date: Date): Problem => ({
+      kind: 'service-unavailable',
+      headers: { 'Retry-After': date.toUTCString() },
+    });
+    const { code, stderr } = await run(language, testKey, { first: [busy(new Date(0))] });
+    expect([code, stderr]).toEqual([0, '']);
+  });
+
+  test('says the detail of a problem in one line, and asks once for one that costs a credit', async () => {
+    const { code, stderr, requests } = await run(language, testKey, { words: ['search-failed'] });
+    expect([code, stderr]).toEqual([1, `search-failed: ${PROBLEMS['search-failed'].cause}\n`]);
+    // It costs a credit each time.
+    expect(requests).toHaveLength(1);
+  });
+
+  test('gives up after four attempts', async () => {
+    const { code, stderr, requests } = await run(language, testKey, {
+      first: Array.from({ length: 9 }, () => after('service-unavailable', 0)),
+    });
+    expect([code, requests.length]).toEqual([1, 4]);
+    expect(stderr).toContain('service-unavailable');
+  });
+
+  test('says in one line that nothing answers', async () => {
+    const { code, stderr } = await outcomeOf(start('http://127.0.0.1:9', language, testKey, {}));
+    expect(code).not.toBe(0);
+    expect(stderr).toMatch(/^[^\n]+\n$/);
+  });
+
+  test('asks once when the key is wrong, and when the credits are used up', async () => {
+    const wrongKey = await run(language, 'svc_wrong');
+    expect([wrongKey.code, wrongKey.requests.length]).toEqual([1, 1]);
+    expect(wrongKey.stderr).toContain('unauthorized');
+    expect(wrongKey.stderr).toContain('DIRECTORY_KEY');
+    const noCredits = await run(language, testKey, { words: ['monthly-quota-exceeded'] });
+    expect([noCredits.code, noCredits.requests.length]).toEqual([1, 1]);
+    expect(noCredits.stderr).toMatch(/monthly-quota-exceeded/);
+    expect(noCredits.stderr).toMatch(/no credits until 20\d\d-/);
+  });
+});

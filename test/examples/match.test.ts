@@ -1,0 +1,107 @@
+/** The example that gives each name of a file its NIF: which rows it takes, what it pays, and what a killed run leaves. */
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
+import { appendFile } from 'node:fs/promises';
+import { nif } from '../support/companies.ts';
+import { type Files, LANGUAGES, startExamples } from './programs.ts';
+
+const { api, withFile } = await startExamples();
+afterAll(() => api.stop());
+
+// Quoted, with quotes in it, of over eight words, and found nowhere.
+const NAMES = [
+  'Filhos Ábaco, Lda',
+  'O "Grande" Abacate',
+  'Abacate',
+  'Abaco um dois tres quatro cinco seis sete oito nove',
+  'caracol «doce»',
+  ...Array.from({ length: 245 }, (_, n) => `Desconhecida ${n}`),
+];
+const CSV = `Nome,Desde\n${NAMES.map((name) => `"${name.replaceAll('"', '""')}",2020\n`).join('')}`;
+
+describe.each(LANGUAGES)('the example that matches names in %s', (language) => {
+  let files: Files;
+  beforeEach(async () => {
+    files = await withFile(language, CSV);
+  });
+
+  test('gives each name its NIF; killed and run again, it pays for each name once', async () => {
+    await files.run('match', { killAt: 3 });
+    expect([await files.used(), (await files.lines()).length]).toEqual([200, 201]);
+    // The killed run was in the middle of a line.
+    await appendFile(files.out, 'Desconhec');
+    const { code, stderr, stdout } = await files.run('match');
+    expect([code, stderr, stdout]).toEqual([0, '', '50 names matched\n']);
+    expect(await files.used()).toBe(250);
+    const [header, ...rows] = await files.lines();
+    expect(header).toBe('name,status,matches,nif,legal_name');
+    expect(rows.slice(0, 5)).toEqual([
+      '"Filhos Ábaco, Lda",200,1,500002576,"Ábaco & Filhos, Lda"',
+      '"O ""Grande"" Abacate",200,0,,',
+      'Abacate,200,1,500002568,Abacate Lda',
+      'Abaco um dois tres quatro cinco seis sete oito nove,200,0,,',
+      `caracol «doce»,200,1,${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda"`,
+    ]);
+    expect(rows).toHaveLength(250);
+    expect(await files.run('match')).toMatchObject({ code: 0, requests: [] });
+  });
+
+  test('gives names of the test world their NIFs for nothing', async () => {
+    await Bun.write(files.input, 'Construções Gaia\nsearch-failed\n');
+    expect(await files.runFree('match')).toMatchObject({ code: 0 });
+    expect((await files.lines()).slice(1)).toEqual([
+      'Construções Gaia,200,1,599910089,"Gaia Norte - Construções e Obras, Lda"',
+      'search-failed,500,0,,',
+    ]);
+    expect(await files.used()).toBe(0);
+  });
+
+  test('takes UTF-16 as spreadsheets save it; a file without a name is an error', async () => {
+    await Bun.write(files.input, Buffer.from('\ufeffNome\r\nFilhos Ábaco\r\n', 'utf16le'));
+    expect(await files.run('match')).toMatchObject({ code: 0, stderr: '' });
+    expect((await files.lines()).at(-1)).toBe('Filhos Ábaco,200,1,500002576,"Ábaco & Filhos, Lda"');
+    await Bun.write(files.input, 'Nome\n\n');
+    expect(await files.run('match')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no name in its first column'),
+      requests: [],
+    });
+  });
+
+  test.each([';', '\t'])(
+    'takes columns that end with %j, and tells a row without a name',
+    async (separator) => {
+      const rows = [
+        ['Nome', 'Cidade'],
+        ['Filhos Ábaco, Lda', 'Braga'],
+        ['" "', 'Lisboa'],
+        ['"Abacate"', '"Faro"'],
+      ];
+      await Bun.write(files.input, `\ufeff${rows.map((row) => row.join(separator)).join('\r\n')}\r\n`);
+      expect(await files.run('match')).toMatchObject({
+        code: 0,
+        stdout: '2 names matched\n',
+        stderr: expect.stringMatching(/^left out, no name: .+Lisboa\n$/),
+      });
+      expect((await files.lines()).slice(1)).toEqual([
+        '"Filhos Ábaco, Lda",200,1,500002576,"Ábaco & Filhos, Lda"',
+        'Abacate,200,1,500002568,Abacate Lda',
+      ]);
+    },
+  );
+
+  test('asks for no name of a file in another encoding than UTF-8 and UTF-16', async () => {
+    await Bun.write(files.input, Buffer.from('Nome\nFilhos Ábaco\n', 'latin1'));
+    const { code, stderr, requests } = await files.run('match');
+    expect([code, stderr, requests]).toEqual([1, expect.stringContaining('Save it as UTF-8'), []]);
+  });
+
+  test('matches what the credits suffice for, says so, and goes on when there are more', async () => {
+    files = await withFile(language, CSV, 130);
+    const { code, stderr } = await files.run('match');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('monthly-quota-exceeded')]);
+    expect(await files.lines()).toHaveLength(131);
+    await api.command('account', 'credits', files.caller.accountId, '--add', '500');
+    expect(await files.run('match')).toMatchObject({ code: 0 });
+    expect([await files.used(), (await files.lines()).length]).toEqual([250, 251]);
+  });
+});

@@ -1,0 +1,137 @@
+/** The programs in `examples`, as a customer runs them, in every language that this machine has. */
+import { copyFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Problem } from '../../src/http/problems.ts';
+import { type Api, startApi } from '../support/api.ts';
+import { bareEnvironment, ROOT } from '../support/command.ts';
+import { nif } from '../support/companies.ts';
+import { createFolder } from '../support/folder.ts';
+import { nifPtFound } from '../support/provider.ts';
+import { createTestKey } from '../support/service.ts';
+import { importAnswers } from '../support/whole.ts';
+
+export const EXAMPLES = join(ROOT, 'examples');
+const DIRECTORY = `nif,legal_name
+500002576,"Ábaco & Filhos, Lda"
+500002568,Abacate Lda
+${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda"
+`;
+
+type Program = 'companies' | 'match' | 'screen' | 'follow';
+
+/** How programs are run. Python and jq are only used where they are installed: no other part of the project needs one. */
+const languages: Record<string, (program: Program) => string[]> = {
+  TypeScript: (program) => [process.execPath, `${program}.ts`],
+};
+if (Bun.which('jq')) {
+  languages.shell = (program) => ['sh', join(EXAMPLES, `shell/${program}.sh`)];
+}
+if (Bun.which('python3')) {
+  languages.Python = (program) => ['python3', join(EXAMPLES, `python/${program}.py`)];
+}
+export const LANGUAGES = Object.keys(languages);
+
+export interface RunOptions {
+  program?: Program;
+  words?: string[];
+  first?: Problem[];
+  /** The program is killed, with SIGKILL, when it has sent so many requests. The last of them never arrives. */
+  killAt?: number;
+}
+
+export type Files = Awaited<ReturnType<Awaited<ReturnType<typeof startExamples>>['withFile']>>;
+
+/** A service with a directory of three companies, and the programs in a folder of the test. */
+export async function startExamples() {
+  const api = await startApi({ directory: DIRECTORY });
+  for (const nif of ['500002576', '500002568']) api.provider.answer(nif, nifPtFound(nif));
+  const folder = createFolder('examples');
+  for (const name of await readdir(join(EXAMPLES, 'typescript'))) {
+    if (!['node_modules', 'api.d.ts'].includes(name)) {
+      await copyFile(join(EXAMPLES, 'typescript', name), join(folder, name));
+    }
+  }
+  const inFolder = async (...words: string[]) => {
+    const child = Bun.spawn([process.execPath, ...words], {
+      cwd: folder,
+      env: { ...bareEnvironment(), DIRECTORY_URL: api.baseUrl },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    return outcomeOf(child);
+  };
+  const install = await inFolder('install', '--frozen-lockfile');
+  if (install.code !== 0) throw new Error(`the packages of the TypeScript example: ${install.stderr}`);
+
+  function start(
+    url: string,
+    language: string,
+    key: string,
+    { program = 'companies', words = ['padaria áb'] }: RunOptions,
+  ) {
+    return Bun.spawn([...languages[language]!(program), ...words], {
+      cwd: folder,
+      env: { ...bareEnvironment(), DIRECTORY_URL: url, DIRECTORY_KEY: key },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+  }
+
+  async function outcomeOf({ stdout, stderr, exited }: Bun.Subprocess<'ignore', 'pipe', 'pipe'>) {
+    const [output, errors, code] = await Promise.all([stdout.text(), stderr.text(), exited]);
+    return { code, stdout: output, stderr: errors };
+  }
+
+  async function run(language: string, key: string, options: RunOptions = {}) {
+    const front = startFront(api, [...(options.first ?? [])], async (count) => {
+      if (count !== options.killAt) return false;
+      child.kill('SIGKILL');
+      await child.exited;
+      return true;
+    });
+    const child = start(front.url, language, key, options);
+    const outcome = await outcomeOf(child);
+    await front.stop();
+    return { ...outcome, requests: front.requests };
+  }
+
+  /** A new caller, a file of companies, and the file that a program writes and goes on with. */
+  async function withFile(language: string, text: string, included = 10_000) {
+    const caller = await api.caller({ limits: { requestsPerMinute: 1000 }, included });
+    const [input, out] = [join(folder, 'input.csv'), join(folder, `${caller.accountId}.out`)];
+    await Bun.write(input, text);
+    const words = [input, out];
+    return {
+      ...{ caller, input, out, words },
+      lines: async () => (await Bun.file(out).text()).trimEnd().split('\n'),
+      used: async () => (await api.ledger(caller)).used,
+      run: (program: Program, options: RunOptions = {}) =>
+        run(language, caller.key, { program, words, ...options }),
+      /** With a test key. */
+      runFree: async (program: Program) =>
+        run(language, await createTestKey(api.sql, caller.accountId), { program, words }),
+    };
+  }
+
+  return { api, folder, inFolder, start, outcomeOf, run, withFile };
+}
+
+/** The service behind an address that answers `first` to the first requests, and loses those for which `isLost` says so. */
+function startFront(api: Api, first: Problem[], isLost = async (_count: number) => false) {
+  const requests: { path: string; atMs: number }[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      requests.push({ path: pathname, atMs: performance.now() });
+      const problem = first.shift();
+      if (problem) return (await importAnswers()).responseTo(api.baseUrl, { ok: false, problem });
+      if (await isLost(requests.length)) return new Response(null, { status: 504 });
+      const { method, headers } = request;
+      const body = method === 'POST' ? await request.text() : null;
+      return fetch(api.baseUrl + pathname + search, { method, headers, body });
+    },
+  });
+  return { requests, url: server.url.origin, stop: () => server.stop(true) };
+}

@@ -1,0 +1,122 @@
+/** The example that screens a file of suppliers: which rows it takes, what it pays, and what a killed run leaves. */
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
+import { appendFile } from 'node:fs/promises';
+import { importBrackets } from '../companies/debts/support.ts';
+import { startApi } from '../support/api.ts';
+import { nif } from '../support/companies.ts';
+import { type Files, LANGUAGES, type RunOptions, startExamples } from './programs.ts';
+
+const { api, outcomeOf, start, withFile } = await startExamples();
+afterAll(() => api.stop());
+
+const COMPANIES = Array.from({ length: 250 }, (_, n) => nif(n));
+const SUPPLIERS = `Fornecedor;NIPC;Desde\n${COMPANIES.map((company, n) => `"A ${n}; Lda";${company};2020-01-01\n`).join('')}`;
+
+describe.each(LANGUAGES)('the example that screens in %s', (language) => {
+  let files: Files;
+  beforeEach(async () => {
+    files = await withFile(language, SUPPLIERS);
+  });
+
+  test('screens a file of suppliers; killed and run again, it pays for each company once', async () => {
+    await importBrackets(api.database, { [nif(7)]: [7500, 25_000], [nif(8)]: [1_000_000, null] });
+    await importBrackets(api.database, { [nif(8)]: [1, 2] }, { kind: 'social-security', date: '2026-11-02' });
+    await files.run('screen', { killAt: 3 });
+    expect(await files.lines()).toHaveLength(201);
+    expect(await files.used()).toBe(200);
+    // The killed run was in the middle of a line.
+    await appendFile(files.out, COMPANIES[200]!.slice(0, 5));
+    const { code, stderr } = await files.run('screen');
+    expect([code, stderr]).toEqual([0, '']);
+    expect(await files.used()).toBe(250);
+    const [header, ...rows] = await files.lines();
+    expect(header).toBe(
+      'nif,status,tax_start,tax_end,tax_date,social_security_start,social_security_end,social_security_date',
+    );
+    expect(rows.map((row) => row.split(',')[0]!)).toEqual(COMPANIES);
+    expect(rows.slice(6, 9)).toEqual([
+      `${nif(6)},200,,,,,,`,
+      `${nif(7)},200,7500,25000,2026-10-31,,,`,
+      `${nif(8)},200,1000000,,2026-10-31,1,2,2026-11-02`,
+    ]);
+    expect(await files.run('screen')).toMatchObject({ code: 0, requests: [] });
+  });
+
+  test('screens what the credits suffice for, says so, and goes on when there are more', async () => {
+    files = await withFile(language, `${SUPPLIERS}"Errado";500002577;\n`, 130);
+    const { code, stderr } = await files.run('screen');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('monthly-quota-exceeded')]);
+    expect(stderr).toContain('left out, no valid NIF: "Errado";500002577;');
+    expect(await files.lines()).toHaveLength(131);
+    await api.command('account', 'credits', files.caller.accountId, '--add', '500');
+    expect(await files.run('screen')).toMatchObject({ code: 0 });
+    expect((await files.lines()).at(-1)).toBe(`${COMPANIES.at(-1)},200,,,,,,`);
+    expect(await files.used()).toBe(250);
+  });
+
+  const FORMS = [
+    '500 002 576',
+    '500.002.568',
+    `PT${nif(3)}`,
+    `"${nif(4)}"`,
+    nif(5).replace(/(...)/g, '$1\u00a0'),
+  ];
+  const NIFS = ['500002576', '500002568', nif(3), nif(4), nif(5)];
+  const TABLE = `Nome;Desde;NIPC\n${FORMS.map((form, n) => `Ação ${n};2020-01-0${n + 1};${form}\n`).join('')}`;
+  const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le');
+
+  test.each<[string, string | Buffer]>([
+    ['a table with separators', TABLE],
+    ['with a mark and other line ends', `\ufeff${TABLE.replaceAll('\n', '\r\n')}`],
+    ['with line ends of old spreadsheets', TABLE.replaceAll('\n', '\r')],
+    ['UTF-16 as a spreadsheet saves it', utf16(TABLE)],
+    ['UTF-16 with the other order', utf16(TABLE).swap16()],
+    ['Latin-1', Buffer.from(TABLE.replaceAll('\u00a0', ' '), 'latin1')],
+    ['tabs', TABLE.replaceAll(';', '\t')],
+    ['a telephone number first', TABLE.replaceAll(/^(Ação)/gm, '210 000 001;$1')],
+  ])('loses no supplier of a file: %s', async (_, content) => {
+    await Bun.write(files.input, content);
+    const { code, stderr } = await files.runFree('screen');
+    expect([code, stderr]).toEqual([0, '']);
+    expect((await files.lines()).slice(1).map((row) => row.split(',')[0]!)).toEqual(NIFS);
+  });
+
+  test('prints each row that it does not ask for, and rows with several NIFs', async () => {
+    const rows = ['12345678', '5000025760', 'sem número', '500002577', '500-002-57'];
+    await Bun.write(files.input, `${rows.join('\n')}\n\n500002576 e 500002568\n500002576\n`);
+    const { code, stderr } = await files.run('screen');
+    expect([code, stderr.trim().split('\n').toSorted()]).toEqual([
+      0,
+      [
+        ...rows.map((row) => `left out, no valid NIF: ${row}`),
+        'only the first NIF is taken of: 500002576 e 500002568',
+      ].toSorted(),
+    ]);
+    expect([await files.used(), (await files.lines()).length]).toEqual([1, 2]);
+  });
+
+  test.each<[string, string | Buffer]>([
+    ['nothing', ''],
+    ['no NIF', 'Fornecedor;NIPC\nA;500002577\n'],
+    ['UTF-16 without a mark', Buffer.from(TABLE, 'utf16le')],
+  ])('a file with %s is an error, and asks for nothing', async (_, content) => {
+    await Bun.write(files.input, content);
+    for (const program of ['screen', 'follow'] as const) {
+      const { code, stderr, requests } = await files.run(program);
+      expect([program, code, requests]).toEqual([program, 1, []]);
+      expect(stderr).toMatch(/input\.csv: (no valid NIF in it|not UTF-8)/);
+    }
+  });
+
+  test('says that a list was never imported', async () => {
+    const other = await startApi();
+    try {
+      const { key } = await other.caller();
+      const options: RunOptions = { program: 'screen', words: files.words };
+      const { code, stderr } = await outcomeOf(start(other.baseUrl, language, key, options));
+      expect([code, stderr]).toEqual([0, expect.stringContaining('never imported')]);
+    } finally {
+      await other.stop();
+    }
+  });
+});
