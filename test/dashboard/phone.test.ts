@@ -1,10 +1,9 @@
-/** The bar, the notices and the length of pages on a phone; menus; wide spacing of text; print. */
+/** The menus of the bar, and the length of pages on a phone; print. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
-import type { Page } from 'playwright-core';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { createKey } from '../../src/metering/keys/store.ts';
 import { startBrowsedDashboard } from './browser.ts';
-import { fillAccount, memberPages, VISITOR_PAGES } from './full-account.ts';
+import { fillAccount } from './full-account.ts';
 
 setDefaultTimeout(120_000);
 
@@ -17,41 +16,6 @@ afterAll(() => stop());
 
 const dashboard = (path: string) => `${service.baseUrl}/dashboard${path}`;
 const PHONE = { viewport: { width: 360, height: 740 } };
-
-/** The faults that a script of a page finds, by page. */
-async function faultsOf(page: Page, paths: string[], script: string): Promise<string[]> {
-  const faults: string[] = [];
-  for (const path of paths) {
-    await page.goto(dashboard(path));
-    for (const fault of await page.evaluate<string[]>(script)) faults.push(`${path}: ${fault}`);
-  }
-  return faults;
-}
-
-for (const locale of ['en-GB', 'pt-PT'])
-  test(`at 360 px the bar has one row, and each page begins within 200 px (${locale})`, () =>
-    browsing.inBrowser({ ...PHONE, locale }, async (page) => {
-      const { accountId } = await browsing.enter(page.context());
-      const paths = await memberPages(service, accountId, await fillAccount(service, accountId));
-      const script = `(() => {
-        const bar = document.querySelector('.bar').getBoundingClientRect().height;
-        const first = document.querySelector('main > :not(.printed, .notices)').getBoundingClientRect().top;
-        return [bar > 66 && 'the bar is ' + bar + ' px high', first > 200 && 'it begins at ' + first].filter(Boolean);
-      })()`;
-      expect(await faultsOf(page, paths, script)).toEqual([]);
-      await page.setViewportSize({ width: 1280, height: 800 });
-      // The spacing of WCAG 1.4.12.
-      const spaced = `(() => {
-        const rows = document.querySelector('.bar').offsetHeight;
-        const sheet = new CSSStyleSheet();
-        sheet.replaceSync('* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }');
-        document.adoptedStyleSheets = [sheet];
-        const { scrollWidth, clientWidth } = document.documentElement;
-        const bar = document.querySelector('.bar-inner');
-        return [rows > 66 && 'the bar has two rows', scrollWidth > clientWidth && 'too wide', bar.scrollWidth > bar.clientWidth && 'the bar is too wide'].filter(Boolean);
-      })()`;
-      expect(await faultsOf(page, paths, spaced)).toEqual([]);
-    }));
 
 test('the menus of the bar name the account, lead everywhere, and close; also without scripts', async () => {
   for (const javaScriptEnabled of [true, false])
@@ -79,29 +43,6 @@ test('the menus of the bar name the account, lead everywhere, and close; also wi
       await page.waitForSelector('text=You are signed out.');
     });
 });
-
-// The width changes no colour, and the scheme no box.
-for (const [locale, width, colorScheme] of [
-  ['en-GB', 360, 'dark'],
-  ['pt-PT', 360, 'light'],
-  ['en-GB', 1280, 'light'],
-] as const)
-  test(`axe finds nothing serious on any page, with its menus open (${locale}, ${width} px, ${colorScheme})`, () =>
-    browsing.inBrowser({ viewport: { width, height: 740 }, locale, colorScheme }, async (page) => {
-      for (const path of VISITOR_PAGES) {
-        await page.goto(service.baseUrl + path);
-        await browsing.inspect(page);
-      }
-      const { accountId } = await browsing.enter(page.context());
-      const paths = await memberPages(service, accountId, await fillAccount(service, accountId));
-      for (const [index, path] of paths.entries()) {
-        await page.goto(dashboard(path));
-        // On a phone each page has one menu open in one language, and the other in the other one.
-        const isAccount = width > 360 || (index % 2 === 0) === (locale === 'en-GB');
-        await page.click(isAccount ? '.account > summary' : '.bar .menu:not(.account) > summary');
-        await browsing.inspect(page);
-      }
-    }));
 
 test('a hundred keys take at most 8,000 px, each with its name and its last use', () =>
   browsing.inBrowser({ ...PHONE, locale: 'pt-PT' }, async (page) => {
