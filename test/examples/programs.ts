@@ -10,7 +10,7 @@ import { nifPtFound } from '../support/provider.ts';
 import { createTestKey } from '../support/service.ts';
 import { importAnswers } from '../support/whole.ts';
 
-export const EXAMPLES = join(ROOT, 'examples');
+const EXAMPLES = join(ROOT, 'examples');
 const DIRECTORY = `nif,legal_name
 500002576,"Ábaco & Filhos, Lda"
 500002568,Abacate Lda
