@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
+// `bun run check` makes this walk after a change of what all pages share, not of what only one has.
+import '../../src/dashboard/request/layout.ts';
+import '../../src/dashboard/ui/assets.ts';
+import '../../src/dashboard/ui/parts.ts';
 import { startBrowsedDashboard } from './browser.ts';
 import { faultsOfWidth } from './faults-of-width.ts';
 import { fillAccount, memberPages, VISITOR_PAGES } from './full-account.ts';

@@ -1,11 +1,10 @@
 import { invite } from '../../src/dashboard/account/invitations.ts';
-import { ROUTES } from '../../src/dashboard/routes.ts';
-import { PROBLEMS } from '../../src/http/problems.ts';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { rotateKey } from '../../src/metering/keys/rotate.ts';
 import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
 import type { TestService } from '../support/service.ts';
+import { importPages, importProblems } from '../support/whole.ts';
 import { storeCalls } from './service.ts';
 import { acceptAs } from './visitor.ts';
 
@@ -52,6 +51,8 @@ export async function fillAccount(service: TestService, accountId: string): Prom
   await sql`UPDATE balances SET used = 5000, spend_purchased = false WHERE account_id = ${accountId}`;
   return ids[0]!;
 }
+
+const [{ ROUTES }, { PROBLEMS }] = await Promise.all([importPages(), importProblems()]);
 
 /** The pages of visitors, of the whole service. */
 export const VISITOR_PAGES = [

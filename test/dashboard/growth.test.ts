@@ -1,13 +1,12 @@
 /** No page, form or file reads whole what a customer can make grow, whatever it is of: the routes are the dashboard's own list. */
 import { afterAll, expect, test } from 'bun:test';
-import { ROUTES } from '../../src/dashboard/routes.ts';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
-import { startService } from '../../src/service/serve.ts';
 import { growAccount } from '../support/grown-account.ts';
 import { startRowCounter } from '../support/row-counter.ts';
 import { createTestEnvironment } from '../support/service.ts';
+import { importPages, startService } from '../support/whole.ts';
 import { createMember } from './visitor.ts';
 
 /** The most rows that Postgres may answer at once, and rows of everything in the account. */
@@ -34,6 +33,7 @@ const { keyId, memberId } = await growAccount(database.sql, accountId, ROWS);
 
 const addressOf = (path: string) =>
   `/dashboard${path.replace(':id', path.startsWith('/keys') ? keyId : memberId)}`;
+const { ROUTES } = await importPages();
 const ofMembers = Object.entries(ROUTES).filter(([, route]) => route.for === 'member');
 
 test('no page or file, and no page that it links to, reads whole what grew', async () => {

@@ -2,11 +2,11 @@
 import { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/client';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { DEFINITIONS } from '../../src/mcp/tools.ts';
 import type { Instance } from './api.ts';
 import { ask, keepSecret } from './ask.ts';
 import type { CallAnswer, CallOptions } from './client.ts';
 import { kindOf, strictly } from './openapi.ts';
+import { importTools } from './whole.ts';
 
 export const REVISION = '2026-07-28';
 export const META = { [PROTOCOL_VERSION_META_KEY]: REVISION, [CLIENT_CAPABILITIES_META_KEY]: {} };
@@ -58,9 +58,10 @@ export function callTool(
 const outputs = new Map<string, ValidateFunction>();
 
 /** Throws if a result is not what the tool's output schema says. Problems have further members. */
-function checkOutput(name: string, body: unknown): void {
+async function checkOutput(name: string, body: unknown): Promise<void> {
   let validate = outputs.get(name);
   if (validate === undefined) {
+    const { DEFINITIONS } = await importTools();
     const [answer, problem] = DEFINITIONS.find((tool) => tool.name === name)!.outputSchema.anyOf;
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
@@ -84,7 +85,7 @@ async function askTool(service: Service, path: string, options: CallOptions = {}
   if (response.status !== 200)
     return { status: response.status, headers, body: sent, kind: kindOf({ body: sent }) };
   const { isError = false, structuredContent: body, content } = sent.result;
-  checkOutput(name, body);
+  await checkOutput(name, body);
   if (!isError && content[0].text !== JSON.stringify(body)) throw new Error('the text is not the body');
   return { status: isError ? body.status : 200, headers, body, kind: isError ? kindOf({ body }) : null };
 }

@@ -19,3 +19,15 @@ export const startService: typeof import('../../src/service/serve.ts').startServ
 /** For a stand-in of the service. */
 export const importAnswers = (): Promise<typeof import('../../src/http/answer.ts')> =>
   import(join(ROOT, 'src/http/answer.ts'));
+
+/** The pages of the dashboard. */
+export const importPages = (): Promise<typeof import('../../src/dashboard/routes.ts')> =>
+  import(join(ROOT, 'src/dashboard/routes.ts'));
+
+/** The tools of agents. */
+export const importTools = (): Promise<typeof import('../../src/mcp/tools.ts')> =>
+  import(join(ROOT, 'src/mcp/tools.ts'));
+
+/** The problems, which have a page each. */
+export const importProblems = (): Promise<typeof import('../../src/http/problems.ts')> =>
+  import(join(ROOT, 'src/http/problems.ts'));
