@@ -88,7 +88,7 @@ function foldedNotices(notices: Notice[]): Html {
   const { look, lead } = notices.find(({ look }) => look === 'bad') ?? notices[0]!;
   return html`
 <details class="notices">
-  <summary class="notice ${look}"><span class="notice-lead">${lead}</span><span>${notices.length > 1 && `+${notices.length - 1}`}</span></summary>
+  <summary class="notice ${look}"><span class="notice-lead">${lead}</span>${notices.length > 1 && html`<span>+${notices.length - 1}</span>`}</summary>
   ${notices.map(({ content }) => content)}
 </details>`;
 }
@@ -233,5 +233,5 @@ export function ownersOnly(context: LayoutContext): PageResponse {
 
 /** The name of the service, with its mark: lines of a register. */
 function brand({ messages, tools }: LayoutContext, path: string): Html {
-  return html`<a class="brand" href="${tools.base}${path}"><svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M9 10.5h14M9 16h9.5M9 21.5h5"/></svg><span>${messages.brand}</span></a>`;
+  return html`<a class="brand" href="${tools.base}${path}"><svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="8"/><path fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round" d="M9 10.5h14M9 16h9.5M9 21.5h5"/></svg><span>${messages.brand}</span></a>`;
 }

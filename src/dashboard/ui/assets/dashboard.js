@@ -1,34 +1,31 @@
 // Pages work without this script, except for the copy buttons.
 
+const create = (tag, properties) => Object.assign(document.createElement(tag), properties);
+
 // A second click must not send a form again. A flag, because a disabled button would take its value out of the form. It ends with
 // the page, or after a wait that no answer exceeds: an answer that is a file leaves the page as it is.
 addEventListener('submit', (event) => {
   const form = event.target;
   if (form.ariaBusy === 'true') return event.preventDefault();
   form.ariaBusy = 'true';
-  setTimeout(() => {
-    form.ariaBusy = null;
-  }, 20_000);
+  setTimeout(() => form.removeAttribute('aria-busy'), 20_000);
 });
 
 for (const button of document.querySelectorAll('[data-copy]')) {
   const source = document.getElementById(button.dataset.copy);
   const { textContent: label, ariaLabel: name } = button;
-  button.hidden = false;
-  button.ariaLive = 'polite';
+  const say = (textContent, ariaLabel = textContent) => Object.assign(button, { textContent, ariaLabel });
+  Object.assign(button, { hidden: false, ariaLive: 'polite' });
   button.addEventListener('click', async () => {
     try {
       await navigator.clipboard.writeText(source.textContent);
-      button.textContent = button.ariaLabel = button.dataset.copied;
+      say(button.dataset.copied);
     } catch {
       // No clipboard at an address that isn't secure: the text is selected, to be copied by hand.
       getSelection().selectAllChildren(source);
-      button.textContent = button.ariaLabel = document.body.dataset.press;
+      say(document.body.dataset.press);
     }
-    setTimeout(() => {
-      button.textContent = label;
-      button.ariaLabel = name;
-    }, 2000);
+    setTimeout(say, 2000, label, name);
   });
 }
 
@@ -62,22 +59,16 @@ if (list?.value === '') {
 // A button beside each password shows the typed text.
 for (const input of document.querySelectorAll('input[type=password]')) {
   const { show, hide } = document.body.dataset;
-  const button = Object.assign(document.createElement('button'), {
-    type: 'button',
-    className: 'small quiet',
-    textContent: show,
-  });
+  const button = create('button', { type: 'button', className: 'small quiet' });
   button.setAttribute('aria-controls', input.id);
-  // Its name says of which field it is, and what it does now.
-  const label = input.labels[0].textContent;
-  button.ariaLabel = `${show}: ${label}`;
-  button.addEventListener('click', () => {
-    const isShown = input.type === 'password';
-    input.type = isShown ? 'text' : 'password';
-    button.textContent = isShown ? hide : show;
-    button.ariaLabel = `${button.textContent}: ${label}`;
-  });
-  const row = Object.assign(document.createElement('div'), { className: 'password' });
+  const set = (type, textContent) => {
+    input.type = type;
+    // Its name says of which field it is, and what it does now.
+    Object.assign(button, { textContent, ariaLabel: `${textContent}: ${input.labels[0].textContent}` });
+  };
+  set('password', show);
+  button.addEventListener('click', () => (input.type === 'text' ? set('password', show) : set('text', hide)));
+  const row = create('div', { className: 'password' });
   input.replaceWith(row);
   row.append(input, button);
   if (input.autofocus) input.focus();
@@ -90,10 +81,8 @@ function showLocalTimes(part) {
     const at = new Date(time.dateTime);
     if (at.getTimezoneOffset() === 0) continue;
     const day = at.getDate() === at.getUTCDate() ? {} : { day: 'numeric', month: 'short' };
-    const shape = { ...day, hour: '2-digit', minute: '2-digit' };
-    const own = at.toLocaleString(locale, shape);
-    const text = ` (${own} ${document.body.dataset.local})`;
-    time.append(Object.assign(document.createElement('small'), { textContent: text }));
+    const own = at.toLocaleString(locale, { ...day, hour: '2-digit', minute: '2-digit' });
+    time.append(create('small', { textContent: ` (${own} ${document.body.dataset.local})` }));
   }
 }
 showLocalTimes(document);
@@ -134,10 +123,10 @@ addEventListener('pageshow', (event) => {
 const LIVE_MS = 10_000;
 const WATCHED_MS = 600_000;
 let touchedAt = Date.now();
-const touch = () => {
-  touchedAt = Date.now();
-};
-for (const event of ['pointermove', 'keydown', 'scroll']) addEventListener(event, touch, { passive: true });
+for (const event of ['pointermove', 'keydown', 'scroll'])
+  addEventListener(event, () => {
+    touchedAt = Date.now();
+  });
 const refreshes = document.querySelector('[data-live]') && setInterval(refresh, LIVE_MS);
 
 async function refresh() {
@@ -170,8 +159,6 @@ function showAway() {
 function showSignedOut() {
   clearInterval(refreshes);
   const state = document.getElementById('updated');
-  state.className = 'notice bad';
-  state.role = 'alert';
-  state.textContent = state.dataset.signedOut;
+  Object.assign(state, { className: 'notice bad', role: 'alert', textContent: state.dataset.signedOut });
   document.getElementById('main').prepend(state);
 }
