@@ -104,7 +104,7 @@ function start(
 ) {
   return Bun.spawn([...languages[language]!(program), ...words], {
     cwd: folder,
-    env: { ...bareEnvironment(), DIRECTORY_URL: url, DIRECTORY_KEY: key },
+    env: { ...bareEnvironment(), DIRECTORY_URL: url, API_KEY: key },
     stdout: 'pipe',
     stderr: 'pipe',
   });
@@ -214,7 +214,7 @@ describe.each(Object.keys(languages))('the example in %s', (language) => {
     const wrongKey = await run(language, 'svc_wrong');
     expect([wrongKey.code, wrongKey.requests.length]).toEqual([1, 1]);
     expect(wrongKey.stderr).toContain('unauthorized');
-    expect(wrongKey.stderr).toContain('DIRECTORY_KEY');
+    expect(wrongKey.stderr).toContain('API_KEY');
     const noCredits = await run(language, testKey, { words: ['monthly-quota-exceeded'] });
     expect([noCredits.code, noCredits.requests.length]).toEqual([1, 1]);
     expect(noCredits.stderr).toMatch(/monthly-quota-exceeded/);
