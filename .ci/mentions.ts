@@ -1,8 +1,8 @@
 /**
- * Fails when a document or a comment names a file that does not exist, or a document a symbol that no file of code has: a
- * function, type, constant, variable, column or metric between backticks.
+ * Fails when a document or a comment names a file that does not exist, when a document links to one, or when it names a symbol that
+ * no file of code has: a function, type, constant, variable, column or metric between backticks.
  */
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Glob } from 'bun';
 
 const MARKDOWN = /\.md$/;
@@ -24,6 +24,8 @@ const TOP = 'src|test|bench|docs|examples|deploy|patches|search-mappings|\\.ci|\
 const PATH = new RegExp(String.raw`(?<![\w./@-])(?:${TOP})/[\w./*{},@-]*[\w*}/]`, 'g');
 /** A file named without its folder, such as `once.ts`. */
 const NAME = /(?<![\w./*@{}-])[a-z][\w-]*(?:\.test)?\.(?:ts|lua|md)(?![\w/-])/g;
+/** A link to a file of the repository, without its anchor. */
+const LINK = /\]\((?![a-z]+:|#)([^)\s#]+)[^)]*\)/g;
 /** The forms that only names of code have: camelCase, PascalCase, UPPER_CASE, snake_case. */
 const SYMBOL =
   /^(?:[a-z]+\d*(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+\d*(?:_[a-z0-9]+)+)(?:\(\))?$/;
@@ -45,6 +47,10 @@ const words = new Set(
 
 const complaints: string[] = [];
 for (const [path, text] of texts) {
+  if (MARKDOWN.test(path)) {
+    for (const [link, target] of text.matchAll(LINK))
+      if (!exists(join(dirname(path), target!))) complain(path, text, link);
+  }
   if (NOT_READ.test(path)) continue;
   const prose = MARKDOWN.test(path) ? text : commentsOf(text);
   for (const [mention] of prose.matchAll(PATH)) if (!exists(mention)) complain(path, text, mention);

@@ -1,4 +1,7 @@
-/** Fails when prose of the project uses a phrase that CONTRIBUTING rules out, also when the phrase is wrapped over two lines. */
+/**
+ * Fails when prose of the project uses a phrase that CONTRIBUTING rules out, also when the phrase is wrapped over two lines, or reads
+ * the caller's key from another variable than `API_KEY`, or when the documents together have more words than a reader bears.
+ */
 import { Glob } from 'bun';
 
 const PHRASES =
@@ -6,6 +9,11 @@ const PHRASES =
 /** Between two words: white space, and the marks of a comment or a quotation that begin the next line. */
 const GAP = String.raw`(?:[ \t]+|[ \t]*\n[ \t]*(?://|\*|#|>|--)?[ \t]*)`;
 const BANNED = new RegExp(String.raw`\b(?:${PHRASES.replaceAll(' ', GAP)})\b`, 'gi');
+/** Reads or sets a variable that ends in `KEY`, in shell, TypeScript, Python, PHP or an option of a command. */
+const KEY_VARIABLE =
+  /(?:\$\{?|\benv\.|environ\[["']|getenv\(["']|env-var |(?=\w+=["'$]*svc_))((?:[A-Z]+_)*KEY)\b/g;
+/** The caller's key, and settings of the service. */
+const KEYS = ['API_KEY', 'NIF_PT_KEY'];
 const FILES = [
   '{src,docs,examples,test,bench}/**/*.{ts,js,md,sql,css,lua,py,sh,yml}',
   '*.{md,yml}',
@@ -13,20 +21,49 @@ const FILES = [
   '.ci/{run,compose}',
   'deploy/*',
 ];
+const DOCUMENTS = ['git', 'ls-files', '--cached', '--others', '--exclude-standard', '*.md'];
+/** Generated pages, and the notes that grow with each trial. */
+const UNCOUNTED = /^bench\/RESULTS\.md$|^docs\/(?:configuration|test-keys|field-notes)\.md$/;
+const MOST_WORDS = 21_000;
+const CODE_BLOCK = /^ *```[\s\S]*?^ *```/gm;
+/**
+ * A run of characters other than white space and `|`, with a letter or a digit in it. So marks, dashes and the lines of a table
+ * are none; an address or a path is one, and code within a sentence counts as it is read.
+ */
+const WORD = /[^\s|]*[\p{L}\p{N}][^\s|]*/gu;
 /** The specification is quoted, a released migration never changes, and packages are not ours. */
 const NOT_OURS = /^docs\/specification\.md$|^src\/platform\/postgres\/migrations\/|\bnode_modules\//;
 
+/** No customer reads these, and their constants have such names. */
+const FOR_US = /^(?:test|bench)\//;
+
 const complaints: string[] = [];
+const complain = (path: string, text: string, index: number, what: string) =>
+  complaints.push(`${path}:${text.slice(0, index).split('\n').length}: ${what}`);
 for (const path of FILES.flatMap((pattern) => [...new Glob(pattern).scanSync({ dot: true })])) {
   if (NOT_OURS.test(path)) continue;
   const text = await Bun.file(path).text();
   for (const { 0: phrase, index } of text.matchAll(BANNED)) {
-    const line = text.slice(0, index).split('\n').length;
-    complaints.push(
-      `${path}:${line}: "${phrase.replace(/\s+/g, ' ')}" is not Plain English (CONTRIBUTING, Style)`,
+    complain(
+      path,
+      text,
+      index,
+      `"${phrase.replace(/\s+/g, ' ')}" is not Plain English (CONTRIBUTING, Style)`,
     );
   }
+  if (FOR_US.test(path)) continue;
+  for (const { 1: name, index } of text.matchAll(KEY_VARIABLE)) {
+    if (!KEYS.includes(name!)) complain(path, text, index, `the caller's key is in API_KEY, not in ${name}`);
+  }
 }
+
+let words = 0;
+for (const path of Bun.spawnSync(DOCUMENTS).stdout.toString().trim().split('\n')) {
+  if (UNCOUNTED.test(path) || !(await Bun.file(path).exists())) continue;
+  const text = await Bun.file(path).text();
+  words += text.replace(CODE_BLOCK, '').match(WORD)?.length ?? 0;
+}
+if (words > MOST_WORDS) complaints.push(`the documents have ${words} words, and ${MOST_WORDS} are the most`);
 
 if (complaints.length > 0) {
   console.error(complaints.join('\n'));

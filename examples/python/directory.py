@@ -32,7 +32,7 @@ class Problem(Exception):
 
 def call(path, body=None):
     """Answers the JSON of an endpoint. Waits as long as Retry-After says, at most a minute; makes at most four attempts."""
-    headers = {"Authorization": "Bearer " + os.environ["DIRECTORY_KEY"], "Content-Type": "application/json"}
+    headers = {"Authorization": "Bearer " + os.environ["API_KEY"], "Content-Type": "application/json"}
     # A body whose answer was lost is not charged again within ten minutes.
     headers["Idempotency-Key"] = "example"
     data = None if body is None else json.dumps(body).encode()
@@ -73,7 +73,7 @@ def run(main):
         main()
     except Problem as problem:
         if problem.kind == "unauthorized":
-            sys.exit(f"{problem.kind}: set DIRECTORY_KEY to a key that is in force")
+            sys.exit(f"{problem.kind}: set API_KEY to a key that is in force")
         if problem.kind == "monthly-quota-exceeded":
             sys.exit(f"{problem.kind}: no credits until {problem.body['reset']}")
         if problem.kind == "changes-expired":

@@ -6,10 +6,12 @@ name=${1:-constru}
 
 # At most 20, and no further pages: a longer beginning of the name finds fewer.
 call /companies --get --data-urlencode "q=$name" >"$work/found"
-jq --compact-output . "$work/found"
+jq --raw-output '.data[] | "\(.nif) \(.legal_name)"' "$work/found"
 nif=$(jq --raw-output '.data[0].nif // empty' "$work/found")
 [ -n "$nif" ] || exit 0
-call "/companies/$nif"
-echo
-call /usage
-echo
+call "/companies/$nif" >"$work/company"
+jq --raw-output '.data
+  | "\(.title), \(if .city == "" then "city unknown" else .city end), "
+    + "tax debt \(if .tax_debt then "from \(.tax_debt.start) EUR" else "unknown" end)"' "$work/company"
+call /usage >"$work/usage"
+jq --raw-output '.data | "credits left: \(([0, .quotas.requests.limit - .quotas.requests.used] | max) + .credits)"' "$work/usage"

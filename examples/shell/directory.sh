@@ -4,7 +4,7 @@ max_wait_s=60
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # In a file: other users of this machine see command lines.
-(umask 077 && printf 'Authorization: Bearer %s\n' "$DIRECTORY_KEY" >"$work/key")
+(umask 077 && printf 'Authorization: Bearer %s\n' "$API_KEY" >"$work/key")
 
 # call PATH [option of curl]...: prints the answer. Waits as long as Retry-After says, at most a minute; makes at most four attempts.
 # With the Idempotency-Key a body whose answer was lost is not charged again within ten minutes.
@@ -32,7 +32,7 @@ call() {
           continue
         fi
         ;;
-      unauthorized) echo "set DIRECTORY_KEY to a key that is in force" >&2 ;;
+      unauthorized) echo "set API_KEY to a key that is in force" >&2 ;;
       # Weeks may be left until then: no program waits for that.
       monthly-quota-exceeded) echo "no credits until $(jq --raw-output .reset "$work/body")" >&2 ;;
       changes-expired) echo "screen the list again, then follow the changes into a new file" >&2 ;;

@@ -44,7 +44,9 @@ while [ "$index" -lt "$requests" ]; do
     # A line for each change. "ended": no longer on the list of that date. It does not say that the debt was paid.
     jq --compact-output --slurpfile written "$work/written" '
       (reduce $written[] as $entry ({}; if $entry.id then .[$entry.id] = true else . end)) as $known
-      | .data[] | select($known[.id] | not)' "$work/answer" | tee -a "$out"
+      | .data[] | select($known[.id] | not)' "$work/answer" >"$work/changes"
+    cat "$work/changes" >>"$out"
+    jq --raw-output '"\(.nif) \(.kind) \(.change) \(.date)"' "$work/changes"
     [ "$more" = true ] ||
       jq --compact-output --argjson left "$left" '{next} + if $left > 0 then {$left} else {} end' "$work/answer" >>"$out"
   done

@@ -15,6 +15,7 @@ drop_cut_off "$out"
 cut -d , -f 1 "$out" >"$work/done"
 nifs_of "$suppliers" >"$work/all"
 grep -v -x -F -f "$work/done" "$work/all" >"$work/nifs" || true
+total=$(wc -l <"$work/nifs")
 
 while [ -s "$work/nifs" ]; do
   nifs=$(head -n "$batch" "$work/nifs" | json_list)
@@ -35,3 +36,4 @@ while [ -s "$work/nifs" ]; do
   tail -n "+$((batch + 1))" "$work/nifs" >"$work/rest"
   mv "$work/rest" "$work/nifs"
 done
+echo "$((total)) companies screened"

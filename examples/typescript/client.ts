@@ -3,12 +3,12 @@ import createClient from 'openapi-fetch';
 import type { components, paths } from './api.d.ts';
 import { kindOf, patientFetch } from './patient-fetch.ts';
 
-const { DIRECTORY_URL, DIRECTORY_KEY } = process.env;
+const { DIRECTORY_URL, API_KEY } = process.env;
 
 export const client = createClient<paths>({
   baseUrl: `${DIRECTORY_URL}/api/v1`,
   // With the key a body whose answer was lost is not charged again within ten minutes.
-  headers: { Authorization: `Bearer ${DIRECTORY_KEY}`, 'Idempotency-Key': 'example' },
+  headers: { Authorization: `Bearer ${API_KEY}`, 'Idempotency-Key': 'example' },
   fetch: patientFetch,
 });
 
@@ -17,7 +17,7 @@ export function explain(problem: components['schemas']['Problem'] | undefined): 
   const kind = kindOf(problem ?? null);
   switch (kind) {
     case 'unauthorized':
-      return `${kind}: set DIRECTORY_KEY to a key that is in force`;
+      return `${kind}: set API_KEY to a key that is in force`;
     case 'monthly-quota-exceeded':
       return `${kind}: no credits until ${problem?.reset}`;
     case 'company-not-found':

@@ -148,9 +148,16 @@ const ABOUT_RETRY_AFTER = /^[^.]*`Retry-After`[^.]*\. /;
 /** The longest wait that an agent makes. It does not wait for a day to end: its user has to know. */
 const LONGEST_WAIT_S = 60;
 
-/** Tells a model about the problem and its remedy. A model sees no headers, but can tell its user. */
-export function explain({ kind, detail, headers, buy }: Problem): string {
-  const { title, cause, fix } = PROBLEMS[kind];
+/** The sentence of a `fix` about the cost of a call that was charged. */
+const ABOUT_COST = /[^.]* has cost its credit\.$/;
+
+/**
+ * Tells a model about the problem and its remedy. A model sees no headers, but can tell its user.
+ * @param isCharged whether the call was charged: one of a test key is not, nor is a repetition
+ */
+export function explain({ kind, detail, headers, buy }: Problem, isCharged: boolean): string {
+  const { title, cause, fix: general } = PROBLEMS[kind];
+  const fix = isCharged ? general : general.replace(ABOUT_COST, ' No credit was charged.');
   const told = detail ?? cause;
   // A detail that ends with an example has no period.
   return `${title}. ${told}${told.endsWith('.') ? '' : '.'} ${remedy()}`;

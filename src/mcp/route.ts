@@ -23,6 +23,14 @@ interface McpParts {
   stopping: AbortSignal;
 }
 
+/** What a call has cost, for its result. */
+interface Paid {
+  /** What the account can still spend; `null` means that the call asked for no credit. */
+  left: number | null;
+  isCharged: boolean;
+}
+const NOTHING: Paid = { left: null, isCharged: false };
+
 const CACHE = { 'Cache-Control': 'private, no-store' };
 
 /** @returns a function that answers a POST to `/mcp` */
@@ -34,7 +42,7 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
     if (origin !== null && URL.parse(origin)?.hostname !== hostname)
       return new Response(null, { status: 403 });
     let conversation: Conversation | undefined;
-    let left: number | null = null;
+    let paid = NOTHING;
     const answer = await pipeline.serve(request, trace, {
       charge: null,
       async plan(context) {
@@ -47,13 +55,14 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
         if (conversation.call === null) return free(() => ok(null));
         const plan = await planOf(conversation.call, context);
         const end: Plan['end'] = (payment) => {
-          if (payment.spent > 0) left = payment.left;
+          const { spent, left, isRepeated } = payment;
+          if (spent > 0) paid = { left, isCharged: !isRepeated && !context.caller.isTest };
           plan.end?.(payment);
         };
         return { ...plan, tellsLeft: true, end };
       },
     });
-    return conversation === undefined ? answer : finish(conversation, answer, left, trace);
+    return conversation === undefined ? answer : finish(conversation, answer, paid, trace);
   };
 
   /** The plan of a call is that of a request of its route. If the tool refuses its input, it costs what the route takes for that. */
@@ -71,7 +80,7 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
   async function finish(
     { call, end, response }: Conversation,
     answer: Answer,
-    left: number | null,
+    paid: Paid,
     trace: RequestTrace,
   ): Promise<Answer | Response> {
     if (call !== null) {
@@ -84,7 +93,7 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
         status,
         error,
       };
-      end(resultOf(answer, status === 503 ? null : left));
+      end(resultOf(answer, status === 503 ? NOTHING : paid));
     } else if (!answer.ok) return answer;
     const { headers } = answer.ok ? answer : answer.problem;
     return withHeaders(await response, { ...CACHE, ...headers });
@@ -93,12 +102,11 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
   /**
    * The result of a call: the body that the route answers, with further members in place of headers, as data and as text. The text of a
    * problem is for a model.
-   * @param left `null` means that the call was charged nothing
    */
-  function resultOf(answer: Answer, left: number | null) {
+  function resultOf(answer: Answer, { left, isCharged }: Paid) {
     const body = answer.ok ? withMembers(answer) : problemJson(publicUrl, answer.problem);
     return {
-      content: [{ type: 'text' as const, text: answer.ok ? body : explain(answer.problem) }],
+      content: [{ type: 'text' as const, text: answer.ok ? body : explain(answer.problem, isCharged) }],
       structuredContent: JSON.parse(body) as Record<string, unknown>,
       ...(!answer.ok && { isError: true }),
       ...(left !== null && { _meta: { credits_left: left } }),

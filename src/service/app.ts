@@ -4,6 +4,7 @@ import { methodNotAllowed, problem } from '../http/answer.ts';
 import { BASE_PATH, MCP_PATH, methodOf, statusesOf, templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import { createMcp } from '../mcp/route.ts';
+import { TOOLS } from '../mcp/tools.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Handlers } from './endpoints.ts';
@@ -36,6 +37,7 @@ export function createApp(parts: AppParts) {
   for (const route of parts.handlers.keys()) {
     metrics.requests.expect(BASE_PATH + templateOf(route.path), [200, ...statusesOf(route)]);
   }
+  for (const { name } of TOOLS.values()) metrics.toolCall(name, 0);
   return (
     new Elysia({
       aot: true,

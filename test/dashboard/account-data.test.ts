@@ -23,13 +23,15 @@ async function member() {
 
 test('the history names members and "Operator", keys with a link to each, plans, and no operator and no secret', async () => {
   const { visitor, secret, accountId } = await member();
+  await grantCredits(service.sql, accountId, { credits: -6, note: 'a typing error' }, 'cli:rui');
   const page = await visitor.get('/dashboard/settings/history');
   const rows = [...page.document.querySelectorAll('tbody tr')].map((row) =>
     [...row.querySelectorAll('td')].map((cell) => cell.textContent),
   );
   const [key] = await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
   expect(rows).toEqual([
-    ['Credits added', 'Operator', '+7 · paid'],
+    ['Purchased credits', 'Operator', '−6 · a typing error'],
+    ['Purchased credits', 'Operator', '+7 · paid'],
     ['Key created', 'You', 'production'],
     ['Account created', 'You', 'Free'],
   ]);

@@ -158,7 +158,7 @@ test("the answers of docs/api.md are those of the demo's test key", async () => 
   ].filter(([, request]) => !/usage"$/m.test(request!));
   expect(examples).toHaveLength(7);
   for (const [, request, answer] of examples)
-    expect(await run(`KEY=${key}; ${request}`)).toEqual(JSON.parse(answer!));
+    expect(await run(`API_KEY=${key}; ${request}`)).toEqual(JSON.parse(answer!));
 });
 
 test('its dashboard lets anyone sign up', async () => {

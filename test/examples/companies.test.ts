@@ -30,9 +30,16 @@ describe.each(LANGUAGES)('the example in %s', (language) => {
   test('searches, looks the first company up and shows the credits', async () => {
     const { code, stdout, stderr, requests } = await run(language, testKey);
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toContain('599910020');
-    expect(stdout).toContain('Padaria Ábaco & Filhos, Lda');
-    expect(stdout).toMatch(/credits left: 500|"used":0/);
+    // The same in every language.
+    expect(stdout).toBe(
+      [
+        '599910020 Padaria Ábaco & Filhos, Lda',
+        '599910038 PADARIA ABACO UNIPESSOAL, LDA',
+        '599910011 Padaria Ábaco, Lda',
+        'Padaria Ábaco & Filhos, Lda, Lisboa, tax debt from 50001 EUR',
+        'credits left: 500\n',
+      ].join('\n'),
+    );
     expect(requests.map(({ path }) => path)).toEqual(CALLS);
     expect(await api.ledger(caller)).toEqual({ used: 0, credits: 0 });
   });
@@ -41,7 +48,7 @@ describe.each(LANGUAGES)('the example in %s', (language) => {
     const payer = await api.caller();
     const { code, stdout } = await run(language, payer.key, { words: ['ábac'] });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/credits left: 498|"used":2/);
+    expect(stdout).toEndWith('credits left: 498\n');
     expect(await api.ledger(payer)).toEqual({ used: 2, credits: 0 });
   });
 
@@ -88,7 +95,7 @@ describe.each(LANGUAGES)('the example in %s', (language) => {
     const wrongKey = await run(language, 'svc_wrong');
     expect([wrongKey.code, wrongKey.requests.length]).toEqual([1, 1]);
     expect(wrongKey.stderr).toContain('unauthorized');
-    expect(wrongKey.stderr).toContain('DIRECTORY_KEY');
+    expect(wrongKey.stderr).toContain('API_KEY');
     const noCredits = await run(language, testKey, { words: ['monthly-quota-exceeded'] });
     expect([noCredits.code, noCredits.requests.length]).toEqual([1, 1]);
     expect(noCredits.stderr).toMatch(/monthly-quota-exceeded/);

@@ -71,7 +71,7 @@ export async function startExamples() {
   ) {
     return Bun.spawn([...languages[language]!(program), ...words], {
       cwd: folder,
-      env: { ...bareEnvironment(), DIRECTORY_URL: url, DIRECTORY_KEY: key },
+      env: { ...bareEnvironment(), DIRECTORY_URL: url, API_KEY: key },
       stdout: 'pipe',
       stderr: 'pipe',
     });

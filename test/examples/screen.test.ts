@@ -26,8 +26,8 @@ describe.each(LANGUAGES)('the example that screens in %s', (language) => {
     expect(await files.used()).toBe(200);
     // The killed run was in the middle of a line.
     await appendFile(files.out, COMPANIES[200]!.slice(0, 5));
-    const { code, stderr } = await files.run('screen');
-    expect([code, stderr]).toEqual([0, '']);
+    const { code, stderr, stdout } = await files.run('screen');
+    expect([code, stderr, stdout]).toEqual([0, '', '50 companies screened\n']);
     expect(await files.used()).toBe(250);
     const [header, ...rows] = await files.lines();
     expect(header).toBe(
@@ -39,7 +39,11 @@ describe.each(LANGUAGES)('the example that screens in %s', (language) => {
       `${nif(7)},200,7500,25000,2026-10-31,,,`,
       `${nif(8)},200,1000000,,2026-10-31,1,2,2026-11-02`,
     ]);
-    expect(await files.run('screen')).toMatchObject({ code: 0, requests: [] });
+    expect(await files.run('screen')).toMatchObject({
+      code: 0,
+      requests: [],
+      stdout: '0 companies screened\n',
+    });
   });
 
   test('screens what the credits suffice for, says so, and goes on when there are more', async () => {

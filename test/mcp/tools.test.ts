@@ -57,10 +57,11 @@ test('the output of a tool is the answer of its route, or a problem; both are op
 
 test('a text of a model says where credits are bought, and never to wait for hours', () => {
   const buy = 'https://shop.example/?a=1';
-  expect(explain({ kind: 'monthly-quota-exceeded', headers: { 'Retry-After': '616427' }, buy })).toMatch(
-    /Stop, and tell the user to buy credits at https:\/\/shop\.example\/\?a=1, /,
-  );
-  const busy = (wait: string) => explain({ kind: 'service-unavailable', headers: { 'Retry-After': wait } });
+  expect(
+    explain({ kind: 'monthly-quota-exceeded', headers: { 'Retry-After': '616427' }, buy }, true),
+  ).toMatch(/Stop, and tell the user to buy credits at https:\/\/shop\.example\/\?a=1, /);
+  const busy = (wait: string) =>
+    explain({ kind: 'service-unavailable', headers: { 'Retry-After': wait } }, true);
   expect(busy('2')).toEndWith('Wait 2 s, then call again. No credit was charged.');
   expect(busy('7201')).toEndWith(
     'Stop, and tell the user that this works again in 3 hours at most. No credit was charged.',

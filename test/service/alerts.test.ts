@@ -1,8 +1,15 @@
-/** Every series that a rule of docs/operating.md reads is there before its first event, or Prometheus would see no increase in it. */
+/** Every series of a counter, and every one that a rule of docs/operating.md reads, is there before its first event: Prometheus sees no increase in a series that begins at 1. */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
+import type { Budget } from '../../src/companies/lookup/budget.ts';
+import type { LimitWindow } from '../../src/companies/sources/nif-pt.ts';
+import { SOURCE_OUTCOMES } from '../../src/companies/sources/types.ts';
+import { BASE_PATH, statusesOf, templateOf } from '../../src/http/api-route.ts';
+import { TOOLS } from '../../src/mcp/tools.ts';
 import { VERSION } from '../../src/platform/version.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { ROOT } from '../support/command.ts';
+import '../support/modes.ts';
 import { startTestService } from '../support/service.ts';
 
 type Labels = Record<string, string>;
@@ -51,6 +58,86 @@ test('a service that has answered nothing has every series of the rules for aler
     expect(missing.map(({ name }) => name)).toEqual(['elasticsearch_node_up']);
     expect(scrape).toContain(`\nbuild_info{version="${VERSION}",bun="${Bun.version}"} 1\n`);
     expect(service.logLines).toContainEqual(expect.objectContaining({ msg: 'listening', version: VERSION }));
+  } finally {
+    await service.stop();
+  }
+});
+
+/** The series of each counter that has labels: all of them, or `some` and the reason why the code has no list of all. */
+const SERIES: Record<string, Labels[] | { some: Labels[]; because: string }> = {
+  http_requests_total: {
+    some: API_ROUTES.flatMap((route) =>
+      [200, ...statusesOf(route)].map((status) => ({
+        route: BASE_PATH + templateOf(route.path),
+        status: String(status),
+      })),
+    ),
+    because: 'routes of pages and of the protocol for agents declare no statuses',
+  },
+  mcp_tool_calls_total: [...TOOLS.values()].map(({ name: tool }) => ({ tool })),
+  source_requests_total: ['nif.pt', 'vies'].flatMap((source) =>
+    SOURCE_OUTCOMES.map((outcome) => ({ source, outcome })),
+  ),
+  source_limits_total: keysOf<LimitWindow>({ minute: 1, hour: 1, day: 1, month: 1 }).map((window) => ({
+    source: 'nif.pt',
+    window,
+  })),
+  refreshes_refused_total: keysOf<Budget>({
+    'account-day': 1,
+    'account-minute': 1,
+    'all-day': 1,
+    'free-day': 1,
+  }).map((budget) => ({ budget })),
+  search_cache_answers_total: ['hit', 'miss'].map((outcome) => ({ outcome })),
+  ...Object.fromEntries(
+    ['batch_runs_total', 'batch_items_total', 'batch_run_seconds_total', 'batch_gap_seconds_total'].map(
+      (name) => [
+        name,
+        {
+          some: [
+            'key',
+            'credit',
+            'record',
+            'records',
+            'debts',
+            'usage',
+            'bucket',
+            'search',
+            'match',
+            'matches',
+          ].map((stage) => ({ stage })),
+          because:
+            'the stages are those of the configured stores; each has its series when its batcher is made',
+        },
+      ],
+    ),
+  ),
+};
+
+/** The values of a union, of which the compiler says that none is missing. */
+function keysOf<Value extends string>(values: Record<Value, 1>): Value[] {
+  return Object.keys(values) as Value[];
+}
+
+test('every counter of a service that has answered nothing has each of its series, at 0', async () => {
+  const service = await startTestService({ mode: 'full', env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key' } });
+  try {
+    const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
+    const series = seriesOf(scrape);
+    const counters = [...scrape.matchAll(/^# TYPE (\w+) counter$/gm)].map(([, name]) => name!);
+    expect(counters).toEqual(expect.arrayContaining(Object.keys(SERIES)));
+    for (const counter of counters) {
+      const labels = series.filter(({ name }) => name === counter).map(({ labels }) => labels);
+      const expected = SERIES[counter] ?? [{}];
+      if (Array.isArray(expected)) {
+        expect([counter, labels.map((one) => JSON.stringify(one)).toSorted()]).toEqual([
+          counter,
+          expected.map((one) => JSON.stringify(one)).toSorted(),
+        ]);
+      } else expect([counter, labels]).toEqual([counter, expect.arrayContaining(expected.some)]);
+    }
+    for (const name of ['mcp_tool_calls_total', 'source_requests_total'])
+      expect(scrape).not.toMatch(new RegExp(`^${name}\\{.*\\} [1-9]`, 'm'));
   } finally {
     await service.stop();
   }

@@ -32,3 +32,12 @@ export async function waitingForLock(sql: Sql, count: number): Promise<void> {
     return row!.waiting;
   }, count);
 }
+
+/** Ends one wait for a lock as a "user request": the second form of a lock's timeout, which its first wait decides by chance. */
+export async function cancelWaiting(sql: Sql): Promise<void> {
+  await eventually(async () => {
+    const rows = await sql`SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1`;
+    return rows.length;
+  }, 1);
+}

@@ -1,6 +1,6 @@
 /** Finds and removes unneeded tables and indices. */
-import { codeOf, RefusedError } from '../../platform/errors.ts';
-import { LOCK_NOT_AVAILABLE, type Sql } from '../../platform/postgres/connect.ts';
+import { RefusedError } from '../../platform/errors.ts';
+import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
 import { SECOND } from '../../platform/units.ts';
@@ -76,7 +76,7 @@ async function dropUnread(sql: Sql, table: string): Promise<boolean> {
     await transaction.unsafe(`DROP TABLE ${quoted(table)}`);
     return true;
   });
-  return dropping.catch((error) => (codeOf(error) === LOCK_NOT_AVAILABLE ? false : Promise.reject(error)));
+  return dropping.catch((error) => (isLockTimeout(error) ? false : Promise.reject(error)));
 }
 
 /**
@@ -108,8 +108,8 @@ export async function collectGarbageAfter(
   progress.phase('removing what is old');
   try {
     const stay = await collectGarbage(context, lock).catch((error) => {
-      // The cancellation of an interrupted run can arrive late, and hit this statement.
-      if (codeOf(error) !== QUERY_CANCELED) throw error;
+      // The cancellation of an interrupted run can arrive late, and hit this statement. Its error is a lock's in its second form.
+      if (!isLockTimeout(error)) throw error;
       return collectGarbage(context, lock);
     });
     if (stay > 0)
@@ -120,8 +120,6 @@ export async function collectGarbageAfter(
     progress.note(`warning: old tables and indices stay for now: ${failureOf(error)}`);
   }
 }
-
-const QUERY_CANCELED = '57014';
 
 async function waitForReaders(
   sql: Sql,

@@ -7,6 +7,7 @@ import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
 import { createSources } from '../sources/create-sources.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
+import { SOURCE_OUTCOMES } from '../sources/types.ts';
 import { createRefreshBudget } from './budget.ts';
 import { createLookup, type Lookup } from './lookup.ts';
 import { createRefresher } from './refresh.ts';
@@ -26,7 +27,10 @@ export function openLookup(
       log.warn({ source, window }, 'a source has reached its limit');
     },
   });
-  for (const source of sources) cleanup.add(source.name, () => source.close());
+  for (const source of sources) {
+    cleanup.add(source.name, () => source.close());
+    for (const outcome of SOURCE_OUTCOMES) metrics.source(source.name, outcome, 0);
+  }
   if (config.nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
     log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
   }

@@ -48,27 +48,32 @@ export type SourceAnswer =
   | { kind: 'unknown' };
 
 /** The reason of a fault, in our words. It never holds text of a provider. */
-export type SourceErrorReason =
-  | 'timeout'
-  | 'unreachable'
+const ERROR_REASONS = [
+  'timeout',
+  'unreachable',
   /** Its TLS certificate has expired, is for another host, or is of an authority that is not trusted. */
-  | 'certificate'
-  | 'redirect'
-  | 'http-status'
-  | 'too-large'
+  'certificate',
+  'redirect',
+  'http-status',
+  'too-large',
   /** Not a JSON object in UTF-8, or in an encoding that we can't unpack. */
-  | 'unreadable'
+  'unreadable',
   /** A JSON object of an unknown form. */
-  | 'unexpected'
+  'unexpected',
   /** The source itself says that it couldn't answer. */
-  | 'provider-error'
-  | 'wrong-company'
-  | 'limit'
-  | 'bad-key'
+  'provider-error',
+  'wrong-company',
+  'limit',
+  'bad-key',
   /** Our own fault: no connection was free within the time, or this process was too busy to read the answer. */
-  | 'busy'
+  'busy',
   /** Not asked, because the window of its limit isn't over, or the circuit breaker is open. */
-  | 'skipped';
+  'skipped',
+] as const;
+export type SourceErrorReason = (typeof ERROR_REASONS)[number];
+
+/** The outcomes of a question to a source. */
+export const SOURCE_OUTCOMES = ['found', 'not-found', 'unknown', ...ERROR_REASONS] as const;
 
 /**
  * A source could not answer, so the lookup asks the fallback (contract: not found). It never has a `cause`, because undici's

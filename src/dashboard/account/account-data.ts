@@ -25,7 +25,7 @@ export async function showHistory(context: MemberContext): Promise<PageResponse>
     [
       key && html`<a href="${tools.base}/keys/${key}">${keyName ?? messages.unnamed}</a>`,
       detail?.plan && messages.plans[detail.plan as Plan],
-      credits && `+${formats.number(credits)}`,
+      credits && formats.signed(credits),
       note,
     ]
       .filter(Boolean)

@@ -1,7 +1,7 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 
 /** Nine digits in one, or three groups of three. No digit stands beside them. dashboard.js has the same for files. */
-const NUMBERS = /(?<!\d|\d[.-])\d{3}(?:\d{6}|[ \u00a0.-]\d{3}[ \u00a0.-]\d{3})(?!\d)/g;
+const NUMBERS = /(?<!\d|\d[.-])\d{3}(?:\d{6}|[ \u00a0\u202f.-]\d{3}[ \u00a0\u202f.-]\d{3})(?!\d)/g;
 
 /** The NIFs of a text that a member has pasted: a list, or rows of a table with whatever else is in them. */
 export interface NifList {

@@ -44,6 +44,8 @@ function createFormats(language: Language) {
   const moment = (value: Date) => `${date(value)}, ${value.toISOString().slice(11, 16)}`;
   return {
     number: (value: number) => numbers.format(value),
+    /** A number with its sign, as a change is shown. */
+    signed: (value: number) => `${value < 0 ? '−' : '+'}${numbers.format(Math.abs(value))}`,
     /** `21 November 2026 at 10:00 UTC`. */
     instant: (value: Date) => `${instants.format(value)} UTC`,
     /** `21 Nov 2026, 10:00`. */

@@ -592,7 +592,7 @@ const TEXTS = {
     created: ['Account created', 'Conta criada'],
     plan: ['Plan changed', 'Plano alterado'],
     limits: ['Limits changed', 'Limites alterados'],
-    credits: ['Credits added', 'Créditos adicionados'],
+    credits: ['Purchased credits', 'Créditos comprados'],
     suspended: ['Account suspended', 'Conta suspensa'],
     resumed: ['Account resumed', 'Conta reativada'],
     deleted: ['Account deleted', 'Conta eliminada'],

@@ -89,10 +89,9 @@ function history({ messages, formats }: MemberContext, entries: CreditEntry[]): 
     if (kind === 'grant') return moment(formats, from);
     return html`${moment(formats, from)} – ${until === null ? messages.now : moment(formats, until)}`;
   };
-  const signed = (credits: number) => `${credits < 0 ? '−' : '+'}${formats.number(Math.abs(credits))}`;
   const columns: Column<CreditEntry>[] = [
     [messages.dateUtc, when],
-    [messages.credits, ({ credits }) => html`<strong>${signed(credits)}</strong>`, 'amount'],
+    [messages.credits, ({ credits }) => html`<strong>${formats.signed(credits)}</strong>`, 'amount'],
     [messages.balance, ({ balance }) => formats.number(balance), 'amount'],
     [messages.referenceOf, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–')],
     [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentOnCalls : note || '–')],

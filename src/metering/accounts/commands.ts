@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { inPages } from '../../platform/postgres/batches.ts';
 import { defineCommand } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
@@ -133,13 +133,17 @@ export function accountCommands(program: Command): void {
     account
       .command('credits')
       .argument('<id>')
-      .requiredOption('--add <n>', 'purchased credits to add', wholeNumber({ min: 1, max: MAX_BALANCE }))
+      .requiredOption(
+        '--add <n>',
+        'purchased credits to add; with a minus, unspent ones to take back',
+        creditChange,
+      )
       .option('--note <text>', 'why; the customer sees it in the dashboard')
       .option('--reference <ref>', 'of the sale, say: the same reference adds once', name)
-      .description('add purchased credits')
+      .description('add purchased credits, or take unspent ones back')
       .addHelpText(
         'after',
-        '\nExample:\n  bun directory account credits acc_… --add 1000 --reference invoice-17',
+        '\nExamples:\n  bun directory account credits acc_… --add 1000 --reference invoice-17\n  bun directory account credits acc_… --add -900 --note "1000 was a typing error"',
       ),
     async ({ sql, actor }, id: string, options: { add: number; note?: string; reference?: string }) => {
       const { add: credits, note, reference } = options;
@@ -157,6 +161,12 @@ function withSubscription(command: Command): Command {
       'Plus: the subscription lapses here, and the account is Free from then on',
       instant,
     );
+}
+
+function creditChange(text: string): number {
+  const credits = wholeNumber({ min: -MAX_BALANCE, max: MAX_BALANCE })(text);
+  if (credits === 0) throw new InvalidArgumentError('0 changes nothing.');
+  return credits;
 }
 
 /** Limits as they were given; `plan` means the plan's. A word, because commander turns a parsed null into ''. */

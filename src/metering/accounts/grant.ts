@@ -8,6 +8,7 @@ import { lockAccount } from './store.ts';
 export const MAX_BALANCE = 1_000_000_000_000;
 
 export interface Grant {
+  /** A negative number takes unspent ones back. */
   credits: number;
   note?: string | undefined;
   /** For example of the sale. The same reference adds its credits once. */
@@ -15,11 +16,11 @@ export interface Grant {
 }
 
 /**
- * Adds purchased credits. Repeating it with the same reference changes nothing, so a caller that got no answer can
+ * Adds purchased credits, or takes unspent ones back. Repeating it with the same reference changes nothing, so a caller that got no answer can
  * repeat it.
  *
  * @returns the balance afterwards
- * @throws RefusedError for an unknown account, a balance too large, or a reference that was used for another amount
+ * @throws RefusedError for an unknown account, a balance too large or below 0, or a reference that was used for another amount
  */
 export async function grantCredits(sql: Sql, accountId: string, grant: Grant, actor: Actor): Promise<number> {
   const { credits, note = '', reference } = grant;
@@ -43,6 +44,7 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
       return account.credits;
     }
     // Checked last, because a repeated grant adds nothing.
+    if (balance < 0) throw new RefusedError(`only ${account.credits} purchased credits are unspent`);
     if (balance > MAX_BALANCE) throw new RefusedError(`the balance would exceed ${MAX_BALANCE} credits`);
     await sql`UPDATE balances SET credits = ${balance} WHERE account_id = ${accountId}`;
     return balance;

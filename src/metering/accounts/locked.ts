@@ -1,6 +1,5 @@
-import { codeOf } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
-import { LOCK_NOT_AVAILABLE, type Sql } from '../../platform/postgres/connect.ts';
+import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 
@@ -33,9 +32,9 @@ export function createLockedAccounts(sql: Sql) {
     while (locked.size > 0) {
       for (const id of locked) {
         const lock = sql`SELECT FROM balances WHERE account_id = ${id} FOR NO KEY UPDATE`;
-        const code = await lock.then(() => null, codeOf);
+        const isLocked = await lock.then(() => false, isLockTimeout);
         // After any other failure the next statement finds out again.
-        if (code !== LOCK_NOT_AVAILABLE) locked.delete(id);
+        if (!isLocked) locked.delete(id);
       }
       if (locked.size > 0) await Bun.sleep(RETRY_AFTER_MS);
     }
@@ -57,7 +56,7 @@ export function createLockedAccounts(sql: Sql) {
     try {
       return [free, [only(await bound(run(free)))]];
     } catch (error) {
-      if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+      if (!isLockTimeout(error)) throw error;
       const accountIds = free.map(({ accountId }) => accountId);
       for (const { id } of await bound(findLocked(sql, accountIds))) locked.add(id);
       void retry();

@@ -1,4 +1,4 @@
-import { LOCK_NOT_AVAILABLE, type Sql } from '../../platform/postgres/connect.ts';
+import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { MINUTE } from '../../platform/units.ts';
 import { findLocked } from '../accounts/locked.ts';
 import type { Call } from './call.ts';
@@ -58,7 +58,7 @@ export async function reverseVoided(sql: Sql): Promise<void> {
   for (const { attempt, accountIds } of batches) {
     if (accountIds.some((id) => locked.has(id))) continue;
     await reverse(sql, attempt).catch(async (error) => {
-      if (error.code !== LOCK_NOT_AVAILABLE) throw error;
+      if (!isLockTimeout(error)) throw error;
       for (const { id } of await findLocked(sql, accountIds)) locked.add(id);
     });
   }

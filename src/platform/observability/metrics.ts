@@ -105,8 +105,8 @@ export function createMetrics() {
   );
   return {
     requests,
-    /** One question to a company data source. */
-    source: (source: string, outcome: string) => sources.inc({ source, outcome }),
+    /** One question to a company data source. @param count 0 shows the series before its first event */
+    source: (source: string, outcome: string, count = 1) => sources.inc({ source, outcome }, count),
     /** A source answered that its limit is reached. @param window the limit's period, `minute` to `month` */
     sourceLimit: (source: string, window: string) => sourceLimits.inc({ source, window }),
     /** @param budget `account-day`, `account-minute`, `all-day` or `free-day` */
@@ -120,7 +120,8 @@ export function createMetrics() {
       );
       if (perDay !== null) gaugeOf('refreshes_per_day', 'REFRESHES_PER_DAY.', () => perDay);
     },
-    toolCall: (tool: string) => toolCalls.inc({ tool }),
+    /** @param count 0 shows the series before its first event */
+    toolCall: (tool: string, count = 1) => toolCalls.inc({ tool }, count),
     redisAway: (away: boolean) => redisAway.set(away ? 1 : 0),
     localDecision: () => localDecisions.inc(),
     batchVoided: () => batchesVoided.inc(),

@@ -8,8 +8,7 @@ export type Sql = postgres.Sql<{ bigint: number }>;
 /** The same inside `sql.begin`. */
 export type Transaction = postgres.TransactionSql<{ bigint: number }>;
 
-/** Postgres's error code if `lock_timeout` has ended a statement. */
-export const LOCK_NOT_AVAILABLE = '55P03';
+const LOCK_NOT_AVAILABLE = '55P03';
 const QUERY_CANCELED = '57014';
 
 /**
@@ -19,6 +18,7 @@ const QUERY_CANCELED = '57014';
 export const isLockTimeout = (error: unknown): boolean =>
   codeOf(error) === LOCK_NOT_AVAILABLE ||
   (codeOf(error) === QUERY_CANCELED && !/timeout/.test(messageOf(error)));
+
 export const UNIQUE_VIOLATION = '23505';
 
 /** Options of postgres.js for a connection that differs from a pool's. */

@@ -6,7 +6,7 @@ import { SECOND } from '../units.ts';
 /** Reads an option's whole number; anything else is wrong usage. */
 export function wholeNumber({ min, max }: { min: number; max: number }): (text: string) => number {
   return (text) => {
-    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    const number = /^(?!-0)-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
     if (number >= min && number <= max) return number;
     throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
   };

@@ -9,7 +9,7 @@ import { API_ROUTES } from '../../../src/service/endpoints.ts';
 import { type Api, type Caller, startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
 import type { CallAnswer, CallOptions } from '../../support/client.ts';
-import { WAYS } from '../../support/mcp.ts';
+import { callTool, toolOf, WAYS } from '../../support/mcp.ts';
 import { createTestKey } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
 import { CASES, NAMES, nifOf, post, requestFor } from './requests.ts';
@@ -41,6 +41,30 @@ test.each(CASES)('%s answers %s at will', async (_route, _kind, route, kind) => 
   if (kind === 'rate-limit-exceeded') expect(answer.headers.get('ratelimit-remaining')).toBe('0');
   if (kind === 'service-unavailable') expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
   if (kind === 'monthly-quota-exceeded') expect(answer.body.buy).toStartWith('https://shop.example/buy');
+});
+
+/** A text that says that a credit was spent. */
+const CLAIM = /\b(?:has|have) cost (?!nothing)|(?<!Nothing|No credit) was charged/;
+
+test.each(CASES)('%s does not say of %s that it has cost a credit', async (_route, kind, route, problem) => {
+  if (kind === 'unauthorized') return;
+  const [path, options] = requestFor(route, problem);
+  const { body } = await ask(api, path, { ...options, key });
+  expect(JSON.stringify(body)).not.toMatch(CLAIM);
+  // One query by a tool is another route.
+  if (path === '/matches' && options.body !== undefined) return;
+  const told = await (await callTool(api, ...toolOf(path, options.body as string), { key })).text();
+  expect(told).not.toMatch(CLAIM);
+});
+
+test('the text of a tool says of a charged problem that it has cost its credit, and not of its repetition', async () => {
+  const { key } = await api.caller();
+  const text = async () => {
+    const headers = { 'Idempotency-Key': 'once' };
+    return (await callTool(api, 'get_company', { nif: '123456780' }, { key, headers })).text();
+  };
+  expect(await text()).toMatch(CLAIM);
+  expect(await text()).not.toMatch(CLAIM);
 });
 
 test('a NIF calls up its problem in each form that an endpoint takes', async () => {

@@ -85,6 +85,51 @@ test('the same reference answers the same where adding it again would be too muc
   expect((await events(accountId)).map(({ reference }) => reference)).toEqual(['big']);
 });
 
+test('credits that were granted by mistake are taken back, and the ledger has both', async () => {
+  const { accountId } = await createCaller(sql);
+  await grantCredits(sql, accountId, { credits: 1000, reference: 'inv-5' }, 'cli:ana');
+  const back = { credits: -900, note: 'a typing error', reference: 'inv-5 corrected' };
+  expect(await grantCredits(sql, accountId, back, 'cli:ana')).toBe(100);
+  expect(await grantCredits(sql, accountId, back, 'cli:ana')).toBe(100);
+  expect(await events(accountId)).toEqual([
+    { actor: 'cli:ana', credits: 1000, balance: 1000, note: '', reference: 'inv-5' },
+    { actor: 'cli:ana', balance: 100, ...back },
+  ]);
+});
+
+test('only unspent credits are taken back, and the refusal says how many are left', async () => {
+  const { accountId } = await createCaller(sql, { included: 0, credits: 10 });
+  await admitMany(createCredits(sql), accountId, 4);
+  const tooMany = grantCredits(sql, accountId, { credits: -7 }, 'test');
+  await expect(tooMany).rejects.toThrow('only 6 purchased credits are unspent');
+  expect(await events(accountId)).toHaveLength(1);
+  expect(await grantCredits(sql, accountId, { credits: -6 }, 'test')).toBe(0);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 4, credits: 0, calls: 4 });
+});
+
+test('calls and take-backs at the same time share the credits, and none is spent and taken back', async () => {
+  const { accountId } = await createCaller(sql, { included: 0, credits: 50 });
+  const credits = createCredits(sql);
+  const take = () =>
+    grantCredits(sql, accountId, { credits: -2 }, 'test').then(
+      () => 2,
+      (error) => {
+        expect(error).toBeInstanceOf(RefusedError);
+        return 0;
+      },
+    );
+  const [{ admitted }, ...taken] = await Promise.all([
+    admitMany(credits, accountId, 40),
+    ...Array.from({ length: 20 }, take),
+  ]);
+  const back = taken.reduce((sum, one) => sum + one, 0);
+  expect(await ledgerOf(sql, accountId)).toEqual({
+    used: admitted,
+    credits: 50 - admitted - back,
+    calls: admitted,
+  });
+});
+
 test('an unknown account is refused', async () => {
   await expect(grantCredits(sql, 'acc_none', { credits: 1 }, 'test')).rejects.toThrow(
     'there is no account "acc_none"',

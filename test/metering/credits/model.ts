@@ -121,6 +121,8 @@ function change(account: AccountModel, step: Change): void {
   else if (step.kind === 'spending') account.spendsPurchased = step.spendsPurchased;
   else if (step.kind === 'end') account.hasEnded = true;
   else if (step.kind === 'grant') {
+    // More than is unspent is not taken back.
+    if (account.credits + step.credits < 0) return;
     account.credits += step.credits;
     account.granted += step.credits;
   } else if (step.plan === 'plus' || account.plan === 'plus') {

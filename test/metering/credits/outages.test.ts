@@ -4,7 +4,7 @@ import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { reverseVoided } from '../../../src/metering/credits/void.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { lockRow, waitingForLock } from '../../support/locks.ts';
+import { cancelWaiting, lockRow, waitingForLock } from '../../support/locks.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
@@ -259,20 +259,28 @@ test('a process that was busy while its answer lay there admits the next calls',
   }
 });
 
-test('an account whose row is locked holds up nobody else of its batch, and is not charged', async () => {
-  const locked = await createCaller(sql, { included: 100 });
-  const others = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql, { included: 100 })));
-  const lock = await lockRow(sql, locked.accountId);
-  try {
-    const refused = fails(admit(credits, locked.accountId));
-    const admitted = await Promise.all(others.map(({ accountId }) => admit(credits, accountId)));
-    expect(admitted.map(({ admitted }) => admitted)).toEqual(others.map(() => true));
-    expect(await refused).toBe(true);
-  } finally {
-    await lock.release();
-  }
-  expect(await ledgerOf(sql, locked.accountId)).toEqual(NOTHING_SPENT);
-  for (const { accountId } of others) {
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
-  }
-});
+test.each([
+  ['runs out', async () => {}],
+  ['ends as a "user request"', () => cancelWaiting(sql)],
+])(
+  'an account whose row is locked holds up nobody else of its batch when the wait %s, and is not charged',
+  async (_, endWait) => {
+    const locked = await createCaller(sql, { included: 100 });
+    const others = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql, { included: 100 })));
+    const lock = await lockRow(sql, locked.accountId);
+    try {
+      const refused = fails(admit(credits, locked.accountId));
+      const admitting = Promise.all(others.map(({ accountId }) => admit(credits, accountId)));
+      await endWait();
+      const admitted = await admitting;
+      expect(admitted.map(({ admitted }) => admitted)).toEqual(others.map(() => true));
+      expect(await refused).toBe(true);
+    } finally {
+      await lock.release();
+    }
+    expect(await ledgerOf(sql, locked.accountId)).toEqual(NOTHING_SPENT);
+    for (const { accountId } of others) {
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+    }
+  },
+);

@@ -9,7 +9,7 @@ import { reverseVoided, voidAttempt } from '../../../src/metering/credits/void.t
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { DAY } from '../../../src/platform/units.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { lockRow, waitingForLock } from '../../support/locks.ts';
+import { cancelWaiting, lockRow, waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
 import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
 
@@ -180,6 +180,20 @@ test('a locked account delays the return of its batches once, not each of them',
   await reverseVoided(impatient);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
   await impatient.end();
+});
+
+test('a reversal whose wait ends as a "user request" leaves the locked account for later', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await admit(createCredits(sql), accountId);
+  for (const attempt of await attemptsOf(sql, accountId)) await voidAttempt(sql, attempt);
+  const lock = await lockRow(sql, accountId);
+  const reversing = reverseVoided(sql);
+  await cancelWaiting(sql);
+  await reversing;
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+  await lock.release();
+  await reverseVoided(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
 });
 
 describe('between a charge and its void', () => {

@@ -205,8 +205,24 @@ describe('account credits', () => {
     expect(events.map(({ actor }) => actor)).toEqual(['cli:maria', 'cli:rui', `cli:${systemUser()}`]);
   });
 
+  test('takes unspent credits back, and says how many are left if those are fewer', async () => {
+    const id = await create();
+    await cli.json('account', 'credits', id, '--add', '100');
+    expect(await cli.json('account', 'credits', id, '--add', '-90')).toEqual({ id, credits: 10 });
+    expect(await cli.refusal('account', 'credits', id, '--add=-11')).toEqual({
+      code: 1,
+      stderr: 'error: only 10 purchased credits are unspent\n',
+    });
+  });
+
   test('no amount, one that makes no sense, and an empty reference are wrong usage', async () => {
-    for (const words of [[], ['--add', '0'], ['--add', '5', '--reference', '']]) {
+    for (const words of [
+      [],
+      ['--add', '0'],
+      ['--add', '-0'],
+      ['--add', '-'],
+      ['--add', '5', '--reference', ''],
+    ]) {
       expect([words, (await cli.refusal('account', 'credits', 'acc_any', ...words)).code]).toEqual([
         words,
         2,

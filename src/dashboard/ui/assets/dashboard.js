@@ -31,7 +31,8 @@ for (const button of document.querySelectorAll('[data-copy]')) {
 
 // A file is read here, and only its numbers of nine digits go into the text field, as of a long text that is pasted. Without this
 // script they are pasted, and sent as they are.
-const numbersOf = (text) => (text.match(/\d{3}(?:\d{6}|[ \u00a0.-]\d{3}[ \u00a0.-]\d{3})/g) ?? []).join('\n');
+const numbersOf = (text) =>
+  (text.match(/\d{3}(?:\d{6}|[ \u00a0\u202f.-]\d{3}[ \u00a0\u202f.-]\d{3})/g) ?? []).join('\n');
 const LONG_TEXT = 20_000;
 for (const field of document.querySelectorAll('[data-file-for]')) {
   const text = document.getElementById(field.dataset.fileFor);

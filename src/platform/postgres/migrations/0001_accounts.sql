@@ -61,7 +61,7 @@ CREATE TABLE account_events (
   at timestamptz NOT NULL DEFAULT now(),
   kind text NOT NULL, -- src/metering/accounts/events.ts lists them
   actor text NOT NULL,
-  credits bigint, -- granted (kind 'credits')
+  credits bigint, -- granted, or taken back if negative (kind 'credits')
   balance bigint, -- purchased credits afterwards (kind 'credits')
   note text NOT NULL DEFAULT '',
   reference text,
