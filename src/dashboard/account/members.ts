@@ -61,7 +61,7 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
     });
     if (made === null) return refuse(409, { message: messages.tooManyMembers });
     const by = { email: user.email, language: messages.language };
-    tools.mailer.send(...invitationMail(made, tools.publicUrl, by));
+    void tools.mailer.send(...invitationMail(made, tools.publicUrl, by));
     logOfMember(context, 'member invited');
     return redirectTo(context, `${PATH}?done=invited`);
   },

@@ -66,7 +66,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       const { retryAfterS } = await admit(sql, mailsTo(email, kind === 'reset' ? 'reset' : 'sign-up'));
       return retryAfterS === null ? findReader(sql, email, language) : null;
     };
-    mailer?.send(MAILS[kind]({ url: dashboardUrl + path }), readerWithin());
+    void mailer?.send(MAILS[kind]({ url: dashboardUrl + path }), readerWithin());
   };
 
   const auth = betterAuth({

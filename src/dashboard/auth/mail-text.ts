@@ -49,6 +49,15 @@ const linkMail =
     write: (messages) => [messages[subject], messages[lead], url, end && messages[end]],
   });
 
+/** One with a link to a password, and the end of what it tells. */
+const timedMail =
+  (subject: Plain, lead: 'mailNewPassword' | 'mailCodeLock') =>
+  ({ url, expires }: TimedLink): Mail => ({
+    about: 'security',
+    to: 'member',
+    write: (messages, { instant }) => [messages[subject], messages[lead](instant(expires)), url],
+  });
+
 /** Every mail that is sent for a request or a command, by its values. */
 export const MAILS = {
   confirm: linkMail('stranger', 'confirmTitle', 'mailConfirm', 'mailIgnore'),
@@ -65,11 +74,9 @@ export const MAILS = {
   'second-factor-reset': linkMail('member', 'mailSecondFactorOffSubject', 'mailSecondFactorReset'),
   'backup-codes': linkMail('member', 'mailBackupCodesSubject', 'mailNotYou'),
   /** An operator's link for a member, which is the reset of a service without mail. */
-  'new-password': ({ url, expires }: TimedLink): Mail => ({
-    about: 'security',
-    to: 'member',
-    write: (messages, { instant }) => [messages.resetTitle, messages.mailNewPassword(instant(expires)), url],
-  }),
+  'new-password': timedMail('resetTitle', 'mailNewPassword'),
+  /** To a user whose password somebody knows who guesses codes of the second factor. */
+  'code-lock': timedMail('mailCodeLockSubject', 'mailCodeLock'),
   suspended: ({ reason, contact }: { reason: string; contact: string | null }): Mail => ({
     about: 'suspension',
     to: 'member',
@@ -98,10 +105,6 @@ export const MAILS = {
     ],
   }),
 };
-
-/** The end of a mail that a member can turn off. */
-export const turnOffMails = (messages: Messages, publicUrl: string) =>
-  `${messages.mailUsageOff}\n${publicUrl}/dashboard/settings`;
 
 const MAX_NAME = 60;
 

@@ -19,5 +19,5 @@ export async function findReader(sql: Sql, email: string, language: Language): P
 
 /** Mails a user in the background, in the language of their latest visit. */
 export function tell({ tools, messages }: AuthContext, email: string, mail: Mail): void {
-  tools.mailer?.send(mail, findReader(tools.sql, email, messages.language));
+  void tools.mailer?.send(mail, findReader(tools.sql, email, messages.language));
 }

@@ -53,8 +53,10 @@ export async function passwordChanged(
 
 /** Tells a user by mail that their password was changed: somebody else may have done it. */
 export function tellOfPassword(context: AuthContext, email: string): void {
-  tell(context, email, MAILS['password-changed']({ url: `${context.tools.publicUrl}/dashboard/forgot` }));
+  tell(context, email, MAILS['password-changed']({ url: forgotUrl(context) }));
 }
+
+const forgotUrl = ({ tools }: AuthContext) => `${tools.publicUrl}/dashboard/forgot`;
 
 /**
  * Completes a sign-in by a code of the authenticator app, or by a backup code.
@@ -75,7 +77,13 @@ export async function signInWithCode(context: AuthContext, text: string): Promis
   // Of two backup codes at once better-auth takes one. The other sign-in begins again.
   if (answer.status === 409) return null;
   if (!answer.ok || answer.token === null) {
-    if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') return failed(await codesLockedS(tools.sql, member));
+    const lockEnd = await codeLockEnd(tools.sql, member);
+    if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') {
+      return failed(((lockEnd?.getTime() ?? 0) - Date.now()) / SECOND);
+    }
+    // This code was checked, so it is the one that has locked them.
+    const mail = lockEnd && MAILS['code-lock']({ url: forgotUrl(context), expires: lockEnd });
+    if (mail) tell(context, awaited.email, mail);
     const outcome = failed(null);
     return (await tools.auth.awaitedCode(client.cookie)) === null ? null : outcome;
   }
@@ -103,12 +111,12 @@ function failedOrRefused({ retryAfterS }: { retryAfterS: number | null }): 'fail
   return retryAfterS === null ? 'failed' : 'refused';
 }
 
-/** How long a user's codes are still refused (0004_dashboard.sql). */
-async function codesLockedS(sql: Sql, { userId }: { userId: string }): Promise<number> {
-  const [lock] = await sql<{ leftS: number | null }[]>`
-    SELECT extract(epoch FROM "lockedUntil" - now())::float8 AS "leftS" FROM dashboard_second_factors
-    WHERE "userId" = ${userId}`;
-  return Math.max(1, lock?.leftS ?? 1);
+/** The end of the lock of a user's codes (0004_dashboard.sql); `undefined` without one. */
+async function codeLockEnd(sql: Sql, { userId }: { userId: string }): Promise<Date | undefined> {
+  const [lock] = await sql<{ until: Date }[]>`
+    SELECT "lockedUntil" AS until FROM dashboard_second_factors
+    WHERE "userId" = ${userId} AND "lockedUntil" > now()`;
+  return lock?.until;
 }
 
 /** Sends the link that confirms an email, unless the visitor has asked for too many mails. */

@@ -157,7 +157,7 @@ export const newEmail = linkPage('email', {
     if (change.previousIsConfirmed) {
       const reader = await findReader(tools.sql, context.found, messages.language);
       const url = contactInMail(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
-      tools.mailer?.send(MAILS['email-changed']({ url }), { ...reader, to: change.previous });
+      void tools.mailer?.send(MAILS['email-changed']({ url }), { ...reader, to: change.previous });
     }
     return confirmed(context, '/settings?done=email-changed', context.found);
   },
