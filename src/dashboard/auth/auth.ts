@@ -2,10 +2,8 @@ import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
 import { verifyJWT } from 'better-auth/crypto';
 import { twoFactor } from 'better-auth/plugins/two-factor';
-import type { Config } from '../../platform/config/config.ts';
-import type { Log } from '../../platform/observability/log.ts';
-import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../platform/units.ts';
+import type { Tools } from '../page-context.ts';
 import type { Client, Session } from '../request/context.ts';
 import { readCookie } from '../request/cookies.ts';
 import { PASSWORD } from '../request/passwords.ts';
@@ -14,7 +12,6 @@ import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
 import { SESSION_MAX_MS } from './lifetimes.ts';
 import { admit, mailsTo } from './limits.ts';
-import type { Mailer } from './mail.ts';
 import { MAILS } from './mail-text.ts';
 import { findReader } from './reader.ts';
 
@@ -35,24 +32,12 @@ const ADDRESS_HEADER = 'x-dashboard-client-address';
 
 export type Auth = ReturnType<typeof createAuth>;
 
-export interface AuthParts {
-  /** The dashboard's own pool. */
-  sql: Sql;
-  config: Config;
-  /** The service's own address. Links are made from it alone. */
-  publicUrl: string;
-  log: Log;
-  /** Signs sessions. Keys for other uses are derived from it (csrf.ts). */
-  secret: string;
-  /** `null` means that no mail is sent. */
-  mailer: Mailer | null;
-}
-
 /**
  * Sessions, passwords and mail links by better-auth, on the dashboard's Postgres pool. Its HTTP endpoints are not served; the
  * forms call them in the process.
  */
-export function createAuth({ sql, publicUrl, secret, config, mailer, log }: AuthParts) {
+export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | 'log' | 'secret' | 'mailer'>) {
+  const { sql, publicUrl, secret, config, mailer, log } = tools;
   const dashboardUrl = `${publicUrl}/dashboard`;
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;

@@ -1,8 +1,8 @@
+import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { type Checked, formHandlers, type Refusal, refusalOf } from '../request/forms.ts';
 import { type FormPage, formPage } from '../request/layout.ts';
 import type { HtmlValue } from '../ui/html.ts';
-import type { SignedInContext } from './context.ts';
 import { presentRefusal } from './sign-in.ts';
 
 /**
@@ -10,7 +10,7 @@ import { presentRefusal } from './sign-in.ts';
  * @param form.page its words and fields, or a page in its place
  * @param form.faults of sent fields, checked before the password, as are the `checks`
  */
-export function confirmedForm<Context extends SignedInContext>(form: {
+export function confirmedForm<Context extends MemberContext>(form: {
   page(context: Context): FormPage | PageResponse | Promise<FormPage | PageResponse>;
   checks?: Checked[];
   faults?(context: Context): Record<string, HtmlValue>;

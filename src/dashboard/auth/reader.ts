@@ -1,6 +1,6 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
+import type { PageContext } from '../page-context.ts';
 import type { Language } from '../ui/language.ts';
-import type { AuthContext } from './context.ts';
 import type { Mail, Reader } from './mail-text.ts';
 
 /**
@@ -18,6 +18,6 @@ export async function findReader(sql: Sql, email: string, language: Language): P
 }
 
 /** Mails a user in the background, in the language of their latest visit. */
-export function tell({ tools, messages }: AuthContext, email: string, mail: Mail): void {
+export function tell({ tools, messages }: PageContext, email: string, mail: Mail): void {
   void tools.mailer?.send(mail, findReader(tools.sql, email, messages.language));
 }

@@ -1,9 +1,9 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { SECOND } from '../../platform/units.ts';
+import type { MemberContext, PageContext } from '../page-context.ts';
 import type { Client } from '../request/context.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
-import type { AuthContext, SignedInContext } from './context.ts';
 import { type AttemptLimit, admit, checkGuess, type GuessOutcome, isFirstUse, mailsOf } from './limits.ts';
 import { MAILS } from './mail-text.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
@@ -17,7 +17,7 @@ import { findEmailOwner, keepSession } from './sessions.ts';
  * password gets its link again.
  */
 export async function signInWith(
-  context: AuthContext,
+  context: PageContext,
   email: string,
   password: string,
 ): Promise<GuessOutcome> {
@@ -41,7 +41,7 @@ export async function signInWith(
 
 /** Keeps a change of password in the account's history and in the log, and tells its user. */
 export async function passwordChanged(
-  context: AuthContext,
+  context: PageContext,
   event: 'password changed' | 'password reset',
   { userId, accountId, email }: { userId: string; accountId: string | null; email: string },
 ): Promise<void> {
@@ -52,18 +52,18 @@ export async function passwordChanged(
 }
 
 /** Tells a user by mail that their password was changed: somebody else may have done it. */
-export function tellOfPassword(context: AuthContext, email: string): void {
+export function tellOfPassword(context: PageContext, email: string): void {
   tell(context, email, MAILS['password-changed']({ url: forgotUrl(context) }));
 }
 
-const forgotUrl = ({ tools }: AuthContext) => `${tools.publicUrl}/dashboard/forgot`;
+const forgotUrl = ({ tools }: PageContext) => `${tools.publicUrl}/dashboard/forgot`;
 
 /**
  * Completes a sign-in by a code of the authenticator app, or by a backup code.
  *
  * @returns `null` if no code is awaited any more, so that the password is asked again
  */
-export async function signInWithCode(context: AuthContext, text: string): Promise<GuessOutcome | null> {
+export async function signInWithCode(context: PageContext, text: string): Promise<GuessOutcome | null> {
   const { tools, client } = context;
   const awaited = await tools.auth.awaitedCode(client.cookie);
   const member = awaited && (await findEmailOwner(tools.sql, awaited.email));
@@ -97,7 +97,7 @@ export async function signInWithCode(context: AuthContext, text: string): Promis
  * Gives better-auth a code of the app, or a backup code, with the cookie of a session or of a sign-in that awaits it.
  * @returns `null` for a code of the app that was given before
  */
-export async function giveCode({ tools }: AuthContext, userId: string, text: string, client: Client) {
+export async function giveCode({ tools }: PageContext, userId: string, text: string, client: Client) {
   const code = withoutBlanks(text);
   if (!/^\d{6}$/.test(code)) return tools.auth.call('/two-factor/verify-backup-code', { code }, client);
   // better-auth removes a used backup code, but takes an app's code again while it is shown.
@@ -120,7 +120,7 @@ async function codeLockEnd(sql: Sql, { userId }: { userId: string }): Promise<Da
 }
 
 /** Sends the link that confirms an email, unless the visitor has asked for too many mails. */
-export async function sendConfirmation({ tools, client }: AuthContext, email: string): Promise<AttemptLimit> {
+export async function sendConfirmation({ tools, client }: PageContext, email: string): Promise<AttemptLimit> {
   const admission = await admit(tools.sql, ...mailsOf(client));
   if (admission.retryAfterS === null) await tools.auth.call('/send-verification-email', { email }, client);
   return admission;
@@ -134,7 +134,7 @@ const CONSTANT_MS = 0.4 * SECOND;
  * @param tells whether the time of this outcome could tell; a fault and any other outcome are answered at once
  */
 export async function withConstantTime<T>(
-  context: AuthContext,
+  context: PageContext,
   work: Promise<T>,
   tells: (outcome: T) => boolean = () => true,
 ): Promise<T> {
@@ -146,7 +146,7 @@ export async function withConstantTime<T>(
   return outcome;
 }
 
-export function sentPassword({ sent }: AuthContext): string {
+export function sentPassword({ sent }: PageContext): string {
   return sent('present').slice(0, PASSWORD.max);
 }
 
@@ -154,7 +154,7 @@ export function sentPassword({ sent }: AuthContext): string {
  * Checks the sent password of the field `presentPassword`, which counts as a guess.
  * @returns `null` if it is right
  */
-export async function presentRefusal(context: SignedInContext): Promise<Refusal | null> {
+export async function presentRefusal(context: MemberContext): Promise<Refusal | null> {
   const { tools, client, user, messages } = context;
   const outcome = await checkGuess(context, user, async () =>
     (await tools.auth.isPassword(client.cookie, sentPassword(context))) ? [] : null,
