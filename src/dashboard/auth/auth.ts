@@ -10,10 +10,10 @@ import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
-import { SESSION_MAX_MS } from './lifetimes.ts';
 import { admit, mailsTo } from './limits.ts';
 import { MAILS } from './mail-text.ts';
 import { findReader } from './reader.ts';
+import { SESSION_MAX_MS } from './sessions.ts';
 
 /** A session ends this long after its last request. */
 const SESSION_IDLE_MS = 7 * DAY;
@@ -72,6 +72,8 @@ export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | '
       modelName: 'dashboard_sessions',
       expiresIn: SESSION_IDLE_MS / SECOND,
       updateAge: SESSION_UPDATE_MS / SECOND,
+      // A user may list their sessions whenever they signed in.
+      freshAge: 0,
     },
     emailAndPassword: {
       enabled: true,
@@ -179,13 +181,20 @@ export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | '
       });
       const cookies = headers.getSetCookie();
       if (response === null) return { session: null, cookies };
-      const isOver = response.session.createdAt.getTime() + SESSION_MAX_MS <= Date.now();
-      if (isOver) return { session: null, cookies: [] };
+      if (isOver(response.session)) return { session: null, cookies: [] };
       const user = { ...response.user, hasSecondFactor: response.user.twoFactorEnabled === true };
       return { session: { id: response.session.id, user }, cookies };
     },
 
     call,
+
+    /** All sessions of the user whose session the cookie opens, the latest used first. `updatedAt` is exact to 10 minutes. */
+    async sessions(cookie: string | null) {
+      const sessions = await auth.api.listSessions({ headers: new Headers({ cookie: cookie ?? '' }) });
+      return sessions
+        .filter((session) => !isOver(session))
+        .sort((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime());
+    },
 
     /** Confirms the email that a link was sent to. @returns `false` if the link is wrong or too old */
     confirmEmail: (token: string) => isDone(auth.api.verifyEmail({ query: { token } })),
@@ -226,6 +235,8 @@ export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | '
     hashPassword: async (password: string) => (await auth.$context).password.hash(password),
   };
 }
+
+const isOver = ({ createdAt }: { createdAt: Date }) => createdAt.getTime() + SESSION_MAX_MS <= Date.now();
 
 /** The members of better-auth's answers that are used. */
 interface Answer {

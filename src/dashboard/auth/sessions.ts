@@ -1,8 +1,9 @@
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { SECOND } from '../../platform/units.ts';
-import { SESSION_MAX_MS } from './lifetimes.ts';
-import { recordRepeatable } from './members.ts';
+import { DAY } from '../../platform/units.ts';
+
+/** A session ends this long after it began, even if it is in use (ASVS 3.3.2). */
+export const SESSION_MAX_MS = 30 * DAY;
 
 /** The user that has an email, before their password is checked. */
 export interface EmailOwner {
@@ -47,38 +48,4 @@ export async function keepSession(sql: Sql, token: string | null, member: EmailO
       SELECT "id" FROM dashboard_sessions WHERE "userId" = ${member.userId}
       ORDER BY "createdAt" DESC, "id" OFFSET ${MAX_SESSIONS})`;
   return true;
-}
-
-/** A session as its owner sees it. */
-export interface OwnSession {
-  id: string;
-  since: Date;
-  /** Exact to 10 minutes (`SESSION_UPDATE_MS`). */
-  lastUsed: Date;
-  /** The client's address when it began; `null` if it is not known. */
-  address: string | null;
-  /** `null` if it is not known. */
-  userAgent: string | null;
-}
-
-/** The sessions of a user that have not ended, the latest used first. */
-export async function listSessions(sql: Sql, userId: string): Promise<OwnSession[]> {
-  return sql<OwnSession[]>`
-    SELECT "id", "createdAt" AS since, "updatedAt" AS "lastUsed", nullif("ipAddress", '') AS address,
-      nullif("userAgent", '') AS "userAgent"
-    FROM dashboard_sessions
-    WHERE "userId" = ${userId} AND "expiresAt" > now()
-      AND "createdAt" > now() - ${SESSION_MAX_MS / SECOND} * interval '1 second'
-    ORDER BY "updatedAt" DESC, "id" LIMIT ${MAX_SESSIONS}`;
-}
-
-/** Ends all sessions of a user except one. */
-export async function endOtherSessions(
-  sql: Sql,
-  user: { id: string; accountId: string },
-  sessionId: string,
-): Promise<void> {
-  const ended = await sql`
-    DELETE FROM dashboard_sessions WHERE "userId" = ${user.id} AND "id" <> ${sessionId} RETURNING 1`;
-  if (ended.length > 0) await recordRepeatable(sql, user.accountId, user, 'sessions-ended');
 }
