@@ -6,11 +6,12 @@ import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { printable, textTable } from '../../platform/terminal/text.ts';
 import { oneOfWords, name as readName } from '../../platform/terminal/values.ts';
-import { contactInMail, MAILS } from '../auth/mail-text.ts';
+import { MAILS } from '../auth/mail-text.ts';
 import { changeMember, listMembers, type Role, resetSecondFactor } from '../auth/members.ts';
 import { findReader } from '../auth/reader.ts';
 import { mailOnce, publicUrlOf } from '../mails/command-mail.ts';
 import { isEmail } from '../request/read-form.ts';
+import { contactText } from '../ui/parts.ts';
 import { invitationLink, invitationMail, invite } from './invitations.ts';
 import { listInvitations, withdrawInvitation } from './pending-invitations.ts';
 
@@ -153,7 +154,7 @@ export function memberCommands(program: Command): void {
       const isNew = await setSuspended(sql, id, true, actor, reason);
       const members = isNew ? await listMembers(sql, id) : [];
       const { name } = await requireAccount(sql, id);
-      const mail = MAILS.suspended({ reason, contact: contactInMail(config.contact) });
+      const mail = MAILS.suspended({ reason, contact: contactText(config.contact) });
       const account = { name, isSuspended: true };
       const mails = members
         .filter(({ emailVerified }) => emailVerified)

@@ -4,15 +4,7 @@ import { passwordChanged, presentRefusal, sendConfirmation, sentPassword } from 
 import type { MemberContext } from '../page-context.ts';
 import { networkOf } from '../request/client-address.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import {
-  form,
-  formHandlers,
-  newPassword,
-  presentPassword,
-  type Refusal,
-  refuse,
-  tooMany,
-} from '../request/forms.ts';
+import { form, formHandlers, newPassword, presentPassword, type Refusal, refuse } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, type Fact, facts, moment, table } from '../ui/parts.ts';
@@ -132,7 +124,7 @@ export async function signOutOthers(context: MemberContext): Promise<PageRespons
 
 /** POST /dashboard/confirm/send */
 export async function sendConfirmationAgain(context: MemberContext): Promise<PageResponse> {
-  const refusal = tooMany(context, await sendConfirmation(context, context.user.email));
+  const refusal = await sendConfirmation(context, context.user.email);
   return refusal === null ? redirectTo(context, '/settings?done=sent') : showSettings(context, refusal);
 }
 

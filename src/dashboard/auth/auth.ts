@@ -48,8 +48,8 @@ export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | '
   const mail = (kind: 'confirm' | 'exists' | 'reset', email: string, path: string, request?: Request) => {
     const language = preferredLanguage(request?.headers.get('accept-language') ?? null);
     const readerWithin = async () => {
-      const { retryAfterS } = await admit(sql, mailsTo(email, kind === 'reset' ? 'reset' : 'sign-up'));
-      return retryAfterS === null ? findReader(sql, email, language) : null;
+      const waitS = await admit(sql, mailsTo(email, kind === 'reset' ? 'reset' : 'sign-up'));
+      return waitS === null ? findReader(sql, email, language) : null;
     };
     void mailer?.send(MAILS[kind]({ url: dashboardUrl + path }), readerWithin());
   };
@@ -60,11 +60,7 @@ export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | '
     basePath,
     secret,
     trustedOrigins: [origin],
-    database: {
-      db: new PoolKysely(sql),
-      type: 'postgres',
-      transaction: true,
-    },
+    database: { db: new PoolKysely(sql), type: 'postgres', transaction: true },
     user: { modelName: 'dashboard_users' },
     account: { modelName: 'dashboard_credentials' },
     verification: { modelName: 'dashboard_verifications', storeIdentifier: 'hashed' },
@@ -80,23 +76,18 @@ export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | '
       disableSignUp: config.signUp === 'closed',
       minPasswordLength: PASSWORD.min,
       maxPasswordLength: PASSWORD.max,
+      // The answer to a sign-up does not tell whether the email has an account; the mail to its owner does.
+      requireEmailVerification: mailer !== null,
+      onExistingUserSignUp: async ({ user }, request) => mail('exists', user.email, '/forgot', request),
+      sendResetPassword: async ({ user, token }, request) =>
+        mail('reset', user.email, `/reset?token=${token}`, request),
       revokeSessionsOnPasswordReset: true,
-      ...(mailer !== null && {
-        // The answer to a sign-up does not tell whether the email has an account; the mail to its owner does.
-        requireEmailVerification: true,
-        onExistingUserSignUp: async ({ user }, request) => mail('exists', user.email, '/forgot', request),
-        sendResetPassword: async ({ user, token }, request) =>
-          mail('reset', user.email, `/reset?token=${token}`, request),
-      }),
     },
-    ...(mailer !== null && {
-      emailVerification: {
-        sendOnSignUp: true,
-        expiresIn: HOUR / SECOND,
-        sendVerificationEmail: async ({ user, token }, request) =>
-          mail('confirm', user.email, `/confirm?token=${token}`, request),
-      },
-    }),
+    emailVerification: {
+      expiresIn: HOUR / SECOND,
+      sendVerificationEmail: async ({ user, token }, request) =>
+        mail('confirm', user.email, `/confirm?token=${token}`, request),
+    },
     plugins: [
       twoFactor({
         issuer: MESSAGES.en.brand,

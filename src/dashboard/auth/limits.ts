@@ -16,12 +16,6 @@ export interface Limit {
 
 const limit = (key: string, max: number, windowMs: number): Limit => ({ key, max, windowMs });
 
-/** Whether an attempt may go on. */
-export interface AttemptLimit {
-  /** Seconds to wait; `null` means that it may go on. */
-  retryAfterS: number | null;
-}
-
 /** Sign-ups of one visitor are few, because each makes an account with an allowance. */
 export const signUpsOf = (address: ClientAddress) => ofAddress('sign-up', address, 5, HOUR);
 
@@ -51,14 +45,14 @@ export const changesOf = (user: { id: string }, kind: EventKind) => limit(`${kin
 /** Downloads of account data by a member. */
 export const downloadsOf = (user: { id: string }) => limit(`download ${user.id}`, 1, MINUTE);
 
-/** Counts an attempt, also one that is refused. */
-export async function admit(sql: Sql, ...limits: Limit[]): Promise<AttemptLimit> {
+/** Counts an attempt, also one that is refused. @returns the seconds to wait; `null` means that it may go on */
+export async function admit(sql: Sql, ...limits: Limit[]): Promise<number | null> {
   const over = (await countAttempt(sql, limits)).filter(isOver);
-  return { retryAfterS: over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS)) };
+  return over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS));
 }
 
 const isFirst = async (sql: Sql, key: string, windowMs: number) =>
-  (await admit(sql, limit(key, 1, windowMs))).retryAfterS === null;
+  (await admit(sql, limit(key, 1, windowMs))) === null;
 
 /**
  * Whether a form is sent for the first time, on any instance. A second click and a reload of the answer send it again.

@@ -114,12 +114,6 @@ export function nameInMail(name: string): string {
   return characters.length <= MAX_NAME ? name : `${characters.slice(0, MAX_NAME).join('')}…`;
 }
 
-/** The operator's CONTACT in a mail: the address alone of a `mailto:`. */
-export function contactInMail(contact: string | null): string | null {
-  const address = /^mailto:([^?]+)/i.exec(contact ?? '')?.[1];
-  return address === undefined ? contact : decodeURIComponent(address);
-}
-
 const SEPARATOR = '\n\n――――――――――\n\n';
 
 /**

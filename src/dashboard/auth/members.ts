@@ -169,8 +169,8 @@ export async function recordRepeatable(
   user: Pick<User, 'id'>,
   kind: 'password-changed' | 'sessions-ended' | 'second-factor-on' | 'second-factor-off',
 ): Promise<void> {
-  const { retryAfterS } = await admit(sql, changesOf(user, kind));
-  if (retryAfterS === null) await recordEvent(sql, accountId, { kind, actor: actorOf(user) });
+  if ((await admit(sql, changesOf(user, kind))) === null)
+    await recordEvent(sql, accountId, { kind, actor: actorOf(user) });
 }
 
 /** Gives a member another name. */

@@ -4,7 +4,7 @@ import type { MemberContext, PageContext } from '../page-context.ts';
 import type { Client } from '../request/context.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
-import { type AttemptLimit, admit, checkGuess, type GuessOutcome, isFirstUse, mailsOf } from './limits.ts';
+import { admit, checkGuess, type GuessOutcome, isFirstUse, mailsOf } from './limits.ts';
 import { MAILS } from './mail-text.ts';
 import { recordRepeatable, recordSignIn } from './members.ts';
 import { tell } from './reader.ts';
@@ -35,7 +35,7 @@ export async function signInWith(
   };
   const guessed = checkGuess(context, { id: member?.userId ?? null, email }, check);
   const outcome = await withConstantTime(context, guessed, ({ isRight }) => tools.mails && !isRight);
-  logSecurity(context, outcome.isRight ? done : `sign-in ${failedOrRefused(outcome)}`, member);
+  logSecurity(context, outcome.isRight ? done : `sign-in ${failedOrRefused(outcome.retryAfterS)}`, member);
   return outcome;
 }
 
@@ -69,7 +69,7 @@ export async function signInWithCode(context: PageContext, text: string): Promis
   const member = awaited && (await findEmailOwner(tools.sql, awaited.email));
   if (!awaited || !member) return null;
   const failed = (retryAfterS: number | null) => {
-    logSecurity(context, `sign-in code ${failedOrRefused({ retryAfterS })}`, member);
+    logSecurity(context, `sign-in code ${failedOrRefused(retryAfterS)}`, member);
     return { isRight: false, retryAfterS } as const;
   };
   const answer = await giveCode(context, member.userId, text, { ...client, cookie: awaited.cookie });
@@ -107,9 +107,7 @@ export async function giveCode({ tools }: PageContext, userId: string, text: str
 
 export const withoutBlanks = (code: string) => code.replace(/\s/g, '');
 
-function failedOrRefused({ retryAfterS }: { retryAfterS: number | null }): 'failed' | 'refused' {
-  return retryAfterS === null ? 'failed' : 'refused';
-}
+const failedOrRefused = (retryAfterS: number | null) => (retryAfterS === null ? 'failed' : 'refused');
 
 /** The end of the lock of a user's codes (0004_dashboard.sql); `undefined` without one. */
 async function codeLockEnd(sql: Sql, { userId }: { userId: string }): Promise<Date | undefined> {
@@ -119,11 +117,12 @@ async function codeLockEnd(sql: Sql, { userId }: { userId: string }): Promise<Da
   return lock?.until;
 }
 
-/** Sends the link that confirms an email, unless the visitor has asked for too many mails. */
-export async function sendConfirmation({ tools, client }: PageContext, email: string): Promise<AttemptLimit> {
-  const admission = await admit(tools.sql, ...mailsOf(client));
-  if (admission.retryAfterS === null) await tools.auth.call('/send-verification-email', { email }, client);
-  return admission;
+/** Sends the link that confirms an email, unless the visitor has asked for too many mails: then it is refused. */
+export async function sendConfirmation(context: PageContext, email: string): Promise<Refusal | null> {
+  const { tools, client } = context;
+  const refusal = tooMany(context, await admit(tools.sql, ...mailsOf(client)));
+  if (refusal === null) await tools.auth.call('/send-verification-email', { email }, client);
+  return refusal;
 }
 
 /** Longer than a sign-up or a sign-in takes: a scrypt of 60 to 100 ms and a few statements. */
@@ -160,6 +159,6 @@ export async function presentRefusal(context: MemberContext): Promise<Refusal | 
     (await tools.auth.isPassword(client.cookie, sentPassword(context))) ? [] : null,
   );
   if (outcome.isRight) return null;
-  logOfMember(context, `password check ${failedOrRefused(outcome)}`);
-  return tooMany(context, outcome) ?? refusalOf({ present: messages.wrongPassword });
+  logOfMember(context, `password check ${failedOrRefused(outcome.retryAfterS)}`);
+  return tooMany(context, outcome.retryAfterS) ?? refusalOf({ present: messages.wrongPassword });
 }

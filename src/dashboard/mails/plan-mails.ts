@@ -1,4 +1,4 @@
-import { contactInMail } from '../auth/mail-text.ts';
+import { contactText } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import type { Due, MailKind } from './due-mails.ts';
 
@@ -38,7 +38,7 @@ export const planMails: MailKind<EndingPlan> = {
         stage === 'week'
           ? filled(messages.states.lapsesSoon, [day], [], [number(calls), number(keys)])
           : messages.mailPlanEnded(day, number(calls), number(rate), number(keys)),
-        [messages.mailPlanRenew, contactInMail(contact)].filter(Boolean).join(' '),
+        [messages.mailPlanRenew, contactText(contact)].filter(Boolean).join(' '),
       ];
     },
 };

@@ -63,7 +63,7 @@ export const signIn = formHandlers({
     if (!isEmail(email) || password === '') return wrong;
     const outcome = await signInWith(context, email, password);
     if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
-    return tooMany(context, outcome) ?? wrong;
+    return tooMany(context, outcome.retryAfterS) ?? wrong;
   },
 });
 
@@ -158,7 +158,7 @@ export async function sendAgain(context: PageContext): Promise<PageResponse> {
   const { sent, tools, messages } = context;
   const email = sent('email').trim();
   if (!tools.mails || !isEmail(email)) return notFoundPage(context);
-  const refusal = tooMany(context, await withConstantTime(context, sendConfirmation(context, email)));
+  const refusal = await withConstantTime(context, sendConfirmation(context, email));
   return seeMail(context, email, refusal === null ? messages.sentAgainLead(email) : undefined, refusal);
 }
 

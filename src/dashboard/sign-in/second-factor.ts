@@ -47,7 +47,7 @@ export const signInCode = formHandlers({
     const outcome = await signInWithCode(context, sent('code'));
     if (outcome === null) return redirectTo(context, '/sign-in?done=code-ended');
     if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
-    return tooMany(context, outcome) ?? refuse(401, { faults: { code: messages.codeWrong } });
+    return tooMany(context, outcome.retryAfterS) ?? refuse(401, { faults: { code: messages.codeWrong } });
   },
 });
 
