@@ -4,7 +4,7 @@ import { type AccountMember, actorOf, changeMember, listMembers } from '../auth/
 import { logSecurity } from '../auth/security-log.ts';
 import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
-import { presentPassword, refuse, tooMany } from '../request/forms.ts';
+import { refuse, tooMany } from '../request/forms.ts';
 import { notFoundPage, ownersOnly } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { PATH } from './members.ts';
@@ -16,7 +16,7 @@ const memberOf = async (context: MemberContext) =>
 
 /** /dashboard/settings/members/:id/role: an owner changes a member's role, or their own. */
 export const role = confirmedForm({
-  async page(context: MemberContext) {
+  async page(context) {
     const { messages } = context;
     const member = await memberOf(context);
     if (member === undefined) return notFoundPage(context);
@@ -25,10 +25,7 @@ export const role = confirmedForm({
     return {
       title: messages.changeRole,
       lead: html`<p><strong class="email">${member.email}</strong></p><p>${messages.membersLead}</p>`,
-      fields: [
-        { name: 'role', label: messages.role, value: member.role, options },
-        presentPassword(messages),
-      ],
+      fields: [{ name: 'role', label: messages.role, value: member.role, options }],
       button: messages.save,
       cancel: PATH,
     };
@@ -48,7 +45,7 @@ export const role = confirmedForm({
 
 /** /dashboard/settings/members/:id/remove: an owner removes a member, or a member leaves. */
 export const removal = confirmedForm({
-  async page(context: MemberContext) {
+  async page(context) {
     const { messages, id, user } = context;
     const member = await memberOf(context);
     if (member === undefined) return notFoundPage(context);
@@ -57,7 +54,6 @@ export const removal = confirmedForm({
     return {
       title: isLeaving ? messages.leaveTitle : messages.removeTitle,
       lead: html`<p><strong class="email">${member.email}</strong></p><p>${isLeaving ? messages.leaveLead : messages.removeLead}</p>`,
-      fields: [presentPassword(messages)],
       button: isLeaving ? messages.leave : messages.removeMember,
       look: 'bad',
       cancel: PATH,

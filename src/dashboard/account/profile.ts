@@ -1,14 +1,16 @@
+import { recordEvent } from '../../metering/accounts/events.ts';
+import { lockAccount } from '../../metering/accounts/store.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
 import { MAILS } from '../auth/mail-text.ts';
-import { actorOf, renameAccount, renameMember } from '../auth/members.ts';
+import { actorOf, renameAccount } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import { emailField, formHandlers, presentPassword, tooMany } from '../request/forms.ts';
+import { emailField, formHandlers, tooMany } from '../request/forms.ts';
 import { formPage, memberPage, messagePage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
@@ -49,7 +51,12 @@ export const ownName = nameForm(
     hint: messages.nameHint,
     autocomplete: 'organization',
   }),
-  ({ tools, account, user }, name) => renameMember(tools.sql, account.id, user, name),
+  ({ tools, account, user }, name) =>
+    tools.sql.begin(async (sql) => {
+      await lockAccount(sql, account.id);
+      await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
+      await recordEvent(sql, account.id, { kind: 'name-changed', actor: actorOf(user) });
+    }),
 );
 
 /** /dashboard/settings/account-name, for owners. */
@@ -68,7 +75,7 @@ export const accountName = nameForm(
  * present address gets a warning: a new password ends the change.
  */
 export const ownEmail = confirmedForm({
-  page(context: MemberContext) {
+  page(context) {
     const { messages, tools, user } = context;
     const title = messages.changeEmail;
     const lead = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
@@ -81,8 +88,7 @@ export const ownEmail = confirmedForm({
 </section>`;
       return memberPage(context, { title, body });
     }
-    const email = { ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint };
-    const fields = [email, presentPassword(messages)];
+    const fields = [{ ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint }];
     return { title, lead, fields, button: messages.sendLink, cancel: '/settings' };
   },
   checks: ['email'],

@@ -11,13 +11,6 @@ export interface Reader {
   account: { name: string; isSuspended: boolean } | null;
 }
 
-/** A mail as it is sent. */
-export interface TextMail {
-  to: string;
-  subject: string;
-  text: string;
-}
-
 export interface Mail {
   /** A suspended account sends no mail about its use, its keys, its plan and its members. */
   about: 'security' | 'suspension' | 'account';
@@ -120,15 +113,15 @@ const SEPARATOR = '\n\n――――――――――\n\n';
  * Writes a mail in both languages, the reader's first, because a mailbox can have other readers.
  * @returns `null` for a mail that a suspended account does not send
  */
-export function writeMail(mail: Mail, { to, language, account }: Reader): TextMail | null {
+export function writeMail(mail: Mail, { to, language, account }: Reader) {
   if (mail.about === 'account' && account?.isSuspended === true) return null;
-  const languages: Language[] = language === 'pt' ? ['pt', 'en'] : ['en', 'pt'];
-  const [first, second] = languages.map((language) => {
+  const written = (language: Language) => {
     const messages = MESSAGES[language];
     const [subject, ...paragraphs] = mail.write(messages, formatsOf(language));
     const named = mail.to === 'member' && account !== null && messages.mailAccount(nameInMail(account.name));
     const text = [named, ...paragraphs, messages.brand].filter(Boolean).join('\n\n');
     return { subject: `${messages.brand}: ${subject}`, text };
-  }) as [Omit<TextMail, 'to'>, Omit<TextMail, 'to'>];
+  };
+  const [first, second] = language === 'pt' ? [written('pt'), written('en')] : [written('en'), written('pt')];
   return { to, subject: first.subject, text: `${first.text}${SEPARATOR}${second.text}\n` };
 }

@@ -173,20 +173,6 @@ export async function recordRepeatable(
     await recordEvent(sql, accountId, { kind, actor: actorOf(user) });
 }
 
-/** Gives a member another name. */
-export async function renameMember(
-  sql: Sql,
-  accountId: string,
-  user: Pick<User, 'id'>,
-  name: string,
-): Promise<void> {
-  await sql.begin(async (sql) => {
-    await lockAccount(sql, accountId);
-    await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
-    await recordEvent(sql, accountId, { kind: 'name-changed', actor: actorOf(user) });
-  });
-}
-
 /** @throws NotOwnerError if a member makes the change who is no owner */
 export async function renameAccount(sql: Sql, accountId: string, name: string, actor: Actor): Promise<void> {
   await sql.begin(async (sql) => {

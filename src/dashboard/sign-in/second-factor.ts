@@ -8,15 +8,7 @@ import { logOfMember } from '../auth/security-log.ts';
 import { giveCode, sentPassword, signInWithCode, withoutBlanks } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import {
-  type Field,
-  form,
-  formHandlers,
-  presentPassword,
-  type Refusal,
-  refuse,
-  tooMany,
-} from '../request/forms.ts';
+import { type Field, form, formHandlers, type Refusal, refuse, tooMany } from '../request/forms.ts';
 import { cardPage, memberPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';
@@ -85,11 +77,11 @@ const passwordForm = (
   { wantsCode = false } = {},
 ) =>
   confirmedForm({
-    page({ messages }: MemberContext) {
+    page({ messages }) {
       const code = { ...codeField(messages), hint: messages.codeOrBackupHint };
-      const fields = [presentPassword(messages), ...(wantsCode ? [code] : [])];
       const button = messages[title];
-      return { title: button, lead: html`<p>${messages[lead]}</p>`, fields, button, cancel: PATH };
+      const asked = { lead: html`<p>${messages[lead]}</p>`, fields: wantsCode ? [code] : [] };
+      return { title: button, ...asked, button, cancel: PATH };
     },
     async submit(context) {
       const refusal = wantsCode && context.user.hasSecondFactor ? await codeRefusal(context) : null;
