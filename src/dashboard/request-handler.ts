@@ -20,7 +20,7 @@ import { createRefusals, type RefusalKind } from './request/refusals.ts';
 import { clientName, createRequestLimit } from './request/request-limit.ts';
 import { respond } from './request/respond.ts';
 import { keptList, retry } from './request/retry.ts';
-import { pageWithText, pathBelow, resentFields, signInAddress } from './request/return-path.ts';
+import { pageWithText, pathBelow, signInAddress } from './request/return-path.ts';
 import { ROUTES } from './routes.ts';
 import { html } from './ui/html.ts';
 import { formatsOf, languageOf, preferredLanguage } from './ui/language.ts';
@@ -76,12 +76,7 @@ export function createRequestHandler(tools: Tools) {
     tools.log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
   );
 
-  /**
-   * Answers a request for a page.
-   *
-   * @param peer the address that the connection came from; `null` if it is not known
-   * @param path the key of its route in `ROUTES`; any other text is answered 404
-   */
+  /** As {@link Dashboard.handle}. @param path the key of its route in `ROUTES`; any other text is answered 404 */
   async function handle(
     request: Request,
     peer: string | null,
@@ -106,7 +101,7 @@ export function createRequestHandler(tools: Tools) {
     const cookies = asked === null ? [] : [writeCookie(LANGUAGE, asked, cookieOptions, LANGUAGE_LIFE_MS)];
     const incoming: Incoming = { request, url, path, client, messages, tools, trace, cookies, form: null };
     if (requestLimit.isPaused(client)) {
-      if (isResent(incoming)) await readFormOf(incoming);
+      if (request.method === 'POST' && client.knownUser !== null) await readFormOf(incoming);
       return refuse('too many requests', incoming);
     }
     if (hasOtherLoopbackName(request)) return Response.redirect(url.href, 302);
@@ -238,12 +233,6 @@ const formBytesOf = ({ path, client }: Incoming) =>
   maxFormBytes(ROUTES[path]?.hasList === true && client.knownUser !== null);
 
 const createGates = () => ({ pages: createGate(PAGES), passwords: createGate(PASSWORDS) });
-
-/** Whether the form of a request is worth being read though the request is refused. */
-const isResent = ({ request, path, client }: Incoming) =>
-  request.method === 'POST' &&
-  client.knownUser !== null &&
-  resentFields(path, new URLSearchParams()) !== null;
 
 /** The page for a member's form that came without a session. @param list that it had; '' without one */
 function signedOutPage(context: PageContext, signIn: string, list: string): PageResponse {

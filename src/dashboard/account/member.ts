@@ -7,7 +7,7 @@ import { redirectTo } from '../request/context.ts';
 import { refuse, tooMany } from '../request/forms.ts';
 import { notFoundPage, ownersOnly } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { PATH } from './members.ts';
+import { PATH, roleOptions } from './members.ts';
 
 const isMeant = (context: MemberContext) => (member: AccountMember) => member.id === context.id;
 
@@ -20,12 +20,10 @@ export const role = confirmedForm({
     const { messages } = context;
     const member = await memberOf(context);
     if (member === undefined) return notFoundPage(context);
-    const roles: AccountMember['role'][] = ['owner', 'member'];
-    const options = roles.map((role): [string, string] => [role, messages.roles[role]]);
     return {
       title: messages.changeRole,
       lead: html`<p><strong class="email">${member.email}</strong></p><p>${messages.membersLead}</p>`,
-      fields: [{ name: 'role', label: messages.role, value: member.role, options }],
+      fields: [{ name: 'role', label: messages.role, value: member.role, options: roleOptions(messages) }],
       button: messages.save,
       cancel: PATH,
     };

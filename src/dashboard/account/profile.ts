@@ -2,7 +2,6 @@ import { recordEvent } from '../../metering/accounts/events.ts';
 import { lockAccount } from '../../metering/accounts/store.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
-import { MAILS } from '../auth/mail-text.ts';
 import { actorOf, renameAccount } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
@@ -11,9 +10,8 @@ import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { emailField, formHandlers, tooMany } from '../request/forms.ts';
-import { formPage, memberPage, messagePage } from '../request/layout.ts';
+import { formPage, messagePage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { contactLink } from '../ui/parts.ts';
 import { askEmailChange } from './email-change.ts';
 
 /** A form with one name. @param kind of its change; @param current the name, and the words of its form */
@@ -79,15 +77,7 @@ export const ownEmail = confirmedForm({
     const { messages, tools, user } = context;
     const title = messages.changeEmail;
     const lead = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
-    if (!tools.mails) {
-      const body = html`
-<section class="card sheet narrow">
-  <h1>${title}</h1>
-  ${lead}
-  <p>${messages.changeEmailNoMail} ${contactLink(context)}</p>
-</section>`;
-      return memberPage(context, { title, body });
-    }
+    if (!tools.mails) return messagePage(context, 200, title, messages.changeEmailNoMail);
     const fields = [{ ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint }];
     return { title, lead, fields, button: messages.sendLink, cancel: '/settings' };
   },
@@ -107,10 +97,9 @@ export const ownEmail = confirmedForm({
     if (tooEarly !== null) return tooEarly;
     const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);
-    const url = (path: string) => ({ url: `${tools.publicUrl}/dashboard${path}` });
-    const mail = isTaken ? MAILS.exists(url('/forgot')) : MAILS['new-email'](url(`/email?token=${token}`));
-    tell(context, email, mail);
-    if (user.emailVerified) tell(context, user.email, MAILS['change-asked'](url('/settings')));
+    if (isTaken) tell(context, email, 'exists', '/forgot');
+    else tell(context, email, 'new-email', `/email?token=${token}`);
+    if (user.emailVerified) tell(context, user.email, 'change-asked', '/settings');
     logOfMember(context, 'email change asked');
     return done;
   },

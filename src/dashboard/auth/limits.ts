@@ -54,18 +54,11 @@ export async function admit(sql: Sql, ...limits: Limit[]): Promise<number | null
 const isFirst = async (sql: Sql, key: string, windowMs: number) =>
   (await admit(sql, limit(key, 1, windowMs))) === null;
 
-/**
- * Whether a form is sent for the first time, on any instance. A second click and a reload of the answer send it again.
- *
- * @param token the form's token, verified: each page has its own
- */
+/** Whether a form is sent for the first time: a second click sends it again. @param token the form's, of which each page has its own */
 export const isFirstSending = (sql: Sql, token: string): Promise<boolean> =>
   isFirst(sql, `form ${hash('sha256', token, 'base64')}`, TOKEN_LIFE_MS);
 
-/**
- * Whether an authenticator app's code is given for the first time, on any instance. A code works while it is shown, and 30 seconds
- * before and after.
- */
+/** Whether an app's code is given for the first time. It works while it is shown, and 30 seconds before and after. */
 export const isFirstUse = (sql: Sql, userId: string, code: string): Promise<boolean> =>
   isFirst(sql, `code ${hash('sha256', `${userId} ${code}`)}`, 2 * MINUTE);
 
@@ -135,11 +128,7 @@ interface Count extends Limit {
 
 const isOver = ({ attempts, max }: Count) => attempts > max;
 
-/**
- * Counts one attempt of each limit before its outcome is known, so that simultaneous attempts can't all pass below it.
- *
- * @returns the counts with this attempt, in the order of `limits`
- */
+/** Counts an attempt of each limit, in their order, before its outcome is known, so that simultaneous ones can't all pass. */
 async function countAttempt(sql: Sql, limits: Limit[]): Promise<Count[]> {
   const keys = limits.map(({ key }) => key);
   const windowsMs = limits.map(({ windowMs }) => windowMs);

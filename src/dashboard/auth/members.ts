@@ -14,11 +14,7 @@ export function actorOf(user: Pick<User, 'id'>): Actor {
   return `dashboard:${user.id}`;
 }
 
-/**
- * The account of a user. The first request after a sign-up makes a Free one.
- *
- * @param language of this request, kept for mails that answer no request
- */
+/** The account of a user. The first request after a sign-up makes a Free one. The language is kept for mails that answer no request. */
 export async function accountOf(sql: Sql, user: User, language: Language): Promise<Membership> {
   const member = await memberOf(sql, user.id);
   if (member !== null) {
@@ -127,9 +123,7 @@ export async function changeMember(
 
 /**
  * Turns the second factor of a member off, which ends their sessions (0004_dashboard.sql).
- *
  * @returns whether a member with a second factor has this email
- * @throws RefusedError for an unknown account
  */
 export async function resetSecondFactor(
   sql: Sql,

@@ -1,6 +1,7 @@
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY } from '../../platform/units.ts';
+import { recordSignIn } from './members.ts';
 
 /** A session ends this long after it began, even if it is in use (ASVS 3.3.2). */
 export const SESSION_MAX_MS = 30 * DAY;
@@ -30,7 +31,7 @@ const MAX_SESSIONS = 50;
 /**
  * Ends a new session unless the password that opened it is still the user's. Checking a password takes 60 to 100 ms, and a reset
  * in that time ends all sessions, but not this later one. The row lock waits for a reset that is not committed yet. The trigger
- * of 0004_dashboard.sql ends sessions that began before the reset wrote the password.
+ * of 0004_dashboard.sql ends sessions that began before the reset wrote the password. A session that stays is a sign-in.
  *
  * @param token `null` means that no session was opened, because the password awaits a code
  * @returns whether the session, or the password, is good
@@ -43,6 +44,7 @@ export async function keepSession(sql: Sql, token: string | null, member: EmailO
     ended AS (DELETE FROM dashboard_sessions WHERE "token" = ${token} AND NOT EXISTS (SELECT 1 FROM current))
     SELECT EXISTS (SELECT 1 FROM current) AS "isCurrent"`;
   if (!only(rows).isCurrent) return false;
+  if (token !== null) await recordSignIn(sql, member.userId);
   await sql`
     DELETE FROM dashboard_sessions WHERE "id" IN (
       SELECT "id" FROM dashboard_sessions WHERE "userId" = ${member.userId}

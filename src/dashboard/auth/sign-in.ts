@@ -6,8 +6,8 @@ import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { admit, checkGuess, type GuessOutcome, isFirstUse, mailsOf } from './limits.ts';
 import { MAILS } from './mail-text.ts';
-import { recordRepeatable, recordSignIn } from './members.ts';
-import { tell } from './reader.ts';
+import { recordRepeatable } from './members.ts';
+import { findReader, tell } from './reader.ts';
 import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
 import { findEmailOwner, keepSession } from './sessions.ts';
 
@@ -30,7 +30,6 @@ export async function signInWith(
     if (!answer.ok || member === null) return null;
     if (!(await keepSession(tools.sql, answer.token, member))) return null;
     if (answer.token === null) done = 'sign-in code asked';
-    else await recordSignIn(tools.sql, member.userId);
     return answer.cookies;
   };
   const guessed = checkGuess(context, { id: member?.userId ?? null, email }, check);
@@ -48,21 +47,10 @@ export async function passwordChanged(
   logSecurity(context, event, { userId, accountId });
   if (accountId !== null)
     await recordRepeatable(context.tools.sql, accountId, { id: userId }, 'password-changed');
-  tellOfPassword(context, email);
+  tell(context, email, 'password-changed', '/forgot');
 }
 
-/** Tells a user by mail that their password was changed: somebody else may have done it. */
-export function tellOfPassword(context: PageContext, email: string): void {
-  tell(context, email, MAILS['password-changed']({ url: forgotUrl(context) }));
-}
-
-const forgotUrl = ({ tools }: PageContext) => `${tools.publicUrl}/dashboard/forgot`;
-
-/**
- * Completes a sign-in by a code of the authenticator app, or by a backup code.
- *
- * @returns `null` if no code is awaited any more, so that the password is asked again
- */
+/** Completes a sign-in by a code. @returns `null` if none is awaited any more, so that the password is asked again */
 export async function signInWithCode(context: PageContext, text: string): Promise<GuessOutcome | null> {
   const { tools, client } = context;
   const awaited = await tools.auth.awaitedCode(client.cookie);
@@ -82,13 +70,13 @@ export async function signInWithCode(context: PageContext, text: string): Promis
       return failed(((lockEnd?.getTime() ?? 0) - Date.now()) / SECOND);
     }
     // This code was checked, so it is the one that has locked them.
-    const mail = lockEnd && MAILS['code-lock']({ url: forgotUrl(context), expires: lockEnd });
-    if (mail) tell(context, awaited.email, mail);
+    const url = `${tools.publicUrl}/dashboard/forgot`;
+    const mail = lockEnd && MAILS['code-lock']({ url, expires: lockEnd });
+    if (mail) void tools.mailer?.send(mail, findReader(tools.sql, awaited.email, client.language));
     const outcome = failed(null);
     return (await tools.auth.awaitedCode(client.cookie)) === null ? null : outcome;
   }
   if (!(await keepSession(tools.sql, answer.token, member))) return null;
-  await recordSignIn(tools.sql, member.userId);
   logSecurity(context, 'sign-in', member);
   return { isRight: true, cookies: answer.cookies };
 }

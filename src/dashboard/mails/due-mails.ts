@@ -1,8 +1,10 @@
 import type { PendingQuery, Row } from 'postgres';
+import type { Config } from '../../platform/config/config.ts';
 import { inPages } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Mailer } from '../auth/mail.ts';
 import type { Mail } from '../auth/mail-text.ts';
+import type { DashboardParts } from '../page-context.ts';
 import type { Language } from '../ui/language.ts';
 
 /** A reason to send a mail that answers no request, to every member of an account. */
@@ -18,12 +20,7 @@ export interface Due {
 type DueTo<Reason> = Reason & { userId: string; email: string; language: Language | null; account: string };
 
 /** The addresses in such mails. */
-interface MailAddresses {
-  /** The service's own address. */
-  publicUrl: string;
-  buyUrl: string | null;
-  contact: string | null;
-}
+type MailAddresses = Pick<DashboardParts, 'publicUrl'> & Pick<Config, 'buyUrl' | 'contact'>;
 
 /** One kind of these mails, to members. */
 export interface MailKind<Reason extends Due> {

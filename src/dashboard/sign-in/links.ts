@@ -3,11 +3,10 @@ import { acceptInvitation, type FoundInvitation, findInvitation } from '../accou
 import { admit, forgetGuesses, mailsOf } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import { MAILS } from '../auth/mail-text.ts';
-import { recordSignIn } from '../auth/members.ts';
-import { findReader } from '../auth/reader.ts';
+import { findReader, tell } from '../auth/reader.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
-import { passwordChanged, tellOfPassword, withConstantTime } from '../auth/sign-in.ts';
+import { passwordChanged, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -112,11 +111,12 @@ export const invitation = linkPage('invitation', {
     await forgetGuesses(tools.sql, email);
     const member = await findEmailOwner(tools.sql, email);
     logSecurity(context, 'invitation accepted', member);
-    if (userName !== null) tellOfPassword(context, email);
+    if (userName !== null) tell(context, email, 'password-changed', '/forgot');
     // A session of someone else's in this browser is not to check the new one's.
-    const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...client, cookie: null });
-    if (member !== null && answer.token !== null) await recordSignIn(tools.sql, member.userId);
-    return redirectTo(context, answer.ok ? '' : '/sign-in?done=password', answer.cookies);
+    const outcome = await signInWith({ ...context, client: { ...client, cookie: null } }, email, password);
+    return outcome.isRight
+      ? redirectTo(context, '', outcome.cookies)
+      : redirectTo(context, '/sign-in?done=password');
   },
 });
 

@@ -1,7 +1,7 @@
 import encodeQR from 'qr';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { admit, codesOf, isFirstUse } from '../auth/limits.ts';
-import { MAILS, type Plain } from '../auth/mail-text.ts';
+import type { Plain } from '../auth/mail-text.ts';
 import { recordRepeatable } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
@@ -193,9 +193,7 @@ async function changed(context: MemberContext, state: 'on' | 'off'): Promise<voi
 }
 
 function tellOf(context: MemberContext, mail: `second-factor-${'on' | 'off'}` | 'backup-codes'): void {
-  const { tools, user } = context;
-  if (user.emailVerified)
-    tell(context, user.email, MAILS[mail]({ url: `${tools.publicUrl}/dashboard${PATH}` }));
+  if (context.user.emailVerified) tell(context, context.user.email, mail, PATH);
 }
 
 function codeField(messages: Messages): Field {
