@@ -96,6 +96,7 @@ export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | '
         accountLockout: { enabled: true, maxFailedAttempts: 10, durationSeconds: CODE_LOCK_MS / SECOND },
       }),
     ],
+    // It counts successes, too: limits.ts has ours.
     rateLimit: { enabled: false },
     advanced: {
       cookiePrefix: 'dashboard',
@@ -120,10 +121,8 @@ export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | '
   });
 
   /**
-   * Calls one of better-auth's endpoints, with its check of the request's origin. Its rate limits are off, because they also
-   * count successes (limits.ts has ours).
+   * Calls one of better-auth's endpoints, such as `/sign-in/email`, with its check of the request's origin.
    *
-   * @param endpoint such as `/sign-in/email`
    * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`). `cookies` are `Set-Cookie` values to pass on. `token` is
    * that of the new session; `null` means that there is none, because a code is awaited
    * @throws when the call could not be done, as with Postgres away
@@ -171,8 +170,7 @@ export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | '
         returnHeaders: true,
       });
       const cookies = headers.getSetCookie();
-      if (response === null) return { session: null, cookies };
-      if (isOver(response.session)) return { session: null, cookies: [] };
+      if (response === null || isOver(response.session)) return { session: null, cookies };
       const user = { ...response.user, hasSecondFactor: response.user.twoFactorEnabled === true };
       return { session: { id: response.session.id, user }, cookies };
     },

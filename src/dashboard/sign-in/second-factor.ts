@@ -25,7 +25,7 @@ export const signInCode = formHandlers({
   async show(context: PageContext, refusal) {
     const { messages, tools, url, sent } = context;
     const to = returnPath(url.searchParams.get('to') ?? sent('to'));
-    const fields = [{ ...codeField(messages), hint: messages.codeOrBackupHint }];
+    const fields = [codeField(messages, messages.codeOrBackupHint)];
     const options = { path: '/sign-in/code', hidden: { to }, fields, button: messages.signIn };
     return cardPage(context, {
       title: messages.codeTitle,
@@ -78,10 +78,9 @@ const passwordForm = (
 ) =>
   confirmedForm({
     page({ messages }) {
-      const code = { ...codeField(messages), hint: messages.codeOrBackupHint };
       const button = messages[title];
-      const asked = { lead: html`<p>${messages[lead]}</p>`, fields: wantsCode ? [code] : [] };
-      return { title: button, ...asked, button, cancel: PATH };
+      const fields = wantsCode ? [codeField(messages, messages.codeOrBackupHint)] : [];
+      return { title: button, lead: html`<p>${messages[lead]}</p>`, fields, button, cancel: PATH };
     },
     async submit(context) {
       const refusal = wantsCode && context.user.hasSecondFactor ? await codeRefusal(context) : null;
@@ -111,7 +110,7 @@ function setUpSheet(
     path: `${PATH}/confirm`,
     // A wrong code comes back with them, because they are stored in no form that could be shown again.
     hidden: { uri: totpUri, codes: backupCodes.join(' ') },
-    fields: [{ ...codeField(messages), hint: messages.codeHint, inputMode: 'numeric' }],
+    fields: [{ ...codeField(messages, messages.codeHint), inputMode: 'numeric' }],
     focus: false,
     button: messages.turnOn,
     refusal,
@@ -196,8 +195,8 @@ function tellOf(context: MemberContext, mail: `second-factor-${'on' | 'off'}` | 
   if (context.user.emailVerified) tell(context, context.user.email, mail, PATH);
 }
 
-function codeField(messages: Messages): Field {
-  return { name: 'code', label: messages.code, autocomplete: 'one-time-code', maxLength: 20 };
+function codeField(messages: Messages, hint: string): Field {
+  return { name: 'code', label: messages.code, hint, autocomplete: 'one-time-code', maxLength: 20 };
 }
 
 function backupCodeList(messages: Messages, codes: string[]): Html {
