@@ -12,6 +12,7 @@ import { TOKEN_FIELD } from '../request/csrf.ts';
 import { emailField, formHandlers, tooMany } from '../request/forms.ts';
 import { formPage, messagePage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
+import { contactLink } from '../ui/parts.ts';
 import { askEmailChange } from './email-change.ts';
 
 /** A form with one name. @param kind of its change; @param current the name, and the words of its form */
@@ -77,7 +78,8 @@ export const ownEmail = confirmedForm({
     const { messages, tools, user } = context;
     const title = messages.changeEmail;
     const lead = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
-    if (!tools.mails) return messagePage(context, 200, title, messages.changeEmailNoMail);
+    const operator = html`${messages.changeEmailNoMail} ${contactLink(context)}`;
+    if (!tools.mails) return messagePage(context, 200, title, operator);
     const fields = [{ ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint }];
     return { title, lead, fields, button: messages.sendLink, cancel: '/settings' };
   },

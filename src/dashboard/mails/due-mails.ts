@@ -26,8 +26,8 @@ type MailAddresses = Pick<DashboardParts, 'publicUrl'> & Pick<Config, 'buyUrl' |
 export interface MailKind<Reason extends Due> {
   /** SQL for all reasons of this kind, also those that were sent already, of any account. */
   due(sql: Sql): PendingQuery<Row[]>;
-  /** Reasons of a member that share a mail have the same text here. */
-  sharedBy(reason: Reason): string;
+  /** Reasons of a member that share a mail have the same text here. Without it all of them share one. */
+  sharedBy?(reason: Reason): string;
   write(reasons: [Reason, ...Reason[]], addresses: MailAddresses): Mail['write'];
 }
 
@@ -70,7 +70,7 @@ async function sendMails<Reason extends Due>(
   kind: MailKind<Reason>,
   reasons: DueTo<Reason>[],
 ): Promise<void> {
-  const groups = Map.groupBy(reasons, (reason) => [reason.userId, kind.sharedBy(reason)].join(' '));
+  const groups = Map.groupBy(reasons, (reason) => [reason.userId, kind.sharedBy?.(reason)].join(' '));
   for (const group of groups.values()) {
     const [first, ...more] = await claim(sql, group);
     if (first === undefined) continue;

@@ -28,7 +28,6 @@ export const planMails: MailKind<EndingPlan> = {
     CROSS JOIN LATERAL (SELECT CASE WHEN b.plus_until <= now() THEN 'ended' ELSE 'week' END AS stage) AS s
     WHERE b.plan = 'plus' AND b.plus_until BETWEEN now() - interval '1 day' AND now() + interval '7 days'
       AND (stage = 'ended' OR coalesce(b.plan_since, account.created_at) < b.plus_until - interval '7 days')`,
-  sharedBy: ({ topic }) => topic,
   write:
     ([{ stage, until, calls, rate, keys }], { contact }) =>
     (messages, { number, end }) => {

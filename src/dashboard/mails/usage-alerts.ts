@@ -28,7 +28,6 @@ export const usageAlerts: MailKind<Alert> = {
     CROSS JOIN LATERAL (SELECT coalesce(b.included_credits, plans.included_credits) AS included) AS allowance
     CROSS JOIN unnest(${`{${THRESHOLDS.join(',')}}`}::bigint[]) AS threshold
     WHERE now() < b.period_end AND included > 0 AND b.used * 100 >= included * threshold`,
-  sharedBy: ({ accountId }) => accountId,
   write:
     ([{ accountId, used, included, periodEnd, credits, spendPurchased }], { buyUrl }) =>
     (messages, { number, date }) => {
