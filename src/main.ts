@@ -3,7 +3,6 @@ import { debtCommands } from './companies/debts/commands.ts';
 import { directoryCommands } from './companies/directory/commands.ts';
 import { recordCommands } from './companies/lookup/commands.ts';
 import { memberCommands } from './dashboard/account/commands.ts';
-import { suspensionCommands } from './dashboard/account/suspension.ts';
 import { accountDataCommands } from './metering/account-data/commands.ts';
 import { accountCommands } from './metering/accounts/commands.ts';
 import { keyCommands } from './metering/keys/commands.ts';
@@ -24,7 +23,6 @@ export function createProgram(): Command {
   serviceCommands(program);
   accountCommands(program);
   memberCommands(program);
-  suspensionCommands(program);
   accountDataCommands(program);
   keyCommands(program);
   directoryCommands(program);

@@ -47,7 +47,7 @@ export async function createDashboard(parts: DashboardParts) {
   const dueMails =
     mailer &&
     startInterval(
-      () => sendAllDueMails({ sql, mailer, log, publicUrl, buyUrl: config.buyUrl, contact: config.contact }),
+      () => sendAllDueMails({ sql, mailer, publicUrl, buyUrl: config.buyUrl, contact: config.contact }),
       MINUTE,
       (error) => log.warn({ err: error }, 'alerts were not sent'),
     );

@@ -6,14 +6,23 @@ import type { ReadAccount } from '../metering/accounts/reader.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import type { Handler } from '../metering/admission/plan.ts';
 import type { RateLimiter } from '../metering/rate-limit/limiter.ts';
+import type { Config } from '../platform/config/config.ts';
+import type { Log } from '../platform/observability/log.ts';
+import type { Sql } from '../platform/postgres/connect.ts';
 import type { Gate } from '../platform/runtime/gate.ts';
-import type { AuthParts } from './auth/auth.ts';
-import type { AuthContext, AuthTools } from './auth/context.ts';
+import type { Auth } from './auth/auth.ts';
+import type { Mailer } from './auth/mail.ts';
 import type { Membership } from './auth/members.ts';
-import type { MemberForms } from './request/context.ts';
+import type { FormContext, FormTools, MemberForms } from './request/context.ts';
 
 /** The parts of the service that the dashboard works with. */
-export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
+export interface DashboardParts {
+  /** The dashboard's own pool. */
+  sql: Sql;
+  config: Config;
+  /** The service's own address. Links are made from it alone. */
+  publicUrl: string;
+  log: Log;
   observer: Observer;
   pipeline: Pipeline;
   rateLimiter: RateLimiter;
@@ -25,7 +34,12 @@ export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
 }
 
 /** The parts of the dashboard that pages use. */
-export interface Tools extends DashboardParts, AuthTools {
+export interface Tools extends DashboardParts, FormTools {
+  auth: Auth;
+  /** Signs sessions. Keys for other uses are derived from it (csrf.ts). */
+  secret: string;
+  /** `null` means that no mail is sent. */
+  mailer: Mailer | null;
   readAccount: ReadAccount;
   companyNames: CompanyNames;
   /** The downloads in progress, by account. */
@@ -33,7 +47,7 @@ export interface Tools extends DashboardParts, AuthTools {
 }
 
 /** A request for a page, with the tools to answer it. */
-export interface PageContext extends AuthContext {
+export interface PageContext extends FormContext {
   tools: Tools;
 }
 

@@ -1,3 +1,4 @@
+import type { Unread } from '../http/body.ts';
 import type { RequestTrace } from '../http/observe.ts';
 import { pathOf, searchOf } from '../http/url.ts';
 import { NotOwnerError } from '../metering/accounts/rights.ts';
@@ -14,12 +15,12 @@ import { readCookie, writeCookie } from './request/cookies.ts';
 import { formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './request/csrf.ts';
 import { createKnownBrowsers } from './request/known-browser.ts';
 import { cardPage, messagePage, notFoundPage, ownersOnly } from './request/layout.ts';
-import { maxFormBytes, readForm, type UnreadForm } from './request/read-form.ts';
+import { maxFormBytes, readForm } from './request/read-form.ts';
 import { createRefusals, type RefusalKind } from './request/refusals.ts';
 import { clientName, createRequestLimit } from './request/request-limit.ts';
 import { respond } from './request/respond.ts';
 import { keptList, retry } from './request/retry.ts';
-import { pageWithText, pathBelow, resentFields, signInAddress } from './request/return-path.ts';
+import { pageWithText, pathBelow, signInAddress } from './request/return-path.ts';
 import { ROUTES } from './routes.ts';
 import { html } from './ui/html.ts';
 import { formatsOf, languageOf, preferredLanguage } from './ui/language.ts';
@@ -75,12 +76,7 @@ export function createRequestHandler(tools: Tools) {
     tools.log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
   );
 
-  /**
-   * Answers a request for a page.
-   *
-   * @param peer the address that the connection came from; `null` if it is not known
-   * @param path the key of its route in `ROUTES`; any other text is answered 404
-   */
+  /** As {@link Dashboard.handle}. @param path the key of its route in `ROUTES`; any other text is answered 404 */
   async function handle(
     request: Request,
     peer: string | null,
@@ -105,7 +101,7 @@ export function createRequestHandler(tools: Tools) {
     const cookies = asked === null ? [] : [writeCookie(LANGUAGE, asked, cookieOptions, LANGUAGE_LIFE_MS)];
     const incoming: Incoming = { request, url, path, client, messages, tools, trace, cookies, form: null };
     if (requestLimit.isPaused(client)) {
-      if (isResent(incoming)) await readFormOf(incoming);
+      if (request.method === 'POST' && client.knownUser !== null) await readFormOf(incoming);
       return refuse('too many requests', incoming);
     }
     if (hasOtherLoopbackName(request)) return Response.redirect(url.href, 302);
@@ -125,7 +121,7 @@ export function createRequestHandler(tools: Tools) {
     // Before it has a place, because a slow sender would keep one.
     const hasForm = request.method === 'POST' && ROUTES[path]?.POST !== undefined;
     const unread = hasForm ? await readFormOf(incoming) : null;
-    if (unread !== null) return failurePage(incoming, unread);
+    if (unread !== null) return unreadPage(incoming, unread);
     const { pages, passwords } = client.knownUser === null ? ofVisitors : ofMembers;
     const gate = hasForm && ROUTES[path]?.hasPassword === true ? passwords : pages;
     const leave = await gate.enter(clientName(client));
@@ -133,7 +129,7 @@ export function createRequestHandler(tools: Tools) {
   }
 
   /** @returns why it was not read, `null` if it was: it is in `incoming` then */
-  async function readFormOf(incoming: Incoming): Promise<UnreadForm | null> {
+  async function readFormOf(incoming: Incoming): Promise<Unread | null> {
     const form = await readForm(incoming.request, tools.stopping, formBytesOf(incoming));
     if (typeof form === 'string') return form;
     incoming.form = form;
@@ -143,9 +139,9 @@ export function createRequestHandler(tools: Tools) {
   /** @param leave see {@link PageContext.leave} */
   async function admit(incoming: Incoming, leave: () => void): Promise<PageResponse | RefusalKind> {
     const { request, url, client, messages, cookies, form } = incoming;
-    const known = await withTimeout(tools.auth.session(client.cookie), SESSION_TIMEOUT_MS, 'Postgres');
-    const { session } = known;
-    cookies.push(...known.cookies);
+    const reading = tools.auth.session(client.cookie);
+    const { session, cookies: prolonging } = await withTimeout(reading, SESSION_TIMEOUT_MS, 'Postgres');
+    cookies.push(...prolonging);
     if (!(await requestLimit.take(client, session?.user.id ?? null))) return 'too many requests';
     if (session !== null && session.user.id !== client.knownUser) {
       cookies.push(browsers.cookieOf(session.user.id));
@@ -168,20 +164,19 @@ export function createRequestHandler(tools: Tools) {
 
     const route = ROUTES[incoming.path];
     if (route === undefined) return notFoundPage(context);
-    const isPost = form !== null;
-    const method = isPost ? 'POST' : 'GET';
-    if (route[method] === undefined || (!isPost && !['GET', 'HEAD'].includes(request.method))) {
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    if ((method !== 'GET' && method !== 'POST') || route[method] === undefined) {
       const allow = [route.GET && 'GET, HEAD', route.POST && 'POST'].filter(Boolean).join(', ');
       return messagePage(context, 405, messages.notFound, messages.notFoundLead, { Allow: allow });
     }
 
     if (session === null && route.for === 'member') {
-      if (!isPost) return { redirect: signInAddress(tools.base, path + url.search) };
+      if (form === null) return { redirect: signInAddress(tools.base, path + url.search) };
       // Most forms are on a page with the form's own path.
       const signIn = signInAddress(tools.base, route.GET ? pageWithText(path, form) : '');
-      return signedOutPage(context, signIn, form?.get('list') ?? '');
+      return signedOutPage(context, signIn, form.get('list') ?? '');
     }
-    if (isPost) {
+    if (form !== null) {
       if (session === null && path === '/sign-out') return redirectTo(context, '/sign-in?done=out');
       // Another tab has signed in, or the same form was sent a moment ago.
       if (session !== null && SIGN_IN_FORMS.includes(path)) return redirectTo(context, '');
@@ -239,12 +234,6 @@ const formBytesOf = ({ path, client }: Incoming) =>
 
 const createGates = () => ({ pages: createGate(PAGES), passwords: createGate(PASSWORDS) });
 
-/** Whether the form of a request is worth being read though the request is refused. */
-const isResent = ({ request, path, client }: Incoming) =>
-  request.method === 'POST' &&
-  client.knownUser !== null &&
-  resentFields(path, new URLSearchParams()) !== null;
-
 /** The page for a member's form that came without a session. @param list that it had; '' without one */
 function signedOutPage(context: PageContext, signIn: string, list: string): PageResponse {
   const { messages } = context;
@@ -256,21 +245,15 @@ function signedOutPage(context: PageContext, signIn: string, list: string): Page
 const CLOSE = { Connection: 'close' };
 const RETRY = { 'Retry-After': '5' };
 
-const FAILURES = {
-  'not a form': { status: 403, title: 'formExpired', lead: 'formExpiredLead', headers: {} },
-  'too large': { status: 413, title: 'failed', lead: 'formTooLarge', headers: CLOSE },
-  'too slow': { status: 408, title: 'failed', lead: 'formTooSlow', headers: CLOSE },
-  // For the log and the metrics, because its sender has left. The status is nginx's.
-  gone: { status: 499, title: 'failed', lead: 'formTooSlow', headers: CLOSE },
-  stopping: { status: 503, title: 'failed', lead: 'tryAgain', headers: { ...CLOSE, ...RETRY } },
-} as const;
-
 /** The page for a form that was not read. */
-function failurePage(incoming: Incoming, failure: UnreadForm): PageResponse {
+function unreadPage(incoming: Incoming, reason: Unread): PageResponse {
   const { messages } = incoming;
-  const { status, title, lead, headers } = FAILURES[failure];
-  const text = lead === 'formTooLarge' ? messages[lead](String(formBytesOf(incoming) / KIB)) : messages[lead];
-  return messagePage(incoming, status, messages[title], text, headers);
+  const page = (status: number, lead: string, headers = {}) =>
+    messagePage(incoming, status, messages.failed, lead, { ...CLOSE, ...headers });
+  if (reason === 'too large') return page(413, messages.formTooLarge(String(formBytesOf(incoming) / KIB)));
+  if (reason === 'stopping') return page(503, messages.tryAgain, RETRY);
+  // nginx's status, for the log and the metrics: the sender has left.
+  return page(reason === 'gone' ? 499 : 408, messages.formTooSlow);
 }
 
 /** The page for a fault, nearly always that Postgres is away. */

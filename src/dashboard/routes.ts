@@ -1,4 +1,3 @@
-import * as access from './account/access.ts';
 import * as accountData from './account/account-data.ts';
 import * as member from './account/member.ts';
 import * as members from './account/members.ts';
@@ -79,7 +78,7 @@ export const ROUTES: Record<string, Route> = {
   '/settings/members/withdraw': { for: 'member', ownersOnly: true, POST: members.withdraw },
   '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...member.removal },
   '/settings/members/:id/role': { for: 'member', ownersOnly: true, hasPassword: true, ...member.role },
-  '/settings/sessions': { for: 'member', POST: access.signOutOthers },
+  '/settings/sessions': { for: 'member', POST: settings.signOutOthers },
   '/settings/history': { for: 'member', GET: accountData.showHistory },
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
   '/settings/delete': { for: 'member', ownersOnly: true, hasPassword: true, ...accountData.deletion },

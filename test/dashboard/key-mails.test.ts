@@ -16,7 +16,7 @@ async function send(relay = mail.url): Promise<void> {
   const log = createLogTo({ write() {} });
   const publicUrl = 'https://example.com';
   const mailer = createMailer(relay, null, publicUrl, log);
-  const parts = { sql: service.sql, mailer, log, publicUrl, buyUrl: null, contact: null };
+  const parts = { sql: service.sql, mailer, publicUrl, buyUrl: null, contact: null };
   await Promise.all([sendDueMails(parts, keyMails), sendDueMails(parts, keyMails)]);
 }
 

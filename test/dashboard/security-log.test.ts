@@ -41,6 +41,7 @@ test('every step of a sign-in is logged with the address, the member and the acc
     { ...unknown, event: 'sign-in failed' },
     { ...known, event: 'password reset' },
     { ...known, event: 'invitation accepted' },
+    { ...known, event: 'sign-in' },
     { ...known, event: 'sign-in refused' },
   ]);
   const written = JSON.stringify(service.logLines);

@@ -53,7 +53,7 @@ const cli = createCommandLine(database.url, { SMTP_URL: mail.url });
 const log = { error() {} };
 const publicUrl = service.baseUrl;
 const mailer = createMailer(mail.url, null, publicUrl, log);
-const sendDueMails = () => sendAllDueMails({ sql, mailer, log, publicUrl, buyUrl: null, contact: null });
+const sendDueMails = () => sendAllDueMails({ sql, mailer, publicUrl, buyUrl: null, contact: null });
 /** Another query each time, because answers are cached. */
 const search = (secret: string) => call(service.url, `/companies?q=${secret.slice(-6)}`, { key: secret });
 

@@ -28,7 +28,7 @@ function send(relay = mail.url, sender?: DueMailParts['mailer']): Promise<void> 
   const publicUrl = 'https://example.com';
   const mailer = sender ?? createMailer(relay, null, publicUrl, log);
   const buyUrl = 'https://shop.example.com/{account}';
-  return sendDueMails({ sql: service.sql, mailer, log, publicUrl, buyUrl, contact: null }, usageAlerts);
+  return sendDueMails({ sql: service.sql, mailer, publicUrl, buyUrl, contact: null }, usageAlerts);
 }
 
 /** A new account with an allowance of 10. */
@@ -144,16 +144,16 @@ test('an instance that sends one mail for long, or ends meanwhile, keeps no othe
   for (const { use } of callers) await use(8);
   const received = () => callers.map(({ email }) => mail.received(email));
   const begun = Promise.withResolvers<void>();
-  const slow = Promise.withResolvers<void>();
-  const sendText = () => {
+  const slow = Promise.withResolvers<boolean>();
+  const sendSlowly = () => {
     begun.resolve();
     return slow.promise;
   };
-  const run = send(mail.url, { sendText });
+  const run = send(mail.url, { send: sendSlowly });
   await begun.promise;
   await check();
   expect(received().toSorted()).toEqual([0, 1]);
-  slow.reject(new Error('lost'));
+  slow.resolve(false);
   await run;
   await check();
   expect(received()).toEqual([1, 1]);

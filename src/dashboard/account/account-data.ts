@@ -9,7 +9,6 @@ import { actorOf } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { presentPassword } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { type Column, moment, table } from '../ui/parts.ts';
@@ -55,7 +54,7 @@ export const deletion = confirmedForm({
   page: ({ messages, account }: MemberContext) => ({
     title: messages.deleteTitle(account.name),
     lead: html`<p>${messages.deleteLead}</p>`,
-    fields: [{ name: 'name', label: messages.deleteName, hint: account.name }, presentPassword(messages)],
+    fields: [{ name: 'name', label: messages.deleteName, hint: account.name }],
     focus: false,
     button: messages.deleteAccount,
     look: 'bad',

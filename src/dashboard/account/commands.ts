@@ -1,47 +1,51 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { setSuspended } from '../../metering/accounts/changes.ts';
 import { iso } from '../../metering/accounts/plan.ts';
 import { requireAccount } from '../../metering/accounts/store.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { printable, textTable } from '../../platform/terminal/text.ts';
-import { oneOfWords } from '../../platform/terminal/values.ts';
+import { oneOfWords, name as readName } from '../../platform/terminal/values.ts';
 import { MAILS } from '../auth/mail-text.ts';
-import type { Role } from '../auth/members.ts';
-import { changeMember, listMembers, resetSecondFactor } from '../auth/members.ts';
+import { changeMember, listMembers, type Role, resetSecondFactor } from '../auth/members.ts';
 import { findReader } from '../auth/reader.ts';
 import { mailOnce, publicUrlOf } from '../mails/command-mail.ts';
 import { isEmail } from '../request/read-form.ts';
+import { contactText } from '../ui/parts.ts';
 import { invitationLink, invitationMail, invite } from './invitations.ts';
 import { listInvitations, withdrawInvitation } from './pending-invitations.ts';
 
-/** Commands about the members of an account, and about invitations (contract, Command line). */
+/** Commands about the members of an account, their invitations and its suspension (contract, Command line). */
 export function memberCommands(program: Command): void {
   const account = existingCommand(program, 'account');
-  const ofEmail = (name: string, whose: string, note = '') =>
+  /** @param example its further arguments there */
+  const ofAccount = (name: string, does: string, example = '', note = '') =>
     account
       .command(name)
       .argument('<id>')
-      .requiredOption('--email <address>', whose, readEmail)
+      .description(does)
       .addHelpText(
         'after',
-        `\nExample:\n  bun directory account ${name} acc_… --email maria@example.com${note && `\n\n${note}`}`,
+        `\nExample:\n  bun directory account ${name} acc_…${example}${note && `\n\n${note}`}`,
       );
+  const ofEmail = (name: string, does: string, whose: string, note = '') =>
+    ofAccount(name, does, ' --email maria@example.com', note).requiredOption(
+      '--email <address>',
+      whose,
+      readEmail,
+    );
 
-  const inviteCommand = ofEmail(
-    'invite',
-    'who signs in with it',
-    'The link begins with PUBLIC_URL, works once, and for seven days. Without --role a new member is an owner.',
-  )
-    .option(
+  defineCommand(
+    ofEmail(
+      'invite',
+      "print a one-time link to choose a password for the account's dashboard (a new one, for an existing member)",
+      'who signs in with it',
+      'The link begins with PUBLIC_URL, works once, and for seven days. Without --role a new member is an owner.',
+    ).option(
       '--role <role>',
       'owner or member: owners invite, remove, and delete the account',
       oneOfWords<Role>('owner', 'member'),
-    )
-    .description(
-      "print a one-time link to choose a password for the account's dashboard (a new one, for an existing member)",
-    );
-  defineCommand(
-    inviteCommand,
+    ),
     async ({ sql, config, actor }, id: string, { email, role }: { email: string; role?: Role }) => {
       const invited = await invite(sql, { accountId: id, email, role }, actor);
       const publicUrl = publicUrlOf(config);
@@ -54,11 +58,7 @@ export function memberCommands(program: Command): void {
   );
 
   defineCommand(
-    account
-      .command('invitations')
-      .argument('<id>')
-      .description('invitations that nobody has accepted yet')
-      .addHelpText('after', '\nExample:\n  bun directory account invitations acc_…'),
+    ofAccount('invitations', 'invitations that nobody has accepted yet'),
     ({ sql }, id: string) => listInvitations(sql, id),
     (invitations) =>
       textTable([
@@ -74,9 +74,7 @@ export function memberCommands(program: Command): void {
   );
 
   defineCommand(
-    ofEmail('withdraw-invitation', 'who was invited').description(
-      'withdraw a pending invitation: its link is dead',
-    ),
+    ofEmail('withdraw-invitation', 'withdraw a pending invitation: its link is dead', 'who was invited'),
     async ({ sql, actor }, id: string, { email }: { email: string }) => {
       if (!(await withdrawInvitation(sql, { accountId: id, email }, actor))) {
         throw new RefusedError(`${email} has no pending invitation to ${id}: see \`account invitations\``);
@@ -87,11 +85,7 @@ export function memberCommands(program: Command): void {
   );
 
   defineCommand(
-    account
-      .command('members')
-      .argument('<id>')
-      .description('who signs in to an account, since when, and when they last did')
-      .addHelpText('after', '\nExample:\n  bun directory account members acc_…'),
+    ofAccount('members', 'who signs in to an account, since when, and when they last did'),
     async ({ sql }, id: string) => {
       await requireAccount(sql, id);
       const members = await listMembers(sql, id);
@@ -112,8 +106,11 @@ export function memberCommands(program: Command): void {
   );
 
   defineCommand(
-    ofEmail('remove-member', 'who is removed', 'Keys go on working: see `key revoke`.').description(
+    ofEmail(
+      'remove-member',
       'remove a member, and their sessions and password; the last owner stays',
+      'who is removed',
+      'Keys go on working: see `key revoke`.',
     ),
     async ({ sql, actor }, id: string, { email }: { email: string }) => {
       const removed = await changeMember(sql, id, (member) => member.email === email, 'removed', actor);
@@ -129,9 +126,10 @@ export function memberCommands(program: Command): void {
   defineCommand(
     ofEmail(
       'reset-second-factor',
+      "turn a member's second factor off, end their sessions, and tell them by mail",
       'who lost the app and the backup codes',
       'First make sure that it is the member who asks: the password alone signs in afterwards.',
-    ).description("turn a member's second factor off, end their sessions, and tell them by mail"),
+    ),
     async ({ sql, config, actor }, id: string, { email }: { email: string }) => {
       if (!(await resetSecondFactor(sql, id, email, actor)))
         throw new RefusedError(
@@ -144,6 +142,36 @@ export function memberCommands(program: Command): void {
     },
     ({ email, mailed }) =>
       `the second factor of ${printable(email)} is off${mailed ? ', and a mail says so' : '; no mail was sent'}`,
+  );
+
+  defineCommand(
+    ofAccount(
+      'suspend',
+      "answer 401 to the account's keys, end its members' sessions, and tell them by mail",
+      ' --reason "Invoice 17 is overdue"',
+    ).option('--reason <text>', 'why; its members see it in the dashboard and in a mail', readName),
+    async ({ sql, config, actor }, id: string, { reason = '' }: { reason?: string }) => {
+      const isNew = await setSuspended(sql, id, true, actor, reason);
+      const members = isNew ? await listMembers(sql, id) : [];
+      const { name } = await requireAccount(sql, id);
+      const mail = MAILS.suspended({ reason, contact: contactText(config.contact) });
+      const account = { name, isSuspended: true };
+      const mails = members
+        .filter(({ emailVerified }) => emailVerified)
+        .map(({ email: to, language }) => mailOnce(config, mail, { to, language, account }));
+      const mailed = (await Promise.all(mails)).filter(Boolean).length;
+      return { id, suspended: true, mailed };
+    },
+    ({ id, mailed }) => `${id} is suspended; ${mailed} members were told by mail`,
+  );
+
+  defineCommand(
+    ofAccount('resume', "let the account's keys work again"),
+    async ({ sql, actor }, id: string) => {
+      await setSuspended(sql, id, false, actor);
+      return { id, suspended: false };
+    },
+    ({ id }) => `${id} is not suspended`,
   );
 }
 

@@ -7,12 +7,7 @@ import { actorOf } from '../auth/members.ts';
 
 const LIFE_MS = 1 * HOUR;
 
-/**
- * Keeps a new email until its owner confirms it. It replaces an earlier one, whose link is dead then. A new password ends it,
- * too (0004_dashboard.sql).
- *
- * @returns the token of the link
- */
+/** Keeps a new email, in place of an earlier one, until a link confirms it or the user has a new password (0004_dashboard.sql). */
 export async function askEmailChange(sql: Sql, userId: string, email: string): Promise<string> {
   const token = newLinkToken();
   await sql`

@@ -38,14 +38,11 @@ export interface MadeInvitation {
 }
 
 /**
- * Invites a user by a one-time link, on which they become a member of the account. A new user chooses a password there. An
- * existing member gets a new one by it, which is the reset of a service without mail. It replaces earlier invitations of the email.
+ * Invites a user by a one-time link, in place of earlier ones. A new user chooses a password there, and a present member a new one,
+ * which is the reset of a service without mail.
  *
- * @param invitation without a `role` a member keeps their own, and a new one is an owner. A present member can become an owner by it,
- * but an owner stays one
- * @throws RefusedError for an unknown account
- * @throws NotOwnerError if a member invites who is no owner
- * @throws TooManyMembersError when the account has no room for another member
+ * @param invitation without a `role` a member keeps their own, and a new one is an owner. An owner stays one
+ * @throws RefusedError for an unknown account, TooManyMembersError, and NotOwnerError if a member invites who is no owner
  */
 export async function invite(
   sql: Sql,
@@ -170,22 +167,15 @@ export async function acceptInvitation(
     if (member === undefined) return null;
     await sql`UPDATE dashboard_invitations SET used_at = now() WHERE token_sha256 = ${hashOfToken(token)}`;
     await sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${userId}`;
-    await choosePassword(sql, userId, passwordHash);
+    // That ends sessions and links from before (0004_dashboard.sql).
+    await sql`
+      INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
+      VALUES (${randomBytes(16).toString('hex')}, ${userId}, 'credential', ${userId}, ${passwordHash}, now())
+      ON CONFLICT ("userId", "providerId") DO UPDATE SET "password" = excluded."password", "updatedAt" = now()`;
     const kind = member.isNew ? 'member-added' : 'password-changed';
     await recordEvent(sql, accountId, { kind, actor: actorOf({ id: userId }) });
     return email;
   });
-}
-
-/** Sets the password that a user chose on a link. That ends sessions and links from before (0004_dashboard.sql). */
-async function choosePassword(sql: Transaction, userId: string, passwordHash: string): Promise<void> {
-  await sql`
-    WITH changed AS (
-      UPDATE dashboard_credentials SET "password" = ${passwordHash}, "updatedAt" = now()
-      WHERE "userId" = ${userId} AND "providerId" = 'credential' RETURNING 1)
-    INSERT INTO dashboard_credentials ("id", "accountId", "providerId", "userId", "password", "updatedAt")
-    SELECT ${randomBytes(16).toString('hex')}, ${userId}, 'credential', ${userId}, ${passwordHash}, now()
-    WHERE NOT EXISTS (SELECT 1 FROM changed)`;
 }
 
 /**

@@ -4,10 +4,10 @@ import { type AccountMember, actorOf, changeMember, listMembers } from '../auth/
 import { logSecurity } from '../auth/security-log.ts';
 import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
-import { presentPassword, refuse, tooMany } from '../request/forms.ts';
+import { refuse, tooMany } from '../request/forms.ts';
 import { notFoundPage, ownersOnly } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { PATH } from './members.ts';
+import { PATH, roleOptions } from './members.ts';
 
 const isMeant = (context: MemberContext) => (member: AccountMember) => member.id === context.id;
 
@@ -16,19 +16,14 @@ const memberOf = async (context: MemberContext) =>
 
 /** /dashboard/settings/members/:id/role: an owner changes a member's role, or their own. */
 export const role = confirmedForm({
-  async page(context: MemberContext) {
+  async page(context) {
     const { messages } = context;
     const member = await memberOf(context);
     if (member === undefined) return notFoundPage(context);
-    const roles: AccountMember['role'][] = ['owner', 'member'];
-    const options = roles.map((role): [string, string] => [role, messages.roles[role]]);
     return {
       title: messages.changeRole,
       lead: html`<p><strong class="email">${member.email}</strong></p><p>${messages.membersLead}</p>`,
-      fields: [
-        { name: 'role', label: messages.role, value: member.role, options },
-        presentPassword(messages),
-      ],
+      fields: [{ name: 'role', label: messages.role, value: member.role, options: roleOptions(messages) }],
       button: messages.save,
       cancel: PATH,
     };
@@ -48,7 +43,7 @@ export const role = confirmedForm({
 
 /** /dashboard/settings/members/:id/remove: an owner removes a member, or a member leaves. */
 export const removal = confirmedForm({
-  async page(context: MemberContext) {
+  async page(context) {
     const { messages, id, user } = context;
     const member = await memberOf(context);
     if (member === undefined) return notFoundPage(context);
@@ -57,7 +52,6 @@ export const removal = confirmedForm({
     return {
       title: isLeaving ? messages.leaveTitle : messages.removeTitle,
       lead: html`<p><strong class="email">${member.email}</strong></p><p>${isLeaving ? messages.leaveLead : messages.removeLead}</p>`,
-      fields: [presentPassword(messages)],
       button: isLeaving ? messages.leave : messages.removeMember,
       look: 'bad',
       cancel: PATH,

@@ -15,6 +15,7 @@ import {
 } from '../request/forms.ts';
 import { awaitsConfirmation, memberPage, ownersOnly } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
+import type { Messages } from '../ui/messages.ts';
 import { type Column, contactLink, dateOf, moment, sentence, table } from '../ui/parts.ts';
 import { invitationMail, invite, TooManyMembersError } from './invitations.ts';
 import { listInvitations, type PendingInvitation, withdrawInvitation } from './pending-invitations.ts';
@@ -61,7 +62,7 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
     });
     if (made === null) return refuse(409, { message: messages.tooManyMembers });
     const by = { email: user.email, language: messages.language };
-    tools.mailer.send(...invitationMail(made, tools.publicUrl, by));
+    void tools.mailer.send(...invitationMail(made, tools.publicUrl, by));
     logOfMember(context, 'member invited');
     return redirectTo(context, `${PATH}?done=invited`);
   },
@@ -130,16 +131,17 @@ function pendingList(context: MemberContext, pending: PendingInvitation[]): Html
   );
 }
 
+export const roleOptions = ({ roles }: Messages): [string, string][] => [
+  ['member', roles.member],
+  ['owner', roles.owner],
+];
+
 function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
   const { messages, tools, user } = context;
   if (!tools.mails) {
     const contact = contactLink(context);
     return html`<p>${sentence(messages.inviteNoMail, contact && html` (${contact})`)}</p>`;
   }
-  const roles: [string, string][] = [
-    ['member', messages.roles.member],
-    ['owner', messages.roles.owner],
-  ];
   return html`
 <section class="card narrow" aria-labelledby="invite-title">
   <h2 id="invite-title">${messages.invite}</h2>
@@ -147,7 +149,7 @@ function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
     username: user.email,
     fields: [
       emailField(messages.email, 'off'),
-      { name: 'role', label: messages.role, options: roles },
+      { name: 'role', label: messages.role, options: roleOptions(messages) },
       presentPassword(messages),
     ],
     focus: false,

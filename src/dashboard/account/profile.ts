@@ -1,15 +1,16 @@
+import { recordEvent } from '../../metering/accounts/events.ts';
+import { lockAccount } from '../../metering/accounts/store.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
-import { MAILS } from '../auth/mail-text.ts';
-import { actorOf, renameAccount, renameMember } from '../auth/members.ts';
+import { actorOf, renameAccount } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import { emailField, formHandlers, presentPassword, tooMany } from '../request/forms.ts';
-import { formPage, memberPage, messagePage } from '../request/layout.ts';
+import { emailField, formHandlers, tooMany } from '../request/forms.ts';
+import { formPage, messagePage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
 import { askEmailChange } from './email-change.ts';
@@ -49,7 +50,12 @@ export const ownName = nameForm(
     hint: messages.nameHint,
     autocomplete: 'organization',
   }),
-  ({ tools, account, user }, name) => renameMember(tools.sql, account.id, user, name),
+  ({ tools, account, user }, name) =>
+    tools.sql.begin(async (sql) => {
+      await lockAccount(sql, account.id);
+      await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
+      await recordEvent(sql, account.id, { kind: 'name-changed', actor: actorOf(user) });
+    }),
 );
 
 /** /dashboard/settings/account-name, for owners. */
@@ -68,21 +74,13 @@ export const accountName = nameForm(
  * present address gets a warning: a new password ends the change.
  */
 export const ownEmail = confirmedForm({
-  page(context: MemberContext) {
+  page(context) {
     const { messages, tools, user } = context;
     const title = messages.changeEmail;
     const lead = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
-    if (!tools.mails) {
-      const body = html`
-<section class="card sheet narrow">
-  <h1>${title}</h1>
-  ${lead}
-  <p>${messages.changeEmailNoMail} ${contactLink(context)}</p>
-</section>`;
-      return memberPage(context, { title, body });
-    }
-    const email = { ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint };
-    const fields = [email, presentPassword(messages)];
+    const operator = html`${messages.changeEmailNoMail} ${contactLink(context)}`;
+    if (!tools.mails) return messagePage(context, 200, title, operator);
+    const fields = [{ ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint }];
     return { title, lead, fields, button: messages.sendLink, cancel: '/settings' };
   },
   checks: ['email'],
@@ -101,10 +99,9 @@ export const ownEmail = confirmedForm({
     if (tooEarly !== null) return tooEarly;
     const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);
-    const url = (path: string) => ({ url: `${tools.publicUrl}/dashboard${path}` });
-    const mail = isTaken ? MAILS.exists(url('/forgot')) : MAILS['new-email'](url(`/email?token=${token}`));
-    tell(context, email, mail);
-    if (user.emailVerified) tell(context, user.email, MAILS['change-asked'](url('/settings')));
+    if (isTaken) tell(context, email, 'exists', '/forgot');
+    else tell(context, email, 'new-email', `/email?token=${token}`);
+    if (user.emailVerified) tell(context, user.email, 'change-asked', '/settings');
     logOfMember(context, 'email change asked');
     return done;
   },

@@ -1,19 +1,14 @@
+import { recordRepeatable } from '../auth/members.ts';
+import { logOfMember } from '../auth/security-log.ts';
 import { passwordChanged, presentRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
 import type { MemberContext } from '../page-context.ts';
+import { networkOf } from '../request/client-address.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import {
-  form,
-  formHandlers,
-  newPassword,
-  presentPassword,
-  type Refusal,
-  refuse,
-  tooMany,
-} from '../request/forms.ts';
+import { form, formHandlers, newPassword, presentPassword, type Refusal, refuse } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
-import { html } from '../ui/html.ts';
-import { type Fact, facts } from '../ui/parts.ts';
-import { sessionsCard } from './access.ts';
+import { type Html, html } from '../ui/html.ts';
+import { type Column, type Fact, facts, moment, table } from '../ui/parts.ts';
+import { browserName } from './browser-name.ts';
 
 /** GET /dashboard/settings; POST for a new password, which ends every other session of the user's. */
 export const settings = formHandlers({
@@ -93,9 +88,43 @@ ${await sessionsCard(context)}`;
   return memberPage(context, { title: messages.settings, body, ...refusal });
 }
 
+/** The browsers in which the member is signed in. */
+async function sessionsCard(context: MemberContext): Promise<Html> {
+  const { messages, tools, formats, session, client } = context;
+  const sessions = await tools.auth.sessions(client.cookie);
+  type OwnSession = (typeof sessions)[number];
+  const isThis = ({ id }: OwnSession) => id === session.id;
+  const browser = (one: OwnSession) => html`
+    ${one.userAgent ? browserName(one.userAgent) : messages.unknownBrowser} ${isThis(one) && html`<span class="badge">${messages.thisSession}</span>`}`;
+  const columns: Column<OwnSession>[] = [
+    [messages.browser, browser],
+    [messages.signedInSince, ({ createdAt }) => moment(formats, createdAt)],
+    [messages.lastUsed, (one) => (isThis(one) ? messages.now : moment(formats, one.updatedAt))],
+    [messages.ipAddress, ({ ipAddress }) => (ipAddress ? html`<code>${networkOf(ipAddress)}</code>` : '–')],
+  ];
+  return html`
+<section class="card" id="sessions" aria-labelledby="sessions-title">
+  <div>
+    <h2 id="sessions-title">${messages.sessions}</h2>
+    <p class="lead">${messages.sessionsLead} ${messages.timesUtc}</p>
+  </div>
+  ${table(columns, sessions)}
+  ${sessions.length > 1 && form(context, { path: '/settings/sessions', button: messages.endSessions, look: 'quiet' })}
+</section>`;
+}
+
+/** POST /dashboard/settings/sessions: signs the member out everywhere else. */
+export async function signOutOthers(context: MemberContext): Promise<PageResponse> {
+  const { tools, user, account, client } = context;
+  await tools.auth.call('/revoke-other-sessions', {}, client);
+  await recordRepeatable(tools.sql, account.id, user, 'sessions-ended');
+  logOfMember(context, 'other sessions ended');
+  return redirectTo(context, '/settings?done=ended');
+}
+
 /** POST /dashboard/confirm/send */
 export async function sendConfirmationAgain(context: MemberContext): Promise<PageResponse> {
-  const refusal = tooMany(context, await sendConfirmation(context, context.user.email));
+  const refusal = await sendConfirmation(context, context.user.email);
   return refusal === null ? redirectTo(context, '/settings?done=sent') : showSettings(context, refusal);
 }
 

@@ -2,21 +2,18 @@ import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
 import { verifyJWT } from 'better-auth/crypto';
 import { twoFactor } from 'better-auth/plugins/two-factor';
-import type { Config } from '../../platform/config/config.ts';
-import type { Log } from '../../platform/observability/log.ts';
-import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../platform/units.ts';
+import type { Tools } from '../page-context.ts';
 import type { Client, Session } from '../request/context.ts';
 import { readCookie } from '../request/cookies.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
-import { SESSION_MAX_MS } from './lifetimes.ts';
 import { admit, mailsTo } from './limits.ts';
-import type { Mailer } from './mail.ts';
 import { MAILS } from './mail-text.ts';
 import { findReader } from './reader.ts';
+import { SESSION_MAX_MS } from './sessions.ts';
 
 /** A session ends this long after its last request. */
 const SESSION_IDLE_MS = 7 * DAY;
@@ -35,24 +32,12 @@ const ADDRESS_HEADER = 'x-dashboard-client-address';
 
 export type Auth = ReturnType<typeof createAuth>;
 
-export interface AuthParts {
-  /** The dashboard's own pool. */
-  sql: Sql;
-  config: Config;
-  /** The service's own address. Links are made from it alone. */
-  publicUrl: string;
-  log: Log;
-  /** Signs sessions. Keys for other uses are derived from it (csrf.ts). */
-  secret: string;
-  /** `null` means that no mail is sent. */
-  mailer: Mailer | null;
-}
-
 /**
  * Sessions, passwords and mail links by better-auth, on the dashboard's Postgres pool. Its HTTP endpoints are not served; the
  * forms call them in the process.
  */
-export function createAuth({ sql, publicUrl, secret, config, mailer, log }: AuthParts) {
+export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | 'log' | 'secret' | 'mailer'>) {
+  const { sql, publicUrl, secret, config, mailer, log } = tools;
   const dashboardUrl = `${publicUrl}/dashboard`;
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;
@@ -63,10 +48,10 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   const mail = (kind: 'confirm' | 'exists' | 'reset', email: string, path: string, request?: Request) => {
     const language = preferredLanguage(request?.headers.get('accept-language') ?? null);
     const readerWithin = async () => {
-      const { retryAfterS } = await admit(sql, mailsTo(email, kind === 'reset' ? 'reset' : 'sign-up'));
-      return retryAfterS === null ? findReader(sql, email, language) : null;
+      const waitS = await admit(sql, mailsTo(email, kind === 'reset' ? 'reset' : 'sign-up'));
+      return waitS === null ? findReader(sql, email, language) : null;
     };
-    mailer?.send(MAILS[kind]({ url: dashboardUrl + path }), readerWithin());
+    void mailer?.send(MAILS[kind]({ url: dashboardUrl + path }), readerWithin());
   };
 
   const auth = betterAuth({
@@ -75,11 +60,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     basePath,
     secret,
     trustedOrigins: [origin],
-    database: {
-      db: new PoolKysely(sql),
-      type: 'postgres',
-      transaction: true,
-    },
+    database: { db: new PoolKysely(sql), type: 'postgres', transaction: true },
     user: { modelName: 'dashboard_users' },
     account: { modelName: 'dashboard_credentials' },
     verification: { modelName: 'dashboard_verifications', storeIdentifier: 'hashed' },
@@ -87,29 +68,26 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       modelName: 'dashboard_sessions',
       expiresIn: SESSION_IDLE_MS / SECOND,
       updateAge: SESSION_UPDATE_MS / SECOND,
+      // A user may list their sessions whenever they signed in.
+      freshAge: 0,
     },
     emailAndPassword: {
       enabled: true,
       disableSignUp: config.signUp === 'closed',
       minPasswordLength: PASSWORD.min,
       maxPasswordLength: PASSWORD.max,
+      // The answer to a sign-up does not tell whether the email has an account; the mail to its owner does.
+      requireEmailVerification: mailer !== null,
+      onExistingUserSignUp: async ({ user }, request) => mail('exists', user.email, '/forgot', request),
+      sendResetPassword: async ({ user, token }, request) =>
+        mail('reset', user.email, `/reset?token=${token}`, request),
       revokeSessionsOnPasswordReset: true,
-      ...(mailer !== null && {
-        // The answer to a sign-up does not tell whether the email has an account; the mail to its owner does.
-        requireEmailVerification: true,
-        onExistingUserSignUp: async ({ user }, request) => mail('exists', user.email, '/forgot', request),
-        sendResetPassword: async ({ user, token }, request) =>
-          mail('reset', user.email, `/reset?token=${token}`, request),
-      }),
     },
-    ...(mailer !== null && {
-      emailVerification: {
-        sendOnSignUp: true,
-        expiresIn: HOUR / SECOND,
-        sendVerificationEmail: async ({ user, token }, request) =>
-          mail('confirm', user.email, `/confirm?token=${token}`, request),
-      },
-    }),
+    emailVerification: {
+      expiresIn: HOUR / SECOND,
+      sendVerificationEmail: async ({ user, token }, request) =>
+        mail('confirm', user.email, `/confirm?token=${token}`, request),
+    },
     plugins: [
       twoFactor({
         issuer: MESSAGES.en.brand,
@@ -118,6 +96,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
         accountLockout: { enabled: true, maxFailedAttempts: 10, durationSeconds: CODE_LOCK_MS / SECOND },
       }),
     ],
+    // It counts successes, too: limits.ts has ours.
     rateLimit: { enabled: false },
     advanced: {
       cookiePrefix: 'dashboard',
@@ -142,10 +121,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   });
 
   /**
-   * Calls one of better-auth's endpoints, with its check of the request's origin. Its rate limits are off, because they also
-   * count successes (limits.ts has ours).
+   * Calls one of better-auth's endpoints, such as `/sign-in/email`, with its check of the request's origin.
    *
-   * @param endpoint such as `/sign-in/email`
    * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`). `cookies` are `Set-Cookie` values to pass on. `token` is
    * that of the new session; `null` means that there is none, because a code is awaited
    * @throws when the call could not be done, as with Postgres away
@@ -193,14 +170,20 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
         returnHeaders: true,
       });
       const cookies = headers.getSetCookie();
-      if (response === null) return { session: null, cookies };
-      const isOver = response.session.createdAt.getTime() + SESSION_MAX_MS <= Date.now();
-      if (isOver) return { session: null, cookies: [] };
+      if (response === null || isOver(response.session)) return { session: null, cookies };
       const user = { ...response.user, hasSecondFactor: response.user.twoFactorEnabled === true };
       return { session: { id: response.session.id, user }, cookies };
     },
 
     call,
+
+    /** All sessions of the user whose session the cookie opens, the latest used first. `updatedAt` is exact to 10 minutes. */
+    async sessions(cookie: string | null) {
+      const sessions = await auth.api.listSessions({ headers: new Headers({ cookie: cookie ?? '' }) });
+      return sessions
+        .filter((session) => !isOver(session))
+        .sort((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime());
+    },
 
     /** Confirms the email that a link was sent to. @returns `false` if the link is wrong or too old */
     confirmEmail: (token: string) => isDone(auth.api.verifyEmail({ query: { token } })),
@@ -241,6 +224,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     hashPassword: async (password: string) => (await auth.$context).password.hash(password),
   };
 }
+
+const isOver = ({ createdAt }: { createdAt: Date }) => createdAt.getTime() + SESSION_MAX_MS <= Date.now();
 
 /** The members of better-auth's answers that are used. */
 interface Answer {

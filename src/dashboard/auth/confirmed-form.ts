@@ -1,25 +1,27 @@
+import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
-import { type Checked, formHandlers, type Refusal, refusalOf } from '../request/forms.ts';
+import { type Checked, formHandlers, presentPassword, type Refusal, refusalOf } from '../request/forms.ts';
 import { type FormPage, formPage } from '../request/layout.ts';
 import type { HtmlValue } from '../ui/html.ts';
-import type { SignedInContext } from './context.ts';
 import { presentRefusal } from './sign-in.ts';
 
 /**
- * The handlers of a member's page with one form, which asks for their password in the field `presentPassword`.
- * @param form.page its words and fields, or a page in its place
+ * The handlers of a member's page with one form, which asks for their password, too.
+ * @param form.page its words and further fields, or a page in its place
  * @param form.faults of sent fields, checked before the password, as are the `checks`
  */
-export function confirmedForm<Context extends SignedInContext>(form: {
-  page(context: Context): FormPage | PageResponse | Promise<FormPage | PageResponse>;
+export function confirmedForm(form: {
+  page(context: MemberContext): FormPage | PageResponse | Promise<FormPage | PageResponse>;
   checks?: Checked[];
-  faults?(context: Context): Record<string, HtmlValue>;
-  submit(context: Context): Promise<PageResponse | Refusal>;
+  faults?(context: MemberContext): Record<string, HtmlValue>;
+  submit(context: MemberContext): Promise<PageResponse | Refusal>;
 }) {
   return formHandlers({
-    async show(context: Context, refusal) {
+    async show(context: MemberContext, refusal) {
       const page = await form.page(context);
-      return 'title' in page ? formPage(context, { username: context.user.email, ...page, refusal }) : page;
+      if (!('title' in page)) return page;
+      const fields = [...(page.fields ?? []), presentPassword(context.messages)];
+      return formPage(context, { username: context.user.email, ...page, fields, refusal });
     },
     ...(form.checks && { checks: form.checks }),
     submit: async (context) =>

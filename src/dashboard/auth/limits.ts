@@ -3,9 +3,9 @@ import type { EventKind } from '../../metering/accounts/events.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY, HOUR, MINUTE } from '../../platform/units.ts';
+import type { PageContext } from '../page-context.ts';
 import { type ClientAddress, networkOf } from '../request/client-address.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
-import type { AuthContext } from './context.ts';
 
 /** A limit of attempts within a window, which begins with the first attempt. */
 export interface Limit {
@@ -15,12 +15,6 @@ export interface Limit {
 }
 
 const limit = (key: string, max: number, windowMs: number): Limit => ({ key, max, windowMs });
-
-/** Whether an attempt may go on. */
-export interface AttemptLimit {
-  /** Seconds to wait; `null` means that it may go on. */
-  retryAfterS: number | null;
-}
 
 /** Sign-ups of one visitor are few, because each makes an account with an allowance. */
 export const signUpsOf = (address: ClientAddress) => ofAddress('sign-up', address, 5, HOUR);
@@ -51,27 +45,20 @@ export const changesOf = (user: { id: string }, kind: EventKind) => limit(`${kin
 /** Downloads of account data by a member. */
 export const downloadsOf = (user: { id: string }) => limit(`download ${user.id}`, 1, MINUTE);
 
-/** Counts an attempt, also one that is refused. */
-export async function admit(sql: Sql, ...limits: Limit[]): Promise<AttemptLimit> {
+/** Counts an attempt, also one that is refused. @returns the seconds to wait; `null` means that it may go on */
+export async function admit(sql: Sql, ...limits: Limit[]): Promise<number | null> {
   const over = (await countAttempt(sql, limits)).filter(isOver);
-  return { retryAfterS: over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS)) };
+  return over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS));
 }
 
 const isFirst = async (sql: Sql, key: string, windowMs: number) =>
-  (await admit(sql, limit(key, 1, windowMs))).retryAfterS === null;
+  (await admit(sql, limit(key, 1, windowMs))) === null;
 
-/**
- * Whether a form is sent for the first time, on any instance. A second click and a reload of the answer send it again.
- *
- * @param token the form's token, verified: each page has its own
- */
+/** Whether a form is sent for the first time: a second click sends it again. @param token the form's, of which each page has its own */
 export const isFirstSending = (sql: Sql, token: string): Promise<boolean> =>
   isFirst(sql, `form ${hash('sha256', token, 'base64')}`, TOKEN_LIFE_MS);
 
-/**
- * Whether an authenticator app's code is given for the first time, on any instance. A code works while it is shown, and 30 seconds
- * before and after.
- */
+/** Whether an app's code is given for the first time. It works while it is shown, and 30 seconds before and after. */
 export const isFirstUse = (sql: Sql, userId: string, code: string): Promise<boolean> =>
   isFirst(sql, `code ${hash('sha256', `${userId} ${code}`)}`, 2 * MINUTE);
 
@@ -91,7 +78,7 @@ export type GuessOutcome =
  * @param check the cookies of a right guess, `null` for a wrong one; when it throws, nothing was guessed
  */
 export async function checkGuess(
-  { tools, client, session }: AuthContext,
+  { tools, client, session }: PageContext,
   user: { id: string | null; email: string },
   check: () => Promise<string[] | null>,
 ): Promise<GuessOutcome> {
@@ -141,11 +128,7 @@ interface Count extends Limit {
 
 const isOver = ({ attempts, max }: Count) => attempts > max;
 
-/**
- * Counts one attempt of each limit before its outcome is known, so that simultaneous attempts can't all pass below it.
- *
- * @returns the counts with this attempt, in the order of `limits`
- */
+/** Counts an attempt of each limit, in their order, before its outcome is known, so that simultaneous ones can't all pass. */
 async function countAttempt(sql: Sql, limits: Limit[]): Promise<Count[]> {
   const keys = limits.map(({ key }) => key);
   const windowsMs = limits.map(({ windowMs }) => windowMs);

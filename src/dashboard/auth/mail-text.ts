@@ -11,13 +11,6 @@ export interface Reader {
   account: { name: string; isSuspended: boolean } | null;
 }
 
-/** A mail as it is sent. */
-export interface TextMail {
-  to: string;
-  subject: string;
-  text: string;
-}
-
 export interface Mail {
   /** A suspended account sends no mail about its use, its keys, its plan and its members. */
   about: 'security' | 'suspension' | 'account';
@@ -49,6 +42,15 @@ const linkMail =
     write: (messages) => [messages[subject], messages[lead], url, end && messages[end]],
   });
 
+/** One with a link to a password, and the end of what it tells. */
+const timedMail =
+  (subject: Plain, lead: 'mailNewPassword' | 'mailCodeLock') =>
+  ({ url, expires }: TimedLink): Mail => ({
+    about: 'security',
+    to: 'member',
+    write: (messages, { instant }) => [messages[subject], messages[lead](instant(expires)), url],
+  });
+
 /** Every mail that is sent for a request or a command, by its values. */
 export const MAILS = {
   confirm: linkMail('stranger', 'confirmTitle', 'mailConfirm', 'mailIgnore'),
@@ -65,11 +67,9 @@ export const MAILS = {
   'second-factor-reset': linkMail('member', 'mailSecondFactorOffSubject', 'mailSecondFactorReset'),
   'backup-codes': linkMail('member', 'mailBackupCodesSubject', 'mailNotYou'),
   /** An operator's link for a member, which is the reset of a service without mail. */
-  'new-password': ({ url, expires }: TimedLink): Mail => ({
-    about: 'security',
-    to: 'member',
-    write: (messages, { instant }) => [messages.resetTitle, messages.mailNewPassword(instant(expires)), url],
-  }),
+  'new-password': timedMail('resetTitle', 'mailNewPassword'),
+  /** To a user whose password somebody knows who guesses codes of the second factor. */
+  'code-lock': timedMail('mailCodeLockSubject', 'mailCodeLock'),
   suspended: ({ reason, contact }: { reason: string; contact: string | null }): Mail => ({
     about: 'suspension',
     to: 'member',
@@ -99,10 +99,6 @@ export const MAILS = {
   }),
 };
 
-/** The end of a mail that a member can turn off. */
-export const turnOffMails = (messages: Messages, publicUrl: string) =>
-  `${messages.mailUsageOff}\n${publicUrl}/dashboard/settings`;
-
 const MAX_NAME = 60;
 
 /** The name of an account or a key in a mail. A longer one is cut, because its author could write the mail by it. */
@@ -111,27 +107,21 @@ export function nameInMail(name: string): string {
   return characters.length <= MAX_NAME ? name : `${characters.slice(0, MAX_NAME).join('')}…`;
 }
 
-/** The operator's CONTACT in a mail: the address alone of a `mailto:`. */
-export function contactInMail(contact: string | null): string | null {
-  const address = /^mailto:([^?]+)/i.exec(contact ?? '')?.[1];
-  return address === undefined ? contact : decodeURIComponent(address);
-}
-
 const SEPARATOR = '\n\n――――――――――\n\n';
 
 /**
  * Writes a mail in both languages, the reader's first, because a mailbox can have other readers.
  * @returns `null` for a mail that a suspended account does not send
  */
-export function writeMail(mail: Mail, { to, language, account }: Reader): TextMail | null {
+export function writeMail(mail: Mail, { to, language, account }: Reader) {
   if (mail.about === 'account' && account?.isSuspended === true) return null;
-  const languages: Language[] = language === 'pt' ? ['pt', 'en'] : ['en', 'pt'];
-  const [first, second] = languages.map((language) => {
+  const written = (language: Language) => {
     const messages = MESSAGES[language];
     const [subject, ...paragraphs] = mail.write(messages, formatsOf(language));
     const named = mail.to === 'member' && account !== null && messages.mailAccount(nameInMail(account.name));
     const text = [named, ...paragraphs, messages.brand].filter(Boolean).join('\n\n');
     return { subject: `${messages.brand}: ${subject}`, text };
-  }) as [Omit<TextMail, 'to'>, Omit<TextMail, 'to'>];
+  };
+  const [first, second] = language === 'pt' ? [written('pt'), written('en')] : [written('en'), written('pt')];
   return { to, subject: first.subject, text: `${first.text}${SEPARATOR}${second.text}\n` };
 }

@@ -3,7 +3,7 @@ import { isLoopbackHost } from '../../platform/config/addresses.ts';
 import { codeOf } from '../../platform/errors.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { SECOND } from '../../platform/units.ts';
-import { type Mail, type Reader, type TextMail, writeMail } from './mail-text.ts';
+import { type Mail, type Reader, writeMail } from './mail-text.ts';
 
 export type Mailer = ReturnType<typeof createMailer>;
 
@@ -38,24 +38,29 @@ export function createMailer(
   );
   const sending = new Set<Promise<unknown>>();
 
-  /** @throws if the relay did not take it */
-  async function sendText(mail: TextMail): Promise<void> {
-    await transport.sendMail(mail);
+  async function sendNow(mail: Mail, reader: Promise<Reader | null> | Reader): Promise<boolean> {
+    try {
+      const to = await reader;
+      const text = to && writeMail(mail, to);
+      if (text === null) return false;
+      await transport.sendMail(text);
+      return true;
+    } catch (error) {
+      log.error({ about: mail.about, code: codeOf(error) }, 'a mail was not sent');
+      return false;
+    }
   }
 
   return {
-    sendText,
     /**
-     * Sends a mail in the background, unless the account may not send it. A failure is logged, without the address and the link.
+     * Sends a mail, unless the account may not send it. A failure is logged, without the address and the link.
      * @param reader `null` means that nothing is sent
+     * @returns whether the relay took it
      */
-    send(mail: Mail, reader: Promise<Reader | null> | Reader): void {
-      const sent = Promise.resolve(reader)
-        .then((reader) => reader && writeMail(mail, reader))
-        .then((text) => text && sendText(text))
-        .catch((error) => log.error({ about: mail.about, code: codeOf(error) }, 'a mail was not sent'))
-        .finally(() => sending.delete(sent));
+    send(mail: Mail, reader: Promise<Reader | null> | Reader): Promise<boolean> {
+      const sent = sendNow(mail, reader).finally(() => sending.delete(sent));
       sending.add(sent);
+      return sent;
     },
     async close(): Promise<void> {
       await Promise.all(sending);

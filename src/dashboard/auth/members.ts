@@ -14,11 +14,7 @@ export function actorOf(user: Pick<User, 'id'>): Actor {
   return `dashboard:${user.id}`;
 }
 
-/**
- * The account of a user. The first request after a sign-up makes a Free one.
- *
- * @param language of this request, kept for mails that answer no request
- */
+/** The account of a user. The first request after a sign-up makes a Free one. The language is kept for mails that answer no request. */
 export async function accountOf(sql: Sql, user: User, language: Language): Promise<Membership> {
   const member = await memberOf(sql, user.id);
   if (member !== null) {
@@ -127,9 +123,7 @@ export async function changeMember(
 
 /**
  * Turns the second factor of a member off, which ends their sessions (0004_dashboard.sql).
- *
  * @returns whether a member with a second factor has this email
- * @throws RefusedError for an unknown account
  */
 export async function resetSecondFactor(
   sql: Sql,
@@ -169,22 +163,8 @@ export async function recordRepeatable(
   user: Pick<User, 'id'>,
   kind: 'password-changed' | 'sessions-ended' | 'second-factor-on' | 'second-factor-off',
 ): Promise<void> {
-  const { retryAfterS } = await admit(sql, changesOf(user, kind));
-  if (retryAfterS === null) await recordEvent(sql, accountId, { kind, actor: actorOf(user) });
-}
-
-/** Gives a member another name. */
-export async function renameMember(
-  sql: Sql,
-  accountId: string,
-  user: Pick<User, 'id'>,
-  name: string,
-): Promise<void> {
-  await sql.begin(async (sql) => {
-    await lockAccount(sql, accountId);
-    await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
-    await recordEvent(sql, accountId, { kind: 'name-changed', actor: actorOf(user) });
-  });
+  if ((await admit(sql, changesOf(user, kind))) === null)
+    await recordEvent(sql, accountId, { kind, actor: actorOf(user) });
 }
 
 /** @throws NotOwnerError if a member makes the change who is no owner */

@@ -1,4 +1,4 @@
-import type { AuthContext, SignedInContext } from './context.ts';
+import type { MemberContext, PageContext } from '../page-context.ts';
 
 /** Events that show how an account was broken into (ASVS 7.1.3, 7.2.1). */
 export type SecurityEvent =
@@ -27,7 +27,7 @@ const KEEP_DAYS = 30;
 
 /** Logs an event with the visitor's address. It never holds an email, a password or a token. */
 export function logSecurity(
-  { tools, client, trace }: AuthContext,
+  { tools, client, trace }: PageContext,
   event: SecurityEvent,
   member: { userId: string; accountId: string | null } | null,
 ): void {
@@ -45,6 +45,6 @@ export function logSecurity(
 }
 
 /** Logs an event of a signed-in member. */
-export function logOfMember(context: SignedInContext, event: SecurityEvent): void {
+export function logOfMember(context: MemberContext, event: SecurityEvent): void {
   logSecurity(context, event, { userId: context.user.id, accountId: context.account.id });
 }

@@ -1,8 +1,10 @@
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { SECOND } from '../../platform/units.ts';
-import { SESSION_MAX_MS } from './lifetimes.ts';
-import { recordRepeatable } from './members.ts';
+import { DAY } from '../../platform/units.ts';
+import { recordSignIn } from './members.ts';
+
+/** A session ends this long after it began, even if it is in use (ASVS 3.3.2). */
+export const SESSION_MAX_MS = 30 * DAY;
 
 /** The user that has an email, before their password is checked. */
 export interface EmailOwner {
@@ -29,7 +31,7 @@ const MAX_SESSIONS = 50;
 /**
  * Ends a new session unless the password that opened it is still the user's. Checking a password takes 60 to 100 ms, and a reset
  * in that time ends all sessions, but not this later one. The row lock waits for a reset that is not committed yet. The trigger
- * of 0004_dashboard.sql ends sessions that began before the reset wrote the password.
+ * of 0004_dashboard.sql ends sessions that began before the reset wrote the password. A session that stays is a sign-in.
  *
  * @param token `null` means that no session was opened, because the password awaits a code
  * @returns whether the session, or the password, is good
@@ -42,43 +44,10 @@ export async function keepSession(sql: Sql, token: string | null, member: EmailO
     ended AS (DELETE FROM dashboard_sessions WHERE "token" = ${token} AND NOT EXISTS (SELECT 1 FROM current))
     SELECT EXISTS (SELECT 1 FROM current) AS "isCurrent"`;
   if (!only(rows).isCurrent) return false;
+  if (token !== null) await recordSignIn(sql, member.userId);
   await sql`
     DELETE FROM dashboard_sessions WHERE "id" IN (
       SELECT "id" FROM dashboard_sessions WHERE "userId" = ${member.userId}
       ORDER BY "createdAt" DESC, "id" OFFSET ${MAX_SESSIONS})`;
   return true;
-}
-
-/** A session as its owner sees it. */
-export interface OwnSession {
-  id: string;
-  since: Date;
-  /** Exact to 10 minutes (`SESSION_UPDATE_MS`). */
-  lastUsed: Date;
-  /** The client's address when it began; `null` if it is not known. */
-  address: string | null;
-  /** `null` if it is not known. */
-  userAgent: string | null;
-}
-
-/** The sessions of a user that have not ended, the latest used first. */
-export async function listSessions(sql: Sql, userId: string): Promise<OwnSession[]> {
-  return sql<OwnSession[]>`
-    SELECT "id", "createdAt" AS since, "updatedAt" AS "lastUsed", nullif("ipAddress", '') AS address,
-      nullif("userAgent", '') AS "userAgent"
-    FROM dashboard_sessions
-    WHERE "userId" = ${userId} AND "expiresAt" > now()
-      AND "createdAt" > now() - ${SESSION_MAX_MS / SECOND} * interval '1 second'
-    ORDER BY "updatedAt" DESC, "id" LIMIT ${MAX_SESSIONS}`;
-}
-
-/** Ends all sessions of a user except one. */
-export async function endOtherSessions(
-  sql: Sql,
-  user: { id: string; accountId: string },
-  sessionId: string,
-): Promise<void> {
-  const ended = await sql`
-    DELETE FROM dashboard_sessions WHERE "userId" = ${user.id} AND "id" <> ${sessionId} RETURNING 1`;
-  if (ended.length > 0) await recordRepeatable(sql, user.accountId, user, 'sessions-ended');
 }

@@ -1,13 +1,13 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { SECOND } from '../../platform/units.ts';
+import type { MemberContext, PageContext } from '../page-context.ts';
 import type { Client } from '../request/context.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
-import type { AuthContext, SignedInContext } from './context.ts';
-import { type AttemptLimit, admit, checkGuess, type GuessOutcome, isFirstUse, mailsOf } from './limits.ts';
+import { admit, checkGuess, type GuessOutcome, isFirstUse, mailsOf } from './limits.ts';
 import { MAILS } from './mail-text.ts';
-import { recordRepeatable, recordSignIn } from './members.ts';
-import { tell } from './reader.ts';
+import { recordRepeatable } from './members.ts';
+import { findReader, tell } from './reader.ts';
 import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
 import { findEmailOwner, keepSession } from './sessions.ts';
 
@@ -17,7 +17,7 @@ import { findEmailOwner, keepSession } from './sessions.ts';
  * password gets its link again.
  */
 export async function signInWith(
-  context: AuthContext,
+  context: PageContext,
   email: string,
   password: string,
 ): Promise<GuessOutcome> {
@@ -30,44 +30,34 @@ export async function signInWith(
     if (!answer.ok || member === null) return null;
     if (!(await keepSession(tools.sql, answer.token, member))) return null;
     if (answer.token === null) done = 'sign-in code asked';
-    else await recordSignIn(tools.sql, member.userId);
     return answer.cookies;
   };
   const guessed = checkGuess(context, { id: member?.userId ?? null, email }, check);
   const outcome = await withConstantTime(context, guessed, ({ isRight }) => tools.mails && !isRight);
-  logSecurity(context, outcome.isRight ? done : `sign-in ${failedOrRefused(outcome)}`, member);
+  logSecurity(context, outcome.isRight ? done : `sign-in ${failedOrRefused(outcome.retryAfterS)}`, member);
   return outcome;
 }
 
 /** Keeps a change of password in the account's history and in the log, and tells its user. */
 export async function passwordChanged(
-  context: AuthContext,
+  context: PageContext,
   event: 'password changed' | 'password reset',
   { userId, accountId, email }: { userId: string; accountId: string | null; email: string },
 ): Promise<void> {
   logSecurity(context, event, { userId, accountId });
   if (accountId !== null)
     await recordRepeatable(context.tools.sql, accountId, { id: userId }, 'password-changed');
-  tellOfPassword(context, email);
+  tell(context, email, 'password-changed', '/forgot');
 }
 
-/** Tells a user by mail that their password was changed: somebody else may have done it. */
-export function tellOfPassword(context: AuthContext, email: string): void {
-  tell(context, email, MAILS['password-changed']({ url: `${context.tools.publicUrl}/dashboard/forgot` }));
-}
-
-/**
- * Completes a sign-in by a code of the authenticator app, or by a backup code.
- *
- * @returns `null` if no code is awaited any more, so that the password is asked again
- */
-export async function signInWithCode(context: AuthContext, text: string): Promise<GuessOutcome | null> {
+/** Completes a sign-in by a code. @returns `null` if none is awaited any more, so that the password is asked again */
+export async function signInWithCode(context: PageContext, text: string): Promise<GuessOutcome | null> {
   const { tools, client } = context;
   const awaited = await tools.auth.awaitedCode(client.cookie);
   const member = awaited && (await findEmailOwner(tools.sql, awaited.email));
   if (!awaited || !member) return null;
   const failed = (retryAfterS: number | null) => {
-    logSecurity(context, `sign-in code ${failedOrRefused({ retryAfterS })}`, member);
+    logSecurity(context, `sign-in code ${failedOrRefused(retryAfterS)}`, member);
     return { isRight: false, retryAfterS } as const;
   };
   const answer = await giveCode(context, member.userId, text, { ...client, cookie: awaited.cookie });
@@ -75,12 +65,18 @@ export async function signInWithCode(context: AuthContext, text: string): Promis
   // Of two backup codes at once better-auth takes one. The other sign-in begins again.
   if (answer.status === 409) return null;
   if (!answer.ok || answer.token === null) {
-    if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') return failed(await codesLockedS(tools.sql, member));
+    const lockEnd = await codeLockEnd(tools.sql, member);
+    if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') {
+      return failed(((lockEnd?.getTime() ?? 0) - Date.now()) / SECOND);
+    }
+    // This code was checked, so it is the one that has locked them.
+    const url = `${tools.publicUrl}/dashboard/forgot`;
+    const mail = lockEnd && MAILS['code-lock']({ url, expires: lockEnd });
+    if (mail) void tools.mailer?.send(mail, findReader(tools.sql, awaited.email, client.language));
     const outcome = failed(null);
     return (await tools.auth.awaitedCode(client.cookie)) === null ? null : outcome;
   }
   if (!(await keepSession(tools.sql, answer.token, member))) return null;
-  await recordSignIn(tools.sql, member.userId);
   logSecurity(context, 'sign-in', member);
   return { isRight: true, cookies: answer.cookies };
 }
@@ -89,7 +85,7 @@ export async function signInWithCode(context: AuthContext, text: string): Promis
  * Gives better-auth a code of the app, or a backup code, with the cookie of a session or of a sign-in that awaits it.
  * @returns `null` for a code of the app that was given before
  */
-export async function giveCode({ tools }: AuthContext, userId: string, text: string, client: Client) {
+export async function giveCode({ tools }: PageContext, userId: string, text: string, client: Client) {
   const code = withoutBlanks(text);
   if (!/^\d{6}$/.test(code)) return tools.auth.call('/two-factor/verify-backup-code', { code }, client);
   // better-auth removes a used backup code, but takes an app's code again while it is shown.
@@ -99,23 +95,22 @@ export async function giveCode({ tools }: AuthContext, userId: string, text: str
 
 export const withoutBlanks = (code: string) => code.replace(/\s/g, '');
 
-function failedOrRefused({ retryAfterS }: { retryAfterS: number | null }): 'failed' | 'refused' {
-  return retryAfterS === null ? 'failed' : 'refused';
+const failedOrRefused = (retryAfterS: number | null) => (retryAfterS === null ? 'failed' : 'refused');
+
+/** The end of the lock of a user's codes (0004_dashboard.sql); `undefined` without one. */
+async function codeLockEnd(sql: Sql, { userId }: { userId: string }): Promise<Date | undefined> {
+  const [lock] = await sql<{ until: Date }[]>`
+    SELECT "lockedUntil" AS until FROM dashboard_second_factors
+    WHERE "userId" = ${userId} AND "lockedUntil" > now()`;
+  return lock?.until;
 }
 
-/** How long a user's codes are still refused (0004_dashboard.sql). */
-async function codesLockedS(sql: Sql, { userId }: { userId: string }): Promise<number> {
-  const [lock] = await sql<{ leftS: number | null }[]>`
-    SELECT extract(epoch FROM "lockedUntil" - now())::float8 AS "leftS" FROM dashboard_second_factors
-    WHERE "userId" = ${userId}`;
-  return Math.max(1, lock?.leftS ?? 1);
-}
-
-/** Sends the link that confirms an email, unless the visitor has asked for too many mails. */
-export async function sendConfirmation({ tools, client }: AuthContext, email: string): Promise<AttemptLimit> {
-  const admission = await admit(tools.sql, ...mailsOf(client));
-  if (admission.retryAfterS === null) await tools.auth.call('/send-verification-email', { email }, client);
-  return admission;
+/** Sends the link that confirms an email, unless the visitor has asked for too many mails: then it is refused. */
+export async function sendConfirmation(context: PageContext, email: string): Promise<Refusal | null> {
+  const { tools, client } = context;
+  const refusal = tooMany(context, await admit(tools.sql, ...mailsOf(client)));
+  if (refusal === null) await tools.auth.call('/send-verification-email', { email }, client);
+  return refusal;
 }
 
 /** Longer than a sign-up or a sign-in takes: a scrypt of 60 to 100 ms and a few statements. */
@@ -126,7 +121,7 @@ const CONSTANT_MS = 0.4 * SECOND;
  * @param tells whether the time of this outcome could tell; a fault and any other outcome are answered at once
  */
 export async function withConstantTime<T>(
-  context: AuthContext,
+  context: PageContext,
   work: Promise<T>,
   tells: (outcome: T) => boolean = () => true,
 ): Promise<T> {
@@ -138,7 +133,7 @@ export async function withConstantTime<T>(
   return outcome;
 }
 
-export function sentPassword({ sent }: AuthContext): string {
+export function sentPassword({ sent }: PageContext): string {
   return sent('present').slice(0, PASSWORD.max);
 }
 
@@ -146,12 +141,12 @@ export function sentPassword({ sent }: AuthContext): string {
  * Checks the sent password of the field `presentPassword`, which counts as a guess.
  * @returns `null` if it is right
  */
-export async function presentRefusal(context: SignedInContext): Promise<Refusal | null> {
+export async function presentRefusal(context: MemberContext): Promise<Refusal | null> {
   const { tools, client, user, messages } = context;
   const outcome = await checkGuess(context, user, async () =>
     (await tools.auth.isPassword(client.cookie, sentPassword(context))) ? [] : null,
   );
   if (outcome.isRight) return null;
-  logOfMember(context, `password check ${failedOrRefused(outcome)}`);
-  return tooMany(context, outcome) ?? refusalOf({ present: messages.wrongPassword });
+  logOfMember(context, `password check ${failedOrRefused(outcome.retryAfterS)}`);
+  return tooMany(context, outcome.retryAfterS) ?? refusalOf({ present: messages.wrongPassword });
 }

@@ -1,5 +1,5 @@
 import { type Config, defaultPublicUrl } from '../../platform/config/config.ts';
-import { type Mail, type Reader, writeMail } from '../auth/mail-text.ts';
+import type { Mail, Reader } from '../auth/mail-text.ts';
 
 /** The service's own address, as a command knows it. */
 export function publicUrlOf({ publicUrl, host, port }: Config): string {
@@ -12,15 +12,8 @@ export function publicUrlOf({ publicUrl, host, port }: Config): string {
  */
 export async function mailOnce(config: Config, mail: Mail, reader: Reader): Promise<boolean> {
   const { smtpUrl, mailFrom } = config;
-  const text = writeMail(mail, reader);
-  if (smtpUrl === null || text === null) return false;
+  if (smtpUrl === null) return false;
   const { createMailer } = await import('../auth/mail.ts');
   const mailer = createMailer(smtpUrl, mailFrom, publicUrlOf(config), { error() {} });
-  return mailer
-    .sendText(text)
-    .then(
-      () => true,
-      () => false,
-    )
-    .finally(mailer.close);
+  return mailer.send(mail, reader).finally(mailer.close);
 }

@@ -1,17 +1,15 @@
 import type { PendingQuery, Row } from 'postgres';
-import { codeOf } from '../../platform/errors.ts';
-import type { Log } from '../../platform/observability/log.ts';
+import type { Config } from '../../platform/config/config.ts';
 import { inPages } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Mailer } from '../auth/mail.ts';
-import { type Mail, writeMail } from '../auth/mail-text.ts';
+import type { Mail } from '../auth/mail-text.ts';
+import type { DashboardParts } from '../page-context.ts';
 import type { Language } from '../ui/language.ts';
 
-/** A reason to send a mail that answers no request. */
+/** A reason to send a mail that answers no request, to every member of an account. */
 export interface Due {
   accountId: string;
-  /** The only member that gets the mail; `null` means every member. */
-  only: string | null;
   /** The subject of the mail, such as a key. A member gets one mail about a topic on each occasion. */
   topic: string;
   /** Such as a period. */
@@ -22,27 +20,37 @@ export interface Due {
 type DueTo<Reason> = Reason & { userId: string; email: string; language: Language | null; account: string };
 
 /** The addresses in such mails. */
-interface MailAddresses {
-  /** The service's own address. */
-  publicUrl: string;
-  buyUrl: string | null;
-  contact: string | null;
-}
+type MailAddresses = Pick<DashboardParts, 'publicUrl'> & Pick<Config, 'buyUrl' | 'contact'>;
 
 /** One kind of these mails, to members. */
 export interface MailKind<Reason extends Due> {
-  about: Mail['about'];
   /** SQL for all reasons of this kind, also those that were sent already, of any account. */
   due(sql: Sql): PendingQuery<Row[]>;
-  /** Reasons of a member that share a mail have the same text here. */
-  sharedBy(reason: Reason): string;
+  /** Reasons of a member that share a mail have the same text here. Without it all of them share one. */
+  sharedBy?(reason: Reason): string;
   write(reasons: [Reason, ...Reason[]], addresses: MailAddresses): Mail['write'];
+}
+
+/** The mail of one kind, with the way to turn such mails off. */
+export function dueMail<Reason extends Due>(
+  kind: MailKind<Reason>,
+  reasons: [Reason, ...Reason[]],
+  addresses: MailAddresses,
+): Mail {
+  const write = kind.write(reasons, addresses);
+  return {
+    about: 'account',
+    to: 'member',
+    write: (messages, formats) => [
+      ...write(messages, formats),
+      `${messages.mailUsageOff}\n${addresses.publicUrl}/dashboard/settings`,
+    ],
+  };
 }
 
 export interface DueMailParts extends MailAddresses {
   sql: Sql;
-  mailer: Pick<Mailer, 'sendText'>;
-  log: Pick<Log, 'error'>;
+  mailer: Pick<Mailer, 'send'>;
 }
 
 /** Reasons that are read at once, and the most of a member in one run. A member with more gets the others by the next run. */
@@ -58,43 +66,38 @@ export async function sendDueMails<Reason extends Due>(
 }
 
 async function sendMails<Reason extends Due>(
-  { sql, mailer, log, ...addresses }: DueMailParts,
+  { sql, mailer, ...addresses }: DueMailParts,
   kind: MailKind<Reason>,
   reasons: DueTo<Reason>[],
 ): Promise<void> {
-  const groups = Map.groupBy(reasons, (reason) => [reason.userId, kind.sharedBy(reason)].join(' '));
+  const groups = Map.groupBy(reasons, (reason) => [reason.userId, kind.sharedBy?.(reason)].join(' '));
   for (const group of groups.values()) {
     const [first, ...more] = await claim(sql, group);
     if (first === undefined) continue;
     const { email: to, language, account } = first;
-    const mail: Mail = { about: kind.about, to: 'member', write: kind.write([first, ...more], addresses) };
-    const text = writeMail(mail, { to, language, account: { name: account, isSuspended: false } })!;
-    await mailer.sendText(text).catch(async (error) => {
-      log.error({ about: kind.about, code: codeOf(error) }, 'a mail was not sent');
-      await withdraw(sql, [first, ...more]);
-    });
+    const mail = dueMail(kind, [first, ...more], addresses);
+    const reader = { to, language, account: { name: account, isSuspended: false } };
+    if (!(await mailer.send(mail, reader))) await withdraw(sql, [first, ...more]);
   }
 }
 
 /**
- * The reasons whose occasion is new, for each member with a confirmed email. Those about security are for every member; others for
- * members who want them, unless their account is suspended.
+ * The reasons whose occasion is new, for each member with a confirmed email who wants such mails, unless the account is suspended.
  * @returns all reasons of some members, by their ids, behind a member; of a member with very many not all
  */
 async function findDue<Reason extends Due>(
   sql: Sql,
-  { about, due }: MailKind<Reason>,
+  { due }: MailKind<Reason>,
   behind: string,
 ): Promise<DueTo<Reason>[]> {
   const reasons = await sql<DueTo<Reason>[]>`
     SELECT due.*, m.user_id AS "userId", u."email", m.language, a.name AS account
     FROM (${due(sql)}) AS due
-    JOIN accounts a ON a.id = due."accountId" AND a.deleted_at IS NULL
-    JOIN dashboard_members m ON m.account_id = a.id AND m.user_id = coalesce(due.only, m.user_id)
+    JOIN accounts a ON a.id = due."accountId" AND a.deleted_at IS NULL AND a.suspended_at IS NULL
+    JOIN dashboard_members m ON m.account_id = a.id AND m.usage_alerts
     JOIN dashboard_users u ON u."id" = m.user_id AND u."emailVerified"
     LEFT JOIN dashboard_sent_mails sent ON (sent.user_id, sent.topic) = (m.user_id, due.topic)
     WHERE m.user_id > ${behind} AND sent.occasion IS DISTINCT FROM due.occasion
-      AND (${about === 'security'} OR (m.usage_alerts AND a.suspended_at IS NULL))
     ORDER BY m.user_id, due.topic LIMIT ${REASONS_AT_ONCE}`;
   if (reasons.length < REASONS_AT_ONCE) return reasons;
   // The last member may have more, and comes first on the next page.

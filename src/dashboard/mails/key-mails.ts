@@ -1,4 +1,4 @@
-import { nameInMail, turnOffMails } from '../auth/mail-text.ts';
+import { nameInMail } from '../auth/mail-text.ts';
 import type { Due, MailKind } from './due-mails.ts';
 
 /** A key that ends or has ended. The topic is the key's id. */
@@ -15,9 +15,8 @@ interface EndingKey extends Due {
  * of one stage share a mail. A key that was created for less than the time of a stage skips it.
  */
 export const keyMails: MailKind<EndingKey> = {
-  about: 'account',
   due: (sql) => sql`
-    SELECT k.account_id AS "accountId", NULL AS only, k.id AS topic,
+    SELECT k.account_id AS "accountId", k.id AS topic,
       stage || ' ' || extract(epoch FROM k.ends_at) AS occasion, stage, k.name, k.start, k.ends_at AS "endsAt"
     FROM api_keys k
     CROSS JOIN LATERAL (SELECT CASE
@@ -38,11 +37,6 @@ export const keyMails: MailKind<EndingKey> = {
         const shown = nameInMail(name) || messages.unnamed;
         return `- ${shown} (${start}…), ${at}\n  ${publicUrl}/dashboard/keys/${topic}`;
       });
-      return [
-        messages.mailKeySubject[stage],
-        messages.mailKeyLead[stage],
-        lines.join('\n'),
-        turnOffMails(messages, publicUrl),
-      ];
+      return [messages.mailKeySubject[stage], messages.mailKeyLead[stage], lines.join('\n')];
     },
 };

@@ -1,4 +1,4 @@
-import { contactInMail, turnOffMails } from '../auth/mail-text.ts';
+import { contactText } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import type { Due, MailKind } from './due-mails.ts';
 
@@ -17,9 +17,8 @@ interface EndingPlan extends Due {
  * that was made for less than 7 days has the second one only.
  */
 export const planMails: MailKind<EndingPlan> = {
-  about: 'account',
   due: (sql) => sql`
-    SELECT b.account_id AS "accountId", NULL AS only, 'plan' AS topic,
+    SELECT b.account_id AS "accountId", 'plan' AS topic,
       stage || ' ' || extract(epoch FROM b.plus_until) AS occasion, stage, b.plus_until AS until,
       coalesce(b.included_credits, free.included_credits) AS calls,
       coalesce(account.requests_per_minute, free.requests_per_minute) AS rate, free.api_keys AS keys
@@ -29,9 +28,8 @@ export const planMails: MailKind<EndingPlan> = {
     CROSS JOIN LATERAL (SELECT CASE WHEN b.plus_until <= now() THEN 'ended' ELSE 'week' END AS stage) AS s
     WHERE b.plan = 'plus' AND b.plus_until BETWEEN now() - interval '1 day' AND now() + interval '7 days'
       AND (stage = 'ended' OR coalesce(b.plan_since, account.created_at) < b.plus_until - interval '7 days')`,
-  sharedBy: ({ topic }) => topic,
   write:
-    ([{ stage, until, calls, rate, keys }], { publicUrl, contact }) =>
+    ([{ stage, until, calls, rate, keys }], { contact }) =>
     (messages, { number, end }) => {
       const day = end(until);
       return [
@@ -39,8 +37,7 @@ export const planMails: MailKind<EndingPlan> = {
         stage === 'week'
           ? filled(messages.states.lapsesSoon, [day], [], [number(calls), number(keys)])
           : messages.mailPlanEnded(day, number(calls), number(rate), number(keys)),
-        [messages.mailPlanRenew, contactInMail(contact)].filter(Boolean).join(' '),
-        turnOffMails(messages, publicUrl),
+        [messages.mailPlanRenew, contactText(contact)].filter(Boolean).join(' '),
       ];
     },
 };

@@ -1,4 +1,3 @@
-import { codeLockMails } from './code-lock-mails.ts';
 import { type DueMailParts, sendDueMails } from './due-mails.ts';
 import { keyMails } from './key-mails.ts';
 import { planMails } from './plan-mails.ts';
@@ -6,7 +5,6 @@ import { usageAlerts } from './usage-alerts.ts';
 
 /** The mails that answer no request, by the names that the table of states gives them. */
 export const DUE_MAILS = new Map<string, (parts: DueMailParts) => Promise<void>>([
-  ['code-lock', (parts) => sendDueMails(parts, codeLockMails)],
   ['usage', (parts) => sendDueMails(parts, usageAlerts)],
   ['keys', (parts) => sendDueMails(parts, keyMails)],
   ['plan', (parts) => sendDueMails(parts, planMails)],

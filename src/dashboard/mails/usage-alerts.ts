@@ -1,5 +1,4 @@
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
-import { turnOffMails } from '../auth/mail-text.ts';
 import type { Due, MailKind } from './due-mails.ts';
 
 /** Shares of the allowance, in percent, at which members get a mail (contract: usage alerts). */
@@ -20,9 +19,8 @@ interface Alert extends Due {
  * opened. Thresholds that are reached at once share a mail, which gives the true share.
  */
 export const usageAlerts: MailKind<Alert> = {
-  about: 'account',
   due: (sql) => sql`
-    SELECT account_id AS "accountId", NULL AS only, 'percent ' || threshold AS topic,
+    SELECT account_id AS "accountId", 'percent ' || threshold AS topic,
       extract(epoch FROM b.period_opened_at)::text AS occasion, b.used, included, b.period_end AS "periodEnd",
       b.credits, b.spend_purchased AS "spendPurchased"
     FROM balances b
@@ -30,9 +28,8 @@ export const usageAlerts: MailKind<Alert> = {
     CROSS JOIN LATERAL (SELECT coalesce(b.included_credits, plans.included_credits) AS included) AS allowance
     CROSS JOIN unnest(${`{${THRESHOLDS.join(',')}}`}::bigint[]) AS threshold
     WHERE now() < b.period_end AND included > 0 AND b.used * 100 >= included * threshold`,
-  sharedBy: ({ accountId }) => accountId,
   write:
-    ([{ accountId, used, included, periodEnd, credits, spendPurchased }], { publicUrl, buyUrl }) =>
+    ([{ accountId, used, included, periodEnd, credits, spendPurchased }], { buyUrl }) =>
     (messages, { number, date }) => {
       const lead = messages.mailUsage(number(used), number(included), date(periodEnd));
       const canSpend = spendPurchased && credits > 0;
@@ -42,7 +39,6 @@ export const usageAlerts: MailKind<Alert> = {
         messages.mailUsageSubject(number(Math.floor((used * 100) / included))),
         `${lead} ${next}`,
         buy && `${messages.buyCredits}: ${buy}`,
-        turnOffMails(messages, publicUrl),
       ];
     },
 };

@@ -74,11 +74,8 @@ export function faultsOf({ messages, sent, session, tools }: FormContext, names:
   return Object.fromEntries(names.map((name) => [name, rules[name]()]));
 }
 
-/** The refusal of an attempt that comes too early; `null` for any other. */
-export function tooMany(
-  { messages, formats }: FormContext,
-  { retryAfterS }: { retryAfterS: number | null },
-): Refusal | null {
+/** The refusal of an attempt that comes too early. @param retryAfterS `null` means that it does not */
+export function tooMany({ messages, formats }: FormContext, retryAfterS: number | null): Refusal | null {
   if (retryAfterS === null) return null;
   const waitS = Math.max(1, Math.ceil(retryAfterS));
   const wait = formats.duration(Math.ceil((waitS * SECOND) / MINUTE) * MINUTE);

@@ -207,7 +207,7 @@ export function messagePage(
   context: LayoutContext,
   status: number,
   title: string,
-  lead: string,
+  lead: HtmlValue,
   headers: Record<string, string> = {},
   again: HtmlValue = null,
 ): PageResponse {

@@ -10,14 +10,12 @@ const MAX_LIST_BYTES = 192 * KIB;
 /** The bound of reading a body. A form is a packet or two. */
 const FORM_TIMEOUT_MS = 10 * SECOND;
 
-/** The reason why the form of a request was not read. */
-export type UnreadForm = 'not a form' | Unread;
-
 /** The size of the largest form. @param hasList whether it is a member's form with a list */
 export const maxFormBytes = (hasList: boolean): number => (hasList ? MAX_LIST_BYTES : MAX_FORM_BYTES);
 
 /**
  * Reads the form of a request: at most `maxBytes`, within ten seconds, and until the service stops. No sender can make it throw.
+ * A body of another type is an empty form, which no page takes: it has no token.
  *
  * @param stopping aborted when the service stops
  */
@@ -25,9 +23,9 @@ export async function readForm(
   request: Request,
   stopping: AbortSignal,
   maxBytes: number,
-): Promise<URLSearchParams | UnreadForm> {
+): Promise<URLSearchParams | Unread> {
   const type = request.headers.get('content-type') ?? '';
-  if (!type.startsWith('application/x-www-form-urlencoded')) return 'not a form';
+  if (!type.startsWith('application/x-www-form-urlencoded')) return new URLSearchParams();
   const body = await readBody(request, { maxBytes, timeoutMs: FORM_TIMEOUT_MS, stopping });
   return typeof body === 'string' ? body : new URLSearchParams(body.toString('utf8'));
 }

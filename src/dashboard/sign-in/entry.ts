@@ -1,6 +1,4 @@
 import { readPlan } from '../../metering/accounts/plan.ts';
-import { withTimeout } from '../../platform/runtime/timeout.ts';
-import { SECOND } from '../../platform/units.ts';
 import { suspensionText } from '../account/suspension-text.ts';
 import { admit, signUpsOf } from '../auth/limits.ts';
 import { memberOf } from '../auth/members.ts';
@@ -26,8 +24,6 @@ import { type HtmlValue, html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
 import { signInCode } from './second-factor.ts';
 
-const SUSPENSION_TIMEOUT_MS = 1 * SECOND;
-
 /** /dashboard/sign-in: after a right password it asks for the code of a second factor. */
 export const signIn = formHandlers({
   async show(context: PageContext, refusal) {
@@ -42,7 +38,9 @@ export const signIn = formHandlers({
       button: messages.signIn,
       refusal,
     });
-    const suspension = await knownSuspension(context);
+    // Of the user that has signed in with this browser last: a suspension has ended their session.
+    const member = client.knownUser && (await memberOf(tools.sql, client.knownUser));
+    const suspension = member && (await suspensionText(context, member.accountId));
     return cardPage(context, {
       title: messages.signIn,
       lead: messages.signInLead,
@@ -63,23 +61,9 @@ export const signIn = formHandlers({
     if (!isEmail(email) || password === '') return wrong;
     const outcome = await signInWith(context, email, password);
     if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
-    return tooMany(context, outcome) ?? wrong;
+    return tooMany(context, outcome.retryAfterS) ?? wrong;
   },
 });
-
-/**
- * Why the account of the user that has signed in with this browser last is suspended, which has ended their session; `null` if it is
- * not. The form is shown without it if Postgres is away.
- */
-async function knownSuspension(context: PageContext): Promise<HtmlValue> {
-  const { tools, client } = context;
-  if (client.knownUser === null) return null;
-  const read = async () => {
-    const member = await memberOf(tools.sql, client.knownUser!);
-    return member && suspensionText(context, member.accountId);
-  };
-  return withTimeout(read(), SUSPENSION_TIMEOUT_MS, 'Postgres').catch(() => null);
-}
 
 /**
  * /dashboard/sign-up: makes the user and signs them in: the next request makes their Free account. With mail it only sends a link,
@@ -158,7 +142,7 @@ export async function sendAgain(context: PageContext): Promise<PageResponse> {
   const { sent, tools, messages } = context;
   const email = sent('email').trim();
   if (!tools.mails || !isEmail(email)) return notFoundPage(context);
-  const refusal = tooMany(context, await withConstantTime(context, sendConfirmation(context, email)));
+  const refusal = await withConstantTime(context, sendConfirmation(context, email));
   return seeMail(context, email, refusal === null ? messages.sentAgainLead(email) : undefined, refusal);
 }
 

@@ -2,12 +2,11 @@ import { confirmEmailChange, findEmailChange } from '../account/email-change.ts'
 import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
 import { admit, forgetGuesses, mailsOf } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
-import { contactInMail, MAILS } from '../auth/mail-text.ts';
-import { recordSignIn } from '../auth/members.ts';
-import { findReader } from '../auth/reader.ts';
+import { MAILS } from '../auth/mail-text.ts';
+import { findReader, tell } from '../auth/reader.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
-import { passwordChanged, tellOfPassword, withConstantTime } from '../auth/sign-in.ts';
+import { passwordChanged, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -25,7 +24,7 @@ import {
 import { cardPage, messagePage } from '../request/layout.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
-import { contactLink } from '../ui/parts.ts';
+import { contactLink, contactText } from '../ui/parts.ts';
 
 /** /dashboard/forgot: answers alike whether or not there is such a user. */
 export const forgot = formHandlers({
@@ -33,14 +32,8 @@ export const forgot = formHandlers({
     const { messages, tools } = context;
     const title = messages.forgotTitle;
     const after = html`<a href="${tools.base}/sign-in">${messages.signIn}</a>`;
-    if (!tools.mails) {
-      return cardPage(context, {
-        title,
-        lead: html`${messages.forgotNoMail} ${contactLink(context)}`,
-        after,
-        ...refusal,
-      });
-    }
+    const operator = html`${messages.forgotNoMail} ${contactLink(context)}`;
+    if (!tools.mails) return cardPage(context, { title, lead: operator, after, ...refusal });
     const fields = [emailField(messages.email)];
     const body = form(context, { fields, button: messages.sendLink, refusal });
     return cardPage(context, { title, lead: messages.forgotLead, body, after, ...refusal });
@@ -72,7 +65,7 @@ export const reset = linkPage('reset', {
     if (refusal !== null) return refusal;
     const newPassword = sent('password');
     const { ok } = await tools.auth.call('/reset-password', { token, newPassword }, client);
-    if (!ok) return invalidLink(context, 'reset');
+    if (!ok) return null;
     await forgetGuesses(tools.sql, email);
     const member = await findEmailOwner(tools.sql, email);
     if (member !== null) await passwordChanged(context, 'password reset', { ...member, email });
@@ -118,11 +111,12 @@ export const invitation = linkPage('invitation', {
     await forgetGuesses(tools.sql, email);
     const member = await findEmailOwner(tools.sql, email);
     logSecurity(context, 'invitation accepted', member);
-    if (userName !== null) tellOfPassword(context, email);
+    if (userName !== null) tell(context, email, 'password-changed', '/forgot');
     // A session of someone else's in this browser is not to check the new one's.
-    const answer = await tools.auth.call('/sign-in/email', { email, password }, { ...client, cookie: null });
-    if (member !== null && answer.token !== null) await recordSignIn(tools.sql, member.userId);
-    return redirectTo(context, answer.ok ? '' : '/sign-in?done=password', answer.cookies);
+    const outcome = await signInWith({ ...context, client: { ...client, cookie: null } }, email, password);
+    return outcome.isRight
+      ? redirectTo(context, '', outcome.cookies)
+      : redirectTo(context, '/sign-in?done=password');
   },
 });
 
@@ -138,10 +132,8 @@ export const confirm = linkPage('confirm', {
   find: ({ tools }, token) => tools.auth.linkOwner('confirm', token),
   show: (context) => confirmPage(context, context.messages.confirmLead),
   async submit(context) {
-    const isConfirmed = await context.tools.auth.confirmEmail(context.token);
-    return isConfirmed
-      ? confirmed(context, '?done=confirmed', context.found)
-      : invalidLink(context, 'confirm');
+    const isDone = await context.tools.auth.confirmEmail(context.token);
+    return isDone ? confirmed(context, '?done=confirmed') : null;
   },
 });
 
@@ -152,14 +144,14 @@ export const newEmail = linkPage('email', {
   async submit(context) {
     const { tools, messages, token } = context;
     const change = await confirmEmailChange(tools.sql, token);
-    if (change === null) return invalidLink(context, 'email');
+    if (change === null) return null;
     logSecurity(context, 'email changed', change);
     if (change.previousIsConfirmed) {
       const reader = await findReader(tools.sql, context.found, messages.language);
-      const url = contactInMail(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
-      tools.mailer?.send(MAILS['email-changed']({ url }), { ...reader, to: change.previous });
+      const url = contactText(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
+      void tools.mailer?.send(MAILS['email-changed']({ url }), { ...reader, to: change.previous });
     }
-    return confirmed(context, '/settings?done=email-changed', context.found);
+    return confirmed(context, '/settings?done=email-changed');
   },
 });
 
@@ -176,8 +168,8 @@ function confirmPage(context: LinkContext<string>, lead: string): PageResponse {
 }
 
 /** Leads to the page that says so, or without a session to the sign-in, with the email filled in. */
-function confirmed(context: PageContext, done: keyof Messages['done'], email: string): PageResponse {
-  const { messages, session } = context;
+function confirmed(context: LinkContext<string>, done: keyof Messages['done']): PageResponse {
+  const { messages, session, found: email } = context;
   if (session !== null) return redirectTo(context, done);
   const fields = [{ ...emailField(messages.email), value: email }, password('password', messages.password)];
   const body = html`
@@ -195,21 +187,22 @@ interface LinkContext<Found> extends PageContext {
 }
 
 /**
- * The page of a one-time link, `?token=`. A link for which `find` finds nothing is wrong, used or too old. It is checked before
- * its form, because hashing a password takes time that a wrong link must not cost.
+ * The page of a one-time link, `?token=`. It is wrong, used or too old if `find` or `submit` gives `null`. It is found before its form
+ * is sent, because hashing a password takes time that a wrong link must not cost.
  */
 function linkPage<Found>(
   kind: LinkKind,
   page: {
     find(context: PageContext, token: string): Promise<Found | null>;
     show(context: LinkContext<Found>, refusal: Refusal | null): PageResponse;
-    submit(context: LinkContext<Found>): Promise<PageResponse | Refusal>;
+    submit(context: LinkContext<Found>): Promise<PageResponse | Refusal | null>;
   },
 ) {
   async function open<T>(context: PageContext, next: (opened: LinkContext<Found>) => T | Promise<T>) {
     const token = linkTokenOf(context);
     const found = token && (await page.find(context, token));
-    return token && found ? next({ ...context, token, found }) : invalidLink(context, kind);
+    const answer = token && found ? await next({ ...context, token, found }) : null;
+    return answer ?? invalidLink(context, kind);
   }
   return formHandlers({
     show: (context: PageContext, refusal) => open(context, (opened) => page.show(opened, refusal)),

@@ -1,22 +1,14 @@
 import encodeQR from 'qr';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { admit, codesOf, isFirstUse } from '../auth/limits.ts';
-import { MAILS, type Plain } from '../auth/mail-text.ts';
+import type { Plain } from '../auth/mail-text.ts';
 import { recordRepeatable } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { giveCode, sentPassword, signInWithCode, withoutBlanks } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import {
-  type Field,
-  form,
-  formHandlers,
-  presentPassword,
-  type Refusal,
-  refuse,
-  tooMany,
-} from '../request/forms.ts';
+import { type Field, form, formHandlers, type Refusal, refuse, tooMany } from '../request/forms.ts';
 import { cardPage, memberPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';
@@ -33,7 +25,7 @@ export const signInCode = formHandlers({
   async show(context: PageContext, refusal) {
     const { messages, tools, url, sent } = context;
     const to = returnPath(url.searchParams.get('to') ?? sent('to'));
-    const fields = [{ ...codeField(messages), hint: messages.codeOrBackupHint }];
+    const fields = [codeField(messages, messages.codeOrBackupHint)];
     const options = { path: '/sign-in/code', hidden: { to }, fields, button: messages.signIn };
     return cardPage(context, {
       title: messages.codeTitle,
@@ -47,7 +39,7 @@ export const signInCode = formHandlers({
     const outcome = await signInWithCode(context, sent('code'));
     if (outcome === null) return redirectTo(context, '/sign-in?done=code-ended');
     if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
-    return tooMany(context, outcome) ?? refuse(401, { faults: { code: messages.codeWrong } });
+    return tooMany(context, outcome.retryAfterS) ?? refuse(401, { faults: { code: messages.codeWrong } });
   },
 });
 
@@ -85,10 +77,9 @@ const passwordForm = (
   { wantsCode = false } = {},
 ) =>
   confirmedForm({
-    page({ messages }: MemberContext) {
-      const code = { ...codeField(messages), hint: messages.codeOrBackupHint };
-      const fields = [presentPassword(messages), ...(wantsCode ? [code] : [])];
+    page({ messages }) {
       const button = messages[title];
+      const fields = wantsCode ? [codeField(messages, messages.codeOrBackupHint)] : [];
       return { title: button, lead: html`<p>${messages[lead]}</p>`, fields, button, cancel: PATH };
     },
     async submit(context) {
@@ -119,7 +110,7 @@ function setUpSheet(
     path: `${PATH}/confirm`,
     // A wrong code comes back with them, because they are stored in no form that could be shown again.
     hidden: { uri: totpUri, codes: backupCodes.join(' ') },
-    fields: [{ ...codeField(messages), hint: messages.codeHint, inputMode: 'numeric' }],
+    fields: [{ ...codeField(messages, messages.codeHint), inputMode: 'numeric' }],
     focus: false,
     button: messages.turnOn,
     refusal,
@@ -201,13 +192,11 @@ async function changed(context: MemberContext, state: 'on' | 'off'): Promise<voi
 }
 
 function tellOf(context: MemberContext, mail: `second-factor-${'on' | 'off'}` | 'backup-codes'): void {
-  const { tools, user } = context;
-  if (user.emailVerified)
-    tell(context, user.email, MAILS[mail]({ url: `${tools.publicUrl}/dashboard${PATH}` }));
+  if (context.user.emailVerified) tell(context, context.user.email, mail, PATH);
 }
 
-function codeField(messages: Messages): Field {
-  return { name: 'code', label: messages.code, autocomplete: 'one-time-code', maxLength: 20 };
+function codeField(messages: Messages, hint: string): Field {
+  return { name: 'code', label: messages.code, hint, autocomplete: 'one-time-code', maxLength: 20 };
 }
 
 function backupCodeList(messages: Messages, codes: string[]): Html {

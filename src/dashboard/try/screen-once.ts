@@ -37,7 +37,7 @@ export async function beginSending(context: MemberContext, nifs: string[]): Prom
     .digest('hex');
   const limit = { key: `list ${key}`, max: 1, windowMs: FREE_MS };
   const isFirst = await isFirstSending(tools.sql, sent(TOKEN_FIELD));
-  const { retryAfterS } = await admit(tools.sql, limit);
+  const retryAfterS = await admit(tools.sql, limit);
   const forget = () => forgetAttempts(tools.sql, limit.key);
   const isRepeated = retryAfterS !== null;
   if (!isFirst && !isRepeated) {

@@ -13,12 +13,17 @@ interface LinkContext {
 
 type BuyContext = LinkContext & { account: { id: string } };
 
+/** The operator's CONTACT as text: of a `mailto:` the address alone. */
+export function contactText(contact: string | null): string | null {
+  const address = /^mailto:([^?]+)/i.exec(contact ?? '')?.[1];
+  return address === undefined ? contact : decodeURIComponent(address);
+}
+
 /** The link to the operator, after a text that says to ask them. Nothing if CONTACT is not set. */
 export function contactLink({ messages, tools }: LinkContext): HtmlValue {
   const { contact } = tools.config;
-  if (contact === null) return null;
-  const address = /^mailto:([^?]+)/i.exec(contact)?.[1];
-  return html`<a href="${contact}">${address === undefined ? messages.contact : decodeURIComponent(address)}</a>`;
+  const text = contactText(contact);
+  return contact !== null && html`<a href="${contact}">${text === contact ? messages.contact : text}</a>`;
 }
 
 /** The link to the address where the account buys credits; `null` if BUY_URL is not set. */

@@ -72,7 +72,7 @@ CREATE TABLE dashboard_credentials (
   "createdAt" timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
   "updatedAt" timestamptz NOT NULL
 );
-CREATE INDEX dashboard_credentials_by_user ON dashboard_credentials ("userId");
+CREATE UNIQUE INDEX dashboard_credentials_by_user ON dashboard_credentials ("userId", "providerId");
 
 CREATE TABLE dashboard_verifications (
   "id" text PRIMARY KEY,
