@@ -172,10 +172,10 @@ describe('plan and credits', () => {
     const at = new Date();
     const grant = { id: 1, at, note: '', reference: null };
     const grants = [
-      { ...grant, credits: 5, balance: 9 },
-      { ...grant, credits: 10, balance: 10 },
+      { ...grant, credits: 5, balance: 9, until: null, left: null },
+      { ...grant, credits: 10, balance: 10, until: at, left: 4 },
     ];
-    const entries = creditHistory(grants, { at: null, balance: 3 });
+    const entries = creditHistory(grants, 3);
     expect(entries.map(({ credits }) => credits)).toEqual([-6, 5, -6, 10]);
     expect(entries.reduce((sum, { credits }) => sum + credits, 0)).toBe(3);
   });

@@ -20,6 +20,7 @@ import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, contactLink, dateOf, table } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
+import { pageLinks } from '../usage/paging.ts';
 import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
 import { type NewSecret, newSecretCard } from './new-secret.ts';
 
@@ -82,7 +83,6 @@ export async function showKeys(
   const limit = formats.number(account.keyLimit);
   const isFiltered = text !== '' || state !== 'all';
   const isEmpty = active.length === 0 && before === null && !isFiltered;
-  const filter = `q=${encodeURIComponent(text)}&state=${state}`;
   const body = html`
 <div class="heading">
   <h1>${messages.keys}</h1>
@@ -96,8 +96,7 @@ ${isEmpty && html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${mes
 ${(isFiltered || active.length + ended.length >= FILTER_FROM) && filterForm(context, { text, state })}
 ${isFiltered && active.length + ended.length === 0 && html`<p class="card empty" role="status">${messages.noKeyFound}</p>`}
 ${active.length > 0 && html`<div class="card list">${listKeys(context, active)}</div>`}
-${before !== null && html`<p><a href="${tools.base}/keys?${filter}">${messages.latestKeys}</a></p>`}
-${hasOlder && html`<p><a href="${tools.base}/keys?${filter}&amp;before=${active.at(-1)!.id}">${messages.olderKeys}</a></p>`}
+${pageLinks(context, '/keys', before !== null, hasOlder ? active.at(-1)!.id : null, { q: text, state })}
 ${
   ended.length > 0 &&
   html`<details class="card"${isFiltered && html` open`}><summary>${messages.endedKeys(formats.number(ended.length))}</summary>${listKeys(context, ended)}${

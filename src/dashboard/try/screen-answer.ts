@@ -3,7 +3,7 @@ import type { MemberContext } from '../page-context.ts';
 import { tokenField } from '../request/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { buyLink, type Column, dateOf, moment, sentence, table } from '../ui/parts.ts';
-import { csvText, separatorOf } from '../usage/csv.ts';
+import { csvText } from '../usage/csv.ts';
 import { bracketText } from './brackets.ts';
 import { callProblem } from './call-problem.ts';
 import type { Sending } from './screen-once.ts';
@@ -137,5 +137,5 @@ function csvOf(
     ...[debts?.tax_debt?.start, debts?.tax_debt?.end, tax],
     ...[debts?.social_security_debt?.start, debts?.social_security_debt?.end, social_security],
   ]);
-  return csvText(separatorOf(context), [columns, ...lines]);
+  return csvText(context, [columns, ...lines]);
 }

@@ -4,27 +4,17 @@ import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { buyLink, type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
-import { type CreditEntry, creditHistory, entriesOf, grantSpan, loadGrants, nextAfter } from './credits.ts';
-import { separatorQuery } from './csv.ts';
-import { daysMenu } from './days.ts';
+import { type CreditEntry, creditHistory, loadGrants } from './credits.ts';
 import { pageOfRows } from './paging.ts';
-import { chosenDays, rangeQuery } from './range.ts';
 
 /** GET /dashboard/credits: the plans, the way to more credits, and the history of purchased credits. */
 export async function showCredits(context: MemberContext): Promise<PageResponse> {
-  const { messages, formats, tools, account, url } = context;
-  const chosen = chosenDays(url);
-  const days = chosen === 'invalid' ? null : chosen;
-  const [free, plus, { first, ...span }] = await Promise.all([
+  const { messages, formats, tools, account } = context;
+  const [free, plus, { rows: grants, links }] = await Promise.all([
     readPlan(tools.sql, 'free'),
     readPlan(tools.sql, 'plus'),
-    grantSpan(tools.sql, account.id, days),
+    pageOfRows(context, (slice) => loadGrants(tools.sql, account.id, slice)),
   ]);
-  const { rows: grants, links } = await pageOfRows(context, (slice) =>
-    loadGrants(tools.sql, account.id, slice, span),
-  );
-  const next = await nextAfter(tools.sql, account, grants[0]);
-  const rows = entriesOf(creditHistory(grants, next), days);
   const empty = html`
 <div class="card empty"><h3>${messages.creditsEmpty}</h3><p>${messages.creditsEmptyLead(formats.number(account.includedCredits))}</p></div>`;
   const body = html`
@@ -37,14 +27,10 @@ ${plansCard(context, { free, plus })}
 </section>
 <div class="heading">
   <h2>${messages.history}</h2>
-  <div class="choices">
-    <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
-    ${first !== null && daysMenu(context, { first, range: null })}
-  </div>
+  <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
 </div>
-${first === null ? empty : html`${history(context, rows)}${links}<p><a href="${tools.base}/credits.csv?${days && `${rangeQuery(days)}&`}${separatorQuery(context)}" download>${messages.csv}</a></p>`}`;
-  const status = chosen === 'invalid' ? 422 : 200;
-  return memberPage(context, { title: messages.creditsTitle, body, status });
+${grants.length === 0 ? empty : html`${history(context, creditHistory(grants, account.credits))}${links}<p><a href="${tools.base}/credits.csv" download>${messages.csv}</a></p>`}`;
+  return memberPage(context, { title: messages.creditsTitle, body });
 }
 
 function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Html {
