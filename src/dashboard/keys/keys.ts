@@ -145,7 +145,7 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
     ? messages.confirmFirst
     : full && messages.tooManyKeys[account.plan](formats.number(account.keyLimit));
   // A form that was sent without a session leads back here after the sign-in, with the typed text.
-  const typed = (name: string) => ({ name, value: url.searchParams.get(name) ?? '' });
+  const typed = (name: string) => url.searchParams.get(name) ?? '';
   return html`
 <section class="card create" aria-labelledby="create-title">
   <h2 id="create-title">${messages.createKey}</h2>
@@ -155,8 +155,8 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
       : form(context, {
           path: '/keys',
           fields: [
-            { ...typed('name'), label: messages.name, hint: messages.keyNameHint },
-            { ...typed('expires'), ...expiryField(messages), hint: messages.keyExpiresHint },
+            { name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') },
+            expiryField(messages, typed('expires')),
           ],
           // The list of keys comes before the form.
           focus: false,

@@ -38,7 +38,7 @@ export const planMails: MailKind<EndingPlan> = {
         messages.mailPlanSubject[stage],
         stage === 'week'
           ? filled(messages.states.lapsesSoon, [day], [], [number(calls), number(keys)])
-          : messages.mailPlanEnded(day, number(calls), number(rate), number(keys)),
+          : filled(messages.states.lapsed, [day], [], [number(calls), number(rate), number(keys)]),
         [messages.mailPlanRenew, contactInMail(contact)].filter(Boolean).join(' '),
         turnOffMails(messages, publicUrl),
       ];

@@ -24,7 +24,7 @@ function respondWith(context: LayoutContext, { title, status, headers }: PageOpt
 <link rel="stylesheet" href="${address('dashboard.css')}">
 <script src="${address('dashboard.js')}" defer></script>
 </head>
-<body data-show="${messages.showPassword}" data-hide="${messages.hidePassword}" data-press="${messages.pressCopy}" data-local="${messages.localTime}">
+<body data-show="${messages.show}" data-hide="${messages.hidePassword}" data-press="${messages.pressCopy}" data-local="${messages.localTime}">
 <a class="skip" href="#main">${messages.skip}</a>
 ${content}
 ${footer(context)}

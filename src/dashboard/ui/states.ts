@@ -28,8 +28,7 @@ export const STATE_TEXTS = {
     next: ['The included ones are renewed on {end}.', 'Os incluídos renovam-se em {end}.'],
   },
   purchasedOnly: {
-    happened: `{purchased} of them beyond the allowance of the period.
-      {purchased} além dos incluídos no período.`,
+    happened: ['{purchased} of them beyond the allowance.', '{purchased} além dos incluídos.'],
     cost: ['Each was paid with a purchased credit.', 'Cada um foi pago com um crédito comprado.'],
     next: ['Nothing needs to be done now.', 'De momento não precisa de fazer nada.'],
   },
@@ -39,9 +38,8 @@ export const STATE_TEXTS = {
     next: ['Get more credits, or wait until then.', 'Obtenha mais créditos, ou espere até lá.'],
   },
   switchedOff: {
-    happened: `
-      All included credits of the period since {start} are used, and this account does not spend purchased ones.
-      Os créditos incluídos no período desde {start} acabaram, e esta conta não gasta os comprados.`,
+    happened: `The included credits since {start} are used, and this account does not spend purchased ones.
+      Os créditos incluídos desde {start} acabaram, e esta conta não gasta os comprados.`,
     cost: REFUSED_TEXT,
     next: ['Spend purchased credits, or wait until then.', 'Gaste os créditos comprados, ou espere até lá.'],
   },
@@ -52,34 +50,28 @@ export const STATE_TEXTS = {
       Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves. As restantes chaves continuam a funcionar.`,
   },
   lapsed: {
-    happened: `Plus ended on {day}: the account is Free now.
-      O plano Plus terminou em {day}: a conta é agora Gratuita.`,
-    cost: `That cost nothing, and purchased credits stay.
-      Isso não custou nada, e os créditos comprados ficam.`,
-    next: `
-      It has {calls} calls a month, {rate} requests a minute and {keys} API keys; further keys go on working. Ask for Plus to have it again.
-      Tem {calls} chamadas por mês, {rate} pedidos por minuto e {keys} chaves; as restantes continuam a funcionar. Para voltar ao Plus, peça-o.`,
+    happened: ['Plus ended on {day}: the account is Free.', 'O Plus terminou em {day}: a conta é Gratuita.'],
+    cost: ['Purchased credits stay.', 'Os créditos comprados ficam.'],
+    next: `Ask for Plus, or go on with {calls} calls a month, {rate} a minute and {keys} keys; others still work.
+      Peça o Plus, ou continue com {calls} chamadas por mês, {rate} por minuto e {keys} chaves; as outras ainda funcionam.`,
   },
   tooManyKeys: {
     happened: `{keys} keys work, and the plan has room for {limit}.
       Há {keys} chaves ativas, e o plano prevê {limit}.`,
-    cost: `All of them go on working. That costs nothing.
-      Todas continuam a funcionar. Isso não custa nada.`,
+    cost: ['All of them go on working, for nothing.', 'Todas continuam a funcionar, sem custo.'],
     next: `To create another, first revoke {excess}, or ask for Plus.
       Para criar outra, revogue primeiro {excess}, ou peça o plano Plus.`,
   },
   suspended: {
     happened: `This account is suspended since {at}: its keys are refused.
       Esta conta está suspensa desde {at}: as suas chaves são recusadas.`,
-    cost: `Refused calls cost nothing, and credits stay.
-      As chamadas recusadas não custam nada, e os créditos ficam.`,
+    cost: ['That costs nothing, and credits stay.', 'Isso não custa nada, e os créditos ficam.'],
     next: ['Ask the operator of this service.', 'Contacte o operador deste serviço.'],
   },
   keyEndsSoon: {
     happened: ['The key “{name}” works until {end}.', 'A chave “{name}” é válida até {end}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
-    next: `Set a new last day if programs still use it.
-      Altere a validade se ainda houver programas a usá-la.`,
+    next: ['Set a new last day if programs still use it.', 'Altere a validade se ainda é usada.'],
   },
   keyEnded: {
     happened: `The key “{name}” expired: it was valid until {end}.
@@ -99,22 +91,18 @@ export const STATE_TEXTS = {
     next: ['Give its programs the new secret by then.', 'Até lá, dê o novo segredo aos seus programas.'],
   },
   postgresAway: {
-    happened: `The data of this service can’t be read at the moment.
-      De momento não é possível ler os dados deste serviço.`,
+    happened: ['The data can’t be read at the moment.', 'De momento não é possível ler os dados.'],
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   },
   searchAway: {
-    happened: `The directory can’t be searched at the moment.
-      De momento não é possível pesquisar o diretório.`,
-    cost: `This search has cost its credit, as any call does.
-      Esta pesquisa custou o seu crédito, como qualquer chamada.`,
+    happened: ['The directory can’t be searched now.', 'De momento não se pode pesquisar o diretório.'],
+    cost: ['This search has cost its credit.', 'Esta pesquisa custou o seu crédito.'],
     next: `Try again in a few minutes. The lookup of a NIF works meanwhile.
       Tente de novo dentro de alguns minutos. A consulta de um NIF continua a funcionar.`,
   },
   overloaded: {
-    happened: `This service has more requests than it can answer at the moment.
-      De momento este serviço tem mais pedidos do que consegue responder.`,
+    happened: ['The service is overloaded at the moment.', 'De momento o serviço está sobrecarregado.'],
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   },

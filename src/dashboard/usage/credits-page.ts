@@ -57,7 +57,7 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
   ${account.planUntil !== null && html`<p>${planEnd(context, plans.free)}</p>`}
   ${hasOwnLimits && html`<p data-own-limits>${messages.ownLimits(formats.number(account.includedCredits), formats.number(account.requestsPerMinute))}</p>`}
   ${buy !== null && html`<p><strong>${buy}</strong></p>`}
-  <p>${buy === null ? messages.byHand : messages.plansByHand} ${contactLink(context)}</p>
+  <p>${messages.byHand} ${contactLink(context)}</p>
   ${copyable(messages, { id: 'account-id', label: messages.account, text: account.id })}
 </section>`;
 }
@@ -80,7 +80,7 @@ function history({ messages, formats }: MemberContext, entries: CreditEntry[]): 
     [messages.dateUtc, when],
     [messages.credits, ({ credits }) => html`<strong>${signed(credits)}</strong>`, 'amount'],
     [messages.balance, ({ balance }) => formats.number(balance), 'amount'],
-    [messages.referenceOf, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–')],
+    [messages.referenceShort, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–')],
     [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentOnCalls : note || '–')],
   ];
   return html`<div class="card list">${table(columns, entries)}</div>`;
