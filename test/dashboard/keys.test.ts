@@ -3,7 +3,15 @@ import { changePlan, setSuspended } from '../../src/metering/accounts/changes.ts
 import { createKey } from '../../src/metering/keys/store.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, createMemberWithKey, createVisitor, makeKey, newPerson, signUp } from './visitor.ts';
+import {
+  createMember,
+  createMemberWithKey,
+  createVisitor,
+  makeKey,
+  newPerson,
+  type PageAnswer,
+  signUp,
+} from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -262,4 +270,18 @@ test('keys are found by a part of their name, the beginning of their secret, and
     none.textOf('.empty'),
     none.document.querySelector('option[selected]')!.getAttribute('value'),
   ]).toEqual(['No key matches.', 'idle']);
+});
+
+test('the keys stand before the form of a new one; a form that was refused, or typed before a sign-in, stands before them', async () => {
+  const { visitor } = await createMember(service);
+  await makeKey(visitor);
+  const order = ({ document }: PageAnswer) =>
+    [...document.querySelectorAll('main > .card')].map((card) => card.classList.contains('create'));
+  const page = await visitor.get('/dashboard/keys');
+  expect([order(page), page.textOf('.heading a[href="#create-title"]')]).toEqual([
+    [false, true],
+    'Create key',
+  ]);
+  expect(order(await visitor.submit('/dashboard/keys', { name: ' ' }))).toEqual([true, false]);
+  expect(order(await visitor.get('/dashboard/keys?name=production'))).toEqual([true, false]);
 });

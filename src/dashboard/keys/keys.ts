@@ -83,16 +83,11 @@ export async function showKeys(
   const limit = formats.number(account.keyLimit);
   const isFiltered = text !== '' || state !== 'all';
   const isEmpty = active.length === 0 && before === null && !isFiltered;
-  const body = html`
-<div class="heading">
-  <h1>${messages.keys}</h1>
-  <span class="badge" data-figure="quota">${formats.number(account.keys)} ${messages.keysInUse(limit)}</span>
-</div>
-<p class="lead">${messages.keysLead}</p>
-${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${overLimit(context)} ${contactLink(context)}</p>`}
-${secret !== null && newSecretCard(context, secret)}
-${createForm(context, refusal)}
-${isEmpty && html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>`}
+  const create = createForm(context, refusal);
+  // A refused form, or one that was typed before a sign-in, is what its reader looks for.
+  const isFormFirst = refusal !== null || url.searchParams.has('name');
+  const list = html`
+${isEmpty && html`<div class="card empty"><h2>${messages.keysEmpty}</h2></div>`}
 ${(isFiltered || active.length + ended.length >= FILTER_FROM) && filterForm(context, { text, state })}
 ${isFiltered && active.length + ended.length === 0 && html`<p class="card empty" role="status">${messages.noKeyFound}</p>`}
 ${active.length > 0 && html`<div class="card list">${listKeys(context, active)}</div>`}
@@ -103,6 +98,18 @@ ${
     hasMoreEnded && html`<p class="hint">${messages.moreEndedKeys}</p>`
   }</details>`
 }`;
+  const body = html`
+<div class="heading">
+  <h1>${messages.keys}</h1>
+  <div class="choices">
+    <span class="badge" data-figure="quota">${formats.number(account.keys)} ${messages.keysInUse(limit)}</span>
+    ${active.length > 0 && create !== null && html`<a class="button small quiet" href="#create-title">${messages.createKey}</a>`}
+  </div>
+</div>
+<p class="lead">${messages.keysLead}</p>
+${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${overLimit(context)} ${contactLink(context)}</p>`}
+${secret !== null && newSecretCard(context, secret)}
+${isFormFirst ? [create, list] : [list, create]}`;
   return memberPage(context, { title: messages.keys, body, ...refusal });
 }
 
@@ -158,7 +165,6 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
             { name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') },
             expiryField(messages, typed('expires')),
           ],
-          // The list of keys comes before the form.
           focus: false,
           button: messages.createKey,
           refusal,

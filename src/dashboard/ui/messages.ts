@@ -236,8 +236,6 @@ const TEXTS = {
   keysLead: `A key opens the API for your account. Keep it on a server: it spends your credits.
     Uma chave abre a API em nome da sua conta. Guarde-a num servidor: gasta os seus créditos.`,
   keysEmpty: ['No keys yet', 'Ainda sem chaves'],
-  keysEmptyLead: `Name one after where it will be used, create it, and copy the secret to your server.
-    Dê-lhe o nome do sítio onde vai ser usada, crie-a e copie o segredo para o seu servidor.`,
   keyNameHint: ['Where it is used, as “production”.', 'Onde é usada, como “produção”.'],
   connectAgent: ['Connect an agent', 'Ligar um agente'],
   connectAgentLead: `An assistant with the Model Context Protocol (MCP) can use your key, at the same cost.
@@ -343,8 +341,6 @@ const TEXTS = {
   byHand: `The operator of this service adds credits and changes plans. Name your account number:
     O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta:`,
   creditsEmpty: ['No purchased credits yet', 'Ainda sem créditos comprados'],
-  creditsEmptyLead: `Your plan includes {limit} calls each period. Credits bought beyond that are listed here.
-    O seu plano inclui {limit} chamadas por período. Os créditos comprados além dessas aparecem aqui.`,
   dateUtc: ['Date (UTC)', 'Data (UTC)'],
   now: ['now', 'agora'],
   balance: ['Balance after', 'Saldo após'],
@@ -368,8 +364,6 @@ const TEXTS = {
   onlyBeginnings: `Names are searched from their beginning. The words may stand anywhere in a name:
     Os nomes são pesquisados a partir do início. As palavras podem estar em qualquer parte de um nome:`,
   searchWords: ['Search by words', 'Pesquisar por palavras'],
-  tryEmpty: ['Search for a name, or look up a NIF', 'Pesquise um nome, ou consulte um NIF'],
-  tryEmptyLead: ['You see request and answer as programs do.', 'Verá pedido e resposta como um programa.'],
   legalName: ['Legal name', 'Denominação'],
   lookUpOne: ['Look up', 'Consultar'],
   noCreditSpent: ['no credit spent', 'nenhum crédito gasto'],
@@ -486,8 +480,6 @@ const TEXTS = {
   invite: ['Invite a member', 'Convidar um membro'],
   isMember: ['This address is of a member.', 'Este endereço já é de um membro.'],
   inviteSuspended: ['A suspended account invites nobody.', 'Uma conta suspensa não pode convidar ninguém.'],
-  inviteUnconfirmed: `Confirm your address first, because the invitation names it.
-    Confirme primeiro o seu endereço, porque o convite o indica.`,
   changeRole: ['Change the role', 'Alterar a função'],
   changeAccountName: ['Rename the account', 'Alterar o nome da conta'],
   accountNameHint: ['Members see it here and in mails.', 'Os membros veem-no aqui e nos emails.'],
@@ -510,8 +502,7 @@ const TEXTS = {
   lastMember: `This is the last owner. Make another member an owner first, or delete the account.
     É o último proprietário. Torne primeiro outro membro proprietário, ou elimine a conta.`,
   sessions: ['Signed-in devices', 'Sessões ativas'],
-  sessionsLead: `Where you are signed in. Of an IPv6 address, only the network is shown.
-    Onde tem sessão iniciada. Dos endereços IPv6 só se mostra a rede.`,
+  sessionsLead: ['IPv6 addresses show only the network.', 'Dos endereços IPv6 só se mostra a rede.'],
   browser: ['Browser', 'Navegador'],
   unknownBrowser: ['Unknown browser', 'Navegador desconhecido'],
   signedInSince: ['Signed in', 'Início'],
