@@ -172,19 +172,12 @@ export function cardPage(
   return respondWith(context, page, content);
 }
 
-/** The parameters of an address that the link to the other language keeps, and the shape that their values must have. */
-const KEPT = ['token', 'to', 'by', 'days', 'from', 'page', 'state'];
-const KEPT_SHAPE = /^[\w./?=&-]{1,2000}$/;
-
 /** The same page in the other language. */
 function languageLink({ messages, url }: LayoutContext): HtmlValue {
   if (url === undefined) return null;
   const other = messages.lang === 'en' ? 'pt' : 'en';
-  const search = new URLSearchParams({ lang: other });
-  for (const name of KEPT) {
-    const value = url.searchParams.get(name);
-    if (value !== null && KEPT_SHAPE.test(value)) search.set(name, value);
-  }
+  const search = new URLSearchParams(url.search);
+  search.set('lang', other);
   return html`<a href="?${search.toString()}" hreflang="${other}" lang="${other}">${messages.otherLanguage}</a>`;
 }
 

@@ -15,8 +15,7 @@ export async function showCredits(context: MemberContext): Promise<PageResponse>
     readPlan(tools.sql, 'plus'),
     pageOfRows(context, (slice) => loadGrants(tools.sql, account.id, slice)),
   ]);
-  const empty = html`
-<div class="card empty"><h3>${messages.creditsEmpty}</h3><p>${messages.creditsEmptyLead(formats.number(account.includedCredits))}</p></div>`;
+  const empty = html`<div class="card empty"><h3>${messages.creditsEmpty}</h3></div>`;
   const body = html`
 <h1>${messages.creditsTitle}</h1>
 ${plansCard(context, { free, plus })}
