@@ -56,7 +56,7 @@ test('the second button creates a test key, also when the plan has no room, and 
   const refused = await visitor.submit('/dashboard/keys', {});
   expect([refused.status, refused.textOf('[role=alert]')]).toEqual([
     409,
-    'All 5 test keys are in use. Revoke one to create another.',
+    'All 5 test keys are in use: revoke one.',
   ]);
 });
 
@@ -154,7 +154,7 @@ test('Plus has room for 10,000 keys; they are listed by pages', async () => {
   expect(link(second, 'Latest')).toBe('/dashboard/keys?q=&state=all');
   await makeKey(visitor, 'last');
   const full = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
-  expect(full.textOf('.create')).toContain('As 10 000 chaves do plano estão em uso. Revogue uma');
+  expect(full.textOf('.create')).toContain('As 10 000 chaves estão em uso: revogue uma.');
 });
 
 test('more keys than a plan may create in a day are refused with the reason, and only the latest that ended are listed', async () => {

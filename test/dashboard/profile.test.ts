@@ -60,7 +60,7 @@ describe('the email', () => {
     expect((await visitor.get('/dashboard/settings?done=email')).textOf('[role=status]')).toContain(
       'We sent a link',
     );
-    expect((await mail.mailTo(person.email)).text).toContain('asked to use another email');
+    expect((await mail.mailTo(person.email)).text).toContain('Someone with your password asked for it.');
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
 
     const link = await linkTo(mail, email);

@@ -48,8 +48,8 @@ export function changeLinks(
 }
 
 /** The field of a key's last day. */
-export function expiryField({ validUntil, newExpiryHint }: Messages, value: string): Field {
-  return { name: 'expires', label: validUntil, type: 'date', optional: true, hint: newExpiryHint, value };
+export function expiryField({ validUntil, expiryHint }: Messages, value: string): Field {
+  return { name: 'expires', label: validUntil, type: 'date', optional: true, hint: expiryHint, value };
 }
 
 /** The end of a day in UTC; `undefined` when it is no day, or not in the future. */

@@ -245,15 +245,13 @@ const TEXTS = {
   createKey: ['Create key', 'Criar chave'],
   testKey: ['Test key', 'Chave de teste'],
   createTestKey: ['Create test key', 'Criar chave de teste'],
-  testKeyLead: `A test key answers from invented companies, gives each problem, and spends no credits.
-    Uma chave de teste responde com empresas inventadas, dá cada erro e não gasta créditos.`,
+  testKeyLead: `A test key answers from invented companies, gives each problem at will, and spends no credits.
+    Uma chave de teste responde com empresas inventadas, dá cada erro a pedido e não gasta créditos.`,
   tooManyKeys: {
     free: `The {limit} keys of the plan are in use. Revoke one to create another, or ask for Plus.
       As {limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
-    plus: `All {limit} keys of the plan are in use. Revoke one to create another.
-      As {limit} chaves do plano estão em uso. Revogue uma para criar outra.`,
-    test: `All {limit} test keys are in use. Revoke one to create another.
-      As {limit} chaves de teste estão em uso. Revogue uma para criar outra.`,
+    plus: ['All {limit} keys are in use: revoke one first.', 'As {limit} chaves estão em uso: revogue uma.'],
+    test: ['All {limit} test keys are in use: revoke one.', 'Revogue uma das {limit} chaves de teste.'],
     day: `An account of this plan can create {limit} keys in 24 hours, and has created them. Try again later.
       Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.`,
   },
@@ -304,8 +302,7 @@ const TEXTS = {
     As chamadas com ele são recusadas em menos de 5 segundos. O segredo atual continua a funcionar.`,
   newExpiry: ['Set a new last day', 'Alterar a validade'],
   newExpiryTitle: ['Until when does “{name}” work?', 'Até quando é válida “{name}”?'],
-  newExpiryHint: `The key is refused after the end of this day, in UTC. Without a day it does not expire.
-    A chave é recusada depois do fim deste dia, em UTC. Sem dia, não expira.`,
+  expiryHint: ['Its last day, in UTC. Empty: it does not end.', 'O último dia, em UTC. Vazio: não expira.'],
   validUntil: ['Valid until', 'Válida até'],
   oldSecretUntil: ['Old secret until', 'Segredo anterior até'],
   change: ['Change', 'Alterar'],
@@ -379,9 +376,8 @@ const TEXTS = {
   openBracket: ['{start} or more', '{start} ou mais'],
 
   screenTitle: ['Screen a list for debts', 'Verificar as dívidas de uma lista'],
-  screenLead: `
-    Each company costs 1 credit. You see the price before it is charged. {available} left. Nothing of your list is stored.
-    Cada empresa custa 1 crédito. Verá o preço antes de ser cobrado. Restam {available}. Nada da sua lista é guardado.`,
+  screenLead: `Each company costs 1 credit; {available} left. You see the price first. Lists are not stored.
+    Cada empresa custa 1 crédito; restam {available}. Verá primeiro o preço. As listas não são guardadas.`,
   screenLabel: ['NIFs of up to {max} companies', 'NIF de até {max} empresas'],
   screenHint: `One on each line, or rows of a table: every number of nine digits is read.
     Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos.`,
@@ -655,9 +651,8 @@ const TEXTS = {
   mailNewEmail: `Open this link to use this address for your account from now on. It works for an hour.
     Abra esta ligação para passar a usar este endereço na sua conta. É válida durante uma hora.`,
   mailChangeAskedSubject: ['A new email for your account', 'Um novo email para a sua conta'],
-  mailChangeAsked: `
-    Someone who knows your password asked to use another email for your account. If it was you, open the link in the mail to the new address. If it was not you, change your password now: that stops it.
-    Alguém que sabe a sua palavra-passe pediu outro email para a sua conta. Se fez este pedido, abra a ligação do email enviado ao novo endereço. Se não o fez, altere já a palavra-passe: isso impede a alteração.`,
+  mailChangeAsked: `Someone with your password asked for it. Not you? Change your password now: that stops it.
+    Alguém com a sua palavra-passe fez o pedido. Não foi o próprio? Altere já a palavra-passe: isso impede-o.`,
   mailChangedSubject: ['Your email was changed', 'O seu email foi alterado'],
   mailChanged: `This address no longer signs in. If it was not you, tell the operator of this service at once.
     Este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.`,
@@ -672,9 +667,8 @@ const TEXTS = {
   mailSecondFactorReset: `The operator turned it off. Set it up again. Did you not ask? Tell the operator now.
     O operador desativou-o. Configure-o de novo. Não o pediu? Avise já o operador.`,
   mailCodeLockSubject: ['Ten wrong codes at your sign-in', 'Dez códigos errados no seu início de sessão'],
-  mailCodeLock: `
-    Someone who knows your password gave ten wrong codes in a row. Codes are refused until {until}. If it was not you, choose a new password now.
-    Alguém que sabe a sua palavra-passe deu dez códigos errados seguidos. Os códigos são recusados até {until}. Se não os deu, escolha já uma nova palavra-passe.`,
+  mailCodeLock: `The password was right. Codes are refused until {until}. Not you? Choose a new password.
+    A palavra-passe estava certa. Os códigos são recusados até {until}. Não foi o próprio? Escolha outra palavra-passe.`,
   mailReset: `Open this link to choose a new password. It works for an hour.
     Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.`,
   mailUsageSubject: ['{percent}% of your calls are used', '{percent}% das suas chamadas estão usadas'],
