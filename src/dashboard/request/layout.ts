@@ -172,12 +172,15 @@ export function cardPage(
   return respondWith(context, page, content);
 }
 
+/** The parameters of an address that the link to the other language keeps. */
+const KEPT = ['token', 'to', 'by', 'days', 'from', 'q', 'state', 'before'];
+
 /** The same page in the other language. */
 function languageLink({ messages, url }: LayoutContext): HtmlValue {
   if (url === undefined) return null;
   const other = messages.lang === 'en' ? 'pt' : 'en';
-  const search = new URLSearchParams(url.search);
-  search.set('lang', other);
+  const kept = [...url.searchParams].filter(([name]) => KEPT.includes(name));
+  const search = new URLSearchParams([['lang', other], ...kept]);
   return html`<a href="?${search.toString()}" hreflang="${other}" lang="${other}">${messages.otherLanguage}</a>`;
 }
 
