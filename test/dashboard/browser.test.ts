@@ -200,7 +200,7 @@ describe('in a real browser', () => {
       await send('/screen', 'main form', { list: 'no number' });
       expect([await focus(), await described('list')]).toEqual([
         'list',
-        expect.stringContaining('no NIF in it'),
+        expect.stringContaining('No NIF found'),
       ]);
 
       await send('/try', 'main form', { q: ' ' });
