@@ -68,7 +68,7 @@ export function createRequestHandler(tools: Tools) {
   const { origin, hostname } = new URL(tools.publicUrl);
   // Browsers of members have places that visitors can't fill.
   const [ofMembers, ofVisitors] = [createGates(), createGates()];
-  const refuse = createRefusals(tools);
+  const refuse = createRefusals();
   const requestLimit = createRequestLimit(tools.rateLimiter);
   const cookieOptions = { path: tools.base, secure: origin.startsWith('https:') };
   const browsers = createKnownBrowsers(tools.secret, cookieOptions);

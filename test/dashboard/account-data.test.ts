@@ -133,9 +133,13 @@ test('two downloads run at once, one of an account; a reader that stops or leave
   two.leave();
 }, 60_000);
 
-test('a deletion wants the account’s name and the password; then nobody signs in and no key works', async () => {
+test('a deletion says which credits are lost, and wants the account’s name and the password; then nobody signs in and no key works', async () => {
   const { visitor, secret, accountId, ...person } = await member();
   const path = '/dashboard/settings/delete';
+  const lost = async () => (await visitor.get(path)).textOf('main .notice');
+  expect(await lost()).toBe('Purchased credits are lost: 7.');
+  await service.sql`UPDATE balances SET credits = 0 WHERE account_id = ${accountId}`;
+  expect(await lost()).toBeNull();
   const wrongName = await visitor.submit(path, { name: 'Another', present: person.password });
   expect([wrongName.status, wrongName.textOf('[role=alert]')]).toEqual([
     422,

@@ -125,7 +125,7 @@ describe('plan and credits', () => {
     expect((await question()).text).not.toContain('all calls are refused');
     await setUsed(accountId, 500);
     expect((await question()).textOf('.sheet .notice.bad')).toStartWith(
-      'The included credits of this period are used. If you turn this off, all calls are refused until',
+      'The included credits are used. If you turn this off, calls are refused until',
     );
     await visitor.submit('/dashboard/credits/spending', {});
     expect((await visitor.get('/dashboard/credits')).text).toContain('Purchased credits stay.');
@@ -139,7 +139,7 @@ describe('plan and credits', () => {
     expect((await visitor.get('/dashboard/keys')).textOf('[data-over-limit]')).toBeNull();
     await changePlan(service.sql, accountId, 'free', {}, 'test');
     expect((await visitor.get('/dashboard/keys')).textOf('[data-over-limit]')).toStartWith(
-      '3 keys work, and the plan has room for 2. All of them go on working.',
+      '3 keys work, and the plan has room for 2. All of them go on working, for nothing.',
     );
     const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
     expect(portuguese.textOf('[data-over-limit]')).toStartWith('Há 3 chaves ativas, e o plano prevê 2.');
@@ -172,10 +172,10 @@ describe('plan and credits', () => {
     const at = new Date();
     const grant = { id: 1, at, note: '', reference: null };
     const grants = [
-      { ...grant, credits: 5, balance: 9 },
-      { ...grant, credits: 10, balance: 10 },
+      { ...grant, credits: 5, balance: 9, until: null, left: null },
+      { ...grant, credits: 10, balance: 10, until: at, left: 4 },
     ];
-    const entries = creditHistory(grants, { at: null, balance: 3 });
+    const entries = creditHistory(grants, 3);
     expect(entries.map(({ credits }) => credits)).toEqual([-6, 5, -6, 10]);
     expect(entries.reduce((sum, { credits }) => sum + credits, 0)).toBe(3);
   });

@@ -200,7 +200,7 @@ describe('in a real browser', () => {
       await send('/screen', 'main form', { list: 'no number' });
       expect([await focus(), await described('list')]).toEqual([
         'list',
-        expect.stringContaining('no NIF in it'),
+        expect.stringContaining('No NIF found'),
       ]);
 
       await send('/try', 'main form', { q: ' ' });
@@ -368,7 +368,7 @@ describe('in a real browser', () => {
         const [key] = await service.sql<
           { id: string }[]
         >`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
-        await inspect(page, '/credits?from=2026-01-01&to=2026-01-31');
+        await inspect(page, '?from=2026-01-01&to=2026-01-31');
         await storeCalls(service.sql, accountId, [
           { daysAgo: 3, keyId: key!.id, kind: 'search', calls: 12_345 },
           { daysAgo: 30, keyId: '', kind: 'lookup', calls: 4321 },

@@ -45,7 +45,9 @@ test('the dashboard links it: in the notice of low credits, beside the balance, 
   await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
   expect([await links(''), await links('/credits'), await links('/keys')]).toEqual([2, 2, 1]);
   const credits = await visitor.get('/dashboard/credits', { 'Accept-Language': 'pt' });
-  expect(credits.textOf('main')).toContain('Comprar créditos O operador deste serviço altera planos.');
+  expect(credits.textOf('main')).toContain(
+    'Comprar créditos O operador deste serviço carrega créditos e altera planos.',
+  );
 });
 
 test('the page of the problem, a call without credits and a list without credits lead there', async () => {

@@ -30,7 +30,7 @@ test('a form that waits for its account’s lock gives up soon, says so, and is 
     ]);
     // As the table of states has it, with the form to send again.
     expect(pages[1]!.textOf('.lead')).toBe(
-      'This service has more requests than it can answer at the moment. Nothing was charged. Try again in a moment.',
+      'The service is overloaded at the moment. Nothing was charged. Try again in a moment.',
     );
     expect(pages[1]!.document.querySelector('#retry [name=name]')!.getAttribute('value')).toBe('x');
   });

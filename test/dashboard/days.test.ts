@@ -1,7 +1,6 @@
-/** Past months and chosen days: calls, errors and credits, as pages and as CSVs. */
+/** Past months and chosen days: calls and errors, as a page and as a CSV. */
 import { afterAll, expect, test } from 'bun:test';
 import { chosenDays, monthOf } from '../../src/dashboard/usage/range.ts';
-import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, type PageAnswer } from './visitor.ts';
 
@@ -93,27 +92,5 @@ test('days without calls say so, and days that make no sense are a fault at the 
     422,
     'Choose a first and a last day, at most a year apart.',
   ]);
-  for (const file of ['usage', 'credits'])
-    expect((await visitor.get(`/dashboard/${file}.csv${wrong}`)).status).toBe(422);
-});
-
-test('credits of last month: its grants, and spending that reaches into it', async () => {
-  const { visitor, accountId } = await createMember(service);
-  for (const [credits, at] of [
-    [100, monthOf(TODAY, -2).from],
-    [50, LAST_MONTH.to],
-    [20, TODAY],
-  ] as const) {
-    await grantCredits(service.sql, accountId, { credits, reference: `of ${at}` }, 'test');
-    await service.sql`UPDATE account_events SET at = ${at}::date WHERE reference = ${`of ${at}`} AND account_id = ${accountId}`;
-    await service.sql`UPDATE balances SET credits = credits - 1 WHERE account_id = ${accountId}`;
-  }
-  const amounts = ({ document }: PageAnswer) =>
-    [...document.querySelectorAll('.list tbody tr')].map((row) => row.querySelector('td')!.textContent);
-  const all = await visitor.get('/dashboard/credits');
-  expect(amounts(all)).toEqual(['−1', '+20', '−1', '+50', '−1', '+100']);
-  const page = await visitor.get(months(all)[0]!);
-  expect(amounts(page)).toEqual(['−1', '+50', '−1']);
-  const lines = (await visitor.get(csvLink(page))).text.split('\r\n').slice(1, -1);
-  expect(lines.map((line) => Number(line.split(',')[3]))).toEqual([-1, 50, -1]);
+  expect((await visitor.get(`/dashboard/usage.csv${wrong}`)).status).toBe(422);
 });

@@ -117,7 +117,7 @@ test('the page of a key tells whether the old secret is still used, and ends it 
   const { visitor, secret, id } = await withKey();
   await visitor.submit(`/dashboard/keys/${id}/rotate`, { overlap: '86400' });
   const old = async () => (await visitor.get(`/dashboard/keys/${id}`)).textOf('[data-old-secret]');
-  expect(await old()).toBe('The old secret was not used in the last 24 hours.');
+  expect(await old()).toBe('The old secret was not used for 24 hours.');
   await service.sql`
     INSERT INTO api_key_uses SELECT secret_sha256, now() FROM api_key_previous_secrets WHERE key_id = ${id}`;
   expect(await old()).toStartWith('The old secret was used in the last 24 hours.');

@@ -164,7 +164,7 @@ test('neither a suspended account nor an owner with an unconfirmed address invit
     return [answer.status, answer.textOf('[role=alert]')];
   };
   await sql`UPDATE dashboard_users SET "emailVerified" = false WHERE "email" = ${ana.email}`;
-  expect(await tried()).toEqual([403, 'Confirm your address first, because the invitation names it.']);
+  expect(await tried()).toEqual([403, 'Confirm your email first.']);
   await sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "email" = ${ana.email}`;
   await setSuspended(sql, ana.accountId, true, 'test');
   await ana.visitor.submit('/dashboard/sign-in', { ...ana });

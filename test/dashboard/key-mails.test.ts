@@ -55,7 +55,7 @@ test('keys of one stage share a mail; a revoked key has one, and a key that was 
   for (const key of [id, second]) await revokeKey(service.sql, key, 'test');
   await send();
   const { text } = await mail.mailTo(email);
-  expect(text).toContain('Estas chaves da sua conta foram revogadas');
+  expect(text).toContain('O histórico da conta diz por quem.');
   for (const key of [id, second]) expect(text).toContain(`/keys/${key}`);
   expect(mail.received(email)).toBe(0);
   await service.sql`UPDATE api_keys SET revoked_at = NULL WHERE id = ${id}`;

@@ -3,7 +3,15 @@ import { changePlan, setSuspended } from '../../src/metering/accounts/changes.ts
 import { createKey } from '../../src/metering/keys/store.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, createMemberWithKey, createVisitor, makeKey, newPerson, signUp } from './visitor.ts';
+import {
+  createMember,
+  createMemberWithKey,
+  createVisitor,
+  makeKey,
+  newPerson,
+  type PageAnswer,
+  signUp,
+} from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -48,7 +56,7 @@ test('the second button creates a test key, also when the plan has no room, and 
   const refused = await visitor.submit('/dashboard/keys', {});
   expect([refused.status, refused.textOf('[role=alert]')]).toEqual([
     409,
-    'All 5 test keys are in use. Revoke one to create another.',
+    'All 5 test keys are in use: revoke one.',
   ]);
 });
 
@@ -138,15 +146,15 @@ test('Plus has room for 10,000 keys; they are listed by pages', async () => {
   expect(names(first)).toEqual(['newest', ...Array.from({ length: 99 }, (_, n) => `stored ${n + 1}`)]);
   const link = (page: typeof first, text: string) =>
     [...page.document.querySelectorAll('main a')]
-      .find((each) => each.textContent === text)
+      .find((each) => each.textContent!.trim() === text)
       ?.getAttribute('href');
-  expect(link(first, 'Latest keys')).toBeUndefined();
-  const second = await visitor.get(link(first, 'Older keys')!);
+  expect(link(first, 'Latest')).toBeUndefined();
+  const second = await visitor.get(link(first, 'Older')!);
   expect(names(second)).toEqual(Array.from({ length: 100 }, (_, n) => `stored ${n + 100}`));
-  expect(link(second, 'Latest keys')).toBe('/dashboard/keys?q=&state=all');
+  expect(link(second, 'Latest')).toBe('/dashboard/keys?q=&state=all');
   await makeKey(visitor, 'last');
   const full = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
-  expect(full.textOf('.create')).toContain('As 10 000 chaves do plano estão em uso. Revogue uma');
+  expect(full.textOf('.create')).toContain('As 10 000 chaves estão em uso: revogue uma.');
 });
 
 test('more keys than a plan may create in a day are refused with the reason, and only the latest that ended are listed', async () => {
@@ -262,4 +270,18 @@ test('keys are found by a part of their name, the beginning of their secret, and
     none.textOf('.empty'),
     none.document.querySelector('option[selected]')!.getAttribute('value'),
   ]).toEqual(['No key matches.', 'idle']);
+});
+
+test('the keys stand before the form of a new one; a form that was refused, or typed before a sign-in, stands before them', async () => {
+  const { visitor } = await createMember(service);
+  await makeKey(visitor);
+  const order = ({ document }: PageAnswer) =>
+    [...document.querySelectorAll('main > .card')].map((card) => card.classList.contains('create'));
+  const page = await visitor.get('/dashboard/keys');
+  expect([order(page), page.textOf('.heading a[href="#create-title"]')]).toEqual([
+    [false, true],
+    'Create key',
+  ]);
+  expect(order(await visitor.submit('/dashboard/keys', { name: ' ' }))).toEqual([true, false]);
+  expect(order(await visitor.get('/dashboard/keys?name=production'))).toEqual([true, false]);
 });

@@ -22,7 +22,7 @@ function partsOf(texts: unknown): string[] {
   return Object.values(texts as object).flatMap(partsOf);
 }
 
-const REFERENCE = { en: [PROBLEMS, Object.keys(pt.schemas)], pt: [pt] };
+const REFERENCE = { en: [PROBLEMS, Object.keys(pt.descriptions)], pt: [pt] };
 const SENTENCES = {
   en: new Set(partsOf([MESSAGES.en, REFERENCE.en])),
   pt: new Set(partsOf([MESSAGES.pt, REFERENCE.pt])),
@@ -82,16 +82,19 @@ test('no sentence is the same in both languages', () => {
 
 test('every text of the reference has a translation', async () => {
   const document = (await (await fetch(`${service.baseUrl}/openapi/json`)).json()) as {
-    paths: Record<string, Record<string, { operationId: string }>>;
+    paths: Record<string, Record<string, { operationId: string; parameters: unknown }>>;
     components: { schemas: unknown };
   };
   const descriptions = new Set<string>();
-  JSON.stringify(document.components.schemas, (name, value) => {
+  const parameters = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods).map(({ parameters }) => parameters),
+  );
+  JSON.stringify([parameters, document.components.schemas], (name, value) => {
     if (name === 'description' && typeof value === 'string' && value !== '') descriptions.add(value);
     return value;
   });
   // No text is missing, and none is left over.
-  expect(Object.keys(pt.schemas).toSorted()).toEqual([...descriptions].toSorted());
+  expect(Object.keys(pt.descriptions).toSorted()).toEqual([...descriptions].toSorted());
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
   expect(
     operations.map(({ operationId }) => operationId).filter((id) => !Object.hasOwn(pt.operations, id)),

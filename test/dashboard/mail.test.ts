@@ -51,7 +51,7 @@ describe('a sign-up', () => {
     expect(Math.min(taken.ms, free.ms)).toBeGreaterThanOrEqual(395);
 
     const told = await mail.mailTo(person.email);
-    expect(told.text).toContain('There is one already');
+    expect(told.text).toContain('Sign in, or choose a new password here.');
     expect(told.text).toContain(`${service.baseUrl}/dashboard/forgot`);
     expect((await mail.mailTo(other.email)).text).toContain('/dashboard/confirm?token=');
   });
@@ -60,7 +60,7 @@ describe('a sign-up', () => {
     const visitor = visit();
     const person = newPerson();
     const page = await visitor.submit('/dashboard/sign-up', { ...person });
-    expect(page.textOf('.lead')).toStartWith(`A link is on its way to ${person.email}, unless it had five`);
+    expect(page.textOf('.lead')).toStartWith(`A link for ${person.email} is on its way, unless it had five`);
     const hidden = [...page.document.querySelectorAll('main form input')].map((input) => [
       input.getAttribute('name')!,
       input.getAttribute('value')!,
@@ -228,7 +228,7 @@ test('no more than five mails an hour and purpose go to one address, and strange
 
 test('no page claims a mail that a silent limit may have kept back, and none tells whether an address is known', async () => {
   for (const [language, unless] of [
-    ['en', 'unless it had five within the hour'],
+    ['en', 'unless it had five this hour'],
     ['pt-PT', 'salvo se já recebeu cinco nesta hora'],
   ] as const) {
     const [person, unknown] = [newPerson(), newPerson()];

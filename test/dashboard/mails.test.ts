@@ -150,7 +150,7 @@ test('a member has one mail 7 days before the plan ends, and one when it has end
     await endPlan(accountId, -0.5);
     await send();
     expect((await mail.mailTo(email)).text).toContain(
-      'The account is Free now: 500 calls a month, 20 requests a minute and 2 API keys.',
+      'or go on with 500 calls a month, 20 a minute and 2 keys; others still work.',
     );
     expect(mail.received(email)).toBe(0);
   }

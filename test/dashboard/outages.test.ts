@@ -66,7 +66,7 @@ test('Postgres away: a list and a query stay, with nothing charged, and are sent
   for (const [index, page] of refused.entries()) {
     expect([page.status, page.textOf('.lead')]).toEqual([
       503,
-      'The data of this service can’t be read at the moment. Nothing was charged. Try again in a moment.',
+      'The data can’t be read at the moment. Nothing was charged. Try again in a moment.',
     ]);
     const sent = [...page.document.querySelectorAll('#retry [name]')].map((field) => [
       field.getAttribute('name'),

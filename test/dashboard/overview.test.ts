@@ -183,7 +183,7 @@ describe('calls a day', () => {
     expect(await look('?days=1000')).toMatchObject({ days: [day(3), day(20)] });
     // The decoder of a text would drop the BOM.
     const Cookie = [...visitor.cookies].map((pair) => pair.join('=')).join('; ');
-    const csv = await fetch(`${service.baseUrl}/dashboard/usage.csv?days=7&separator=semicolon`, {
+    const csv = await fetch(`${service.baseUrl}/dashboard/usage.csv?days=7&lang=pt`, {
       headers: { Cookie },
     });
     expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(

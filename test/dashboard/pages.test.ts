@@ -64,11 +64,10 @@ describe('credit history', () => {
       expect([older, none]).toEqual([expect.stringMatching(/\?before=\d+$/), []]);
       const two = await look(older!.slice('/dashboard'.length));
       expect(two).toMatchObject({ count: 100, first: note(150), last: note(51) });
-      const [newer, oldest] = two.links.map((link) => link!.slice('/dashboard'.length));
+      const [latest, oldest] = two.links.map((link) => link!.slice('/dashboard'.length));
       const three = await look(oldest!);
       expect([three.first, three.links.length]).toEqual([note(50), 1]);
-      expect(await look(newer!)).toEqual({ ...one, links: [expect.stringMatching(/before=/)] });
-      expect(await look(three.links[0]!.slice('/dashboard'.length))).toEqual(two);
+      expect(await look(latest!)).toEqual(one);
       expect((await look(`${path}?before=x`)).first).toBe(note(250));
     }
   });
@@ -77,14 +76,14 @@ describe('credit history', () => {
     const { visitor, accountId } = await createMember(service);
     await grantCredits(service.sql, accountId, { credits: 500, note: '-187' }, 'test');
     await service.sql`UPDATE balances SET credits = credits - 187 WHERE account_id = ${accountId}`;
-    for (const separator of ['comma', 'semicolon']) {
-      const { text } = await visitor.get(`/dashboard/credits.csv?separator=${separator}`);
-      const cells = text.split('\r\n').map((line) => line.split(separator === 'comma' ? ',' : ';'));
+    for (const language of ['en', 'pt']) {
+      const { text } = await visitor.get(`/dashboard/credits.csv?lang=${language}`);
+      const cells = text.split('\r\n').map((line) => line.split(language === 'en' ? ',' : ';'));
       expect(cells.slice(1, -1).map((row) => row[3])).toEqual(['-187', '500']);
       // Free text is guarded: a note is no formula.
       expect(cells[2]!.at(-1)).toBe(`"'-187"`);
       const Cookie = [...visitor.cookies].map((pair) => pair.join('=')).join('; ');
-      const file = await fetch(`${service.baseUrl}/dashboard/credits.csv?separator=${separator}`, {
+      const file = await fetch(`${service.baseUrl}/dashboard/credits.csv?lang=${language}`, {
         headers: { Cookie },
       });
       expect([...new Uint8Array(await file.arrayBuffer())].slice(0, 3)).toEqual([0xef, 0xbb, 0xbf]);

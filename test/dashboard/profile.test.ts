@@ -60,7 +60,7 @@ describe('the email', () => {
     expect((await visitor.get('/dashboard/settings?done=email')).textOf('[role=status]')).toContain(
       'We sent a link',
     );
-    expect((await mail.mailTo(person.email)).text).toContain('asked to use another email');
+    expect((await mail.mailTo(person.email)).text).toContain('Someone with your password asked for it.');
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
 
     const link = await linkTo(mail, email);
@@ -73,7 +73,7 @@ describe('the email', () => {
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
     const elsewhere = await visit().submit(link, {});
     expect([elsewhere.status, elsewhere.textOf('[role=status]')]).toEqual([200, 'Your email is changed.']);
-    expect((await mail.mailTo(person.email)).text).toContain('this address no longer signs in');
+    expect((await mail.mailTo(person.email)).text).toContain('This address no longer signs in');
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(email);
     expect(await latestOf(accountId)).toBe('email-changed');
     expect((await visit().submit(link, {}).catch(String)).toString()).toContain('has no form');
@@ -113,7 +113,7 @@ describe('the email', () => {
     const answer = await visitor.submit(EMAIL, { email: other.email, present: person.password });
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/settings?done=email']);
     const { text } = await mail.mailTo(other.email);
-    expect(text).toContain('tried to use your email');
+    expect(text).toContain('gave your email for an account');
     expect(text).toContain('/dashboard/forgot');
     const linkToken = await askEmailChange(service.sql, userId, other.email);
     expect(await confirmEmailChange(service.sql, linkToken)).toBeNull();

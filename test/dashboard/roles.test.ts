@@ -126,7 +126,7 @@ test('an invitation to an address of another account is mailed; its page accepts
   for (const visitor of [browser, visit()]) {
     const page = await visitor.get(link);
     expect([page.status, page.textOf('h1')]).toEqual([409, 'This address belongs to another account']);
-    expect(page.textOf('main')).toContain('Ask for an invitation to another address, or first leave');
+    expect(page.textOf('main')).toContain('Have another address invited, or leave');
     expect(page.document.querySelector('main form')).toBeNull();
     const form_token = await formTokenOf(visitor, visitor === browser ? '/dashboard/settings' : undefined);
     const sent = await visitor.post('/dashboard/invitation', {

@@ -51,7 +51,7 @@ describe('Screen a list', () => {
     const page = await read(visitor, `${nif(1)}\n${nif(2)}\n${nif(2)} ${WRONG_CHECK_DIGIT}`);
     expect(page.status).toBe(200);
     expect(page.textOf('[data-price]')).toBe(
-      `2 companies cost 2 credits. 1 number is left out: its check digit is wrong. ${WRONG_CHECK_DIGIT}1 number is repeated: it is screened once.`,
+      `2 companies cost 2 credits. 1 number is left out: wrong check digit. ${WRONG_CHECK_DIGIT}1 number is there twice, and screened once.`,
     );
     expect(page.textOf('button[name=price]')).toBe('Screen 2 companies 2 credits');
     expect(page.document.querySelector('textarea')!.textContent).toBe(
@@ -59,7 +59,9 @@ describe('Screen a list', () => {
     );
     expect(await used(accountId)).toBe(0);
     await changeLimits(service.sql, accountId, { includedCredits: 1 }, 'test');
-    expect((await read(visitor, `${nif(1)} ${nif(2)}`)).textOf('[data-price]')).toContain('first 1 only');
+    expect((await read(visitor, `${nif(1)} ${nif(2)}`)).textOf('[data-price]')).toContain(
+      'suffice for the first 1.',
+    );
   });
 
   test('a list that was changed after its price was shown gets its new price, and is not charged', async () => {
@@ -100,7 +102,7 @@ describe('Screen a list', () => {
     const others = [1, 2, 4].map((n) => `${nif(n)} Empresa 00000${n}`);
     expect(page.textOf('main details')).toBe(`Without a bracket: 3${others.join('')}`);
     expect(page.textOf('.card .notice.warn + .companies')).toBe(WRONG_CHECK_DIGIT);
-    expect(page.textOf('main')).toContain('That is not “no debt”');
+    expect(page.textOf('main')).toContain('is not “no debt”');
     expect(await used(accountId)).toBe(5);
     const [calls] = await service.sql`
       SELECT key_id, kind, calls FROM calls_by_day WHERE account_id = ${accountId}`;
@@ -138,7 +140,7 @@ describe('Screen a list', () => {
     const { visitor, accountId } = await createMember(service);
     const many = Array.from({ length: 1001 }, (_, n) => nif(n)).join('\n');
     for (const [list, fault] of [
-      ['Padaria Central', 'There is no NIF in it'],
+      ['Padaria Central', 'No NIF found'],
       [many, 'It has 1,001 NIFs, and one list 1,000 at most'],
     ] as const) {
       const page = await run(visitor, list, 1);
@@ -162,7 +164,7 @@ describe('Screen a list', () => {
     const refused = await read(visitor, table(1900).join('\n'));
     expect([refused.status, refused.textOf('.lead')]).toEqual([
       413,
-      expect.stringMatching(/^The form is larger than 192 KiB\. .*nothing was charged/),
+      expect.stringMatching(/^The form is larger than 192 KiB\. .*Nothing was done or charged/),
     ]);
   });
 
@@ -178,7 +180,7 @@ describe('Screen a list', () => {
     for (const page of [...both, again, await run(visitor, sent.list, 2)])
       expect(page.textOf('#answer-title')).toBe('0 of 2 companies are on a list of debtors');
     expect(again.textOf('[data-free]')).toMatch(
-      /^No credit spent: this list was charged before\. Until \d+ \w+ \d{4}, \d\d:\d\d \(UTC\) the same list costs nothing again/,
+      /^No credit spent: this list was charged before\. Until \d+ \w+ \d{4}, \d\d:\d\d \(UTC\), a reload or the same list costs nothing/,
     );
     expect(await used(accountId)).toBe(2);
     expect(again.document.querySelector('[data-forget-form]')).toBeNull();
@@ -230,7 +232,7 @@ describe('Screen a list', () => {
     await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
     const page = await read(visitor, nif(1));
     expect(page.document.querySelector('button[name=price]')).toBeNull();
-    expect(page.textOf('[data-price]')).toEndWith('can’t be screened now. How to get more credits');
+    expect(page.textOf('[data-price]')).toEndWith('no credits left to screen it. How to get more credits');
     expect(page.textOf('textarea')).toBe(nif(1));
   });
 

@@ -4,7 +4,6 @@ import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import { MAILS } from '../../src/dashboard/auth/mail-text.ts';
 import { DUE_MAILS, sendAllDueMails } from '../../src/dashboard/mails/send-all.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
-import { PLACES, type Place, type Shown, STATES, type State } from '../../src/dashboard/ui/states.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
 import { changeLimits, changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
@@ -19,6 +18,7 @@ import { startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { storeCalls } from './service.ts';
 import { startMailServer } from './smtp.ts';
+import { PLACES, type Place, type Shown, STATES, type State } from './state-places.ts';
 import { createMember, createVisitor, formTokenOf, makeKey, type PageAnswer } from './visitor.ts';
 
 setDefaultTimeout(60_000);

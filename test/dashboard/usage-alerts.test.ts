@@ -55,7 +55,7 @@ test('each member gets one mail at 80% and one at 100%, once a period, although 
   await check();
   const nearly = await mail.mailTo(email);
   expect(nearly.text).toContain('80% of your calls are used');
-  expect(nearly.text).toContain('used 8 of the 10 calls');
+  expect(nearly.text).toContain('used 8 of its 10 calls');
   expect(nearly.text).toContain('https://example.com/dashboard/settings');
   await use(9);
   await check();
@@ -91,7 +91,7 @@ test('of two thresholds that are crossed at once one mail is sent, with the true
   await check();
   const { text } = await mail.mailTo(email);
   expect(text).toContain('130% of your calls are used');
-  expect(text).toContain('used 13 of the 10 calls');
+  expect(text).toContain('used 13 of its 10 calls');
   await check();
   expect(mail.received(email)).toBe(0);
 });

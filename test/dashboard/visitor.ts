@@ -30,7 +30,7 @@ export interface Visitor {
 type Fields = Record<string, unknown>;
 
 interface SubmitOptions {
-  /** The selector of the form; by default the first one in the page's `main`. */
+  /** The selector of the form; by default the first one in the page's `main` that is sent by POST. */
   form?: string;
 }
 
@@ -83,7 +83,7 @@ export function createVisitor(baseUrl: string, { address = randomAddress(), lang
     cookies,
     get: (path, headers) => send(path, {}, headers),
     post,
-    async submit(page, fields, { form = 'main form' } = {}) {
+    async submit(page, fields, { form = 'main form[method=post]' } = {}) {
       const { document, status } = await send(page, {});
       const element = document.querySelector(form);
       if (element === null) throw new Error(`${page} (${status}) has no form ${form}`);

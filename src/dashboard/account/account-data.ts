@@ -51,9 +51,11 @@ export function downloadAccount(context: MemberContext): Promise<PageResponse> {
 
 /** /dashboard/settings/delete: asks for the account's name and the member's password. */
 export const deletion = confirmedForm({
-  page: ({ messages, account }: MemberContext) => ({
+  page: ({ messages, formats, account }: MemberContext) => ({
     title: messages.deleteTitle(account.name),
-    lead: html`<p>${messages.deleteLead}</p>`,
+    lead: html`
+<p>${messages.deleteLead}</p>
+${account.credits > 0 && html`<p class="notice bad">${messages.deleteCredits(formats.number(account.credits))}</p>`}`,
     fields: [{ name: 'name', label: messages.deleteName, hint: account.name }],
     focus: false,
     button: messages.deleteAccount,

@@ -41,7 +41,7 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
     if (context.role !== 'owner') return ownersOnly(context);
     if (tools.mailer === null) return refuse(403, { message: messages.inviteNoMail('') });
     if (account.suspended) return refuse(403, { message: messages.inviteSuspended });
-    if (awaitsConfirmation(context)) return refuse(403, { message: messages.inviteUnconfirmed });
+    if (awaitsConfirmation(context)) return refuse(403, { message: messages.confirmFirst });
     const email = sent('email').trim().toLowerCase();
     const isMember = (await listMembers(tools.sql, account.id)).some((member) => member.email === email);
     if (isMember) return refuse(422, { faults: { email: messages.isMember } });

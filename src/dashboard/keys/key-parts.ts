@@ -3,6 +3,7 @@ import type { ApiKey } from '../../metering/keys/store.ts';
 import { isRealDate } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../page-context.ts';
+import type { Field } from '../request/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import { endOf, moment } from '../ui/parts.ts';
@@ -47,8 +48,9 @@ export function changeLinks(
 }
 
 /** The field of a key's last day. */
-export const expiryField = (messages: Messages) =>
-  ({ name: 'expires', label: messages.validUntil, type: 'date', optional: true }) as const;
+export function expiryField({ validUntil, expiryHint }: Messages, value: string): Field {
+  return { name: 'expires', label: validUntil, type: 'date', optional: true, hint: expiryHint, value };
+}
 
 /** The end of a day in UTC; `undefined` when it is no day, or not in the future. */
 export function endOfDay(day: string): Date | undefined {

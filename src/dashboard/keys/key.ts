@@ -91,17 +91,14 @@ function secretsCard(context: MemberContext, key: KeyDetails): Html {
 </section>`;
 }
 
+/** The day, YYYY-MM-DD, at whose end a key ends. */
+const lastDay = (end: Date) => new Date(end.getTime() - 1).toISOString().slice(0, 10);
+
 /** /dashboard/keys/:id/expiry: a new last day, also for a key that has expired. */
 export const expiry = keyForm({
   form: ({ messages }, key) => ({
     title: messages.newExpiryTitle(keyName(key, messages)),
-    fields: [
-      {
-        ...expiryField(messages),
-        hint: messages.newExpiryHint,
-        value: key.expires === null ? '' : new Date(key.expires.getTime() - 1).toISOString().slice(0, 10),
-      },
-    ],
+    fields: [expiryField(messages, key.expires ? lastDay(key.expires) : '')],
     button: messages.save,
   }),
   async submit(context, key) {

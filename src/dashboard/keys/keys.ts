@@ -20,6 +20,7 @@ import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, contactLink, dateOf, table } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
+import { pageLinks } from '../usage/paging.ts';
 import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
 import { type NewSecret, newSecretCard } from './new-secret.ts';
 
@@ -82,28 +83,33 @@ export async function showKeys(
   const limit = formats.number(account.keyLimit);
   const isFiltered = text !== '' || state !== 'all';
   const isEmpty = active.length === 0 && before === null && !isFiltered;
-  const filter = `q=${encodeURIComponent(text)}&state=${state}`;
-  const body = html`
-<div class="heading">
-  <h1>${messages.keys}</h1>
-  <span class="badge" data-figure="quota">${formats.number(account.keys)} ${messages.keysInUse(limit)}</span>
-</div>
-<p class="lead">${messages.keysLead}</p>
-${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${overLimit(context)} ${contactLink(context)}</p>`}
-${secret !== null && newSecretCard(context, secret)}
-${createForm(context, refusal)}
-${isEmpty && html`<div class="card empty"><h2>${messages.keysEmpty}</h2><p>${messages.keysEmptyLead}</p></div>`}
+  const create = createForm(context, refusal);
+  // A refused form, or one that was typed before a sign-in, is what its reader looks for.
+  const isFormFirst = refusal !== null || url.searchParams.has('name');
+  const list = html`
+${isEmpty && html`<div class="card empty"><h2>${messages.keysEmpty}</h2></div>`}
 ${(isFiltered || active.length + ended.length >= FILTER_FROM) && filterForm(context, { text, state })}
 ${isFiltered && active.length + ended.length === 0 && html`<p class="card empty" role="status">${messages.noKeyFound}</p>`}
 ${active.length > 0 && html`<div class="card list">${listKeys(context, active)}</div>`}
-${before !== null && html`<p><a href="${tools.base}/keys?${filter}">${messages.latestKeys}</a></p>`}
-${hasOlder && html`<p><a href="${tools.base}/keys?${filter}&amp;before=${active.at(-1)!.id}">${messages.olderKeys}</a></p>`}
+${pageLinks(context, '/keys', before !== null, hasOlder ? active.at(-1)!.id : null, { q: text, state })}
 ${
   ended.length > 0 &&
   html`<details class="card"${isFiltered && html` open`}><summary>${messages.endedKeys(formats.number(ended.length))}</summary>${listKeys(context, ended)}${
     hasMoreEnded && html`<p class="hint">${messages.moreEndedKeys}</p>`
   }</details>`
 }`;
+  const body = html`
+<div class="heading">
+  <h1>${messages.keys}</h1>
+  <div class="choices">
+    <span class="badge" data-figure="quota">${formats.number(account.keys)} ${messages.keysInUse(limit)}</span>
+    ${active.length > 0 && create !== null && html`<a class="button small quiet" href="#create-title">${messages.createKey}</a>`}
+  </div>
+</div>
+<p class="lead">${messages.keysLead}</p>
+${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${overLimit(context)} ${contactLink(context)}</p>`}
+${secret !== null && newSecretCard(context, secret)}
+${isFormFirst ? [create, list] : [list, create]}`;
   return memberPage(context, { title: messages.keys, body, ...refusal });
 }
 
@@ -146,7 +152,7 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
     ? messages.confirmFirst
     : full && messages.tooManyKeys[account.plan](formats.number(account.keyLimit));
   // A form that was sent without a session leads back here after the sign-in, with the typed text.
-  const typed = (name: string) => ({ name, value: url.searchParams.get(name) ?? '' });
+  const typed = (name: string) => url.searchParams.get(name) ?? '';
   return html`
 <section class="card create" aria-labelledby="create-title">
   <h2 id="create-title">${messages.createKey}</h2>
@@ -156,10 +162,9 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
       : form(context, {
           path: '/keys',
           fields: [
-            { ...typed('name'), label: messages.name, hint: messages.keyNameHint },
-            { ...typed('expires'), ...expiryField(messages), hint: messages.keyExpiresHint },
+            { name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') },
+            expiryField(messages, typed('expires')),
           ],
-          // The list of keys comes before the form.
           focus: false,
           button: messages.createKey,
           refusal,

@@ -36,7 +36,7 @@ export const planMails: MailKind<EndingPlan> = {
         messages.mailPlanSubject[stage],
         stage === 'week'
           ? filled(messages.states.lapsesSoon, [day], [], [number(calls), number(keys)])
-          : messages.mailPlanEnded(day, number(calls), number(rate), number(keys)),
+          : filled(messages.states.lapsed, [day], [], [number(calls), number(rate), number(keys)]),
         [messages.mailPlanRenew, contactText(contact)].filter(Boolean).join(' '),
       ];
     },

@@ -59,8 +59,8 @@ export const pt = {
       cost: 'nenhum crédito',
     },
   } as Record<string, { summary: string; description: string; cost: string }>,
-  /** Descriptions of parameters, by the English text. */
-  parameters: {
+  /** Descriptions of parameters and of members of the schemas, by the English text. */
+  descriptions: {
     'Company name or NIF; not empty after trimming.': 'Nome ou NIF da empresa; não pode ser só espaço.',
     "Words of a company's name, or a NIF; not empty after trimming. Only the first 8 words are asked.":
       'Palavras do nome da empresa, ou um NIF; não pode ser só espaço. Só contam as primeiras 8 palavras.',
@@ -68,11 +68,7 @@ export const pt = {
       'Nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos.',
     'The same account, key, path and body within ten minutes is answered again, and what was charged before is free. Another body is another request.':
       'A mesma conta, chave, caminho e corpo no prazo de dez minutos voltam a ter resposta, e o que já foi cobrado não se paga outra vez. Outro corpo é outro pedido.',
-  } as Record<string, string>,
-  /** Descriptions in the schemas, by the English text. */
-  schemas: {
-    'The cursor after which all changes that are kept follow.':
-      'O cursor a que se seguem todas as alterações guardadas.',
+    'The cursor after which all changes that are kept follow.': 'O cursor antes de todas as alterações.',
     'A problem of a single item.': 'Um problema de um só elemento.',
     'The text as it was sent.': 'O texto como foi enviado.',
     'A list of 1 to 100: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them. One that is not valid gets its problem in its place.':
@@ -119,8 +115,7 @@ export const pt = {
       'Uma lista de 1 a 100: uma pesquisa, como o nome de uma empresa, ou um NIF. Só contam as primeiras 8 palavras. Uma que não seja válida recebe o seu problema no seu lugar.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (ask again).':
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento) e `service-unavailable` (repita o pedido).',
-    'Identifies the kind; the address of a page about it.':
-      'Identifica o tipo; é o endereço de uma página sobre ele.',
+    'Identifies the kind; the address of a page about it.': 'Identifica o tipo; endereço de uma página.',
     'Where the account buys credits, if the service has such an address.':
       'Onde a conta compra créditos, se o serviço tiver esse endereço.',
     'The included allowance.': 'Os créditos incluídos.',
@@ -140,18 +135,15 @@ export const pt = {
     'Currency of the capital; `EUR` when not supplied.': 'Moeda do capital; `EUR` se não for indicada.',
     'Tax-authority debt bracket; `null` means none in the dataset, which does not mean no debt.':
       'Escalão de dívida fiscal; `null` significa que não consta dos dados, e não que não há dívida.',
-    'Social-security debt bracket; `null` as above.':
-      'Escalão de dívida à Segurança Social; `null` como na dívida fiscal.',
+    'Social-security debt bracket; `null` as above.': 'O mesmo, da dívida à Segurança Social.',
     'Costs one credit.': 'Custa um crédito.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up).':
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento) e `service-unavailable` (o pedido atualiza demasiadas outras empresas, por isso repita-o; ou as atualizações acabaram).',
     'One element a NIF, in the order asked.': 'Um elemento por NIF, pela ordem do pedido.',
     'Effective plan.': 'Plano em vigor.',
-    'Remaining purchased credits, separate from the included allowance.':
-      'Créditos comprados que restam, à parte dos incluídos.',
+    'Remaining purchased credits, separate from the included allowance.': 'Créditos comprados que restam.',
     'Next reset of the included credits, UTC.': 'Próxima renovação dos créditos incluídos, em UTC.',
-    'Bucket capacity and refill rate, requests per minute.':
-      'Limite e ritmo de recuperação, em pedidos por minuto.',
+    'Bucket capacity and refill rate, requests per minute.': 'Limite e recuperação, em pedidos por minuto.',
     'Whole tokens remaining after this request.': 'Pedidos inteiros que restam depois deste.',
     'Start date of the quota period.': 'Data de início do período.',
     'Date of the last instant inside the period.': 'Data do último instante do período.',
@@ -192,20 +184,17 @@ export const pt = {
     },
     'changes-expired': {
       title: 'As alterações depois deste cursor já não estão guardadas',
-      cause:
-        'As alterações de dívidas são guardadas durante 90 dias, e algumas que se seguem ao cursor `after` são mais antigas. As respostas a partir daí deixá-las-iam de fora.',
+      cause: 'As alterações são guardadas 90 dias, e algumas depois do cursor `after` são mais antigas.',
       fix: 'Volte a verificar as suas empresas (`POST /debts`, para agentes `check_debts`), e continue a partir do cursor `oldest`, que vem no problema. Nada foi cobrado.',
     },
     'rate-limit-exceeded': {
       title: 'Demasiados pedidos',
-      cause:
-        'A conta gastou o seu limite por minuto. Este recupera de forma contínua, ao ritmo que `RateLimit-Limit` indica.',
+      cause: 'A conta gastou o seu limite por minuto, que recupera ao ritmo que `RateLimit-Limit` indica.',
       fix: 'Espere os segundos que `Retry-After` indica. Espace os pedidos, ou peça um plano com um limite maior. Nada foi cobrado.',
     },
     'monthly-quota-exceeded': {
       title: 'Sem créditos',
-      cause:
-        'Os créditos incluídos no período acabaram. Não há créditos comprados, ou a conta está definida para não os gastar.',
+      cause: 'Os créditos do período acabaram, e não há comprados ou a conta não os gasta.',
       fix: 'Compre créditos (em `buy`, se o problema o tiver), mude de plano, ou espere até à data de renovação (`reset`). Nenhum crédito foi cobrado.',
     },
     'authentication-failed': {
@@ -220,8 +209,7 @@ export const pt = {
     },
     'company-lookup-failed': {
       title: 'Não foi possível consultar a empresa',
-      cause:
-        'Não há dados recentes desta empresa, e nenhuma fonte soube responder: falharam, demoraram demasiado, ou não a conhecem.',
+      cause: 'Não há dados recentes desta empresa, e as fontes falharam, demoraram ou não a conhecem.',
       fix: 'Tente de novo mais tarde. O pedido custou o seu crédito.',
     },
     'not-found': {

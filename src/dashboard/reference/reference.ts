@@ -84,7 +84,7 @@ function endpoint(messages: Messages, base: string, operation: Endpoint): Html {
   const rows = parameters.map(({ name, in: place, description }) => [
     html`<code>${name}</code>`,
     messages.places[place],
-    prose(description),
+    prose(described(description, messages.language)),
   ]);
   const kinds = Object.entries(responses).flatMap(([status, { content }]) =>
     Object.values(content).flatMap(({ examples }) =>
@@ -161,8 +161,7 @@ function schemaTables(messages: Messages, name: string, schema: Schema): Html {
   // Each variant has its name and its table.
   if (schema.properties === undefined) return html`${title}\n<p>${typeOf(schema)}</p>`;
   const headings = [messages.member, messages.type, messages.meaning];
-  const describe = ({ description = '' }: Schema) =>
-    messages.language === 'pt' ? (pt.schemas[description] ?? description) : description;
+  const describe = ({ description = '' }: Schema) => described(description, messages.language);
   const rows = Object.entries(schema.properties).map(([member, of]) => [
     html`<code>${member}</code>`,
     typeOf(of),
@@ -194,10 +193,10 @@ export function prose(text: string): HtmlValue {
 
 function translated(operation: Operation, language: Language): Operation {
   const text = language === 'pt' ? pt.operations[operation.operationId] : undefined;
-  if (text === undefined) return operation;
-  const parameters = operation.parameters.map((parameter) => ({
-    ...parameter,
-    description: pt.parameters[parameter.description ?? ''] ?? parameter.description,
-  }));
-  return { ...operation, ...text, 'x-cost': text.cost, parameters };
+  return text === undefined ? operation : { ...operation, ...text, 'x-cost': text.cost };
+}
+
+/** A description of the OpenAPI document, in the reader's language. */
+function described(text: string, language: Language): string {
+  return language === 'pt' ? (pt.descriptions[text] ?? text) : text;
 }

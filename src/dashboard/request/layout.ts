@@ -24,7 +24,7 @@ function respondWith(context: LayoutContext, { title, status, headers }: PageOpt
 <link rel="stylesheet" href="${address('dashboard.css')}">
 <script src="${address('dashboard.js')}" defer></script>
 </head>
-<body data-show="${messages.showPassword}" data-hide="${messages.hidePassword}" data-press="${messages.pressCopy}" data-local="${messages.localTime}">
+<body data-show="${messages.show}" data-hide="${messages.hidePassword}" data-press="${messages.pressCopy}" data-local="${messages.localTime}">
 <a class="skip" href="#main">${messages.skip}</a>
 ${content}
 ${footer(context)}
@@ -172,19 +172,15 @@ export function cardPage(
   return respondWith(context, page, content);
 }
 
-/** The parameters of an address that the link to the other language keeps, and the shape that their values must have. */
-const KEPT = ['token', 'to', 'by', 'days', 'from', 'page', 'state'];
-const KEPT_SHAPE = /^[\w./?=&-]{1,2000}$/;
+/** The parameters of an address that the link to the other language keeps. */
+const KEPT = ['token', 'to', 'by', 'days', 'from', 'q', 'state', 'before'];
 
 /** The same page in the other language. */
 function languageLink({ messages, url }: LayoutContext): HtmlValue {
   if (url === undefined) return null;
   const other = messages.lang === 'en' ? 'pt' : 'en';
-  const search = new URLSearchParams({ lang: other });
-  for (const name of KEPT) {
-    const value = url.searchParams.get(name);
-    if (value !== null && KEPT_SHAPE.test(value)) search.set(name, value);
-  }
+  const kept = [...url.searchParams].filter(([name]) => KEPT.includes(name));
+  const search = new URLSearchParams([['lang', other], ...kept]);
   return html`<a href="?${search.toString()}" hreflang="${other}" lang="${other}">${messages.otherLanguage}</a>`;
 }
 

@@ -1,25 +1,22 @@
+import type { Company } from '../../companies/lookup/schema.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import type { MemberContext } from '../page-context.ts';
 import { tokenField } from '../request/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { buyLink, type Column, dateOf, moment, sentence, table } from '../ui/parts.ts';
-import { csvText, separatorOf } from '../usage/csv.ts';
+import { csvText } from '../usage/csv.ts';
 import { bracketText } from './brackets.ts';
 import { callProblem } from './call-problem.ts';
 import type { Sending } from './screen-once.ts';
 
-type Bracket = { start: number; end: number | null } | null;
-
-interface DebtsAnswer {
-  data: (
-    | { nif: string; status: 200; debts: { tax_debt: Bracket; social_security_debt: Bracket } }
-    | { nif: string; status: number; debts?: undefined }
-  )[];
-  datasets: Datasets;
+/** An item of the answer: with `debts` unless it got a problem. */
+interface Item {
+  nif: string;
+  status: number;
+  debts?: Pick<Company, 'tax_debt' | 'social_security_debt'>;
 }
 /** The day of each list, YYYY-MM-DD; `null` if it was never imported. */
 type Datasets = Record<'tax' | 'social_security', string | null>;
-type Item = DebtsAnswer['data'][number];
 
 /** A list that was sent to the API. */
 export interface Screened {
@@ -38,7 +35,10 @@ export async function screenedList(context: MemberContext, screened: Screened): 
   <h2 id="answer-title" tabindex="-1" autofocus>${messages.answer}</h2>
   ${callProblem(context, answer.problem)}
 </section>`;
-  const { data, datasets } = (await responseTo(tools.publicUrl, answer).json()) as DebtsAnswer;
+  const { data, datasets } = (await responseTo(tools.publicUrl, answer).json()) as {
+    data: Item[];
+    datasets: Datasets;
+  };
   const names = await namesOf(context, data);
   const answered = data.filter(({ status }) => status === 200);
   const withDebts = answered.filter(hasDebts);
@@ -109,7 +109,7 @@ function datasetNotes({ messages, formats }: MemberContext, datasets: Datasets):
 
 function columnsOf(context: MemberContext, names: Names, datasets: Datasets): Column<Item>[] {
   const { messages } = context;
-  const cell = (bracket: Bracket | undefined, date: string | null) => {
+  const cell = (bracket: Company['tax_debt'] | undefined, date: string | null) => {
     if (bracket) return bracketText(context, bracket);
     return date === null ? messages.dataNone : '–';
   };
@@ -137,5 +137,5 @@ function csvOf(
     ...[debts?.tax_debt?.start, debts?.tax_debt?.end, tax],
     ...[debts?.social_security_debt?.start, debts?.social_security_debt?.end, social_security],
   ]);
-  return csvText(separatorOf(context), [columns, ...lines]);
+  return csvText(context, [columns, ...lines]);
 }

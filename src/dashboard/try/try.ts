@@ -95,10 +95,6 @@ ${failureNotice(refusal?.message)}
     <button class="quiet" type="submit" name="kind" value="lookup">${messages.lookUp} <small>${messages.costs}</small></button>
   </div>
 </form>
-${
-  tried === null
-    ? html`<div class="card empty"><h2>${messages.tryEmpty}</h2><p>${messages.tryEmptyLead}</p></div>`
-    : await triedCall(context, tried)
-}`;
+${tried !== null && (await triedCall(context, tried))}`;
   return memberPage(context, { title: messages.tryIt, body, ...refusal });
 }

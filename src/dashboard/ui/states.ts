@@ -1,8 +1,7 @@
 /**
- * The states of an account, a key and the service, and each place that tells them. The texts are those of pages, in both languages:
- * what happened and since when, what it costs, and what to do next. MESSAGES has them as `states`.
+ * The states of an account, a key and the service, as pages tell them in both languages: what happened and since when, what it
+ * costs, and what to do next. MESSAGES has them as `states`.
  */
-import type { ProblemName } from '../../http/problems.ts';
 
 const REFUSED_TEXT = `Calls are refused with status 429 until {until}. That costs nothing.
   As chamadas são recusadas com o código 429 até {until}. Isso não custa nada.`;
@@ -29,8 +28,7 @@ export const STATE_TEXTS = {
     next: ['The included ones are renewed on {end}.', 'Os incluídos renovam-se em {end}.'],
   },
   purchasedOnly: {
-    happened: `{purchased} of them beyond the allowance of the period.
-      {purchased} além dos incluídos no período.`,
+    happened: ['{purchased} of them beyond the allowance.', '{purchased} além dos incluídos.'],
     cost: ['Each was paid with a purchased credit.', 'Cada um foi pago com um crédito comprado.'],
     next: ['Nothing needs to be done now.', 'De momento não precisa de fazer nada.'],
   },
@@ -40,9 +38,8 @@ export const STATE_TEXTS = {
     next: ['Get more credits, or wait until then.', 'Obtenha mais créditos, ou espere até lá.'],
   },
   switchedOff: {
-    happened: `
-      All included credits of the period since {start} are used, and this account does not spend purchased ones.
-      Os créditos incluídos no período desde {start} acabaram, e esta conta não gasta os comprados.`,
+    happened: `The included credits since {start} are used, and this account does not spend purchased ones.
+      Os créditos incluídos desde {start} acabaram, e esta conta não gasta os comprados.`,
     cost: REFUSED_TEXT,
     next: ['Spend purchased credits, or wait until then.', 'Gaste os créditos comprados, ou espere até lá.'],
   },
@@ -53,34 +50,28 @@ export const STATE_TEXTS = {
       Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves. As restantes chaves continuam a funcionar.`,
   },
   lapsed: {
-    happened: `Plus ended on {day}: the account is Free now.
-      O plano Plus terminou em {day}: a conta é agora Gratuita.`,
-    cost: `That cost nothing, and purchased credits stay.
-      Isso não custou nada, e os créditos comprados ficam.`,
-    next: `
-      It has {calls} calls a month, {rate} requests a minute and {keys} API keys; further keys go on working. Ask for Plus to have it again.
-      Tem {calls} chamadas por mês, {rate} pedidos por minuto e {keys} chaves; as restantes continuam a funcionar. Para voltar ao Plus, peça-o.`,
+    happened: ['Plus ended on {day}: the account is Free.', 'O Plus terminou em {day}: a conta é Gratuita.'],
+    cost: ['Purchased credits stay.', 'Os créditos comprados ficam.'],
+    next: `Ask for Plus, or go on with {calls} calls a month, {rate} a minute and {keys} keys; others still work.
+      Peça o Plus, ou continue com {calls} chamadas por mês, {rate} por minuto e {keys} chaves; as outras ainda funcionam.`,
   },
   tooManyKeys: {
     happened: `{keys} keys work, and the plan has room for {limit}.
       Há {keys} chaves ativas, e o plano prevê {limit}.`,
-    cost: `All of them go on working. That costs nothing.
-      Todas continuam a funcionar. Isso não custa nada.`,
+    cost: ['All of them go on working, for nothing.', 'Todas continuam a funcionar, sem custo.'],
     next: `To create another, first revoke {excess}, or ask for Plus.
       Para criar outra, revogue primeiro {excess}, ou peça o plano Plus.`,
   },
   suspended: {
     happened: `This account is suspended since {at}: its keys are refused.
       Esta conta está suspensa desde {at}: as suas chaves são recusadas.`,
-    cost: `Refused calls cost nothing, and credits stay.
-      As chamadas recusadas não custam nada, e os créditos ficam.`,
+    cost: ['That costs nothing, and credits stay.', 'Isso não custa nada, e os créditos ficam.'],
     next: ['Ask the operator of this service.', 'Contacte o operador deste serviço.'],
   },
   keyEndsSoon: {
     happened: ['The key “{name}” works until {end}.', 'A chave “{name}” é válida até {end}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
-    next: `Set a new last day if programs still use it.
-      Altere a validade se ainda houver programas a usá-la.`,
+    next: ['Set a new last day if programs still use it.', 'Altere a validade se ainda é usada.'],
   },
   keyEnded: {
     happened: `The key “{name}” expired: it was valid until {end}.
@@ -100,22 +91,18 @@ export const STATE_TEXTS = {
     next: ['Give its programs the new secret by then.', 'Até lá, dê o novo segredo aos seus programas.'],
   },
   postgresAway: {
-    happened: `The data of this service can’t be read at the moment.
-      De momento não é possível ler os dados deste serviço.`,
+    happened: ['The data can’t be read at the moment.', 'De momento não é possível ler os dados.'],
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   },
   searchAway: {
-    happened: `The directory can’t be searched at the moment.
-      De momento não é possível pesquisar o diretório.`,
-    cost: `This search has cost its credit, as any call does.
-      Esta pesquisa custou o seu crédito, como qualquer chamada.`,
+    happened: ['The directory can’t be searched now.', 'De momento não se pode pesquisar o diretório.'],
+    cost: ['This search has cost its credit.', 'Esta pesquisa custou o seu crédito.'],
     next: `Try again in a few minutes. The lookup of a NIF works meanwhile.
       Tente de novo dentro de alguns minutos. A consulta de um NIF continua a funcionar.`,
   },
   overloaded: {
-    happened: `This service has more requests than it can answer at the moment.
-      De momento este serviço tem mais pedidos do que consegue responder.`,
+    happened: ['The service is overloaded at the moment.', 'De momento o serviço está sobrecarregado.'],
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   },
@@ -126,67 +113,3 @@ export const STATE_TEXTS = {
     next: ['Try again in {seconds} s.', 'Tente de novo dentro de {seconds} s.'],
   },
 } as const;
-
-export type State = keyof typeof STATE_TEXTS;
-
-export const PLACES = ['overview', 'keys', 'try', 'screen', 'signIn', 'mail', 'problem'] as const;
-export type Place = (typeof PLACES)[number];
-
-/**
- * How a place says it. `notice`: above the page. `card`: a part of the page. `answer`: the answer to a call that is made there. `page`: in
- * place of the page. `problem` names it, and `mail` the one of MAILS (auth/mail-text.ts) with its stage. `none` is the reason why the place says nothing.
- */
-export type Shown =
-  | 'notice'
-  | 'card'
-  | 'answer'
-  | 'page'
-  | { mail: string }
-  | { problem: ProblemName }
-  | { none: string };
-
-const unsaid = (none: string) => ({ none });
-const NO_ACCOUNT = unsaid('a visitor has no account');
-const NO_MAIL = unsaid('it is over before a mail is read');
-const ON_OVERVIEW = unsaid('the overview says it');
-const ON_KEYS = unsaid('calls go on, so only the page of the keys says it');
-const OF_CALLS = unsaid('no call is made there');
-
-/** How the pages say it. Unless a state differs, calls are answered as before, and visitors see nothing of it. */
-const onPages = (overview: Shown, keys: Shown, tryIt: Shown, screen: Shown, signIn: Shown = NO_ACCOUNT) => ({
-  ...{ overview, keys, try: tryIt, screen, signIn },
-  problem: unsaid('calls are answered as before') as Shown,
-});
-const NOTICE = onPages('notice', 'notice', 'notice', 'notice');
-const CARD = onPages('card', ON_OVERVIEW, ON_OVERVIEW, ON_OVERVIEW);
-const KEYS = onPages(ON_KEYS, 'card', ON_KEYS, ON_KEYS);
-const CALL = { ...onPages(OF_CALLS, OF_CALLS, 'answer', 'answer'), mail: NO_MAIL };
-const AWAY = { ...onPages('page', 'page', 'page', 'page', 'page'), mail: NO_MAIL };
-const UNAVAILABLE = { problem: 'service-unavailable' } as const;
-const UNAUTHORIZED = { problem: 'unauthorized' } as const;
-const NO_CREDITS = { mail: { mail: 'usage 100%' }, problem: { problem: 'monthly-quota-exceeded' } } as const;
-
-export const STATES: Record<State, Record<Place, Shown>> = {
-  firstCalls: { ...CARD, mail: unsaid('the first mail confirms the address') },
-  low: { ...NOTICE, mail: { mail: 'usage 80%' } },
-  beyond: { ...NOTICE, mail: { mail: 'usage 100%' } },
-  purchasedOnly: { ...CARD, mail: { mail: 'usage 100%' } },
-  none: { ...NOTICE, ...NO_CREDITS },
-  switchedOff: { ...NOTICE, ...NO_CREDITS },
-  lapsesSoon: { ...NOTICE, mail: { mail: 'plan week' } },
-  lapsed: { ...NOTICE, mail: { mail: 'plan ended' } },
-  tooManyKeys: { ...KEYS, mail: { mail: 'plan ended' } },
-  suspended: { ...NOTICE, signIn: 'notice', mail: { mail: 'suspended' }, problem: UNAUTHORIZED },
-  keyEndsSoon: { ...NOTICE, mail: { mail: 'keys week' } },
-  keyEnded: { ...NOTICE, mail: { mail: 'keys expired' }, problem: UNAUTHORIZED },
-  keyRevoked: { ...NOTICE, mail: { mail: 'keys revoked' }, problem: UNAUTHORIZED },
-  keyRotated: { ...KEYS, mail: unsaid('the page after the rotation says it') },
-  postgresAway: { ...AWAY, problem: UNAVAILABLE },
-  searchAway: {
-    ...CALL,
-    screen: unsaid('lists are read in Postgres'),
-    problem: { problem: 'search-failed' },
-  },
-  overloaded: { ...AWAY, problem: UNAVAILABLE },
-  limited: { ...CALL, problem: { problem: 'rate-limit-exceeded' } },
-};

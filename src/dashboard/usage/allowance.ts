@@ -2,7 +2,7 @@ import type { AccountDetails } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { Notice } from '../request/context.ts';
 import { html } from '../ui/html.ts';
-import { buyLink, contactLink } from '../ui/parts.ts';
+import { contactLink, moreCredits } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import { availableCredits, forecast } from './credits.ts';
 
@@ -50,7 +50,7 @@ export async function allowanceNotice(context: MemberContext): Promise<Notice[]>
   const isSwitchedOff = state === 'none' && credits > 0;
   const remedy = isSwitchedOff
     ? html`<a href="${tools.base}/credits/spending">${messages.spending}</a>`
-    : (buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`);
+    : moreCredits(context);
   const contact = contactLink(context);
   const look = state === 'none' ? 'bad' : 'warn';
   const content = html`

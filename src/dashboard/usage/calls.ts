@@ -1,7 +1,6 @@
 import type { MemberContext } from '../page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { dateOf, scrollTable } from '../ui/parts.ts';
-import { separatorQuery } from './csv.ts';
 import type { DailyHistory } from './daily-calls.ts';
 import { daysMenu } from './days.ts';
 import { errorSeriesOf, plotDailyCalls, type Series, type Split, seriesOf } from './plot.ts';
@@ -20,7 +19,7 @@ export function callsSection(context: MemberContext, history: DailyHistory, view
   const all = seriesOf(history.rows, view.split, messages);
   const tab = (split: Split, label: string) =>
     html`<a href="${tools.base}?by=${split}&amp;${rangeQuery(range)}#calls"${split === view.split && html` aria-current="true"`}>${label}</a>`;
-  const file = html`<a href="${tools.base}/usage.csv?${rangeQuery(range)}&amp;${separatorQuery(context)}" download>${messages.csv}</a>`;
+  const file = html`<a href="${tools.base}/usage.csv?${rangeQuery(range)}" download>${messages.csv}</a>`;
   return html`
 <section class="card" id="calls" aria-labelledby="calls-title" data-live>
   <div class="heading">
@@ -29,7 +28,7 @@ export function callsSection(context: MemberContext, history: DailyHistory, view
       <p class="lead">${totalOf(context, all)}${all.length > 0 && html` · ${daysShown(context, history, range)}`}</p>
     </div>
     <div class="choices">
-      ${daysMenu(context, { first: history.first, range, hidden: { by: view.split } })}
+      ${daysMenu(context, range, view.split, history.first)}
       <div class="tabs" role="group" aria-label="${messages.split}">${tab('kind', messages.byKind)}${tab('key', messages.byKey)}</div>
     </div>
   </div>

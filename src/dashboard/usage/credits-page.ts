@@ -4,29 +4,18 @@ import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { buyLink, type Column, contactLink, copyable, moment, table } from '../ui/parts.ts';
-import { type CreditEntry, creditHistory, entriesOf, grantSpan, loadGrants, nextAfter } from './credits.ts';
-import { separatorQuery } from './csv.ts';
-import { daysMenu } from './days.ts';
+import { type CreditEntry, creditHistory, loadGrants } from './credits.ts';
 import { pageOfRows } from './paging.ts';
-import { chosenDays, rangeQuery } from './range.ts';
 
 /** GET /dashboard/credits: the plans, the way to more credits, and the history of purchased credits. */
 export async function showCredits(context: MemberContext): Promise<PageResponse> {
-  const { messages, formats, tools, account, url } = context;
-  const chosen = chosenDays(url);
-  const days = chosen === 'invalid' ? null : chosen;
-  const [free, plus, { first, ...span }] = await Promise.all([
+  const { messages, formats, tools, account } = context;
+  const [free, plus, { rows: grants, links }] = await Promise.all([
     readPlan(tools.sql, 'free'),
     readPlan(tools.sql, 'plus'),
-    grantSpan(tools.sql, account.id, days),
+    pageOfRows(context, (slice) => loadGrants(tools.sql, account.id, slice)),
   ]);
-  const { rows: grants, links } = await pageOfRows(context, (slice) =>
-    loadGrants(tools.sql, account.id, slice, span),
-  );
-  const next = await nextAfter(tools.sql, account, grants[0]);
-  const rows = entriesOf(creditHistory(grants, next), days);
-  const empty = html`
-<div class="card empty"><h3>${messages.creditsEmpty}</h3><p>${messages.creditsEmptyLead(formats.number(account.includedCredits))}</p></div>`;
+  const empty = html`<div class="card empty"><h3>${messages.creditsEmpty}</h3></div>`;
   const body = html`
 <h1>${messages.creditsTitle}</h1>
 ${plansCard(context, { free, plus })}
@@ -37,14 +26,10 @@ ${plansCard(context, { free, plus })}
 </section>
 <div class="heading">
   <h2>${messages.history}</h2>
-  <div class="choices">
-    <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
-    ${first !== null && daysMenu(context, { first, range: null })}
-  </div>
+  <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
 </div>
-${first === null ? empty : html`${history(context, rows)}${links}<p><a href="${tools.base}/credits.csv?${days && `${rangeQuery(days)}&`}${separatorQuery(context)}" download>${messages.csv}</a></p>`}`;
-  const status = chosen === 'invalid' ? 422 : 200;
-  return memberPage(context, { title: messages.creditsTitle, body, status });
+${grants.length === 0 ? empty : html`${history(context, creditHistory(grants, account.credits))}${links}<p><a href="${tools.base}/credits.csv" download>${messages.csv}</a></p>`}`;
+  return memberPage(context, { title: messages.creditsTitle, body });
 }
 
 function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Html {
@@ -71,7 +56,7 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
   ${account.planUntil !== null && html`<p>${planEnd(context, plans.free)}</p>`}
   ${hasOwnLimits && html`<p data-own-limits>${messages.ownLimits(formats.number(account.includedCredits), formats.number(account.requestsPerMinute))}</p>`}
   ${buy !== null && html`<p><strong>${buy}</strong></p>`}
-  <p>${buy === null ? messages.byHand : messages.plansByHand} ${contactLink(context)}</p>
+  <p>${messages.byHand} ${contactLink(context)}</p>
   ${copyable(messages, { id: 'account-id', label: messages.account, text: account.id })}
 </section>`;
 }
@@ -93,7 +78,7 @@ function history({ messages, formats }: MemberContext, entries: CreditEntry[]): 
     [messages.dateUtc, when],
     [messages.credits, ({ credits }) => html`<strong>${formats.signed(credits)}</strong>`, 'amount'],
     [messages.balance, ({ balance }) => formats.number(balance), 'amount'],
-    [messages.referenceOf, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–')],
+    [messages.referenceShort, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–')],
     [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentOnCalls : note || '–')],
   ];
   return html`<div class="card list">${table(columns, entries)}</div>`;

@@ -1,10 +1,8 @@
 import { CALL_KINDS } from '../../http/call-kind.ts';
 import type { AccountDetails } from '../../metering/accounts/store.ts';
-import { only } from '../../platform/postgres/answer.ts';
 import { inSlice, type Slice } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY } from '../../platform/units.ts';
-import type { Days } from './range.ts';
 
 /**
  * Calls that the account can still make: the rest of its allowance, and purchased credits if it spends them (specification, Get
@@ -45,98 +43,40 @@ export interface Grant {
   note: string;
   /** The operator's, such as the number of an invoice. */
   reference: string | null;
+  /** The time of the next grant, and the credits that were left then; `null` for the latest one. */
+  until: Date | null;
+  left: number | null;
 }
 
-const fromGrants = (sql: Sql, accountId: string) =>
-  sql`FROM account_events WHERE account_id = ${accountId} AND kind = 'credits'`;
-
-/** The ids of the grants that may have an entry in some days. A grant on a day before has one if its credits were spent in them. */
-interface GrantSpan {
-  above?: number;
-  below?: number;
-  /** The day of the account's first grant, YYYY-MM-DD; `null` if it has none. */
-  first: string | null;
-}
-
-/** @param days `null` means all */
-export async function grantSpan(sql: Sql, accountId: string, days: Days | null): Promise<GrantSpan> {
-  const grants = fromGrants(sql, accountId);
-  const rows = await sql<{ first: string | null; before: number | null; behind: number | null }[]>`
-    SELECT (SELECT min(at)::date ${grants})::text AS first,
-      (SELECT id ${grants} AND at < ${days?.from ?? null}::date ORDER BY at DESC LIMIT 1) AS before,
-      (SELECT id ${grants} AND at >= ${days?.to ?? null}::date + 1 ORDER BY at LIMIT 1) AS behind`;
-  const { first, before, behind } = only(rows);
-  return { first, ...(before !== null && { above: before - 1 }), ...(behind !== null && { below: behind }) };
-}
-
-/** The grants in a slice and a span. */
-export async function loadGrants(
-  sql: Sql,
-  accountId: string,
-  slice: Slice,
-  span: Omit<GrantSpan, 'first'> = {},
-): Promise<Grant[]> {
-  const above = Math.max(slice.above ?? 0, span.above ?? 0);
-  const below = Math.min(slice.below ?? Number.MAX_SAFE_INTEGER, span.below ?? Number.MAX_SAFE_INTEGER);
+/** The grants of an account in a slice, each with what the next one found. */
+export async function loadGrants(sql: Sql, accountId: string, slice: Slice): Promise<Grant[]> {
   return sql<Grant[]>`
-    SELECT id, at, credits, balance, note, reference ${fromGrants(sql, accountId)}
-    ${inSlice(sql, sql`id`, { ...slice, above, below })}`;
+    SELECT e.id, e.at, e.credits, e.balance, e.note, e.reference, next.at AS until, next.balance - next.credits AS left
+    FROM account_events e LEFT JOIN LATERAL (
+      SELECT at, balance, credits FROM account_events
+      WHERE account_id = e.account_id AND kind = 'credits' AND id > e.id ORDER BY id LIMIT 1) AS next ON true
+    WHERE e.account_id = ${accountId} AND e.kind = 'credits' ${inSlice(sql, sql`e.id`, slice)}`;
 }
 
 /** A grant, or the credits that calls beyond the allowance spent between two grants, or since the last one. */
-export interface CreditEntry extends Omit<Grant, 'at' | 'id'> {
+export interface CreditEntry extends Omit<Grant, 'at' | 'id' | 'left'> {
   kind: 'grant' | 'spent';
   from: Date;
-  /** `null` means now. */
-  until: Date | null;
-}
-
-/** The entries of some days: grants on them, and spending that may have been on one of them. @param days `null` means all */
-export function entriesOf(entries: CreditEntry[], days: Days | null): CreditEntry[] {
-  if (days === null) return entries;
-  const [start, end] = [Date.parse(days.from), Date.parse(days.to) + DAY];
-  return entries.filter(
-    ({ from, until }) => from.getTime() < end && (until?.getTime() ?? Date.now()) >= start,
-  );
-}
-
-/** The end of a grant's span: the time of the next one, with the balance before it; or now, with the present balance. */
-interface Next {
-  at: Date | null;
-  balance: number;
-}
-
-/** The next grant, as {@link creditHistory} needs it. */
-const nextIs = ({ at, balance, credits }: Grant): Next => ({ at, balance: balance - credits });
-
-/** The next grant after this one, or the account as it stands. @param grant `undefined` means that there is no newer one */
-export async function nextAfter(
-  sql: Sql,
-  { id, credits }: { id: string; credits: number },
-  grant: Grant | undefined,
-): Promise<Next> {
-  const newer = grant && (await loadGrants(sql, id, { above: grant.id, order: 'ASC', rows: 1 }))[0];
-  return newer === undefined ? { at: null, balance: credits } : nextIs(newer);
 }
 
 /**
  * Grants, and between them the credits that calls spent. The ledger has the balance after each grant; the credits that are
- * missing before the next one were spent. The amounts add up to the balance.
+ * missing before the next one, or now, were spent. The amounts add up to the balance.
  *
- * @param grants in a row, the latest first; @param next what comes after the first of them
+ * @param grants the latest first; @param present purchased credits of the account now
  * @returns the latest first
  */
-export function creditHistory(grants: Grant[], next: Next): CreditEntry[] {
-  const entries: CreditEntry[] = [];
-  let following = next;
-  for (const grant of grants) {
-    const { id: _, at, ...rest } = grant;
-    const { balance, at: until } = following;
-    const credits = balance - grant.balance;
-    if (credits !== 0)
-      entries.push({ kind: 'spent', from: at, until, credits, balance, reference: null, note: '' });
-    entries.push({ kind: 'grant', from: at, until: at, ...rest });
-    following = nextIs(grant);
-  }
-  return entries;
+export function creditHistory(grants: Grant[], present: number): CreditEntry[] {
+  return grants.flatMap(({ id: _, at, until, left, ...rest }) => {
+    const grant: CreditEntry = { kind: 'grant', from: at, until: at, ...rest };
+    const balance = left ?? present;
+    const credits = balance - rest.balance;
+    if (credits === 0) return [grant];
+    return [{ kind: 'spent', from: at, until, credits, balance, reference: null, note: '' }, grant];
+  });
 }

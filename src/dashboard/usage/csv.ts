@@ -2,14 +2,13 @@ import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import { csvCell } from '../../platform/csv-cell.ts';
 import { inPages } from '../../platform/postgres/batches.ts';
-import type { MemberContext, PageContext } from '../page-context.ts';
+import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { messagePage } from '../request/layout.ts';
-import type { CreditEntry, Grant } from './credits.ts';
-import { creditHistory, entriesOf, grantSpan, loadGrants, nextAfter } from './credits.ts';
+import { type CreditEntry, creditHistory, type Grant, loadGrants } from './credits.ts';
 import { callsOf, type DailyRow, dailyRows, daysOf } from './daily-calls.ts';
 import { download } from './download.ts';
-import { chosenDays, rangeOf } from './range.ts';
+import { rangeOf } from './range.ts';
 
 const COLUMNS: Record<CallKind | ErrorKind, string> = {
   search: 'searches',
@@ -28,9 +27,9 @@ const COLUMNS: Record<CallKind | ErrorKind, string> = {
  * language.
  */
 export async function downloadUsage(context: MemberContext): Promise<PageResponse> {
-  const { tools, account, url } = context;
+  const { messages, tools, account, url } = context;
   const range = rangeOf(url);
-  if (range === 'invalid') return invalidDays(context);
+  if (range === 'invalid') return messagePage(context, 422, messages.failed, messages.daysInvalid);
   const days = await daysOf(tools.sql, account, range);
   const [calls, errors] = [CALL_KINDS.map((kind) => COLUMNS[kind]), ERROR_KINDS.map((kind) => COLUMNS[kind])];
   const columns = ['day', 'key_id', 'key_name', ...calls, 'calls', ...errors, 'error_credits'];
@@ -52,38 +51,17 @@ export async function downloadUsage(context: MemberContext): Promise<PageRespons
 /** Grants of a part of the CSV. */
 const GRANTS_AT_A_TIME = 200;
 
-/** GET /dashboard/credits.csv: the history of purchased credits, or of chosen days. */
-export async function downloadCredits(context: MemberContext): Promise<PageResponse> {
-  const { tools, account, url } = context;
-  const days = chosenDays(url);
-  if (days === 'invalid') return invalidDays(context);
+/** GET /dashboard/credits.csv: the history of purchased credits. */
+export function downloadCredits(context: MemberContext): Promise<PageResponse> {
+  const { tools, account } = context;
   const columns = ['kind', 'from', 'until', 'credits', 'balance', 'reference', 'note'] as const;
   const line = (entry: CreditEntry) => columns.map((column) => entry[column]);
   return csvDownload(context, 'credits', columns, async (write) => {
-    const span = await grantSpan(tools.sql, account.id, days);
     const grants = inPages<Grant>((last) =>
-      loadGrants(tools.sql, account.id, { below: last?.id, order: 'DESC', rows: GRANTS_AT_A_TIME }, span),
+      loadGrants(tools.sql, account.id, { below: last?.id, order: 'DESC', rows: GRANTS_AT_A_TIME }),
     );
-    for await (const page of grants) {
-      const next = await nextAfter(tools.sql, account, page[0]);
-      await write(entriesOf(creditHistory(page, next), days).map(line));
-    }
+    for await (const page of grants) await write(creditHistory(page, account.credits).map(line));
   });
-}
-
-const invalidDays = (context: MemberContext) =>
-  messagePage(context, 422, context.messages.failed, context.messages.daysInvalid);
-
-/** The separator of a CSV. Portuguese spreadsheets separate by semicolons. */
-type Separator = 'semicolon' | 'comma';
-
-export function separatorOf({ messages }: Pick<PageContext, 'messages'>): Separator {
-  return messages.language === 'pt' ? 'semicolon' : 'comma';
-}
-
-/** The query of a link to a CSV. */
-export function separatorQuery(context: Pick<PageContext, 'messages'>): string {
-  return `separator=${separatorOf(context)}`;
 }
 
 type Cell = string | number | Date | null | undefined;
@@ -92,16 +70,17 @@ type Cell = string | number | Date | null | undefined;
  * CSV (RFC 4180). Texts are quoted, and none is a formula, because names and notes are free text. Numbers stand as they are: a
  * spreadsheet adds them up, negative ones too. The BOM tells it that the file is UTF-8.
  */
-export function csvText(separator: Separator, lines: Cell[][]): string {
-  return `\ufeff${lines.map((line) => csvLine(separator, line)).join('')}`;
+export function csvText(context: MemberContext, lines: Cell[][]): string {
+  return `\ufeff${lines.map((line) => csvLine(context, line)).join('')}`;
 }
 
-function csvLine(separator: Separator, cells: Cell[]): string {
+/** Portuguese spreadsheets separate by semicolons. */
+function csvLine({ messages }: MemberContext, cells: Cell[]): string {
   const write = (cell: Cell) => {
     if (typeof cell === 'number') return String(cell);
     return csvCell(cell instanceof Date ? cell.toISOString() : (cell ?? ''));
   };
-  return `${cells.map(write).join(separator === 'semicolon' ? ';' : ',')}\r\n`;
+  return `${cells.map(write).join(messages.language === 'pt' ? ';' : ',')}\r\n`;
 }
 
 /** Lines of a part of a CSV, at least. */
@@ -114,14 +93,13 @@ function csvDownload(
   columns: readonly string[],
   send: (write: (lines: Cell[][]) => Promise<void>) => Promise<unknown>,
 ): Promise<PageResponse> {
-  const separator = context.url.searchParams.get('separator') === 'semicolon' ? 'semicolon' : 'comma';
   const file = { name: `${name}.csv`, type: 'text/csv; charset=utf-8' };
   return download(context, file, async (write) => {
-    let pending = [csvText(separator, [[...columns]])];
+    let pending = [csvText(context, [[...columns]])];
     const flush = () => write(pending.join(''));
     // A day can have one row, and a part has a pause.
     await send(async (lines) => {
-      pending.push(...lines.map((line) => csvLine(separator, line)));
+      pending.push(...lines.map((line) => csvLine(context, line)));
       if (pending.length < LINES_OF_PART) return;
       await flush();
       pending = [];

@@ -1,4 +1,4 @@
-import { type DebtDataset, readDatasets } from '../../companies/datasets/store.ts';
+import { type DebtDataset, type DirectoryDataset, readDatasets } from '../../companies/datasets/store.ts';
 import { readPlan } from '../../metering/accounts/plan.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
@@ -129,18 +129,14 @@ function stockBar(label: string, left: number[], used: number): Html {
 /** A line with the age of the API's data, as GET /datasets has it, and when each dataset was last imported. */
 async function datasetsLine({ tools, messages, formats }: MemberContext): Promise<Html> {
   const { directory, debts } = await readDatasets(tools.sql);
-  /** @param date the dataset's own */
-  const line = (name: string, companies: number, imported: Date, date: string | null) =>
-    html`${name}: ${messages.companyCount(formats.number(companies))}${date !== null && html`, ${messages.dataOf} ${dateOf(formats, date)}`}, ${messages.dataImported} ${dateOf(formats, imported)}`;
-  const none = (name: string) => html`${name}: ${messages.dataNone}`;
-  const debt = (name: string, dataset: DebtDataset | null) =>
-    dataset === null ? none(name) : line(name, dataset.companies, dataset.imported, dataset.date);
-  const names =
-    directory.updated === null
-      ? none(messages.dataDirectory)
-      : line(messages.dataDirectory, directory.companies, directory.updated, null);
+  const line = (name: string, dataset: DebtDataset | DirectoryDataset | null) => {
+    if (dataset === null) return html`${name}: ${messages.dataNone}`;
+    const [imported, date] = 'date' in dataset ? [dataset.imported, dataset.date] : [dataset.updated!, null];
+    return html`${name}: ${messages.companyCount(formats.number(dataset.companies))}${date !== null && html`, ${messages.dataOf} ${dateOf(formats, date)}`}, ${messages.dataImported} ${dateOf(formats, imported)}`;
+  };
+  const names = line(messages.dataDirectory, directory.updated === null ? null : directory);
   return html`
 <section class="datasets" aria-label="${messages.data}">
-  <p class="hint">${names} · ${debt(messages.dataTax, debts.tax)} · ${debt(messages.dataSocialSecurity, debts.socialSecurity)}</p>
+  <p class="hint">${names} · ${line(messages.dataTax, debts.tax)} · ${line(messages.dataSocialSecurity, debts.socialSecurity)}</p>
 </section>`;
 }

@@ -2,41 +2,43 @@ import type { Slice } from '../../platform/postgres/batches.ts';
 import type { MemberContext } from '../page-context.ts';
 import { pathBelow } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
-import { chosenDays, rangeQuery } from './range.ts';
 
 const ROWS = 100;
 
-/** The id in a parameter of the address; `undefined` for none. */
-function idOf({ searchParams }: URL, name: string): number | undefined {
-  const text = searchParams.get(name) ?? '';
-  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
-}
-
 /**
- * A page of a long list, the latest rows first: those before the row in the address (`?before=`), or those that come right after
- * one (`?after=`). So a page costs the same wherever it is.
+ * A page of a long list, the latest rows first: those before the row in the address (`?before=`). So a page costs the same wherever it is.
  *
  * @param load a slice of the list
  */
 export async function pageOfRows<Row extends { id: number }>(
-  { messages, tools, url }: MemberContext,
+  context: MemberContext,
   load: (slice: Slice) => Promise<Row[]>,
 ): Promise<{ rows: Row[]; links: HtmlValue }> {
-  const [above, below] = [idOf(url, 'after'), idOf(url, 'before')];
-  const order = above === undefined ? 'DESC' : 'ASC';
+  const before = context.url.searchParams.get('before') ?? '';
+  const below = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : undefined;
   // One further row shows that there are more.
-  const found = await load({ above, below, order, rows: ROWS + 1 });
+  const found = await load({ below, order: 'DESC', rows: ROWS + 1 });
   const rows = found.slice(0, ROWS);
-  const hasMore = found.length > ROWS;
-  if (order === 'ASC') rows.reverse();
-  const [first, last] = [rows[0], rows.at(-1)];
-  const chosen = chosenDays(url);
-  const days = chosen !== null && chosen !== 'invalid' && `${rangeQuery(chosen)}&`;
-  const link = (query: string, label: string) =>
-    html`<a href="${tools.base}${pathBelow(url)}?${days}${query}">${label}</a> `;
-  const isNewer = order === 'ASC' ? hasMore : below !== undefined;
-  const newer = first !== undefined && isNewer && link(`after=${first.id}`, messages.newerRows);
-  const isOlder = order === 'ASC' || hasMore;
-  const older = last !== undefined && isOlder && link(`before=${last.id}`, messages.olderRows);
-  return { rows, links: (newer || older) && html`<p class="contents">${newer}${older}</p>` };
+  const last = found.length > ROWS ? rows.at(-1)!.id : null;
+  return { rows, links: pageLinks(context, pathBelow(context.url), below !== undefined, last) };
+}
+
+/**
+ * The links of a page of a long list: to the latest rows, and to older ones.
+ *
+ * @param path of the list, below the dashboard; @param last id of the page's last row; `null` if no row is older
+ * @param query that stays in the address
+ */
+export function pageLinks(
+  { messages, tools }: MemberContext,
+  path: string,
+  isOlder: boolean,
+  last: string | number | null,
+  query: Record<string, string> = {},
+): HtmlValue {
+  const link = (further: Record<string, string>, label: string) =>
+    html`<a href="${tools.base}${path}?${new URLSearchParams({ ...query, ...further }).toString()}">${label}</a> `;
+  const older = last !== null && link({ before: String(last) }, messages.older);
+  const latest = isOlder && link({}, messages.latest);
+  return (latest || older) && html`<p class="contents">${latest}${older}</p>`;
 }

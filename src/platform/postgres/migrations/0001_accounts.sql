@@ -68,9 +68,8 @@ CREATE TABLE account_events (
   detail jsonb NOT NULL DEFAULT '{}'
 );
 CREATE INDEX account_events_by_account ON account_events (account_id, id);
--- Grants of purchased credits, by number and by day.
+-- Grants of purchased credits.
 CREATE INDEX account_events_grants ON account_events (account_id, id) WHERE kind = 'credits';
-CREATE INDEX account_events_grants_by_day ON account_events (account_id, at) WHERE kind = 'credits';
 CREATE UNIQUE INDEX account_events_reference ON account_events (account_id, reference) WHERE reference IS NOT NULL;
 -- How often a key was rotated in a day.
 CREATE INDEX account_events_rotations ON account_events (account_id, (detail ->> 'key'), at) WHERE kind = 'key-rotated';
