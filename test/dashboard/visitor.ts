@@ -62,14 +62,17 @@ export function createVisitor(baseUrl: string, { address = randomAddress(), lang
       else cookies.set(name, value);
     }
     const text = await response.text();
-    const { document } = parseHTML(text === '' ? '<html></html>' : text);
+    // Most answers are asked for their status alone, so a page is parsed when its elements are.
+    let parsed: Page | undefined;
+    const parse = () => (parsed ??= parseHTML(text === '' ? '<html></html>' : text).document);
     return {
       status: response.status,
       headers: response.headers,
       text,
-      document,
-      textOf: (selector) =>
-        document.querySelector(selector)?.textContent?.replace(/\s+/g, ' ').trim() ?? null,
+      get document() {
+        return parse();
+      },
+      textOf: (selector) => parse().querySelector(selector)?.textContent?.replace(/\s+/g, ' ').trim() ?? null,
     };
   }
 
