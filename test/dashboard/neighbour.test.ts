@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
+import { scryptSync } from 'node:crypto';
 import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 import { lockRow } from '../support/locks.ts';
 import { storeRecord } from '../support/records.ts';
@@ -23,6 +24,17 @@ afterAll(async () => {
   await sql.end({ timeout: 1 });
   await environment.remove();
 }, 30_000);
+
+// The services that tests start in their own process have cheaper hashes (test/setup.ts).
+test('a password is stored as scrypt with the full cost', async () => {
+  const { email, password } = await signUp(createVisitor(service.baseUrl));
+  const [stored] = await sql<{ hash: string }[]>`
+    SELECT c."password" AS hash FROM dashboard_credentials c JOIN dashboard_users u ON u."id" = c."userId"
+    WHERE u."email" = ${email}`;
+  const [salt, key] = stored!.hash.split(':');
+  const cost = { N: 16_384, r: 16, p: 1, maxmem: 64 * 1024 * 1024 };
+  expect(key).toBe(scryptSync(password, salt!, 64, cost).toString('hex'));
+});
 
 test('one account with 600 forms in flight costs nobody else an answer or a page', async () => {
   const visitor = createVisitor(service.baseUrl);
