@@ -18,6 +18,19 @@ plugin({
     })),
 });
 
+// A hash of a password keeps a core busy for 60 to 100 ms, and the tests make a thousand. Processes of the service have the full
+// cost (dashboard/neighbour.test.ts), so they and this process don't take each other's hashes.
+plugin({
+  name: 'cheap hashes of passwords',
+  setup: (build) =>
+    void build.onLoad({ filter: /@better-auth\/utils\/dist\/password\.node\.mjs$/ }, async ({ path }) => {
+      const source = await Bun.file(path).text();
+      const contents = source.replace('N: 16384', 'N: 256');
+      if (contents === source) throw new Error(`the cost of a hash is not found in ${path}`);
+      return { contents, loader: 'js' };
+    }),
+});
+
 // The processes of one run share its template of a database (support/database.ts).
 process.env.TEST_RUN_ID ??= crypto.randomUUID().replaceAll('-', '').slice(0, 10);
 // A test says itself which servers a process uses; the developer's shell must not decide it.

@@ -44,11 +44,11 @@ test('no page or file, and no page that it links to, reads whole what grew', asy
   // Pages that are found meanwhile come last.
   for (const page of seen) {
     counter.most();
-    const { status, document } = await visitor.get(page);
+    const answer = await visitor.get(page);
     const rows = counter.most();
-    if (status !== 200 || rows > MOST) found[`${page} → ${status}`] = rows;
+    if (answer.status !== 200 || rows > MOST) found[`${page} → ${answer.status}`] = rows;
     if (!pages.includes(page)) continue;
-    for (const link of document.querySelectorAll('main a[href*="?"]')) {
+    for (const link of answer.document.querySelectorAll('main a[href*="?"]')) {
       const href = link.getAttribute('href')!.replace(/#.*/, '');
       if (href.startsWith('/dashboard')) seen.add(href);
     }
