@@ -46,7 +46,7 @@ linux.each(Object.keys(WORDS))(
 linux(
   'a long answer, one that commander prints, and stderr on a full disk end, too',
   async () => {
-    await bench.importText(csv(0, 20_000));
+    await bench.importText(csv(0, 5_000));
     for (const words of [['companies', 'export'], ['--help']])
       expect((await runInto('> /dev/full', words)).code).toBe(1);
     expect((await runInto('2> /dev/full', ['account', 'show', 'acc_none'])).code).toBe(1);
