@@ -38,7 +38,7 @@ test('once an import is done no instance answers from the directory before it, w
       const before = imported;
       const version = Number((await nameOn(instance)).split(' ').at(-1));
       if (version < before) old.push(`version ${version} after the import of ${before}`);
-      await Bun.sleep(5); // leaves the import most of the machine
+      await Bun.sleep(25); // leaves the import most of the machine
     }
   };
   const clients = instances.flatMap((instance) => Array.from({ length: CLIENTS }, () => client(instance)));

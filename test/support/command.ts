@@ -35,23 +35,41 @@ let previous: Promise<unknown> = Promise.resolve();
  * the other, because each has the process's environment and output to itself.
  */
 export function runHere(env: Record<string, string>, ...words: string[]): Promise<Outcome> {
-  const outcome = previous.then(() => captureProgram({ ...bareEnvironment(), ...env }, words));
+  return inTurn(() => captureProgram(env, words));
+}
+
+/** The same with a stdout that fails each write, as on a full disk. */
+export function runHereUnwritten(env: Record<string, string>, ...words: string[]): Promise<Outcome> {
+  return inTurn(() =>
+    captureProgram(env, words, () => {
+      queueMicrotask(() => process.stdout.emit('error', new Error('ENOSPC')));
+      return false;
+    }),
+  );
+}
+
+function inTurn(run: () => Promise<Outcome>): Promise<Outcome> {
+  const outcome = previous.then(run);
   previous = outcome.catch(() => {});
   return outcome;
 }
 
-async function captureProgram(env: Record<string, string>, words: string[]): Promise<Outcome> {
+async function captureProgram(
+  env: Record<string, string>,
+  words: string[],
+  writeOut?: () => boolean,
+): Promise<Outcome> {
   const { runProgram } = await importMain();
   const written = { stdout: '', stderr: '' };
   const capture = (name: 'stdout' | 'stderr') =>
     spyOn(process[name], 'write').mockImplementation((chunk) => {
       written[name] += chunk;
-      return true;
+      return name === 'stdout' && writeOut ? writeOut() : true;
     });
   const spies = [capture('stdout'), capture('stderr')];
   const { env: before, exitCode } = process;
   const { isTTY } = process.stderr;
-  process.env = env;
+  process.env = { ...bareEnvironment(), ...env };
   process.stderr.isTTY = false;
   process.exitCode = 0;
   try {

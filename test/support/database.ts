@@ -14,6 +14,14 @@ const PREFIX = databasePrefix(process.env.TEST_RUN_ID!);
 /** Arbitrary, ours alone: one process at a time makes the template. */
 const TEMPLATE_LOCK = 6_203_117_845;
 
+/** Shared by all tests of the process: a connection costs both sides as much as a database. It doesn't outlive the last test for long. */
+const administrator = connectPostgres(
+  postgresUrl,
+  { max: 2, applicationName: 'test administration' },
+  { idle_timeout: 1, fetch_types: false },
+);
+let template: Promise<string> | null = null;
+
 export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> };
 
 /**
@@ -27,22 +35,19 @@ export async function createTestDatabase(name = 'test'): Promise<TestDatabase> {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_')
     .slice(0, 20)}_${randomBytes(4).toString('hex')}`;
-  await asAdministrator(async (sql) => {
-    const template = await ensureTemplate(sql);
-    // By copying files: half of the time that writing every page to the log takes.
-    await sql`CREATE DATABASE ${sql(database)} TEMPLATE ${sql(template)} STRATEGY FILE_COPY`;
-  });
+  template ??= ensureTemplate();
+  const copied = administrator(await template);
+  // By copying files: half of the time that writing every page to the log takes.
+  await administrator`CREATE DATABASE ${administrator(database)} TEMPLATE ${copied} STRATEGY FILE_COPY`;
   const url = databaseUrl(database);
   const sql = connectPostgres(url, { max: 5, applicationName: 'test' });
   const drop = async () => {
     await sql.end({ timeout: 5 });
-    await asAdministrator(async (administrator) => {
-      const leaked = await openConnections(administrator, database);
-      await administrator`DROP DATABASE IF EXISTS ${administrator(database)} WITH (FORCE)`;
-      if (leaked.length > 0) {
-        throw new Error(`connections to the test database were left open: ${leaked.join('; ')}`);
-      }
-    });
+    const leaked = await openConnections(database);
+    await dropDatabase(database);
+    if (leaked.length > 0) {
+      throw new Error(`connections to the test database were left open: ${leaked.join('; ')}`);
+    }
   };
   return { url, sql, drop };
 }
@@ -56,47 +61,44 @@ export async function createEmptyDatabase(
   options = '',
 ): Promise<{ url: string; drop(): Promise<void> }> {
   const database = `${PREFIX}${name}_${randomBytes(4).toString('hex')}`;
-  await asAdministrator(
-    (sql) => sql`CREATE DATABASE ${sql(database)} TEMPLATE template0 ${sql.unsafe(options)}`,
-  );
-  return {
-    url: databaseUrl(database),
-    drop: () =>
-      asAdministrator(async (sql) => void (await sql`DROP DATABASE IF EXISTS ${sql(database)} WITH (FORCE)`)),
-  };
+  const further = administrator.unsafe(options);
+  await administrator`CREATE DATABASE ${administrator(database)} TEMPLATE template0 ${further}`;
+  return { url: databaseUrl(database), drop: () => dropDatabase(database) };
 }
 
 /** The run's migrated template; processes that need it at once wait for the first. */
-async function ensureTemplate(sql: Sql): Promise<string> {
+async function ensureTemplate(): Promise<string> {
   const template = `${PREFIX}template`;
+  const sql = await administrator.reserve(); // the lock is the session's
   await sql`SELECT pg_advisory_lock(${TEMPLATE_LOCK})`;
   try {
     const [existing] = await sql`SELECT 1 FROM pg_database WHERE datname = ${template}`;
     if (existing) return template;
     // Under another name until it is complete: a failed migration must fail every test, not the first one only.
     const unfinished = `${template}_unfinished`;
-    await sql`DROP DATABASE IF EXISTS ${sql(unfinished)} WITH (FORCE)`;
+    await dropDatabase(unfinished);
     await sql`CREATE DATABASE ${sql(unfinished)} TEMPLATE template0`;
     await migrate(databaseUrl(unfinished));
-    await waitUntilUnused(sql, unfinished);
+    await waitUntilUnused(unfinished);
     await sql`ALTER DATABASE ${sql(unfinished)} RENAME TO ${sql(template)}`;
     return template;
   } finally {
     await sql`SELECT pg_advisory_unlock(${TEMPLATE_LOCK})`;
+    sql.release();
   }
 }
 
 /** A closed connection's server process takes a moment to go; nobody may be on a database that is renamed. */
-async function waitUntilUnused(sql: Sql, database: string): Promise<void> {
+async function waitUntilUnused(database: string): Promise<void> {
   const deadline = Date.now() + 5000;
-  while ((await openConnections(sql, database, 0)).length > 0 && Date.now() < deadline) await Bun.sleep(10);
+  while ((await openConnections(database, 0)).length > 0 && Date.now() < deadline) await Bun.sleep(10);
 }
 
 /** Who is still on the database after `graceMs`, e.g. `company-directory (idle)`. */
-async function openConnections(sql: Sql, database: string, graceMs = 5000): Promise<string[]> {
+async function openConnections(database: string, graceMs = 5000): Promise<string[]> {
   const deadline = Date.now() + graceMs;
   for (;;) {
-    const open = await sql<{ application: string; state: string | null }[]>`
+    const open = await administrator<{ application: string; state: string | null }[]>`
       SELECT application_name AS application, state FROM pg_stat_activity
       WHERE datname = ${database} AND backend_type = 'client backend'`;
     if (open.length === 0 || Date.now() >= deadline) {
@@ -106,13 +108,8 @@ async function openConnections(sql: Sql, database: string, graceMs = 5000): Prom
   }
 }
 
-async function asAdministrator<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-  const sql = connectPostgres(postgresUrl, { max: 1, applicationName: 'test administration' });
-  try {
-    return await work(sql);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+async function dropDatabase(database: string): Promise<void> {
+  await administrator`DROP DATABASE IF EXISTS ${administrator(database)} WITH (FORCE)`;
 }
 
 function databaseUrl(database: string): string {

@@ -8,7 +8,7 @@ import { commandNames } from './command-names.ts';
 import { prepareCommands } from './every-command.ts';
 
 /** The most rows that Postgres may answer at once, and rows of everything in the account. */
-const [MOST, ROWS] = [1000, 3000];
+const [MOST, ROWS] = [1000, 1500];
 
 const bench = await createWorkbench('postgres');
 const { sql, url } = bench.database;
