@@ -8,7 +8,6 @@ import { fillAccount } from './full-account.ts';
 setDefaultTimeout(120_000);
 
 const { service, browsing, stop } = await startBrowsedDashboard({
-  CONTACT: 'mailto:ajuda@example.com',
   BUY_URL: 'https://shop.example.com/{account}',
   // Pages that send mail have further parts. Nothing is sent.
   SMTP_URL: 'smtp://127.0.0.1:9',

@@ -86,7 +86,7 @@ for (const viewport of [
       await browsing.enter(page.context());
       await page.goto(`${service.baseUrl}/openapi`);
       expect(await page.isVisible('.side a')).toBe(viewport.width === 1280);
-      // As it is before the choice, phone.test.ts has axe look at it.
+      // As it is before the choice, every-page.ts has axe look at it.
       await page.goto(`${service.baseUrl}/dashboard/reference`);
       expect(await page.locator('[data-sample=php]:visible').count()).toBe(0);
       await page.click('label:has-text("PHP")');

@@ -1,4 +1,4 @@
-/** The forms of the settings in a real browser, with and without scripts; phone.test.ts has axe look at every page of them. */
+/** The forms of the settings in a real browser, with and without scripts; every-page.ts has axe look at every page of them. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { createUser } from '../../src/dashboard/account/invitations.ts';
