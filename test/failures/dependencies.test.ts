@@ -73,7 +73,6 @@ describe.each(['down', 'hang'] as const)('Postgres %s', (how) => {
     await until('Postgres', async () => (await get(`/companies/${FOUND}`)).status === 200);
     await until('readiness', async () => (await ready()).status === 200);
     // What was refused has cost nothing; the polls above that were admitted have.
-    const { used } = await api.ledger(caller);
     const answered = api.logLines.filter(
       ({ msg, route, status, account }) =>
         msg === 'request' &&
@@ -81,8 +80,9 @@ describe.each(['down', 'hang'] as const)('Postgres %s', (how) => {
         String(route).includes('/companies') &&
         Number(status) < 503,
     ).length;
-    expect(used).toBe(answered);
-    expect(used).toBeGreaterThan(before.used);
+    expect(answered).toBeGreaterThan(before.used);
+    // A statement that was lost on the way may have charged late, and is reversed then.
+    await until('the returned credits', async () => (await api.ledger(caller)).used === answered);
   });
 });
 
