@@ -23,9 +23,9 @@ interface McpParts {
   stopping: AbortSignal;
 }
 
-/** What a call has cost, for its result. */
+/** The cost of a call, for its result. */
 interface Paid {
-  /** What the account can still spend; `null` means that the call asked for no credit. */
+  /** Credits that the account can still spend; `null` means that the call asked for none. */
   left: number | null;
   isCharged: boolean;
 }

@@ -117,6 +117,13 @@ export async function openBrowser(service: TestService): Promise<Browsing> {
   return { inBrowser, enter, faultsOf, inspect, close: () => browser.close() };
 }
 
+/** With these variables pages have all of their parts. Nothing is sent. */
+export const ALL_PARTS = {
+  CONTACT: 'mailto:ajuda@example.com',
+  BUY_URL: 'https://shop.example.com/{account}',
+  SMTP_URL: 'smtp://127.0.0.1:9',
+};
+
 /** `startDashboardService` with a real browser. */
 export async function startBrowsedDashboard(env: Record<string, string> = {}) {
   const service = await startDashboardService(env);

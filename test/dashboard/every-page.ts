@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import '../../src/dashboard/request/layout.ts';
 import '../../src/dashboard/ui/assets.ts';
 import '../../src/dashboard/ui/parts.ts';
-import { startBrowsedDashboard } from './browser.ts';
+import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
 import { faultsOfWidth } from './faults-of-width.ts';
 import { fillAccount, memberPages, VISITOR_PAGES } from './full-account.ts';
 
@@ -39,12 +39,7 @@ const SPACED = `(() => {
  */
 export async function testEveryPage(locale: string, colorScheme: 'light' | 'dark', axeWidths: number[]) {
   setDefaultTimeout(120_000);
-  const { service, browsing, stop } = await startBrowsedDashboard({
-    CONTACT: 'mailto:ajuda@example.com',
-    BUY_URL: 'https://shop.example.com/{account}',
-    // Pages that send mail have further parts. Nothing is sent.
-    SMTP_URL: 'smtp://127.0.0.1:9',
-  });
+  const { service, browsing, stop } = await startBrowsedDashboard(ALL_PARTS);
   afterAll(() => stop());
 
   const faults = {

@@ -2,16 +2,12 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { createKey } from '../../src/metering/keys/store.ts';
-import { startBrowsedDashboard } from './browser.ts';
+import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
 import { fillAccount } from './full-account.ts';
 
 setDefaultTimeout(120_000);
 
-const { service, browsing, stop } = await startBrowsedDashboard({
-  BUY_URL: 'https://shop.example.com/{account}',
-  // Pages that send mail have further parts. Nothing is sent.
-  SMTP_URL: 'smtp://127.0.0.1:9',
-});
+const { service, browsing, stop } = await startBrowsedDashboard(ALL_PARTS);
 afterAll(() => stop());
 
 const dashboard = (path: string) => `${service.baseUrl}/dashboard${path}`;

@@ -8,19 +8,14 @@ import { importBrackets } from '../companies/debts/support.ts';
 import { createCommandLine } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';
-import { startBrowsedDashboard } from './browser.ts';
+import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
 import { faultsOfWidth } from './faults-of-width.ts';
 import { LONG } from './full-account.ts';
 import { storeCalls } from './service.ts';
 
 setDefaultTimeout(120_000);
 
-const { service, browsing, stop } = await startBrowsedDashboard({
-  CONTACT: 'mailto:ajuda@example.com',
-  BUY_URL: 'https://shop.example.com/{account}',
-  // Pages that send mail have further parts. Nothing is sent.
-  SMTP_URL: 'smtp://127.0.0.1:9',
-});
+const { service, browsing, stop } = await startBrowsedDashboard(ALL_PARTS);
 afterAll(() => stop());
 
 test('no answer of Try and Screen has cells over each other, or a button whose name lacks its text', () =>

@@ -16,8 +16,8 @@ export interface Grant {
 }
 
 /**
- * Adds purchased credits, or takes unspent ones back. Repeating it with the same reference changes nothing, so a caller that got no answer can
- * repeat it.
+ * Adds purchased credits, or takes unspent ones back. Repeating it with the same reference changes nothing, so a caller that got no
+ * answer can repeat it.
  *
  * @returns the balance afterwards
  * @throws RefusedError for an unknown account, a balance too large or below 0, or a reference that was used for another amount
