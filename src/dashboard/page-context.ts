@@ -6,23 +6,14 @@ import type { ReadAccount } from '../metering/accounts/reader.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import type { Handler } from '../metering/admission/plan.ts';
 import type { RateLimiter } from '../metering/rate-limit/limiter.ts';
-import type { Config } from '../platform/config/config.ts';
-import type { Log } from '../platform/observability/log.ts';
-import type { Sql } from '../platform/postgres/connect.ts';
 import type { Gate } from '../platform/runtime/gate.ts';
 import type { Auth } from './auth/auth.ts';
-import type { Mailer } from './auth/mail.ts';
 import type { Membership } from './auth/members.ts';
+import type { AuthParts } from './auth/parts.ts';
 import type { FormContext, FormTools, MemberForms } from './request/context.ts';
 
 /** The parts of the service that the dashboard works with. */
-export interface DashboardParts {
-  /** The dashboard's own pool. */
-  sql: Sql;
-  config: Config;
-  /** The service's own address. Links are made from it alone. */
-  publicUrl: string;
-  log: Log;
+export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
   observer: Observer;
   pipeline: Pipeline;
   rateLimiter: RateLimiter;
@@ -34,12 +25,8 @@ export interface DashboardParts {
 }
 
 /** The parts of the dashboard that pages use. */
-export interface Tools extends DashboardParts, FormTools {
+export interface Tools extends DashboardParts, AuthParts, FormTools {
   auth: Auth;
-  /** Signs sessions. Keys for other uses are derived from it (csrf.ts). */
-  secret: string;
-  /** `null` means that no mail is sent. */
-  mailer: Mailer | null;
   readAccount: ReadAccount;
   companyNames: CompanyNames;
   /** The downloads in progress, by account. */

@@ -3,7 +3,6 @@ import { isAPIError } from 'better-auth/api';
 import { verifyJWT } from 'better-auth/crypto';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import { DAY, HOUR, MINUTE, SECOND } from '../../platform/units.ts';
-import type { Tools } from '../page-context.ts';
 import type { Client, Session } from '../request/context.ts';
 import { readCookie } from '../request/cookies.ts';
 import { PASSWORD } from '../request/passwords.ts';
@@ -12,6 +11,7 @@ import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
 import { admit, mailsTo } from './limits.ts';
 import { MAILS } from './mail-text.ts';
+import type { AuthParts } from './parts.ts';
 import { findReader } from './reader.ts';
 import { SESSION_MAX_MS } from './sessions.ts';
 
@@ -36,8 +36,7 @@ export type Auth = ReturnType<typeof createAuth>;
  * Sessions, passwords and mail links by better-auth, on the dashboard's Postgres pool. Its HTTP endpoints are not served; the
  * forms call them in the process.
  */
-export function createAuth(tools: Pick<Tools, 'sql' | 'config' | 'publicUrl' | 'log' | 'secret' | 'mailer'>) {
-  const { sql, publicUrl, secret, config, mailer, log } = tools;
+export function createAuth({ sql, publicUrl, secret, config, mailer, log }: AuthParts) {
   const dashboardUrl = `${publicUrl}/dashboard`;
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;
