@@ -71,20 +71,28 @@ test('a wing imports only from those below it', async () => {
   expect(upwards.map(([from, to]) => `${from} → ${to}`)).toEqual([]);
 });
 
-test('no folders of a wing import each other in a circle', async () => {
+test.each([
   // The dashboard's folders have their own order, above.
-  const depth = (path: string) => (path.startsWith('dashboard/') ? 1 : 2);
-  const folderOf = (path: string) => dirname(path).split('/').slice(0, depth(path)).join('/');
+  [
+    'folders of a wing',
+    (path: string) =>
+      dirname(path)
+        .split('/')
+        .slice(0, path.startsWith('dashboard/') ? 1 : 2)
+        .join('/'),
+  ],
+  ['files', (path: string) => path],
+])('no %s import each other in a circle', async (_, unitOf) => {
   const below = new Map<string, Set<string>>();
   for (const [from, to] of await imports()) {
-    const [folder, other] = [folderOf(from), folderOf(to)];
-    if (folder !== other) below.set(folder, (below.get(folder) ?? new Set()).add(other));
+    const [unit, other] = [unitOf(from), unitOf(to)];
+    if (unit !== other) below.set(unit, (below.get(unit) ?? new Set()).add(other));
   }
-  // A folder goes once all that it imports are gone. Those of a circle stay.
+  // A unit goes once all that it imports are gone. Those of a circle stay.
   for (let size = -1; size !== below.size; ) {
     size = below.size;
-    for (const [folder, imported] of below)
-      if (![...imported].some((each) => below.has(each))) below.delete(folder);
+    for (const [unit, imported] of below)
+      if (![...imported].some((each) => below.has(each))) below.delete(unit);
   }
   expect([...below.keys()]).toEqual([]);
 });
