@@ -3,7 +3,7 @@ import { ROUTES } from '../../src/dashboard/routes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { storeRecord } from '../support/records.ts';
 import { startDashboardService, storeCalls } from './service.ts';
-import { createMember, createVisitor, makeKey, signUp } from './visitor.ts';
+import { createMember, createVisitor, formTokenOf, makeKey, signUp } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -76,7 +76,7 @@ describe('credit history', () => {
     expect((await visitor.get('/dashboard/credits?before=1')).text).not.toContain('No purchased credits yet');
   });
 
-  test('a zero byte in an address is a fault of no page', async () => {
+  test('a zero byte in an address or a form is a fault of no page', async () => {
     const { visitor } = await createMember(service);
     const names = ['q', 'before', 'state', 'name', 'days', 'from', 'to', 'by', 'token', 'email', 'done'];
     const search = names.map((name) => `${name}=%00`).join('&');
@@ -85,6 +85,8 @@ describe('credit history', () => {
         expect([path, (await visitor.get(`/dashboard${path}?${search}`)).status < 500]).toEqual([path, true]);
     }
     expect((await visitor.get('/dashboard/keys/%00')).status).toBe(404);
+    const form = { form_token: await formTokenOf(visitor, '/dashboard/settings'), email: '\0' };
+    expect((await visitor.post('/dashboard/settings/members/withdraw', form)).status).toBe(303);
   });
 
   test('a spreadsheet adds the amounts of the CSV up to the balance, and reads it as UTF-8 in both languages', async () => {
