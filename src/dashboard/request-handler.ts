@@ -85,7 +85,8 @@ export function createRequestHandler(tools: Tools) {
   ): Promise<Response> {
     const { headers } = request;
     // At the service's own origin, because the client's Host can be any text.
-    const url = new URL(origin + pathOf(request.url) + searchOf(request.url));
+    const search = searchOf(request.url).replaceAll('%00', REPLACEMENT);
+    const url = new URL(origin + pathOf(request.url) + search);
     const cookie = headers.get('cookie');
     const asked = languageOf(url.searchParams.get('lang'));
     const language =
@@ -242,6 +243,9 @@ function signedOutPage(context: PageContext, signIn: string, list: string): Page
 }
 
 // The rest of the body is not read, so the connection can't be used again.
+/** Stands for a zero byte in an address, which Postgres takes in no text. */
+const REPLACEMENT = '%EF%BF%BD';
+
 const CLOSE = { Connection: 'close' };
 const RETRY = { 'Retry-After': '5' };
 

@@ -73,3 +73,16 @@ test('of different backup codes that are given at once one signs in, and the oth
     await service.sql`DELETE FROM dashboard_attempts`;
   }
 });
+
+test('wrong codes that meet send one mail about their lock', async () => {
+  const { person } = await enrolled(service);
+  await mail.mailTo(person.email);
+  await service.sql`
+    UPDATE dashboard_second_factors SET "failedVerificationCount" = 9
+    WHERE "userId" = (SELECT "id" FROM dashboard_users WHERE "email" = ${person.email})`;
+  const visitors = await Promise.all([1, 2, 3, 4].map(() => waitingFor(person)));
+  await Promise.all(visitors.map((visitor, index) => giveCode(visitor, `AAAAA-0000${index}`)));
+  expect((await mail.mailTo(person.email)).text).toContain('Ten wrong codes');
+  await Bun.sleep(300);
+  expect(mail.received(person.email)).toBe(0);
+});

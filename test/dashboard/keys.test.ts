@@ -283,5 +283,10 @@ test('the keys stand before the form of a new one; a form that was refused, or t
     'Create key',
   ]);
   expect(order(await visitor.submit('/dashboard/keys', { name: ' ' }))).toEqual([true, false]);
-  expect(order(await visitor.get('/dashboard/keys?name=production'))).toEqual([true, false]);
+  const typed = await visitor.get('/dashboard/keys?name=production');
+  expect(order(typed)).toEqual([true, false]);
+  // The other language keeps what was typed.
+  expect(typed.document.querySelector('[hreflang=pt]')!.getAttribute('href')).toBe(
+    '?lang=pt&name=production',
+  );
 });

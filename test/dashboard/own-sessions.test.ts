@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { browserName } from '../../src/dashboard/account/browser-name.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, createVisitor, type Visitor } from './visitor.ts';
+import { createMember, createVisitor, formTokenOf, type Visitor } from './visitor.ts';
 
 const SETTINGS = '/dashboard/settings';
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0';
@@ -61,6 +61,13 @@ test('“sign out the others” ends every other session of the member at once, 
   expect(
     [...history.document.querySelectorAll('td[data-label=Event]')].map((cell) => cell.textContent),
   ).toEqual(['Signed out on other devices', 'Account created']);
+});
+
+test('with no other session, “sign out the others” is no event of the account', async () => {
+  const { visitor } = await createMember(service);
+  const form_token = await formTokenOf(visitor, SETTINGS);
+  expect((await visitor.post(`${SETTINGS}/sessions`, { form_token })).status).toBe(303);
+  expect((await visitor.get(`${SETTINGS}/history`)).text).not.toContain('Signed out on other devices');
 });
 
 test('the last use is exact to ten minutes', async () => {

@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test';
+import { ROUTES } from '../../src/dashboard/routes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { storeRecord } from '../support/records.ts';
 import { startDashboardService, storeCalls } from './service.ts';
-import { createMember, createVisitor, makeKey, signUp } from './visitor.ts';
+import { createMember, createVisitor, formTokenOf, makeKey, signUp } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -69,7 +70,23 @@ describe('credit history', () => {
       expect([three.first, three.links.length]).toEqual([note(50), 1]);
       expect(await look(latest!)).toEqual(one);
       expect((await look(`${path}?before=x`)).first).toBe(note(250));
+      const behind = await look(`${path}?before=1`);
+      expect([behind.count, behind.links]).toEqual([0, [`/dashboard${path}?`]]);
     }
+    expect((await visitor.get('/dashboard/credits?before=1')).text).not.toContain('No purchased credits yet');
+  });
+
+  test('a zero byte in an address or a form is a fault of no page', async () => {
+    const { visitor } = await createMember(service);
+    const names = ['q', 'before', 'state', 'name', 'days', 'from', 'to', 'by', 'token', 'email', 'done'];
+    const search = names.map((name) => `${name}=%00`).join('&');
+    for (const [path, { GET }] of Object.entries(ROUTES)) {
+      if (GET)
+        expect([path, (await visitor.get(`/dashboard${path}?${search}`)).status < 500]).toEqual([path, true]);
+    }
+    expect((await visitor.get('/dashboard/keys/%00')).status).toBe(404);
+    const form = { form_token: await formTokenOf(visitor, '/dashboard/settings'), email: '\0' };
+    expect((await visitor.post('/dashboard/settings/members/withdraw', form)).status).toBe(303);
   });
 
   test('a spreadsheet adds the amounts of the CSV up to the balance, and reads it as UTF-8 in both languages', async () => {

@@ -14,6 +14,7 @@ import {
   tooMany,
 } from '../request/forms.ts';
 import { awaitsConfirmation, memberPage, ownersOnly } from '../request/layout.ts';
+import { isEmail } from '../request/read-form.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import { type Column, contactLink, dateOf, moment, sentence, table } from '../ui/parts.ts';
@@ -162,6 +163,7 @@ function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
 /** POST /dashboard/settings/members/withdraw */
 export async function withdraw(context: MemberContext): Promise<PageResponse> {
   const { tools, sent, account, user } = context;
-  await withdrawInvitation(tools.sql, { accountId: account.id, email: sent('email') }, actorOf(user));
+  const email = sent('email');
+  if (isEmail(email)) await withdrawInvitation(tools.sql, { accountId: account.id, email }, actorOf(user));
   return redirectTo(context, `${PATH}?done=withdrawn`);
 }

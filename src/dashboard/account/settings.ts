@@ -116,8 +116,10 @@ async function sessionsCard(context: MemberContext): Promise<Html> {
 /** POST /dashboard/settings/sessions: signs the member out everywhere else. */
 export async function signOutOthers(context: MemberContext): Promise<PageResponse> {
   const { tools, user, account, client } = context;
+  // A form that is sent again ends none, which is no event of the account.
+  const hasOthers = (await tools.auth.sessions(client.cookie)).length > 1;
   await tools.auth.call('/revoke-other-sessions', {}, client);
-  await recordRepeatable(tools.sql, account.id, user, 'sessions-ended');
+  if (hasOthers) await recordRepeatable(tools.sql, account.id, user, 'sessions-ended');
   logOfMember(context, 'other sessions ended');
   return redirectTo(context, '/settings?done=ended');
 }

@@ -62,6 +62,10 @@ export const isFirstSending = (sql: Sql, token: string): Promise<boolean> =>
 export const isFirstUse = (sql: Sql, userId: string, code: string): Promise<boolean> =>
   isFirst(sql, `code ${hash('sha256', `${userId} ${code}`)}`, 2 * MINUTE);
 
+/** Whether a lock of a user's codes is seen for the first time. A lock ends within a day. */
+export const isFirstOfLock = (sql: Sql, userId: string, end: Date): Promise<boolean> =>
+  isFirst(sql, `code-lock ${userId} ${end.getTime()}`, DAY);
+
 export type GuessOutcome =
   | { isRight: true; cookies: string[] }
   /** `retryAfterS`: the seconds to wait before the next guess; `null` means that this one was wrong. */

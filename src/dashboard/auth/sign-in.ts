@@ -4,7 +4,7 @@ import type { MemberContext, PageContext } from '../page-context.ts';
 import type { Client } from '../request/context.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
-import { admit, checkGuess, type GuessOutcome, isFirstUse, mailsOf } from './limits.ts';
+import { admit, checkGuess, type GuessOutcome, isFirstOfLock, isFirstUse, mailsOf } from './limits.ts';
 import { MAILS } from './mail-text.ts';
 import { recordRepeatable } from './members.ts';
 import { findReader, tell } from './reader.ts';
@@ -69,10 +69,11 @@ export async function signInWithCode(context: PageContext, text: string): Promis
     if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') {
       return failed(((lockEnd?.getTime() ?? 0) - Date.now()) / SECOND);
     }
-    // This code was checked, so it is the one that has locked them.
-    const url = `${tools.publicUrl}/dashboard/forgot`;
-    const mail = lockEnd && MAILS['code-lock']({ url, expires: lockEnd });
-    if (mail) void tools.mailer?.send(mail, findReader(tools.sql, awaited.email, client.language));
+    // This code was checked, so it is the one that has locked them, or one of those that were checked at once.
+    if (lockEnd && (await isFirstOfLock(tools.sql, member.userId, lockEnd))) {
+      const mail = MAILS['code-lock']({ url: `${tools.publicUrl}/dashboard/forgot`, expires: lockEnd });
+      void tools.mailer?.send(mail, findReader(tools.sql, awaited.email, client.language));
+    }
     const outcome = failed(null);
     return (await tools.auth.awaitedCode(client.cookie)) === null ? null : outcome;
   }
