@@ -242,10 +242,10 @@ function signedOutPage(context: PageContext, signIn: string, list: string): Page
   return cardPage(context, { title: messages.signedOut, lead: messages.signedOutLead, status: 403, body });
 }
 
-// The rest of the body is not read, so the connection can't be used again.
 /** Stands for a zero byte in an address, which Postgres takes in no text. */
 const REPLACEMENT = '%EF%BF%BD';
 
+// The rest of the body is not read, so the connection can't be used again.
 const CLOSE = { Connection: 'close' };
 const RETRY = { 'Retry-After': '5' };
 
