@@ -168,14 +168,28 @@ describe('plan and credits', () => {
     ]);
   });
 
+  test('a grant that comes while the history is read is no spending', async () => {
+    const { visitor, accountId } = await createMember(service);
+    let isOver = false;
+    const granting = Array.from({ length: 40 }).reduce<Promise<unknown>>(
+      (before) => before.then(() => grantCredits(service.sql, accountId, { credits: 1 }, 'test')),
+      Promise.resolve(),
+    );
+    const over = granting.finally(() => {
+      isOver = true;
+    });
+    while (!isOver) expect((await visitor.get('/dashboard/credits.csv')).text).not.toContain('"spent"');
+    await over;
+  });
+
   test('the amounts of the history add up to the balance', () => {
     const at = new Date();
     const grant = { id: 1, at, note: '', reference: null };
     const grants = [
-      { ...grant, credits: 5, balance: 9, until: null, left: null },
+      { ...grant, credits: 5, balance: 9, until: null, left: 3 },
       { ...grant, credits: 10, balance: 10, until: at, left: 4 },
     ];
-    const entries = creditHistory(grants, 3);
+    const entries = creditHistory(grants);
     expect(entries.map(({ credits }) => credits)).toEqual([-6, 5, -6, 10]);
     expect(entries.reduce((sum, { credits }) => sum + credits, 0)).toBe(3);
   });

@@ -63,6 +63,17 @@ test('“sign out the others” ends every other session of the member at once, 
   ).toEqual(['Signed out on other devices', 'Account created']);
 });
 
+test('settings that are read while their session ends are no fault', async () => {
+  const { visitor, ...person } = await createMember(service);
+  const others = await Promise.all(['203.0.113.9', '203.0.113.10'].map((at) => signIn(person, at, FIREFOX)));
+  const form_token = await formTokenOf(visitor, SETTINGS);
+  const answers = await Promise.all([
+    visitor.post(`${SETTINGS}/sessions`, { form_token }),
+    ...others.map((other) => other.get(SETTINGS)),
+  ]);
+  expect(answers.filter(({ status }) => status >= 500)).toEqual([]);
+});
+
 test('with no other session, “sign out the others” is no event of the account', async () => {
   const { visitor } = await createMember(service);
   const form_token = await formTokenOf(visitor, SETTINGS);

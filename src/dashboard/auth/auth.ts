@@ -176,9 +176,16 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
 
     call,
 
-    /** All sessions of the user whose session the cookie opens, the latest used first. `updatedAt` is exact to 10 minutes. */
+    /**
+     * All sessions of the user whose session the cookie opens, the latest used first; none if it has ended meanwhile. `updatedAt` is exact
+     * to 10 minutes.
+     */
     async sessions(cookie: string | null) {
-      const sessions = await auth.api.listSessions({ headers: new Headers({ cookie: cookie ?? '' }) });
+      const listing = auth.api.listSessions({ headers: new Headers({ cookie: cookie ?? '' }) });
+      const sessions = await listing.catch((error) => {
+        if (isAPIError(error) && error.status === 'UNAUTHORIZED') return [];
+        throw error;
+      });
       return sessions
         .filter((session) => !isOver(session))
         .sort((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime());

@@ -28,7 +28,7 @@ ${plansCard(context, { free, plus })}
   <h2>${messages.history}</h2>
   <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
 </div>
-${grants.length === 0 && !links ? empty : html`${history(context, creditHistory(grants, account.credits))}${links}<p><a href="${tools.base}/credits.csv" download>${messages.csv}</a></p>`}`;
+${grants.length === 0 && !links ? empty : html`${history(context, creditHistory(grants))}${links}<p><a href="${tools.base}/credits.csv" download>${messages.csv}</a></p>`}`;
   return memberPage(context, { title: messages.creditsTitle, body });
 }
 

@@ -43,16 +43,18 @@ export interface Grant {
   note: string;
   /** The operator's, such as the number of an invoice. */
   reference: string | null;
-  /** The time of the next grant, and the credits that were left then; `null` for the latest one. */
+  /** The time of the next grant; `null` for the latest one. */
   until: Date | null;
-  left: number | null;
+  /** The credits that were left then, or are left now. */
+  left: number;
 }
 
 /** The grants of an account in a slice, each with what the next one found. */
 export async function loadGrants(sql: Sql, accountId: string, slice: Slice): Promise<Grant[]> {
   return sql<Grant[]>`
-    SELECT e.id, e.at, e.credits, e.balance, e.note, e.reference, next.at AS until, next.balance - next.credits AS left
-    FROM account_events e LEFT JOIN LATERAL (
+    SELECT e.id, e.at, e.credits, e.balance, e.note, e.reference, next.at AS until,
+      coalesce(next.balance - next.credits, b.credits) AS left
+    FROM account_events e JOIN balances b USING (account_id) LEFT JOIN LATERAL (
       SELECT at, balance, credits FROM account_events
       WHERE account_id = e.account_id AND kind = 'credits' AND id > e.id ORDER BY id LIMIT 1) AS next ON true
     WHERE e.account_id = ${accountId} AND e.kind = 'credits' ${inSlice(sql, sql`e.id`, slice)}`;
@@ -68,15 +70,14 @@ export interface CreditEntry extends Omit<Grant, 'at' | 'id' | 'left'> {
  * Grants, and between them the credits that calls spent. The ledger has the balance after each grant; the credits that are
  * missing before the next one, or now, were spent. The amounts add up to the balance.
  *
- * @param grants the latest first; @param present purchased credits of the account now
+ * @param grants the latest first
  * @returns the latest first
  */
-export function creditHistory(grants: Grant[], present: number): CreditEntry[] {
+export function creditHistory(grants: Grant[]): CreditEntry[] {
   return grants.flatMap(({ id: _, at, until, left, ...rest }) => {
     const grant: CreditEntry = { kind: 'grant', from: at, until: at, ...rest };
-    const balance = left ?? present;
-    const credits = balance - rest.balance;
+    const credits = left - rest.balance;
     if (credits === 0) return [grant];
-    return [{ kind: 'spent', from: at, until, credits, balance, reference: null, note: '' }, grant];
+    return [{ kind: 'spent', from: at, until, credits, balance: left, reference: null, note: '' }, grant];
   });
 }

@@ -60,7 +60,7 @@ export function downloadCredits(context: MemberContext): Promise<PageResponse> {
     const grants = inPages<Grant>((last) =>
       loadGrants(tools.sql, account.id, { below: last?.id, order: 'DESC', rows: GRANTS_AT_A_TIME }),
     );
-    for await (const page of grants) await write(creditHistory(page, account.credits).map(line));
+    for await (const page of grants) await write(creditHistory(page).map(line));
   });
 }
 
