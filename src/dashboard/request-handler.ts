@@ -20,7 +20,7 @@ import { createRefusals, type RefusalKind } from './request/refusals.ts';
 import { clientName, createRequestLimit } from './request/request-limit.ts';
 import { respond } from './request/respond.ts';
 import { keptList, retry } from './request/retry.ts';
-import { pageWithText, pathBelow, signInAddress } from './request/return-path.ts';
+import { pageWithText, pathBelow, resentFields, signInAddress } from './request/return-path.ts';
 import { ROUTES } from './routes.ts';
 import { html } from './ui/html.ts';
 import { formatsOf, languageOf, preferredLanguage } from './ui/language.ts';
@@ -102,7 +102,7 @@ export function createRequestHandler(tools: Tools) {
     const cookies = asked === null ? [] : [writeCookie(LANGUAGE, asked, cookieOptions, LANGUAGE_LIFE_MS)];
     const incoming: Incoming = { request, url, path, client, messages, tools, trace, cookies, form: null };
     if (requestLimit.isPaused(client)) {
-      if (request.method === 'POST' && client.knownUser !== null) await readFormOf(incoming);
+      if (isResent(incoming)) await readFormOf(incoming);
       return refuse('too many requests', incoming);
     }
     if (hasOtherLoopbackName(request)) return Response.redirect(url.href, 302);
@@ -234,6 +234,12 @@ const formBytesOf = ({ path, client }: Incoming) =>
   maxFormBytes(ROUTES[path]?.hasList === true && client.knownUser !== null);
 
 const createGates = () => ({ pages: createGate(PAGES), passwords: createGate(PASSWORDS) });
+
+/** Whether the form of a request is worth being read though the request is refused. */
+const isResent = ({ request, path, client }: Incoming) =>
+  request.method === 'POST' &&
+  client.knownUser !== null &&
+  resentFields(path, new URLSearchParams()) !== null;
 
 /** The page for a member's form that came without a session. @param list that it had; '' without one */
 function signedOutPage(context: PageContext, signIn: string, list: string): PageResponse {

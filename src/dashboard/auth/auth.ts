@@ -169,7 +169,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
         returnHeaders: true,
       });
       const cookies = headers.getSetCookie();
-      if (response === null || isOver(response.session)) return { session: null, cookies };
+      if (response === null) return { session: null, cookies };
+      if (isOver(response.session)) return { session: null, cookies: [] };
       const user = { ...response.user, hasSecondFactor: response.user.twoFactorEnabled === true };
       return { session: { id: response.session.id, user }, cookies };
     },
