@@ -67,7 +67,8 @@ export async function signInWithCode(context: PageContext, text: string): Promis
   if (!answer.ok || answer.token === null) {
     const lockEnd = await codeLockEnd(tools.sql, member);
     if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') {
-      return failed(((lockEnd?.getTime() ?? 0) - Date.now()) / SECOND);
+      // A lock that has ended meanwhile leaves no time to wait.
+      return failed(lockEnd ? (lockEnd.getTime() - Date.now()) / SECOND : 0);
     }
     // This code was checked, so it is the one that has locked them, or one of those that were checked at once.
     if (lockEnd && (await isFirstOfLock(tools.sql, member.userId, lockEnd))) {

@@ -16,7 +16,7 @@ export const RANGES = [7, 30, 90, 'period'] as const;
 const MAX_DAYS = 366;
 
 /** The days that a reader has chosen, `?from=&to=`: `null` for none, `invalid` for those that are no days or over a year. */
-export function chosenDays({ searchParams }: URL): Days | 'invalid' | null {
+function chosenDays({ searchParams }: URL): Days | 'invalid' | null {
   const [from, to] = [searchParams.get('from'), searchParams.get('to')];
   if (from === null && to === null) return null;
   if (from === null || to === null || !isRealDate(from) || !isRealDate(to)) return 'invalid';
