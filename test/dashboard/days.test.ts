@@ -1,6 +1,6 @@
 /** Past months and chosen days: calls and errors, as a page and as a CSV. */
 import { afterAll, expect, test } from 'bun:test';
-import { chosenDays, monthOf } from '../../src/dashboard/usage/range.ts';
+import { monthOf, rangeOf } from '../../src/dashboard/usage/range.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, type PageAnswer } from './visitor.ts';
 
@@ -24,8 +24,9 @@ test('the month of a day is whole, over the ends of years and in February', () =
 });
 
 test('chosen days are two real days, in order and at most a year apart', () => {
-  const chosen = (query: string) => chosenDays(new URL(`http://x/?${query}`));
-  expect(chosen('days=7')).toBeNull();
+  const chosen = (query: string) => rangeOf(new URL(`http://x/?${query}`));
+  expect(chosen('days=7')).toBe(7);
+  expect(chosen('')).toBe(90);
   expect(chosen('from=2026-11-05&to=2026-11-05')).toEqual({ from: '2026-11-05', to: '2026-11-05' });
   expect(chosen('from=2025-11-05&to=2026-11-05')).toEqual({ from: '2025-11-05', to: '2026-11-05' });
   for (const query of [
