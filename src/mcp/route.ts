@@ -40,7 +40,7 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
   return async (request: Request, trace: RequestTrace): Promise<Answer | Response> => {
     const origin = request.headers.get('origin');
     if (origin !== null && URL.parse(origin)?.hostname !== hostname)
-      return new Response(null, { status: 403 });
+      return new Response('Pages of other hosts can not call this service.', { status: 403 });
     let conversation: Conversation | undefined;
     let paid = NOTHING;
     const answer = await pipeline.serve(request, trace, {
