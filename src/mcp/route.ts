@@ -9,7 +9,7 @@ import { type Answer, ok, problem, unavailable, withHeaders } from '../http/answ
 import { type ApiRoute, BASE_PATH, templateOf } from '../http/api-route.ts';
 import { readJson } from '../http/body.ts';
 import type { RequestTrace } from '../http/observe.ts';
-import { explain, PROBLEMS, problemJson } from '../http/problems.ts';
+import { explain, PROBLEMS, type ProblemName, problemJson } from '../http/problems.ts';
 import { requestOf } from '../http/request-of.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import { type AdmissionContext, free, type Handler, type Plan } from '../metering/admission/plan.ts';
@@ -30,6 +30,9 @@ interface Paid {
   isCharged: boolean;
 }
 const NOTHING: Paid = { left: null, isCharged: false };
+
+/** The problems that only a request can have whose body is not read yet. */
+const BEFORE_BODY: ProblemName[] = ['rate-limit-exceeded', 'authentication-failed'];
 
 const CACHE = { 'Cache-Control': 'private, no-store' };
 
@@ -94,6 +97,8 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
         error,
       };
       end(resultOf(answer, status === 503 ? NOTHING : paid));
+      // A problem that a test key calls up has the form of the real one.
+      if (!answer.ok && BEFORE_BODY.includes(answer.problem.kind)) return response.then(() => answer);
     } else if (!answer.ok) return answer;
     const { headers } = answer.ok ? answer : answer.problem;
     return withHeaders(await response, { ...CACHE, ...headers });
