@@ -51,10 +51,14 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
       async plan(context) {
         const body = await readJson(request, stopping);
         if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
+        // A batch would be several calls for one token. The protocol has had none since 2025-06-18.
+        if (Array.isArray(body.json) || (body.json === null && body.sent !== 'not JSON')) {
+          conversation = refuseBody();
+          return free(() => ok(null));
+        }
         // The SDK takes 5 MB, so it is loaded for the first message.
         const { converse } = await import('./sdk.ts');
-        // A batch would be several calls for one token. The protocol has had none since 2025-06-18.
-        conversation = await converse(request, Array.isArray(body.json) ? null : body.json);
+        conversation = await converse(request, body.json);
         if (conversation.call === null) return free(() => ok(null));
         const plan = await planOf(conversation.call, context);
         const end: Plan['end'] = (payment) => {
@@ -117,6 +121,15 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
       ...(left !== null && { _meta: { credits_left: left } }),
     };
   }
+}
+
+/** The answer to a body that the SDK would only call not valid. */
+function refuseBody(): Conversation {
+  const message =
+    'The body is not one message of JSON-RPC, of at most 64 KiB, that arrives within 10 s. Batches are not taken.';
+  const error = { code: -32_600, message };
+  const response = Response.json({ jsonrpc: '2.0', id: null, error }, { status: 400 });
+  return { call: null, end() {}, response: Promise.resolve(response) };
 }
 
 function withMembers({ json, members }: Extract<Answer, { ok: true }>): string {
