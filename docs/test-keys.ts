@@ -64,6 +64,7 @@ Its secret begins with \`svc_test_\`.
 An account has at most five, beside the keys of its plan.
 
 - The validation, the headers, the problems and the order of the stages are those of a real key.
+- A request with an \`Idempotency-Key\` is answered like any other, because nothing is charged; a bad one is a \`validation\`.
 - A request takes a token of the account's bucket, and nothing else of the account.
 - \`GET /usage\` answers the account's real plan, limits and use.
 - An answer has \`X-Test-Key: true\` once the bucket was asked.
@@ -74,7 +75,8 @@ An account has at most five, beside the keys of its plan.
 ## Problems at will
 
 Send the NIF, or the word as the query of a search or of matches.
-An endpoint without input takes the word as \`?q=\`, over HTTP only.
+An endpoint without input takes the word as \`?q=\`, over REST only.
+A tool answers \`rate-limit-exceeded\` and \`authentication-failed\` over HTTP, because the real ones come before its message is read.
 
 ${problemsTable()}
 A NIF or a word does nothing at an endpoint that does not document its problem.

@@ -16,14 +16,19 @@ export function createBodyCheck(schema: TObject): (json: unknown) => string | nu
   return (json) => {
     if (compiled.Check(json)) return null;
     const error = compiled.Errors(json).First();
-    const [, name = '', place] = PATH.exec(error?.path ?? '') ?? [];
+    if (error === undefined || error.path === '') return NO_OBJECT;
+    const [, name = '', place] = PATH.exec(error.path) ?? [];
     const member = schema.properties[name];
-    if (member === undefined) return NO_OBJECT;
+    if (member === undefined) return unknownIn(schema);
     const at = place === undefined ? '' : `, number ${Number(place) + 1},`;
-    const what = error?.value === undefined ? 'missing' : 'not valid';
+    const what = error.value === undefined ? 'missing' : 'not valid';
     return `"${name}"${at} is ${what}. It takes: ${member.description} For example: ${exampleOf(schema, name)}`;
   };
 }
+
+/** Only a schema without further members refuses them. Their names are a sender's, so they are not repeated. */
+const unknownIn = ({ properties }: TObject) =>
+  `A member is not known. The members are: "${Object.keys(properties).join('", "')}".`;
 
 /** The member in the schema's example, as JSON; of a list its first item, because further ones can be invalid on purpose. */
 function exampleOf({ examples }: TObject, name: string): string {

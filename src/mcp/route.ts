@@ -9,7 +9,7 @@ import { type Answer, ok, problem, unavailable, withHeaders } from '../http/answ
 import { type ApiRoute, BASE_PATH, templateOf } from '../http/api-route.ts';
 import { readJson } from '../http/body.ts';
 import type { RequestTrace } from '../http/observe.ts';
-import { explain, PROBLEMS, problemJson } from '../http/problems.ts';
+import { explain, PROBLEMS, type ProblemName, problemJson } from '../http/problems.ts';
 import { requestOf } from '../http/request-of.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import { type AdmissionContext, free, type Handler, type Plan } from '../metering/admission/plan.ts';
@@ -31,6 +31,9 @@ interface Paid {
 }
 const NOTHING: Paid = { left: null, isCharged: false };
 
+/** The problems that only a request can have whose body is not read yet. */
+const BEFORE_BODY: ProblemName[] = ['rate-limit-exceeded', 'authentication-failed'];
+
 const CACHE = { 'Cache-Control': 'private, no-store' };
 
 /** @returns a function that answers a POST to `/mcp` */
@@ -40,7 +43,7 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
   return async (request: Request, trace: RequestTrace): Promise<Answer | Response> => {
     const origin = request.headers.get('origin');
     if (origin !== null && URL.parse(origin)?.hostname !== hostname)
-      return new Response(null, { status: 403 });
+      return new Response('Pages of other hosts can not call this service.', { status: 403 });
     let conversation: Conversation | undefined;
     let paid = NOTHING;
     const answer = await pipeline.serve(request, trace, {
@@ -48,10 +51,14 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
       async plan(context) {
         const body = await readJson(request, stopping);
         if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
+        // A batch would be several calls for one token. The protocol has had none since 2025-06-18.
+        if (Array.isArray(body.json) || (body.json === null && body.sent !== 'not JSON')) {
+          conversation = refuseBody();
+          return free(() => ok(null));
+        }
         // The SDK takes 5 MB, so it is loaded for the first message.
         const { converse } = await import('./sdk.ts');
-        // A batch would be several calls for one token. The protocol has had none since 2025-06-18.
-        conversation = await converse(request, Array.isArray(body.json) ? null : body.json);
+        conversation = await converse(request, body.json);
         if (conversation.call === null) return free(() => ok(null));
         const plan = await planOf(conversation.call, context);
         const end: Plan['end'] = (payment) => {
@@ -94,6 +101,8 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
         error,
       };
       end(resultOf(answer, status === 503 ? NOTHING : paid));
+      // A problem that a test key calls up has the form of the real one.
+      if (!answer.ok && BEFORE_BODY.includes(answer.problem.kind)) return response.then(() => answer);
     } else if (!answer.ok) return answer;
     const { headers } = answer.ok ? answer : answer.problem;
     return withHeaders(await response, { ...CACHE, ...headers });
@@ -112,6 +121,15 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
       ...(left !== null && { _meta: { credits_left: left } }),
     };
   }
+}
+
+/** The answer to a body that the SDK would only call not valid. */
+function refuseBody(): Conversation {
+  const message =
+    'The body is not one message of JSON-RPC, of at most 64 KiB, that arrives within 10 s. Batches are not taken.';
+  const error = { code: -32_600, message };
+  const response = Response.json({ jsonrpc: '2.0', id: null, error }, { status: 400 });
+  return { call: null, end() {}, response: Promise.resolve(response) };
 }
 
 function withMembers({ json, members }: Extract<Answer, { ok: true }>): string {

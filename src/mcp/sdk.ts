@@ -18,7 +18,7 @@ const OPTIONS = {
   capabilities: { tools: {} },
   cacheHints: { 'tools/list': { ttlMs: HOUR, cacheScope: 'public' as const } },
   instructions:
-    'Portuguese companies. Find the NIF of a name first, then ask for its details or debts. Each tool says what a call costs; get_usage says what is left.',
+    'Portuguese companies. Find the NIF of a name first, then ask for its details or debts. Each tool says what a call costs; get_usage says what is left, and list_datasets of which date the lists of debtors are, if any. An error without a reason is most often the rate limit: wait a minute, then call again.',
 };
 
 export interface ToolCall {

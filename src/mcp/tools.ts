@@ -54,7 +54,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   ],
   list_debt_changes: [
     debtChangesRoute,
-    'What has changed in the lists of debtors: which companies appeared, changed bracket or ended, oldest first, at most 100. Pass the `next` of an earlier answer as `after` to get what came since; `null` begins 90 days ago. Name `nifs`, or pay for all companies.',
+    "Which companies appeared on the lists of debtors, changed bracket or ended (left the list, not: paid), oldest first, at most 100. Persons' NIFs (1, 2, 3, 45…) have none. `after` is the `next` of an earlier answer; `null` begins 90 days ago. Without `nifs` you pay for all.",
   ],
   get_usage: [
     usageRoute,
@@ -66,8 +66,18 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   ],
 };
 
-/** The input of a tool: that of its route, with the tool's own bounds. */
-function inputSchemaOf(route: ApiRoute, { most = {} }: Row): TProperties {
+/**
+ * The input of a tool: that of its route, with the tool's own bounds. If an input may be left out, no unknown one is taken: a misspelt
+ * filter would be a call about all companies, and be paid for.
+ */
+function inputSchemaOf(route: ApiRoute, row: Row): TObject {
+  const properties = propertiesOf(route, row);
+  const { required = [] } = Type.Object(properties);
+  const isClosed = Object.keys(properties).length > required.length;
+  return Type.Object(properties, isClosed ? { additionalProperties: false } : {});
+}
+
+function propertiesOf(route: ApiRoute, { most = {} }: Row): TProperties {
   const properties = inputOf(route);
   for (const list in most) {
     const { description = '', maxItems, ...schema } = properties[list]!;
@@ -79,14 +89,24 @@ function inputSchemaOf(route: ApiRoute, { most = {} }: Row): TProperties {
 
 export const TOOLS = new Map<unknown, Tool>(
   Object.entries(TABLE).map(([name, [route, , row = {}]]) => {
-    // A path or query is text, which the handler reads.
-    const refusalOf =
-      route.body === undefined
-        ? () => null
-        : createBodyCheck(Type.Object(inputSchemaOf(route, row), { examples: route.body.examples }));
+    const schema = inputSchemaOf(route, row);
+    const refusalOf = createBodyCheck(
+      route.body === undefined ? parametersOf(schema) : { ...schema, examples: route.body.examples },
+    );
     return [name, { name, route, refusalOf }];
   }),
 );
+
+/** Any text or number, because the handler reads what is in it. */
+function parametersOf({ properties }: TObject): TObject {
+  const members = Object.entries(properties);
+  const texts = members.map(([name, { description }]) => [
+    name,
+    Type.Union([Type.String(), Type.Number()], { description: description! }),
+  ]);
+  const example = members.map(([name, { examples }]) => [name, examples[0]]);
+  return Type.Object(Object.fromEntries(texts), { examples: [Object.fromEntries(example)] });
+}
 
 /** As JSON. Names of schemas are left out, because a client compiles the schemas of all tools together. */
 function published(schema: TSchema) {
@@ -110,7 +130,7 @@ export const DEFINITIONS = Object.entries(TABLE).map(([name, [route, description
     name,
     title,
     description: `${description} Costs ${costOf(route)}.`,
-    inputSchema: published(Type.Object(inputSchemaOf(route, row))),
+    inputSchema: published(inputSchemaOf(route, row)),
     outputSchema: outputSchemaOf(route, row),
     annotations: { title, readOnlyHint: true, openWorldHint: false },
     _meta: { cost: costOf(route) },

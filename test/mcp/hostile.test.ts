@@ -117,6 +117,15 @@ test.each(MESSAGES)('%s: %d, for a token and no credit', async (_name, status, m
   expect(await spent(caller)).toEqual({ tokens: 1, credits: 0 });
 });
 
+test('the text of a refused body says what is taken', async () => {
+  const { key } = await newCaller();
+  const large = { ...call, params: { name: 'check_debts', arguments: { nifs: Array(6000).fill(nif(1)) } } };
+  for (const body of ['{', [call, call], large]) {
+    const { error } = (await (await send(api, body, { key })).json()) as { error: { message: string } };
+    expect(error.message).toMatch(/one message .*64 KiB.* Batches are not taken\./);
+  }
+});
+
 test('no message, and no input of a tool, is answered with a fault', async () => {
   const { key } = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
   const members = fc.constantFrom(
@@ -210,7 +219,7 @@ describe('without a run of the pipeline, and so for nothing:', () => {
     async (origin) => {
       const caller = await newCaller();
       const response = await callTool(api, 'get_usage', {}, { key: caller.key, headers: { Origin: origin } });
-      expect(response.status).toBe(403);
+      expect([response.status, await response.text()]).toEqual([403, expect.stringContaining('other hosts')]);
       expect(await spent(caller)).toEqual({ tokens: 0, credits: 0 });
     },
   );

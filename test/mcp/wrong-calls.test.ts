@@ -1,5 +1,5 @@
 /**
- * Twenty wrong calls, as models make them. The text of each answer alone has to lead to the right next call: it names the member, says
+ * Wrong calls, as models make them. The text of each answer alone has to lead to the right next call: it names the member, says
  * what it takes and gives an example. The example is then called, and has to work.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
@@ -13,6 +13,7 @@ type Input = Record<string, unknown>;
 
 const VALID = '599910020';
 const BAD = '599910012';
+const NAME = /company name or (a )?NIF/i;
 const LIST = /1 to 25: nine digits/;
 const HUNDRED = /1 to 100: nine digits/;
 const CURSOR = /`next` of an earlier answer.*`null`/;
@@ -20,12 +21,20 @@ const CURSOR = /`next` of an earlier answer.*`null`/;
 /** The call, the member that is wrong, what the text has to say that it takes, and the call that a model makes of the text. */
 const WRONG: [tool: string, input: Input, member: string, takes: RegExp, next: (example: string) => Input][] =
   [
-    ['search_companies', {}, 'q', /company name or a NIF/, (q) => ({ q })],
-    ['search_companies', { name: 'padaria' }, 'q', /company name or a NIF/, (q) => ({ q })],
-    ['search_companies', { q: '  ' }, 'q', /company name or a NIF/, (q) => ({ q })],
-    ['search_companies', { q: ['padaria'] }, 'q', /company name or a NIF/, (q) => ({ q })],
-    ['match_companies', { query: 'padaria' }, 'q', /company name or a NIF/, (q) => ({ q })],
-    ['get_company', {}, 'NIF', /nine digits/, (nif) => ({ nif })],
+    ['search_companies', {}, 'q', NAME, (q) => ({ q: JSON.parse(q) })],
+    ['search_companies', { name: 'padaria' }, 'q', NAME, (q) => ({ q: JSON.parse(q) })],
+    ['search_companies', { q: '  ' }, 'q', NAME, (q) => ({ q })],
+    ['search_companies', { q: ['padaria'] }, 'q', NAME, (q) => ({ q: JSON.parse(q) })],
+    [
+      'match_companies',
+      { query: 'padaria' },
+      'q',
+      /Words of a company's name/,
+      (q) => ({ q: JSON.parse(q) }),
+    ],
+    ['get_company', {}, 'nif', /Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
+    ['get_company', { nifs: [VALID] }, 'nif', /missing.* Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
+    ['get_company', { nif: [VALID] }, 'nif', /Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
     ['get_company', { nif: 'Padaria, Lda' }, 'NIF', /nine digits/, (nif) => ({ nif })],
     ['get_company', { nif: BAD }, 'NIF', /check digit is wrong/, (nif) => ({ nif })],
     ['get_company', { nif: `PT${VALID}` }, 'NIF', /without PT/, (nif) => ({ nif })],
@@ -110,6 +119,28 @@ test('the text of each answer to a wrong call leads to a call that works', async
     for (const other of ['q', 'nifs', 'kinds']) {
       if (!(other in (properties as Input))) expect(text).not.toMatch(new RegExp(`["\`]${other}["\`]`));
     }
+  }
+  await client.close();
+});
+
+test('an input that does not exist is refused if it could be a misspelt filter, and the text names those that do', async () => {
+  const caller = await api.caller();
+  const client = await connect(caller.key);
+  for (const input of [{ nif: VALID }, { companies: [VALID] }, { nifs: [VALID], kind: 'tax' }]) {
+    const { isError, text } = await ask(client, 'list_debt_changes', { after: null, ...input });
+    expect([isError, text]).toEqual([true, expect.stringContaining('"after", "nifs", "kinds"')]);
+  }
+  expect((await api.ledger(caller)).used).toBe(3);
+  for (const { inputSchema } of DEFINITIONS) {
+    const {
+      properties = {},
+      required = [],
+      additionalProperties = true,
+    } = inputSchema as Input & {
+      properties?: object;
+      required?: string[];
+    };
+    expect(additionalProperties).toBe(Object.keys(properties).length === required.length);
   }
   await client.close();
 });

@@ -16,8 +16,11 @@ export function unauthorized(): Answer {
 }
 
 export function rateLimitExceeded(rate: RateDecision): ProblemAnswer {
-  return problem('rate-limit-exceeded', `The account has ${rate.limit} requests per minute.`, {
-    headers: { ...rateLimitHeaders(rate), 'Retry-After': String(retryAfterS(rate)) },
+  const waitS = retryAfterS(rate);
+  // Clients of agents show the body alone.
+  const detail = `The account has ${rate.limit} requests per minute. The next one is possible in ${waitS} s.`;
+  return problem('rate-limit-exceeded', detail, {
+    headers: { ...rateLimitHeaders(rate), 'Retry-After': String(waitS) },
   });
 }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { isValidNif } from '../../../src/companies/nif.ts';
 import { calledUpBy, WORLD } from '../../../src/companies/test-world/world.ts';
-import { PROBLEMS } from '../../../src/http/problems.ts';
+import { PROBLEMS, type ProblemName } from '../../../src/http/problems.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { usageRoute } from '../../../src/metering/usage/route.ts';
 import { API_ROUTES } from '../../../src/service/endpoints.ts';
@@ -55,6 +55,17 @@ test.each(CASES)('%s does not say of %s that it has cost a credit', async (_rout
   if (path === '/matches' && options.body !== undefined) return;
   const told = await (await callTool(api, ...toolOf(path, options.body as string), { key })).text();
   expect(told).not.toMatch(CLAIM);
+});
+
+test('a problem that comes before the body is a problem over HTTP at a tool, too, and any other one a result', async () => {
+  for (const { kind, nif } of WORLD.problems) {
+    const answer = await callTool(api, 'get_company', { nif }, { key });
+    const isOfHttp = ['rate-limit-exceeded', 'authentication-failed'].includes(kind);
+    expect([kind, answer.status]).toEqual([kind, isOfHttp ? PROBLEMS[kind as ProblemName].status : 200]);
+    const body = (await answer.json()) as { type?: string; result?: object };
+    if (isOfHttp) expect(body.type).toEndWith(`/problems/${kind}`);
+    else expect(body.result).toBeDefined();
+  }
 });
 
 test('the text of a tool says of a charged problem that it has cost its credit, and not of its repetition', async () => {
