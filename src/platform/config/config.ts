@@ -92,7 +92,12 @@ export const SETTINGS = {
     httpUrls,
     'Elasticsearch 9, one node or several with commas between them. Without it Postgres searches, with the same results in the same order.',
   ),
-  elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY', '–', anyText, 'Sent to Elasticsearch if it is set.'),
+  elasticsearchApiKey: secret(
+    'ELASTICSEARCH_API_KEY',
+    '–',
+    asciiSecret,
+    'Sent to Elasticsearch if it is set.',
+  ),
   elasticsearchAlias: setting(
     'ELASTICSEARCH_ALIAS',
     'companies',

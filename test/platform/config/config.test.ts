@@ -131,7 +131,7 @@ const BAD: Record<string, string[]> = {
     'http://a:9200,http://b:9200?pretty',
     'http://u:p@a:9200,http://u:q@b:9200',
   ],
-  ELASTICSEARCH_API_KEY: ['two\nlines'],
+  ELASTICSEARCH_API_KEY: ['two\nlines', 'two words', 'k€y'],
   ELASTICSEARCH_ALIAS: ['Companies', '*', '_all', 'a b', '-a'],
   REDIS_URL: [
     'redis:///0',
