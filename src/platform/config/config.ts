@@ -8,6 +8,7 @@ import {
   anyText,
   asciiSecret,
   ConfigError,
+  checkEnvFile,
   type Environment,
   hostName,
   httpAddress,
@@ -244,6 +245,7 @@ export type Config = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS
  * @throws ConfigError for the first value that makes no sense
  */
 export function readConfig(env: Environment = process.env): Config {
+  checkEnvFile();
   checkTrust(env);
   const entries = Object.entries(SETTINGS).map(([member, { read }]) => [member, read(env)]);
   const config = Object.fromEntries(entries) as Config;
