@@ -27,3 +27,14 @@ export function messageOf(error: unknown): string {
   const message = error instanceof Error ? error.message || error.name : String(error);
   return message.split('\n', 1)[0] ?? '';
 }
+
+/** SQLSTATE of Postgres. */
+const DISK_FULL = '53100';
+
+/** What an operator is told of a command that failed: {@link messageOf}, or what to do if the cause alone tells that. */
+export function adviceOf(error: unknown): string {
+  const message = messageOf(error);
+  if (codeOf(error) === DISK_FULL) return `${message}: free some space on Postgres's disk and run it again`;
+  // In postgres.js's words.
+  return message.replace(/^write CONNECT_TIMEOUT /, 'no answer from ');
+}

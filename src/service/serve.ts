@@ -25,7 +25,7 @@ import { createErrorAnswers } from '../metering/usage/error-answers.ts';
 import type { Config } from '../platform/config/config.ts';
 import { defaultPublicUrl } from '../platform/config/config.ts';
 import { createLog, type Log, type LogTarget } from '../platform/observability/log.ts';
-import { createMetrics, type Metrics } from '../platform/observability/metrics.ts';
+import { createMetrics } from '../platform/observability/metrics.ts';
 import {
   CLOSE_TIMEOUT_MS,
   type Cleanup,
@@ -134,7 +134,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
         if (event === 'voided') metrics.batchVoided();
         if (event === 'voided' || event === 'refunded') void rollups.run();
       },
-      onLost: (owed) => reportLost(owed, log, metrics),
+      onLost: (owed) => reportLost(owed, log),
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const countError = errorAnswers.count;
@@ -219,12 +219,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }
 }
 
-/** Reports credits that may stay charged, because Postgres did not acknowledge their voids and refunds before the end. */
-function reportLost(owed: Map<string, Call[]>, log: Log, metrics: Metrics): void {
+/**
+ * Reports credits that may stay charged, because Postgres did not acknowledge their voids and refunds before the end. Only the log
+ * has them, because nobody can scrape a port that is closed.
+ */
+function reportLost(owed: Map<string, Call[]>, log: Log): void {
   const calls: Record<string, number> = {};
   for (const { accountId, credits } of [...owed.values()].flat()) {
     calls[accountId] = (calls[accountId] ?? 0) + credits;
-    metrics.refundFailed(credits);
   }
   log.error({ attempts: [...owed.keys()], calls }, 'credits may have been spent for requests answered 503');
 }

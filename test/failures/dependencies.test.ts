@@ -145,6 +145,7 @@ describe.each(['down', 'hang'] as const)('Redis %s', (how) => {
     const limited = await api.caller({ limits: { requestsPerMinute: 6 } });
     // Redis knows that two tokens are gone; the process goes on from there.
     for (let i = 0; i < 2; i++) expect((await get('/usage', limited.key)).status).toBe(200);
+    const logged = api.logLines.length;
     api.proxies.redis[how]();
     const statuses: number[] = [];
     for (let i = 0; i < 10; i++) {
@@ -153,6 +154,11 @@ describe.each(['down', 'hang'] as const)('Redis %s', (how) => {
     expect(statuses).toEqual([200, 200, 200, 200, 429, 429, 429, 429, 429, 429]);
     const health = await ready();
     expect([health.status, health.dependencies.redis!.status]).toEqual([200, 'down']);
+    // The reason is that of the connection, not that of a command that has none.
+    const reasons = api.logLines.slice(logged).flatMap(({ err }) => (err ? [(err as Error).message] : []));
+    expect(reasons).toHaveLength(2);
+    for (const reason of reasons)
+      expect(reason).toMatch(how === 'hang' ? /redis did not answer/i : /ECONN|lost/);
     api.proxies.redis.up();
     await until('Redis', async () => (await ready()).dependencies.redis!.status === 'up');
     await bucketsAreShared(api);

@@ -62,7 +62,7 @@ export function createRefreshBudget(sql: Sql, allPerDay: number | null, log: Pic
       // Answers may come in another order than their refreshes were taken in.
       last = { day: utcDay(), refreshes: Math.max(counted(), today) };
       // One instance takes this very refresh.
-      if (allPerDay !== null && today === Math.ceil(allPerDay / 2)) {
+      if (allPerDay !== null && today === Math.floor(allPerDay / 2)) {
         log.warn({ refreshes: today, of: allPerDay }, 'half of the refreshes of the day are used up');
       }
     },

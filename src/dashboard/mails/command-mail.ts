@@ -14,6 +14,10 @@ export async function mailOnce(config: Config, mail: Mail, reader: Reader): Prom
   const { smtpUrl, mailFrom } = config;
   if (smtpUrl === null) return false;
   const { createMailer } = await import('../auth/mail.ts');
-  const mailer = createMailer(smtpUrl, mailFrom, publicUrlOf(config), { error() {} });
+  const error = ({ code }: { code?: string | null }) =>
+    process.stderr.write(
+      `warning: the mail was not sent (${code ?? 'no code'}): check SMTP_URL and the relay\n`,
+    );
+  const mailer = createMailer(smtpUrl, mailFrom, publicUrlOf(config), { error });
   return mailer.send(mail, reader).finally(mailer.close);
 }

@@ -99,7 +99,7 @@ export function keyCommands(program: Command): void {
       .description('a key with its calls, its errors, and the last use of each secret')
       .addHelpText('after', '\nExample:\n  bun directory key show key_… --json'),
     ({ sql }, id: string) => requireKeyDetails(sql, id),
-    ({ id, account, name, test, start, created, revoked, expires, calls, errors, secrets }) =>
+    ({ id, account, name, test, start, created, revoked, expires, calls, errors, errorCredits, secrets }) =>
       textTable([
         ['KEY', id],
         ['ACCOUNT', account],
@@ -119,6 +119,7 @@ export function keyCommands(program: Command): void {
             .map(([kind, count]) => `${kind}: ${count}`)
             .join(', ') || '–',
         ],
+        ['COST OF ERRORS', `${errorCredits} credits`],
         ...secrets.map(({ until, lastUsed }, index) => [
           index === 0 ? 'SECRET' : 'PREVIOUS SECRET',
           `last used ${iso(lastUsed) ?? '–'}${index === 0 ? '' : `, works until ${iso(until)}`}`,

@@ -23,6 +23,17 @@ export async function openRateLimiter(
 ): Promise<{ rateLimiter: RateLimiter; probes: Probe[] }> {
   if (config.redisUrl === null) return { rateLimiter: createProcessRateLimiter(), probes: [] };
   const redis = connectRedis(config.redisUrl);
+  /** Why there is no connection. A command only says that there is none. */
+  let connectionFault: unknown = null;
+  redis.on('error', (error) => {
+    connectionFault = error;
+  });
+  redis.on('close', () => {
+    connectionFault ??= new Error('the connection was lost');
+  });
+  redis.on('ready', () => {
+    connectionFault = null;
+  });
   cleanup.add('Redis', async () => redis.disconnect());
   // A request before the connection would be limited by this process's bucket.
   await withTimeout(once(redis, 'ready'), CONNECT_TIMEOUT_MS, 'Redis').catch((error) => {
@@ -33,7 +44,7 @@ export async function openRateLimiter(
   const rateLimiter = createRedisRateLimiter(redis, {
     onFallback: (error) => {
       metrics.redisAway(true);
-      log.warn({ err: error }, 'Redis is away: this process limits by its own buckets');
+      log.warn({ err: connectionFault ?? error }, 'Redis is away: this process limits by its own buckets');
     },
     onLocalDecision: metrics.localDecision,
     onRecovered: () => {
@@ -42,6 +53,10 @@ export async function openRateLimiter(
     },
   });
   // Not required, because without Redis the service still answers and limits.
-  const probe: Probe = { name: 'redis', required: false, check: () => redis.ping() };
+  const check = () =>
+    redis.ping().catch((error) => {
+      throw connectionFault ?? error;
+    });
+  const probe: Probe = { name: 'redis', required: false, check };
   return { rateLimiter, probes: [probe] };
 }

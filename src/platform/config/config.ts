@@ -8,6 +8,7 @@ import {
   anyText,
   asciiSecret,
   ConfigError,
+  checkEnvFile,
   type Environment,
   hostName,
   httpAddress,
@@ -92,7 +93,12 @@ export const SETTINGS = {
     httpUrls,
     'Elasticsearch 9, one node or several with commas between them. Without it Postgres searches, with the same results in the same order.',
   ),
-  elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY', '–', anyText, 'Sent to Elasticsearch if it is set.'),
+  elasticsearchApiKey: secret(
+    'ELASTICSEARCH_API_KEY',
+    '–',
+    asciiSecret,
+    'Sent to Elasticsearch if it is set.',
+  ),
   elasticsearchAlias: setting(
     'ELASTICSEARCH_ALIAS',
     'companies',
@@ -239,6 +245,7 @@ export type Config = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS
  * @throws ConfigError for the first value that makes no sense
  */
 export function readConfig(env: Environment = process.env): Config {
+  checkEnvFile();
   checkTrust(env);
   const entries = Object.entries(SETTINGS).map(([member, { read }]) => [member, read(env)]);
   const config = Object.fromEntries(entries) as Config;

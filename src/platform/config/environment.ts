@@ -1,5 +1,5 @@
 /** Parsers for single variables. Each refuses a value that makes no sense with one line that names the variable. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { codeOf } from '../errors.ts';
 
@@ -17,6 +17,20 @@ export type Parse<T> = (name: string, value: string) => T;
 export function text(env: Environment, name: string): string | null {
   const value = env[name]?.trim();
   return value === undefined || value === '' ? null : value;
+}
+
+/**
+ * Bun goes on without a `.env` that it can't read, and the command would work on another installation.
+ * @throws ConfigError
+ */
+export function checkEnvFile(path = '.env'): void {
+  try {
+    readFileSync(path);
+  } catch (error) {
+    // In a folder that can't be entered nobody knows whether there is one.
+    if (codeOf(error) !== 'EACCES' || !existsSync(path)) return;
+    throw new ConfigError(".env in the working directory can't be read (EACCES): let this user read it");
+  }
 }
 
 /** The name of the user that runs this. A container and cron set neither variable, and Bun reads the name from USER alone. */

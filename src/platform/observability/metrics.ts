@@ -95,10 +95,6 @@ export function createMetrics() {
     'Calls of tools by agents. Each is also a request of its route in http_requests_total.',
     'tool',
   );
-  const refundsFailed = counter(
-    'credit_refunds_failed_total',
-    'Credits that were spent, or may have been, for requests answered 503, and could not be given back.',
-  );
   const batchesVoided = counter(
     'credit_batches_voided_total',
     'Batches of credits that Postgres did not answer, voided so that their requests cost nothing.',
@@ -125,7 +121,6 @@ export function createMetrics() {
     redisAway: (away: boolean) => redisAway.set(away ? 1 : 0),
     localDecision: () => localDecisions.inc(),
     batchVoided: () => batchesVoided.inc(),
-    refundFailed: (credits: number) => refundsFailed.inc(credits),
     /** Registers a gauge that is 1 or 0 for each value of its label, as `read` says at the scrape. */
     observeFlags(
       name: string,

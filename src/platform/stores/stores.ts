@@ -2,7 +2,7 @@ import type { Client } from '@elastic/elasticsearch';
 import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/environment.ts';
 import { tlsFault } from '../config/tls.ts';
-import { messageOf, RefusedError } from '../errors.ts';
+import { adviceOf, messageOf, RefusedError } from '../errors.ts';
 import type { PostgresOptions, Sql } from '../postgres/connect.ts';
 import { openEmbeddedPostgres } from '../postgres/embedded/embedded.ts';
 import { migrate } from '../postgres/migrate.ts';
@@ -68,7 +68,7 @@ export async function openStores(config: Config, options: StoreOptions = {}): Pr
         (SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout') AS "statementTimeoutMs"`;
     const rows = await withTimeout(server, 5 * SECOND, 'Postgres').catch((error) => {
       throw new RefusedError(
-        `Postgres can't be reached: ${tlsFault(error) ?? messageOf(error)}: check DATABASE_URL and the server`,
+        `Postgres can't be reached: ${tlsFault(error) ?? adviceOf(error)}: check DATABASE_URL and the server`,
       );
     });
     requireUsable(rows[0]!, options.postgres);

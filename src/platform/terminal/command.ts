@@ -9,7 +9,7 @@ import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
 import { ConfigError, userName } from '../config/environment.ts';
-import { messageOf, RefusedError } from '../errors.ts';
+import { adviceOf, messageOf, RefusedError } from '../errors.ts';
 import { withoutSecrets } from '../observability/redaction.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { openStores } from '../stores/stores.ts';
@@ -89,7 +89,7 @@ export async function withTools<Answer>(run: (tools: CommandTools) => Promise<An
 /** Prints the first error's one line and sets the exit code. An error of stdout also fails the `print` that waits for it. */
 export function fail(error: unknown): void {
   if (process.exitCode) return;
-  process.stderr.write(`error: ${withoutSecrets(printable(messageOf(error)))}\n`);
+  process.stderr.write(`error: ${withoutSecrets(printable(adviceOf(error)))}\n`);
   process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
 }
 

@@ -32,15 +32,27 @@ export function defineExport<Options>(
     .option('--output <file>', 'write to a file, packed if it ends in .gz; without it to standard output')
     .action((options: Options & { output?: string }) =>
       withTools((tools) =>
-        withProgress((progress) => exportRows(tools, find, options, progress), tools.signal),
+        withProgress(async (progress) => {
+          // Before the query: rows that nobody begins to read end in an uncaught error.
+          const file = options.output === undefined ? null : await openOutputFile(options.output);
+          try {
+            await exportRows(tools, find, options, file, progress);
+          } finally {
+            await file?.close();
+          }
+        }, tools.signal),
       ),
     );
 }
 
+type OutputFile = Awaited<ReturnType<typeof openOutputFile>>;
+
+/** @param file `null` means standard output */
 function exportRows<Options>(
   tools: CommandTools,
   find: (sql: Sql, options: Options) => Promise<ExportSource>,
   options: Options & { output?: string },
+  file: OutputFile | null,
   progress: Progress,
 ): Promise<void> {
   // In a command alone: postgres.js pauses the connection of a stream that is left early, and only the end of the process closes it.
@@ -56,7 +68,7 @@ function exportRows<Options>(
     progress.note(`${name}: ${count(rows)} companies`);
     progress.phase(`writing ${options.output ?? 'to standard output'}`);
     const onRows = (written: number) => progress.update(written, rows > 0 ? written / rows : null);
-    await writeOut(blocksOf(csv, onRows), options.output);
+    await writeOut(blocksOf(csv, onRows), file, options.output ?? '');
   });
 }
 
@@ -81,19 +93,14 @@ async function* blocksOf(messages: AsyncIterable<Buffer>, onRows: (written: numb
   yield Buffer.concat(block);
 }
 
-async function writeOut(blocks: AsyncIterable<Buffer>, output: string | undefined): Promise<void> {
-  if (output === undefined) {
+async function writeOut(blocks: AsyncIterable<Buffer>, file: OutputFile | null, name: string): Promise<void> {
+  if (file === null) {
     for await (const block of blocks) await print(block);
     return;
   }
-  const file = await openOutputFile(output);
-  try {
-    const write = async (source: AsyncIterable<Buffer>) => {
-      for await (const block of source) await orFileError(output, () => file.handle.appendFile(block));
-    };
-    await (output.endsWith('.gz') ? pipeline(blocks, createGzip(), write) : write(blocks));
-    await file.finish();
-  } finally {
-    await file.close();
-  }
+  const write = async (source: AsyncIterable<Buffer>) => {
+    for await (const block of source) await orFileError(name, () => file.handle.appendFile(block));
+  };
+  await (name.endsWith('.gz') ? pipeline(blocks, createGzip(), write) : write(blocks));
+  await file.finish();
 }

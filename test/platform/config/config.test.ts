@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
+import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../../../src/platform/config/config.ts';
-import { ConfigError, userName } from '../../../src/platform/config/environment.ts';
+import { ConfigError, checkEnvFile, userName } from '../../../src/platform/config/environment.ts';
 import { runCommand, runHere } from '../../support/command.ts';
 import { createFolder } from '../../support/folder.ts';
 
@@ -131,7 +132,7 @@ const BAD: Record<string, string[]> = {
     'http://a:9200,http://b:9200?pretty',
     'http://u:p@a:9200,http://u:q@b:9200',
   ],
-  ELASTICSEARCH_API_KEY: ['two\nlines'],
+  ELASTICSEARCH_API_KEY: ['two\nlines', 'two words', 'k€y'],
   ELASTICSEARCH_ALIAS: ['Companies', '*', '_all', 'a b', '-a'],
   REDIS_URL: [
     'redis:///0',
@@ -355,4 +356,21 @@ test('the user of a command is named where no variable says it, as under cron', 
   const name = (await Bun.$`id -un`.text()).trim();
   expect(userName({})).toBe(name);
   expect(userName({ USER: 'maria' })).toBe('maria');
+});
+
+test('a .env that this user can’t read stops a command, instead of counting as absent', async () => {
+  const folder = createFolder('env-file');
+  const path = join(folder, '.env');
+  expect(() => checkEnvFile(path)).not.toThrow();
+  await Bun.write(path, 'PORT=3001\n');
+  expect(() => checkEnvFile(path)).not.toThrow();
+  chmodSync(path, 0);
+  chmodSync(folder, 0o755);
+  const isRoot = process.getuid!() === 0;
+  if (isRoot) process.seteuid!(65534);
+  try {
+    expect(() => checkEnvFile(path)).toThrow(ConfigError);
+  } finally {
+    if (isRoot) process.seteuid!(0);
+  }
 });

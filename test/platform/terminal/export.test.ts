@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Glob } from 'bun';
 import { importBrackets } from '../../companies/debts/support.ts';
-import { bareEnvironment, createCommandLine, ROOT } from '../../support/command.ts';
+import { bareEnvironment, createCommandLine, ROOT, runCommand } from '../../support/command.ts';
 import { nif } from '../../support/companies.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createFolder } from '../../support/folder.ts';
@@ -68,6 +68,29 @@ test('a directory goes out and in again unchanged, plain and packed', async () =
       removed: 0,
       rejected: 0,
     });
+  }
+});
+
+test('a file that can’t be opened is one line, also with more rows than a connection buffers', async () => {
+  const large = await createTestDatabase('export_large');
+  try {
+    await large.sql`
+      DO $$ BEGIN EXECUTE format('INSERT INTO %s (nif, legal_name, normalized_name, sort_key) SELECT (500000000 + n)::text, repeat(''A'', 400), ''a'', ''a'' FROM generate_series(1, 50000) AS n',
+        (SELECT table_name FROM directory JOIN directory_generations AS generation ON generation.id = current)); END $$`;
+    const output = join(at('no-folder'), 'out.csv');
+    const { code, stderr } = await runCommand(
+      { DATABASE_URL: large.url },
+      'companies',
+      'export',
+      '--output',
+      output,
+    );
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^error: [^\n]+: there is no folder [^\n]+\n$/),
+    ]);
+  } finally {
+    await large.drop();
   }
 });
 

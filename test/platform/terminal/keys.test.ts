@@ -174,19 +174,23 @@ test('key show has calls, errors, and the last use of each secret', async () => 
     INSERT INTO daily_calls VALUES (${account}, now() AT TIME ZONE 'UTC', ${id}, 'search', 3),
       (${account}, (now() AT TIME ZONE 'UTC')::date - 30, ${id}, 'search', 100)`;
   await database.sql`
-    INSERT INTO daily_error_answers VALUES (${account}, now() AT TIME ZONE 'UTC', ${id}, '401', 412)`;
+    INSERT INTO daily_error_answers VALUES (${account}, now() AT TIME ZONE 'UTC', ${id}, '401', 412),
+      (${account}, now() AT TIME ZONE 'UTC', ${id}, '4xx', 7)`;
+  await database.sql`UPDATE daily_error_answers SET credits = 7 WHERE key_id = ${id} AND kind = '4xx'`;
   expect(await cli.json('key', 'show', id)).toMatchObject({
     id,
     account,
     name: 'production',
     expires: null,
     calls: { search: 3, lookup: 0 },
-    errors: { '401': 412 },
+    errors: { '401': 412, '4xx': 7 },
+    errorCredits: 7,
     secrets: [
       { until: null, lastUsed: '2026-11-23T08:15:00.000Z' },
       { until: rotated.previousUntil, lastUsed: null },
     ],
   });
-  expect((await cli.run('key', 'show', id)).stdout).toContain('401: 412');
+  const { stdout } = await cli.run('key', 'show', id);
+  expect(stdout).toMatch(/^ERRORS, 30 DAYS +401: 412, 4xx: 7\nCOST OF ERRORS +7 credits$/m);
   expect((await cli.refusal('key', 'show', 'key_unknown')).code).toBe(1);
 });

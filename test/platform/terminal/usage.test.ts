@@ -124,6 +124,34 @@ test('a Postgres that is not there is one line, exit code 1, nothing on stdout',
   }
 });
 
+test('a Postgres that accepts connections and is silent is named, in plain words', async () => {
+  const silent = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+  const address = `127.0.0.1:${silent.port}`;
+  const { code, stderr } = await runHere({ DATABASE_URL: `postgres://u@${address}/db` }, 'account', 'list');
+  silent.stop(true);
+  expect([code, stderr]).toEqual([
+    1,
+    `error: Postgres can't be reached: no answer from ${address}: check DATABASE_URL and the server\n`,
+  ]);
+});
+
+test('a full disk of Postgres is said with what to do, in one line', async () => {
+  const database = await createTestDatabase('cli_disk');
+  try {
+    await database.sql`
+      CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN RAISE EXCEPTION $$could not extend file "base/1"$$ USING ERRCODE = $$disk_full$$; END'`.simple();
+    await database.sql`CREATE TRIGGER fill BEFORE INSERT ON accounts EXECUTE FUNCTION fill()`;
+    const { refusal } = createCommandLine(database.url);
+    expect(await refusal('account', 'create', '--name', 'A')).toEqual({
+      code: 1,
+      stderr: `error: could not extend file "base/1": free some space on Postgres's disk and run it again\n`,
+    });
+  } finally {
+    await database.drop();
+  }
+});
+
 test('options stand anywhere after the words', async () => {
   const database = await createTestDatabase('cli_usage');
   try {
