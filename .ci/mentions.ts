@@ -1,6 +1,6 @@
 /**
- * Fails when a document or a comment names a file that does not exist, when a document links to one, or when it names a symbol that
- * no file of code has: a function, type, constant, variable, column or metric between backticks.
+ * Fails when a document or a comment names a file that does not exist, or a document links to one. It also fails when a document names
+ * a symbol that no file of code has: a function, type, constant, variable, column or metric between backticks.
  */
 import { basename, dirname, join } from 'node:path';
 import { Glob } from 'bun';

@@ -1,6 +1,8 @@
 /**
- * Fails when prose of the project uses a phrase that CONTRIBUTING rules out, also when the phrase is wrapped over two lines, or reads
- * the caller's key from another variable than `API_KEY`, or when the documents together have more words than a reader bears.
+ * Fails in three cases:
+ * - Prose of the project uses a phrase that is not Plain English, also if the phrase is wrapped over two lines.
+ * - It reads the caller's key from another variable than `API_KEY`.
+ * - The documents together have more words than a reader bears.
  */
 import { Glob } from 'bun';
 

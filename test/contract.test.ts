@@ -14,6 +14,15 @@ import { SETTINGS } from '../src/platform/config/config.ts';
 import { API_ROUTES } from '../src/service/endpoints.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
+// `bun run check` runs this file after a change of them.
+import '../README.md' with { type: 'text' };
+import '../CHANGELOG.md' with { type: 'text' };
+import '../docs/api.md' with { type: 'text' };
+import '../docs/configuration.md' with { type: 'text' };
+import '../docs/contract.md' with { type: 'text' };
+import '../docs/mcp.md' with { type: 'text' };
+import '../docs/scaling.md' with { type: 'text' };
+import '../docs/test-keys.md' with { type: 'text' };
 
 /** The texts before the arrows, of the list items below a heading. */
 async function listedCommands(file: string, heading: string): Promise<string[]> {

@@ -8,7 +8,7 @@ export type Answer =
       ok: true;
       json: string;
       headers?: Record<string, string>;
-      /** What a header tells, as members for the result of a tool, which has no headers. */
+      /** The values of headers, as members of a tool's result, which has no headers. */
       members?: Record<string, unknown>;
       /** The problems among the items of a batch lookup. */
       itemProblems?: ProblemName[];

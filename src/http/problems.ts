@@ -106,7 +106,7 @@ export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
 /** A failure that is about to be answered. */
 export interface Problem {
   kind: ProblemName;
-  /** What happened in this case, in our words only. By default the kind's cause. */
+  /** The cause in this case, in our words only. By default the kind's cause. */
   detail?: string;
   /** The address where missing credits are bought. */
   buy?: string;

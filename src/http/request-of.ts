@@ -34,7 +34,7 @@ export function inputOf({ params, query, body }: ApiRoute): TProperties {
   return { ...params?.properties, ...query?.properties, ...body?.properties };
 }
 
-/** A parameter as it is written in an address. What can't be written there is empty, and so not valid. */
+/** A parameter as it is written in an address. A value that can't be written there becomes empty, and so not valid. */
 function textOf(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value).toWellFormed() : '';
 }

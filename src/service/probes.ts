@@ -62,7 +62,7 @@ export function storeProbes(
 
 /**
  * Without the ledger every call that costs a credit is a 503, also while Postgres answers reads. The probe charges nobody, which
- * fails if the statement can't run at all. What fails with some accounts only shows in the events of the ledger.
+ * fails if the statement can't run at all. A failure with some accounts alone shows in the events of the ledger only.
  */
 export function createCreditsProbe(pointQueries: Sql): { probe: Probe; note(event: LedgerEvent): void } {
   /** The first and the latest failure since a batch was charged. */

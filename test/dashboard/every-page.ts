@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 // `bun run check` makes this walk after a change of what all pages share, not of what only one has.
 import '../../src/dashboard/request/layout.ts';
 import '../../src/dashboard/ui/assets.ts';
+import '../../src/dashboard/ui/assets/dashboard.css' with { type: 'text' };
 import '../../src/dashboard/ui/parts.ts';
 import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
 import { faultsOfWidth } from './faults-of-width.ts';

@@ -19,6 +19,7 @@ const environment = await createTestEnvironment({
 const sql = connectPostgres(environment.database.url, { max: 2 });
 const service = await spawnService(environment.env);
 const parts = { baseUrl: service.baseUrl, sql, config: { authSecret: environment.env.AUTH_SECRET! } };
+const address = { hostname: '127.0.0.1', port: Number(new URL(service.baseUrl).port) };
 await storeRecord(sql, NIF, 'Nexperience Lda');
 afterAll(async () => {
   await service.kill();
@@ -44,7 +45,6 @@ test('one account with 600 forms in flight costs nobody else an answer or a page
   const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
   const other = createVisitor(service.baseUrl);
   await createMember(parts, { visitor: other });
-  const address = { hostname: '127.0.0.1', port: Number(new URL(service.baseUrl).port) };
   const request = pageRequest(address, visitor.cookies, 'POST', '/dashboard/keys', { name: 'x', form_token });
 
   for (let round = 0; round < 3; round += 1) {
@@ -71,18 +71,39 @@ test('one account with 600 forms in flight costs nobody else an answer or a page
   }
 });
 
+/** A right sign-in from each of four addresses. */
+async function signInsFromFour(): Promise<string[]> {
+  const { email, password } = await signUp(createVisitor(service.baseUrl));
+  return Promise.all(
+    [0, 1, 2, 3].map(async (index) => {
+      const from = `198.51.100.${index}`;
+      const visitor = createVisitor(service.baseUrl, { address: from });
+      const fields = { email, password, form_token: await formTokenOf(visitor) };
+      return pageRequest({ ...address, from }, visitor.cookies, 'POST', '/dashboard/sign-in', fields);
+    }),
+  );
+}
+
+// The queue of pages would take all 48 of them, and answer each in time.
+test('forms with a password take no page’s place: 26 of them fill a queue that only they wait in', async () => {
+  const options = { ...address, connections: 12, isRepeated: false };
+  const crowds = await Promise.all(
+    (await signInsFromFour()).map((request) => startCrowd({ ...options, request })),
+  );
+  const answered = () =>
+    crowds.flatMap(({ answers }) => Object.values(answers)).reduce((sum, n) => sum + n, 0);
+  try {
+    await until('all answers', () => answered() === 48);
+    expect(crowds.some(({ answers }) => answers[503] !== undefined)).toBe(true);
+  } finally {
+    for (const crowd of crowds) crowd.stop();
+  }
+});
+
 test('right sign-ins from four addresses, and sixty forms with a password, keep no member and no visitor from a page', async () => {
-  const address = { hostname: '127.0.0.1', port: Number(new URL(service.baseUrl).port) };
   const other = createVisitor(service.baseUrl);
   await createMember(parts, { visitor: other });
-  const { email, password } = await signUp(createVisitor(service.baseUrl));
-  const requests: string[] = [];
-  for (let index = 0; index < 4; index += 1) {
-    const from = `198.51.100.${index}`;
-    const visitor = createVisitor(service.baseUrl, { address: from });
-    const fields = { email, password, form_token: await formTokenOf(visitor) };
-    requests.push(pageRequest({ ...address, from }, visitor.cookies, 'POST', '/dashboard/sign-in', fields));
-  }
+  const requests = await signInsFromFour();
   for (let index = 0; index < 5; index += 1) {
     const visitor = createVisitor(service.baseUrl);
     const { password: present } = await signUp(visitor);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 import { createClientAddress } from '../../src/dashboard/request/client-address.ts';
 import { formKeyOf, formToken, isFormToken } from '../../src/dashboard/request/csrf.ts';
 import { passwordRefusal } from '../../src/dashboard/request/passwords.ts';
@@ -7,6 +8,7 @@ import { html } from '../../src/dashboard/ui/html.ts';
 import { formatsOf, preferredLanguage } from '../../src/dashboard/ui/language.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 import { scaleOf } from '../../src/dashboard/usage/plot.ts';
+import { ROOT } from '../support/whole.ts';
 
 describe('the address that attempts are counted against', () => {
   const read = createClientAddress(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']);
@@ -201,4 +203,15 @@ test('the scale of a plot fits: 225 calls reach 250, and never is more than half
       expect([value, step, top]).toBeNull();
   }
   expect(scaleOf(0).top).toBe(1);
+});
+
+test('each success that a form leads to has its message', async () => {
+  const led = new Set<string>();
+  for await (const path of new Bun.Glob('src/dashboard/**/*.ts').scan(ROOT)) {
+    if (path.endsWith('/messages.ts')) continue;
+    for (const [, done] of (await Bun.file(join(ROOT, path)).text()).matchAll(/\?done=([a-z-]+)/g))
+      led.add(done!);
+  }
+  const told = new Set(Object.keys(MESSAGES.en.done).map((address) => address.split('?done=')[1]!));
+  expect([...led].toSorted()).toEqual([...told].toSorted());
 });

@@ -81,7 +81,7 @@ export async function startNode(
       ES_DISTRIBUTION_TYPE: 'tar',
       // For every JVM of the start, also those that the launcher asks for their flags: no /tmp/hsperfdata_*.
       JDK_JAVA_OPTIONS: `-XX:-UsePerfData -Djava.io.tmpdir=${join(folder, 'tmp')}`,
-      // Whoever runs the tests may have set this for another JVM.
+      // The developer may have set this for another JVM.
       JAVA_TOOL_OPTIONS: undefined,
     },
     user: context.user,

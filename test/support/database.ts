@@ -94,7 +94,7 @@ async function waitUntilUnused(database: string): Promise<void> {
   while ((await openConnections(database, 0)).length > 0 && Date.now() < deadline) await Bun.sleep(10);
 }
 
-/** Who is still on the database after `graceMs`, e.g. `company-directory (idle)`. */
+/** The sessions that still use the database after `graceMs`, e.g. `company-directory (idle)`. */
 async function openConnections(database: string, graceMs = 5000): Promise<string[]> {
   const deadline = Date.now() + graceMs;
   for (;;) {

@@ -121,6 +121,6 @@ export function toolOf(path: string, body?: string): [name: string, input: Input
     case '/datasets':
       return ['list_datasets', {}];
     default:
-      throw new Error(`no tool for ${path}`);
+      throw new Error(`toolOf (test/support/mcp.ts) knows no tool for ${path}`);
   }
 }

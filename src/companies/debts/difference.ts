@@ -8,7 +8,7 @@ export interface DebtDifference {
   presentDate: string | null;
   /** Companies in the present dataset. */
   present: number;
-  /** Those of them that the file has, too. */
+  /** Companies of the present dataset that the file has, too. */
   kept: number;
   /** The changes that an import would write: none for a first dataset, and none of natural persons. */
   appeared: number;

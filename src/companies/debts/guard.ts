@@ -25,7 +25,7 @@ export function refuseSuspicious(
 
 interface Suspicion {
   reason: string;
-  /** What `--force` does. */
+  /** The effect of `--force`. */
   outcome: string;
 }
 

@@ -52,5 +52,5 @@ export function firstOf(
   return [...byNif.values()].slice(0, limit);
 }
 
-/** A search for all matches in the order of sort keys that gets fewer has all of them. */
+/** A search for matches in the order of sort keys that finds fewer than this has found all. */
 export const enough = (limit: number) => 2 * limit;

@@ -11,7 +11,7 @@ export type AnswerQuery<Query> = (query: Query) => Promise<string>;
 
 export type AnswerSearch = AnswerQuery<ParsedQuery>;
 
-/** What is asked if the cache has no answer. */
+/** The directory, which is asked if the cache has no answer. */
 export interface Finder<Query> {
   find(query: Query): Promise<SearchResult>;
 }

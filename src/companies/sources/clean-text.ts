@@ -7,7 +7,7 @@ const MAX_RAW_CHARACTERS = 2 * MAX_CHARACTERS;
 /** The most members of a list, or lines of a text, that are read. */
 const MAX_MEMBERS = 50;
 
-/** Tags that end a word. Others (`<b>`, `<span>`) can be inside one. */
+/** Tags that end a word. Other tags (`<b>`, `<span>`) can be inside a word. */
 const SEPARATING_TAGS = new Set(
   (
     'address article aside blockquote br caption dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header ' +

@@ -198,7 +198,7 @@ export function urlUnder(base: string, path: string): URL {
   return url;
 }
 
-/** A NIF as a provider writes it. One that is a number has lost its leading zeros. */
+/** A NIF as a provider writes it. A number has lost its leading zeros. */
 export function nifText(value: unknown): string {
   return typeof value === 'number' ? String(value).padStart(9, '0') : cleanText(value);
 }

@@ -1,15 +1,8 @@
 import type { EventKind } from '../../metering/accounts/events.ts';
 import type { Language } from './language.ts';
+import { MAIL_TEXTS } from './mail-texts.ts';
 import { STATE_TEXTS } from './states.ts';
-
-/**
- * A text in English and Portuguese: a pair, or a line of each if the pair is too long for one. `{name}` stands for a value. ` | ` divides
- * what is said of one from what is said of any other number, which is the first value.
- */
-type Text = readonly [en: string, pt: string] | `${string}\n${string}`;
-interface Texts {
-  [name: string]: Text | Texts;
-}
+import { type InOne, inLanguage, type Texts } from './texts.ts';
 
 /** Every text of the dashboard and of its mail, in English and in Portuguese. */
 const TEXTS = {
@@ -626,123 +619,16 @@ const TEXTS = {
     A sua lista. Volta ao campo quando iniciar sessão aqui; sem scripts, copie-a.`,
   ownList: ['Your list', 'A sua lista'],
   back: ['Back to the dashboard', 'Voltar ao painel'],
-
-  /** The first line of a mail to a member. */
-  mailAccount: ['Account: {account}', 'Conta: {account}'],
-  mailInvitationSubject: ['Invitation to an account', 'Convite para uma conta'],
-  mailInvitedBy: `{inviter} invites you to use the account of their company here.
-    {inviter} convida-o a usar a conta da sua empresa neste serviço.`,
-  mailInvitedByOperator: `The operator of this service invites you to an account here.
-    O operador deste serviço convida-o para uma conta neste serviço.`,
-  mailInvitation: `Open this link to choose a password. It works once, until {until}.
-    Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.`,
-  mailInvitationElsewhere: `
-    You sign in with this address already, and an address belongs to one account only. Sign in to leave or delete that account, then open this link. Or ask for an invitation to another address. The link works once, until {until}.
-    Já inicia sessão com este endereço, e um endereço pertence a uma só conta. Inicie sessão para sair dessa conta ou a eliminar, e abra depois esta ligação. Ou peça um convite para outro endereço. A ligação funciona uma vez, até {until}.`,
-  mailInvitationIgnore: ['If you do not expect this, do nothing.', 'Se não o espera, não faça nada.'],
-  mailNewPassword: `The operator sends you this link for a new password. It works once, until {until}.
-    O operador envia-lhe esta ligação para uma nova palavra-passe. Funciona uma vez, até {until}.`,
-  mailSuspendedSubject: ['Your account is suspended', 'A sua conta está suspensa'],
-  mailConfirm: `Open this link to confirm your email. It works for an hour.
-    Abra esta ligação para confirmar o seu email. É válida durante uma hora.`,
-  mailExistsSubject: ['You have an account already', 'Já tem uma conta'],
-  mailExists: `Someone, perhaps you, gave your email for an account. Sign in, or choose a new password here.
-    Alguém, talvez o próprio, deu o seu email para uma conta. Inicie sessão, ou escolha aqui uma nova palavra-passe.`,
-  mailNewEmail: `Open this link to use this address for your account from now on. It works for an hour.
-    Abra esta ligação para passar a usar este endereço na sua conta. É válida durante uma hora.`,
-  mailChangeAskedSubject: ['A new email for your account', 'Um novo email para a sua conta'],
-  mailChangeAsked: `Someone with your password asked for it. Not you? Change your password now: that stops it.
-    Alguém com a sua palavra-passe fez o pedido. Não foi o próprio? Altere já a palavra-passe: isso impede-o.`,
-  mailChangedSubject: ['Your email was changed', 'O seu email foi alterado'],
-  mailChanged: `This address no longer signs in. If it was not you, tell the operator of this service at once.
-    Este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.`,
-  mailPasswordChangedSubject: ['Your password was changed', 'A sua palavra-passe foi alterada'],
-  mailPasswordChanged: `Other sessions have ended. Not you? Choose a new password here, and tell the operator.
-    As outras sessões terminaram. Não foi o próprio? Escolha aqui outra palavra-passe e avise o operador.`,
-  mailSecondFactorOnSubject: ['Your second factor was turned on', 'O seu segundo fator foi ativado'],
-  mailSecondFactorOffSubject: ['Your second factor was turned off', 'O seu segundo fator foi desativado'],
-  mailBackupCodesSubject: ['Your backup codes were renewed', 'Códigos de recuperação renovados'],
-  mailNotYou: `It holds from your next sign-in on. Not you? Change your password now, and tell the operator.
-    Vale a partir do próximo início de sessão. Não foi o próprio? Altere já a palavra-passe e avise o operador.`,
-  mailSecondFactorReset: `The operator turned it off. Set it up again. Did you not ask? Tell the operator now.
-    O operador desativou-o. Configure-o de novo. Não o pediu? Avise já o operador.`,
-  mailCodeLockSubject: ['Ten wrong codes at your sign-in', 'Dez códigos errados no seu início de sessão'],
-  mailCodeLock: `The password was right. Codes are refused until {until}. Not you? Choose a new password.
-    A palavra-passe estava certa. Os códigos são recusados até {until}. Não foi o próprio? Escolha outra palavra-passe.`,
-  mailReset: `Open this link to choose a new password. It works for an hour.
-    Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.`,
-  mailUsageSubject: ['{percent}% of your calls are used', '{percent}% das suas chamadas estão usadas'],
-  mailUsage: `Your account used {used} of its {limit} calls. The next period begins on {end} (UTC).
-    A sua conta usou {used} das suas {limit} chamadas. O período seguinte começa a {end} (UTC).`,
-  mailUsagePurchased: `Until then, calls beyond the plan spend your {credits} purchased credits.
-    Até lá, as chamadas além do plano gastam os seus {credits} créditos comprados.`,
-  mailUsageStops: `Until then, calls beyond the plan are refused.
-    Até lá, as chamadas além do plano são recusadas.`,
-  mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
-  mailPlanSubject: {
-    week: ['Your plan ends within 7 days', 'O seu plano termina dentro de 7 dias'],
-    ended: ['Your plan has ended', 'O seu plano terminou'],
-  },
-  mailPlanRenew: ['Ask the operator of this service to renew it.', 'Peça a renovação ao operador.'],
-  mailKeySubject: {
-    week: ['API keys end within 7 days', 'Chaves que terminam dentro de 7 dias'],
-    day: ['API keys end within a day', 'Chaves que terminam dentro de um dia'],
-    expired: ['API keys have expired', 'Chaves que expiraram'],
-    revoked: ['API keys were revoked', 'Chaves que foram revogadas'],
-  },
-  mailKeyLead: {
-    week: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
-    day: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
-    expired: `Calls with them are refused. A new last day makes them work again.
-      As chamadas com elas são recusadas. Com uma nova validade voltam a funcionar.`,
-    revoked: `Calls with them are refused. The account history says by whom.
-      As chamadas com elas são recusadas. O histórico da conta diz por quem.`,
-  },
-  mailIgnore: ['If you did not ask for this, do nothing.', 'Se não fez este pedido, não faça nada.'],
+  ...MAIL_TEXTS,
 } as const satisfies Texts & { events: Record<EventKind, [string, string]> };
 
-type English<T> = T extends readonly [infer Text, string] | `\n${infer Text}\n${string}`
-  ? Text
-  : T extends `${infer Text}\n${string}`
-    ? Text
-    : never;
-/** The values of a text, each once, in the order of the English one. */
-type Values<T, Known = never> = T extends `${string}{${infer Name}}${infer Rest}`
-  ? Name extends Known
-    ? Values<Rest, Known>
-    : [value: string, ...Values<Rest, Known | Name>]
-  : [];
-type Filled<T> = Values<T> extends [] ? string : (...values: Values<T>) => string;
-type InOne<T> = { [Name in keyof T]: T[Name] extends Text ? Filled<English<T[Name]>> : InOne<T[Name]> };
-
-/** The texts in one language. Those with values are functions of them. */
 export type Messages = InOne<typeof TEXTS> & {
   language: Language;
   /** The `lang` of a page. */
   lang: string;
 };
 
-const VALUE = /\{\w+\}/g;
-
-/** The text, or a function that puts values into it. */
-function filled(english: string, text: string) {
-  const names = [...new Set(english.match(VALUE))];
-  if (names.length === 0) return text;
-  const [ofOne, ofMany = ofOne] = text.split(' | ') as [string, string?];
-  return (...values: string[]) =>
-    (values[0] === '1' ? ofOne : ofMany).replace(VALUE, (name) => values[names.indexOf(name)]!);
-}
-
-function inLanguage(texts: Texts, index: 0 | 1): object {
-  const one = (text: Text | Texts) => {
-    if (!Array.isArray(text) && typeof text !== 'string') return inLanguage(text as Texts, index);
-    const both = typeof text === 'string' ? text.trim().split(/\n +(.*)/s) : text;
-    return filled(both[0]!, both[index]!);
-  };
-  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, one(text)]));
-}
-
 export const MESSAGES: Record<Language, Messages> = {
-  en: { ...(inLanguage(TEXTS, 0) as InOne<typeof TEXTS>), language: 'en', lang: 'en' },
-  pt: { ...(inLanguage(TEXTS, 1) as InOne<typeof TEXTS>), language: 'pt', lang: 'pt-PT' },
+  en: { ...inLanguage(TEXTS, 0), language: 'en', lang: 'en' },
+  pt: { ...inLanguage(TEXTS, 1), language: 'pt', lang: 'pt-PT' },
 };

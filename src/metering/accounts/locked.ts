@@ -6,7 +6,7 @@ import { SECOND } from '../../platform/units.ts';
 /** A locked account is tried again after this pause. */
 const RETRY_AFTER_MS = SECOND;
 
-/** Those of the accounts that another transaction has locked at the moment, or that don't exist. */
+/** Finds the accounts that another transaction has locked at the moment, or that don't exist. */
 export function findLocked(sql: Sql, accountIds: string[]) {
   return sql<{ id: string }[]>`
     WITH free AS (

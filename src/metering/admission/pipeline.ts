@@ -77,7 +77,7 @@ export function createPipeline(parts: PipelineParts) {
 
         // Plan.
         const planned = handler.plan({ request, arrivedMs, caller, rate });
-        plan = planned instanceof Promise ? await beside(planned) : planned;
+        plan = planned instanceof Promise ? await outsideQueue(planned) : planned;
 
         // Credits.
         const identity = identityOf(request, caller.accountId, plan.sent);
@@ -112,8 +112,8 @@ export function createPipeline(parts: PipelineParts) {
     }
   }
 
-  /** A plan may wait for a slow sender of a body, which is no queue of this process. */
-  async function beside(planned: Promise<Plan>): Promise<Plan> {
+  /** Waits for a plan. Its request may have a slow sender, so it leaves the queue of admissions meanwhile. */
+  async function outsideQueue(planned: Promise<Plan>): Promise<Plan> {
     load.admissions.leave();
     return planned.finally(load.admissions.enter);
   }
@@ -161,7 +161,7 @@ export function createPipeline(parts: PipelineParts) {
     if (!answer.ok) count(answer.problem.kind, spent);
     else for (const kind of answer.itemProblems ?? []) count(kind, 1);
     const target = answer.ok ? answer : answer.problem;
-    // Real ones come before the token, so one at will has no bucket, either.
+    // With a real key it comes before the token. So a test key that calls it up gets no headers of the bucket, either.
     const isBeforeToken = !answer.ok && answer.problem.kind === 'authentication-failed';
     const headers = rate === undefined || isBeforeToken ? {} : refusals.rateLimitHeaders(rate);
     if (rate !== undefined && caller.isTest) headers[TEST_KEY_HEADER] = 'true';

@@ -1,6 +1,6 @@
 import type { CallKind } from '../../http/call-kind.ts';
 
-/** One call that needs a credit, or a batch lookup that needs one for each of its items. */
+/** A request that needs credits: a single call one, a list one for each of its items. */
 export interface Call {
   accountId: string;
   /** '' for a call made in the dashboard. */

@@ -20,7 +20,7 @@ interface Charged {
 }
 
 /**
- * Joins the sendings of a charge that may still be returned. An older charge leaves under another id, and is not found.
+ * Joins the sendings of a charge that may still be returned. An older charge gets another id, so that the request is charged again.
  * @returns no row if there is no such charge
  */
 function joinCharge(sql: Sql, charge: string, sending: string, accountId: string) {

@@ -77,7 +77,7 @@ export const LIBPQ_PARAMETERS = new Map<string, Rule>(
       'the service accepts TLSv1.2 and newer',
     ),
     ssl_max_protocol_version: drop,
-    // Who the server is, and how the service proves itself.
+    // The identity of the server, and how the service proves its own.
     channel_binding: (value, isVerified) =>
       value === 'require' ? dropIfVerified(value, isVerified) : 'drop',
     require_auth: dropIfVerified,

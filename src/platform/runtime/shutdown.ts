@@ -22,7 +22,7 @@ export const DRAIN_TIMEOUT_MS = 10 * SECOND;
  */
 export const LONGEST_STOP_MS = DRAIN_TIMEOUT_MS + 2 * CLOSE_TIMEOUT_MS;
 
-/** Resources to close at shutdown. One that fails or hangs does not block the others. */
+/** Resources to close at shutdown. A failing or hanging resource does not block the others. */
 export function createCleanup(
   onFailed: (what: string, error: unknown) => void = () => {},
   timeoutMs = CLOSE_TIMEOUT_MS,

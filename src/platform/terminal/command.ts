@@ -1,5 +1,5 @@
 /**
- * What all commands share: their resources and exit codes (here), progress, interruption, and text that is safe for a terminal.
+ * The parts that all commands share: resources and exit codes (here), progress, interruption, and text that is safe for a terminal.
  * An answer goes to stdout, everything else to stderr; a failure is one line.
  */
 import { once } from 'node:events';

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { EXCLUSIVE, tryFlock } from '../runtime/flock.ts';
 import { FileError, writeError } from './file-error.ts';
 
-/** Such files have NIFs and names of natural persons. One that replaces a stricter file is as strict. */
+/** Such files have NIFs and names of natural persons. A file that replaces a stricter one is as strict. */
 const OWNER_ALONE = 0o600;
 
 /** The error of work on a file as one line that names it. */
@@ -83,7 +83,7 @@ async function openUnfinished(path: string): Promise<{ handle: FileHandle; unfin
   }
 }
 
-/** Removes the unfinished files of commands that were killed. One that can't be removed stays. */
+/** Removes the unfinished files of commands that were killed. A file that can't be removed stays. */
 async function removeLeftovers(path: string): Promise<void> {
   const [before, after] = affixesOf(path);
   const names = await readdir(dirname(path)).catch(() => []);

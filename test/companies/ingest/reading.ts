@@ -9,7 +9,7 @@ import { FileError } from '../../../src/platform/terminal/file-error.ts';
 
 export const DIRECTORY = ['nif', 'legal_name'];
 
-/** The folder of the tests' files. Whoever writes there calls `removeFilesAfterwards`. */
+/** The folder of the tests' files. A test that writes there calls `removeFilesAfterwards`. */
 export const folder = join(tmpdir(), `files-test-${process.pid}`);
 
 /** Removes the folder when the tests of the calling file are done. */

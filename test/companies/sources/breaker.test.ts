@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 import { type Breaker, createBreaker } from '../../../src/companies/sources/breaker.ts';
 import { SourceError, type SourceErrorReason } from '../../../src/companies/sources/types.ts';
 import { startProvider } from '../../support/provider.ts';
-import { clock, faultOf, found, NIF, sourceAt } from './support.ts';
+import { clock, faultOf, found, NIF, SOURCES, sourceAt } from './support.ts';
 
 let time: ReturnType<typeof clock>;
 let breaker: Breaker;
@@ -106,21 +106,18 @@ describe('when it is open', () => {
   });
 });
 
-test.each(['nif.pt', 'vies', 'einforma'] as const)(
-  '%s is left alone after ten faults and asked again once it is back',
-  async (name) => {
-    const provider = await startProvider();
-    const source = sourceAt(provider, name, { now: time.now });
-    await provider.mode({ status: 500 });
-    for (let n = 0; n < 10; n++) await faultOf(source.find(`50000000${n}`));
-    const asked = provider.requests.length;
-    expect((await faultOf(source.find(NIF))).reason).toBe('skipped');
-    expect(provider.requests).toHaveLength(asked);
-    await provider.mode('normal');
-    provider.answer(NIF, found(name));
-    time.advance(10_000);
-    expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
-    await source.close();
-    await provider.close();
-  },
-);
+test.each(SOURCES)('%s is left alone after ten faults and asked again once it is back', async (name) => {
+  const provider = await startProvider();
+  const source = sourceAt(provider, name, { now: time.now });
+  await provider.mode({ status: 500 });
+  for (let n = 0; n < 10; n++) await faultOf(source.find(`50000000${n}`));
+  const asked = provider.requests.length;
+  expect((await faultOf(source.find(NIF))).reason).toBe('skipped');
+  expect(provider.requests).toHaveLength(asked);
+  await provider.mode('normal');
+  provider.answer(NIF, found(name));
+  time.advance(10_000);
+  expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
+  await source.close();
+  await provider.close();
+});

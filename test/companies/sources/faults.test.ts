@@ -3,9 +3,16 @@ import { createServer } from 'node:net';
 import type { CompanySource, SourceErrorReason, SourceName } from '../../../src/companies/sources/types.ts';
 import { nifPtFound, type ProviderMode, startProvider } from '../../support/provider.ts';
 import { until } from '../../support/until.ts';
-import { CLIENT_SECRET, everythingIn, faultOf, found, NIF, SECRET_KEY, sourceAt } from './support.ts';
-
-const SOURCES: SourceName[] = ['nif.pt', 'vies', 'einforma'];
+import {
+  CLIENT_SECRET,
+  everythingIn,
+  faultOf,
+  found,
+  NIF,
+  SECRET_KEY,
+  SOURCES,
+  sourceAt,
+} from './support.ts';
 
 const MODES: [ProviderMode, SourceErrorReason][] = [
   ['refused', 'unreachable'],

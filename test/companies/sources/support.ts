@@ -35,11 +35,17 @@ export function sourceAt(
   return sources[0]!;
 }
 
+const FOUND: Record<SourceName, (nif: string) => Record<string, unknown>> = {
+  'nif.pt': nifPtFound,
+  vies: viesFound,
+  einforma: einformaReport,
+};
+
+/** Every source. */
+export const SOURCES = Object.keys(FOUND) as SourceName[];
+
 /** A company in the source's own format. */
-export function found(name: SourceName, nif = NIF) {
-  if (name === 'vies') return viesFound(nif);
-  return name === 'nif.pt' ? nifPtFound(nif) : einformaReport(nif);
-}
+export const found = (name: SourceName, nif = NIF) => FOUND[name](nif);
 
 /** The details that the source finds of {@link NIF}. */
 export async function detailsOf(source: CompanySource): Promise<CompanyDetails> {

@@ -5,14 +5,13 @@ import { methodOf } from '../../../src/http/api-route.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
 import { inputOf } from '../../../src/http/request-of.ts';
 import { createMcp } from '../../../src/mcp/route.ts';
-import { TOOLS } from '../../../src/mcp/tools.ts';
 import { createPipeline, type PipelineParts } from '../../../src/metering/admission/pipeline.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { usageRoute } from '../../../src/metering/usage/route.ts';
 import { type Adapters, API_ROUTES, openEndpoints } from '../../../src/service/endpoints.ts';
 import type { CallOptions } from '../../support/client.ts';
 import { callMessage, toolOf } from '../../support/mcp.ts';
-import { CASES, requestFor } from './requests.ts';
+import { CASES, hasTool, requestFor } from './requests.ts';
 
 const asked: string[] = [];
 beforeEach(() => {
@@ -70,13 +69,10 @@ test.each(API_ROUTES.map((route) => [`${methodOf(route)} ${route.path}`, route] 
   '%s: its answer and every problem, over REST and by its tool',
   async (_name, route) => {
     // Without input the word is in the address, which a tool does not have.
-    const hasTool =
-      TOOLS.values().some((tool) => tool.route === route) && Object.keys(inputOf(route)).length > 0;
-    const ways = hasTool ? (['REST', 'MCP'] as const) : (['REST'] as const);
+    const asksTool = hasTool(route) && Object.keys(inputOf(route)).length > 0;
+    const ways = asksTool ? (['REST', 'MCP'] as const) : (['REST'] as const);
     // No request with a test key is `unauthorized`.
-    const problems = CASES.flatMap(([, , of, kind]) =>
-      of === route && kind !== 'unauthorized' ? [kind] : [],
-    );
+    const problems = CASES.flatMap(([, kind, of]) => (of === route && kind !== 'unauthorized' ? [kind] : []));
     // Usage is the account's own.
     const kinds: Kind[] = route === usageRoute ? problems : [null, ...problems];
     for (const way of ways)

@@ -2,6 +2,7 @@
 import { WORLD } from '../../../src/companies/test-world/world.ts';
 import { type ApiRoute, methodOf, problemsOf } from '../../../src/http/api-route.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
+import { TOOLS } from '../../../src/mcp/tools.ts';
 import { API_ROUTES } from '../../../src/service/endpoints.ts';
 import type { CallOptions } from '../../support/client.ts';
 
@@ -17,7 +18,13 @@ export const post = (body: unknown): CallOptions => ({
 });
 
 /** The NIF that calls up a problem. */
-export const nifOf = (kind: string) => WORLD.problems.find((one) => one.kind === kind)!.nif;
+export function nifOf(kind: string): string {
+  const called = WORLD.problems.find((one) => one.kind === kind);
+  if (called === undefined) throw new Error(`src/companies/test-world/world.json has no NIF for ${kind}`);
+  return called.nif;
+}
+
+export const hasTool = (route: ApiRoute) => TOOLS.values().some((tool) => tool.route === route);
 
 /** A request of the route about a NIF, or a query. An endpoint without input takes that as `q`. */
 function requestAbout(route: ApiRoute, nif: string, q: string): [path: string, options: CallOptions] {
@@ -39,12 +46,11 @@ export function requestFor(route: ApiRoute, kind: ProblemName | null): [path: st
     : requestAbout(route, nifOf(kind), kind);
 }
 
-/** Each route with each problem that it documents. */
+/** The name of each route, and each problem that it documents. */
 export const CASES = API_ROUTES.flatMap((route) =>
-  [...new Set(problemsOf(route))].map((kind): [string, string, ApiRoute, ProblemName] => [
+  [...new Set(problemsOf(route))].map((kind): [string, ProblemName, ApiRoute] => [
     `${methodOf(route)} ${route.path}`,
     kind,
     route,
-    kind,
   ]),
 );

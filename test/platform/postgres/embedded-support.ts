@@ -18,9 +18,13 @@ export interface Holder {
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
+/** A socket's address holds about 100 characters. A temporary folder with a longer path, as on macOS, leaves too few for a DATA_DIR. */
+const LONGEST_BASE = 16;
+
 /** A directory for one test, and what removes it with everything that the test has left running. */
 export function temporaryDirectory(name = 'embedded'): { path: string; dispose(): Promise<void> } {
-  const path = mkdtempSync(join(tmpdir(), `company-directory-${name}-${process.env.TEST_RUN_ID}-`));
+  const base = tmpdir().length > LONGEST_BASE ? '/tmp' : tmpdir();
+  const path = mkdtempSync(join(base, `company-directory-${name}-${process.env.TEST_RUN_ID}-`));
   const dispose = async () => {
     for (const layout of layoutsBelow(path)) {
       await stopPostgres(layout);

@@ -40,7 +40,7 @@ function kept(): Sql {
   });
 }
 
-/** Who asked may hear of it a moment before. */
+/** The caller may get its answer a moment before. */
 const areTakenBack = () =>
   until(
     'the query taken back',

@@ -1,0 +1,75 @@
+/** The texts of mails in English and Portuguese. MESSAGES has them beside those of pages. */
+export const MAIL_TEXTS = {
+  /** The first line of a mail to a member. */
+  mailAccount: ['Account: {account}', 'Conta: {account}'],
+  mailInvitationSubject: ['Invitation to an account', 'Convite para uma conta'],
+  mailInvitedBy: `{inviter} invites you to use the account of their company here.
+    {inviter} convida-o a usar a conta da sua empresa neste serviço.`,
+  mailInvitedByOperator: `The operator of this service invites you to an account here.
+    O operador deste serviço convida-o para uma conta neste serviço.`,
+  mailInvitation: `Open this link to choose a password. It works once, until {until}.
+    Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.`,
+  mailInvitationElsewhere: `
+    You sign in with this address already, and an address belongs to one account only. Sign in to leave or delete that account, then open this link. Or ask for an invitation to another address. The link works once, until {until}.
+    Já inicia sessão com este endereço, e um endereço pertence a uma só conta. Inicie sessão para sair dessa conta ou a eliminar, e abra depois esta ligação. Ou peça um convite para outro endereço. A ligação funciona uma vez, até {until}.`,
+  mailInvitationIgnore: ['If you do not expect this, do nothing.', 'Se não o espera, não faça nada.'],
+  mailNewPassword: `The operator sends you this link for a new password. It works once, until {until}.
+    O operador envia-lhe esta ligação para uma nova palavra-passe. Funciona uma vez, até {until}.`,
+  mailSuspendedSubject: ['Your account is suspended', 'A sua conta está suspensa'],
+  mailConfirm: `Open this link to confirm your email. It works for an hour.
+    Abra esta ligação para confirmar o seu email. É válida durante uma hora.`,
+  mailExistsSubject: ['You have an account already', 'Já tem uma conta'],
+  mailExists: `Someone, perhaps you, gave your email for an account. Sign in, or choose a new password here.
+    Alguém, talvez o próprio, deu o seu email para uma conta. Inicie sessão, ou escolha aqui uma nova palavra-passe.`,
+  mailNewEmail: `Open this link to use this address for your account from now on. It works for an hour.
+    Abra esta ligação para passar a usar este endereço na sua conta. É válida durante uma hora.`,
+  mailChangeAskedSubject: ['A new email for your account', 'Um novo email para a sua conta'],
+  mailChangeAsked: `Someone with your password asked for it. Not you? Change your password now: that stops it.
+    Alguém com a sua palavra-passe fez o pedido. Não foi o próprio? Altere já a palavra-passe: isso impede-o.`,
+  mailChangedSubject: ['Your email was changed', 'O seu email foi alterado'],
+  mailChanged: `This address no longer signs in. If it was not you, tell the operator of this service at once.
+    Este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.`,
+  mailPasswordChangedSubject: ['Your password was changed', 'A sua palavra-passe foi alterada'],
+  mailPasswordChanged: `Other sessions have ended. Not you? Choose a new password here, and tell the operator.
+    As outras sessões terminaram. Não foi o próprio? Escolha aqui outra palavra-passe e avise o operador.`,
+  mailSecondFactorOnSubject: ['Your second factor was turned on', 'O seu segundo fator foi ativado'],
+  mailSecondFactorOffSubject: ['Your second factor was turned off', 'O seu segundo fator foi desativado'],
+  mailBackupCodesSubject: ['Your backup codes were renewed', 'Códigos de recuperação renovados'],
+  mailNotYou: `It holds from your next sign-in on. Not you? Change your password now, and tell the operator.
+    Vale a partir do próximo início de sessão. Não foi o próprio? Altere já a palavra-passe e avise o operador.`,
+  mailSecondFactorReset: `The operator turned it off. Set it up again. Did you not ask? Tell the operator now.
+    O operador desativou-o. Configure-o de novo. Não o pediu? Avise já o operador.`,
+  mailCodeLockSubject: ['Ten wrong codes at your sign-in', 'Dez códigos errados no seu início de sessão'],
+  mailCodeLock: `The password was right. Codes are refused until {until}. Not you? Choose a new password.
+    A palavra-passe estava certa. Os códigos são recusados até {until}. Não foi o próprio? Escolha outra palavra-passe.`,
+  mailReset: `Open this link to choose a new password. It works for an hour.
+    Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.`,
+  mailUsageSubject: ['{percent}% of your calls are used', '{percent}% das suas chamadas estão usadas'],
+  mailUsage: `Your account used {used} of its {limit} calls. The next period begins on {end} (UTC).
+    A sua conta usou {used} das suas {limit} chamadas. O período seguinte começa a {end} (UTC).`,
+  mailUsagePurchased: `Until then, calls beyond the plan spend your {credits} purchased credits.
+    Até lá, as chamadas além do plano gastam os seus {credits} créditos comprados.`,
+  mailUsageStops: `Until then, calls beyond the plan are refused.
+    Até lá, as chamadas além do plano são recusadas.`,
+  mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
+  mailPlanSubject: {
+    week: ['Your plan ends within 7 days', 'O seu plano termina dentro de 7 dias'],
+    ended: ['Your plan has ended', 'O seu plano terminou'],
+  },
+  mailPlanRenew: ['Ask the operator of this service to renew it.', 'Peça a renovação ao operador.'],
+  mailKeySubject: {
+    week: ['API keys end within 7 days', 'Chaves que terminam dentro de 7 dias'],
+    day: ['API keys end within a day', 'Chaves que terminam dentro de um dia'],
+    expired: ['API keys have expired', 'Chaves que expiraram'],
+    revoked: ['API keys were revoked', 'Chaves que foram revogadas'],
+  },
+  mailKeyLead: {
+    week: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
+    day: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
+    expired: `Calls with them are refused. A new last day makes them work again.
+      As chamadas com elas são recusadas. Com uma nova validade voltam a funcionar.`,
+    revoked: `Calls with them are refused. The account history says by whom.
+      As chamadas com elas são recusadas. O histórico da conta diz por quem.`,
+  },
+  mailIgnore: ['If you did not ask for this, do nothing.', 'Se não fez este pedido, não faça nada.'],
+} as const;
