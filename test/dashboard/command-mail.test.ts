@@ -60,6 +60,18 @@ test('a suspension mails its reason once, and the history has it', async () => {
   expect(history.at(-1)).toMatchObject({ kind: 'suspended', note: 'Invoice 17 is overdue' });
 });
 
+test('the mails of a suspension take few connections of the relay', async () => {
+  const { id } = await cli.json('account', 'create', '--name', 'Padaria Central');
+  await database.sql`
+    WITH users AS (
+      INSERT INTO dashboard_users ("id", "name", "email", "emailVerified")
+      SELECT 'm' || n, 'Rita', 'm' || n || '@example.com', true FROM generate_series(1, 30) AS n RETURNING "id")
+    INSERT INTO dashboard_members (user_id, account_id) SELECT "id", ${id} FROM users`;
+  expect(await cli.json('account', 'suspend', id)).toEqual({ id, suspended: true, mailed: 30 });
+  // Five that send, and five that still close.
+  expect(mail.mostConnections()).toBeLessThanOrEqual(10);
+});
+
 test('pending invitations are listed, and a withdrawn one is dead', async () => {
   const { id } = await cli.json('account', 'create', '--name', 'Test');
   await cli.json('account', 'invite', id, '--email', 'Ana@example.com');

@@ -56,6 +56,23 @@ describe('a sign-up', () => {
     expect((await mail.mailTo(other.email)).text).toContain('/dashboard/confirm?token=');
   });
 
+  test('that is sent twice at once is answered alike, too: twice that a mail was sent', async () => {
+    const member = await createMember(service);
+    for (const { email } of [newPerson(), newPerson(), newPerson(), member]) {
+      const visitors = [visit(), visit()];
+      const tokens = await Promise.all(visitors.map((visitor) => formTokenOf(visitor, '/dashboard/sign-up')));
+      const fields = { ...newPerson(), email };
+      const answers = await Promise.all(
+        visitors.map((visitor, index) =>
+          visitor.post('/dashboard/sign-up', { ...fields, form_token: tokens[index] }),
+        ),
+      );
+      expect(answers.map((answer) => [answer.status, answer.textOf('h1')])).toEqual(
+        Array(2).fill([200, 'See your mail']),
+      );
+    }
+  });
+
   test('shows the address and sends the link again; the confirmation leads to the sign-in with the email filled in', async () => {
     const visitor = visit();
     const person = newPerson();

@@ -81,6 +81,24 @@ test('with no other session, “sign out the others” is no event of the accoun
   expect((await visitor.get(`${SETTINGS}/history`)).text).not.toContain('Signed out on other devices');
 });
 
+test('of two browsers that sign each other out, the one whose session has ended first ends none, and says so', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const { visitor: own, ...person } = await createMember(service);
+    const other = await signIn(person, '203.0.113.11', FIREFOX);
+    const sent = [own, other].map(async (visitor) => {
+      const form_token = await formTokenOf(visitor, SETTINGS);
+      return visitor.post(`${SETTINGS}/sessions`, { form_token });
+    });
+    const done = (await Promise.all(sent)).filter(({ headers }) =>
+      /done=ended/.test(headers.get('location') ?? ''),
+    );
+    const left = [await statusOf(own), await statusOf(other)].filter((status) => status === 200);
+    const [row] = await service.sql`
+      SELECT count(*) AS events FROM account_events WHERE account_id = ${person.accountId} AND kind = 'sessions-ended'`;
+    expect([done.length, row!.events]).toEqual([2 - left.length, 2 - left.length]);
+  }
+});
+
 test('the last use is exact to ten minutes', async () => {
   const { visitor: own, email } = await createMember(service);
   const usedMinutesAgo = async () => {

@@ -38,7 +38,7 @@ describe('the address that attempts are counted against', () => {
     expect(client('10.1.1.1', 'fe80::2%1, 10.2.2.2')).toBe('fe80::2');
   });
 
-  test('may be shared when it is not public, or an untrusted sender names others', () => {
+  test('may be shared when it is not public, or names others while no proxy is named', () => {
     const shared = (peer: string, forwardedFor: string | null) => read(peer, forwardedFor).isShared;
     for (const peer of [
       '127.0.0.1',
@@ -51,7 +51,9 @@ describe('the address that attempts are counted against', () => {
     ])
       expect([peer, shared(peer, null)]).toEqual([peer, true]);
     expect(shared('203.0.113.9', null)).toBe(false);
-    expect(shared('203.0.113.9', '1.2.3.4')).toBe(true);
+    // A client can't choose to be spared by a header.
+    expect(shared('203.0.113.9', '1.2.3.4')).toBe(false);
+    expect(createClientAddress([])('203.0.113.9', '1.2.3.4').isShared).toBe(true);
     expect(shared('10.1.1.1', '203.0.113.9')).toBe(false);
     expect(shared('10.1.1.1', null)).toBe(true);
   });

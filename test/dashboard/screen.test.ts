@@ -6,8 +6,9 @@ import { importBrackets } from '../companies/debts/support.ts';
 import { createCommandLine } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';
+import { poll } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, type Visitor } from './visitor.ts';
+import { createMember, type PageAnswer, type Visitor } from './visitor.ts';
 
 const WRONG_CHECK_DIGIT = '500002577';
 
@@ -203,6 +204,27 @@ describe('Screen a list', () => {
     }
     expect(await used(accountId)).toBe(1);
     expect((await run(visitor, nif(1), 1)).textOf('[data-free]')).toStartWith('1 credit spent.');
+    expect(await used(accountId)).toBe(2);
+  });
+
+  test('a reload that is refused leaves the list paid: a later one is still free, until the same instant', async () => {
+    const { visitor, accountId } = await createMember(service);
+    const page = await read(visitor, `${nif(1)} ${nif(2)}`);
+    const form_token = page.document.querySelector('main [name=form_token]')!.getAttribute('value');
+    const send = () =>
+      visitor.post('/dashboard/screen', { form_token, list: `${nif(1)} ${nif(2)}`, price: '2' });
+    const endOf = (answer: PageAnswer) => answer.textOf('[data-free]')?.split('. ')[1];
+    await changeLimits(service.sql, accountId, { requestsPerMinute: 1 }, 'test');
+    const paid = await send();
+    const refused = await send();
+    await changeLimits(service.sql, accountId, { requestsPerMinute: 6000 }, 'test');
+    const free = await poll(send, ({ text }) => !text.includes('rate-limit-exceeded'));
+    expect([refused.textOf('[data-free]'), refused.textOf('#answer-title + p')]).toEqual([
+      null,
+      expect.stringContaining('rate-limit-exceeded'),
+    ]);
+    expect(free.textOf('[data-free]')).toStartWith('No credit spent');
+    expect(endOf(free)).toBe(endOf(paid));
     expect(await used(accountId)).toBe(2);
   });
 

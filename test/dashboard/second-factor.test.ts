@@ -145,7 +145,7 @@ test('neither a reset of the password nor an invitation leads past it, and a res
   expect(await isSignedIn(invited)).toBe(true);
 });
 
-test('new backup codes want the password, and turning it off a code, too; an operator turns it off, which ends sessions', async () => {
+test('new backup codes and turning it off want the password and a code; an operator turns it off, which ends sessions', async () => {
   const { visitor, person, codes } = await enrolled(service);
   const attempts = [
     { present: 'not the password', code: codes[1]! },
@@ -153,13 +153,13 @@ test('new backup codes want the password, and turning it off a code, too; an ope
     { present: person.password, code: 'AAAAA-00000' },
   ];
   for (const attempt of attempts) {
-    const refused = await visitor.submit(`${PAGE}/off`, attempt);
-    expect([refused.status, (await visitor.get(PAGE)).textOf('main')]).toEqual([
-      422,
-      expect.stringContaining('On: a sign-in asks for a code'),
-    ]);
+    for (const form of ['off', 'codes']) {
+      const refused = await visitor.submit(`${PAGE}/${form}`, attempt);
+      expect([refused.status, refused.textOf('#backup-codes')]).toEqual([422, null]);
+    }
+    expect((await visitor.get(PAGE)).textOf('main')).toContain('On: a sign-in asks for a code');
   }
-  const renewed = await visitor.submit(`${PAGE}/codes`, { present: person.password });
+  const renewed = await visitor.submit(`${PAGE}/codes`, { present: person.password, code: codes[1]! });
   const fresh = renewed.document.querySelector('#backup-codes')!.textContent!.split('\n');
   const other = createVisitor(service.baseUrl);
   await signIn(other, person);

@@ -4,6 +4,7 @@ import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
 import { setSuspended } from '../../src/metering/accounts/changes.ts';
 import { createAccount } from '../../src/metering/accounts/store.ts';
 import { until } from '../support/until.ts';
+import { codeOf, fieldsOf } from './enrolled.ts';
 import { pausing } from './pausing.ts';
 import { startMailedDashboard } from './service.ts';
 import { createMember, createVisitor, linkTo, type Person, type Visitor } from './visitor.ts';
@@ -112,6 +113,26 @@ describe('a sign-in with the old password while a reset runs', () => {
     expect(await statusOf(late)).toBe(303);
     expect(await statusOf(invited)).toBe(200);
   });
+});
+
+test('a sign-in without a code keeps no session when the second factor is turned on between its check and its session', async () => {
+  const { visitor, ...person } = await createMember(service);
+  const page = '/dashboard/settings/second-factor';
+  const setUp = await visitor.submit(`${page}/set-up`, { present: person.password });
+  const code = codeOf(setUp.textOf('#secret')!);
+  const late = visit();
+  await pausing(service.sql, 'BEFORE INSERT', async (reached, go) => {
+    const signIn = late.submit('/dashboard/sign-in', { ...person });
+    await reached();
+    // The session that replaces the present one waits as well.
+    const turnedOn = visitor.post(`${page}/confirm`, { ...fieldsOf(setUp), code });
+    await until('the second factor', async () => (await sessionsOf(person)).length === 0);
+    await go();
+    expect((await signIn).status).toBe(401);
+    expect((await turnedOn).headers.get('location')).toBe(`${page}?done=on`);
+  });
+  expect([await statusOf(late), await statusOf(visitor)]).toEqual([303, 200]);
+  expect((await sessionsOf(person)).length).toBe(1);
 });
 
 test('an account without members can be suspended', async () => {

@@ -14,6 +14,8 @@ export interface MailServer {
   mailTo(address: string): Promise<ReceivedMail>;
   /** Mails to an address that came and have not been asked for. */
   received(address: string): number;
+  /** The most connections that were open at once. */
+  mostConnections(): number;
   stop(): Promise<void>;
 }
 
@@ -21,8 +23,10 @@ export interface MailServer {
 export async function startMailServer(): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const sockets = new Set<Socket>();
+  let most = 0;
   const server = createServer((socket) => {
     sockets.add(socket);
+    most = Math.max(most, sockets.size);
     socket.on('close', () => sockets.delete(socket));
     converse(socket, (mail) => mails.push(mail));
   });
@@ -36,6 +40,7 @@ export async function startMailServer(): Promise<MailServer> {
       return mails.splice(find(), 1)[0]!;
     },
     received: (address) => mails.filter((mail) => mail.to.includes(address)).length,
+    mostConnections: () => most,
     async stop() {
       for (const socket of sockets) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));

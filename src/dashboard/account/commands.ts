@@ -15,6 +15,9 @@ import { contactText } from '../ui/parts.ts';
 import { invitationLink, invitationMail, invite } from './invitations.ts';
 import { listInvitations, withdrawInvitation } from './pending-invitations.ts';
 
+/** Each mail of a command is a connection, and a relay refuses a client that opens many. */
+const MAILS_AT_ONCE = 5;
+
 /** Commands about the members of an account, their invitations and its suspension (contract, Command line). */
 export function memberCommands(program: Command): void {
   const account = existingCommand(program, 'account');
@@ -156,10 +159,14 @@ export function memberCommands(program: Command): void {
       const { name } = await requireAccount(sql, id);
       const mail = MAILS.suspended({ reason, contact: contactText(config.contact) });
       const account = { name, isSuspended: true };
-      const mails = members
+      const readers = members
         .filter(({ emailVerified }) => emailVerified)
-        .map(({ email: to, language }) => mailOnce(config, mail, { to, language, account }));
-      const mailed = (await Promise.all(mails)).filter(Boolean).length;
+        .map(({ email: to, language }) => ({ to, language, account }));
+      let mailed = 0;
+      while (readers.length > 0) {
+        const sent = readers.splice(0, MAILS_AT_ONCE).map((reader) => mailOnce(config, mail, reader));
+        mailed += (await Promise.all(sent)).filter(Boolean).length;
+      }
       return { id, suspended: true, mailed };
     },
     ({ id, mailed }) => `${id} is suspended; ${mailed} members were told by mail`,

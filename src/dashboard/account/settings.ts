@@ -118,7 +118,9 @@ export async function signOutOthers(context: MemberContext): Promise<PageRespons
   const { tools, user, account, client } = context;
   // A form that is sent again ends none, which is no event of the account.
   const hasOthers = (await tools.auth.sessions(client.cookie)).length > 1;
-  await tools.auth.call('/revoke-other-sessions', {}, client);
+  const { ok } = await tools.auth.call('/revoke-other-sessions', {}, client);
+  // This session has ended meanwhile, so it has ended no other one.
+  if (!ok) return redirectTo(context, '/settings');
   if (hasOthers) await recordRepeatable(tools.sql, account.id, user, 'sessions-ended');
   logOfMember(context, 'other sessions ended');
   return redirectTo(context, '/settings?done=ended');

@@ -31,16 +31,24 @@ const MAX_SESSIONS = 50;
 /**
  * Ends a new session unless the password that opened it is still the user's. Checking a password takes 60 to 100 ms, and a reset
  * in that time ends all sessions, but not this later one. The row lock waits for a reset that is not committed yet. The trigger
- * of 0004_dashboard.sql ends sessions that began before the reset wrote the password. A session that stays is a sign-in.
+ * of 0004_dashboard.sql ends sessions that began before the reset wrote the password. So it is with a second factor that is turned on
+ * in that time. A session that stays is a sign-in.
  *
  * @param token `null` means that no session was opened, because the password awaits a code
+ * @param hasCode whether a code of the second factor was given
  * @returns whether the session, or the password, is good
  */
-export async function keepSession(sql: Sql, token: string | null, member: EmailOwner): Promise<boolean> {
+export async function keepSession(
+  sql: Sql,
+  token: string | null,
+  member: EmailOwner,
+  hasCode = false,
+): Promise<boolean> {
   const rows = await sql<{ isCurrent: boolean }[]>`
     WITH current AS (
-      SELECT 1 FROM dashboard_credentials
-      WHERE "userId" = ${member.userId} AND "password" = ${member.passwordHash} FOR SHARE),
+      SELECT 1 FROM dashboard_users u JOIN dashboard_credentials c ON c."userId" = u."id"
+      WHERE u."id" = ${member.userId} AND c."password" = ${member.passwordHash}
+        AND (${token === null || hasCode} OR NOT u."twoFactorEnabled") FOR SHARE),
     ended AS (DELETE FROM dashboard_sessions WHERE "token" = ${token} AND NOT EXISTS (SELECT 1 FROM current))
     SELECT EXISTS (SELECT 1 FROM current) AS "isCurrent"`;
   if (!only(rows).isCurrent) return false;

@@ -78,7 +78,7 @@ export async function signInWithCode(context: PageContext, text: string): Promis
     const outcome = failed(null);
     return (await tools.auth.awaitedCode(client.cookie)) === null ? null : outcome;
   }
-  if (!(await keepSession(tools.sql, answer.token, member))) return null;
+  if (!(await keepSession(tools.sql, answer.token, member, true))) return null;
   logSecurity(context, 'sign-in', member);
   return { isRight: true, cookies: answer.cookies };
 }

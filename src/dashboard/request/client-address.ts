@@ -4,8 +4,8 @@ import { BlockList, isIP } from 'node:net';
 export interface ClientAddress {
   address: string;
   /**
-   * Whether many visitors may have this address: it is not public, or it sends `X-Forwarded-For` and is not trusted. The latter is
-   * a proxy that TRUST_PROXY doesn't name, with all visitors behind it.
+   * Whether many visitors may have this address: it is not public, or it sends `X-Forwarded-For` and TRUST_PROXY is not set. The latter
+   * is probably a proxy, with all visitors behind it. Where proxies are named, it is a client that wants to be spared.
    */
   isShared: boolean;
 }
@@ -51,7 +51,7 @@ export function createClientAddress(trusted: string[], onIgnored: (peer: string)
       if (hop === undefined || isIP(hop) === 0) break;
       address = hop;
     }
-    return { address, isShared: isIgnored || contains(NOT_PUBLIC, address) };
+    return { address, isShared: (isIgnored && trusted.length === 0) || contains(NOT_PUBLIC, address) };
   };
 }
 

@@ -105,7 +105,12 @@ export const signUp = formHandlers({
     if (refusal !== null) return refusal;
     const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
     const answer = await withConstantTime(context, made, () => tools.mails);
-    if (!answer.ok) {
+    // Of two sign-ups at once, one makes the user. The other's answer must not tell that there was none.
+    const isTwice =
+      tools.mails &&
+      answer.code === 'FAILED_TO_CREATE_USER' &&
+      (await findEmailOwner(tools.sql, email)) !== null;
+    if (!answer.ok && !isTwice) {
       // Perhaps the form was sent twice, and the first answer was dropped.
       const known = tools.mails ? null : await signInWith(context, email, password);
       if (known?.isRight === true) return redirectTo(context, '', known.cookies);

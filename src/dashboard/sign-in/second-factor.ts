@@ -125,7 +125,7 @@ function setUpSheet(
   return sheet(context, content, refusal);
 }
 
-/** /dashboard/settings/second-factor/codes: new backup codes in place of the present ones. */
+/** /dashboard/settings/second-factor/codes: new backup codes in place of the present ones. One of them could turn it off. */
 export const newBackupCodes = passwordForm(
   '/two-factor/generate-backup-codes',
   ['newBackupCodes', 'newBackupCodesLead'],
@@ -140,6 +140,7 @@ export const newBackupCodes = passwordForm(
   <p><a class="button" href="${tools.base}${PATH}">${messages.backupCodesKept}</a></p>`,
     );
   },
+  { wantsCode: true },
 );
 
 /** /dashboard/settings/second-factor/off */

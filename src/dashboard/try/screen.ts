@@ -39,7 +39,8 @@ export const screen = formHandlers({
       body: JSON.stringify({ nifs: list.nifs }),
     });
     const { answer, fresh } = await makeOwnCall(context, request, debtsRoute);
-    if (!answer.ok) await sending.forget();
+    // A list that was paid before stays so.
+    if (!answer.ok && !sending.isRepeated) await sending.forget();
     return showScreen(fresh, null, { list, screened: { answer, sending, wrong: list.wrong } });
   },
 });

@@ -29,7 +29,7 @@ export interface KeyWatch {
   used(hash: string): void;
   /**
    * The key of a refused secret: it is revoked or expired, the secret was replaced, or the account is suspended. Keys that ended
-   * over 30 days ago share the id {@link LONG_ENDED_KEYS}.
+   * over 30 days ago share the id {@link LONG_ENDED_KEYS}. Not called for test keys, of which no error is counted.
    */
   refused(key: Pick<Caller, 'keyId' | 'accountId'>): void;
 }
@@ -193,7 +193,7 @@ export async function createAuthenticator(
       if (caller !== null) watch.used(hash);
       else {
         const key = unknown.get(hash)?.key;
-        if (key) watch.refused(key);
+        if (key?.isTest === false) watch.refused(key);
       }
       return caller;
     },

@@ -13,6 +13,7 @@ import { startProxy } from '../../support/proxy.ts';
 import {
   createCaller,
   createTestEnvironment,
+  createTestKey,
   type ServiceProcess,
   spawnService,
 } from '../../support/service.ts';
@@ -93,17 +94,29 @@ test('401s of keys that ended over 30 days ago share a row, however many keys th
     UPDATE api_keys SET created_at = now() - interval '1 year', revoked_at = now() - ${days} * interval '1 day' WHERE id = ${id}`;
   await endedAgo(keyId, 29.9);
   for (const { id } of others) await endedAgo(id, 30.1);
+  await authenticate([key, ...others.map((other) => other.secret)]);
+  expect(await countsOf(accountId)).toEqual({ [`${keyId} 401`]: 1, 'ended 401': 3 });
+});
+
+test('401s of test keys are not counted', async () => {
+  const { accountId, keyId, key } = await createCaller(sql);
+  const testKey = await createTestKey(sql, accountId);
+  await sql`UPDATE api_keys SET revoked_at = now() WHERE account_id = ${accountId}`;
+  await authenticate([key, testKey]);
+  expect(await countsOf(accountId)).toEqual({ [`${keyId} 401`]: 1 });
+});
+
+/** Counts the refusals of secrets as the service does. */
+async function authenticate(secrets: string[]): Promise<void> {
   const errors = createErrorAnswers(sql);
   const authenticator = await createAuthenticator(sql, {
     used() {},
     refused: (refused) => errors.count(refused, 'unauthorized'),
   });
-  for (const secret of [key, ...others.map((other) => other.secret)])
-    await authenticator.authenticate(secret);
+  for (const secret of secrets) await authenticator.authenticate(secret);
   await authenticator.close();
   await errors.write();
-  expect(await countsOf(accountId)).toEqual({ [`${keyId} 401`]: 1, 'ended 401': 3 });
-});
+}
 
 test('counts are kept for 13 months', async () => {
   const { accountId } = await createCaller(sql);
