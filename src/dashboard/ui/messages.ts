@@ -304,6 +304,8 @@ const TEXTS = {
   newExpiryTitle: ['Until when does “{name}” work?', 'Até quando é válida “{name}”?'],
   expiryHint: ['Its last day, in UTC. Empty: it does not end.', 'O último dia, em UTC. Vazio: não expira.'],
   validUntil: ['Valid until', 'Válida até'],
+  /** Of a secret or an invitation, which are masculine in Portuguese. */
+  worksUntil: ['Valid until', 'Válido até'],
   oldSecretUntil: ['Old secret until', 'Segredo anterior até'],
   change: ['Change', 'Alterar'],
   rename: ['Rename', 'Renomear'],
@@ -345,7 +347,7 @@ const TEXTS = {
   note: ['Note', 'Nota'],
 
   tryLead: `Each call here costs 1 credit, as any call does. {available} left.
-    Cada chamada custa 1 crédito, como qualquer outra. Restam {available}.`,
+    Cada chamada custa 1 crédito, como qualquer outra. Saldo: {available}.`,
   tryLabel: ['Company name or NIF', 'Nome ou NIF da empresa'],
   queryMissing: ['Write a name or a NIF. Nothing was charged.', 'Escreva um nome ou NIF. Nada foi cobrado.'],
   nifWrong: `The check digit of this NIF is wrong: the API would answer 400. Nothing was charged.
@@ -377,7 +379,7 @@ const TEXTS = {
 
   screenTitle: ['Screen a list for debts', 'Verificar as dívidas de uma lista'],
   screenLead: `Each company costs 1 credit; {available} left. You see the price first. Lists are not stored.
-    Cada empresa custa 1 crédito; restam {available}. Verá primeiro o preço. As listas não são guardadas.`,
+    Cada empresa custa 1 crédito; saldo: {available}. Verá primeiro o preço. As listas não são guardadas.`,
   screenLabel: ['NIFs of up to {max} companies', 'NIF de até {max} empresas'],
   screenHint: `One on each line, or rows of a table: every number of nine digits is read.
     Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos.`,
@@ -437,7 +439,7 @@ const TEXTS = {
     Aqui os proprietários de uma conta precisam de um segundo fator. Configure-o para continuar.`,
   secondFactorOn: `On: a sign-in asks for a code of your authenticator app.
     Ativo: o início de sessão pede um código da sua aplicação de autenticação.`,
-  setUp: ['Set up', 'Configurar'],
+  setUp: ['Set up the second factor', 'Configurar o segundo fator'],
   scanLead: `Scan this picture with an authenticator app, or type the secret into it.
     Leia esta imagem com uma aplicação de autenticação, ou escreva nela o segredo.`,
   scanLabel: ['QR code with the secret', 'Código QR com o segredo'],
@@ -674,10 +676,10 @@ const TEXTS = {
   mailUsageSubject: ['{percent}% of your calls are used', '{percent}% das suas chamadas estão usadas'],
   mailUsage: `Your account used {used} of its {limit} calls. The next period begins on {end} (UTC).
     A sua conta usou {used} das suas {limit} chamadas. O período seguinte começa a {end} (UTC).`,
-  mailUsagePurchased: `Until then, calls beyond the plan spend your {credits} purchased credits.
-    Até lá, as chamadas além do plano gastam os seus {credits} créditos comprados.`,
-  mailUsageStops: `Until then, calls beyond the plan are refused.
-    Até lá, as chamadas além do plano são recusadas.`,
+  mailUsagePurchased: `Until then, calls beyond the plan spend purchased credits: {credits} left.
+    Até lá, as chamadas além do plano gastam créditos comprados (saldo: {credits}).`,
+  mailUsageStops: `Until then, calls beyond the plan are refused, at no cost.
+    Até lá, as chamadas além do plano são recusadas, sem custo.`,
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
   mailPlanSubject: {
     week: ['Your plan ends within 7 days', 'O seu plano termina dentro de 7 dias'],
@@ -693,10 +695,10 @@ const TEXTS = {
   mailKeyLead: {
     week: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
     day: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
-    expired: `Calls with them are refused. A new last day makes them work again.
-      As chamadas com elas são recusadas. Com uma nova validade voltam a funcionar.`,
-    revoked: `Calls with them are refused. The account history says by whom.
-      As chamadas com elas são recusadas. O histórico da conta diz por quem.`,
+    expired: `Calls with them are refused, at no cost. A new last day makes them work again.
+      As chamadas com elas são recusadas, sem custo. Com uma nova validade voltam a funcionar.`,
+    revoked: `Calls with them are refused, at no cost. The account history says by whom.
+      As chamadas com elas são recusadas, sem custo. O histórico da conta diz por quem.`,
   },
   mailIgnore: ['If you did not ask for this, do nothing.', 'Se não fez este pedido, não faça nada.'],
 } as const satisfies Texts & { events: Record<EventKind, [string, string]> };
