@@ -1,10 +1,11 @@
 /** BUY_URL: the API's problem and the dashboard link the address where the account buys credits. */
 import { afterAll, expect, test } from 'bun:test';
 import { changeLimits } from '../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { call } from '../support/client.ts';
 import { callTool } from '../support/mcp.ts';
 import { startDashboardService } from './service.ts';
-import { createMemberWithKey } from './visitor.ts';
+import { createMemberWithKey, type PageAnswer } from './visitor.ts';
 
 const service = await startDashboardService({ BUY_URL: 'https://shop.example.com/buy?for={account}' });
 afterAll(() => service.stop());
@@ -63,4 +64,22 @@ test('the page of the problem, a call without credits and a list without credits
   // It knows no account.
   const problem = await visitor.get('/problems/monthly-quota-exceeded');
   expect(problem.document.querySelector('main a.button')!.getAttribute('href')).toBe('/dashboard/credits');
+});
+
+test('an account with purchased credits that it does not spend is led to the switch, and not to buy more', async () => {
+  const { visitor, accountId } = await createMemberWithKey(service);
+  await grantCredits(service.sql, accountId, { credits: 7 }, 'test');
+  await service.sql`UPDATE balances SET spend_purchased = false, used = 499 WHERE account_id = ${accountId}`;
+  const list = { list: '500002576 500002568' };
+  const remedies = async (page: Promise<PageAnswer>, place: string) =>
+    [...(await page).document.querySelectorAll(`${place} a`)].map((link) => link.getAttribute('href'));
+  const spending = '/dashboard/credits/spending';
+  expect(await remedies(visitor.get('/dashboard'), '[data-allowance=low]')).toEqual([spending]);
+  expect(await remedies(visitor.submit('/dashboard/screen', list), '[data-price]')).toEqual([spending]);
+  const screened = visitor.submit('/dashboard/screen', { ...list, price: '2' });
+  expect(await remedies(screened, '#rest')).toEqual([spending]);
+  expect(await remedies(visitor.get('/dashboard'), '[data-allowance=none]')).toEqual([spending]);
+  expect(await remedies(visitor.submit('/dashboard/screen', list), '[data-price]')).toEqual([spending]);
+  const tried = visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+  expect((await remedies(tried, '[data-forget-form]'))[0]).toBe(spending);
 });

@@ -25,7 +25,7 @@ const refuse = (accountId: string, keyId: string, calls: number) => service.sql`
   VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${keyId}, '401', ${calls})`;
 
 test('a key that ends within 7 days has a notice on every page, and one that has ended if programs still use it', async () => {
-  const { accountId, id, expire, notice } = await withKey();
+  const { visitor, accountId, id, expire, notice } = await withKey();
   expect(await notice()).toBeNull();
   await expire(new Date(Date.now() + 8 * DAY_MS));
   expect(await notice()).toBeNull();
@@ -46,6 +46,11 @@ test('a key that ends within 7 days has a notice on every page, and one that has
   );
   await service.sql`UPDATE api_keys SET expires_at = NULL, revoked_at = now() WHERE id = ${id}`;
   expect(await notice()).toStartWith('The key “production” was revoked on ');
+  const list = await visitor.get('/dashboard/keys');
+  expect([list.textOf('details.card summary'), list.textOf('.empty')]).toEqual([
+    'Revoked and expired keys (1)',
+    null,
+  ]);
 });
 
 test('an expired key shows since when, offers a new last day in place of a new secret, and works again with it', async () => {

@@ -3,8 +3,8 @@ import type { Page } from 'playwright-core';
 const WIDTHS = [320, 360, 412, 480, 640, 641, 768, 929, 1000, 1057, 1280, 1920];
 
 /**
- * The faults of a page: boxes that are wider than their place, and words that are broken over lines, of up to 12 characters, or of
- * up to 24 where tables have columns.
+ * The faults of a page: boxes and cells that are too narrow for what they hold, and words that are broken over lines, of up to 12
+ * characters, or of up to 24 where tables have columns.
  */
 const FAULTS = `(() => {
   const faults = [];
@@ -12,6 +12,8 @@ const FAULTS = `(() => {
   if (root.scrollWidth > root.clientWidth) faults.push('the page is ' + (root.scrollWidth - root.clientWidth) + ' px too wide');
   for (const box of document.querySelectorAll('.card, .notice, .badge, nav, header'))
     if (box.checkVisibility() && box.scrollWidth > box.clientWidth + 1) faults.push(box.className + ' is ' + (box.scrollWidth - box.clientWidth) + ' px too wide');
+  for (const cell of document.querySelectorAll('.stacked :is(td, th)'))
+    if (cell.checkVisibility() && cell.scrollWidth > cell.clientWidth + 1) faults.push('a cell is too narrow for ' + cell.textContent.trim().slice(0, 40));
   for (const row of document.querySelectorAll('.stacked tr')) {
     const cells = [...row.children].filter((cell) => cell.checkVisibility()).map((cell) => cell.getBoundingClientRect());
     for (const [index, { right, bottom }] of cells.entries())

@@ -1,12 +1,13 @@
 /** No page of one language has a sentence of the other. */
 import { afterAll, expect, test } from 'bun:test';
+import { invite } from '../../src/dashboard/account/invitations.ts';
 import { pt } from '../../src/dashboard/reference/reference-pt.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import type { Language } from '../../src/dashboard/ui/language.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
 import { startDashboardService, storeCalls } from './service.ts';
-import { createMember, createVisitor, makeKey } from './visitor.ts';
+import { createMember, createMemberWithKey, createVisitor, makeKey } from './visitor.ts';
 
 const service = await startDashboardService({ CONTACT: 'mailto:help@example.com' });
 afterAll(() => service.stop());
@@ -78,6 +79,28 @@ for (const [language, other] of [
 
 test('no sentence is the same in both languages', () => {
   expect([...SENTENCES.en].filter((sentence) => SENTENCES.pt.has(sentence))).toEqual([]);
+});
+
+test('no text has a plural beside a balance of one', () => {
+  const withOne = (texts: unknown): string[] => {
+    if (typeof texts === 'function') return [String(texts(...Array(4).fill('1')))];
+    return typeof texts === 'string' ? [] : Object.values(texts as object).flatMap(withOne);
+  };
+  const texts = withOne([MESSAGES.en, MESSAGES.pt]);
+  expect(texts.length).toBeGreaterThan(100);
+  expect(texts.filter((text) => /(?<!\d)1 (\w+ )?(credits|créditos)|restam 1/i.test(text))).toEqual([]);
+});
+
+test('in Portuguese a key is feminine, and a secret and an invitation are masculine', async () => {
+  const { visitor, id, accountId } = await createMemberWithKey(service);
+  await invite(service.sql, { accountId, email: 'teresa@example.com' }, 'test');
+  await service.sql`UPDATE api_keys SET expires_at = now() + interval '30 days' WHERE id = ${id}`;
+  const portuguese = { 'Accept-Language': 'pt' };
+  const key = await visitor.get(`/dashboard/keys/${id}`, portuguese);
+  const members = await visitor.get('/dashboard/settings/members', portuguese);
+  expect(key.textOf('.heading .badge')).toStartWith('Válida até');
+  expect(key.textOf('main')).toContain('SegredoVálido até');
+  expect(members.textOf('main')).toContain('FunçãoVálido até');
 });
 
 test('every text of the reference has a translation', async () => {

@@ -34,6 +34,7 @@ const LIST: Record<string, Mail> = {
   ...Object.fromEntries(Object.entries(MAILS).map(([name, make]) => [name, make(values)])),
   'invitation-elsewhere': MAILS.invitation({ ...invitation, isElsewhere: true }),
   usage: dueMail(usageAlerts, [usage], addresses),
+  'usage-off': dueMail(usageAlerts, [{ ...usage, spendPurchased: false }], addresses),
   keys: dueMail(keyMails, [{ ...key, stage: 'week' }], addresses),
   plan: dueMail(planMails, [{ ...plan, stage: 'ended' }], addresses),
 };
@@ -91,6 +92,12 @@ test('a long name of an account is cut to 60 characters', () => {
   const { text } = writeMail(MAILS.reset(link), { to: 'a@example.com', language: 'en', account })!;
   expect(text).toContain(`Account: ${'n'.repeat(60)}…`);
   expect(text).not.toContain('n'.repeat(61));
+});
+
+test('the mail to an account that does not spend its purchased credits links the switch, and nothing to buy', () => {
+  const { text } = written('usage-off', 'en')!;
+  expect(text).toContain(`${MESSAGES.en.spending}: https://example.com/dashboard/credits/spending`);
+  expect(text).not.toContain(url);
 });
 
 test('an end in a mail is the one of the pages', () => {

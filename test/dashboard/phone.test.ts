@@ -4,6 +4,7 @@ import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { createKey } from '../../src/metering/keys/store.ts';
 import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
 import { fillAccount } from './full-account.ts';
+import { storeCalls } from './service.ts';
 
 setDefaultTimeout(120_000);
 
@@ -50,6 +51,24 @@ test('a hundred keys take at most 8,000 px, each with its name and its last use'
     expect(await page.locator('.keys tbody tr').count()).toBe(100);
     expect(await page.isVisible('.keys tr >> text=Nunca')).toBe(true);
     expect(await page.evaluate<number>('document.documentElement.scrollHeight')).toBeLessThan(8000);
+  }));
+
+test('the menu of days lies over the numbers below the plot, and works there', () =>
+  browsing.inBrowser({}, async (page) => {
+    const { accountId } = await browsing.enter(page.context());
+    // Three months, whose links make the menu longer than the plot.
+    const calls = [1, 35, 65].map((daysAgo) => ({ daysAgo, keyId: '', kind: 'search' as const, calls: 5 }));
+    await storeCalls(service.sql, accountId, calls);
+    for (const width of [320, 360, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(dashboard(''));
+      await page.click('#calls .under summary');
+      await page.click('.days > summary');
+      await page.fill('#from', new Date().toISOString().slice(0, 10));
+      // Fails if a part of the table lies over the button.
+      await page.click('.days button');
+      await page.waitForURL(/[?&]to=/);
+    }
   }));
 
 test('“buy credits” is large enough for a finger at every width', () =>

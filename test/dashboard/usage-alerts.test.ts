@@ -101,7 +101,7 @@ test('the mail is in the language of the latest visit, and says what happens bey
   await grantCredits(service.sql, accountId, { credits: 1234 }, 'test');
   await use(8);
   await check();
-  expect((await mail.mailTo(email)).text).toContain('gastam os seus 1');
+  expect((await mail.mailTo(email)).text).toContain('gastam créditos comprados (saldo: 1');
   await changeLimits(service.sql, accountId, { spendPurchased: false }, 'test');
   await use(10);
   await check();

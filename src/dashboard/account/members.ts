@@ -116,7 +116,7 @@ function pendingList(context: MemberContext, pending: PendingInvitation[]): Html
   const columns: Column<PendingInvitation>[] = [
     [messages.email, ({ email }) => email],
     [messages.role, ({ role }) => messages.roles[role]],
-    [messages.validUntil, ({ expires }) => moment(formats, expires)],
+    [messages.worksUntil, ({ expires }) => moment(formats, expires)],
     [
       messages.change,
       ({ email }) => [

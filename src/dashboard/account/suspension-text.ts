@@ -1,5 +1,5 @@
 import type { PageContext } from '../page-context.ts';
-import type { HtmlValue } from '../ui/html.ts';
+import { type HtmlValue, html } from '../ui/html.ts';
 import { contactLink, moment, sentence } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 
@@ -12,5 +12,6 @@ export async function suspensionText(context: PageContext, accountId: string): P
     FROM accounts WHERE id = ${accountId} AND suspended_at IS NOT NULL`;
   if (row === undefined) return null;
   const text = sentence((at) => filled(messages.states.suspended, [at]), moment(formats, row.at));
-  return [text, ' ', row.note && messages.suspendedReason(row.note), ' ', contactLink(context)];
+  const contact = contactLink(context);
+  return [text, ' ', row.note && messages.suspendedReason(row.note), contact && html` · ${contact}`];
 }

@@ -73,7 +73,7 @@ function secretsCard(context: MemberContext, key: KeyDetails): Html {
   };
   const columns: Column<KeySecret>[] = [
     [messages.secret, name],
-    [messages.validUntil, ({ until }) => (until === null ? '–' : endOf(formats, until))],
+    [messages.worksUntil, ({ until }) => (until === null ? '–' : endOf(formats, until))],
     [messages.lastUsed, (secret) => lastUse(context, secret)],
   ];
   const old = key.secrets.filter(isOld);

@@ -82,7 +82,7 @@ export async function showKeys(
   const { active, hasOlder, ended, hasMoreEnded } = page;
   const limit = formats.number(account.keyLimit);
   const isFiltered = text !== '' || state !== 'all';
-  const isEmpty = active.length === 0 && before === null && !isFiltered;
+  const isEmpty = active.length + ended.length === 0 && before === null && !isFiltered;
   const create = createForm(context, refusal);
   // A refused form, or one that was typed before a sign-in, is what its reader looks for.
   const isFormFirst = refusal !== null || url.searchParams.has('name');

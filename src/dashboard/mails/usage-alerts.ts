@@ -29,7 +29,7 @@ export const usageAlerts: MailKind<Alert> = {
     CROSS JOIN unnest(${`{${THRESHOLDS.join(',')}}`}::bigint[]) AS threshold
     WHERE now() < b.period_end AND included > 0 AND b.used * 100 >= included * threshold`,
   write:
-    ([{ accountId, used, included, periodEnd, credits, spendPurchased }], { buyUrl }) =>
+    ([{ accountId, used, included, periodEnd, credits, spendPurchased }], { buyUrl, publicUrl }) =>
     (messages, { number, date }) => {
       const lead = messages.mailUsage(number(used), number(included), date(periodEnd));
       const canSpend = spendPurchased && credits > 0;
@@ -38,7 +38,9 @@ export const usageAlerts: MailKind<Alert> = {
       return [
         messages.mailUsageSubject(number(Math.floor((used * 100) / included))),
         `${lead} ${next}`,
-        buy && `${messages.buyCredits}: ${buy}`,
+        credits > 0 && !spendPurchased
+          ? `${messages.spending}: ${publicUrl}/dashboard/credits/spending`
+          : buy && `${messages.buyCredits}: ${buy}`,
       ];
     },
 };

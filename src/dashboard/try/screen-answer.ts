@@ -3,7 +3,7 @@ import { type Answer, responseTo } from '../../http/answer.ts';
 import type { MemberContext } from '../page-context.ts';
 import { tokenField } from '../request/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { buyLink, type Column, dateOf, moment, sentence, table } from '../ui/parts.ts';
+import { type Column, dateOf, moment, moreCredits, sentence, table } from '../ui/parts.ts';
 import { csvText } from '../usage/csv.ts';
 import { bracketText } from './brackets.ts';
 import { callProblem } from './call-problem.ts';
@@ -87,7 +87,7 @@ function restForm(context: MemberContext, refused: Item[]): Html {
 <form method="post" action="${tools.base}/screen" id="rest">
   ${tokenField(context)}
   <input type="hidden" name="list" value="${refused.map(({ nif }) => nif).join(' ')}">
-  <p>${buyLink(context)} <button class="small quiet" type="submit">${messages.screenRest(formats.number(refused.length))}</button></p>
+  <p>${moreCredits(context)} <button class="small quiet" type="submit">${messages.screenRest(formats.number(refused.length))}</button></p>
 </form>`;
 }
 

@@ -47,10 +47,10 @@ export const MAIL_TEXTS = {
   mailUsageSubject: ['{percent}% of your calls are used', '{percent}% das suas chamadas estão usadas'],
   mailUsage: `Your account used {used} of its {limit} calls. The next period begins on {end} (UTC).
     A sua conta usou {used} das suas {limit} chamadas. O período seguinte começa a {end} (UTC).`,
-  mailUsagePurchased: `Until then, calls beyond the plan spend your {credits} purchased credits.
-    Até lá, as chamadas além do plano gastam os seus {credits} créditos comprados.`,
-  mailUsageStops: `Until then, calls beyond the plan are refused.
-    Até lá, as chamadas além do plano são recusadas.`,
+  mailUsagePurchased: `Until then, calls beyond the plan spend purchased credits: {credits} left.
+    Até lá, as chamadas além do plano gastam créditos comprados (saldo: {credits}).`,
+  mailUsageStops: `Until then, calls beyond the plan are refused, at no cost.
+    Até lá, as chamadas além do plano são recusadas, sem custo.`,
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
   mailPlanSubject: {
     week: ['Your plan ends within 7 days', 'O seu plano termina dentro de 7 dias'],
@@ -66,10 +66,10 @@ export const MAIL_TEXTS = {
   mailKeyLead: {
     week: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
     day: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
-    expired: `Calls with them are refused. A new last day makes them work again.
-      As chamadas com elas são recusadas. Com uma nova validade voltam a funcionar.`,
-    revoked: `Calls with them are refused. The account history says by whom.
-      As chamadas com elas são recusadas. O histórico da conta diz por quem.`,
+    expired: `Calls with them are refused, at no cost. A new last day makes them work again.
+      As chamadas com elas são recusadas, sem custo. Com uma nova validade voltam a funcionar.`,
+    revoked: `Calls with them are refused, at no cost. The account history says by whom.
+      As chamadas com elas são recusadas, sem custo. O histórico da conta diz por quem.`,
   },
   mailIgnore: ['If you did not ask for this, do nothing.', 'Se não fez este pedido, não faça nada.'],
 } as const;

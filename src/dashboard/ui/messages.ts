@@ -297,6 +297,8 @@ const TEXTS = {
   newExpiryTitle: ['Until when does “{name}” work?', 'Até quando é válida “{name}”?'],
   expiryHint: ['Its last day, in UTC. Empty: it does not end.', 'O último dia, em UTC. Vazio: não expira.'],
   validUntil: ['Valid until', 'Válida até'],
+  /** Of a secret or an invitation, which are masculine in Portuguese. */
+  worksUntil: ['Valid until', 'Válido até'],
   oldSecretUntil: ['Old secret until', 'Segredo anterior até'],
   change: ['Change', 'Alterar'],
   rename: ['Rename', 'Renomear'],
@@ -338,7 +340,7 @@ const TEXTS = {
   note: ['Note', 'Nota'],
 
   tryLead: `Each call here costs 1 credit, as any call does. {available} left.
-    Cada chamada custa 1 crédito, como qualquer outra. Restam {available}.`,
+    Cada chamada custa 1 crédito, como qualquer outra. Saldo: {available}.`,
   tryLabel: ['Company name or NIF', 'Nome ou NIF da empresa'],
   queryMissing: ['Write a name or a NIF. Nothing was charged.', 'Escreva um nome ou NIF. Nada foi cobrado.'],
   nifWrong: `The check digit of this NIF is wrong: the API would answer 400. Nothing was charged.
@@ -370,7 +372,7 @@ const TEXTS = {
 
   screenTitle: ['Screen a list for debts', 'Verificar as dívidas de uma lista'],
   screenLead: `Each company costs 1 credit; {available} left. You see the price first. Lists are not stored.
-    Cada empresa custa 1 crédito; restam {available}. Verá primeiro o preço. As listas não são guardadas.`,
+    Cada empresa custa 1 crédito; saldo: {available}. Verá primeiro o preço. As listas não são guardadas.`,
   screenLabel: ['NIFs of up to {max} companies', 'NIF de até {max} empresas'],
   screenHint: `One on each line, or rows of a table: every number of nine digits is read.
     Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos.`,
@@ -430,7 +432,7 @@ const TEXTS = {
     Aqui os proprietários de uma conta precisam de um segundo fator. Configure-o para continuar.`,
   secondFactorOn: `On: a sign-in asks for a code of your authenticator app.
     Ativo: o início de sessão pede um código da sua aplicação de autenticação.`,
-  setUp: ['Set up', 'Configurar'],
+  setUp: ['Set up the second factor', 'Configurar o segundo fator'],
   scanLead: `Scan this picture with an authenticator app, or type the secret into it.
     Leia esta imagem com uma aplicação de autenticação, ou escreva nela o segredo.`,
   scanLabel: ['QR code with the secret', 'Código QR com o segredo'],

@@ -11,7 +11,7 @@ interface LinkContext {
   tools: { base: string; config: Pick<Config, 'contact' | 'buyUrl'> };
 }
 
-type BuyContext = LinkContext & { account: { id: string } };
+type BuyContext = LinkContext & { account: { id: string; credits: number; spendPurchased: boolean } };
 
 /** The operator's CONTACT as text: of a `mailto:` the address alone. */
 export function contactText(contact: string | null): string | null {
@@ -32,9 +32,14 @@ export function buyLink({ messages, tools, account }: BuyContext): Html | null {
   return address === null ? null : html`<a class="buy" href="${address}">${messages.buyCredits}</a>`;
 }
 
-/** The same; without BUY_URL the link to the page that says how to get more credits. */
+/**
+ * The remedy if credits do not suffice: the switch if the account has purchased ones that it does not spend, else to buy some.
+ * Without BUY_URL the page of credits says how to get them.
+ */
 export function moreCredits(context: BuyContext): Html {
-  const { messages, tools } = context;
+  const { messages, tools, account } = context;
+  if (account.credits > 0 && !account.spendPurchased)
+    return html`<a href="${tools.base}/credits/spending">${messages.spending}</a>`;
   return buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
 }
 

@@ -24,7 +24,7 @@ export const STATE_TEXTS = {
     happened: `All included credits of the period since {start} are used.
       Os créditos incluídos no período desde {start} acabaram.`,
     cost: `Calls now spend purchased credits: {purchased} left.
-      As chamadas gastam agora créditos comprados: restam {purchased}.`,
+      As chamadas gastam agora créditos comprados (saldo: {purchased}).`,
     next: ['The included ones are renewed on {end}.', 'Os incluídos renovam-se em {end}.'],
   },
   purchasedOnly: {

@@ -32,7 +32,7 @@ export async function readAllowance({ messages, formats, tools, account }: Membe
 
 /** The notice of low credits on every page, with the remedy. */
 export async function allowanceNotice(context: MemberContext): Promise<Notice[]> {
-  const { messages, formats, tools, account } = context;
+  const { messages, formats, account } = context;
   const { number } = formats;
   const { used, includedCredits, credits, period } = account;
   const { state, lasts } = await readAllowance(context);
@@ -46,17 +46,12 @@ export async function allowanceNotice(context: MemberContext): Promise<Notice[]>
     beyond: filled(states.beyond, [start], [number(credits)], [end]),
     none: filled(credits === 0 ? states.none : states.switchedOff, [start], [until]),
   }[state];
-  // Without calls left although credits were bought, the remedy is the switch.
-  const isSwitchedOff = state === 'none' && credits > 0;
-  const remedy = isSwitchedOff
-    ? html`<a href="${tools.base}/credits/spending">${messages.spending}</a>`
-    : moreCredits(context);
   const contact = contactLink(context);
   const look = state === 'none' ? 'bad' : 'warn';
   const content = html`
 <div class="notice ${look}" role="status" data-allowance="${state}">
   <p>${texts} ${state !== 'none' && lasts}</p>
-  <p>${remedy}${contact && html` · ${contact}`}</p>
+  <p>${moreCredits(context)}${contact && html` · ${contact}`}</p>
 </div>`;
   return [{ look, lead: texts, content }];
 }
