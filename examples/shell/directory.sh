@@ -21,8 +21,9 @@ call() {
   attempt=1
   while :; do
     status=$(curl --silent --show-error --max-time 40 --header "@$work/key" --header 'Content-Type: application/json' \
-      --header 'Idempotency-Key: example' --dump-header "$work/headers" --output "$work/body" --write-out '%{http_code}' "$@" "$url")
-    if [ "$status" = 200 ]; then
+      --header 'Idempotency-Key: example' --dump-header "$work/headers" --output "$work/body" --write-out '%{http_code}' "$@" "$url" 2>"$work/reason") ||
+      fail "no answer from $DIRECTORY_URL: $(cat "$work/reason")"
+    if [ "$status" = 200 ] && jq --exit-status type "$work/body" >"$work/unused" 2>&1; then
       cat "$work/body"
       return
     fi

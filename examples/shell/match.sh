@@ -25,13 +25,15 @@ first_cells() {
         if $line == null then {broken: .first}
         else ((.begun // "") + ($line | ltrimstr("\ufeff"))) as $row
           | (.first // $row) as $first
-          | if $row | test("^\($cell)(\($separator)\($cell))*$") then {$row} else {begun: ($row + " "), $first} end
+          | if $row | test("^\($cell)(\($separator)\($cell))*$") then {$row}
+            elif ($row | length) > 99999 then {broken: $first}
+            else {begun: ($row + " "), $first} end
         end;
         if .broken then {broken} elif .row == null then empty
         else {row, name: (.row | first_cell | one_line)} | select(.name != "" or (.row | test("[^\\s\",;]"))) | .row |= one_line end)' \
     >"$work/cells"
   jq --raw-output 'select(.name == "") | "left out, no name: \(.row)"' "$work/cells" >&2
-  broken=$(jq --raw-output '.broken // empty' "$work/cells")
+  broken=$(jq --raw-output '.broken // empty' "$work/cells" | head -n 1)
   [ -z "$broken" ] || fail "$1: a quote is not closed, or text follows it: $broken"
   jq --raw-output '.name | select(. != "")' "$work/cells"
 }

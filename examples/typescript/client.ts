@@ -12,6 +12,8 @@ export const client = createClient<paths>({
   fetch: patientFetch,
 });
 
+const NO_PROBLEM = 'no answer of the service: is DIRECTORY_URL right, and is no proxy in between?';
+
 /** @returns what to tell a person about a problem; programs look at its kind, never at its texts */
 export function explain(problem: components['schemas']['Problem'] | undefined): string {
   const kind = kindOf(problem ?? null);
@@ -25,7 +27,7 @@ export function explain(problem: components['schemas']['Problem'] | undefined): 
     case 'changes-expired':
       return `${kind}: screen the list again, then follow the changes into a new file`;
     case '':
-      return 'no answer of the service: is DIRECTORY_URL right, and is no proxy in between?';
+      return NO_PROBLEM;
     default:
       return `${kind}: ${problem?.detail}`;
   }
@@ -40,7 +42,7 @@ export function run(main: (...words: string[]) => Promise<void>): void {
     await main(...words);
   };
   start().catch((error: Error) => {
-    console.error(error.message);
+    console.error(error instanceof SyntaxError ? NO_PROBLEM : error.message);
     process.exitCode = 1;
   });
 }

@@ -159,8 +159,14 @@ describe.each(LANGUAGES)('the example that screens in %s', (language) => {
 
   test('tells in one line that the address is wrong or missing', async () => {
     const told = 'no answer of the service: is DIRECTORY_URL right, and is no proxy in between?\n';
-    for (const text of ['<html>', '[1]', '']) {
-      expect([text, ...(await screenWith(new Response(text, { status: 502 })))]).toEqual([text, 1, told]);
+    for (const [status, text] of [
+      [502, '<html>'],
+      [502, '[1]'],
+      [502, ''],
+      [200, '<html>'],
+    ] as const) {
+      const outcome = await screenWith(new Response(text, { status }));
+      expect([text, ...outcome]).toEqual([text, 1, told]);
     }
     expect(await screenWith(null)).toEqual([1, 'set DIRECTORY_URL and API_KEY\n']);
   });
