@@ -1,6 +1,7 @@
 /**
  * Makes typed clients of the reference of a running service, checks their types, and calls every operation with them: TypeScript by
- * openapi-typescript, Python by openapi-python-client. Then it runs every sample of the reference in every language of this machine.
+ * openapi-typescript, Python by openapi-python-client. Then it runs every sample of the reference in every language of this machine:
+ * each prints the answer that stands beside it.
  * All with the demo's test key, because the examples are of companies that do not exist.
  *
  * Exit code 77 without Python, 1 when a client can't be made or an operation fails.
@@ -130,6 +131,8 @@ ${lines.join('\n')}
 
 // An item is narrowed by its status.
 export const debtsOf = (item: components['schemas']['ScreenedItem']) => (item.status === 200 ? item.debts : item.problem.detail);
+export const companyOf = (item: components['schemas']['LookupItem']) => (item.status === 200 ? item.company : item.problem.detail);
+export const companiesOf = (item: components['schemas']['MatchItem']) => (item.status === 200 ? item.companies : item.problem.detail);
 `,
   );
   const strict = [
@@ -207,7 +210,7 @@ async function checkSamples(url: string, key: string, calls: ApiCall[]): Promise
   const page = parseHTML(await (await fetch(`${url}/openapi`)).text()).document;
   const languages: [name: string, program: string | null, command: (text: string) => string[]][] = [
     ['curl', Bun.which('curl'), (text) => ['sh', '-c', text]],
-    ['javascript', process.execPath, (text) => [process.execPath, '--eval', text]],
+    ['javascript', Bun.which('node'), (text) => ['node', '--input-type=module', '--eval', text]],
     ['python', join(folder, 'venv/bin/python'), (text) => [join(folder, 'venv/bin/python'), '-c', text]],
     ['php', Bun.which('php'), (text) => ['php', '-r', text.replace('<?php', '')]],
   ];
@@ -220,9 +223,11 @@ async function checkSamples(url: string, key: string, calls: ApiCall[]): Promise
       const sample = page.querySelector(`#sample-${operation.operationId}-${language}`)?.textContent;
       if (sample === undefined || sample === null)
         throw new Error(`no sample of ${operation.operationId} in ${language}`);
-      const answer = await run(command(sample), folder, { API_KEY: key });
-      if (answer.startsWith('{"type":'))
-        throw new Error(`${operation.operationId} in ${language}: ${answer}`);
+      const answer = JSON.parse(await run(command(sample), folder, { API_KEY: key }));
+      const { example } = operation.responses[200]!.content['application/json']!;
+      // The answer about usage is that of the account.
+      if (operation.operationId !== 'getUsage' && !Bun.deepEquals(answer, example))
+        throw new Error(`${operation.operationId} in ${language}: ${JSON.stringify(answer)}`);
     }
     console.log(`samples in ${language}: ${calls.length}`);
   }

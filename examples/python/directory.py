@@ -3,6 +3,7 @@
 Python 3.8 or newer, its standard library alone.
 """
 import email.utils
+import http.client
 import json
 import math
 import os
@@ -21,13 +22,16 @@ TIMEOUT_S = 40
 PASSING = {"rate-limit-exceeded", "service-unavailable", "authentication-failed"}
 
 
+NO_PROBLEM = "no answer of the service: is DIRECTORY_URL right, and is no proxy in between?"
+
+
 class Problem(Exception):
     """A failure that the API answered. Programs look at `kind`, never at its texts."""
 
     def __init__(self, body):
         self.body = body
         self.kind = body.get("type", "").rsplit("/", 1)[-1]
-        super().__init__(f"{self.kind or 'no problem document'}: {body.get('detail')}")
+        super().__init__(f"{self.kind}: {body.get('detail')}" if self.kind else NO_PROBLEM)
 
 
 def call(path, body=None):
@@ -41,6 +45,8 @@ def call(path, body=None):
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
                 return json.load(response)
+        except json.JSONDecodeError:
+            raise Problem({}) from None
         except urllib.error.HTTPError as error:
             problem = Problem(body_of(error))
             wait_s = seconds_of(error.headers.get("Retry-After", "1"))
@@ -62,13 +68,16 @@ def seconds_of(retry_after):
 
 def body_of(error):
     try:
-        return json.load(error)
+        body = json.load(error)
     except ValueError:
         return {}  # a proxy before the service answered
+    return body if isinstance(body, dict) else {}
 
 
 def run(main):
     """Runs a program. A problem is one line, and the exit code is 1."""
+    if not os.environ.get("DIRECTORY_URL") or not os.environ.get("API_KEY"):
+        sys.exit("set DIRECTORY_URL and API_KEY")
     try:
         main()
     except Problem as problem:
@@ -79,10 +88,17 @@ def run(main):
         if problem.kind == "changes-expired":
             sys.exit(f"{problem.kind}: screen the list again, then follow the changes into a new file")
         sys.exit(str(problem))
-    except OSError as error:
-        if error.filename:
+    except (OSError, http.client.HTTPException) as error:
+        if getattr(error, "filename", None):
             sys.exit(f"{error.filename}: {error.strerror}")
         sys.exit(f"no answer from {os.environ['DIRECTORY_URL']}: {error}")
+
+
+def two_files():
+    """The file to read and the one to write."""
+    if len(sys.argv) != 3:
+        sys.exit("it takes a file to read and one to write")
+    return sys.argv[1:]
 
 
 def text_of(path):
@@ -107,7 +123,7 @@ def is_valid(nif):
 def nifs_of(path):
     """The first valid NIF of each row, each once: of a list, or of a table of suppliers. A row that has none, or several, is told."""
     nifs = {}
-    for number, row in enumerate(text_of(path).splitlines()):
+    for number, row in enumerate(re.split("\r\n|\r|\n", text_of(path))):
         found = dict.fromkeys(filter(is_valid, (re.sub("[^0-9]", "", nine) for nine in NINE_DIGITS.findall(row))))
         nifs.update(dict.fromkeys(list(found)[:1]))
         if len(found) > 1:
@@ -120,11 +136,13 @@ def nifs_of(path):
     return list(nifs)
 
 
-def complete_lines(path):
+def complete_lines(path, begins):
     """The lines of a file that a run before this one has written. The last one is cut off if that run was killed: it is removed."""
     try:
         with open(path, "rb+") as file:
             data = file.read()
+            if data and not data.startswith(begins.encode()):
+                sys.exit(f"{path}: not written by this program")
             end = data.rfind(b"\n") + 1
             file.truncate(end)
             return data[:end].decode().splitlines()

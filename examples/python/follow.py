@@ -6,9 +6,8 @@ killed leaves no gap, and what it has written is not paid again.
 """
 import json
 import os
-import sys
 
-from directory import call, complete_lines, nifs_of, run
+from directory import call, complete_lines, nifs_of, run, two_files
 
 MOST = 1000  # without "nifs" a request asks for every company of both lists
 
@@ -27,9 +26,9 @@ def place_of(entries):
 
 
 def main():
-    suppliers, out = sys.argv[1], sys.argv[2]
+    suppliers, out = two_files()
     nifs = nifs_of(suppliers)
-    entries = [json.loads(line) for line in complete_lines(out)]
+    entries = [json.loads(line) for line in complete_lines(out, "{")]
     written = {entry.get("id") for entry in entries}
     begin, ended, after = place_of(entries)
     lists = [nifs[start : start + MOST] for start in range(0, len(nifs), MOST)]

@@ -1,8 +1,9 @@
 """`python3 match.py NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name.
 
-The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets a row for each, in their order: the first company that was found, and how many
-there are (5: perhaps more). Look at a row with several before you trust it. Each batch is written when it is answered. Run it again
-after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
+The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets
+a row for each, in their order: the first company that was found, and how many there are (5: perhaps more). Look at a row with
+several before you trust it. Each batch is written when it is answered. Run it again after it has stopped, however it did: names that
+OUT.csv has are not asked for, nor paid, again.
 """
 import csv
 import io
@@ -10,7 +11,7 @@ import os
 import re
 import sys
 
-from directory import call, complete_lines, run, text_of
+from directory import call, complete_lines, run, text_of, two_files
 
 BATCH = 100  # a batch that a killed run has paid but not written is free for ten minutes
 HEADER = "name,status,matches,nif,legal_name"
@@ -23,13 +24,19 @@ def names_of(path):
     unquoted = re.sub('"[^"]*"', "", re.split("[\r\n]", text, maxsplit=1)[0])
     # Spreadsheets save with semicolons where a comma is in numbers.
     separator = next((one for one in ";\t" if one in unquoted), ",")
-    names = []
-    for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
-        name = " ".join(row[0].split()) if row else ""
-        if name:
-            names.append(name)
-        elif any(cell.strip() for cell in row):
-            print(f"left out, no name: {separator.join(row)}", file=sys.stderr)
+    names, end = [], 0
+    lines = io.StringIO(text, newline="").readlines()
+    rows = csv.reader(lines, delimiter=separator, strict=True)
+    try:
+        for row in rows:
+            begin, end = end, rows.line_num
+            name = " ".join(row[0].split()) if row else ""
+            if name:
+                names.append(name)
+            elif any(cell.strip() for cell in row):
+                print("left out, no name:", " ".join("".join(lines[begin:end]).split()), file=sys.stderr)
+    except csv.Error:
+        sys.exit(f"{path}: a quote is not closed, or text follows it: {lines[end].strip()}")
     names = names[1:] if names and names[0].lower() in ("name", "nome", "legal_name") else names
     if not names:
         sys.exit(f"{path}: no name in its first column")
@@ -43,9 +50,13 @@ def row(name, item):
 
 
 def main():
-    source, out = sys.argv[1], sys.argv[2]
-    lines = complete_lines(out)
-    names = names_of(source)[max(0, len(lines) - 1) :]
+    source, out = two_files()
+    lines = complete_lines(out, HEADER)
+    names = names_of(source)
+    done = [cells[0] for cells in csv.reader(lines[1:])]
+    if names[: len(done)] != done:
+        sys.exit(f"{out}: its names are not the first ones of {source}. Write to another file")
+    names = names[len(done) :]
     with open(out, "a", newline="", encoding="utf-8") as file:
         if not lines:
             file.write(HEADER + "\n")

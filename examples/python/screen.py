@@ -7,7 +7,7 @@ import csv
 import os
 import sys
 
-from directory import call, complete_lines, nifs_of, run
+from directory import call, complete_lines, nifs_of, run, two_files
 
 BATCH = 100  # up to 1,000; a batch that a killed run has paid but not written is free for ten minutes
 LISTS = ["tax_debt", "social_security_debt"]
@@ -21,8 +21,8 @@ def row(item):
 
 
 def main():
-    suppliers, out = sys.argv[1], sys.argv[2]
-    done = {line.split(",")[0] for line in complete_lines(out)}
+    suppliers, out = two_files()
+    done = {line.split(",")[0] for line in complete_lines(out, HEADER)}
     nifs = [nif for nif in nifs_of(suppliers) if nif not in done]
     with open(out, "a", newline="", encoding="utf-8") as file:
         if not done:
@@ -30,16 +30,18 @@ def main():
         rows = csv.writer(file, lineterminator="\n")
         for start in range(0, len(nifs), BATCH):
             answer = call("/debts", {"nifs": nifs[start : start + BATCH]})
-            # Items for which the credits did not suffice come last. They are asked for by the next run.
-            answered = [item for item in answer["data"] if item["status"] != 429]
+            # The credits did not suffice for some (429), or the service was too busy (503). The next run asks for them.
+            answered = [item for item in answer["data"] if item["status"] not in (429, 503)]
             rows.writerows(row(item) for item in answered)
             file.flush()
             os.fsync(file.fileno())
             for name, date in answer["datasets"].items():
                 if date is None:
                     print(f"the list {name} was never imported: no bracket there says nothing", file=sys.stderr)
-            if len(answered) < len(answer["data"]):
-                sys.exit(f"monthly-quota-exceeded: no credits after {start + len(answered)} of {len(nifs)} companies")
+            refused = [item for item in answer["data"] if item not in answered]
+            if refused:
+                kind = refused[0]["problem"]["type"].rsplit("/", 1)[-1]
+                sys.exit(f"{kind}: stopped after {start + len(answered)} of {len(nifs)} companies")
     print(f"{len(nifs)} companies screened")
 
 

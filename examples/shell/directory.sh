@@ -1,4 +1,11 @@
 # What the example programs share. Sourced by them; needs a POSIX shell, curl and jq.
+# fail TEXT: ends the program.
+fail() {
+  echo "$1" >&2
+  exit 1
+}
+
+[ -n "${DIRECTORY_URL:-}" ] && [ -n "${API_KEY:-}" ] || fail "set DIRECTORY_URL and API_KEY"
 max_attempts=4
 max_wait_s=60
 work=$(mktemp -d)
@@ -14,8 +21,9 @@ call() {
   attempt=1
   while :; do
     status=$(curl --silent --show-error --max-time 40 --header "@$work/key" --header 'Content-Type: application/json' \
-      --header 'Idempotency-Key: example' --dump-header "$work/headers" --output "$work/body" --write-out '%{http_code}' "$@" "$url")
-    if [ "$status" = 200 ]; then
+      --header 'Idempotency-Key: example' --dump-header "$work/headers" --output "$work/body" --write-out '%{http_code}' "$@" "$url" 2>"$work/reason") ||
+      fail "no answer from $DIRECTORY_URL: $(cat "$work/reason")"
+    if [ "$status" = 200 ] && jq --exit-status type "$work/body" >"$work/unused" 2>&1; then
       cat "$work/body"
       return
     fi
@@ -38,18 +46,15 @@ call() {
       changes-expired) echo "screen the list again, then follow the changes into a new file" >&2 ;;
     esac
     detail=$(jq --raw-output '.detail // empty' "$work/body" 2>"$work/unused" || true)
-    fail "${kind:-no problem document}: ${detail:-status $status}"
+    [ -n "$kind" ] || fail "no answer of the service: is DIRECTORY_URL right, and is no proxy in between?"
+    fail "$kind: $detail"
   done
-}
-
-# fail TEXT: ends the program.
-fail() {
-  echo "$1" >&2
-  exit 1
 }
 
 # text_of FILE: the text of a file in UTF-8, or in UTF-16 with its mark, as spreadsheets save it. Lines end in line feeds.
 text_of() {
+  [ -e "$1" ] || fail "$1: No such file or directory"
+  [ ! -d "$1" ] || fail "$1: Is a directory"
   case $(head -c 2 "$1" | od -A n -t x1) in
     *ff*fe* | *fe*ff*) iconv -f UTF-16 -t UTF-8 "$1" >"$work/decoded" || fail "$1: UTF-16. Save it as UTF-8" ;;
     *) cat "$1" >"$work/decoded" ;;
@@ -84,8 +89,11 @@ nifs_of() {
   cat "$work/found"
 }
 
-# drop_cut_off FILE: removes the last line if the run before was killed while it wrote it.
-drop_cut_off() {
+# go_on FILE TEXT: a file that a run before this one has written, or a new one. It begins with TEXT. Its last line is removed if that
+# run was killed while it wrote it.
+go_on() {
+  [ -e "$1" ] || : >"$1"
+  [ ! -s "$1" ] || [ "$(head -n 1 "$1" | cut -c "1-${#2}")" = "$2" ] || fail "$1: not written by this program"
   [ -n "$(tail -c 1 "$1")" ] || return 0
   head -n "$(wc -l <"$1")" "$1" >"$1.tmp"
   mv "$1.tmp" "$1"

@@ -6,13 +6,13 @@
 # killed leaves no gap, and what it has written is not paid again.
 set -eu
 . "$(dirname "$0")/directory.sh"
+[ $# -eq 2 ] || fail "it takes a file to read and one to write"
 suppliers=$1
 out=$2
 most=1000 # without "nifs" a request asks for every company of both lists
 
-touch "$out"
-drop_cut_off "$out"
 nifs_of "$suppliers" >"$work/nifs"
+go_on "$out" "{"
 requests=$((($(wc -l <"$work/nifs") + most - 1) / most))
 
 # place: the cursor at which the run began, how many of its requests have ended, and the cursor of the one that has not. A run begins at
@@ -31,7 +31,7 @@ begin=$(jq .begin "$work/place")
 after=$(jq '.after // .begin' "$work/place")
 # The last request is asked again if the list became shorter.
 index=$(jq --argjson last "$((requests - 1))" '[(.ended | length), $last] | min' "$work/place")
-cp "$out" "$work/written"
+jq --null-input 'reduce (inputs.id // empty) as $id ({}; .[$id] = true)' "$out" >"$work/written"
 while [ "$index" -lt "$requests" ]; do
   left=$((requests - index - 1))
   tail -n "+$((index * most + 1))" "$work/nifs" | head -n "$most" | json_list >"$work/list"
@@ -42,9 +42,8 @@ while [ "$index" -lt "$requests" ]; do
     more=$(jq .more "$work/answer")
     after=$(jq .next "$work/answer")
     # A line for each change. "ended": no longer on the list of that date. It does not say that the debt was paid.
-    jq --compact-output --slurpfile written "$work/written" '
-      (reduce $written[] as $entry ({}; if $entry.id then .[$entry.id] = true else . end)) as $known
-      | .data[] | select($known[.id] | not)' "$work/answer" >"$work/changes"
+    jq --compact-output --slurpfile written "$work/written" \
+      '.data[] | select($written[0][.id] | not)' "$work/answer" >"$work/changes"
     cat "$work/changes" >>"$out"
     jq --raw-output '"\(.nif) \(.kind) \(.change) \(.date)"' "$work/changes"
     [ "$more" = true ] ||

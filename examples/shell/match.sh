@@ -1,18 +1,42 @@
 #!/bin/sh
 # `sh match.sh NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name.
 #
-# The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says.
-# OUT.csv gets a row for each, in their order: the first company that was found, and how many there are (5: perhaps more). Look at a row with several before you trust it. Each batch is appended when it
-# is answered. Run it again after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
+# The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets a
+# row for each, in their order: the first company that was found, and how many there are (5: perhaps more). Look at a row with several
+# before you trust it. Each batch is appended when it is answered. Run it again after it has stopped, however it did: names that
+# OUT.csv has are not asked for, nor paid, again.
 set -eu
 . "$(dirname "$0")/directory.sh"
+[ $# -eq 2 ] || fail "it takes a file to read and one to write"
 source=$1
 out=$2
+header=name,status,matches,nif,legal_name
 batch=100 # a batch that a killed run has paid but not written is free for ten minutes
 
-touch "$out"
-drop_cut_off "$out"
-[ -s "$out" ] || echo name,status,matches,nif,legal_name >"$out"
+# first_cells FILE SEPARATOR <TEXT: the first cell of each row, a line each. A quoted cell may have separators, quotes and line breaks. A
+# row without a name is told.
+first_cells() {
+  jq --raw-input --null-input --arg separator "$2" '
+    def one_line: [splits("\\s+") | select(. != "")] | join(" ");
+    def first_cell:
+      if startswith("\"") then capture("^\"(?<text>([^\"]|\"\")*)\"").text | gsub("\"\""; "\"") else split($separator)[0] // "" end;
+    "(\"([^\"]|\"\")*\"|(?!\")[^\($separator)]*)" as $cell
+    | foreach (inputs, null) as $line ({};
+        if $line == null then {broken: .first}
+        else ((.begun // "") + ($line | ltrimstr("\ufeff"))) as $row
+          | (.first // $row) as $first
+          | if $row | test("^\($cell)(\($separator)\($cell))*$") then {$row}
+            elif ($row | length) > 99999 then {broken: $first}
+            else {begun: ($row + " "), $first} end
+        end;
+        if .broken then {broken} elif .row == null then empty
+        else {row, name: (.row | first_cell | one_line)} | select(.name != "" or (.row | test("[^\\s\",;]"))) | .row |= one_line end)' \
+    >"$work/cells"
+  jq --raw-output 'select(.name == "") | "left out, no name: \(.row)"' "$work/cells" >&2
+  broken=$(jq --raw-output '.broken // empty' "$work/cells" | head -n 1)
+  [ -z "$broken" ] || fail "$1: a quote is not closed, or text follows it: $broken"
+  jq --raw-output '.name | select(. != "")' "$work/cells"
+}
 
 text_of "$source" >"$work/text"
 iconv -f UTF-8 -t UTF-8 "$work/text" >"$work/unused" 2>&1 || fail "$source: not UTF-8. Save it as UTF-8"
@@ -23,24 +47,18 @@ case $(head -n 1 "$work/text" | sed 's/"[^"]*"//g') in
   *"$tab"*) separator=$tab ;;
   *) separator=, ;;
 esac
-# The first cell of each row. A quoted cell may have commas, quotes and line breaks: a row with an odd number of quotes goes on.
-jq --raw-input --null-input --arg separator "$separator" '
-  def first_cell:
-    if startswith("\"") then capture("^\"(?<text>([^\"]|\"\")*)\"").text | gsub("\"\""; "\"") else split($separator)[0] // "" end;
-  def one_line: [splits("\\s+") | select(. != "")] | join(" ");
-  [
-    foreach inputs as $line ({};
-      ((.begun // "") + $line) as $row
-      | if $row != "" and ($row | split("\"") | length) % 2 == 0 then {begun: ($row + " ")} else {$row} end;
-      .row // empty)
-    | ltrimstr("\ufeff")
-    | {row: ., name: (first_cell | one_line)} | select(.name != "" or (.row | test("[^\\s\",;]")))
-  ]
-  | if (.[0].name // "" | test("^(name|nome|legal_name)$"; "i")) then .[1:] else . end
-  | .[]' "$work/text" >"$work/cells"
-jq --raw-output 'select(.name == "") | "left out, no name: \(.row)"' "$work/cells" >&2
-jq --raw-output '.name | select(. != "")' "$work/cells" >"$work/all"
+first_cells "$source" "$separator" <"$work/text" >"$work/found"
+case $(head -n 1 "$work/found" | tr '[:upper:]' '[:lower:]') in
+  name | nome | legal_name) tail -n +2 "$work/found" >"$work/all" ;;
+  *) mv "$work/found" "$work/all" ;;
+esac
 [ -s "$work/all" ] || fail "$source: no name in its first column"
+
+go_on "$out" "$header"
+[ -s "$out" ] || echo "$header" >"$out"
+tail -n +2 "$out" | first_cells "$out" , >"$work/done"
+head -n "$(wc -l <"$work/done")" "$work/all" | cmp -s - "$work/done" ||
+  fail "$out: its names are not the first ones of $source. Write to another file"
 tail -n "+$(wc -l <"$out")" "$work/all" >"$work/names"
 total=$(wc -l <"$work/names")
 

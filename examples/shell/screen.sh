@@ -5,34 +5,34 @@
 # has are not asked for, nor paid, again.
 set -eu
 . "$(dirname "$0")/directory.sh"
+[ $# -eq 2 ] || fail "it takes a file to read and one to write"
 suppliers=$1
 out=$2
+header=nif,status,tax_start,tax_end,tax_date,social_security_start,social_security_end,social_security_date
 batch=100 # up to 1,000; a batch that a killed run has paid but not written is free for ten minutes
 
-touch "$out"
-drop_cut_off "$out"
-[ -s "$out" ] || echo nif,status,tax_start,tax_end,tax_date,social_security_start,social_security_end,social_security_date >"$out"
-cut -d , -f 1 "$out" >"$work/done"
 nifs_of "$suppliers" >"$work/all"
+go_on "$out" "$header"
+[ -s "$out" ] || echo "$header" >"$out"
+cut -d , -f 1 "$out" >"$work/done"
 grep -v -x -F -f "$work/done" "$work/all" >"$work/nifs" || true
 total=$(wc -l <"$work/nifs")
+answered=0
 
 while [ -s "$work/nifs" ]; do
   nifs=$(head -n "$batch" "$work/nifs" | json_list)
   call /debts --data "{\"nifs\":$nifs}" >"$work/answer"
-  # A line for each item. Items for which the credits did not suffice (429) come last. The next run asks for them.
+  # A line for each item. The credits did not suffice for some (429), or the service was too busy (503). The next run asks for them.
   jq --raw-output '
-    .data[] | select(.status != 429)
+    .data[] | select(.status != 429 and .status != 503)
     | [.nif, .status, (.debts.tax_debt, .debts.social_security_debt | .start, .end, .last_updated)]
     | join(",")' "$work/answer" >"$work/rows"
   cat "$work/rows" >>"$out"
-  if jq --exit-status '.datasets | any(. == null)' "$work/answer" >"$work/unused"; then
-    echo "a list was never imported: no bracket there says nothing" >&2
-  fi
-  if jq --exit-status '.data | any(.status == 429)' "$work/answer" >"$work/unused"; then
-    echo "monthly-quota-exceeded: no credits for all companies" >&2
-    exit 1
-  fi
+  jq --raw-output '.datasets | to_entries[] | select(.value == null)
+    | "the list \(.key) was never imported: no bracket there says nothing"' "$work/answer" >&2
+  answered=$((answered + $(wc -l <"$work/rows")))
+  kind=$(jq --raw-output '[.data[] | select(.status == 429 or .status == 503)][0].problem.type // "" | split("/") | last // empty' "$work/answer")
+  [ -z "$kind" ] || fail "$kind: stopped after $answered of $((total)) companies"
   tail -n "+$((batch + 1))" "$work/nifs" >"$work/rest"
   mv "$work/rest" "$work/nifs"
 done

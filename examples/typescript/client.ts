@@ -12,6 +12,8 @@ export const client = createClient<paths>({
   fetch: patientFetch,
 });
 
+const NO_PROBLEM = 'no answer of the service: is DIRECTORY_URL right, and is no proxy in between?';
+
 /** @returns what to tell a person about a problem; programs look at its kind, never at its texts */
 export function explain(problem: components['schemas']['Problem'] | undefined): string {
   const kind = kindOf(problem ?? null);
@@ -24,15 +26,23 @@ export function explain(problem: components['schemas']['Problem'] | undefined): 
       return `${kind}: no company has this NIF`;
     case 'changes-expired':
       return `${kind}: screen the list again, then follow the changes into a new file`;
+    case '':
+      return NO_PROBLEM;
     default:
-      return `${kind || 'no problem document'}: ${problem?.detail}`;
+      return `${kind}: ${problem?.detail}`;
   }
 }
 
 /** Runs a program. A failure is one line, and the exit code is 1. */
 export function run(main: (...words: string[]) => Promise<void>): void {
-  main(...process.argv.slice(2)).catch((error: Error) => {
-    console.error(error.message);
+  const words = process.argv.slice(2);
+  const start = async () => {
+    if (!DIRECTORY_URL || !API_KEY) throw new Error('set DIRECTORY_URL and API_KEY');
+    if (words.length < main.length) throw new Error('it takes a file to read and one to write');
+    await main(...words);
+  };
+  start().catch((error: Error) => {
+    console.error(error instanceof SyntaxError ? NO_PROBLEM : error.message);
     process.exitCode = 1;
   });
 }

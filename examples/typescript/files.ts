@@ -1,8 +1,10 @@
 /** The files of the programs about lists: a table of suppliers to read, and a file that each run goes on with. */
-import { existsSync, readFileSync, truncateSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs';
 
 /** The text of a file in UTF-8, or in UTF-16 with its mark, as spreadsheets save it. Digits are right in any other encoding, too. */
 export function textOf(path: string): string {
+  if (!existsSync(path)) throw new Error(`${path}: No such file or directory`);
+  if (statSync(path).isDirectory()) throw new Error(`${path}: Is a directory`);
   const data = readFileSync(path);
   const mark = data.toString('latin1', 0, 2);
   const encoding = mark === '\xff\xfe' ? 'utf-16le' : mark === '\xfe\xff' ? 'utf-16be' : 'utf-8';
@@ -38,9 +40,11 @@ export function nifsOf(path: string): string[] {
 }
 
 /** The lines that runs before this one have written. The last one is cut off if its run was killed: it is removed. */
-export function completeLines(path: string): string[] {
+export function completeLines(path: string, begins: string): string[] {
   if (!existsSync(path)) return [];
   const data = readFileSync(path);
+  if (data.length > 0 && !data.toString().startsWith(begins))
+    throw new Error(`${path}: not written by this program`);
   const end = data.lastIndexOf('\n') + 1;
   truncateSync(path, end);
   return data.subarray(0, end).toString().split('\n').slice(0, -1);

@@ -37,9 +37,9 @@ function placeOf(entries: Entry[]) {
   return { begin, ended, after };
 }
 
-run(async (suppliers = '', out = '') => {
+run(async (suppliers: string, out: string) => {
   const nifs = nifsOf(suppliers);
-  const entries: Entry[] = completeLines(out).map((line) => JSON.parse(line));
+  const entries: Entry[] = completeLines(out, '{').map((line) => JSON.parse(line));
   const written = new Set(entries.map(({ id }) => id));
   let { begin, ended, after } = placeOf(entries);
   const requests = Math.ceil(nifs.length / MOST);

@@ -3,7 +3,8 @@
  *
  * The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv
  * gets a row for each, in their order: the first company that was found, and how many there are (5: perhaps more). Look at a row with
- * several before you trust it. Each batch is written when it is answered. Run it again after it has stopped, however it did: names that OUT.csv has are not asked for, nor paid, again.
+ * several before you trust it. Each batch is written when it is answered. Run it again after it has stopped, however it did: names that
+ * OUT.csv has are not asked for, nor paid, again.
  */
 import { appendFileSync } from 'node:fs';
 import type { components } from './api.d.ts';
@@ -16,25 +17,41 @@ const HEADER = 'name,status,matches,nif,legal_name';
 
 type Item = components['schemas']['MatchItem'];
 
-/** The first cell of each row: quoted, or up to a separator. */
 function namesOf(path: string): string[] {
   const text = textOf(path);
   if (text.includes('\ufffd')) throw new Error(`${path}: not UTF-8. Save it as UTF-8`);
   const unquoted = text.split(/[\r\n]/, 1)[0]!.replaceAll(/"[^"]*"/g, '');
   // Spreadsheets save with semicolons where a comma is in numbers.
   const separator = [';', '\t'].find((one) => unquoted.includes(one)) ?? ',';
-  const names: string[] = [];
-  for (const [row, quoted, plain] of text.matchAll(
-    new RegExp(`^(?:"((?:[^"]|"")*)"|([^${separator}\r\n]*)).*$`, 'gm'),
-  )) {
-    const name = (quoted?.replaceAll('""', '"') ?? plain ?? '').replaceAll(/\s+/g, ' ').trim();
-    if (name !== '') names.push(name);
-    else if (/[^\s",;]/.test(row)) console.error(`left out, no name: ${row}`);
-  }
+  const names = firstCells(path, text, separator);
   if (['name', 'nome', 'legal_name'].includes(names[0]?.toLowerCase() ?? '')) names.shift();
   if (names.length === 0) throw new Error(`${path}: no name in its first column`);
   return names;
 }
+
+/** The first cell of each row. A quoted cell may have separators, quotes and line breaks. A row without a name is told. */
+function firstCells(path: string, text: string, separator: string): string[] {
+  const cell = `"(?:[^"]|"")*"|(?!")[^${separator}\r\n]*`;
+  const form = new RegExp(`(${cell})(?:${separator}(?:${cell}))*(?:\r\n|\r|\n|$)`, 'y');
+  const names: string[] = [];
+  while (form.lastIndex < text.length) {
+    const at = form.lastIndex;
+    const [row, first = ''] = form.exec(text) ?? [];
+    if (row === undefined)
+      throw new Error(
+        `${path}: a quote is not closed, or text follows it: ${text
+          .slice(at)
+          .split(/[\r\n]/, 1)[0]!
+          .trim()}`,
+      );
+    const name = oneLine(first.startsWith('"') ? first.slice(1, -1).replaceAll('""', '"') : first);
+    if (name !== '') names.push(name);
+    else if (/[^\s",;]/.test(row)) console.error(`left out, no name: ${oneLine(row)}`);
+  }
+  return names;
+}
+
+const oneLine = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
 
 const cell = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
@@ -44,10 +61,14 @@ function row(name: string, item: Item): string {
   return `${[cell(name), item.status, companies.length, nif, cell(legal_name)].join(',')}\n`;
 }
 
-run(async (source = '', out = '') => {
-  const lines = completeLines(out);
+run(async (source: string, out: string) => {
+  const lines = completeLines(out, HEADER);
+  const all = namesOf(source);
+  const done = firstCells(out, lines.slice(1).join('\n'), ',');
+  if (done.some((name, index) => name !== all[index]))
+    throw new Error(`${out}: its names are not the first ones of ${source}. Write to another file`);
   if (lines.length === 0) appendFileSync(out, `${HEADER}\n`);
-  const names = namesOf(source).slice(Math.max(0, lines.length - 1));
+  const names = all.slice(done.length);
   for (let start = 0; start < names.length; start += BATCH) {
     const batch = names.slice(start, start + BATCH);
     const answer = await client.POST('/matches', { body: { queries: batch } });

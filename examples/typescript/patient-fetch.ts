@@ -13,7 +13,10 @@ const PASSING = ['rate-limit-exceeded', 'service-unavailable', 'authentication-f
 /** `fetch` that waits as long as `Retry-After` says, at most a minute, and makes at most four attempts. */
 export async function patientFetch(request: Request): Promise<Response> {
   for (let attempt = 1; ; attempt += 1) {
-    const response = await fetch(request.clone(), { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await fetch(request.clone(), { signal }).catch((error: Error) => {
+      throw new Error(`no answer from ${new URL(request.url).origin}: ${error.message}`);
+    });
     if (response.ok || attempt === MAX_ATTEMPTS) return response;
     const problem = await response
       .clone()

@@ -25,23 +25,24 @@ function row(item: Item): string {
   return `${item.nif},${item.status},${cells(tax_debt)},${cells(social_security_debt)}\n`;
 }
 
-run(async (suppliers = '', out = '') => {
-  const done = new Set(completeLines(out).map((line) => line.split(',')[0]));
-  if (done.size === 0) appendFileSync(out, `${HEADER}\n`);
+run(async (suppliers: string, out: string) => {
+  const done = new Set(completeLines(out, HEADER).map((line) => line.split(',')[0]));
   const nifs = nifsOf(suppliers).filter((nif) => !done.has(nif));
+  if (done.size === 0) appendFileSync(out, `${HEADER}\n`);
   for (let start = 0; start < nifs.length; start += BATCH) {
     const answer = await client.POST('/debts', { body: { nifs: nifs.slice(start, start + BATCH) } });
     if (!answer.data) throw new Error(explain(answer.error));
     const { data, datasets } = answer.data;
-    // Items for which the credits did not suffice come last. They are asked for by the next run.
-    const answered = data.filter(({ status }) => status !== 429);
+    // The credits did not suffice for some (429), or the service was too busy (503). The next run asks for them.
+    const answered = data.filter(({ status }) => status !== 429 && status !== 503);
     appendFileSync(out, answered.map(row).join(''));
     for (const [name, date] of Object.entries(datasets)) {
       if (date === null) console.error(`the list ${name} was never imported: no bracket there says nothing`);
     }
-    if (answered.length < data.length) {
-      const count = start + answered.length;
-      throw new Error(`monthly-quota-exceeded: no credits after ${count} of ${nifs.length} companies`);
+    const refused = data.find((item) => !answered.includes(item));
+    if (refused !== undefined && 'problem' in refused) {
+      const kind = refused.problem.type.split('/').at(-1);
+      throw new Error(`${kind}: stopped after ${start + answered.length} of ${nifs.length} companies`);
     }
   }
   console.log(`${nifs.length} companies screened`);

@@ -31,9 +31,11 @@ const PIPELINE_PROBLEMS: ProblemName[] = [
 /** The members of a problem that is the whole answer or that of an item. */
 export const PROBLEM_MEMBERS = {
   type: Type.String({ format: 'uri', description: 'Identifies the kind; the address of a page about it.' }),
-  title: Type.String(),
-  status: Type.Integer(),
-  detail: Type.String(),
+  title: Type.String({ description: 'The kind in words.' }),
+  status: Type.Integer({ description: 'The status of the kind.' }),
+  detail: Type.String({
+    description: 'What happened this time. Tell problems apart by `type`: texts may change.',
+  }),
   buy: Type.Optional(
     Type.String({
       format: 'uri',
@@ -45,11 +47,19 @@ export const PROBLEM_MEMBERS = {
 export const ProblemSchema = Type.Object(
   {
     ...PROBLEM_MEMBERS,
-    quota: Type.Optional(Type.Literal('monthly_credits')),
+    quota: Type.Optional(
+      Type.Literal('monthly_credits', {
+        description: 'In `monthly-quota-exceeded`, as `limit` and `reset`.',
+      }),
+    ),
     limit: Type.Optional(Type.Integer({ description: 'The included allowance.' })),
-    reset: Type.Optional(Type.String({ format: 'date-time' })),
+    reset: Type.Optional(
+      Type.String({ format: 'date-time', description: 'When the included credits come back, UTC.' }),
+    ),
     oldest: Type.Optional(
-      Type.String({ description: 'The cursor after which all changes that are kept follow.' }),
+      Type.String({
+        description: 'In `changes-expired`: the cursor after which all changes that are kept follow.',
+      }),
     ),
   },
   { $id: 'Problem' },

@@ -55,7 +55,7 @@ export interface Operation {
 
 interface DocumentedAnswer {
   description: string;
-  headers: Json;
+  headers: Record<string, { description: string; schema: Schema }>;
   content: Record<string, { schema: Schema; example?: unknown; examples?: Json }>;
 }
 
@@ -192,7 +192,7 @@ interface Parameter {
 const HEADERS = Type.Object({
   'Idempotency-Key': Type.String({
     description:
-      'The same account, key, path and body within ten minutes is answered again, and what was charged before is free. Another body is another request.',
+      '1 to 64 letters, digits, `_` and `-`. A request with the same account, key, path and body within ten minutes is answered again, and what was charged before is free. Another body is another request.',
     pattern: IDEMPOTENCY_KEY,
     examples: ['suppliers-2026-11-23'],
   }),
@@ -228,7 +228,10 @@ function exampleProblem(publicUrl: string, kind: ProblemName): Json {
   return { type: problemType(publicUrl, kind), title, status, detail: cause, ...quota };
 }
 
-function headersOf(descriptions: Record<string, string>, more: { required?: false } = {}): Json {
+function headersOf(
+  descriptions: Record<string, string>,
+  more: { required?: false } = {},
+): DocumentedAnswer['headers'] {
   return Object.fromEntries(
     Object.entries(descriptions).map(([name, description]) => [
       name,

@@ -105,12 +105,22 @@ test('in Portuguese a key is feminine, and a secret and an invitation are mascul
 
 test('every text of the reference has a translation', async () => {
   const document = (await (await fetch(`${service.baseUrl}/openapi/json`)).json()) as {
-    paths: Record<string, Record<string, { operationId: string; parameters: unknown }>>;
+    paths: Record<
+      string,
+      Record<
+        string,
+        { operationId: string; parameters: unknown; responses: Record<string, { headers: unknown }> }
+      >
+    >;
     components: { schemas: unknown };
   };
   const descriptions = new Set<string>();
   const parameters = Object.values(document.paths).flatMap((methods) =>
-    Object.values(methods).map(({ parameters }) => parameters),
+    Object.values(methods).map(({ parameters, responses }) => [
+      parameters,
+      // Others repeat these, and say when one is absent.
+      ...['200', '401', '429'].map((status) => responses[status]!.headers),
+    ]),
   );
   JSON.stringify([parameters, document.components.schemas], (name, value) => {
     if (name === 'description' && typeof value === 'string' && value !== '') descriptions.add(value);

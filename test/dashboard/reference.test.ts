@@ -2,8 +2,9 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { pt } from '../../src/dashboard/reference/reference-pt.ts';
 import type { OpenApi } from '../../src/http/openapi.ts';
+import { createTestKey } from '../support/service.ts';
 import { startBrowsedDashboard } from './browser.ts';
-import { createMember, createVisitor, makeKey } from './visitor.ts';
+import { createMember, createVisitor } from './visitor.ts';
 
 setDefaultTimeout(60_000);
 
@@ -50,11 +51,13 @@ test('is in the navigation of the dashboard, and only of those who are signed in
   expect(targets.filter((target) => page.document.querySelector(target) === null)).toEqual([]);
 });
 
-test('shows examples in four languages, and those of a shell and of JavaScript run as they stand', async () => {
-  const { visitor } = await createMember(service);
-  const env = { ...process.env, API_KEY: await makeKey(visitor) };
-  const { document } = await visitor.get('/openapi');
-  for (const { operationId } of await operationsOf()) {
+test('shows an example in four languages, which prints the answer beside it with a test key', async () => {
+  const { document } = await createVisitor(service.baseUrl).get('/openapi?lang=en');
+  const php = Bun.which('php');
+  for (const { operationId, responses } of await operationsOf()) {
+    // One account for each, because of the limit of a minute.
+    const { accountId } = await createMember(service);
+    const env = { ...process.env, API_KEY: await createTestKey(service.sql, accountId) };
     const sample = (language: string) =>
       document.querySelector(`#sample-${operationId}-${language}`)!.textContent!;
     for (const language of ['curl', 'javascript', 'python', 'php']) {
@@ -63,18 +66,48 @@ test('shows examples in four languages, and those of a shell and of JavaScript r
     const commands = [
       ['sh', '-c', sample('curl')],
       [process.execPath, '-e', sample('javascript')],
+      ...(php === null ? [] : [[php, '-r', sample('php').replace('<?php', '')]]),
     ];
     for (const command of commands) {
       const run = Bun.spawn(command, { env, stdout: 'pipe', stderr: 'pipe' });
-      const output = (await new Response(run.stdout).text()) + (await new Response(run.stderr).text());
-      // The test's directory is empty, and has no source: a lookup is answered by a problem.
-      expect([operationId, output]).toEqual([
+      const [output, code] = [await run.stdout.json(), await run.exited];
+      const { example } = responses[200]!.content['application/json']!;
+      // The answer about usage is that of the account.
+      expect([operationId, code, output]).toEqual([
         operationId,
-        expect.stringMatching(operationId === 'getCompany' ? /company-lookup-failed/ : /data|\[|\{/),
+        0,
+        operationId === 'getUsage' ? expect.anything() : example,
       ]);
-      expect(output).not.toContain('unauthorized');
     }
   }
+});
+
+test('an example fails when the API answers a problem', async () => {
+  const { document } = await createVisitor(service.baseUrl).get('/openapi?lang=en');
+  const sample = (language: string) => document.querySelector(`#sample-getUsage-${language}`)!.textContent!;
+  const commands = [[process.execPath, '-e', sample('javascript')]];
+  if (Bun.which('php') !== null) commands.push(['php', '-r', sample('php').replace('<?php', '')]);
+  for (const command of commands) {
+    const run = Bun.spawn(command, {
+      env: { ...process.env, API_KEY: 'svc_x' },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    const output = (await run.stdout.text()) + (await run.stderr.text());
+    expect([command[0], (await run.exited) !== 0, output]).toEqual([
+      command[0],
+      true,
+      expect.stringContaining('unauthorized'),
+    ]);
+  }
+});
+
+test('shows the headers of answers, and what a list is of', async () => {
+  const { document } = await createVisitor(service.baseUrl).get('/openapi?lang=en');
+  const cells = [...document.querySelectorAll('.reference :is(th, td)')].map((cell) => cell.textContent);
+  const shown = ['RateLimit-Reset', 'Retry-After', 'X-Record-Source', '(string | integer)[]'];
+  expect(cells).toEqual(expect.arrayContaining([...shown, '("tax" | "social_security")[]']));
+  expect(cells.filter((cell) => cell?.includes('Absent'))).toEqual([]);
 });
 
 for (const viewport of [

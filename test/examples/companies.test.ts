@@ -87,8 +87,10 @@ describe.each(LANGUAGES)('the example in %s', (language) => {
 
   test('says in one line that nothing answers', async () => {
     const { code, stderr } = await outcomeOf(start('http://127.0.0.1:9', language, testKey, {}));
-    expect(code).not.toBe(0);
-    expect(stderr).toMatch(/^[^\n]+\n$/);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^no answer from http:\/\/127\.0\.0\.1:9: [^\n]+\n$/),
+    ]);
   });
 
   test('asks once when the key is wrong, and when the credits are used up', async () => {

@@ -1,6 +1,6 @@
 /** The example that gives each name of a file its NIF: which rows it takes, what it pays, and what a killed run leaves. */
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
-import { appendFile } from 'node:fs/promises';
+import { appendFile, rm } from 'node:fs/promises';
 import { nif } from '../support/companies.ts';
 import { type Files, LANGUAGES, startExamples } from './programs.ts';
 
@@ -88,6 +88,42 @@ describe.each(LANGUAGES)('the example that matches names in %s', (language) => {
       ]);
     },
   );
+
+  test('takes quotes and line breaks as spreadsheets write them; a quote that is not closed is an error', async () => {
+    const rows = [
+      '5" Abacate;a',
+      'O "Grande;b',
+      'Abacate;"Rua 1\nLisboa ""Norte"""',
+      '"Filhos\nÁbaco";"c;d"',
+      'Caracol;e',
+    ];
+    await Bun.write(files.input, `Nome;Morada\n${rows.join('\n')}\n`);
+    expect(await files.runFree('match')).toMatchObject({ code: 0, stdout: '5 names matched\n', stderr: '' });
+    const names = ['"5"" Abacate"', '"O ""Grande"', 'Abacate', 'Filhos Ábaco', 'Caracol'];
+    expect((await files.lines()).slice(1).map((row) => row.split(',')[0]!)).toEqual(names);
+    await rm(files.out);
+    for (const bad of ['"Ábaco;x', '"Ábaco" Lda;x']) {
+      await Bun.write(files.input, `Abacate;x\n${bad}\nCaracol;y\n`);
+      expect(await files.run('match')).toMatchObject({
+        code: 1,
+        stderr: `${files.input}: a quote is not closed, or text follows it: ${bad}\n`,
+        requests: [],
+      });
+    }
+  });
+
+  test('goes on with a file about the same names only', async () => {
+    await Bun.write(files.input, 'Nome\nAbacate\nCaracol\n');
+    await files.runFree('match');
+    await Bun.write(files.input, 'Nome\nÁbaco\nAbacate\nCaracol\n');
+    expect(await files.run('match')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('its names are not the first ones of'),
+      requests: [],
+    });
+    await Bun.write(files.input, 'Nome\nAbacate\nCaracol\nÁbaco');
+    expect(await files.runFree('match')).toMatchObject({ code: 0, stdout: '1 names matched\n' });
+  });
 
   test('asks for no name of a file in another encoding than UTF-8 and UTF-16', async () => {
     await Bun.write(files.input, Buffer.from('Nome\nFilhos Ábaco\n', 'latin1'));

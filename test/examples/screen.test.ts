@@ -112,6 +112,65 @@ describe.each(LANGUAGES)('the example that screens in %s', (language) => {
     }
   });
 
+  test.each(['match', 'screen', 'follow'] as const)(
+    '%s writes to no file of another program, and names a wrong one',
+    async (program) => {
+      // The words in the wrong order. A last line without an end is not cut off.
+      await Bun.write(files.out, 'Nome;NIPC\nA;500002576');
+      const { code, stderr, requests } = await files.run(program);
+      expect([code, stderr, requests]).toEqual([1, `${files.out}: not written by this program\n`, []]);
+      expect(await Bun.file(files.out).text()).toBe('Nome;NIPC\nA;500002576');
+      for (const [words, told] of [
+        [['input.csv'], 'it takes a file to read and one to write\n'],
+        [['nothing.csv', `${files.out}.new`], 'nothing.csv: No such file or directory\n'],
+        [['.', `${files.out}.new`], '.: Is a directory\n'],
+      ] as [string[], string][]) {
+        const outcome = await files.run(program, { words });
+        expect([words, outcome.code, outcome.stderr]).toEqual([words, 1, told]);
+      }
+    },
+  );
+
+  /** What `screen` prints with an address that answers this. */
+  async function screenWith(response: Response | null) {
+    const front = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => response!.clone() as Response });
+    const options: RunOptions = { program: 'screen', words: files.words };
+    const url = response === null ? '' : front.url.origin;
+    const { code, stderr } = await outcomeOf(start(url, language, files.caller.key, options));
+    await front.stop(true);
+    return [code, stderr];
+  }
+
+  test('asks again for a company for which the service was too busy', async () => {
+    await Bun.write(files.input, `${nif(0)}\n${nif(1)}\n`);
+    const debts = { tax_debt: null, social_security_debt: null };
+    const problem = { type: 'http://127.0.0.1/problems/service-unavailable', status: 503 };
+    const busy = Response.json({
+      data: [
+        { nif: nif(0), status: 200, debts },
+        { nif: nif(1), status: 503, problem },
+      ],
+      datasets: { tax: '2026-10-31', social_security: '2026-10-31' },
+    });
+    expect(await screenWith(busy)).toEqual([1, 'service-unavailable: stopped after 1 of 2 companies\n']);
+    expect(await files.run('screen')).toMatchObject({ code: 0, stdout: '1 companies screened\n' });
+    expect((await files.lines()).slice(1)).toEqual([`${nif(0)},200,,,,,,`, `${nif(1)},200,,,,,,`]);
+  });
+
+  test('tells in one line that the address is wrong or missing', async () => {
+    const told = 'no answer of the service: is DIRECTORY_URL right, and is no proxy in between?\n';
+    for (const [status, text] of [
+      [502, '<html>'],
+      [502, '[1]'],
+      [502, ''],
+      [200, '<html>'],
+    ] as const) {
+      const outcome = await screenWith(new Response(text, { status }));
+      expect([text, ...outcome]).toEqual([text, 1, told]);
+    }
+    expect(await screenWith(null)).toEqual([1, 'set DIRECTORY_URL and API_KEY\n']);
+  });
+
   test('says that a list was never imported', async () => {
     const other = await startApi();
     try {

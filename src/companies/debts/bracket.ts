@@ -2,7 +2,7 @@ import { type Static, type TObject, Type } from '@sinclair/typebox';
 import type { DebtKind } from './kind.ts';
 
 export const AmountsSchema = {
-  start: Type.Integer({ description: 'Lower amount of the bracket.' }),
+  start: Type.Integer({ description: 'Lower amount of the bracket, in euros.' }),
   end: Type.Union([Type.Integer(), Type.Null()], { description: 'Upper amount; `null` means open-ended.' }),
 };
 

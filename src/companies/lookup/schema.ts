@@ -8,7 +8,7 @@ export const CompanySchema = Type.Object(
     ...DETAILS_SCHEMA,
     ...DebtsSchema,
   },
-  { $id: 'Company' },
+  { $id: 'Company', description: 'A text that the source does not supply is empty.' },
 );
 
 export const CompanyAnswerSchema = Type.Object(

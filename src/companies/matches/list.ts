@@ -13,7 +13,10 @@ import { answerMatch } from './route.ts';
 const QUERIES: ItemList = { list: 'queries', item: 'q', max: 100 };
 
 export const QueryWordsSchema = Type.Object(
-  { used: Type.Literal(MAX_WORDS), sent: Type.Integer({ minimum: MAX_WORDS + 1 }) },
+  {
+    used: Type.Literal(MAX_WORDS),
+    sent: Type.Integer({ minimum: MAX_WORDS + 1, description: 'Words of the normalized query.' }),
+  },
   {
     $id: 'QueryWords',
     description: `If the query has over ${MAX_WORDS} words: only the first ones were asked.`,

@@ -56,13 +56,14 @@ function javascript({ method, address, body }: SampleCall): string {
 });
 const answer = await response.json();
 if (!response.ok) throw new Error(\`\${answer.type}: \${answer.detail}\`);
-console.log(answer.data);`;
+console.log(JSON.stringify(answer, null, 2));`;
 }
 
 function python({ method, address, body }: SampleCall): string {
   const options = [`headers={"Authorization": f"Bearer {os.environ['API_KEY']}"}`];
   if (body !== undefined) options.push(`json=${pythonLiteral(body)}`);
-  return `import os
+  return `import json
+import os
 
 import httpx
 
@@ -74,7 +75,7 @@ response = httpx.${method.toLowerCase()}(
 answer = response.json()
 if response.is_error:
     raise RuntimeError(f"{answer['type']}: {answer['detail']}")
-print(answer["data"])`;
+print(json.dumps(answer, indent=2, ensure_ascii=False))`;
 }
 
 /** JSON as Python writes it: `None`, `True` and `False` are its own words. */
@@ -101,9 +102,9 @@ $call = curl_init('${address}');
 curl_setopt_array($call, [
     ${options.join(',\n    ')},
 ]);
-$answer = json_decode(curl_exec($call), true);
+$answer = json_decode(curl_exec($call) ?: throw new RuntimeException(curl_error($call)), true);
 if (curl_getinfo($call, CURLINFO_RESPONSE_CODE) >= 400) {
-    exit("{$answer['type']}: {$answer['detail']}\\n");
+    throw new RuntimeException("{$answer['type']}: {$answer['detail']}");
 }
-print_r($answer['data']);`;
+echo json_encode($answer, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES);`;
 }

@@ -66,9 +66,10 @@ export const pt = {
       'Palavras do nome da empresa, ou um NIF; não pode ser só espaço. Só contam as primeiras 8 palavras.',
     'Nine digits with a right check digit; spaces, hyphens and periods may separate them.':
       'Nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos.',
-    'The same account, key, path and body within ten minutes is answered again, and what was charged before is free. Another body is another request.':
-      'A mesma conta, chave, caminho e corpo no prazo de dez minutos voltam a ter resposta, e o que já foi cobrado não se paga outra vez. Outro corpo é outro pedido.',
-    'The cursor after which all changes that are kept follow.': 'O cursor antes de todas as alterações.',
+    '1 to 64 letters, digits, `_` and `-`. A request with the same account, key, path and body within ten minutes is answered again, and what was charged before is free. Another body is another request.':
+      'De 1 a 64 letras, algarismos, `_` e `-`. Um pedido com a mesma conta, chave, caminho e corpo no prazo de dez minutos volta a ter resposta, e o que já foi cobrado não se paga outra vez. Outro corpo é outro pedido.',
+    'In `changes-expired`: the cursor after which all changes that are kept follow.':
+      'Em `changes-expired`: o cursor a que se seguem todas as alterações guardadas.',
     'A problem of a single item.': 'Um problema de um só elemento.',
     'The text as it was sent.': 'O texto como foi enviado.',
     'A list of 1 to 100: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them. One that is not valid gets its problem in its place.':
@@ -119,7 +120,30 @@ export const pt = {
     'Where the account buys credits, if the service has such an address.':
       'Onde a conta compra créditos, se o serviço tiver esse endereço.',
     'The included allowance.': 'Os créditos incluídos.',
-    'Lower amount of the bracket.': 'Valor inferior do escalão.',
+    'The kind in words.': 'O tipo por palavras.',
+    'The status of the kind.': 'O código do tipo.',
+    'What happened this time. Tell problems apart by `type`: texts may change.':
+      'O que aconteceu desta vez. Distinga os problemas por `type`: os textos podem mudar.',
+    'In `monthly-quota-exceeded`, as `limit` and `reset`.':
+      'Em `monthly-quota-exceeded`, como `limit` e `reset`.',
+    'When the included credits come back, UTC.': 'Quando os créditos incluídos voltam, em UTC.',
+    'Words of the normalized query.': 'Palavras da pesquisa normalizada.',
+    'A text that the source does not supply is empty.': 'Um texto que a fonte não indica está vazio.',
+    'Names this request in the log.': 'Identifica este pedido no registo.',
+    'Whole tokens remaining after the admission attempt.': 'Pedidos inteiros que restam depois deste.',
+    'Unix time in seconds when at least one token is available.':
+      'Hora Unix, em segundos, a que há pelo menos um pedido disponível.',
+    'The policy as `<limit>;w=60`.': 'A política, como `<limit>;w=60`.',
+    '`true` if the key is a test key: the answer is from the fixed world, and has cost nothing.':
+      '`true` se a chave é de teste: a resposta é do mundo fixo, e nada custou.',
+    '`8 of N`, if the query has over 8 words: only the first ones were asked.':
+      '`8 of N`, se a pesquisa tiver mais de 8 palavras: só contaram as primeiras.',
+    'Where the record is from: `nif.pt`, `vies` or `einforma`.':
+      'De onde são os dados: `nif.pt`, `vies` ou `einforma`.',
+    'When it was fetched there.': 'Quando foram obtidos.',
+    'Always `Bearer`.': 'Sempre `Bearer`.',
+    'Seconds to wait.': 'Segundos a esperar.',
+    'Lower amount of the bracket, in euros.': 'Valor inferior do escalão, em euros.',
     'Upper amount; `null` means open-ended.': 'Valor superior; `null` significa sem limite.',
     'Date of the source dataset.': 'Data dos dados de origem.',
     'The NIF as a number.': 'O NIF como número.',

@@ -39,6 +39,7 @@ export function referenceBody(messages: Messages, document: OpenApi, root: strin
 ${sideNavigation(messages, operations, Object.keys(document.components.schemas))}
 <div>
 ${operations.map((operation) => endpoint(messages, base, operation))}
+${headersSection(messages, operations)}
 ${problemsSection(messages, root)}
 ${testKeysSection(messages)}
 <section class="card" aria-labelledby="schemas">
@@ -60,6 +61,7 @@ function sideNavigation(messages: Messages, operations: Endpoint[], schemas: str
   <details>
     <summary>${messages.onThisPage}</summary>
     ${list(operations.map(({ operationId, summary }) => [operationId, summary]))}
+    <p><a href="#headers">${messages.answerHeaders}</a></p>
     <p><a href="#problems">${messages.problems}</a></p>
     ${codes('problem-', Object.keys(PROBLEMS))}
     <p><a href="#test-keys">${messages.testKeys}</a></p>
@@ -119,6 +121,23 @@ function addressOf(base: string, path: string, parameters: Operation['parameters
     else if (place === 'query') address += `${address.includes('?') ? '&' : '?'}${name}=${value}`;
   }
   return address;
+}
+
+/** Every header of an answer, as its first status describes it. */
+function headersSection(messages: Messages, operations: Endpoint[]): Html {
+  const headers = operations.flatMap(({ responses }) => Object.values(responses).map((one) => one.headers));
+  const all: (typeof headers)[number] = Object.assign({}, ...headers.toReversed());
+  const rows = Object.entries(all).map(([name, { schema, description }]) => [
+    html`<code>${name}</code>`,
+    typeOf(schema),
+    prose(described(description, messages.language)),
+  ]);
+  const headings = [messages.headerName, messages.type, messages.meaning];
+  return html`
+<section class="card" aria-labelledby="headers">
+  <h2 id="headers">${messages.answerHeaders}</h2>
+  ${scrollTable(messages.answerHeaders, headings, rows)}
+</section>`;
 }
 
 function problemsSection(messages: Messages, root: string): Html {
@@ -182,7 +201,10 @@ function typeOf(schema: Schema): HtmlValue {
   if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`;
   if (schema.anyOf !== undefined)
     return schema.anyOf.map((option, index) => [index > 0 && ' | ', typeOf(option)]);
-  if (schema.items !== undefined) return html`${typeOf(schema.items)}[]`;
+  if (schema.items !== undefined) {
+    const { anyOf, enum: values } = schema.items;
+    return anyOf || values ? html`(${typeOf(schema.items)})[]` : html`${typeOf(schema.items)}[]`;
+  }
   return schema.format === undefined ? (schema.type ?? '') : `${schema.type} (${schema.format})`;
 }
 

@@ -24,8 +24,8 @@ const TEXTS = {
   status: ['Service status', 'Estado do serviço'],
   conditions: ['By creating an account you accept:', 'Ao criar a conta, aceita:'],
   referenceShort: ['Reference', 'Referência'],
-  referenceLead: `Every endpoint, with an example that runs when your key is in the variable API_KEY.
-    Todas as operações, com um exemplo que funciona com a sua chave na variável API_KEY.`,
+  referenceLead: `Every endpoint, with an example that runs when your key is in the variable API_KEY. A test key gets the answers shown, except those about usage.
+    Todas as operações, com um exemplo que funciona com a sua chave na variável API_KEY. Uma chave de teste recebe as respostas indicadas, exceto as da utilização.`,
   forAgents: ['For agents (MCP)', 'Para agentes (MCP)'],
   forGenerators: ['for code generators', 'para geradores de código'],
   dashboard: ['Dashboard', 'Painel'],
@@ -40,6 +40,8 @@ const TEXTS = {
     header: ['header, may be absent', 'cabeçalho, facultativo'],
   },
   meaning: ['Meaning', 'Significado'],
+  answerHeaders: ['Headers of answers', 'Cabeçalhos das respostas'],
+  headerName: ['Header', 'Cabeçalho'],
   requestBody: ['Body', 'Corpo'],
   example: ['Example', 'Exemplo'],
   exampleAnswer: ['Example answer', 'Exemplo de resposta'],
