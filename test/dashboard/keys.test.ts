@@ -230,7 +230,10 @@ test('a suspended account is told so after signing in again, and gets no key and
   expect((await visitor.get('/dashboard/sign-in')).textOf('.notice.bad')).toMatch(said);
   expect((await createVisitor(service.baseUrl).get('/dashboard/sign-in')).textOf('.notice.bad')).toBeNull();
   await visitor.submit('/dashboard/sign-in', { ...person });
-  expect((await visitor.get('/dashboard')).textOf('p.notice.bad')).toMatch(said);
+  const overview = await visitor.get('/dashboard');
+  expect(overview.textOf('p.notice.bad')).toMatch(said);
+  // A first call would be refused.
+  expect(overview.textOf('.steps')).toBeNull();
   const fields = { name: 'x', q: 'abaco', kind: 'search', list: '500002576' };
   for (const path of ['keys', 'try', 'screen']) {
     const page = await visitor.submit(`/dashboard/${path}`, fields);

@@ -17,8 +17,8 @@ export const STATE_TEXTS = {
   low: {
     happened: `{percent}% of the included credits are used: {used} of {limit} since {start}.
       {percent}% dos créditos incluídos estão usados: {used} de {limit} desde {start}.`,
-    cost: ['Calls cost what they did.', 'As chamadas custam o mesmo.'],
-    next: ['They are renewed on {end}.', 'Renovam-se em {end}.'],
+    cost: ['Prices stay the same.', 'Os preços não mudam.'],
+    next: ['The credits are renewed on {end}.', 'Os créditos renovam-se em {end}.'],
   },
   beyond: {
     happened: `All included credits of the period since {start} are used.

@@ -28,7 +28,7 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
     readAllowance(context),
     readPlan(tools.sql, 'free'),
   ]);
-  const isNew = history.first === null && account.used === 0;
+  const isNew = history.first === null && account.used === 0 && !account.suspended;
   const body = html`
 <h1>${messages.overview}</h1>
 ${isNew && firstSteps(context)}
