@@ -104,7 +104,7 @@ describe('Try it', () => {
     const cut = 'a'.repeat(499);
     const answer = await visitor.submit('/dashboard/try', { q: `${cut}😀b`, kind: 'search' });
     expect(answer.status).toBe(200);
-    expect(answer.textOf('#request')).toEndWith(`${cut}'`);
+    expect(answer.textOf('#request')).toContain(`q=${cut}' `);
     expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(cut);
   });
 

@@ -42,7 +42,7 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   const json = (await response.json()) as { data: unknown };
   const problem = answer.ok ? null : answer.problem.kind;
   const entries = answer.ok && kind !== 'lookup' ? (json.data as FoundCompany[]) : null;
-  const curl = `curl -H "Authorization: Bearer $API_KEY" \\\n  '${address.replaceAll("'", '%27')}'`;
+  const curl = `curl '${address.replaceAll("'", '%27')}' \\\n  -H "Authorization: Bearer $API_KEY"`;
   const count = entries !== null && html` · ${messages.companyCount(String(entries.length))}`;
   const cost =
     problem === null || CHARGED.includes(problem) ? messages.creditsSpent('1') : messages.noCreditSpent;
