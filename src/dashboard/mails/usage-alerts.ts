@@ -1,4 +1,5 @@
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
+import { keepsPurchased } from '../../metering/accounts/store.ts';
 import type { Due, MailKind } from './due-mails.ts';
 
 /** Shares of the allowance, in percent, at which members get a mail (contract: usage alerts). */
@@ -38,7 +39,7 @@ export const usageAlerts: MailKind<Alert> = {
       return [
         messages.mailUsageSubject(number(Math.floor((used * 100) / included))),
         `${lead} ${next}`,
-        credits > 0 && !spendPurchased
+        keepsPurchased({ credits, spendPurchased })
           ? `${messages.spending}: ${publicUrl}/dashboard/credits/spending`
           : buy && `${messages.buyCredits}: ${buy}`,
       ];

@@ -1,4 +1,5 @@
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
+import { type AccountDetails, keepsPurchased } from '../../metering/accounts/store.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { DAY } from '../../platform/units.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
@@ -11,7 +12,7 @@ interface LinkContext {
   tools: { base: string; config: Pick<Config, 'contact' | 'buyUrl'> };
 }
 
-type BuyContext = LinkContext & { account: { id: string; credits: number; spendPurchased: boolean } };
+type BuyContext = LinkContext & { account: Pick<AccountDetails, 'id' | 'credits' | 'spendPurchased'> };
 
 /** The operator's CONTACT as text: of a `mailto:` the address alone. */
 export function contactText(contact: string | null): string | null {
@@ -38,8 +39,7 @@ export function buyLink({ messages, tools, account }: BuyContext): Html | null {
  */
 export function moreCredits(context: BuyContext): Html {
   const { messages, tools, account } = context;
-  if (account.credits > 0 && !account.spendPurchased)
-    return html`<a href="${tools.base}/credits/spending">${messages.spending}</a>`;
+  if (keepsPurchased(account)) return html`<a href="${tools.base}/credits/spending">${messages.spending}</a>`;
   return buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
 }
 

@@ -1,5 +1,6 @@
 import { type DebtDataset, type DirectoryDataset, readDatasets } from '../../companies/datasets/store.ts';
 import { readPlan } from '../../metering/accounts/plan.ts';
+import { keepsPurchased } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
@@ -85,7 +86,7 @@ function availableCard(
       <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(credits)}</strong></li>
     </ul>
     ${buy && html`<p>${buy}</p>`}
-    ${!spendPurchased && credits > 0 && html`<p>${messages.notSpent} <a href="${tools.base}/credits/spending">${messages.turnOn}</a></p>`}
+    ${keepsPurchased(account) && html`<p>${messages.notSpent} <a href="${tools.base}/credits/spending">${messages.turnOn}</a></p>`}
   </div>
   <dl class="stock-facts">
     <div><dt>${messages.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br><span data-beyond>${happened(number(beyond))} ${cost} ${state === 'fine' && next}</span>`}</dd></div>

@@ -37,6 +37,14 @@ export interface AccountDetails extends AccountSummary, PlanQuotas {
   spendPurchased: boolean;
 }
 
+/** Whether an account has purchased credits that it is set not to spend. */
+export function keepsPurchased({
+  credits,
+  spendPurchased,
+}: Pick<AccountDetails, 'credits' | 'spendPurchased'>): boolean {
+  return credits > 0 && !spendPurchased;
+}
+
 /** A random id such as `acc_k3v9q0d2m8x1r7ta`: it never begins with `-`, and is safe in URLs and shells. */
 export function newId(prefix: 'acc' | 'key'): string {
   const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
