@@ -15,6 +15,9 @@ export type Unread =
   /** The service stops. */
   | 'stopping';
 
+/** The reason why a body has no JSON that could be parsed. */
+type NoJson = 'not JSON' | Exclude<Unread, 'gone' | 'stopping'>;
+
 export interface BodyLimits {
   maxBytes: number;
   /** For the whole body. */
@@ -65,7 +68,7 @@ export async function readJson(
   request: Request,
   stopping: AbortSignal,
   timeoutMs = JSON_TIMEOUT_MS,
-): Promise<{ json: unknown; sent: Uint8Array | string } | 'unread'> {
+): Promise<{ json: unknown; sent: Uint8Array | NoJson } | 'unread'> {
   const type = request.headers.get('content-type') ?? '';
   if (!/^application\/json\s*(;|$)/i.test(type)) return { json: null, sent: 'not JSON' };
   const body = await readBody(request, { maxBytes: MAX_JSON_BYTES, timeoutMs, stopping });

@@ -52,6 +52,7 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
         const body = await readJson(request, stopping);
         if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
         // A batch would be several calls for one token. The protocol has had none since 2025-06-18.
+        // A body of another type is left to the SDK.
         if (Array.isArray(body.json) || (body.json === null && body.sent !== 'not JSON')) {
           conversation = refuseBody();
           return free(() => ok(null));
@@ -102,7 +103,10 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
       };
       end(resultOf(answer, status === 503 ? NOTHING : paid));
       // A problem that a test key calls up has the form of the real one.
-      if (!answer.ok && BEFORE_BODY.includes(answer.problem.kind)) return response.then(() => answer);
+      if (!answer.ok && BEFORE_BODY.includes(answer.problem.kind)) {
+        await response;
+        return answer;
+      }
     } else if (!answer.ok) return answer;
     const { headers } = answer.ok ? answer : answer.problem;
     return withHeaders(await response, { ...CACHE, ...headers });
