@@ -31,7 +31,7 @@ export function messageOf(error: unknown): string {
 /** SQLSTATE of Postgres. */
 const DISK_FULL = '53100';
 
-/** What an operator is told of a command that failed: {@link messageOf}, or what to do if the cause alone tells that. */
+/** The line about a failed command: {@link messageOf}, with the remedy if the error has a known one. */
 export function adviceOf(error: unknown): string {
   const message = messageOf(error);
   if (codeOf(error) === DISK_FULL) return `${message}: free some space on Postgres's disk and run it again`;

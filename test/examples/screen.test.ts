@@ -131,7 +131,7 @@ describe.each(LANGUAGES)('the example that screens in %s', (language) => {
     },
   );
 
-  /** What `screen` prints with an address that answers this. */
+  /** The exit code and the stderr of `screen` if the service gives this answer; `null` means that its address is not set. */
   async function screenWith(response: Response | null) {
     const front = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => response!.clone() as Response });
     const options: RunOptions = { program: 'screen', words: files.words };
