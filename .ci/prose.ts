@@ -1,8 +1,7 @@
 /**
- * Fails in three cases:
+ * Fails in two cases:
  * - Prose of the project uses a phrase that is not Plain English, also if the phrase is wrapped over two lines.
  * - It reads the caller's key from another variable than `API_KEY`.
- * - The documents together have more words than a reader bears.
  */
 import { Glob } from 'bun';
 
@@ -23,16 +22,6 @@ const FILES = [
   '.ci/{run,compose}',
   'deploy/*',
 ];
-const DOCUMENTS = ['git', 'ls-files', '--cached', '--others', '--exclude-standard', '*.md'];
-/** Generated pages, and the notes that grow with each trial. */
-const UNCOUNTED = /^bench\/RESULTS\.md$|^docs\/(?:configuration|test-keys|field-notes)\.md$/;
-const MOST_WORDS = 21_000;
-const CODE_BLOCK = /^ *```[\s\S]*?^ *```/gm;
-/**
- * A run of characters other than white space and `|`, with a letter or a digit in it. So marks, dashes and the lines of a table
- * are none; an address or a path is one, and code within a sentence counts as it is read.
- */
-const WORD = /[^\s|]*[\p{L}\p{N}][^\s|]*/gu;
 /** The specification is quoted, a released migration never changes, and packages are not ours. */
 const NOT_OURS = /^docs\/specification\.md$|^src\/platform\/postgres\/migrations\/|\bnode_modules\//;
 
@@ -58,14 +47,6 @@ for (const path of FILES.flatMap((pattern) => [...new Glob(pattern).scanSync({ d
     if (!KEYS.includes(name!)) complain(path, text, index, `the caller's key is in API_KEY, not in ${name}`);
   }
 }
-
-let words = 0;
-for (const path of Bun.spawnSync(DOCUMENTS).stdout.toString().trim().split('\n')) {
-  if (UNCOUNTED.test(path) || !(await Bun.file(path).exists())) continue;
-  const text = await Bun.file(path).text();
-  words += text.replace(CODE_BLOCK, '').match(WORD)?.length ?? 0;
-}
-if (words > MOST_WORDS) complaints.push(`the documents have ${words} words, and ${MOST_WORDS} are the most`);
 
 if (complaints.length > 0) {
   console.error(complaints.join('\n'));
