@@ -4,7 +4,7 @@ import type { Observer } from '../http/observe.ts';
 import type { OpenApi } from '../http/openapi.ts';
 import type { ReadAccount } from '../metering/accounts/reader.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
-import type { Handler } from '../metering/admission/plan.ts';
+import type { Handler } from '../metering/admission/quote.ts';
 import type { RateLimiter } from '../metering/rate-limit/limiter.ts';
 import type { Gate } from '../platform/runtime/gate.ts';
 import type { Auth } from './auth/auth.ts';

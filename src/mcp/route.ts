@@ -1,7 +1,7 @@
 /**
  * The API for agents, over the Model Context Protocol: `tools.ts` has the tools, and `sdk.ts` the protocol.
  *
- * A message is one run of the pipeline. The call of a tool has the plan of the tool's route, so it costs and counts what a request
+ * A message is one run of the pipeline. The call of a tool has the quote of the tool's route, so it costs and counts what a request
  * does; any other message costs its token.
  */
 
@@ -12,7 +12,7 @@ import type { RequestTrace } from '../http/observe.ts';
 import { explain, PROBLEMS, type ProblemName, problemJson } from '../http/problems.ts';
 import { requestOf } from '../http/request-of.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
-import { type AdmissionContext, free, type Handler, type Plan } from '../metering/admission/plan.ts';
+import { type CallContext, free, type Handler, type Quote } from '../metering/admission/quote.ts';
 import type { Conversation, ToolCall } from './sdk.ts';
 
 interface McpParts {
@@ -48,7 +48,7 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
     let paid = NOTHING;
     const answer = await pipeline.serve(request, trace, {
       charge: null,
-      async plan(context) {
+      async quote(context) {
         const body = await readJson(request, stopping);
         if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
         // A batch would be several calls for one token. The protocol has had none since 2025-06-18.
@@ -61,28 +61,28 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
         const { converse } = await import('./sdk.ts');
         conversation = await converse(request, body.json);
         if (conversation.call === null) return free(() => ok(null));
-        const plan = await planOf(conversation.call, context);
-        const end: Plan['end'] = (payment) => {
+        const quote = await quoteOf(conversation.call, context);
+        const end: Quote['end'] = (payment) => {
           const { spent, left, isRepeated } = payment;
           if (spent > 0) paid = { left, isCharged: !isRepeated && !context.caller.isTest };
-          plan.end?.(payment);
+          quote.end?.(payment);
         };
-        return { ...plan, tellsLeft: true, end };
+        return { ...quote, wantsLeft: true, end };
       },
     });
     return conversation === undefined ? answer : finish(conversation, answer, paid, trace);
   };
 
-  /** The plan of a call is that of a request of its route. If the tool refuses its input, it costs what the route takes for that. */
-  async function planOf({ tool, input }: ToolCall, context: AdmissionContext): Promise<Plan> {
+  /** The quote of a call is that of a request of its route. If the tool refuses its input, it costs what the route takes for that. */
+  async function quoteOf({ tool, input }: ToolCall, context: CallContext): Promise<Quote> {
     const { route, name } = tool;
     const refusal = tool.refusalOf(input);
     const request = requestOf(route, input, {}, context.request.signal);
-    const plan: Plan =
+    const quote: Quote =
       refusal === null
-        ? await handlers.get(route)!.plan({ ...context, request })
+        ? await handlers.get(route)!.quote({ ...context, request })
         : { kind: route.charge, credits: 1, answer: () => problem('validation', refusal) };
-    return { ...plan, sent: `${name} ${JSON.stringify(input)}` };
+    return { ...quote, sent: `${name} ${JSON.stringify(input)}` };
   }
 
   async function finish(

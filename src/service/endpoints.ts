@@ -17,7 +17,7 @@ import { TEST_WORLD } from '../companies/test-world/adapters.ts';
 import { withProblemsAtWill } from '../companies/test-world/at-will.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { ReadAccount } from '../metering/accounts/reader.ts';
-import type { Handler } from '../metering/admission/plan.ts';
+import type { Handler } from '../metering/admission/quote.ts';
 import { createUsageHandler, usageRoute } from '../metering/usage/route.ts';
 
 /** The adapters that handlers ask. `test-world/adapters.ts` has all but the account in memory. */
@@ -68,8 +68,8 @@ export function openEndpoints(adapters: Adapters, served: Served, buyUrl: string
     ENDPOINTS.map(([route, open]) => {
       const real = open(adapters, served);
       const test = withProblemsAtWill(route, open({ ...adapters, ...TEST_WORLD }, served), buyUrl);
-      const plan: Handler['plan'] = (context) => (context.caller.isTest ? test : real).plan(context);
-      return [route, { charge: real.charge, plan }];
+      const quote: Handler['quote'] = (context) => (context.caller.isTest ? test : real).quote(context);
+      return [route, { charge: real.charge, quote }];
     }),
   );
 }

@@ -5,7 +5,7 @@ import { createLookup } from '../../src/companies/lookup/lookup.ts';
 import { createLookupHandler } from '../../src/companies/lookup/route.ts';
 import { createElasticsearchSearch } from '../../src/companies/search/elasticsearch.ts';
 import { createSearchHandler } from '../../src/companies/search/route.ts';
-import type { Handler } from '../../src/metering/admission/plan.ts';
+import type { Handler } from '../../src/metering/admission/quote.ts';
 import { connectRedis } from '../../src/metering/rate-limit/redis.ts';
 import { createUsageHandler } from '../../src/metering/usage/route.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';

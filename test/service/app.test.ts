@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AnyElysia } from 'elysia';
 import { ok } from '../../src/http/answer.ts';
 import { createObserver } from '../../src/http/observe.ts';
-import { free } from '../../src/metering/admission/plan.ts';
+import { free } from '../../src/metering/admission/quote.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
 import { createMetrics } from '../../src/platform/observability/metrics.ts';
@@ -27,7 +27,7 @@ beforeAll(() => {
     return response;
   };
   const page = () => new Response('{}');
-  const handler = { charge: null, plan: () => free(() => ok({})) };
+  const handler = { charge: null, quote: () => free(() => ok({})) };
   const parts: AppParts = {
     publicUrl: 'http://service',
     pipeline: { serve: async () => ok({}) },

@@ -1,7 +1,7 @@
 import type { Answer } from '../../src/http/answer.ts';
-import type { AdmissionContext, Handler, Payment } from '../../src/metering/admission/plan.ts';
+import type { CallContext, Handler, Payment } from '../../src/metering/admission/quote.ts';
 
-const ADMITTED: Pick<AdmissionContext, 'caller' | 'rate'> = {
+const ADMITTED: Pick<CallContext, 'caller' | 'rate'> = {
   caller: { accountId: 'acc', keyId: 'key_test', plan: 'plus', requestsPerMinute: 60, isTest: false },
   rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
 };
@@ -11,19 +11,19 @@ export const paid = (spent: number): Payment => ({
   ...{ spent, quota: null, left: null, isRepeated: false, refusal: null, giveBack() {} },
 });
 
-/** Runs a handler on a request as the pipeline does after the admission. @param pay gets the credits of its plan */
+/** Runs a handler on a request as the pipeline does after the admission. @param pay gets the credits of its quote */
 export async function runHandler(
   handler: Handler,
   path: string,
-  { pay = paid, ...admitted }: Partial<AdmissionContext> & { pay?: (credits: number) => Payment } = {},
+  { pay = paid, ...admitted }: Partial<CallContext> & { pay?: (credits: number) => Payment } = {},
   init?: RequestInit,
 ): Promise<Answer> {
   const request = new Request(`http://service/api/v1/${path}`, init);
-  const plan = await handler.plan({ ...ADMITTED, arrivedMs: performance.now(), ...admitted, request });
-  const payment = pay(plan.credits);
+  const quote = await handler.quote({ ...ADMITTED, arrivedMs: performance.now(), ...admitted, request });
+  const payment = pay(quote.credits);
   try {
-    return await plan.answer(payment);
+    return await quote.answer(payment);
   } finally {
-    plan.end?.(payment);
+    quote.end?.(payment);
   }
 }

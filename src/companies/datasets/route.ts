@@ -1,6 +1,6 @@
 import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import { free, type Handler } from '../../metering/admission/plan.ts';
+import { free, type Handler } from '../../metering/admission/quote.ts';
 import { type DatasetsAnswer, DatasetsAnswerSchema } from './schema.ts';
 import type { Datasets, DebtDataset, ReadDatasets } from './store.ts';
 
@@ -21,7 +21,7 @@ export const datasetsRoute: ApiRoute = {
 export function createDatasetsHandler(read: ReadDatasets): Handler {
   return {
     charge: datasetsRoute.charge,
-    plan: () => free(answer),
+    quote: () => free(answer),
   };
 
   async function answer(): Promise<Answer> {

@@ -8,7 +8,7 @@ import {
   type ItemAnswer,
   type ListParts,
 } from '../../metering/admission/list.ts';
-import type { Handler } from '../../metering/admission/plan.ts';
+import type { Handler } from '../../metering/admission/quote.ts';
 import { invalidNif, ListedNifSchema, NIF_FORM, validNif } from '../nif-parameter.ts';
 import type { Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
@@ -71,7 +71,7 @@ export function createLookupListHandler({ findCompanies, lookUp, ...parts }: Loo
     ...parts,
     ...NIFS,
     route: lookupListRoute,
-    async plan(asked, caller) {
+    async quote(asked, caller) {
       const arrivedMs = performance.now();
       const nifs = asked.map(validNif);
       const valid = nifs.filter((nif) => nif !== null);

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { okJson } from '../../http/answer.ts';
 import { type ApiRoute, BASE_PATH } from '../../http/api-route.ts';
 import { pathBehind } from '../../http/url.ts';
-import { type Handler, single } from '../../metering/admission/plan.ts';
+import { type Handler, single } from '../../metering/admission/quote.ts';
 import { invalidNif, NIF_PATTERN, validNif } from '../nif-parameter.ts';
 import type { Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
@@ -38,7 +38,7 @@ export const lookupRoute: ApiRoute = {
 export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): Handler {
   return {
     charge: lookupRoute.charge,
-    plan({ request, caller, arrivedMs }) {
+    quote({ request, caller, arrivedMs }) {
       const nif = nifOf(request.url);
       if (nif === null) return single('lookup', invalidNif);
       const record = findCompany(nif);

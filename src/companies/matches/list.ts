@@ -3,7 +3,7 @@ import { problem } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
 import { createListHandler, type ItemAnswer, type ListParts } from '../../metering/admission/list.ts';
-import type { Handler } from '../../metering/admission/plan.ts';
+import type { Handler } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from '../search/answer.ts';
 import { entriesOf, SearchEntrySchema } from '../search/schema.ts';
 import { MAX_IN_LIST } from './matches.ts';
@@ -69,7 +69,7 @@ export function createMatchListHandler(
     ...parts,
     ...QUERIES,
     route: matchListRoute,
-    async plan(asked) {
+    async quote(asked) {
       const answers = new Map<string, Promise<ItemAnswer>>();
       const answerOnce = (q: string) => {
         const query = parseMatchQuery(q);

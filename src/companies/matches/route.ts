@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { type Answer, type ProblemAnswer, problem } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import { type Handler, single } from '../../metering/admission/plan.ts';
+import { type Handler, single } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from '../search/answer.ts';
 import { MISSING_Q, qOf, searchProblem } from '../search/route.ts';
 import { SearchAnswerSchema } from '../search/schema.ts';
@@ -35,7 +35,7 @@ export const matchesRoute: ApiRoute = {
 export function createMatchHandler(answer: AnswerQuery<MatchQuery>): Handler {
   return {
     charge: matchesRoute.charge,
-    plan({ request }) {
+    quote({ request }) {
       const q = qOf(request.url);
       if (q === null) return single('match', () => problem('validation', MISSING_Q));
       const query = parseMatchQuery(q);

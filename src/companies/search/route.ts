@@ -9,7 +9,7 @@ import {
 } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { searchOf } from '../../http/url.ts';
-import { type Handler, single } from '../../metering/admission/plan.ts';
+import { type Handler, single } from '../../metering/admission/quote.ts';
 import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
 import { SearchAnswerSchema } from './schema.ts';
@@ -40,7 +40,7 @@ export const searchRoute: ApiRoute = {
 export function createSearchHandler(search: AnswerSearch): Handler {
   return {
     charge: searchRoute.charge,
-    plan({ request }) {
+    quote({ request }) {
       const q = qOf(request.url);
       if (q === null) return single('search', () => problem('validation', MISSING_Q));
       return { ...single('search', () => answer(q)), isSearch: true };

@@ -2,12 +2,7 @@ import { type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
 import { type ApiRoute, problemsOf } from '../../http/api-route.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
-import {
-  type AdmissionContext,
-  type Handler,
-  NOTHING_PAID,
-  type Plan,
-} from '../../metering/admission/plan.ts';
+import { type CallContext, type Handler, NOTHING_PAID, type Quote } from '../../metering/admission/quote.ts';
 import { quotaExceeded, rateLimitExceeded } from '../../metering/admission/refusals.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { HOUR, SECOND } from '../../platform/units.ts';
@@ -24,28 +19,28 @@ const OF_ITEMS: AtWill[] = ['monthly-quota-exceeded', 'service-unavailable'];
 export function withProblemsAtWill(route: ApiRoute, handler: Handler, buyUrl: Config['buyUrl']): Handler {
   const documented: (AtWill | undefined)[] = problemsOf(route);
 
-  async function plan(context: AdmissionContext): Promise<Plan> {
-    const { end, ...planned } = await handler.plan(context);
+  async function quote(context: CallContext): Promise<Quote> {
+    const { end, ...quoted } = await handler.quote(context);
     // A list that is slow at will keeps no other list waiting.
     end?.(NOTHING_PAID);
     const { url } = context.request;
-    const kinds = (planned.asked ?? [nifOf(url) ?? qOf(url) ?? '']).map(calledUpBy);
+    const kinds = (quoted.asked ?? [nifOf(url) ?? qOf(url) ?? '']).map(calledUpBy);
     const isOfAll = (kind: AtWill | undefined, place: number) =>
       documented.includes(kind) && (place === 0 || !OF_ITEMS.includes(kind!));
     const ofAll = kinds.find(isOfAll) as ProblemName | undefined;
     const unpaid = kinds.indexOf('monthly-quota-exceeded');
-    const answer: Plan['answer'] = async (payment) => {
+    const answer: Quote['answer'] = async (payment) => {
       if (kinds.includes('slow-answer')) await Bun.sleep(WAIT_MS);
       if (ofAll !== undefined) return problemOf(ofAll, context);
-      if (unpaid === -1) return planned.answer(payment);
+      if (unpaid === -1) return quoted.answer(payment);
       const spent = Math.min(payment.spent, unpaid);
-      return planned.answer({ ...payment, spent, refusal: problemOf('monthly-quota-exceeded', context) });
+      return quoted.answer({ ...payment, spent, refusal: problemOf('monthly-quota-exceeded', context) });
     };
     // Its wait says nothing about the directory's search.
-    return { ...planned, isSearch: false, answer };
+    return { ...quoted, isSearch: false, answer };
   }
 
-  function problemOf(kind: ProblemName, { caller, rate }: AdmissionContext): ProblemAnswer {
+  function problemOf(kind: ProblemName, { caller, rate }: CallContext): ProblemAnswer {
     if (kind === 'rate-limit-exceeded')
       return rateLimitExceeded({ ...rate, remaining: 0, waitUs: WAIT_MS * 1000 });
     if (kind === 'service-unavailable') return unavailable('The service is unavailable at will.');
@@ -58,5 +53,5 @@ export function withProblemsAtWill(route: ApiRoute, handler: Handler, buyUrl: Co
     return quotaExceeded(quota, buyAddress(buyUrl, caller.accountId));
   }
 
-  return { charge: handler.charge, plan };
+  return { charge: handler.charge, quote };
 }

@@ -5,8 +5,8 @@ import type { ItemList, ItemProblem } from '../../http/list-schema.ts';
 import { type ProblemName, problemBody } from '../../http/problems.ts';
 import type { Gate } from '../../platform/runtime/gate.ts';
 import type { Caller } from '../keys/authenticate.ts';
-import { free, type Handler, type Payment } from './plan.ts';
 import { createPostedHandler } from './posted.ts';
+import { free, type Handler, type Payment } from './quote.ts';
 
 /** The answer to an item: its members beside its text and its status, as JSON, or a problem. */
 export type ItemAnswer = { ok: true; json: string } | ProblemAnswer;
@@ -21,7 +21,7 @@ export interface Item {
   answer(): ItemAnswer | Promise<ItemAnswer>;
 }
 
-interface PlannedList {
+interface QuotedList {
   items: Item[];
   /** Further members of the whole answer, as JSON: `"datasets":{…}`. */
   more?: string;
@@ -33,7 +33,7 @@ export interface ListParts extends ItemList {
   /** Aborted when the service stops. */
   stopping: AbortSignal;
   /** Reads what the items need. It must cost nobody anything: without a credit its result is dropped. A failure is a 503. */
-  plan(asked: string[], caller: Caller): Promise<PlannedList>;
+  quote(asked: string[], caller: Caller): Promise<QuotedList>;
   /** See {@link createPostedHandler}. */
   gate?: Gate;
 }
@@ -48,7 +48,7 @@ export function createListHandler({
   route,
   publicUrl,
   stopping,
-  plan,
+  quote,
   gate,
   list,
   item,
@@ -57,21 +57,21 @@ export function createListHandler({
     route,
     stopping,
     gate,
-    async plan(input, { caller }) {
+    async quote(input, { caller }) {
       const asked = input[list]!.map(String);
-      let planned: PlannedList;
+      let quoted: QuotedList;
       try {
-        planned = await plan(asked, caller);
+        quoted = await quote(asked, caller);
       } catch (cause) {
         const failure = failureAnswer(cause, unavailable('The stored data could not be read.', cause));
         return free(() => failure);
       }
-      const credits = planned.items.filter(({ isCharged }) => isCharged).length;
-      return { kind: route.charge, credits, asked, answer: (payment) => write(planned, payment) };
+      const credits = quoted.items.filter(({ isCharged }) => isCharged).length;
+      return { kind: route.charge, credits, asked, answer: (payment) => write(quoted, payment) };
     },
   });
 
-  async function write({ items, more }: PlannedList, { spent, refusal, giveBack }: Payment): Promise<Answer> {
+  async function write({ items, more }: QuotedList, { spent, refusal, giveBack }: Payment): Promise<Answer> {
     const itemProblems: ProblemName[] = [];
     const written: string[] = [];
     let unpaid = 0;

@@ -12,7 +12,7 @@ import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import { INVALID_KEY, identityOf } from './identity.ts';
 import { createLoad } from './load.ts';
-import { type Handler, NOTHING_PAID, type Payment, type Plan } from './plan.ts';
+import { type Handler, NOTHING_PAID, type Payment, type Quote } from './quote.ts';
 import * as refusals from './refusals.ts';
 
 /** Why an item stays without an answer though the account has credits. */
@@ -35,7 +35,7 @@ export function createPipeline(parts: PipelineParts) {
   const load = createLoad();
 
   /**
-   * Answers one request of the API: overload, key, token, plan, credits, answer. Each stage can end the request.
+   * Answers one request of the API: overload, key, token, quote, credits, answer. Each stage can end the request.
    *
    * @param known the caller of a request that was authenticated in another way (the dashboard's); it skips the key alone
    */
@@ -55,7 +55,7 @@ export function createPipeline(parts: PipelineParts) {
     let caller: Caller | null = null;
     let rate: RateDecision | undefined;
     let payment = NOTHING_PAID;
-    let plan: Plan | undefined;
+    let quote: Quote | undefined;
     try {
       // Key. Under load a key lookup times out in our own queue.
       try {
@@ -75,28 +75,28 @@ export function createPipeline(parts: PipelineParts) {
         rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
         if (!rate.admitted) return end(caller, refusals.rateLimitExceeded(rate), rate);
 
-        // Plan.
-        const planned = handler.plan({ request, arrivedMs, caller, rate });
-        plan = planned instanceof Promise ? await outsideQueue(planned) : planned;
+        // Quote.
+        const quoted = handler.quote({ request, arrivedMs, caller, rate });
+        quote = quoted instanceof Promise ? await outsideQueue(quoted) : quoted;
 
         // Credits.
-        const identity = identityOf(request, caller.accountId, plan.sent);
+        const identity = identityOf(request, caller.accountId, quote.sent);
         if (identity === null)
-          plan = { ...plan, credits: 1, answer: () => problem('validation', INVALID_KEY) };
-        const isLate = planned instanceof Promise && plan.kind !== null && load.isOverloaded(plan.kind);
-        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, caller, plan, identity);
+          quote = { ...quote, credits: 1, answer: () => problem('validation', INVALID_KEY) };
+        const isLate = quoted instanceof Promise && quote.kind !== null && load.isOverloaded(quote.kind);
+        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, caller, quote, identity);
       } finally {
         load.admissions.leave();
       }
       if (payment.refusal !== null && payment.spent === 0) return end(caller, payment.refusal, rate);
 
       // Answer.
-      if (plan.isSearch) load.searches.enter();
+      if (quote.isSearch) load.searches.enter();
       let answer: Answer;
       try {
-        answer = await plan.answer(payment);
+        answer = await quote.answer(payment);
       } finally {
-        if (plan.isSearch) load.searches.leave();
+        if (quote.isSearch) load.searches.leave();
       }
       // A 503 costs nothing (contract: problem details).
       const isUnavailable = !answer.ok && answer.problem.kind === 'service-unavailable';
@@ -108,14 +108,14 @@ export function createPipeline(parts: PipelineParts) {
       const answer = problem('internal-error', undefined, { cause: error });
       return caller === null ? answer : end(caller, answer, rate, payment);
     } finally {
-      plan?.end?.(payment);
+      quote?.end?.(payment);
     }
   }
 
-  /** Waits for a plan. Its request may have a slow sender, so it leaves the queue of admissions meanwhile. */
-  async function outsideQueue(planned: Promise<Plan>): Promise<Plan> {
+  /** Waits for a quote. Its request may have a slow sender, so it leaves the queue of admissions meanwhile. */
+  async function outsideQueue(quoted: Promise<Quote>): Promise<Quote> {
     load.admissions.leave();
-    return planned.finally(load.admissions.enter);
+    return quoted.finally(load.admissions.enter);
   }
 
   const refusedBy = (refusal: ProblemAnswer): Payment => ({ ...NOTHING_PAID, refusal });
@@ -124,13 +124,13 @@ export function createPipeline(parts: PipelineParts) {
   async function pay(
     { signal }: Request,
     { accountId, keyId, isTest }: Caller,
-    { kind, credits: needed, tellsLeft }: Plan,
+    { kind, credits: needed, wantsLeft }: Quote,
     identity: string | null | undefined,
   ): Promise<Payment> {
     if (kind === null) return NOTHING_PAID;
     // A test key's request has all the credits that it needs, and costs none.
     if (isTest) return { ...NOTHING_PAID, spent: needed };
-    const call = { accountId, keyId, kind, credits: needed, wantsLeft: tellsLeft, signal };
+    const call = { accountId, keyId, kind, credits: needed, wantsLeft, signal };
     try {
       const paid = await credits.admit(identity ? { ...call, identity } : call);
       let refusal: ProblemAnswer | null = null;

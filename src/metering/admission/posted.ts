@@ -5,7 +5,7 @@ import { readJson } from '../../http/body.ts';
 import { createBodyCheck } from '../../http/body-check.ts';
 import type { CallKind } from '../../http/call-kind.ts';
 import type { Gate } from '../../platform/runtime/gate.ts';
-import { type AdmissionContext, free, type Handler, type Plan, single } from './plan.ts';
+import { type CallContext, free, type Handler, type Quote, single } from './quote.ts';
 
 export interface PostedParts<Input> {
   /** Its `body` is what the endpoint takes. */
@@ -13,7 +13,7 @@ export interface PostedParts<Input> {
   /** Aborted when the service stops. */
   stopping: AbortSignal;
   /** @param input has passed the route's schema. A failure is a fault of this program */
-  plan(input: Input, context: AdmissionContext): Promise<Plan>;
+  quote(input: Input, context: CallContext): Promise<Quote>;
   /** Bounds the requests that are answered at once, accounts in turn. A request enters it after its body was read. */
   gate?: Gate | undefined;
 }
@@ -22,11 +22,11 @@ export interface PostedParts<Input> {
  * A handler for requests with a body. Reading it costs nothing if the client leaves. A body that is not what the route's schema
  * says costs what a single call's bad input costs.
  */
-export function createPostedHandler<Input>({ route, stopping, plan, gate }: PostedParts<Input>): Handler {
+export function createPostedHandler<Input>({ route, stopping, quote, gate }: PostedParts<Input>): Handler {
   const kind = route.charge as CallKind;
   const check = createBodyCheck(route.body as TObject);
 
-  async function planInTurn(input: Input, context: AdmissionContext): Promise<Plan> {
+  async function quoteInTurn(input: Input, context: CallContext): Promise<Quote> {
     let leave: (() => void) | undefined;
     try {
       leave = await gate?.enter(context.caller.accountId);
@@ -35,8 +35,8 @@ export function createPostedHandler<Input>({ route, stopping, plan, gate }: Post
       return free(() => answer);
     }
     try {
-      const planned = await plan(input, context);
-      return leave === undefined ? planned : { ...planned, end: leave };
+      const quoted = await quote(input, context);
+      return leave === undefined ? quoted : { ...quoted, end: leave };
     } catch (error) {
       leave?.();
       throw error;
@@ -45,15 +45,15 @@ export function createPostedHandler<Input>({ route, stopping, plan, gate }: Post
 
   return {
     charge: null,
-    async plan(context) {
+    async quote(context) {
       const body = await readJson(context.request, stopping);
       if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
       const fault = check(body.json);
-      const planned =
+      const quoted =
         fault === null
-          ? await planInTurn(body.json as Input, context)
+          ? await quoteInTurn(body.json as Input, context)
           : single(kind, () => problem('validation', fault));
-      return { ...planned, sent: body.sent };
+      return { ...quoted, sent: body.sent };
     },
   };
 }

@@ -2,7 +2,7 @@ import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.t
 import type { ApiRoute } from '../../http/api-route.ts';
 import type { ReadAccount } from '../accounts/reader.ts';
 import type { AccountDetails } from '../accounts/store.ts';
-import { type AdmissionContext, free, type Handler } from '../admission/plan.ts';
+import { type CallContext, free, type Handler } from '../admission/quote.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
 
@@ -38,10 +38,10 @@ export const usageRoute: ApiRoute = {
 export function createUsageHandler(readAccount: ReadAccount): Handler {
   return {
     charge: usageRoute.charge,
-    plan: (context) => free(() => answer(context)),
+    quote: (context) => free(() => answer(context)),
   };
 
-  async function answer({ caller, rate }: AdmissionContext): Promise<Answer> {
+  async function answer({ caller, rate }: CallContext): Promise<Answer> {
     try {
       return ok(presentUsage(await readAccount(caller.accountId), rate));
     } catch (cause) {

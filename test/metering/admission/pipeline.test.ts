@@ -8,13 +8,13 @@ import {
   type PipelineParts,
 } from '../../../src/metering/admission/pipeline.ts';
 import {
-  type AdmissionContext,
+  type CallContext,
   free,
   type Handler,
   type Payment,
-  type Plan,
+  type Quote,
   single,
-} from '../../../src/metering/admission/plan.ts';
+} from '../../../src/metering/admission/quote.ts';
 import { createCredits } from '../../../src/metering/credits/admit.ts';
 import { reverseVoided } from '../../../src/metering/credits/void.ts';
 import { type Authenticator, createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
@@ -85,10 +85,10 @@ const pipelineOf = (parts: Partial<PipelineParts>): Pipeline =>
     ...parts,
   });
 
-type Handle = (context: AdmissionContext) => Promise<Answer>;
+type Handle = (context: CallContext) => Promise<Answer>;
 const fine: Handle = async () => ok({ fine: true });
 /** For requests without a token. */
-const neverPlans = () => {
+const neverQuotes = () => {
   throw new Error('the handler was asked');
 };
 /** For requests without a credit. */
@@ -104,7 +104,7 @@ async function ask(
   const trace: Trace = {};
   const answer = await pipeline.serve(new Request('http://service/', { headers }), trace, {
     charge,
-    plan(context) {
+    quote(context) {
       begin();
       const answer = () => handle(context);
       return charge === null ? free(answer) : { ...single(charge, answer), isSearch: charge === 'search' };
@@ -133,23 +133,23 @@ const bucketHeaders = (remaining: number) => ({
   'RateLimit-Policy': '20;w=60',
 });
 
-describe('a request whose plan waits for its body', () => {
-  type PlanOf = (context: AdmissionContext) => Promise<Plan>;
-  async function serve(key: string, plan: PlanOf, signal?: AbortSignal) {
+describe('a request whose quote waits for its body', () => {
+  type QuoteOf = (context: CallContext) => Promise<Quote>;
+  async function serve(key: string, quote: QuoteOf, signal?: AbortSignal) {
     const headers = { authorization: `Bearer ${key}` };
     const request = new Request('http://service/', { headers, ...(signal !== undefined && { signal }) });
-    const answer = await pipeline.serve(request, {}, { charge: null, plan });
+    const answer = await pipeline.serve(request, {}, { charge: null, quote });
     return answer.ok ? null : answer.problem.kind;
   }
   const costing =
     (
       credits: number,
       answer: (payment: Payment) => Answer = () => ok({}),
-      more: Partial<Plan> = {},
-    ): PlanOf =>
+      more: Partial<Quote> = {},
+    ): QuoteOf =>
     async () => ({ kind: 'lookup', credits, answer, ...more });
 
-  test('has taken its token while it plans, and all its credits when it is answered', async () => {
+  test('has taken its token while it quotes, and all its credits when it is answered', async () => {
     const { accountId, key } = await createCaller(sql);
     const seen: unknown[] = [];
     const kind = await serve(key, async () => {
@@ -168,7 +168,7 @@ describe('a request whose plan waits for its body', () => {
     expect(seen).toEqual([{ tokens: 1, used: 0, credits: 0 }, charged]);
   });
 
-  test('ends its plan once, whether it is answered, refused or a fault', async () => {
+  test('ends its quote once, whether it is answered, refused or a fault', async () => {
     const { key } = await createCaller(sql, { included: 2 });
     const ended: string[] = [];
     const end = (name: string) => ({ end: () => void ended.push(name) });
@@ -206,7 +206,7 @@ describe('a request whose plan waits for its body', () => {
     const { accountId, key } = await createCaller(sql);
     expect(await serve(key, async () => free(() => unavailable('away')))).toBe('service-unavailable');
     const client = new AbortController();
-    const leaves: PlanOf = (context) => {
+    const leaves: QuoteOf = (context) => {
       client.abort();
       return costing(5)(context);
     };
@@ -220,7 +220,7 @@ describe('a request whose plan waits for its body', () => {
   test('and that reads its body slowly is no queue: 2,000 of them refuse nobody', async () => {
     const slow = await createCaller(sql, { limits: { requestsPerMinute: 10_000 } });
     const { key } = await createCaller(sql);
-    const gate = Promise.withResolvers<Plan>();
+    const gate = Promise.withResolvers<Quote>();
     const reading = Promise.withResolvers<void>();
     let read = 0;
     const { answers } = await inOneTurn(async () => {
@@ -336,7 +336,7 @@ describe('what a request costs', () => {
     const { accountId, key } = await createCaller(sql, { credits: 5 });
     for (let call = 0; call < 20; call += 1) await ask(key, fine, { charge: null });
     const reset = String(nowUs / 1_000_000 + 3); // 20 a minute: one in three seconds
-    expect(await ask(key, neverHandles, { begin: neverPlans })).toMatchObject({
+    expect(await ask(key, neverHandles, { begin: neverQuotes })).toMatchObject({
       kind: 'rate-limit-exceeded',
       headers: { ...bucketHeaders(0), 'RateLimit-Reset': reset, 'Retry-After': '3' },
       account: accountId,
@@ -347,20 +347,20 @@ describe('what a request costs', () => {
     expect(await costs(accountId)).toEqual({ tokens: 21, used: 1, credits: 5 });
   });
 
-  test('a handler plans once the request has its token, and answers once its credit is spent', async () => {
+  test('a handler quotes once the request has its token, and answers once its credit is spent', async () => {
     const { accountId, key } = await createCaller(sql, { included: 1 });
     const steps: unknown[] = [];
     const handle: Handle = async () => {
       steps.push('answer', await costs(accountId));
       return ok({});
     };
-    const begin = () => steps.push('plan');
+    const begin = () => steps.push('quote');
     await ask(key, handle, { begin });
     await ask(key, handle, { begin });
-    expect(steps).toEqual(['plan', 'answer', { tokens: 1, used: 1, credits: 0 }, 'plan']);
+    expect(steps).toEqual(['quote', 'answer', { tokens: 1, used: 1, credits: 0 }, 'quote']);
   });
 
-  test('a plan that fails: an internal error that tells nothing, and no credit', async () => {
+  test('a quote that fails: an internal error that tells nothing, and no credit', async () => {
     const { accountId, key } = await createCaller(sql);
     const begin = () => {
       throw new Error('secret detail');
@@ -422,16 +422,16 @@ test('an overloaded service refuses every request with a key and the dashboard, 
   await until('everybody waits for a token or is refused', () => waiting + refused === 1400);
 
   for (const wrong of [null, 'svc_garbage']) {
-    expect(await ask(wrong, neverHandles, { begin: neverPlans })).toMatchObject({
+    expect(await ask(wrong, neverHandles, { begin: neverQuotes })).toMatchObject({
       kind: 'unauthorized',
       account: undefined,
     });
   }
   // Whether it exists isn't asked.
-  expect(await ask(generateSecret(), neverHandles, { begin: neverPlans })).toMatchObject({
+  expect(await ask(generateSecret(), neverHandles, { begin: neverQuotes })).toMatchObject({
     kind: 'service-unavailable',
   });
-  expect(await ask(key, neverHandles, { begin: neverPlans })).toEqual({
+  expect(await ask(key, neverHandles, { begin: neverQuotes })).toEqual({
     kind: 'service-unavailable',
     headers: { 'Retry-After': '1' },
     members: undefined,
@@ -439,7 +439,7 @@ test('an overloaded service refuses every request with a key and the dashboard, 
   });
   // A call made in the dashboard: its caller is known already.
   const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 2000, isTest: false };
-  const handler = { charge: 'search' as const, plan: neverPlans };
+  const handler = { charge: 'search' as const, quote: neverQuotes };
   expect(await pipeline.serve(new Request('http://service/'), {}, handler, caller)).toMatchObject({
     problem: { kind: 'service-unavailable' },
   });
@@ -454,7 +454,7 @@ test('a request with a test key takes a token, has all its credits for nothing, 
   const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 20, isTest: true };
   const failing: Handler = {
     charge: 'lookup',
-    plan: () => ({
+    quote: () => ({
       kind: 'lookup',
       credits: 7,
       answer: ({ spent }) => problem('internal-error', `${spent}`),

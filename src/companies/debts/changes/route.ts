@@ -1,8 +1,8 @@
 import type { Static } from '@sinclair/typebox';
 import { type Answer, failureAnswer, ok, problem, unavailable } from '../../../http/answer.ts';
 import type { ApiRoute } from '../../../http/api-route.ts';
-import { free, type Handler, type Payment, single } from '../../../metering/admission/plan.ts';
 import { createPostedHandler } from '../../../metering/admission/posted.ts';
+import { free, type Handler, type Payment, single } from '../../../metering/admission/quote.ts';
 import { API_KINDS } from '../kind.ts';
 import { readChangesBody } from './body.ts';
 import { writeCursor } from './cursor.ts';
@@ -36,7 +36,7 @@ export function createDebtChangesHandler(readPage: ReadPage, stopping: AbortSign
   return createPostedHandler<Static<typeof DebtChangesRequestSchema>>({
     route: debtChangesRoute,
     stopping,
-    async plan(body) {
+    async quote(body) {
       const asked = readChangesBody(body);
       if ('invalid' in asked) return single('debts', () => problem('validation', asked.invalid));
       const { after } = asked.page;

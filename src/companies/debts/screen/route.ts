@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { ApiRoute } from '../../../http/api-route.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../../http/list-schema.ts';
 import { createListHandler, type ItemAnswer, type ListParts } from '../../../metering/admission/list.ts';
-import type { Handler } from '../../../metering/admission/plan.ts';
+import type { Handler } from '../../../metering/admission/quote.ts';
 import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
 import { createGate, type GateLimits } from '../../../platform/runtime/gate.ts';
 import { invalidNif, ListedNifSchema, NIF_FORM, validNif } from '../../nif-parameter.ts';
@@ -79,7 +79,7 @@ export function createDebtsHandler(
     ...NIFS,
     route: debtsRoute,
     gate,
-    async plan(asked) {
+    async quote(asked) {
       const nifs = asked.map(validNif);
       const { debts, dates } = await screen(nifs.filter((nif) => nif !== null));
       const items = asked.map((text, index) => {

@@ -5,7 +5,7 @@ import type { Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 
 /** A request that has taken its token, as its handler gets it. */
-export interface AdmissionContext {
+export interface CallContext {
   request: Request;
   /** When the request arrived, by `performance.now()`. */
   arrivedMs: number;
@@ -30,7 +30,7 @@ export const NOTHING_PAID: Payment = {
 };
 
 /** The cost of a request, and its answer once the cost is paid. */
-export interface Plan {
+export interface Quote {
   /** The kind of its calls; `null` means that it costs nothing. */
   kind: CallKind | null;
   credits: number;
@@ -42,7 +42,7 @@ export interface Plan {
   /** The NIFs or queries of a list, in their order. A test key calls up problems by them. */
   asked?: string[];
   /** Whether {@link Payment.left} is asked for. It makes the charge of its batch a little dearer. */
-  tellsLeft?: boolean;
+  wantsLeft?: boolean;
   /** Whether the answer waits in the queue for the directory's search. */
   isSearch?: boolean;
   /** Writes the answer, unless no credit was paid. A 503 gives all credits back. */
@@ -57,14 +57,14 @@ export interface Handler {
   charge: CallKind | null;
   /**
    * Reads the input, validates it, and starts the reads that the answer needs: a lookup reads its record while its credit is spent. It
-   * must cost nobody anything, because without a credit its result is dropped. Bad input has its plan, too: it is charged
+   * must cost nobody anything, because without a credit its result is dropped. Bad input has its quote, too: it is charged
    * (specification, Order), so nothing validates before the token.
    */
-  plan(context: AdmissionContext): Plan | Promise<Plan>;
+  quote(context: CallContext): Quote | Promise<Quote>;
 }
 
-/** The plan of a request that costs one credit. */
-export const single = (kind: CallKind, answer: Plan['answer']): Plan => ({ kind, credits: 1, answer });
+/** The quote of a request that costs one credit. */
+export const single = (kind: CallKind, answer: Quote['answer']): Quote => ({ kind, credits: 1, answer });
 
-/** The plan of a request that costs nothing. */
-export const free = (answer: Plan['answer']): Plan => ({ kind: null, credits: 0, answer });
+/** The quote of a request that costs nothing. */
+export const free = (answer: Quote['answer']): Quote => ({ kind: null, credits: 0, answer });
