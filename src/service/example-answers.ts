@@ -4,9 +4,9 @@ import { type CallContext, NOTHING_PAID } from '../metering/admission/quote.ts';
 import type { Handlers } from './endpoints.ts';
 
 /** A test key with a full bucket. */
-const ADMITTED: Pick<CallContext, 'caller' | 'rate'> = {
+const CONTEXT: Pick<CallContext, 'caller' | 'rate'> = {
   caller: { accountId: '', keyId: '', plan: 'free', requestsPerMinute: 20, isTest: true },
-  rate: { admitted: true, limit: 20, remaining: 19, waitUs: 0, nowUs: 0 },
+  rate: { taken: true, limit: 20, remaining: 19, waitUs: 0, nowUs: 0 },
 };
 
 /**
@@ -20,7 +20,7 @@ export async function exampleAnswers(handlers: Handlers): Promise<ReadonlyMap<Ap
     const parameters = Object.entries({ ...params?.properties, ...query?.properties });
     const input = Object.fromEntries(parameters.map(([name, { examples }]) => [name, examples[0]]));
     const request = requestOf(route, { ...input, ...body?.examples[0] }, {}, new AbortController().signal);
-    const quote = await handler.quote({ ...ADMITTED, request, arrivedMs: performance.now() });
+    const quote = await handler.quote({ ...CONTEXT, request, arrivedMs: performance.now() });
     const answer = await quote.answer({ ...NOTHING_PAID, spent: quote.credits });
     if (!answer.ok)
       throw new Error(`the example request of ${route.detail.operationId} gets ${answer.problem.kind}`);

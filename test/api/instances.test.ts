@@ -22,7 +22,7 @@ async function storm(instances: { url: string }[], each: number, key: string) {
   const count = (wanted: number, kind: string | null) =>
     answers.filter((answer) => answer.status === wanted && answer.kind === kind).length;
   return {
-    admitted: count(200, null),
+    answered: count(200, null),
     overQuota: count(429, 'monthly-quota-exceeded'),
     overRate: count(429, 'rate-limit-exceeded'),
     other: answers.filter(({ status }) => status !== 200 && status !== 429).map(({ kind }) => kind),
@@ -33,22 +33,22 @@ test.each([
   ['included and purchased credits', { included: 100, credits: 37 }],
   ['included credits', { included: 137 }],
   ['purchased credits', { included: 0, credits: 137 }],
-])('processes with 100 requests each at once admit exactly the 137 that %s pay', async (_, terms) => {
+])('processes with 100 requests each at once answer exactly the 137 that %s pay', async (_, terms) => {
   const caller = await api.caller({ ...plenty, ...terms });
   const outcome = await storm(processes, 100, caller.key);
   const overQuota = processes.length * 100 - 137;
-  expect(outcome).toEqual({ admitted: 137, overQuota, overRate: 0, other: [] });
+  expect(outcome).toEqual({ answered: 137, overQuota, overRate: 0, other: [] });
   expect(await api.ledger(caller)).toEqual({ used: 137, credits: 0 });
 });
 
 test('processes share one bucket: 90 requests at once get the 60 tokens of a Plus account', async () => {
   const { key } = await api.caller({ plan: 'plus' });
   const startMs = performance.now();
-  const { admitted, overRate, other } = await storm(processes, 30, key);
+  const { answered, overRate, other } = await storm(processes, 30, key);
   // A token flows back each second. With a bucket for each process all 90 would get one.
   const flowedBack = Math.ceil((performance.now() - startMs) / 1000);
-  expect(admitted).toBeWithin(60, 61 + flowedBack);
-  expect([admitted + overRate, other]).toEqual([90, []]);
+  expect(answered).toBeWithin(60, 61 + flowedBack);
+  expect([answered + overRate, other]).toEqual([90, []]);
 });
 
 test('a revoked key and a suspended account are refused on running instances within five seconds', async () => {

@@ -87,7 +87,7 @@ describe.each(CASES)('metering over HTTP (%s, %s)', (mode, way) => {
     expect((await ask(api, '/usage', { key })).body.data.credits).toBe(1);
   });
 
-  test('300 requests at once on an account with 137 left are admitted exactly 137 times', async () => {
+  test('300 requests at once on an account with 137 left are answered exactly 137 times', async () => {
     const { accountId, key } = await api.caller({ ...plenty, included: 100, credits: 37 });
     const answers = await Promise.all(
       Array.from({ length: 300 }, (_, i) =>
@@ -99,7 +99,7 @@ describe.each(CASES)('metering over HTTP (%s, %s)', (mode, way) => {
     expect(await api.ledger({ accountId })).toEqual({ used: 137, credits: 0 });
   });
 
-  test('50 requests at once on a bucket of 20 are admitted exactly 20 times', async () => {
+  test('50 requests at once on a bucket of 20 are answered exactly 20 times', async () => {
     const { accountId, key } = await api.caller();
     const answers = await Promise.all(
       Array.from({ length: 50 }, () => ask(api, '/companies?q=empresa', { key })),

@@ -21,7 +21,7 @@ export async function startMailedDashboard(env: Record<string, string> = {}) {
   return { mail, service, stop };
 }
 
-/** Writes earlier days' calls, as admissions on those days would have counted them. */
+/** Writes earlier days' calls, as charges on those days would have counted them. */
 export async function storeCalls(
   sql: Sql,
   accountId: string,

@@ -72,7 +72,7 @@ describe.each(['down', 'hang'] as const)('Postgres %s', (how) => {
     api.proxies.postgres.up();
     await until('Postgres', async () => (await get(`/companies/${FOUND}`)).status === 200);
     await until('readiness', async () => (await ready()).status === 200);
-    // What was refused has cost nothing; the polls above that were admitted have.
+    // What was refused has cost nothing; the polls above that were charged have.
     const answered = api.logLines.filter(
       ({ msg, route, status, account }) =>
         msg === 'request' &&

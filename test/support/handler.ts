@@ -1,9 +1,9 @@
 import type { Answer } from '../../src/http/answer.ts';
 import type { CallContext, Handler, Payment } from '../../src/metering/admission/quote.ts';
 
-const ADMITTED: Pick<CallContext, 'caller' | 'rate'> = {
+const CONTEXT: Pick<CallContext, 'caller' | 'rate'> = {
   caller: { accountId: 'acc', keyId: 'key_test', plan: 'plus', requestsPerMinute: 60, isTest: false },
-  rate: { admitted: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
+  rate: { taken: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
 };
 
 /** A payment of so many credits. */
@@ -15,11 +15,11 @@ export const paid = (spent: number): Payment => ({
 export async function runHandler(
   handler: Handler,
   path: string,
-  { pay = paid, ...admitted }: Partial<CallContext> & { pay?: (credits: number) => Payment } = {},
+  { pay = paid, ...context }: Partial<CallContext> & { pay?: (credits: number) => Payment } = {},
   init?: RequestInit,
 ): Promise<Answer> {
   const request = new Request(`http://service/api/v1/${path}`, init);
-  const quote = await handler.quote({ ...ADMITTED, arrivedMs: performance.now(), ...admitted, request });
+  const quote = await handler.quote({ ...CONTEXT, arrivedMs: performance.now(), ...context, request });
   const payment = pay(quote.credits);
   try {
     return await quote.answer(payment);

@@ -2,7 +2,7 @@ import type { Log } from '../../platform/observability/log.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
-import { type Admit, type CompanySource, SourceError } from '../sources/types.ts';
+import { type CompanySource, type Permit, SourceError } from '../sources/types.ts';
 import { OverBudgetError, type Payer, type RefreshBudget } from './budget.ts';
 import { createRefreshLeases } from './lease.ts';
 import type { FindCompany, StoredCompany } from './store.ts';
@@ -116,12 +116,12 @@ export function createRefresher(options: RefresherOptions) {
     }
   }
 
-  /** Asks one source after another until one knows. @param admit called before each request to a source */
-  async function askSources(nif: string, attempt: string, admit: Admit): Promise<RefreshResult> {
+  /** Asks one source after another until one knows. @param permit called before each request to a source */
+  async function askSources(nif: string, attempt: string, permit: Permit): Promise<RefreshResult> {
     let isBusy = false;
     for (const source of sources) {
       try {
-        const answer = await source.find(nif, admit);
+        const answer = await source.find(nif, permit);
         onAnswer?.(source.name, answer.kind);
         if (answer.kind === 'not-found') return 'not-found';
         if (answer.kind === 'found') {

@@ -2,7 +2,7 @@ import { SECOND } from '../../platform/units.ts';
 import { isOfSource, SourceError, type SourceErrorReason, type SourceName } from './types.ts';
 
 const COMPANIES_TO_OPEN = 10;
-/** An open breaker admits no attempt in this time, and then one probe at a time. */
+/** An open breaker lets no attempt through in this time, and then one probe at a time. */
 const QUIET_MS = 5 * SECOND;
 /** How long a breaker stays open after the last fault, whether a probe was answered or not (contract: not found). */
 const OPEN_MS = 10 * SECOND;
@@ -32,7 +32,7 @@ export function createBreaker(source: SourceName, now: () => number): Breaker {
   let openedAtMs = 0;
   let probing = false;
 
-  function admission(): 'free' | 'probe' | 'skip' {
+  function access(): 'free' | 'probe' | 'skip' {
     if (failed.size < COMPANIES_TO_OPEN) return 'free';
     const openMs = now() - openedAtMs;
     if (openMs >= OPEN_MS) return 'free';
@@ -40,9 +40,9 @@ export function createBreaker(source: SourceName, now: () => number): Breaker {
   }
 
   return async (nif, attempt) => {
-    const admitted = admission();
-    if (admitted === 'skip') throw new SourceError(source, 'skipped');
-    if (admitted === 'probe') probing = true;
+    const given = access();
+    if (given === 'skip') throw new SourceError(source, 'skipped');
+    if (given === 'probe') probing = true;
     try {
       const answer = await attempt();
       failed.clear();
@@ -55,7 +55,7 @@ export function createBreaker(source: SourceName, now: () => number): Breaker {
       }
       throw error;
     } finally {
-      if (admitted === 'probe') probing = false;
+      if (given === 'probe') probing = false;
     }
   };
 }

@@ -64,7 +64,7 @@ export function createTokens(config: SourcesConfig, now: () => number) {
           );
           return await Promise.race([pending, timeout]);
         } catch (error) {
-          // The question that started the request may have timed out, or not been admitted, and not this one.
+          // The question that started the request may have timed out, or not been permitted, and not this one.
           const isOfAnother = !signal.aborted && !(isOfSource(error) && error.reason !== 'timeout');
           if (!isOfAnother) throw error;
         }

@@ -9,7 +9,7 @@ import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
 import { setTimeoutAfterIo } from '../../platform/runtime/timeout.ts';
 import { KIB, MIB } from '../../platform/units.ts';
 import { cleanText } from './clean-text.ts';
-import { type Admit, SourceError, type SourceErrorReason, type SourceName } from './types.ts';
+import { type Permit, SourceError, type SourceErrorReason, type SourceName } from './types.ts';
 
 /** Enough for a burst of lookups. Further ones wait for a connection, for half of their timeout at most. */
 const MAX_CONNECTIONS = 32;
@@ -53,7 +53,7 @@ interface JsonRequest {
 export interface Question {
   /** Aborts at the timeout. Its reason is `timeout`, or `busy` if this process was blocked then. */
   signal: AbortSignal;
-  /** Sends a request and reads a JSON object. @throws SourceError, or what `admit` has thrown */
+  /** Sends a request and reads a JSON object. @throws SourceError, or what `permit` has thrown */
   ask(request: JsonRequest): Promise<{ status: number; body: JsonObject }>;
 }
 
@@ -84,8 +84,8 @@ export function createJsonClient(source: SourceName, timeoutMs: number) {
   });
 
   return {
-    /** @param admit called before each request that has a connection */
-    begin(admit: Admit): Question {
+    /** @param permit called before each request that has a connection */
+    begin(permit: Permit): Question {
       const timeout = new AbortController();
       const { signal } = timeout;
       setTimeoutAfterIo((isBusy) => timeout.abort(isBusy ? 'busy' : 'timeout'), timeoutMs).unref();
@@ -97,7 +97,7 @@ export function createJsonClient(source: SourceName, timeoutMs: number) {
             throw new SourceError(source, 'busy');
           });
           try {
-            await admit();
+            await permit();
             return await exchange(agent, request, signal).catch((error) => {
               if (!signal.aborted) throw new SourceError(source, reasonOf(error));
               // The source has had only part of the time.

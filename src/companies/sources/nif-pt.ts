@@ -64,13 +64,13 @@ export function createNifPt(
 
   return {
     ...source,
-    async find(nif, admit) {
+    async find(nif, permit) {
       const isProbe = now() < limitedUntilMs;
-      if (!isProbe) return source.find(nif, admit);
+      if (!isProbe) return source.find(nif, permit);
       if (now() < nextProbeMs) throw new SourceError(name, 'skipped');
       nextProbeMs = now() + PROBE_EVERY_MS;
       try {
-        const answer = await source.find(nif, admit);
+        const answer = await source.find(nif, permit);
         limitedUntilMs = Number.NEGATIVE_INFINITY;
         return answer;
       } catch (error) {

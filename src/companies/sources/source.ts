@@ -16,7 +16,7 @@ export function createSource(
   const guarded = createBreaker(name, now);
   return {
     name,
-    find: (nif, admit = async () => {}) => guarded(nif, () => ask(nif, client.begin(admit))),
+    find: (nif, permit = async () => {}) => guarded(nif, () => ask(nif, client.begin(permit))),
     close: () => client.close(),
   };
 }

@@ -96,17 +96,17 @@ export function isOfSource(error: unknown): error is SourceError {
 }
 
 /** Lets a request to a source be sent. If it throws, the request is not sent, and `find` throws the same. */
-export type Admit = () => Promise<void>;
+export type Permit = () => Promise<void>;
 
 /** A provider of company records. */
 export interface CompanySource {
   readonly name: SourceName;
   /**
    * @param nif nine digits
-   * @param admit called right before each request; by default every request is sent
-   * @throws SourceError, or what `admit` has thrown
+   * @param permit called right before each request; by default every request is sent
+   * @throws SourceError, or what `permit` has thrown
    */
-  find(nif: string, admit?: Admit): Promise<SourceAnswer>;
+  find(nif: string, permit?: Permit): Promise<SourceAnswer>;
   /** Drops every connection. Requests in flight fail as `unreachable`. */
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { confirmedForm } from '../auth/confirmed-form.ts';
-import { admit, changesOf } from '../auth/limits.ts';
+import { changesOf, countAttempt } from '../auth/limits.ts';
 import { type AccountMember, actorOf, changeMember, listMembers } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import type { MemberContext } from '../page-context.ts';
@@ -30,7 +30,7 @@ export const role = confirmedForm({
   },
   async submit(context) {
     const { tools, messages, id, sent, account, user } = context;
-    const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'role-changed')));
+    const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'role-changed')));
     if (refusal !== null) return refusal;
     const role = sent('role') === 'owner' ? 'owner' : 'member';
     const outcome = await changeMember(tools.sql, account.id, isMeant(context), role, actorOf(user));

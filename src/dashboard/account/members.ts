@@ -1,4 +1,4 @@
-import { admit, changesOf, mailsTo } from '../auth/limits.ts';
+import { changesOf, countAttempt, mailsTo } from '../auth/limits.ts';
 import { type AccountMember, actorOf, listMembers } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
@@ -52,7 +52,11 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
       (again === undefined ? await presentRefusal(context) : null) ??
       tooMany(
         context,
-        await admit(tools.sql, changesOf(user, 'member-invited'), mailsTo(email, `invitation ${account.id}`)),
+        await countAttempt(
+          tools.sql,
+          changesOf(user, 'member-invited'),
+          mailsTo(email, `invitation ${account.id}`),
+        ),
       );
     if (refusal !== null) return refusal;
     const role = again ? again.role : sent('role') === 'owner' ? 'owner' : 'member';

@@ -1,7 +1,7 @@
 import { recordEvent } from '../../metering/accounts/events.ts';
 import { lockAccount } from '../../metering/accounts/store.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
-import { admit, changesOf, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
+import { changesOf, countAttempt, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
 import { actorOf, renameAccount } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
@@ -33,7 +33,7 @@ const nameForm = (
       const { tools, sent, user } = context;
       const name = sent('name').trim();
       if (name !== current(context).value) {
-        const refusal = tooMany(context, await admit(tools.sql, changesOf(user, kind)));
+        const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, kind)));
         if (refusal !== null) return refusal;
         await rename(context, name);
       }
@@ -94,8 +94,11 @@ export const ownEmail = confirmedForm({
     const done = redirectTo(context, '/settings?done=email');
     if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) return done;
     const tooEarly =
-      tooMany(context, await admit(tools.sql, changesOf(user, 'email-changed'))) ??
-      tooMany(context, await admit(tools.sql, mailsTo(email, `new-email ${account.id}`), ...mailsOf(client)));
+      tooMany(context, await countAttempt(tools.sql, changesOf(user, 'email-changed'))) ??
+      tooMany(
+        context,
+        await countAttempt(tools.sql, mailsTo(email, `new-email ${account.id}`), ...mailsOf(client)),
+      );
     if (tooEarly !== null) return tooEarly;
     const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);

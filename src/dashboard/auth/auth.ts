@@ -9,7 +9,7 @@ import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { PoolKysely } from './kysely.ts';
-import { admit, mailsTo } from './limits.ts';
+import { countAttempt, mailsTo } from './limits.ts';
 import { MAILS } from './mail-text.ts';
 import type { AuthParts } from './parts.ts';
 import { findReader } from './reader.ts';
@@ -47,7 +47,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   const mail = (kind: 'confirm' | 'exists' | 'reset', email: string, path: string, request?: Request) => {
     const language = preferredLanguage(request?.headers.get('accept-language') ?? null);
     const readerWithin = async () => {
-      const waitS = await admit(sql, mailsTo(email, kind === 'reset' ? 'reset' : 'sign-up'));
+      const waitS = await countAttempt(sql, mailsTo(email, kind === 'reset' ? 'reset' : 'sign-up'));
       return waitS === null ? findReader(sql, email, language) : null;
     };
     void mailer?.send(MAILS[kind]({ url: dashboardUrl + path }), readerWithin());

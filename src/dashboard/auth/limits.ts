@@ -46,13 +46,13 @@ export const changesOf = (user: { id: string }, kind: EventKind) => limit(`${kin
 export const downloadsOf = (user: { id: string }) => limit(`download ${user.id}`, 1, MINUTE);
 
 /** Counts an attempt, also one that is refused. @returns the seconds to wait; `null` means that it may go on */
-export async function admit(sql: Sql, ...limits: Limit[]): Promise<number | null> {
-  const over = (await countAttempt(sql, limits)).filter(isOver);
+export async function countAttempt(sql: Sql, ...limits: Limit[]): Promise<number | null> {
+  const over = (await addAttempt(sql, limits)).filter(isOver);
   return over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS));
 }
 
 const isFirst = async (sql: Sql, key: string, windowMs: number) =>
-  (await admit(sql, limit(key, 1, windowMs))) === null;
+  (await countAttempt(sql, limit(key, 1, windowMs))) === null;
 
 /** Whether a form is sent for the first time: a second click sends it again. @param token the form's, of which each page has its own */
 export const isFirstSending = (sql: Sql, token: string): Promise<boolean> =>
@@ -89,7 +89,7 @@ export async function checkGuess(
   const isKnown = user.id !== null && [client.knownUser, session?.user.id].includes(user.id);
   const addressLimits = isKnown ? [] : guessesFrom(client);
   const limits = [guessesOf(user.email, isKnown), ...addressLimits];
-  const [count, ...addressCounts] = (await countAttempt(tools.sql, limits)) as [Count, ...Count[]];
+  const [count, ...addressCounts] = (await addAttempt(tools.sql, limits)) as [Count, ...Count[]];
   const isSpared = client.isShared && count.attempts === 1;
   const over = isOver(count) ? count : isSpared ? undefined : addressCounts.find(isOver);
   // A guess that was refused, or could not be checked, counts nowhere.
@@ -133,7 +133,7 @@ interface Count extends Limit {
 const isOver = ({ attempts, max }: Count) => attempts > max;
 
 /** Counts an attempt of each limit, in their order, before its outcome is known, so that simultaneous ones can't all pass. */
-async function countAttempt(sql: Sql, limits: Limit[]): Promise<Count[]> {
+async function addAttempt(sql: Sql, limits: Limit[]): Promise<Count[]> {
   const keys = limits.map(({ key }) => key);
   const windowsMs = limits.map(({ windowMs }) => windowMs);
   // Rows are locked in the order of their keys, so that two statements can't deadlock.

@@ -4,7 +4,7 @@ import { createAccountIn, lockAccount } from '../../metering/accounts/store.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
-import { admit, changesOf } from './limits.ts';
+import { changesOf, countAttempt } from './limits.ts';
 
 /** An owner invites and removes members, changes roles, and renames and deletes the account. All else is open to members. */
 export type Role = 'owner' | 'member';
@@ -163,7 +163,7 @@ export async function recordRepeatable(
   user: Pick<User, 'id'>,
   kind: 'password-changed' | 'sessions-ended' | 'second-factor-on' | 'second-factor-off',
 ): Promise<void> {
-  if ((await admit(sql, changesOf(user, kind))) === null)
+  if ((await countAttempt(sql, changesOf(user, kind))) === null)
     await recordEvent(sql, accountId, { kind, actor: actorOf(user) });
 }
 

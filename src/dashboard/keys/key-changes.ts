@@ -2,7 +2,7 @@ import { OVERLAP_S, ROTATIONS_PER_DAY, RotationError, rotateKey } from '../../me
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
 import { KeyExistsError, renameKey, revokeKey } from '../../metering/keys/store.ts';
 import { DAY, SECOND } from '../../platform/units.ts';
-import { admit, changesOf } from '../auth/limits.ts';
+import { changesOf, countAttempt } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import { redirectTo } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
@@ -70,7 +70,7 @@ export const rename = keyForm({
     if (key.revoked !== null) return notFoundPage(context);
     const name = sent('name').trim();
     if (name !== key.name) {
-      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'key-renamed')));
+      const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-renamed')));
       if (refusal !== null) return refusal;
       await renameKey(tools.sql, key.id, name, actorOf(user));
     }

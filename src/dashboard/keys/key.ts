@@ -5,7 +5,7 @@ import { findKey } from '../../metering/keys/list.ts';
 import { TooManyKeysError } from '../../metering/keys/store.ts';
 import { DAY } from '../../platform/units.ts';
 import { actorNames } from '../auth/actors.ts';
-import { admit, changesOf } from '../auth/limits.ts';
+import { changesOf, countAttempt } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
@@ -107,7 +107,7 @@ export const expiry = keyForm({
     const expires = day === '' ? null : endOfDay(day);
     if (expires === undefined) return refuse(422, { faults: { expires: messages.keyExpiryInvalid } });
     if (key.revoked !== null) return notFoundPage(context);
-    const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'key-expiry-changed')));
+    const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-expiry-changed')));
     if (refusal !== null) return refusal;
     try {
       await expireKey(tools.sql, key.id, expires, actorOf(user));

@@ -28,12 +28,12 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
      * @returns whether there was one
      */
     async take(client: Client, userId: string | null): Promise<boolean> {
-      const { admitted } = await (userId === null
+      const { taken } = await (userId === null
         ? rateLimiter.take(`dash:${networkOf(client.address)}`, VISITOR_LIMIT)
         : rateLimiter.take(`dash:${userId}`, MEMBER_LIMIT));
       const name = clientName(client);
       paused.delete(name);
-      if (admitted) return true;
+      if (taken) return true;
       // Otherwise a session without its browser's cookie would pause all visitors of its network.
       if (userId !== client.knownUser) return false;
       if (paused.size >= MAX_PAUSED) paused.delete(paused.keys().next().value as string);

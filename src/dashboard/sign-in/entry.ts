@@ -1,6 +1,6 @@
 import { readPlan } from '../../metering/accounts/plan.ts';
 import { suspensionText } from '../account/suspension-text.ts';
-import { admit, signUpsOf } from '../auth/limits.ts';
+import { countAttempt, signUpsOf } from '../auth/limits.ts';
 import { memberOf } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
@@ -101,7 +101,7 @@ export const signUp = formHandlers({
     const name = sent('name').trim();
     const email = sent('email').trim();
     const password = sent('password');
-    const refusal = tooMany(context, await admit(tools.sql, ...signUpsOf(client)));
+    const refusal = tooMany(context, await countAttempt(tools.sql, ...signUpsOf(client)));
     if (refusal !== null) return refusal;
     const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
     const answer = await withConstantTime(context, made, () => tools.mails);

@@ -1,6 +1,6 @@
 import { confirmEmailChange, findEmailChange } from '../account/email-change.ts';
 import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
-import { admit, forgetGuesses, mailsOf } from '../auth/limits.ts';
+import { countAttempt, forgetGuesses, mailsOf } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import { MAILS } from '../auth/mail-text.ts';
 import { findReader, tell } from '../auth/reader.ts';
@@ -43,7 +43,7 @@ export const forgot = formHandlers({
     const { tools, messages, client, sent } = context;
     const email = sent('email').trim();
     if (!tools.mails) return refuse(403, { message: messages.forgotNoMail });
-    const refusal = tooMany(context, await admit(tools.sql, ...mailsOf(client)));
+    const refusal = tooMany(context, await countAttempt(tools.sql, ...mailsOf(client)));
     if (refusal !== null) return refusal;
     await withConstantTime(context, tools.auth.call('/request-password-reset', { email }, client));
     return messagePage(context, 200, messages.forgotTitle, messages.linkSent);

@@ -1,6 +1,6 @@
 import encodeQR from 'qr';
 import { confirmedForm } from '../auth/confirmed-form.ts';
-import { admit, codesOf, isFirstUse } from '../auth/limits.ts';
+import { codesOf, countAttempt, isFirstUse } from '../auth/limits.ts';
 import type { Plain } from '../auth/mail-text.ts';
 import { recordRepeatable } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
@@ -157,7 +157,7 @@ export const turnOff = passwordForm(
 /** Checks the code that a signed-in user gives. Few are taken in a day, because a guess here is not one of a sign-in. */
 async function codeRefusal(context: MemberContext): Promise<Refusal | null> {
   const { tools, messages, sent, user } = context;
-  const early = tooMany(context, await admit(tools.sql, codesOf(user)));
+  const early = tooMany(context, await countAttempt(tools.sql, codesOf(user)));
   if (early !== null) return early;
   const answer = await giveCode(context, user.id, sent('code'), context.client);
   if (answer?.ok === true) return null;

@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto';
 import { VOID_WINDOW_MS } from '../../metering/credits/void.ts';
 import { SECOND } from '../../platform/units.ts';
-import { admit, forgetAttempts, isFirstSending } from '../auth/limits.ts';
+import { countAttempt, forgetAttempts, isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import { keyFor, TOKEN_FIELD } from '../request/csrf.ts';
 
@@ -37,7 +37,7 @@ export async function beginSending(context: MemberContext, nifs: string[]): Prom
     .digest('hex');
   const limit = { key: `list ${key}`, max: 1, windowMs: FREE_MS };
   const isFirst = await isFirstSending(tools.sql, sent(TOKEN_FIELD));
-  const retryAfterS = await admit(tools.sql, limit);
+  const retryAfterS = await countAttempt(tools.sql, limit);
   const forget = () => forgetAttempts(tools.sql, limit.key);
   const isRepeated = retryAfterS !== null;
   if (!isFirst && !isRepeated) {

@@ -9,7 +9,7 @@ import type { Days, Range } from './range.ts';
 /** The counts of a day: calls by kind, error answers by kind (src/metering/usage/error-answers.ts), and the credits that errors cost. */
 type Counts = Record<CallKind | ErrorKind | 'errorCredits', number>;
 
-/** Admitted calls of one UTC day by one key, and its error answers. */
+/** Charged calls of one UTC day by one key, and its error answers. */
 export interface DailyCalls extends Counts {
   /** YYYY-MM-DD */
   day: string;

@@ -1,6 +1,6 @@
 import { withTimeout } from '../../platform/runtime/timeout.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
-import { admit, type Limit } from '../auth/limits.ts';
+import { countAttempt, type Limit } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { tooMany } from '../request/forms.ts';
@@ -35,7 +35,7 @@ export async function download(
   const leave = await tools.downloads.enter(account.id);
   let sending = Promise.resolve();
   try {
-    const early = limit === undefined ? null : tooMany(context, await admit(tools.sql, limit));
+    const early = limit === undefined ? null : tooMany(context, await countAttempt(tools.sql, limit));
     if (early !== null)
       return messagePage(context, 429, messages.tooManyRequests, early.message!, early.headers);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();

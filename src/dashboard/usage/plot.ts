@@ -114,8 +114,8 @@ function byKind<Kind extends CallKind | ErrorKind>(
 }
 
 function byKey(rows: DailyCalls[], messages: Messages): Series[] {
-  const admitted = rows.filter((row) => callsOf(row) > 0);
-  const { own: ofOwn = [], others = [] } = Object.groupBy(admitted, ({ keyId }) =>
+  const paid = rows.filter((row) => callsOf(row) > 0);
+  const { own: ofOwn = [], others = [] } = Object.groupBy(paid, ({ keyId }) =>
     keyId === OTHER_KEYS ? 'others' : 'own',
   );
   const own = [...Map.groupBy(ofOwn, (row) => row.keyId).values()]

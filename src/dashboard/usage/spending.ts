@@ -1,5 +1,5 @@
 import { changeLimits } from '../../metering/accounts/changes.ts';
-import { admit, changesOf } from '../auth/limits.ts';
+import { changesOf, countAttempt } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
@@ -32,7 +32,7 @@ ${stopsCalls && html`<p class="notice bad">${messages.spendingStops(formats.inst
     const { tools, account, user, sent } = context;
     const spendPurchased = sent('on') === 'yes';
     if (spendPurchased !== account.spendPurchased) {
-      const refusal = tooMany(context, await admit(tools.sql, changesOf(user, 'limits')));
+      const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'limits')));
       if (refusal !== null) return refusal;
       await changeLimits(tools.sql, account.id, { spendPurchased }, actorOf(user));
     }

@@ -33,7 +33,7 @@ export function createLoad() {
 /** Fewer requests than this are no queue: their completion rate shows only how few requests came. */
 const MIN_RUNNING = 64;
 const WINDOW_MS = 0.25 * SECOND;
-/** Assumed completions per ms until the first window is measured. Admits a burst of about 1,000, but not of 10,000. */
+/** Assumed completions per ms until the first window is measured. Lets a burst of about 1,000 in, but not of 10,000. */
 const UNMEASURED_PER_MS = 4;
 /** Weight of a window with fewer completions than expected, and of a window with none. */
 const FALLING = 0.1;

@@ -73,7 +73,7 @@ export function createPipeline(parts: PipelineParts) {
       try {
         // Token.
         rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
-        if (!rate.admitted) return end(caller, refusals.rateLimitExceeded(rate), rate);
+        if (!rate.taken) return end(caller, refusals.rateLimitExceeded(rate), rate);
 
         // Quote.
         const quoted = handler.quote({ request, arrivedMs, caller, rate });

@@ -19,9 +19,9 @@ export interface BucketState {
   limit: number;
 }
 
-/** The outcome of an admission attempt. */
+/** The outcome of an attempt to take a token. */
 export interface RateDecision {
-  admitted: boolean;
+  taken: boolean;
   /** Capacity, requests per minute. */
   limit: number;
   /** Whole tokens left afterwards. */
@@ -50,14 +50,14 @@ export function takeToken(
   nowUs: number,
 ): { state: BucketState; decision: RateDecision } {
   let units = unitsNow(state, limit, nowUs);
-  const admitted = units >= UNITS_PER_TOKEN;
-  if (admitted) units -= UNITS_PER_TOKEN;
-  return { state: { units, atUs: nowUs, limit }, decision: decide(admitted, units, limit, nowUs) };
+  const taken = units >= UNITS_PER_TOKEN;
+  if (taken) units -= UNITS_PER_TOKEN;
+  return { state: { units, atUs: nowUs, limit }, decision: decide(taken, units, limit, nowUs) };
 }
 
 /** The decision that leaves a bucket with so many units. */
-export function decide(admitted: boolean, units: number, limit: number, nowUs: number): RateDecision {
+export function decide(taken: boolean, units: number, limit: number, nowUs: number): RateDecision {
   const remaining = Math.floor(units / UNITS_PER_TOKEN);
   const waitUs = remaining > 0 ? 0 : Math.ceil((UNITS_PER_TOKEN - units) / limit);
-  return { admitted, limit, remaining, waitUs, nowUs };
+  return { taken, limit, remaining, waitUs, nowUs };
 }

@@ -82,9 +82,9 @@ export function createRedisRateLimiter(
     for (const bucket of buckets.values()) bucket.units = answer.next().value!;
     const decisions = requests.map(({ accountId }) => {
       const bucket = buckets.get(accountId)!;
-      const admitted = bucket.units >= UNITS_PER_TOKEN;
-      if (admitted) bucket.units -= UNITS_PER_TOKEN;
-      return decide(admitted, bucket.units, bucket.limit, nowUs);
+      const taken = bucket.units >= UNITS_PER_TOKEN;
+      if (taken) bucket.units -= UNITS_PER_TOKEN;
+      return decide(taken, bucket.units, bucket.limit, nowUs);
     });
     // An answer that is too late for its requests counts here, too.
     local.lower(buckets);

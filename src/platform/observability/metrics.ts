@@ -88,7 +88,7 @@ export function createMetrics() {
   });
   const localDecisions = counter(
     'rate_limit_local_decisions_total',
-    'Requests admitted or refused by a bucket of this process alone, because Redis was away or late.',
+    'Requests that a bucket of this process alone decided, because Redis was away or late.',
   );
   const toolCalls = counter(
     'mcp_tool_calls_total',

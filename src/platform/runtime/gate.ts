@@ -11,7 +11,7 @@ export interface GateLimits {
 }
 
 interface Waiting {
-  admit(): void;
+  enter(): void;
   refuse(reason: string): void;
 }
 
@@ -34,7 +34,7 @@ export function createGate({ places, placesOfOne, maxWaiting, maxWaitMs }: GateL
         // The turn after this one comes when all other clients have had theirs.
         queues.delete(client);
         queues.set(client, queue);
-        queue[0]!.admit();
+        queue[0]!.enter();
       }
     }
   }
@@ -79,7 +79,7 @@ export function createGate({ places, placesOfOne, maxWaiting, maxWaitMs }: GateL
           if (queue.length === 0) queues.delete(client);
         };
         const one: Waiting = {
-          admit() {
+          enter() {
             leaveQueue();
             resolve(take(client));
           },

@@ -127,8 +127,8 @@ function refresherOf(meanwhile: (asked: number) => Promise<unknown>, providerTim
     sources: [
       {
         name: 'nif.pt',
-        async find(number, admit) {
-          await admit?.();
+        async find(number, permit) {
+          await permit?.();
           asked.push(number);
           await meanwhile(asked.length);
           return { kind: 'found', details: details('found') };

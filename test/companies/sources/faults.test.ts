@@ -169,14 +169,14 @@ describe.each(SOURCES)('%s', (name) => {
     expect(provider.connections()).toBeLessThanOrEqual(32);
   });
 
-  test('gives a question without a free connection the same time; that is our fault, and it was not admitted', async () => {
+  test('gives a question without a free connection the same time; that is our fault, and it was not permitted', async () => {
     await warmSource(name, 500);
     await provider.mode('hung');
-    const admitted = new Set<number>();
-    const ask = (n: number) => faultOf(source.find(NIF, async () => void admitted.add(n)));
+    const permitted = new Set<number>();
+    const ask = (n: number) => faultOf(source.find(NIF, async () => void permitted.add(n)));
     const faults = await Promise.all(Array.from({ length: 100 }, (_, n) => ask(n)));
-    expect(admitted.size).toBe(32);
-    for (const [n, { reason }] of faults.entries()) if (!admitted.has(n)) expect(reason).toBe('busy');
+    expect(permitted.size).toBe(32);
+    for (const [n, { reason }] of faults.entries()) if (!permitted.has(n)) expect(reason).toBe('busy');
     await until('their end', () => provider.unanswered() === 0);
   });
 
@@ -204,7 +204,7 @@ describe.each(SOURCES)('%s', (name) => {
     provider.release();
   });
 
-  test('sends nothing that is not admitted', async () => {
+  test('sends nothing that is not permitted', async () => {
     await warmSource(name);
     const before = provider.requests.length;
     const refused = new Error('over budget');

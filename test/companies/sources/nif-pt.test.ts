@@ -243,7 +243,7 @@ describe('after a limit', () => {
       expect((await faultOf(source.find(NIF))).reason).toBe('skipped');
     });
 
-    test('a question that is not admitted leaves the hour to the next one', async () => {
+    test('a question that is not permitted leaves the hour to the next one', async () => {
       provider.answer(NIF, nifPtLimit(window));
       await faultOf(source.find(NIF));
       time.advance(HOUR);

@@ -34,7 +34,7 @@ const pipeline = createPipeline({
       ...{ accountId: 'acc', keyId: 'key', plan: 'free', requestsPerMinute: 20, isTest: true },
     }),
   },
-  rateLimiter: { take: async () => ({ admitted: true, limit: 20, remaining: 19, waitUs: 0, nowUs: 0 }) },
+  rateLimiter: { take: async () => ({ taken: true, limit: 20, remaining: 19, waitUs: 0, nowUs: 0 }) },
   credits: { admit: refuse('credits') },
   countError: refuse('countError'),
   log: { bug: refuse('log') },

@@ -58,7 +58,7 @@ beforeEach(async () => {
   limiter = {
     async take(accountId, limit) {
       const decision = await buckets.take(accountId, limit);
-      if (decision.admitted) taken.push(accountId);
+      if (decision.taken) taken.push(accountId);
       return decision;
     },
   };

@@ -14,7 +14,7 @@ test('a refusal ends when the token is due, counted from the question', () => {
   const { clock, refusals } = refusalsAt(1000);
   refusals.remember('a', emptyOf(60), 900); // a token a second
   expect(refusals.find('a', 60)).toEqual({
-    admitted: false,
+    taken: false,
     limit: 60,
     remaining: 0,
     waitUs: 900_000,

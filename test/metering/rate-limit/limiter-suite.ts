@@ -22,12 +22,11 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
   };
   const drain = (account: string, limit: number) =>
     Promise.all(Array.from({ length: limit }, () => limiter().take(account, limit)));
-  const admittedOf = (decisions: { admitted: boolean }[]) =>
-    decisions.filter(({ admitted }) => admitted).length;
+  const takenOf = (decisions: { taken: boolean }[]) => decisions.filter(({ taken }) => taken).length;
 
   test('a bucket nobody has used holds the capacity: so many requests at once, and not one more', async () => {
     const decisions = await takeMany(newAccount(), 5, 7);
-    expect(decisions.map(({ admitted, remaining, limit }) => [admitted, remaining, limit])).toEqual([
+    expect(decisions.map(({ taken, remaining, limit }) => [taken, remaining, limit])).toEqual([
       [true, 4, 5],
       [true, 3, 5],
       [true, 2, 5],
@@ -41,7 +40,7 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
   test('while tokens are left there is nothing to wait for; without one, until the next is there', async () => {
     const account = newAccount();
     const [first, last, refused] = await takeMany(account, 2, 3);
-    expect([first!.waitUs, first!.admitted]).toEqual([0, true]);
+    expect([first!.waitUs, first!.taken]).toEqual([0, true]);
     for (const decision of [last!, refused!]) {
       expect(decision.waitUs).toBeLessThanOrEqual(30_000_000);
       expect(decision.waitUs).toBeGreaterThanOrEqual(30_000_000 - toleranceUs);
@@ -52,23 +51,23 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
     const account = newAccount();
     const last = (await drain(account, 60)).at(-1)!;
     const dueUs = last.nowUs + last.waitUs;
-    let taken = await limiter().take(account, 60);
-    while (!taken.admitted) {
-      expect(taken.nowUs + taken.waitUs).toBe(dueUs);
+    let decision = await limiter().take(account, 60);
+    while (!decision.taken) {
+      expect(decision.nowUs + decision.waitUs).toBe(dueUs);
       await pass(100);
-      taken = await limiter().take(account, 60);
+      decision = await limiter().take(account, 60);
     }
-    expect(taken.nowUs).toBeGreaterThanOrEqual(dueUs);
+    expect(decision.nowUs).toBeGreaterThanOrEqual(dueUs);
   });
 
-  test('requests that are refused take nothing: who keeps asking is admitted as soon as a token is there', async () => {
+  test('requests that are refused take nothing: who keeps asking gets the first token', async () => {
     const account = newAccount();
     await drain(account, 300); // one token in 200 ms
-    let admitted = 0;
+    let taken = 0;
     // If they took something, none would ever be.
-    while (admitted === 0) {
+    while (taken === 0) {
       await pass(20);
-      admitted = admittedOf(await takeMany(account, 300, 20));
+      taken = takenOf(await takeMany(account, 300, 20));
     }
   });
 
@@ -88,7 +87,7 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
   test('a lowered limit caps the tokens at the new capacity', async () => {
     const account = newAccount();
     await limiter().take(account, 60);
-    expect(await limiter().take(account, 20)).toMatchObject({ admitted: true, remaining: 19, limit: 20 });
+    expect(await limiter().take(account, 20)).toMatchObject({ taken: true, remaining: 19, limit: 20 });
   });
 
   test('a lowered limit leaves fewer tokens as they are', async () => {
@@ -101,7 +100,7 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
     const account = newAccount();
     await drain(account, 6000);
     await pass(400); // 40 tokens at the old rate, a fraction of one at the new
-    expect(await limiter().take(account, 20)).toMatchObject({ admitted: true, remaining: 19 });
+    expect(await limiter().take(account, 20)).toMatchObject({ taken: true, remaining: 19 });
     await pass(1000);
     expect((await limiter().take(account, 20)).remaining).toBe(18);
   });
@@ -115,8 +114,8 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
   test('requests at the same moment get one token each, and each is told what it left', async () => {
     const account = newAccount();
     const decisions = await Promise.all(Array.from({ length: 12 }, () => limiter().take(account, 10)));
-    expect(admittedOf(decisions)).toBe(10);
-    const left = decisions.filter(({ admitted }) => admitted).map(({ remaining }) => remaining);
+    expect(takenOf(decisions)).toBe(10);
+    const left = decisions.filter(({ taken }) => taken).map(({ remaining }) => remaining);
     expect(left).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
   });
 }

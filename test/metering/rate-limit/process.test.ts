@@ -25,16 +25,16 @@ describe('to the microsecond', () => {
       limiter.lower(new Map([['a', { units: 0, limit }]]));
       const refused = await limiter.take('a', limit);
       expect(refused).toEqual({
-        admitted: false,
+        taken: false,
         limit,
         remaining: 0,
         waitUs: Math.ceil(60_000_000 / limit),
         nowUs,
       });
       nowUs += refused.waitUs - 1;
-      expect((await limiter.take('a', limit)).admitted).toBe(false);
+      expect((await limiter.take('a', limit)).taken).toBe(false);
       nowUs += 1;
-      expect((await limiter.take('a', limit)).admitted).toBe(true);
+      expect((await limiter.take('a', limit)).taken).toBe(true);
     }
   });
 
@@ -42,12 +42,12 @@ describe('to the microsecond', () => {
     let nowUs = START_US + 31_415_926;
     const limiter = createProcessRateLimiter(() => nowUs);
     limiter.lower(new Map([['a', { units: 0, limit: 60 }]]));
-    let admitted = 0;
+    let taken = 0;
     for (let step = 0; step < 60_000; step += 1) {
       nowUs += 1000;
-      if ((await limiter.take('a', 60)).admitted) admitted += 1;
+      if ((await limiter.take('a', 60)).taken) taken += 1;
     }
-    expect(admitted).toBe(60);
+    expect(taken).toBe(60);
   });
 
   test('a clock that goes back takes no tokens and gives none', async () => {
@@ -66,7 +66,7 @@ describe('memory', () => {
     for (let account = 0; account < 1000; account += 1) await limiter.take(`acc_${account}`, 1);
     expect(limiter.size).toBe(1000);
     nowUs += 60_000_000;
-    expect(await limiter.take('acc_7', 1)).toMatchObject({ admitted: true, remaining: 0 });
+    expect(await limiter.take('acc_7', 1)).toMatchObject({ taken: true, remaining: 0 });
     expect(limiter.size).toBe(1);
   });
 
@@ -77,7 +77,7 @@ describe('memory', () => {
     nowUs += 59_000_000;
     await limiter.take('busy', 1);
     nowUs += 1_500_000;
-    expect((await limiter.take('busy', 1)).admitted).toBe(true);
-    expect((await limiter.take('busy', 1)).admitted).toBe(false);
+    expect((await limiter.take('busy', 1)).taken).toBe(true);
+    expect((await limiter.take('busy', 1)).taken).toBe(false);
   });
 });

@@ -49,7 +49,7 @@ for (const fault of ['down', 'hang'] as const) {
       proxy[fault]();
       const decisions = [];
       for (let call = 0; call < 4; call += 1) decisions.push(await limiter.take(account, 5));
-      expect(decisions.map(({ admitted, remaining }) => [admitted, remaining])).toEqual([
+      expect(decisions.map(({ taken, remaining }) => [taken, remaining])).toEqual([
         [true, 1],
         [true, 0],
         [false, 0],
@@ -62,7 +62,7 @@ for (const fault of ['down', 'hang'] as const) {
       proxy[fault]();
       const account = newAccount();
       const decisions = await Promise.all(Array.from({ length: 30 }, () => limiter.take(account, 20)));
-      expect(decisions.filter(({ admitted }) => admitted)).toHaveLength(20);
+      expect(decisions.filter(({ taken }) => taken)).toHaveLength(20);
     });
 
     test('Redis decides again by itself when it is back', async () => {
@@ -71,7 +71,7 @@ for (const fault of ['down', 'hang'] as const) {
       proxy.up();
       await untilBack();
       const account = newAccount();
-      expect(await limiter.take(account, 5)).toMatchObject({ admitted: true, remaining: 4 });
+      expect(await limiter.take(account, 5)).toMatchObject({ taken: true, remaining: 4 });
       const direct = connectRedis(redisUrl);
       await new Promise<void>((resolve) => direct.once('ready', () => resolve()));
       expect(await createRedisRateLimiter(direct).take(account, 5)).toMatchObject({ remaining: 3 });
@@ -87,9 +87,9 @@ describe('Redis answers late, or now and then', () => {
   /** What one bucket gives in the time since it was full. */
   const bucketSince = (startMs: number) => LIMIT + Math.floor((performance.now() - startMs) / 1000);
 
-  async function admittedOf(account: string, asks: number): Promise<number> {
+  async function takenOf(account: string, asks: number): Promise<number> {
     const decisions = await Promise.all(Array.from({ length: asks }, () => limiter.take(account, LIMIT)));
-    return decisions.filter(({ admitted }) => admitted).length;
+    return decisions.filter(({ taken }) => taken).length;
   }
 
   /** Asks for other accounts until the process says so. */
@@ -104,13 +104,13 @@ describe('Redis answers late, or now and then', () => {
     const account = newAccount();
     proxy.delay(300);
     const startMs = performance.now();
-    let admitted = 0;
+    let taken = 0;
     while (performance.now() - startMs < 2500) {
-      admitted += await admittedOf(account, 10);
+      taken += await takenOf(account, 10);
       await Bun.sleep(20);
     }
-    expect(admitted).toBeGreaterThanOrEqual(LIMIT);
-    expect(admitted).toBeLessThanOrEqual(bucketSince(startMs));
+    expect(taken).toBeGreaterThanOrEqual(LIMIT);
+    expect(taken).toBeLessThanOrEqual(bucketSince(startMs));
   });
 
   test.each([
@@ -121,28 +121,28 @@ describe('Redis answers late, or now and then', () => {
     async (_how, fault) => {
       const account = newAccount();
       const startMs = performance.now();
-      let admitted = 0;
+      let taken = 0;
       for (let time = 0; time < TIMES; time += 1) {
         fault();
         await untilChangedTo('away');
-        admitted += await admittedOf(account, 2 * LIMIT);
+        taken += await takenOf(account, 2 * LIMIT);
         proxy.up();
         await untilChangedTo('back');
-        admitted += await admittedOf(account, 1);
+        taken += await takenOf(account, 1);
       }
       // The process's bucket is empty, and Redis's bucket has given one token each time.
-      expect(admitted).toBeLessThanOrEqual(bucketSince(startMs) + TIMES);
+      expect(taken).toBeLessThanOrEqual(bucketSince(startMs) + TIMES);
       // All together: never more than both.
-      admitted += await admittedOf(account, 3 * LIMIT);
-      expect(admitted).toBeLessThanOrEqual(2 * bucketSince(startMs));
+      taken += await takenOf(account, 3 * LIMIT);
+      expect(taken).toBeLessThanOrEqual(2 * bucketSince(startMs));
     },
   );
 
   test('what the process decides is counted', async () => {
-    await admittedOf(newAccount(), 5);
+    await takenOf(newAccount(), 5);
     expect(localDecisions).toBe(0);
     proxy.down();
-    await admittedOf(newAccount(), 5);
+    await takenOf(newAccount(), 5);
     expect(localDecisions).toBe(5);
   });
 });
@@ -152,7 +152,7 @@ test('a Redis that answers errors is passed over, and the service keeps limiting
   redis.defineCommand('takeTokens', { lua: "return redis.error_reply('OOM command not allowed')" });
   const decisions = [];
   for (let call = 0; call < 3; call += 1) decisions.push(await limiter.take(account, 2));
-  expect(decisions.map(({ admitted }) => admitted)).toEqual([true, true, false]);
+  expect(decisions.map(({ taken }) => taken)).toEqual([true, true, false]);
   expect(changes).toEqual(['away']);
 });
 

@@ -105,7 +105,7 @@ describe('the script', () => {
     await redis.hset(`tokens:${odd}`, { units: '0', at: '0', limit: '20' });
     await redis.set(`tokens:${short}`, 'text');
     const decisions = await Promise.all([odd, short, other].map((account) => limiter.take(account, 20)));
-    for (const decision of decisions) expect(decision).toMatchObject({ admitted: true, remaining: 19 });
+    for (const decision of decisions) expect(decision).toMatchObject({ taken: true, remaining: 19 });
     for (const account of [odd, short, other])
       expect(await limiter.take(account, 20)).toMatchObject({ remaining: 18 });
   });
@@ -114,7 +114,7 @@ describe('the script', () => {
     const account = newAccount();
     await limiter.take(account, 20);
     await redis.script('FLUSH');
-    expect(await limiter.take(account, 20)).toMatchObject({ admitted: true, remaining: 18 });
+    expect(await limiter.take(account, 20)).toMatchObject({ taken: true, remaining: 18 });
   });
 
   test('many accounts and takers in one turn of the event loop each get their own', async () => {
@@ -124,10 +124,10 @@ describe('the script', () => {
         Array.from({ length: 8 }, async () => ({ index, ...(await limiter.take(account, 1 + (index % 7))) })),
       ),
     );
-    const admitted = accounts.map(
-      (_, at) => decisions.filter(({ index, admitted }) => index === at && admitted).length,
+    const taken = accounts.map(
+      (_, at) => decisions.filter(({ index, taken }) => index === at && taken).length,
     );
-    expect(admitted).toEqual(accounts.map((_, index) => 1 + (index % 7)));
+    expect(taken).toEqual(accounts.map((_, index) => 1 + (index % 7)));
   });
 });
 
@@ -147,10 +147,10 @@ test('a bucket known to be empty refuses without Redis until its next token is d
     const busy = createRedisRateLimiter(other);
     const account = newAccount();
     const last = await busy.take(account, 1);
-    expect(last).toMatchObject({ admitted: true, remaining: 0, waitUs: 60_000_000 });
+    expect(last).toMatchObject({ taken: true, remaining: 0, waitUs: 60_000_000 });
     for (let call = 0; call < 5; call += 1) {
       const refused = await busy.take(account, 1);
-      expect(refused).toMatchObject({ admitted: false, limit: 1, remaining: 0 });
+      expect(refused).toMatchObject({ taken: false, limit: 1, remaining: 0 });
       expect(refused.nowUs + refused.waitUs).toBe(last.nowUs + last.waitUs);
     }
     expect(asked).toBe(1);
@@ -178,7 +178,7 @@ test('two instances share one bucket', async () => {
     const decisions = await Promise.all(
       Array.from({ length: 40 }, (_, call) => (call % 2 === 0 ? limiter : otherLimiter).take(together, 30)),
     );
-    expect(decisions.filter(({ admitted }) => admitted)).toHaveLength(30);
+    expect(decisions.filter(({ taken }) => taken)).toHaveLength(30);
   } finally {
     other.disconnect();
   }

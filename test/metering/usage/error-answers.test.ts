@@ -237,7 +237,7 @@ describe('several processes', () => {
     await ask(killed, caller.key, 5);
     await eventually(() => countsOf(caller.accountId, sql), { [`${caller.keyId} 4xx`]: 5 });
     await killed.kill('SIGKILL');
-    // Four more are admitted and get 400; the others get 429.
+    // Four more have a token and get 400; the others get 429.
     await ask(stopped, caller.key, 40);
     await stopped.kill();
     expect(await countsOf(caller.accountId, sql)).toEqual({

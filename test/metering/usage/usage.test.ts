@@ -98,7 +98,7 @@ describe('the usage object', () => {
     }
   });
 
-  test('after a boundary `used` is 0 before anything is admitted, and the lapsed subscription is Free', async () => {
+  test('after a boundary `used` is 0 before anything is charged, and the lapsed subscription is Free', async () => {
     const id = await createAccountAt(
       sql,
       new Date('2026-02-10T00:00:00Z'),
