@@ -3,7 +3,7 @@ import { debtCommands } from './companies/debts/commands.ts';
 import { directoryCommands } from './companies/directory/commands.ts';
 import { recordCommands } from './companies/lookup/commands.ts';
 import { memberCommands } from './dashboard/account/commands.ts';
-import { accountDataCommands } from './metering/account-data/commands.ts';
+import { accountDataCommands } from './dashboard/account-data/commands.ts';
 import { accountCommands } from './metering/accounts/commands.ts';
 import { keyCommands } from './metering/keys/commands.ts';
 import { withoutSecrets } from './platform/observability/redaction.ts';

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { askEmailChange, confirmEmailChange } from '../../src/dashboard/account/email-change.ts';
 import { findInvitation, invite } from '../../src/dashboard/account/invitations.ts';
-import { removeExpired } from '../../src/dashboard/auth/remove-expired.ts';
+import { removeExpired } from '../../src/dashboard/account-data/remove-expired.ts';
 import { loadHistory } from '../../src/metering/account-data/history.ts';
 import { startDashboardService } from './service.ts';
 import { startMailServer } from './smtp.ts';

@@ -1,7 +1,7 @@
-import { deleteAccount } from '../../metering/account-data/delete.ts';
-import { exportAccount } from '../../metering/account-data/export.ts';
 import { type HistoryEntry, loadHistory } from '../../metering/account-data/history.ts';
 import type { Plan } from '../../metering/accounts/plan.ts';
+import { deleteAccount } from '../account-data/delete.ts';
+import { exportAccount } from '../account-data/export.ts';
 import { actorNames } from '../auth/actors.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { downloadsOf } from '../auth/limits.ts';

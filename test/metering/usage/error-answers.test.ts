@@ -1,8 +1,8 @@
 /** Error answers are counted by several processes, never twice, and not for deleted accounts. */
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test';
-import { removeExpired } from '../../../src/dashboard/auth/remove-expired.ts';
+import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
+import { removeExpired } from '../../../src/dashboard/account-data/remove-expired.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
-import { deleteAccount } from '../../../src/metering/account-data/delete.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';
 import { createErrorAnswers } from '../../../src/metering/usage/error-answers.ts';

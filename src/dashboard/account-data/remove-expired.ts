@@ -1,6 +1,6 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { SECOND } from '../../platform/units.ts';
-import { SESSION_MAX_MS } from './sessions.ts';
+import { SESSION_MAX_MS } from '../auth/sessions.ts';
 
 /** An unconfirmed sign-up is removed after this many days, because its email may be a stranger's. */
 const UNCONFIRMED_DAYS = 7;

@@ -1,10 +1,10 @@
+import { entryOf, type HistoryRow, historyRows } from '../../metering/account-data/history.ts';
+import { isMember } from '../../metering/accounts/events.ts';
+import { requireAccount } from '../../metering/accounts/store.ts';
+import { keyColumns } from '../../metering/keys/store.ts';
 import { batchesOf, type RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { printableJson } from '../../platform/terminal/text.ts';
-import { isMember } from '../accounts/events.ts';
-import { requireAccount } from '../accounts/store.ts';
-import { keyColumns } from '../keys/store.ts';
-import { entryOf, type HistoryRow, historyRows } from './history.ts';
 
 /**
  * Writes everything that is stored about an account and its members at one instant. Secrets are left out: hashes of passwords

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { type HistoryEntry, wholeHistory } from '../../metering/account-data/history.ts';
+import { iso } from '../../metering/accounts/plan.ts';
 import { defineCommand, existingCommand, print } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
-import { iso } from '../accounts/plan.ts';
 import { deleteAccount } from './delete.ts';
 import { exportAccount } from './export.ts';
-import { type HistoryEntry, wholeHistory } from './history.ts';
 
 /** `account history`, `account export` and `account delete` (contract, Command line). */
 export function accountDataCommands(program: Command): void {

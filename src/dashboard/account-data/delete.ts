@@ -1,8 +1,8 @@
+import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { lockForOwner } from '../../metering/accounts/rights.ts';
+import { unknownAccount } from '../../metering/accounts/store.ts';
 import { inPages, type RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
-import { type Actor, recordEvent } from '../accounts/events.ts';
-import { lockForOwner } from '../accounts/rights.ts';
-import { unknownAccount } from '../accounts/store.ts';
 
 /** Keys, and other rows, that a statement removes at once. Error answers of other accounts wait for its end. */
 const KEYS_AT_ONCE = 200;
