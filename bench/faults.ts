@@ -48,7 +48,7 @@ const INSTANCES = 3;
 const COMPANIES = 500;
 /** The source knows so many of the companies. */
 const KNOWN_COMPANIES = 400;
-/** The service has refunded every voided charge by then. */
+/** The service has refunded everything that it owes by then. */
 const SETTLE_TIMEOUT_MS = 60_000;
 const READY_TIMEOUT_MS = 10_000;
 const PROVIDER_TIMEOUT_MS = 2000;
@@ -205,7 +205,7 @@ async function waitUntilReady({ instances }: Fleet): Promise<string[]> {
   return unready.map(({ name }) => name);
 }
 
-/** Audits until no rule is violated, because the service refunds voided charges after the faults, within a bounded time. */
+/** Audits until no rule is violated, because the service refunds what it owes after the faults, within a bounded time. */
 async function settle(
   sql: Sql,
   accounts: KnownAccount[],

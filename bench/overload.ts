@@ -70,16 +70,16 @@ function path(number: number): string {
   return `/api/v1/companies/${generateCompany(number % records).nif}`;
 }
 
-/** Waits until requests in flight are answered, and the credits of voided batches are back (a roll-up every 5 s). */
+/** Waits until requests in flight are answered, and what the ledger owes is refunded (a roll-up every 5 s). */
 async function untilSettled({ sql }: Stack): Promise<void> {
   await Bun.sleep(1000);
   for (let second = 0; second < 30; second += 1) {
     const [row] = await sql<{ owed: number }[]>`
-      SELECT count(*) AS owed FROM call_journal WHERE voided AND account_ids <> '{}'`;
+      SELECT count(*) AS owed FROM call_journal WHERE owed AND account_ids <> '{}'`;
     if (row!.owed === 0) return;
     await Bun.sleep(1000);
   }
-  throw new Error('voided batches have not been returned for 30 s');
+  throw new Error('the ledger has owed credits for 30 s');
 }
 
 /** Credits spent by all accounts in their present periods. */

@@ -1,5 +1,5 @@
 import { createCompanyReader } from '../../src/companies/lookup/store.ts';
-import { createCredits } from '../../src/metering/credits/admit.ts';
+import { createCredits } from '../../src/metering/credits/charge.ts';
 import { connectRedis, createRedisRateLimiter } from '../../src/metering/rate-limit/redis.ts';
 import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 import { generateCompany } from './names.ts';
@@ -37,7 +37,7 @@ export async function measureIdle(stack: Stack, service: Service): Promise<Idle>
       }),
       bucket: await medianMs(() => limiter.take(account!.id, 1_000_000)),
       credit: await medianMs(() =>
-        credits.admit({ accountId: account!.id, keyId: '', kind: 'lookup', credits: 1 }),
+        credits.charge({ accountId: account!.id, keyId: '', kind: 'lookup', credits: 1 }),
       ),
       record: await medianMs((position) => findCompany(nif(position))),
     };

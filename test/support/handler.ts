@@ -8,7 +8,7 @@ const CONTEXT: Pick<CallContext, 'caller' | 'rate'> = {
 
 /** A payment of so many credits. */
 export const paid = (spent: number): Payment => ({
-  ...{ spent, quota: null, left: null, isRepeated: false, refusal: null, giveBack() {} },
+  ...{ spent, quota: null, left: null, isRepeated: false, refusal: null, refund() {} },
 });
 
 /** Runs a handler on a request as the pipeline does after the admission. @param pay gets the credits of its quote */

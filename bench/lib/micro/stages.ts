@@ -1,7 +1,7 @@
 import { createCompanyReader } from '../../../src/companies/lookup/store.ts';
 import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
 import { parseQuery } from '../../../src/companies/search/query.ts';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { connectRedis, createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
@@ -55,7 +55,7 @@ export async function openStages(
       store: 'postgres',
       maxItems: 500,
       ask: (position) =>
-        credits.admit({ accountId: account(position), keyId: '', kind: 'lookup', credits: 1 }),
+        credits.charge({ accountId: account(position), keyId: '', kind: 'lookup', credits: 1 }),
     },
     {
       name: 'record',

@@ -71,7 +71,7 @@ export function createListHandler({
     },
   });
 
-  async function write({ items, more }: QuotedList, { spent, refusal, giveBack }: Payment): Promise<Answer> {
+  async function write({ items, more }: QuotedList, { spent, refusal, refund }: Payment): Promise<Answer> {
     const itemProblems: ProblemName[] = [];
     const written: string[] = [];
     let unpaid = 0;
@@ -97,7 +97,7 @@ export function createListHandler({
       else put(index, item, answer);
     }
     await Promise.all(waiting);
-    giveBack(unpaid);
+    refund(unpaid);
     const data = `"data":[${written.join(',')}]`;
     return { ok: true, json: more === undefined ? `{${data}}` : `{${data},${more}}`, itemProblems };
   }

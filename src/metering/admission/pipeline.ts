@@ -6,7 +6,7 @@ import type { ProblemName } from '../../http/problems.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { buyAddress } from '../accounts/buy-address.ts';
-import type { Credits } from '../credits/admit.ts';
+import type { Credits } from '../credits/charge.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
@@ -100,7 +100,7 @@ export function createPipeline(parts: PipelineParts) {
       }
       // A 503 costs nothing (contract: problem details).
       const isUnavailable = !answer.ok && answer.problem.kind === 'service-unavailable';
-      payment.giveBack(isUnavailable ? payment.spent : 0);
+      payment.refund(isUnavailable ? payment.spent : 0);
       return end(caller, answer, rate, payment);
     } catch (error) {
       // A fault of this program: its stack goes into the log, and nothing of it to the caller.
@@ -132,7 +132,7 @@ export function createPipeline(parts: PipelineParts) {
     if (isTest) return { ...NOTHING_PAID, spent: needed };
     const call = { accountId, keyId, kind, credits: needed, wantsLeft, signal };
     try {
-      const paid = await credits.admit(identity ? { ...call, identity } : call);
+      const paid = await credits.charge(identity ? { ...call, identity } : call);
       let refusal: ProblemAnswer | null = null;
       if (paid.quota !== null)
         refusal = refusals.quotaExceeded(paid.quota, buyAddress(parts.buyUrl, accountId));

@@ -1,6 +1,6 @@
 import type { Answer, ProblemAnswer } from '../../http/answer.ts';
 import type { CallKind } from '../../http/call-kind.ts';
-import type { Admission } from '../credits/call.ts';
+import type { Charge } from '../credits/call.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 
@@ -15,7 +15,7 @@ export interface CallContext {
 }
 
 /** The credits that a request was charged. */
-export interface Payment extends Admission {
+export interface Payment extends Charge {
   /** Why the request got fewer credits than it needs; `null` means that it got all. */
   refusal: ProblemAnswer | null;
 }
@@ -26,7 +26,7 @@ export const NOTHING_PAID: Payment = {
   left: null,
   isRepeated: false,
   refusal: null,
-  giveBack() {},
+  refund() {},
 };
 
 /** The cost of a request, and its answer once the cost is paid. */

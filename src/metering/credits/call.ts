@@ -14,7 +14,7 @@ export interface Call {
   signal?: AbortSignal;
   /** The request that is charged once, however often it is sent (src/metering/admission/identity.ts); absent for every other. */
   identity?: string | undefined;
-  /** Whether {@link Admission.left} is asked for. */
+  /** Whether {@link Charge.left} is asked for. */
   wantsLeft?: boolean | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface Quota {
 }
 
 /** The ledger's answer to one call. */
-export interface Admission {
+export interface Charge {
   /** Credits of the call that are paid, by this or an earlier sending of the request. */
   spent: number;
   /**
@@ -43,8 +43,8 @@ export interface Admission {
   left: number | null;
   /**
    * Refunds some of these credits, because the items that they paid for are answered 503. It is tried until Postgres has
-   * acknowledged it; the roll-up returns the credits some seconds later. Credits that another sending of the request has used stay.
+   * acknowledged it; the roll-up pays them out some seconds later. Credits that another sending of the request has used stay.
    * Call it at the end of every request, with 0 if all credits were used.
    */
-  giveBack(credits: number): void;
+  refund(credits: number): void;
 }

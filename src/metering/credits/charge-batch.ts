@@ -3,7 +3,7 @@ import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import type { Call } from './call.ts';
-import { type Charge, CREDITS_BY_ACCOUNT, chargeCalls, includedCredits } from './spend.ts';
+import { type ChargedBatch, CREDITS_BY_ACCOUNT, chargeCalls, includedCredits } from './charge-calls.ts';
 
 /** The code of `raise_allowance_short`. This error is an answer: Postgres has rolled the statement back, and nothing was charged. */
 const ALLOWANCE_SHORT = 'U0001';
@@ -21,7 +21,7 @@ const CHARGE_ALLOWANCES = `
     CASE WHEN count(*) = $6::integer THEN $5::bigint[] ELSE raise_allowance_short() END
   FROM charged
   RETURNING true`;
-const PAID_FROM_ALLOWANCES: Charge = { spent: null, purchased: null, quotas: null, left: null };
+const PAID_FROM_ALLOWANCES: ChargedBatch = { spent: null, purchased: null, quotas: null, left: null };
 
 /** Beyond so many accounts without allowance all are forgotten. They cost about 1 MB. */
 const MAX_ACCOUNTS = 10_000;
@@ -38,7 +38,7 @@ export function createBatchCharge(sql: Sql) {
    */
   const withoutAllowance = new Set<string>();
 
-  return async function chargeBatch(calls: Call[], attempt: string, bound: Bound): Promise<Charge[]> {
+  return async function chargeBatch(calls: Call[], attempt: string, bound: Bound): Promise<ChargedBatch[]> {
     if (!calls.some(({ accountId, wantsLeft }) => wantsLeft || withoutAllowance.has(accountId))) {
       try {
         only(await bound(chargeAllowances(sql, calls, attempt)));

@@ -2,14 +2,15 @@ import { codeOf } from '../../platform/errors.ts';
 import { type Sql, UNIQUE_VIOLATION } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import type { createLockedAccounts } from '../accounts/locked.ts';
-import type { Admission, Call, Quota } from './call.ts';
-import { chargeCalls, paidOf } from './spend.ts';
-import { isRolledBack, VOID_WINDOW_MS } from './void.ts';
+import type { Call, Charge, Quota } from './call.ts';
+import { chargeCalls, paidOf } from './charge-calls.ts';
+import { REFUND_WINDOW_MS } from './refund.ts';
+import { isRolledBack } from './void.ts';
 
 /**
  * A request with an identity is charged once, however often it is sent (contract: Idempotency-Key). The id of its charge is made
  * from the identity, so that of two sendings one charges, and the other finds the charge. Each sending has a row with the
- * charge's id, and the charge counts them. Credits come back when every sending has returned them.
+ * charge's id, and the charge counts them. Credits are refunded when every sending has refunded them.
  */
 
 interface Charged {
@@ -20,7 +21,7 @@ interface Charged {
 }
 
 /**
- * Joins the sendings of a charge that may still be returned. An older charge gets another id, so that the request is charged again.
+ * Joins the sendings of a charge that may still be refunded. An older charge gets another id, so that the request is charged again.
  * @returns no row if there is no such charge
  */
 function joinCharge(sql: Sql, charge: string, sending: string, accountId: string) {
@@ -29,7 +30,7 @@ function joinCharge(sql: Sql, charge: string, sending: string, accountId: string
       UPDATE call_journal SET
         attempt = CASE WHEN spent_at < oldest THEN gen_random_uuid() ELSE attempt END,
         sendings = sendings + CASE WHEN spent_at < oldest THEN 0 ELSE 1 END
-      FROM (SELECT now() - ${VOID_WINDOW_MS}::float8 * interval '1 millisecond') AS time (oldest)
+      FROM (SELECT now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond') AS time (oldest)
       WHERE attempt = ${charge}
       RETURNING spent_at < oldest AS is_old, charged, is_short
     ), joined AS (
@@ -48,7 +49,7 @@ export interface ChargeOnceParts {
   runForUnlocked: ReturnType<typeof createLockedAccounts>;
 }
 
-type Paid = Omit<Admission, 'giveBack'> & {
+type Paid = Omit<Charge, 'refund'> & {
   /** Credits of an earlier sending's charge that this one does not need. */
   unused: number;
 };
@@ -97,7 +98,7 @@ export async function chargeOnce(
 /** Of names of our own (RFC 9562, 6.6): an arbitrary UUID. */
 const NAMESPACE = '4b0e6f52-6a0c-4c0f-9d3e-2f7b1c9a8d54';
 
-/** Returns the credits that a sending can use, except those that it keeps. Idempotent, also for a sending that has not arrived. */
-export function returnCredits(sql: Sql, sending: string, keeps: number) {
-  return sql`SELECT return_credits(${sending}::uuid, ${keeps}::bigint)`;
+/** Refunds the credits that a sending can use, except those that it keeps. Idempotent, also for a sending that has not arrived. */
+export function refundSending(sql: Sql, sending: string, keeps: number) {
+  return sql`SELECT refund_sending(${sending}::uuid, ${keeps}::bigint)`;
 }

@@ -4,7 +4,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { SECOND } from '../../platform/units.ts';
-import { reverseVoided, VOID_WINDOW_MS } from './void.ts';
+import { REFUND_WINDOW_MS, refundOwed } from './refund.ts';
 
 const ROLL_UP_EVERY_MS = 5 * SECOND;
 /** Rows of the journal in one statement. With 500 calls each it takes a tenth of its timeout. */
@@ -23,7 +23,7 @@ export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
     WITH batch AS (
       UPDATE call_journal SET counted = true
       WHERE attempt = ANY (ARRAY(
-        SELECT attempt FROM call_journal WHERE NOT counted AND NOT voided LIMIT ${atOnce} FOR UPDATE SKIP LOCKED))
+        SELECT attempt FROM call_journal WHERE NOT counted AND NOT owed LIMIT ${atOnce} FOR UPDATE SKIP LOCKED))
       RETURNING *
     ), daily AS (
       INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
@@ -42,8 +42,8 @@ export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
 export async function purgeJournal(sql: Sql): Promise<void> {
   await sql`
     DELETE FROM call_journal
-    WHERE counted AND spent_at < now() - ${VOID_WINDOW_MS}::float8 * interval '1 millisecond'
-      AND (NOT voided OR account_ids = '{}')`;
+    WHERE counted AND spent_at < now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond'
+      AND (NOT owed OR account_ids = '{}')`;
 }
 
 /** Keeps the journal short while the service runs. The next process rolls up what is left when it stops. */
@@ -53,7 +53,7 @@ export function startCallRollup(sql: Sql, log: Log, cleanup: Cleanup) {
   async function rollUp(): Promise<void> {
     const sinceMs = Math.min(succeedingSinceMs, performance.now());
     succeedingSinceMs = Number.POSITIVE_INFINITY;
-    await reverseVoided(sql);
+    await refundOwed(sql);
     for (let rows = ROWS_AT_ONCE; rows === ROWS_AT_ONCE; ) {
       rows = await rollUpCalls(sql);
     }

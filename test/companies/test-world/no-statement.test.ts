@@ -35,7 +35,7 @@ const pipeline = createPipeline({
     }),
   },
   rateLimiter: { take: async () => ({ taken: true, limit: 20, remaining: 19, waitUs: 0, nowUs: 0 }) },
-  credits: { admit: refuse('credits') },
+  credits: { charge: refuse('credits') },
   countError: refuse('countError'),
   log: { bug: refuse('log') },
   buyUrl: null,

@@ -10,7 +10,7 @@ import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { changeLimits, setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { createAccount, findAccount, listAccounts } from '../../../src/metering/accounts/store.ts';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/store.ts';
@@ -42,7 +42,7 @@ async function createFullAccount() {
   const key = await createKey(sql, id, 'Ana’s laptop', `dashboard:${userId}`);
   const rotated = await rotateKey(sql, key.id, 3600, `dashboard:${userId}`);
   await grantCredits(sql, id, { credits: 100, note: 'thank you', reference: 'invoice-17' }, 'cli:rui');
-  await createCredits(sql).admit({ accountId: id, keyId: key.id, kind: 'lookup', credits: 1 });
+  await createCredits(sql).charge({ accountId: id, keyId: key.id, kind: 'lookup', credits: 1 });
   await sql`INSERT INTO account_refreshes VALUES (${id}, '2026-03-01', 3)`;
   await sql`INSERT INTO daily_error_answers VALUES (${id}, '2026-03-01', ${key.id}, '4xx', 5)`;
   const secrets = [key.secret, rotated.secret, sessionToken, pending.token, token, linkToken];

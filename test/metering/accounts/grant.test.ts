@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from 'bun:test';
 import { grantCredits, MAX_BALANCE } from '../../../src/metering/accounts/grant.ts';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { RefusedError } from '../../../src/platform/errors.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
-import { admitMany, ledgerOf } from '../credits/ledger.ts';
+import { chargeMany, ledgerOf } from '../credits/ledger.ts';
 
 const database = await createTestDatabase('grants');
 const sql = database.sql;
@@ -99,7 +99,7 @@ test('credits that were granted by mistake are taken back, and the ledger has bo
 
 test('only unspent credits are taken back, and the refusal says how many are left', async () => {
   const { accountId } = await createCaller(sql, { included: 0, credits: 10 });
-  await admitMany(createCredits(sql), accountId, 4);
+  await chargeMany(createCredits(sql), accountId, 4);
   const tooMany = grantCredits(sql, accountId, { credits: -7 }, 'test');
   await expect(tooMany).rejects.toThrow('only 6 purchased credits are unspent');
   expect(await events(accountId)).toHaveLength(1);
@@ -118,15 +118,15 @@ test('calls and take-backs at the same time share the credits, and none is spent
         return 0;
       },
     );
-  const [{ admitted }, ...taken] = await Promise.all([
-    admitMany(credits, accountId, 40),
+  const [{ charged }, ...taken] = await Promise.all([
+    chargeMany(credits, accountId, 40),
     ...Array.from({ length: 20 }, take),
   ]);
   const back = taken.reduce((sum, one) => sum + one, 0);
   expect(await ledgerOf(sql, accountId)).toEqual({
-    used: admitted,
-    credits: 50 - admitted - back,
-    calls: admitted,
+    used: charged,
+    credits: 50 - charged - back,
+    calls: charged,
   });
 });
 
@@ -136,12 +136,12 @@ test('an unknown account is refused', async () => {
   );
 });
 
-test('grants and admissions at the same time lose nothing', async () => {
+test('grants and charges at the same time lose nothing', async () => {
   const { accountId } = await createCaller(sql, { included: 0, credits: 50 });
   const credits = createCredits(sql);
-  const [{ admitted }] = await Promise.all([
-    admitMany(credits, accountId, 60),
+  const [{ charged }] = await Promise.all([
+    chargeMany(credits, accountId, 60),
     ...Array.from({ length: 20 }, () => grantCredits(sql, accountId, { credits: 1 }, 'test')),
   ]);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: admitted, credits: 70 - admitted, calls: admitted });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: charged, credits: 70 - charged, calls: charged });
 });

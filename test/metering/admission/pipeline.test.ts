@@ -15,8 +15,8 @@ import {
   type Quote,
   single,
 } from '../../../src/metering/admission/quote.ts';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
-import { reverseVoided } from '../../../src/metering/credits/void.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
+import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { type Authenticator, createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
@@ -183,23 +183,23 @@ describe('a request whose quote waits for its body', () => {
 
   test('gets back one credit for each item that is unavailable after all, and all when the whole answer is', async () => {
     const { accountId, key } = await createCaller(sql, { included: 6, credits: 20 });
-    const twoBack = costing(10, ({ giveBack }) => {
-      giveBack(2);
+    const twoBack = costing(10, ({ refund }) => {
+      refund(2);
       return ok({});
     });
     expect(await serve(key, twoBack)).toBeNull();
-    const reversed = async () => {
-      await reverseVoided(sql);
+    const refunded = async () => {
+      await refundOwed(sql);
       return ledgerOf(sql, accountId);
     };
-    await eventually(reversed, { used: 8, credits: 18, calls: 8 });
+    await eventually(refunded, { used: 8, credits: 18, calls: 8 });
     expect(
       await serve(
         key,
         costing(5, () => unavailable('away')),
       ),
     ).toBe('service-unavailable');
-    await eventually(reversed, { used: 8, credits: 18, calls: 8 });
+    await eventually(refunded, { used: 8, credits: 18, calls: 8 });
   });
 
   test('costs no credit when it fails before, when the client has left, or when credits can not be counted', async () => {
@@ -247,10 +247,10 @@ describe('a request whose quote waits for its body', () => {
     pipeline = pipelineOf({
       credits: {
         ...credits,
-        async admit(call) {
+        async charge(call) {
           spending.resolve();
           await gate.promise;
-          return credits.admit(call);
+          return credits.charge(call);
         },
       },
     });
@@ -473,7 +473,7 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
     [
       'the ledger',
       'a request could not be answered',
-      () => ({ credits: { admit: bug, close: bug } }),
+      () => ({ credits: { charge: bug, close: bug } }),
       { tokens: 1 },
     ],
     [

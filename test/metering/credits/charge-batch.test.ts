@@ -1,13 +1,13 @@
 import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createBatchCharge } from '../../../src/metering/credits/charge-batch.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
 import { inOneTurn } from '../../support/stopped-clock.ts';
-import { admit, attemptsOf, ledgerOf } from './ledger.ts';
+import { attemptsOf, chargeOne, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('charge_batch');
 const sql = database.sql;
@@ -67,8 +67,8 @@ test('a batch with an account that cannot pay charges each account once, by one 
   const events: string[] = [];
   const credits = createCredits(sql, { onEvent: (event) => events.push(event) });
   const accountIds = [rich, poor, poor, rich, poor].map(({ accountId }) => accountId);
-  const admissions = await inOneTurn(() => Promise.all(accountIds.map((id) => admit(credits, id))));
-  expect(admissions.map(({ admitted }) => admitted)).toEqual([true, true, true, true, false]);
+  const charges = await inOneTurn(() => Promise.all(accountIds.map((id) => chargeOne(credits, id))));
+  expect(charges.map(({ charged }) => charged)).toEqual([true, true, true, true, false]);
   expect(events).toEqual(['charged']);
   for (const { accountId } of [rich, poor]) {
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
@@ -80,6 +80,6 @@ test('a call that asks for the credits left gets them', async () => {
   const { accountId } = await createCaller(sql, { included: 9 });
   const call = { accountId, keyId: '', kind: 'lookup', credits: 1 } as const;
   const credits = createCredits(sql);
-  expect(await credits.admit(call)).toMatchObject({ spent: 1, left: null });
-  expect(await credits.admit({ ...call, wantsLeft: true })).toMatchObject({ spent: 1, left: 7 });
+  expect(await credits.charge(call)).toMatchObject({ spent: 1, left: null });
+  expect(await credits.charge({ ...call, wantsLeft: true })).toMatchObject({ spent: 1, left: 7 });
 });

@@ -1,19 +1,22 @@
-import type { Credits } from '../../../src/metering/credits/admit.ts';
-import { reverseVoided, voidAttempt } from '../../../src/metering/credits/void.ts';
+import type { Credits } from '../../../src/metering/credits/charge.ts';
+import { refundOwed } from '../../../src/metering/credits/refund.ts';
+import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 
-/** One search by no key in particular: whether it was admitted, and if not, the quota. */
-export async function admit(credits: Credits, accountId: string) {
-  const { quota } = await credits.admit({ accountId, keyId: '', kind: 'search', credits: 1 });
-  return { admitted: quota === null, ...quota };
+/** One search by no key in particular: whether it was charged, and if not, the quota. */
+export async function chargeOne(credits: Credits, accountId: string) {
+  const { quota } = await credits.charge({ accountId, keyId: '', kind: 'search', credits: 1 });
+  return { charged: quota === null, ...quota };
 }
 
-/** So many at once: how many were admitted, refused, and could not be counted. */
-export async function admitMany(credits: Credits, accountId: string, count: number) {
-  const outcomes = await Promise.allSettled(Array.from({ length: count }, () => admit(credits, accountId)));
+/** So many at once: how many were charged, refused, and could not be counted. */
+export async function chargeMany(credits: Credits, accountId: string, count: number) {
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: count }, () => chargeOne(credits, accountId)),
+  );
   const settled = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-  const admitted = settled.filter((admission) => admission.admitted).length;
-  return { admitted, refused: settled.length - admitted, failed: count - settled.length };
+  const charged = settled.filter((charge) => charge.charged).length;
+  return { charged, refused: settled.length - charged, failed: count - settled.length };
 }
 
 /** What the tables hold of an account: its counters, and the calls of all days. */
@@ -32,8 +35,8 @@ export async function attemptsOf(sql: Sql, accountId: string): Promise<string[]>
   return rows.map(({ attempt }) => attempt);
 }
 
-/** What becomes of attempts without an answer: the process voids them, and the roll-up returns their credits. */
-export async function voidAndReverse(sql: Sql, attempts: string[]): Promise<void> {
+/** What becomes of attempts without an answer: the process voids them, and the roll-up refunds their credits. */
+export async function voidAndRefund(sql: Sql, attempts: string[]): Promise<void> {
   for (const attempt of attempts) await voidAttempt(sql, attempt);
-  await reverseVoided(sql);
+  await refundOwed(sql);
 }

@@ -6,8 +6,9 @@ import { changeLimits, changePlan } from '../../../src/metering/accounts/changes
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import type { Call } from '../../../src/metering/credits/call.ts';
 import { createBatchCharge } from '../../../src/metering/credits/charge-batch.ts';
+import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
-import { refundCredits, reverseVoided, voidAttempt } from '../../../src/metering/credits/void.ts';
+import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
@@ -103,13 +104,13 @@ async function run(step: Step, ids: string[], { batches }: Ledger): Promise<Outc
   }
   if (step.kind === 'void') {
     await voidAttempt(pool, step.attempt);
-    await reverseVoided(pool);
+    await refundOwed(pool);
   } else if (step.kind === 'refund') {
     const { attempt, account, calls } = step;
     if (calls === 0) return null;
     const purchased = purchasedFirst(batches.get(attempt)![account]!, calls);
     await refundCredits(pool, randomUUID(), callOf(ids[account]!, calls), attempt, purchased);
-    await reverseVoided(pool);
+    await refundOwed(pool);
   } else if (step.kind === 'roll up') await rollUpCalls(pool);
   else await change(step, ids[step.account]!);
   return null;
@@ -227,7 +228,7 @@ test('charges, voids, refunds, plan changes, limits, grants, take-backs and peri
       if (!ledger.refunded.has(attempt)) await voidAttempt(sql, attempt);
       else for (const refund of refunds) await run({ kind: 'refund', ...refund }, ids, ledger);
     }
-    await reverseVoided(sql);
+    await refundOwed(sql);
     expect(await differingTotals(sql)).toEqual([]);
     expect(await stored(ids)).toMatchObject(
       ledger.accounts.map(({ granted }) => ({

@@ -28,7 +28,7 @@ export interface AccountModel {
 
 export interface Ledger {
   accounts: AccountModel[];
-  /** What is charged and was not returned, by attempt and account. */
+  /** What is charged and was not refunded, by attempt and account. */
   batches: Map<string, (Part | null)[]>;
   /** Attempts with a refund. The service voids batches without an answer, and refunds batches with one, so no batch has both. */
   refunded: Set<string>;
@@ -71,12 +71,12 @@ export function take(ledger: Ledger, step: Step): Outcome {
   }
   if (step.kind === 'void') {
     for (const [index, part] of (ledger.batches.get(step.attempt) ?? []).entries()) {
-      if (part !== null) giveBack(ledger.accounts[index]!, part, part.calls, part.purchased);
+      if (part !== null) refund(ledger.accounts[index]!, part, part.calls, part.purchased);
     }
     ledger.batches.delete(step.attempt);
   } else if (step.kind === 'refund') {
     const part = ledger.batches.get(step.attempt)![step.account]!;
-    giveBack(ledger.accounts[step.account]!, part, step.calls, purchasedFirst(part, step.calls));
+    refund(ledger.accounts[step.account]!, part, step.calls, purchasedFirst(part, step.calls));
     part.purchased -= purchasedFirst(part, step.calls);
     part.calls -= step.calls;
     ledger.refunded.add(step.attempt);
@@ -100,7 +100,7 @@ function charge(account: AccountModel, wanted: number): Part | null {
   return { period: account.period, calls, purchased };
 }
 
-function giveBack(account: AccountModel, { period }: Part, calls: number, purchased: number): void {
+function refund(account: AccountModel, { period }: Part, calls: number, purchased: number): void {
   account.calls -= calls;
   if (period === account.period) {
     const back = Math.min(calls, account.usedPurchased, Math.max(purchased, account.used - account.included));

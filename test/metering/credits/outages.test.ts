@@ -1,21 +1,21 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { type Credits, createCredits } from '../../../src/metering/credits/admit.ts';
+import { type Credits, createCredits } from '../../../src/metering/credits/charge.ts';
+import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
-import { reverseVoided } from '../../../src/metering/credits/void.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { cancelWaiting, lockRow, waitingForLock } from '../../support/locks.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
-import { admit, admitMany, ledgerOf } from './ledger.ts';
+import { chargeMany, chargeOne, ledgerOf } from './ledger.ts';
 
 /** The pool that admits, through the proxy, with the time-outs that the service has. */
 let behindProxy: Sql;
 let credits: Credits;
 let lost: unknown[];
 /** What the roll-up does as soon as a void is acknowledged. */
-let reversal: Promise<void>;
+let refunding: Promise<void>;
 
 const database = await createTestDatabase('deadlines');
 /** The test's own pool, beside the proxy. */
@@ -23,7 +23,7 @@ const sql = database.sql;
 const proxy = await startProxy(database.url);
 beforeEach(async () => {
   lost = [];
-  reversal = Promise.resolve();
+  refunding = Promise.resolve();
   behindProxy = connectPostgres(proxy.url(database.url), {
     max: 5,
     statementTimeoutMs: 5000,
@@ -31,7 +31,7 @@ beforeEach(async () => {
   });
   credits = createCredits(behindProxy, {
     onEvent: (event) => {
-      if (event === 'voided') reversal = reverseVoided(sql);
+      if (event === 'voided') refunding = refundOwed(sql);
     },
     onLost: (owed) => lost.push(...owed.values()),
   });
@@ -39,7 +39,7 @@ beforeEach(async () => {
 afterEach(async () => {
   proxy.up();
   await credits.close(5000);
-  await reversal;
+  await refunding;
   await behindProxy.end({ timeout: 1 });
 });
 afterAll(async () => {
@@ -59,7 +59,7 @@ async function commitUnheard(count: number, ...others: string[]) {
   const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
   const lock = await lockRow(sql, accountId);
   const accounts = [...Array<string>(count).fill(accountId), ...others];
-  const calls = accounts.map((account) => fails(admit(credits, account)));
+  const calls = accounts.map((account) => fails(chargeOne(credits, account)));
   await waitingForLock(sql, 1);
   proxy.hang();
   await lock.release();
@@ -83,29 +83,29 @@ describe('a frozen Postgres', () => {
     const { accountId } = await createCaller(sql, { included: 100 });
     await behindProxy`SELECT 1`;
     proxy.hang();
-    const calls = await Promise.all(Array.from({ length: 50 }, () => fails(admit(credits, accountId))));
+    const calls = await Promise.all(Array.from({ length: 50 }, () => fails(chargeOne(credits, accountId))));
     for (const failed of calls) expect(failed).toBe(true);
     proxy.up();
     // The service recovers by itself. If the batch that was held back is charged at the thaw, its credits are returned.
-    await eventually(() => fails(admit(credits, accountId)), false);
-    await reversal;
+    await eventually(() => fails(chargeOne(credits, accountId)), false);
+    await refunding;
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 
-  test('that commits but freezes before it answers: the credits are given back after the thaw', async () => {
+  test('that commits but freezes before it answers: the credits are refunded after the thaw', async () => {
     const { accountId, calls } = await commitUnheard(5);
     for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
     proxy.up();
     await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
     expect(lost).toEqual([]);
-    expect((await admit(credits, accountId)).admitted).toBe(true);
+    expect((await chargeOne(credits, accountId)).charged).toBe(true);
   });
 
   test.each([
     ['', false],
     [', when the calls were moved meanwhile', true],
   ])(
-    'that commits, and whose answer is lost with the connection: the credits are given back%s',
+    'that commits, and whose answer is lost with the connection: the credits are refunded%s',
     async (_, isMoved) => {
       const bystander = await createCaller(sql, { included: 10 });
       const { accountId, calls } = await commitUnheard(5, bystander.accountId);
@@ -113,15 +113,15 @@ describe('a frozen Postgres', () => {
       proxy.down();
       for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
       // Nothing is lost while Postgres stays away.
-      expect(await fails(admit(credits, accountId))).toBe(true);
+      expect(await fails(chargeOne(credits, accountId))).toBe(true);
       proxy.up();
       await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
       await eventually(() => ledgerOf(sql, bystander.accountId), NOTHING_SPENT);
       await rollUpCalls(sql);
       expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
       expect(lost).toEqual([]);
-      expect((await admit(credits, accountId)).admitted).toBe(true);
-      await reversal;
+      expect((await chargeOne(credits, accountId)).charged).toBe(true);
+      await refunding;
       await rollUpCalls(sql);
       expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
     },
@@ -131,7 +131,7 @@ describe('a frozen Postgres', () => {
     const accountId = await spentUnheard();
     proxy.up();
     await credits.close(5000);
-    await reversal;
+    await refunding;
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
     expect(lost).toEqual([]);
   });
@@ -144,13 +144,13 @@ describe('a frozen Postgres', () => {
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
   });
 
-  test('that commits, and answers when the service is about to stop: the stop waits, and gives back', async () => {
+  test('that commits, and answers when the service is about to stop: the stop waits, and refunds', async () => {
     const { accountId, calls } = await commitUnheard(5);
     for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
     const closing = credits.close(5000);
     proxy.up();
     await closing;
-    await reversal;
+    await refunding;
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
     expect(lost).toEqual([]);
   });
@@ -159,30 +159,30 @@ describe('a frozen Postgres', () => {
     const { accountId } = await createCaller(sql, { included: 10_000 });
     await behindProxy`SELECT 1`;
     proxy.hang();
-    const first = admitMany(credits, accountId, 500);
+    const first = chargeMany(credits, accountId, 500);
     for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    const second = admitMany(credits, accountId, 500);
-    expect(await first).toEqual({ admitted: 0, refused: 0, failed: 500 });
-    expect(await second).toEqual({ admitted: 0, refused: 0, failed: 500 });
+    const second = chargeMany(credits, accountId, 500);
+    expect(await first).toEqual({ charged: 0, refused: 0, failed: 500 });
+    expect(await second).toEqual({ charged: 0, refused: 0, failed: 500 });
     proxy.up();
-    await eventually(async () => (await admitMany(credits, accountId, 3)).admitted, 3);
-    await reversal;
+    await eventually(async () => (await chargeMany(credits, accountId, 3)).charged, 3);
+    await refunding;
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 0, calls: 3 });
   });
 });
 
-test('a commit that takes longer than anybody waits is given back when it is there', async () => {
+test('a commit that takes longer than anybody waits is refunded when it is there', async () => {
   const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
   await sql.unsafe(`
     CREATE FUNCTION commit_slowly() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN IF NOT NEW.voided THEN PERFORM pg_sleep(3.5); END IF; RETURN NULL; END $$;
+      BEGIN IF NOT NEW.owed THEN PERFORM pg_sleep(3.5); END IF; RETURN NULL; END $$;
     CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON call_journal DEFERRABLE INITIALLY DEFERRED
       FOR EACH ROW EXECUTE FUNCTION commit_slowly()`);
   try {
-    const calls = Array.from({ length: 5 }, () => fails(admit(credits, accountId)));
+    const calls = Array.from({ length: 5 }, () => fails(chargeOne(credits, accountId)));
     for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
     await credits.close(8000);
-    await reversal;
+    await refunding;
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
     expect(lost).toEqual([]);
   } finally {
@@ -194,12 +194,12 @@ test('a Postgres that resets connections fails calls at once, and they work when
   const { accountId } = await createCaller(sql, { included: 10 });
   await behindProxy`SELECT 1`;
   proxy.down();
-  expect(await fails(admit(credits, accountId))).toBe(true);
+  expect(await fails(chargeOne(credits, accountId))).toBe(true);
   // The batch is in doubt until its void is acknowledged: further calls are refused at once.
-  await expect(admit(credits, accountId)).rejects.toThrow('the outcome of an earlier charge is unknown');
+  await expect(chargeOne(credits, accountId)).rejects.toThrow('the outcome of an earlier charge is unknown');
   proxy.up();
-  await eventually(() => fails(admit(credits, accountId)), false);
-  await reversal;
+  await eventually(() => fails(chargeOne(credits, accountId)), false);
+  await refunding;
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
 });
 
@@ -207,9 +207,9 @@ describe('a row that another transaction has locked', () => {
   test('fails further calls at once: a wait for each would take longer than a test may', async () => {
     const { accountId } = await createCaller(sql, { included: 10 });
     const lock = await lockRow(sql, accountId);
-    for (let call = 0; call < 50; call += 1) expect(await fails(admit(credits, accountId))).toBe(true);
+    for (let call = 0; call < 50; call += 1) expect(await fails(chargeOne(credits, accountId))).toBe(true);
     await lock.release();
-    await eventually(() => fails(admit(credits, accountId)), false);
+    await eventually(() => fails(chargeOne(credits, accountId)), false);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 
@@ -219,12 +219,12 @@ describe('a row that another transaction has locked', () => {
       const credits = createCredits(patient);
       const { accountId } = await createCaller(sql, { included: 10 });
       const lock = await lockRow(sql, accountId);
-      expect(await fails(admit(credits, accountId))).toBe(true);
+      expect(await fails(chargeOne(credits, accountId))).toBe(true);
       await waitingForLock(sql, 1);
       await lock.release();
       await waitingForLock(sql, 0);
       await credits.close(5000);
-      await reverseVoided(sql);
+      await refundOwed(sql);
       expect(await ledgerOf(sql, accountId)).toEqual(NOTHING_SPENT);
     } finally {
       await patient.end({ timeout: 5 });
@@ -234,10 +234,10 @@ describe('a row that another transaction has locked', () => {
   test('that is released in time only delays the call', async () => {
     const { accountId } = await createCaller(sql, { included: 10 });
     const lock = await lockRow(sql, accountId);
-    const call = admit(credits, accountId);
+    const call = chargeOne(credits, accountId);
     await waitingForLock(sql, 1);
     await lock.release();
-    expect((await call).admitted).toBe(true);
+    expect((await call).charged).toBe(true);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 });
@@ -247,13 +247,13 @@ test('a process that was busy while its answer lay there admits the next calls',
   const single = connectPostgres(database.url, { max: 1 });
   try {
     const credits = createCredits(single);
-    await admit(credits, accountId); // from here on the statement is prepared, and sent in one piece
-    const delayed = fails(admit(credits, accountId));
+    await chargeOne(credits, accountId); // from here on the statement is prepared, and sent in one piece
+    const delayed = fails(chargeOne(credits, accountId));
     for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     Bun.sleepSync(2500);
     await delayed;
-    expect(await fails(admit(credits, accountId))).toBe(false);
-    expect(await fails(admit(credits, accountId))).toBe(false);
+    expect(await fails(chargeOne(credits, accountId))).toBe(false);
+    expect(await fails(chargeOne(credits, accountId))).toBe(false);
   } finally {
     await single.end({ timeout: 1 });
   }
@@ -269,11 +269,11 @@ test.each([
     const others = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql, { included: 100 })));
     const lock = await lockRow(sql, locked.accountId);
     try {
-      const refused = fails(admit(credits, locked.accountId));
-      const admitting = Promise.all(others.map(({ accountId }) => admit(credits, accountId)));
+      const refused = fails(chargeOne(credits, locked.accountId));
+      const charging = Promise.all(others.map(({ accountId }) => chargeOne(credits, accountId)));
       await endWait();
-      const admitted = await admitting;
-      expect(admitted.map(({ admitted }) => admitted)).toEqual(others.map(() => true));
+      const charged = await charging;
+      expect(charged.map(({ charged }) => charged)).toEqual(others.map(() => true));
       expect(await refused).toBe(true);
     } finally {
       await lock.release();

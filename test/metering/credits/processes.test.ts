@@ -1,18 +1,18 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createBatchCharge } from '../../../src/metering/credits/charge-batch.ts';
+import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
+import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
-import { chargeCalls } from '../../../src/metering/credits/spend.ts';
-import { reverseVoided } from '../../../src/metering/credits/void.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
-import { admit, admitMany, ledgerOf } from './ledger.ts';
+import { chargeMany, chargeOne, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('processes');
 const sql = database.sql;
@@ -24,7 +24,7 @@ describe('a process that is killed when Postgres has charged its batch, but the 
     const { accountId } = await createCaller(sql, { included: 2, credits: 5 });
     const proxy = await startProxy(database.url);
     const lock = await lockRow(sql, accountId);
-    const script = join(import.meta.dir, 'admit-in-process.ts');
+    const script = join(import.meta.dir, 'charge-in-process.ts');
     const spender = Bun.spawn([process.execPath, script, proxy.url(database.url), accountId], {
       stdout: 'pipe',
     });
@@ -40,14 +40,14 @@ describe('a process that is killed when Postgres has charged its batch, but the 
     return { accountId, stdout: spender.stdout, kill };
   }
 
-  test('after its void was acknowledged: any other process returns the credits', async () => {
+  test('after its void was acknowledged: any other process refunds the credits', async () => {
     const { accountId, stdout, kill } = await chargedUnheard();
     const { value } = await stdout.getReader().read();
     expect(new TextDecoder().decode(value)).toBe('voided\n');
     await kill();
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
     await rollUpCalls(sql);
-    await reverseVoided(sql);
+    await refundOwed(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
   });
 
@@ -55,7 +55,7 @@ describe('a process that is killed when Postgres has charged its batch, but the 
     const { accountId, stdout, kill } = await chargedUnheard();
     await kill();
     expect(await new Response(stdout).text()).toBe('');
-    await reverseVoided(sql);
+    await refundOwed(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
   });
 });
@@ -69,8 +69,8 @@ test('a period that has ended is opened once by two instances at once, and its c
       await sql`
         UPDATE balances SET used = 7, period_start = period_start - interval '2 months', period_end = period_start
         WHERE account_id = ${accountId}`;
-      const outcomes = await Promise.all(instances.map((credits) => admitMany(credits, accountId, 9)));
-      expect(outcomes.reduce((sum, { admitted }) => sum + admitted, 0)).toBe(15);
+      const outcomes = await Promise.all(instances.map((credits) => chargeMany(credits, accountId, 9)));
+      expect(outcomes.reduce((sum, { charged }) => sum + charged, 0)).toBe(15);
       expect(await ledgerOf(sql, accountId)).toEqual({ used: 15, credits: 0, calls: 15 });
       const [row] = await sql`
         SELECT sum((purchased ->> ${accountId})::bigint) AS purchased FROM call_journal
@@ -91,15 +91,13 @@ test('many accounts at once, asked for in every order by two instances, are each
     );
     const calls = callers.flatMap(({ accountId }) => Array.from({ length: 50 }, () => accountId));
     const shuffled = [shuffle(calls), shuffle(calls)];
-    const admitted = await Promise.all(
+    const charged = await Promise.all(
       shuffled.flatMap((order, instance) =>
-        order.map(async (id) => ((await admit(instances[instance]!, id)).admitted ? id : null)),
+        order.map(async (id) => ((await chargeOne(instances[instance]!, id)).charged ? id : null)),
       ),
     );
     const expected = callers.map((_, index) => index + 3);
-    expect(callers.map(({ accountId }) => admitted.filter((id) => id === accountId).length)).toEqual(
-      expected,
-    );
+    expect(callers.map(({ accountId }) => charged.filter((id) => id === accountId).length)).toEqual(expected);
     const ledgers = await Promise.all(callers.map(({ accountId }) => ledgerOf(sql, accountId)));
     expect(ledgers).toEqual(expected.map((used) => ({ used, credits: 0, calls: used })));
   } finally {

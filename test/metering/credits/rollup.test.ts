@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { purgeJournal, rollUpCalls, startCallRollup } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
@@ -9,7 +9,7 @@ import { createTestDatabase } from '../../support/database.ts';
 import { lockRow } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
-import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
+import { attemptsOf, chargeMany, chargeOne, ledgerOf, voidAndRefund } from './ledger.ts';
 
 const database = await createTestDatabase('rollup');
 const sql = database.sql;
@@ -25,7 +25,7 @@ test('calls are read the same before and after the roll-up, and rolling up again
   const { accountId } = await createCaller(sql, { included: 100 });
   const credits = createCredits(sql);
   const call = (keyId: string, kind: 'search' | 'lookup') =>
-    credits.admit({ accountId, keyId, kind, credits: 1 });
+    credits.charge({ accountId, keyId, kind, credits: 1 });
   await Promise.all([call('a', 'search'), call('a', 'search'), call('b', 'lookup')]);
   await call('a', 'search');
   const counted = [
@@ -49,10 +49,10 @@ test.each([
   ['after', false],
 ])('a batch that is voided %s its roll-up is not counted', async (_, rolledUpFirst) => {
   const { accountId } = await createCaller(sql, { included: 10 });
-  await createCredits(sql).admit({ accountId, keyId: 'a', kind: 'search', credits: 1 });
+  await createCredits(sql).charge({ accountId, keyId: 'a', kind: 'search', credits: 1 });
   const attempts = await attemptsOf(sql, accountId);
   if (rolledUpFirst) await rollUpCalls(sql);
-  await voidAndReverse(sql, attempts);
+  await voidAndRefund(sql, attempts);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
   await rollUpCalls(sql);
   expect(await callsOf('calls_by_day', accountId)).toEqual([]);
@@ -67,7 +67,7 @@ test('rolled up by several at once, in small steps, while calls come in: each ca
   });
   for (let round = 0; round < 40; round += 1) {
     await Promise.all(
-      callers.map(({ accountId }) => credits.admit({ accountId, keyId: 'a', kind: 'lookup', credits: 1 })),
+      callers.map(({ accountId }) => credits.charge({ accountId, keyId: 'a', kind: 'lookup', credits: 1 })),
     );
     // As a reader sees it in the middle of all that.
     for (const { accountId } of callers) expect((await ledgerOf(sql, accountId)).calls).toBe(round + 1);
@@ -83,7 +83,7 @@ test('rolled up by several at once, in small steps, while calls come in: each ca
 
 test('a transaction that has locked an account delays nobody’s roll-up, not even its own', async () => {
   const callers = await Promise.all([1, 2].map(() => createCaller(sql, { included: 10 })));
-  for (const { accountId } of callers) await admit(createCredits(sql), accountId);
+  for (const { accountId } of callers) await chargeOne(createCredits(sql), accountId);
   const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 100 });
   const locks = [
     await lockRow(sql, callers[0]!.accountId, 'accounts'),
@@ -100,7 +100,7 @@ test('a transaction that has locked an account delays nobody’s roll-up, not ev
 
 test('after an outage of over ten minutes a void still finds its batch, and half a minute later the journal forgets', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
-  await admitMany(createCredits(sql), accountId, 2);
+  await chargeMany(createCredits(sql), accountId, 2);
   await sql`UPDATE call_journal SET spent_at = now() - interval '11 minutes'`;
   await sql`UPDATE balances SET period_opened_at = '-infinity' WHERE account_id = ${accountId}`;
   const [attempt] = await attemptsOf(sql, accountId);
@@ -125,12 +125,12 @@ test('the journal forgets a counted batch after ten minutes, and one that is to 
   const [old, recent, uncounted, doubtful] = await Promise.all(
     Array.from({ length: 4 }, async () => {
       const { accountId } = await createCaller(sql, { included: 10 });
-      await admit(createCredits(sql), accountId);
+      await chargeOne(createCredits(sql), accountId);
       return { accountId, attempt: (await attemptsOf(sql, accountId))[0]! };
     }),
   );
   await sql`UPDATE call_journal SET counted = true WHERE attempt <> ${uncounted!.attempt}`;
-  await sql`UPDATE call_journal SET voided = true WHERE attempt = ${doubtful!.attempt}`;
+  await sql`UPDATE call_journal SET owed = true WHERE attempt = ${doubtful!.attempt}`;
   await sql`UPDATE call_journal SET spent_at = now() - interval '11 minutes' WHERE attempt <> ${recent!.attempt}`;
   await purgeJournal(sql);
   for (const { accountId } of [recent!, uncounted!, doubtful!]) {

@@ -2,16 +2,17 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
+import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
+import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
-import { chargeCalls } from '../../../src/metering/credits/spend.ts';
-import { reverseVoided, voidAttempt } from '../../../src/metering/credits/void.ts';
+import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { DAY } from '../../../src/platform/units.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { cancelWaiting, lockRow, waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
-import { admit, admitMany, attemptsOf, ledgerOf, voidAndReverse } from './ledger.ts';
+import { attemptsOf, chargeMany, chargeOne, ledgerOf, voidAndRefund } from './ledger.ts';
 
 const database = await createTestDatabase('void');
 const sql = database.sql;
@@ -39,10 +40,10 @@ describe.each(PERIODS)('an attempt to charge %s', (_, prepare) => {
   test('that was voided before it comes charges nothing, and fails', async () => {
     const accountId = await createAccount();
     const attempt = randomUUID();
-    await voidAndReverse(sql, [attempt]);
+    await voidAndRefund(sql, [attempt]);
     await expect(charge(sql, accountId, attempt)).rejects.toMatchObject({ code: '23505' });
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
-    await voidAndReverse(sql, [attempt]);
+    await voidAndRefund(sql, [attempt]);
     await expect(charge(sql, accountId, attempt)).rejects.toMatchObject({ code: '23505' });
   });
 
@@ -58,11 +59,11 @@ describe.each(PERIODS)('an attempt to charge %s', (_, prepare) => {
     await voidAttempt(sql, attempt);
     await lock.release();
     expect(await charging).toBe('refused');
-    await reverseVoided(sql);
+    await refundOwed(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
   });
 
-  test('that is voided while it commits is charged first, and then returned', async () => {
+  test('that is voided while it commits is charged first, and then refunded', async () => {
     const accountId = await createAccount();
     const attempt = randomUUID();
     let voiding: PromiseLike<unknown> | undefined;
@@ -73,26 +74,26 @@ describe.each(PERIODS)('an attempt to charge %s', (_, prepare) => {
     });
     await voiding;
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
-    await reverseVoided(sql);
+    await refundOwed(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
   });
 
-  test('that is voided and reversed again and again, also at once, is returned once', async () => {
+  test('that is voided and refunded again and again, also at once, is refunded once', async () => {
     const accountId = await createAccount();
     const [first, second] = [randomUUID(), randomUUID()];
     await charge(sql, accountId, first);
     await charge(sql, accountId, second);
-    await Promise.all(Array.from({ length: 5 }, () => voidAndReverse(sql, [first])));
-    await voidAndReverse(sql, [first]);
+    await Promise.all(Array.from({ length: 5 }, () => voidAndRefund(sql, [first])));
+    await voidAndRefund(sql, [first]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
   });
 });
 
-test('a void takes no lock of an account, and its reversal leaves a locked one for later', async () => {
+test('a void takes no lock of an account, and its refund leaves a locked one for later', async () => {
   const [locked, other] = await Promise.all(
     [1, 2].map(async () => {
       const { accountId } = await createCaller(sql, { included: 10 });
-      await admit(createCredits(sql), accountId);
+      await chargeOne(createCredits(sql), accountId);
       return accountId;
     }),
   );
@@ -100,13 +101,13 @@ test('a void takes no lock of an account, and its reversal leaves a locked one f
   const lock = await lockRow(sql, locked!);
   try {
     for (const id of [locked!, other!]) await voidAttempt(impatient, (await attemptsOf(sql, id))[0]!);
-    await reverseVoided(impatient);
+    await refundOwed(impatient);
     expect(await ledgerOf(sql, other!)).toEqual({ used: 0, credits: 0, calls: 0 });
     expect(await ledgerOf(sql, locked!)).toEqual({ used: 1, credits: 0, calls: 1 });
   } finally {
     await lock.release();
   }
-  await reverseVoided(impatient);
+  await refundOwed(impatient);
   expect(await ledgerOf(sql, locked!)).toEqual({ used: 0, credits: 0, calls: 0 });
   await impatient.end();
 });
@@ -114,7 +115,7 @@ test('a void takes no lock of an account, and its reversal leaves a locked one f
 test('a batch that is rolled up while it is voided is counted first, and then taken off', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
   await rollUpCalls(sql);
-  await admit(createCredits(sql), accountId);
+  await chargeOne(createCredits(sql), accountId);
   const attempts = await attemptsOf(sql, accountId);
   let voiding: PromiseLike<unknown> | undefined;
   await sql.begin(async (rollingUp) => {
@@ -123,76 +124,76 @@ test('a batch that is rolled up while it is voided is counted first, and then ta
     await waitingForLock(sql, 1);
   });
   await voiding;
-  await reverseVoided(sql);
+  await refundOwed(sql);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
 });
 
 test('purchased credits come back before included ones, as if the voided calls had never been', async () => {
   const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
   const credits = createCredits(sql);
-  await admitMany(credits, accountId, 3);
+  await chargeMany(credits, accountId, 3);
   const [first] = await attemptsOf(sql, accountId);
   await rollUpCalls(sql);
-  await admitMany(credits, accountId, 3);
+  await chargeMany(credits, accountId, 3);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 6, credits: 2, calls: 6 });
-  await voidAndReverse(sql, [first!]);
+  await voidAndRefund(sql, [first!]);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
   // A later charge is exact, too: it spends three of the five credits left, and its void returns them.
-  await admitMany(credits, accountId, 3);
+  await chargeMany(credits, accountId, 3);
   const last = (await attemptsOf(sql, accountId)).at(-1)!;
-  await voidAndReverse(sql, [last]);
+  await voidAndRefund(sql, [last]);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
 });
 
 test('a call that the allowance pays, raised since others took purchased credits, returns none of those', async () => {
   const { accountId } = await createCaller(sql, { included: 10, credits: 10 });
   const credits = createCredits(sql);
-  await admitMany(credits, accountId, 15);
+  await chargeMany(credits, accountId, 15);
   await changeLimits(sql, accountId, { includedCredits: 100 }, 'test');
-  await admit(credits, accountId);
-  await voidAndReverse(sql, [(await attemptsOf(sql, accountId)).at(-1)!]);
+  await chargeOne(credits, accountId);
+  await voidAndRefund(sql, [(await attemptsOf(sql, accountId)).at(-1)!]);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 15, credits: 5, calls: 15 });
 });
 
 test('purchased credits of a batch come back, although the allowance was raised meanwhile', async () => {
   const { accountId } = await createCaller(sql, { included: 5, credits: 5 });
-  await admitMany(createCredits(sql), accountId, 5);
+  await chargeMany(createCredits(sql), accountId, 5);
   await rollUpCalls(sql);
-  await admitMany(createCredits(sql), accountId, 5);
+  await chargeMany(createCredits(sql), accountId, 5);
   const attempts = await attemptsOf(sql, accountId);
   await voidAttempt(sql, attempts.at(-1)!);
   await changeLimits(sql, accountId, { includedCredits: 1000 }, 'test');
-  await reverseVoided(sql);
+  await refundOwed(sql);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 5, calls: 5 });
 });
 
-test('a locked account delays the return of its batches once, not each of them', async () => {
+test('a locked account delays the refund of its batches once, not each of them', async () => {
   const { accountId } = await createCaller(sql, { included: 100 });
   const credits = createCredits(sql);
-  for (let batch = 0; batch < 40; batch += 1) await admit(credits, accountId);
+  for (let batch = 0; batch < 40; batch += 1) await chargeOne(credits, accountId);
   for (const attempt of await attemptsOf(sql, accountId)) await voidAttempt(sql, attempt);
   const impatient = connectPostgres(database.url, { max: 2, lockTimeoutMs: 1000 });
   const lock = await lockRow(sql, accountId);
   // 40 waits for the lock would take longer than a test may.
-  await reverseVoided(impatient);
+  await refundOwed(impatient);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 40, credits: 0, calls: 40 });
   await lock.release();
-  await reverseVoided(impatient);
+  await refundOwed(impatient);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
   await impatient.end();
 });
 
-test('a reversal whose wait ends as a "user request" leaves the locked account for later', async () => {
+test('a refund whose wait ends as a "user request" leaves the locked account for later', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
-  await admit(createCredits(sql), accountId);
+  await chargeOne(createCredits(sql), accountId);
   for (const attempt of await attemptsOf(sql, accountId)) await voidAttempt(sql, attempt);
   const lock = await lockRow(sql, accountId);
-  const reversing = reverseVoided(sql);
+  const refunding = refundOwed(sql);
   await cancelWaiting(sql);
-  await reversing;
+  await refunding;
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   await lock.release();
-  await reverseVoided(sql);
+  await refundOwed(sql);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
 });
 
@@ -201,32 +202,32 @@ describe('between a charge and its void', () => {
 
   test('a grant stays', async () => {
     const { accountId } = await createCaller(sql, { included: 0, credits: 5 });
-    await admitMany(createCredits(sql), accountId, 2);
+    await chargeMany(createCredits(sql), accountId, 2);
     const attempts = await attemptsOf(sql, accountId);
     await grantCredits(sql, accountId, { credits: 7 }, 'test');
-    await voidAndReverse(sql, attempts);
+    await voidAndRefund(sql, attempts);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 12, calls: 0 });
   });
 
-  test('a period ends: what is used in the next one stays, and purchased credits return', async () => {
+  test('a period ends: what is used in the next one stays, and purchased credits come back', async () => {
     const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
-    await admitMany(createCredits(sql), accountId, 3);
+    await chargeMany(createCredits(sql), accountId, 3);
     const attempts = await attemptsOf(sql, accountId);
     await sql`
       UPDATE balances SET period_start = period_start - interval '2 months', period_end = period_start
       WHERE account_id = ${accountId}`;
-    await admit(createCredits(sql), accountId);
+    await chargeOne(createCredits(sql), accountId);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 3, calls: 4 });
-    await voidAndReverse(sql, attempts);
+    await voidAndRefund(sql, attempts);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
   });
 
-  test('a plan changes from an instant before the charge: its purchased credit returns', async () => {
+  test('a plan changes from an instant before the charge: its purchased credit comes back', async () => {
     const { accountId } = await createCaller(sql, { included: 0, credits: 5 });
-    await admit(createCredits(sql), accountId);
+    await chargeOne(createCredits(sql), accountId);
     const attempts = await attemptsOf(sql, accountId);
     await changePlan(sql, accountId, 'plus', { periodStart: DAYS_AGO() }, 'test');
-    await voidAndReverse(sql, attempts);
+    await voidAndRefund(sql, attempts);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
   });
 
@@ -234,11 +235,11 @@ describe('between a charge and its void', () => {
     const { accountId } = await createCaller(sql, { included: 10 });
     const periodStart = DAYS_AGO();
     await changePlan(sql, accountId, 'plus', { periodStart }, 'test');
-    await admit(createCredits(sql), accountId);
+    await chargeOne(createCredits(sql), accountId);
     const attempts = await attemptsOf(sql, accountId);
     await changePlan(sql, accountId, 'plus', { periodStart }, 'test');
-    await admitMany(createCredits(sql), accountId, 2);
-    await voidAndReverse(sql, attempts);
+    await chargeMany(createCredits(sql), accountId, 2);
+    await voidAndRefund(sql, attempts);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
   });
 
@@ -247,26 +248,26 @@ describe('between a charge and its void', () => {
     const lock = await lockRow(sql, accountId);
     const changing = changePlan(sql, accountId, 'plus', {}, 'test');
     await waitingForLock(sql, 1);
-    const calling = admit(createCredits(sql), accountId);
+    const calling = chargeOne(createCredits(sql), accountId);
     await waitingForLock(sql, 2);
     await lock.release();
     await Promise.all([changing, calling]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
-    await voidAndReverse(sql, await attemptsOf(sql, accountId));
+    await voidAndRefund(sql, await attemptsOf(sql, accountId));
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
   });
 
-  test('a plan changes while the return waits for the account: its purchased credits return', async () => {
+  test('a plan changes while the refund waits for the account: its purchased credits come back', async () => {
     const { accountId } = await createCaller(sql, { included: 0, credits: 10 });
-    await admitMany(createCredits(sql), accountId, 5);
+    await chargeMany(createCredits(sql), accountId, 5);
     await voidAttempt(sql, (await attemptsOf(sql, accountId))[0]!);
     const lock = await lockRow(sql, accountId);
     const changing = changePlan(sql, accountId, 'plus', {}, 'test');
     await waitingForLock(sql, 1);
-    const returning = reverseVoided(sql);
+    const refunding = refundOwed(sql);
     await waitingForLock(sql, 2);
     await lock.release();
-    await Promise.all([changing, returning]);
+    await Promise.all([changing, refunding]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 10, calls: 0 });
   });
 
@@ -275,10 +276,10 @@ describe('between a charge and its void', () => {
     await sql`
       UPDATE balances SET used = 9, period_start = period_start - interval '2 months', period_end = period_start
       WHERE account_id = ${accountId}`;
-    await admit(createCredits(sql), accountId);
+    await chargeOne(createCredits(sql), accountId);
     const [first] = await attemptsOf(sql, accountId);
-    await admit(createCredits(sql), accountId);
-    await voidAndReverse(sql, [first!]);
+    await chargeOne(createCredits(sql), accountId);
+    await voidAndRefund(sql, [first!]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 });
@@ -294,9 +295,9 @@ test('a charge that is answered without its row is voided, because it can not be
   const voided = Promise.withResolvers<void>();
   const credits = createCredits(rowless, { onEvent: (event) => event === 'voided' && voided.resolve() });
   const call = { accountId, keyId: 'a', kind: 'search', credits: 1 } as const;
-  await expect(credits.admit(call)).rejects.toThrow('0 rows instead of one');
+  await expect(credits.charge(call)).rejects.toThrow('0 rows instead of one');
   await voided.promise;
-  await reverseVoided(sql);
+  await refundOwed(sql);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
   await credits.close(1000);
 });

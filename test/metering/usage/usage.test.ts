@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createAccountReader } from '../../../src/metering/accounts/reader.ts';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { createUsageHandler } from '../../../src/metering/usage/route.ts';
 import type { UsageAnswer } from '../../../src/metering/usage/schema.ts';
@@ -13,7 +13,7 @@ import {
   installTestClock,
   releaseTestClock,
 } from '../accounts/account-at.ts';
-import { admitMany } from '../credits/ledger.ts';
+import { chargeMany } from '../credits/ledger.ts';
 
 describe('the usage object', () => {
   let database: TestDatabase;
@@ -105,7 +105,7 @@ describe('the usage object', () => {
       plus('2026-01-10T00:00:00Z', '2026-02-20T06:00:00Z'),
     );
     await createTestClock(sql, '2026-02-15T00:00:00Z');
-    await admitMany(createCredits(sql), id, 3);
+    await chargeMany(createCredits(sql), id, 3);
     await releaseTestClock(sql);
     expect(await usageAt(id, '2026-02-20T05:59:59.999Z')).toMatchObject({
       plan: 'plus',

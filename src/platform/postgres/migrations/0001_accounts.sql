@@ -118,7 +118,7 @@ CREATE TABLE balances (
   plus_anchor timestamptz,
   plus_until timestamptz,
   included_credits bigint, -- NULL: the plan's
-  -- The period that `used` counts, rolled over by the first admission after its end.
+  -- The period that `used` counts, rolled over by the first charge after its end.
   period_plan text NOT NULL,
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
@@ -127,7 +127,7 @@ CREATE TABLE balances (
   -- while its account's period changes.
   period_opened_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   used bigint NOT NULL DEFAULT 0,
-  used_purchased bigint NOT NULL DEFAULT 0, -- among `used`: calls that are given back give these back first
+  used_purchased bigint NOT NULL DEFAULT 0, -- among `used`: refunds give these back first
   credits bigint NOT NULL DEFAULT 0, -- purchased
   -- Purchased credits that calls of earlier periods took. `credits + used_purchased + purchased_before` is what was granted, and
   -- what comes back to an earlier period comes from here.
@@ -136,7 +136,7 @@ CREATE TABLE balances (
   CHECK (used >= 0 AND credits >= 0 AND included_credits >= 0 AND (plan <> 'plus' OR plus_anchor IS NOT NULL))
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
 
--- The quotas of accounts that a charge gave fewer credits than they need (src/metering/credits/spend.ts), by account: the allowance, the
+-- The quotas of accounts that a charge gave fewer credits than they need (src/metering/credits/charge-calls.ts), by account: the allowance, the
 -- instant at which it is reset, and the whole seconds until then. It is a function, so that a charge that all accounts can pay does
 -- not even prepare this query.
 CREATE FUNCTION short_quotas(ids text[], needed bigint[], spent bigint[]) RETURNS json STABLE LANGUAGE plpgsql AS $$
@@ -162,7 +162,7 @@ BEGIN
     HINT = 'This is no fault: the service charges the batch by another statement.';
 END $$;
 
--- Admitted calls, a row for each statement that spent credits or gave some back. If a connection is lost between a commit and its
+-- Charged calls, a row for each statement that charged or refunded credits. If a connection is lost between a commit and its
 -- answer, the calls are answered 503, and the process voids them by the id of the attempt (src/metering/credits/void.ts). A roll-up adds the
 -- calls to daily_calls every few seconds, because counting them there at once took as long as spending them.
 CREATE TABLE call_journal (
@@ -170,34 +170,34 @@ CREATE TABLE call_journal (
   at timestamptz NOT NULL, -- when the calls count at
   spent_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   counted boolean NOT NULL DEFAULT false, -- its calls are in daily_calls
-  voided boolean NOT NULL DEFAULT false, -- its calls are to be returned, or must never be charged
+  owed boolean NOT NULL DEFAULT false, -- its calls are to be refunded, or must never be charged
   account_ids text[] NOT NULL,
   key_ids text[] NOT NULL, -- '' for calls made in the dashboard
   kinds text[] NOT NULL,
-  calls bigint[] NOT NULL, -- negative: given back
+  calls bigint[] NOT NULL, -- negative: refunded
   purchased jsonb, -- purchased credits among those spent, by account; NULL: none
   -- A request with an Idempotency-Key has one row for its charge, whose id is made from the request, and an empty one for each of its
   -- sendings (src/metering/credits/once.ts). `charge` of a sending is the id of the charge. The other columns are the charge's:
   charge uuid,
-  sendings integer, -- that have not returned credits
+  sendings integer, -- that have not refunded credits
   charged bigint, -- credits that a sending can use
-  kept bigint, -- the most credits that a sending kept when it returned others
+  kept bigint, -- the most credits that a sending kept when it refunded others
   is_short boolean -- the account had fewer credits than the request needs
 ) WITH (toast_tuple_target = 8160); -- rows live a few seconds: packing the larger ones takes longer than writing them
 CREATE INDEX call_journal_counted ON call_journal (counted, spent_at);
-CREATE INDEX call_journal_voided ON call_journal (attempt) WHERE voided;
+CREATE INDEX call_journal_owed ON call_journal (attempt) WHERE owed;
 
--- Ends a sending (src/metering/credits/once.ts): it keeps so many credits of its request's charge, and returns the others. When every sending has
--- returned some, those come back that all have returned. If these are all credits, the charge leaves under another id, so that the
+-- Ends a sending (src/metering/credits/once.ts): it keeps so many credits of its request's charge, and refunds the others. When every sending has
+-- refunded some, those come back that all have refunded. If these are all credits, the charge leaves under another id, so that the
 -- request can be charged again. Idempotent: the sending's row is marked, and a statement of the sending that arrives later meets it.
-CREATE FUNCTION return_credits(sending uuid, keeps bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION refund_sending(sending uuid, keeps bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   paid uuid;
   back call_journal;
 BEGIN
-  INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, voided)
+  INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, owed)
   VALUES (sending, now(), '{}', '{}', '{}', '{}', true, true)
-  ON CONFLICT (attempt) DO UPDATE SET voided = true WHERE NOT call_journal.voided
+  ON CONFLICT (attempt) DO UPDATE SET owed = true WHERE NOT call_journal.owed
   RETURNING charge INTO paid;
   -- A statement of its own: the charge may have been committed while the first one waited for the sending's row.
   UPDATE call_journal SET sendings = sendings - 1, kept = greatest(kept, keeps),
@@ -212,7 +212,7 @@ BEGIN
   END IF;
 END $$;
 
--- Admitted calls a day, key and kind, for the dashboard. No foreign key: its check would wait for every transaction that locks the
+-- Charged calls a day, key and kind, for the dashboard. No foreign key: its check would wait for every transaction that locks the
 -- account.
 CREATE TABLE daily_calls (
   account_id text NOT NULL,

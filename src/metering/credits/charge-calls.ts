@@ -1,9 +1,9 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { periodAt } from '../accounts/plan.ts';
-import type { Admission, Call, Quota } from './call.ts';
+import type { Call, Charge, Quota } from './call.ts';
 
 /** The outcome of {@link chargeCalls}. */
-export interface Charge {
+export interface ChargedBatch {
   /** Credits of each call, in their order; `null` means that each got all that it needs. */
   spent: number[] | null;
   /** The purchased ones among them, by account; `null` means none. */
@@ -28,7 +28,7 @@ export const CREDITS_BY_ACCOUNT = `
  * The `SET` runs in steps: the period, the counters before the charge, included credits left, credits to charge, the purchased
  * ones among them. `OFFSET 0` keeps the planner from repeating a step wherever its value is used.
  */
-const charge = (further = { column: '', value: '', statement: '' }) => `
+const chargeStatement = (further = { column: '', value: '', statement: '' }) => `
   WITH charged AS (
     UPDATE balances b SET (used, used_purchased, purchased_before, credits,
       period_plan, period_start, period_end, period_opened_at) = (
@@ -69,9 +69,9 @@ const charge = (further = { column: '', value: '', statement: '' }) => `
   SELECT spent, purchased, CASE WHEN spent IS NOT NULL THEN short_quotas($2::text[], $5::bigint[], spent) END AS quotas,
     "left"
   FROM outcome`;
-const CHARGE = charge();
+const CHARGE = chargeStatement();
 /** Beside the charge the row of its first sending. A return that comes first writes that row, and the charge meets it. */
-const CHARGE_ONCE = charge({
+const CHARGE_ONCE = chargeStatement({
   column: ', sendings, charged, is_short',
   value: ', 1, credits, spent IS NOT NULL',
   statement: `, sent AS (
@@ -101,8 +101,8 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string, sending?: 
     calls.map(({ credits }) => credits),
     calls.some(({ wantsLeft }) => wantsLeft),
   ];
-  if (sending === undefined) return sql.unsafe<Charge[]>(CHARGE, parameters, { prepare: true });
-  return sql.unsafe<Charge[]>(CHARGE_ONCE, [...parameters, sending], { prepare: true });
+  if (sending === undefined) return sql.unsafe<ChargedBatch[]>(CHARGE, parameters, { prepare: true });
+  return sql.unsafe<ChargedBatch[]>(CHARGE_ONCE, [...parameters, sending], { prepare: true });
 }
 
 /**
@@ -112,8 +112,8 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string, sending?: 
 export function paidOf(
   { accountId, credits, wantsLeft }: Call,
   spent: number,
-  charged: Charge,
-): Omit<Admission, 'giveBack'> | undefined {
+  charged: ChargedBatch,
+): Omit<Charge, 'refund'> | undefined {
   const quota = spent < credits ? charged.quotas?.[accountId] : null;
   if (quota === undefined) return undefined;
   return { spent, quota, isRepeated: false, left: wantsLeft ? (charged.left?.[accountId] ?? 0) : null };

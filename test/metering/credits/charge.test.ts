@@ -2,8 +2,8 @@ import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { findAccount } from '../../../src/metering/accounts/store.ts';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
-import type { Admission } from '../../../src/metering/credits/call.ts';
+import type { Charge } from '../../../src/metering/credits/call.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
 import {
@@ -12,7 +12,7 @@ import {
   installTestClock,
   releaseTestClock,
 } from '../accounts/account-at.ts';
-import { admit, admitMany, ledgerOf } from './ledger.ts';
+import { chargeMany, chargeOne, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('credits');
 await installTestClock(database.url);
@@ -31,8 +31,8 @@ describe('one credit a call', () => {
     const { accountId } = await createCaller(sql, { included: 2, credits: 2 });
     const seen: unknown[] = [];
     for (let call = 0; call < 5; call += 1) {
-      const { admitted } = await admit(credits, accountId);
-      seen.push([admitted, await ledgerOf(sql, accountId)]);
+      const { charged } = await chargeOne(credits, accountId);
+      seen.push([charged, await ledgerOf(sql, accountId)]);
     }
     expect(seen).toEqual([
       [true, { used: 1, credits: 2, calls: 1 }],
@@ -45,14 +45,14 @@ describe('one credit a call', () => {
 
   test('an account with no credit of either kind is refused the first call', async () => {
     const { accountId } = await createCaller(sql, { included: 0 });
-    expect((await admit(credits, accountId)).admitted).toBe(false);
+    expect((await chargeOne(credits, accountId)).charged).toBe(false);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
   });
 
   test('the last credit is spent, the one after it is not', async () => {
     const { accountId } = await createCaller(sql, { included: 1 });
-    expect((await admit(credits, accountId)).admitted).toBe(true);
-    expect((await admit(credits, accountId)).admitted).toBe(false);
+    expect((await chargeOne(credits, accountId)).charged).toBe(true);
+    expect((await chargeOne(credits, accountId)).charged).toBe(false);
   });
 
   test('Free has 500 included credits, Plus 1,250', async () => {
@@ -61,8 +61,8 @@ describe('one credit a call', () => {
       ['plus', 1250],
     ] as const) {
       const { accountId } = await createCaller(sql, { plan });
-      expect(await admitMany(credits, accountId, included + 3)).toEqual({
-        admitted: included,
+      expect(await chargeMany(credits, accountId, included + 3)).toEqual({
+        charged: included,
         refused: 3,
         failed: 0,
       });
@@ -73,8 +73,8 @@ describe('one credit a call', () => {
   test('a call of several credits gets those that are left, and calls at the same moment are served in their order', async () => {
     const { accountId } = await createCaller(sql, { included: 5, credits: 3 });
     const spend = (amount: number) =>
-      credits.admit({ accountId, keyId: '', kind: 'lookup', credits: amount });
-    const outcome = ({ quota, spent }: Admission) => (quota === null ? 'all' : spent);
+      credits.charge({ accountId, keyId: '', kind: 'lookup', credits: amount });
+    const outcome = ({ quota, spent }: Charge) => (quota === null ? 'all' : spent);
     const asked = await Promise.all([spend(4), spend(1), spend(50), spend(1)]);
     expect(asked.map(outcome)).toEqual(['all', 'all', 3, 0]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 8, credits: 0, calls: 8 });
@@ -84,11 +84,11 @@ describe('one credit a call', () => {
   test('a call of several credits that an account can pay costs exactly those, included ones first', async () => {
     const { accountId } = await createCaller(sql, { included: 60, credits: 100 });
     const call = { accountId, keyId: '', kind: 'lookup', credits: 100 } as const;
-    expect(await credits.admit(call)).toMatchObject({ quota: null, spent: 100 });
+    expect(await credits.charge(call)).toMatchObject({ quota: null, spent: 100 });
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 100, credits: 60, calls: 100 });
   });
 
-  test('calls are counted by day, key and kind as they are admitted, and refused ones are not', async () => {
+  test('calls are counted by day, key and kind as they are charged, and refused ones are not', async () => {
     const clock = await createTestClock(sql, '2026-03-31T23:59:59.900Z');
     const id = await createAccountAt(sql, clock.now(), {
       plan: 'plus',
@@ -96,7 +96,7 @@ describe('one credit a call', () => {
       periodStart: new Date('2026-03-20T00:00:00Z'),
     });
     const call = (keyId: string, kind: 'search' | 'lookup') =>
-      credits.admit({ accountId: id, keyId, kind, credits: 1 });
+      credits.charge({ accountId: id, keyId, kind, credits: 1 });
     const first = await Promise.all([
       call('key_a', 'search'),
       call('key_b', 'lookup'),
@@ -120,33 +120,33 @@ describe('one credit a call', () => {
     ]);
   });
 
-  test('an account that does not exist is an error, not an admission', async () => {
-    await expect(admit(credits, 'acc_none')).rejects.toThrow('the account is locked, or gone');
+  test('an account that does not exist is an error, not a charge', async () => {
+    await expect(chargeOne(credits, 'acc_none')).rejects.toThrow('the account is locked, or gone');
   });
 });
 
 describe('an allowance of the account’s own', () => {
   test('raising it admits again, lowering it below what is used refuses and leaves used alone', async () => {
     const { accountId } = await createCaller(sql, { included: 2 });
-    expect(await admitMany(credits, accountId, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
+    expect(await chargeMany(credits, accountId, 3)).toEqual({ charged: 2, refused: 1, failed: 0 });
     await changeLimits(sql, accountId, { includedCredits: 4 }, 'test');
-    expect(await admitMany(credits, accountId, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
+    expect(await chargeMany(credits, accountId, 3)).toEqual({ charged: 2, refused: 1, failed: 0 });
     await changeLimits(sql, accountId, { includedCredits: 1 }, 'test');
-    expect(await admit(credits, accountId)).toMatchObject({ admitted: false, limit: 1 });
+    expect(await chargeOne(credits, accountId)).toMatchObject({ charged: false, limit: 1 });
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 4, credits: 0, calls: 4 });
     await changeLimits(sql, accountId, { includedCredits: null }, 'test');
-    expect((await admit(credits, accountId)).admitted).toBe(true);
+    expect((await chargeOne(credits, accountId)).charged).toBe(true);
     expect(await shown(accountId)).toMatchObject({ used: 5, includedCredits: 500 });
   });
 
   test('with the allowance lowered below what is used, purchased credits pay', async () => {
     const { accountId } = await createCaller(sql, { included: 3 });
-    await admitMany(credits, accountId, 3);
+    await chargeMany(credits, accountId, 3);
     await changeLimits(sql, accountId, { includedCredits: 1 }, 'test');
     expect(await grantCredits(sql, accountId, { credits: 1 }, 'test')).toBe(1);
-    expect((await admit(credits, accountId)).admitted).toBe(true);
+    expect((await chargeOne(credits, accountId)).charged).toBe(true);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 4, credits: 0, calls: 4 });
-    expect((await admit(credits, accountId)).admitted).toBe(false);
+    expect((await chargeOne(credits, accountId)).charged).toBe(false);
   });
 });
 
@@ -159,18 +159,18 @@ describe('a refusal', () => {
       periodStart: new Date('2026-01-31T12:00:00Z'),
     });
     const reset = '2026-03-31T12:00:00+00:00';
-    expect(await admit(credits, id)).toEqual({
-      admitted: false,
+    expect(await chargeOne(credits, id)).toEqual({
+      charged: false,
       limit: 0,
       resetAt: reset,
       retryAfterS: 31 * 24 * 3600,
     });
     await clock.set('2026-03-31T11:59:58.500Z');
-    expect(await admit(credits, id)).toMatchObject({ retryAfterS: 2, resetAt: reset });
+    expect(await chargeOne(credits, id)).toMatchObject({ retryAfterS: 2, resetAt: reset });
     await clock.set('2026-03-31T11:59:59.999Z');
-    expect(await admit(credits, id)).toMatchObject({ retryAfterS: 1, resetAt: reset });
+    expect(await chargeOne(credits, id)).toMatchObject({ retryAfterS: 1, resetAt: reset });
     await clock.set('2026-03-31T12:00:00Z');
-    expect(await admit(credits, id)).toMatchObject({
+    expect(await chargeOne(credits, id)).toMatchObject({
       retryAfterS: 30 * 24 * 3600,
       resetAt: '2026-04-30T12:00:00+00:00',
     });
@@ -180,12 +180,12 @@ describe('a refusal', () => {
 test('refusals until the end of a period name that end, however close it is', async () => {
   const callers = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql, { included: 1 })));
   const resets = callers.map(async ({ accountId }) => {
-    await admit(credits, accountId);
+    await chargeOne(credits, accountId);
     const [row] = await sql<{ end: string }[]>`
       UPDATE balances SET period_end = clock_timestamp() + interval '0.2 s' WHERE account_id = ${accountId}
       RETURNING to_jsonb(period_end) #>> '{}' AS end`;
-    const answers = [await admit(credits, accountId)];
-    while (!answers.at(-1)!.admitted) answers.push(await admit(credits, accountId));
+    const answers = [await chargeOne(credits, accountId)];
+    while (!answers.at(-1)!.charged) answers.push(await chargeOne(credits, accountId));
     const others = answers
       .slice(0, -1)
       .filter(({ resetAt, retryAfterS }) => resetAt !== row!.end || retryAfterS !== 1);
@@ -195,34 +195,34 @@ test('refusals until the end of a period name that end, however close it is', as
 });
 
 describe('periods roll over by themselves', () => {
-  test('the first admission after a boundary opens the next period with one credit used', async () => {
+  test('the first charge after a boundary opens the next period with one credit used', async () => {
     const clock = await createTestClock(sql, '2026-01-31T10:00:00Z');
     const id = await createAccountAt(sql, clock.now(), {
       plan: 'plus',
       included: 2,
       periodStart: clock.now(),
     });
-    expect(await admitMany(credits, id, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
+    expect(await chargeMany(credits, id, 3)).toEqual({ charged: 2, refused: 1, failed: 0 });
     await clock.set('2026-02-28T09:59:59.999Z');
-    expect((await admit(credits, id)).admitted).toBe(false);
+    expect((await chargeOne(credits, id)).charged).toBe(false);
     await clock.set('2026-02-28T10:00:00Z');
-    expect((await shown(id, clock.now())).used).toBe(0); // before any admission
-    expect((await admit(credits, id)).admitted).toBe(true);
+    expect((await shown(id, clock.now())).used).toBe(0); // before any charge
+    expect((await chargeOne(credits, id)).charged).toBe(true);
     expect(await shown(id, clock.now())).toMatchObject({ used: 1, end: '2026-03-31T10:00:00.000Z' });
     // Periods in which nothing happened are skipped.
     await clock.set('2026-08-31T10:00:00Z');
     expect(await shown(id, clock.now())).toMatchObject({ used: 0, end: '2026-09-30T10:00:00.000Z' });
-    expect(await admitMany(credits, id, 3)).toEqual({ admitted: 2, refused: 1, failed: 0 });
+    expect(await chargeMany(credits, id, 3)).toEqual({ charged: 2, refused: 1, failed: 0 });
     expect(await shown(id, clock.now())).toMatchObject({ used: 2, end: '2026-09-30T10:00:00.000Z' });
   });
 
   test('Free allowances come back at the turn of the year', async () => {
     const clock = await createTestClock(sql, '2025-12-31T23:59:59.999Z');
     const id = await createAccountAt(sql, clock.now(), { plan: 'free', included: 1 });
-    expect((await admit(credits, id)).admitted).toBe(true);
-    expect(await admit(credits, id)).toMatchObject({ admitted: false, retryAfterS: 1 });
+    expect((await chargeOne(credits, id)).charged).toBe(true);
+    expect(await chargeOne(credits, id)).toMatchObject({ charged: false, retryAfterS: 1 });
     await clock.set('2026-01-01T00:00:00Z');
-    expect((await admit(credits, id)).admitted).toBe(true);
+    expect((await chargeOne(credits, id)).charged).toBe(true);
     expect(await shown(id, clock.now())).toMatchObject({ used: 1, end: '2026-02-01T00:00:00.000Z' });
   });
 
@@ -230,10 +230,10 @@ describe('periods roll over by themselves', () => {
     const clock = await createTestClock(sql, '2026-05-15T00:00:00Z');
     const id = await createAccountAt(sql, clock.now(), { plan: 'free', included: 1 });
     await grantCredits(sql, id, { credits: 3 }, 'test');
-    await admitMany(credits, id, 2);
+    await chargeMany(credits, id, 2);
     await clock.set('2026-06-01T00:00:00Z');
     expect(await shown(id, clock.now())).toMatchObject({ used: 0, credits: 2 });
-    expect(await admitMany(credits, id, 5)).toEqual({ admitted: 3, refused: 2, failed: 0 });
+    expect(await chargeMany(credits, id, 5)).toEqual({ charged: 3, refused: 2, failed: 0 });
     expect(await shown(id, clock.now())).toMatchObject({ used: 3, credits: 0 });
   });
 
@@ -244,23 +244,23 @@ describe('periods roll over by themselves', () => {
       periodStart: new Date('2026-01-10T00:00:00Z'),
       until: new Date('2026-02-20T06:00:00Z'),
     });
-    expect(await admitMany(credits, id, 1252)).toEqual({ admitted: 1250, refused: 2, failed: 0 });
-    expect(await admit(credits, id)).toMatchObject({ limit: 1250, retryAfterS: 1 });
+    expect(await chargeMany(credits, id, 1252)).toEqual({ charged: 1250, refused: 2, failed: 0 });
+    expect(await chargeOne(credits, id)).toMatchObject({ limit: 1250, retryAfterS: 1 });
     await clock.set('2026-02-20T06:00:00Z');
     const lapsed = { plan: 'free', includedCredits: 500, end: '2026-03-01T00:00:00.000Z' };
     expect(await shown(id, clock.now())).toMatchObject({ ...lapsed, used: 0 });
-    expect(await admitMany(credits, id, 501)).toEqual({ admitted: 500, refused: 1, failed: 0 });
+    expect(await chargeMany(credits, id, 501)).toEqual({ charged: 500, refused: 1, failed: 0 });
     expect(await shown(id, clock.now())).toMatchObject({ ...lapsed, used: 500 });
     await clock.set('2026-03-01T00:00:00Z');
-    expect((await admit(credits, id)).admitted).toBe(true);
+    expect((await chargeOne(credits, id)).charged).toBe(true);
   });
 
-  test('an admission that Postgres begins before the boundary does not bring the old period back', async () => {
+  test('a charge that Postgres begins before the boundary does not bring the old period back', async () => {
     const clock = await createTestClock(sql, '2026-07-01T00:00:00Z');
     const id = await createAccountAt(sql, new Date('2026-06-15T00:00:00Z'), { plan: 'free', included: 5 });
-    await admit(credits, id);
+    await chargeOne(credits, id);
     await clock.set('2026-06-30T23:59:59.999Z');
-    await admit(credits, id);
+    await chargeOne(credits, id);
     expect(await shown(id, new Date('2026-07-01T00:00:01Z'))).toMatchObject({
       used: 2,
       end: '2026-08-01T00:00:00.000Z',
@@ -271,18 +271,18 @@ describe('periods roll over by themselves', () => {
 describe('a change of plan', () => {
   test('opens a period with nothing used, in either direction', async () => {
     const { accountId } = await createCaller(sql, { included: 1 });
-    expect(await admitMany(credits, accountId, 2)).toEqual({ admitted: 1, refused: 1, failed: 0 });
+    expect(await chargeMany(credits, accountId, 2)).toEqual({ charged: 1, refused: 1, failed: 0 });
     await changePlan(sql, accountId, 'plus', {}, 'test');
-    expect(await admitMany(credits, accountId, 2)).toEqual({ admitted: 1, refused: 1, failed: 0 });
+    expect(await chargeMany(credits, accountId, 2)).toEqual({ charged: 1, refused: 1, failed: 0 });
     await changePlan(sql, accountId, 'free', {}, 'test');
-    expect(await admitMany(credits, accountId, 2)).toEqual({ admitted: 1, refused: 1, failed: 0 });
+    expect(await chargeMany(credits, accountId, 2)).toEqual({ charged: 1, refused: 1, failed: 0 });
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 3 });
   });
 
   test('Free to Free is no change: what is used stays used', async () => {
     const { accountId } = await createCaller(sql, { included: 1 });
-    await admit(credits, accountId);
+    await chargeOne(credits, accountId);
     await changePlan(sql, accountId, 'free', {}, 'test');
-    expect((await admit(credits, accountId)).admitted).toBe(false);
+    expect((await chargeOne(credits, accountId)).charged).toBe(false);
   });
 });

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
-import { createCredits } from '../../../src/metering/credits/admit.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
+import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
 import { purgeJournal, rollUpCalls } from '../../../src/metering/credits/rollup.ts';
-import { refundCredits, reverseVoided } from '../../../src/metering/credits/void.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { startProxy } from '../../support/proxy.ts';
@@ -16,14 +16,14 @@ const database = await createTestDatabase('give_back');
 const sql = database.sql;
 afterAll(() => database.drop());
 
-/** Charges so many calls in one batch. @returns gives one of them back */
+/** Charges so many calls in one batch. @returns refunds one of them */
 async function charge(accountId: string, count: number) {
   let onAcknowledged = () => {};
   const credits = createCredits(sql, { onEvent: (event) => event === 'refunded' && onAcknowledged() });
-  const admissions = await inOneTurn(() =>
+  const charges = await inOneTurn(() =>
     Promise.all(
       Array.from({ length: count }, (_, index) =>
-        credits.admit({ accountId, keyId: `key${index % 2}`, kind: 'lookup', credits: 1 }),
+        credits.charge({ accountId, keyId: `key${index % 2}`, kind: 'lookup', credits: 1 }),
       ),
     ),
   );
@@ -32,19 +32,19 @@ async function charge(accountId: string, count: number) {
     const acknowledged = new Promise<void>((resolve) => {
       onAcknowledged = resolve;
     });
-    admissions[index]!.giveBack(1);
+    charges[index]!.refund(1);
     await acknowledged;
-    await reverseVoided(sql);
+    await refundOwed(sql);
   };
 }
 
 describe.each([
   ['before the roll-up has counted it', async () => {}],
   ['after the roll-up has counted it', async () => void (await rollUpCalls(sql))],
-])('a call that is given back %s', (_, wait) => {
-  test('returns its credit and its call, purchased credits first, the others of its batch untouched', async () => {
+])('a call that is refunded %s', (_, wait) => {
+  test('brings its credit and its call back, purchased credits first, the others of its batch untouched', async () => {
     const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
-    const giveBack = await charge(accountId, 3);
+    const refund = await charge(accountId, 3);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 3, calls: 3 });
     await wait();
     const left = [
@@ -53,14 +53,14 @@ describe.each([
       { used: 0, credits: 5, calls: 0 },
     ];
     for (const [index, ledger] of left.entries()) {
-      await giveBack(index);
+      await refund(index);
       expect(await ledgerOf(sql, accountId)).toEqual(ledger);
     }
     await rollUpCalls(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
   });
 
-  test('returns it once, however often the statement is sent, also after the roll-up has returned it', async () => {
+  test('comes back once, however often the statement is sent, also after the roll-up has refunded it', async () => {
     const { accountId } = await createCaller(sql, { included: 10 });
     await charge(accountId, 3);
     const [attempt] = await attemptsOf(sql, accountId);
@@ -69,17 +69,17 @@ describe.each([
     const call = { accountId, keyId: 'key0', kind: 'lookup', credits: 1 } as const;
     const send = () => refundCredits(sql, id, call, attempt!, 0);
     await Promise.all([send(), send(), send()]);
-    await reverseVoided(sql);
+    await refundOwed(sql);
     for (let i = 0; i < 3; i += 1) {
       await send();
-      await reverseVoided(sql);
+      await refundOwed(sql);
       await rollUpCalls(sql);
       await purgeJournal(sql);
     }
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
   });
 
-  test('returns nothing again when the journal has forgotten it, because its batch is forgotten, too', async () => {
+  test('comes back no second time when the journal has forgotten it, because its batch is forgotten, too', async () => {
     const { accountId } = await createCaller(sql, { included: 10 });
     await charge(accountId, 2);
     const [attempt] = await attemptsOf(sql, accountId);
@@ -88,41 +88,41 @@ describe.each([
     const send = () => refundCredits(sql, id, call, attempt!, 0);
     await wait();
     await send();
-    await reverseVoided(sql);
+    await refundOwed(sql);
     await rollUpCalls(sql);
     await sql`UPDATE call_journal SET spent_at = spent_at - interval '11 minutes' WHERE attempt IN (${attempt!}, ${id})`;
     await purgeJournal(sql);
     await send();
-    await reverseVoided(sql);
+    await refundOwed(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 
-  test('leaves a period alone that has opened since, and returns the purchased credits of its batch, no more', async () => {
+  test('leaves a period alone that has opened since, and brings back the purchased credits of its batch, no more', async () => {
     const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
-    const giveBack = await charge(accountId, 4);
+    const refund = await charge(accountId, 4);
     await wait();
-    await giveBack(0);
+    await refund(0);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 3, calls: 3 });
     await changePlan(sql, accountId, 'plus', {}, 'test');
     const left = [4, 5, 5];
     for (const [index, credits] of left.entries()) {
-      await giveBack(index + 1);
+      await refund(index + 1);
       expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits, calls: 2 - index });
     }
   });
 });
 
-test('what is owed while Postgres is away is returned when it is back, and the stop waits for it', async () => {
+test('what is owed while Postgres is away is refunded when it is back, and the stop waits for it', async () => {
   const proxy = await startProxy(database.url);
   const pool = connectPostgres(proxy.url(database.url), { max: 2, statementTimeoutMs: 1000 });
   const { accountId } = await createCaller(sql, { included: 10 });
   const credits = createCredits(pool, {
-    onEvent: (event) => event === 'refunded' && void reverseVoided(sql),
+    onEvent: (event) => event === 'refunded' && void refundOwed(sql),
   });
   const call = { accountId, keyId: 'a', kind: 'lookup' as const, credits: 1 };
-  const admission = await credits.admit(call);
+  const charge = await credits.charge(call);
   proxy.down();
-  admission.giveBack(1);
+  charge.refund(1);
   await until('the first attempt', () => proxy.refused() > 0);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   proxy.up();
@@ -140,12 +140,12 @@ test('several credits of one call are one row of the journal, purchased ones fir
       refunded += event === 'refunded' ? 1 : 0;
     },
   });
-  const admission = await credits.admit({ accountId, keyId: 'a', kind: 'lookup', credits: 100 });
-  admission.giveBack(50);
-  admission.giveBack(0);
+  const charge = await credits.charge({ accountId, keyId: 'a', kind: 'lookup', credits: 100 });
+  charge.refund(50);
+  charge.refund(0);
   await until('the refund', () => refunded === 1);
   expect(await attemptsOf(sql, accountId)).toHaveLength(2);
-  await reverseVoided(sql);
+  await refundOwed(sql);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 50, credits: 100, calls: 50 });
 });
 
@@ -153,9 +153,9 @@ test('a refund after the service has closed its ledger is reported', async () =>
   const { accountId } = await createCaller(sql, { included: 10 });
   const lost: unknown[] = [];
   const credits = createCredits(sql, { onLost: (owed) => void lost.push(...owed.values()) });
-  const admission = await credits.admit({ accountId, keyId: 'a', kind: 'lookup', credits: 3 });
+  const charge = await credits.charge({ accountId, keyId: 'a', kind: 'lookup', credits: 3 });
   await credits.close(1000);
-  admission.giveBack(2);
+  charge.refund(2);
   expect(lost).toEqual([[{ accountId, keyId: 'a', kind: 'lookup', credits: 2 }]]);
 });
 
@@ -166,9 +166,9 @@ test('what is still owed when the service stops is reported', async () => {
   const lost: unknown[] = [];
   const credits = createCredits(pool, { onLost: (owed) => void lost.push(...owed.values()) });
   const call = { accountId, keyId: 'a', kind: 'lookup' as const, credits: 1 };
-  const admission = await credits.admit(call);
+  const charge = await credits.charge(call);
   proxy.down();
-  for (let i = 0; i < 2; i += 1) admission.giveBack(1);
+  for (let i = 0; i < 2; i += 1) charge.refund(1);
   await credits.close(300);
   expect(lost).toEqual([[{ ...call, credits: 1 }], [{ ...call, credits: 1 }]]);
   await pool.end({ timeout: 1 });

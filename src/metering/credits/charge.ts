@@ -4,11 +4,12 @@ import { BATCH_TIMEOUT_MS, createBatcher } from '../../platform/runtime/batcher.
 import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { createLockedAccounts } from '../accounts/locked.ts';
-import type { Admission, Call } from './call.ts';
+import type { Call, Charge } from './call.ts';
 import { createBatchCharge } from './charge-batch.ts';
-import { chargeOnce, returnCredits } from './once.ts';
-import { type Charge, paidOf } from './spend.ts';
-import { isRolledBack, refundCredits, voidAttempt } from './void.ts';
+import { type ChargedBatch, paidOf } from './charge-calls.ts';
+import { chargeOnce, refundSending } from './once.ts';
+import { refundCredits } from './refund.ts';
+import { isRolledBack, voidAttempt } from './void.ts';
 
 export type Credits = ReturnType<typeof createCredits>;
 
@@ -48,7 +49,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   const unsettled = new Map<string, Call[]>();
   let refunds: Promise<void> = Promise.resolve();
   const runForUnlocked = createLockedAccounts(sql);
-  const charge = createBatchCharge(sql);
+  const sendBatch = createBatchCharge(sql);
 
   /**
    * Spends the credits of a call: included first, then purchased (specification, Credits 3). Durable before it returns, and
@@ -56,25 +57,25 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
    *
    * @throws when Postgres gave no answer within 2 s, an earlier batch is in doubt, or the client has left. The call costs nothing.
    */
-  async function admit(call: Call): Promise<Admission> {
-    const admission = await (call.identity === undefined ? enqueue(call) : enqueueAlone(call));
-    if (admission !== undefined) return admission;
+  async function charge(call: Call): Promise<Charge> {
+    const charged = await (call.identity === undefined ? enqueue(call) : enqueueAlone(call));
+    if (charged !== undefined) return charged;
     throw new Error(call.signal?.aborted ? 'the client has left' : 'the account is locked, or gone');
   }
 
-  async function chargeBatch(calls: Call[], bound: Bound): Promise<(Admission | undefined)[]> {
+  async function chargeBatch(calls: Call[], bound: Bound): Promise<(Charge | undefined)[]> {
     throwUnlessOpen();
     const attempt = randomUUID();
     const present = calls.filter(({ signal }) => !signal?.aborted);
     unsettled.set(attempt, present);
     try {
-      const run = (free: Call[]) => charge(free, attempt, bound);
+      const run = (free: Call[]) => sendBatch(free, attempt, bound);
       const [charged, [outcome]] = await runForUnlocked(present, bound, run);
       unsettled.delete(attempt);
       if (outcome === undefined) return [];
       onEvent?.('charged');
-      const admissions = admissionsOf(attempt, charged, outcome);
-      return calls.map((call) => admissions.get(call));
+      const charges = chargesOf(attempt, charged, outcome);
+      return calls.map((call) => charges.get(call));
     } catch (error) {
       if (isRolledBack(error)) failed(attempt);
       else doubt(attempt, () => voidAttempt(sql, attempt));
@@ -88,21 +89,21 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   }
 
   /** Charges a call of which an earlier sending of its request may have been charged. */
-  async function chargeAlone(call: Call, bound: Bound): Promise<(Admission | undefined)[]> {
+  async function chargeAlone(call: Call, bound: Bound): Promise<(Charge | undefined)[]> {
     throwUnlessOpen();
     if (call.signal?.aborted) return [];
     const sending = randomUUID();
     unsettled.set(sending, [call]);
-    const keep = (credits: number) => returnCredits(sql, sending, credits);
+    const keep = (credits: number) => refundSending(sql, sending, credits);
     try {
       const paid = await chargeOnce(sql, { call, sending, bound, runForUnlocked });
       unsettled.delete(sending);
       if (paid === undefined) return [];
       onEvent?.('charged');
-      const { unused, ...admission } = paid;
-      const giveBack = (credits: number) =>
-        refund({ ...call, credits: credits + unused }, () => keep(paid.spent - credits));
-      return [{ ...admission, giveBack }];
+      const { unused, ...charged } = paid;
+      const refund = (credits: number) =>
+        sendRefund({ ...call, credits: credits + unused }, () => keep(paid.spent - credits));
+      return [{ ...charged, refund }];
     } catch (error) {
       if (isRolledBack(error)) failed(sending);
       else doubt(sending, () => keep(0));
@@ -123,28 +124,28 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     void settle('voided', id, sendVoid);
   }
 
-  function admissionsOf(attempt: string, calls: Call[], charged: Charge): Map<Call, Admission> {
+  function chargesOf(attempt: string, calls: Call[], charged: ChargedBatch): Map<Call, Charge> {
     const purchased = charged.purchased ?? {};
-    const admissions = new Map<Call, Admission>();
+    const charges = new Map<Call, Charge>();
     for (const [index, call] of calls.entries()) {
       const spent = charged.spent?.[index] ?? call.credits;
       const paid = paidOf(call, spent, charged);
       // The purchased credits of the batch come back first.
-      const giveBack = (credits: number) => {
+      const refund = (credits: number) => {
         // Nearly every request uses all of its credits.
         if (credits === 0) return;
         const back = Math.min(purchased[call.accountId] ?? 0, credits);
         purchased[call.accountId] = (purchased[call.accountId] ?? 0) - back;
         const part = { ...call, credits };
-        refund(part, (id) => refundCredits(sql, id, part, attempt, back));
+        sendRefund(part, (id) => refundCredits(sql, id, part, attempt, back));
       };
-      if (paid !== undefined) admissions.set(call, { ...paid, giveBack });
+      if (paid !== undefined) charges.set(call, { ...paid, refund });
     }
-    return admissions;
+    return charges;
   }
 
   /** Refunds are sent one after another, so that a Postgres that comes back meets no crowd of them. */
-  function refund(call: Call, send: (id: string) => PromiseLike<unknown>): void {
+  function sendRefund(call: Call, send: (id: string) => PromiseLike<unknown>): void {
     if (call.credits === 0) return;
     const id = randomUUID();
     if (mode === 'closed') onLost?.(new Map([[id, [call]]]));
@@ -175,5 +176,5 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     if (unsettled.size > 0) onLost?.(unsettled);
   }
 
-  return { admit, close };
+  return { charge, close };
 }

@@ -1,0 +1,86 @@
+import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
+import { MINUTE } from '../../platform/units.ts';
+import { findLocked } from '../accounts/locked.ts';
+import type { Call } from './call.ts';
+import { includedCredits } from './charge-calls.ts';
+
+/**
+ * A void or a refund may come this long after its charge. Until then the charge's row stays: a void that misses it would return
+ * nothing. So does the row of a void, for a charge that arrives after it.
+ */
+export const REFUND_WINDOW_MS = 10 * MINUTE;
+
+/**
+ * Refunds credits of one call: inserts a row of them with the time of the original charge, which is owed and which the roll-up
+ * refunds like any other. They count as rolled up, because the original batch is counted with all its calls. A batch older than
+ * {@link REFUND_WINDOW_MS} may be gone from the journal, and nothing of it can be refunded.
+ * @param id UUID of this refund, which is idempotent by it @param purchased purchased credits among those of the call
+ */
+export function refundCredits(sql: Sql, id: string, call: Call, attempt: string, purchased: number) {
+  const { accountId, keyId, kind, credits } = call;
+  return sql`
+    INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, purchased, counted, owed)
+    SELECT ${id}::uuid, at, spent_at, ARRAY[${accountId}::text], ARRAY[${keyId}::text], ARRAY[${kind}::text],
+      ARRAY[${credits}::bigint], jsonb_build_object(${accountId}::text, ${purchased}::bigint), true, true
+    FROM call_journal WHERE attempt = ${attempt}
+    ON CONFLICT (attempt) DO NOTHING`;
+}
+
+/**
+ * Refunds the credits that the journal's rows owe: of charges that were voided, and of refunds. Their calls leave the day's counts.
+ * A row with a locked account is left for the next time, and so is every other row of that account.
+ */
+export async function refundOwed(sql: Sql): Promise<void> {
+  const batches = await sql<{ attempt: string; accountIds: string[] }[]>`
+    SELECT attempt, account_ids AS "accountIds" FROM call_journal WHERE owed AND account_ids <> '{}'`;
+  const locked = new Set<string>();
+  for (const { attempt, accountIds } of batches) {
+    if (accountIds.some((id) => locked.has(id))) continue;
+    await refundRow(sql, attempt).catch(async (error) => {
+      if (!isLockTimeout(error)) throw error;
+      for (const { id } of await findLocked(sql, accountIds)) locked.add(id);
+    });
+  }
+}
+
+/**
+ * Empties a row of the journal and refunds what it took. The empty row stays for a while, because the same void or refund can
+ * come again.
+ *
+ * Within the period of the charge, the purchased credits that the batch took come back at least. More come back if later calls
+ * took purchased credits because this batch had used the allowance. A later period (`period_opened_at`) keeps its `used`, and
+ * only the purchased credits of the batch come back. So an account whose batches are all refunded has what it was granted,
+ * whatever happens meanwhile. Both instants are Postgres's clock under the account's lock.
+ *
+ * The step that locks an account reads it as it is then. The update computes from that, not from the statement's snapshot.
+ */
+function refundRow(sql: Sql, attempt: string) {
+  return sql`
+    WITH batch AS (
+      UPDATE call_journal SET account_ids = '{}', key_ids = '{}', kinds = '{}', calls = '{}', purchased = NULL, counted = true
+      WHERE attempt = ${attempt} AND owed AND account_ids <> '{}'
+      RETURNING old.*
+    ), entry AS MATERIALIZED (
+      SELECT entry.*, at, spent_at, counted, coalesce((purchased ->> entry.account_id)::bigint, 0) AS purchased
+      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
+      WHERE entry.calls > 0
+    ), account AS MATERIALIZED (
+      SELECT b.*, owed.*, ${sql.unsafe(includedCredits('b.period_plan'))} AS included, b.period_opened_at <= spent_at AS is_current
+      FROM (SELECT account_id AS id, spent_at, purchased, sum(calls)::bigint AS calls FROM entry GROUP BY 1, 2, 3) AS owed
+        JOIN balances b ON b.account_id = owed.id
+      ORDER BY b.account_id FOR NO KEY UPDATE OF b
+    ), balanced AS (
+      UPDATE balances b SET credits = a.credits + back,
+        used = CASE WHEN is_current THEN greatest(a.used - calls, 0) ELSE a.used END,
+        used_purchased = a.used_purchased - CASE WHEN is_current THEN back ELSE 0 END,
+        purchased_before = a.purchased_before - CASE WHEN is_current THEN 0 ELSE back END
+      FROM (SELECT *, CASE WHEN is_current THEN least(calls, used_purchased, greatest(purchased, used - included))
+        ELSE least(purchased, purchased_before) END AS back FROM account) AS a
+      WHERE b.account_id = a.id
+    )
+    INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
+    SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, -sum(calls) FROM entry WHERE counted
+    GROUP BY account_id, day, key_id, kind
+    ORDER BY account_id, day, key_id, kind
+    ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls`;
+}
