@@ -62,13 +62,66 @@ test('directory/indexing is a layer: it imports nothing of the directory', async
   expect(upwards.map(([from, to]) => `${from} → ${to}`)).toEqual([]);
 });
 
+const WINGS = 'platform http metering companies mcp dashboard service demo main.ts'.split(' ');
+
+const wingOf = (path: string) => path.split('/')[0]!;
+
+const isUpwards = (from: string, to: string) => WINGS.indexOf(to) > WINGS.indexOf(from);
+
 test('a wing imports only from those below it', async () => {
-  const wings = 'platform http metering companies mcp dashboard service demo main.ts'.split(' ');
-  const wingOf = (path: string) => path.split('/')[0]!;
   const found = (await imports()).filter(([, to]) => !to.startsWith('..'));
-  expect(new Set(found.map(([from]) => wingOf(from)))).toEqual(new Set(wings));
-  const upwards = found.filter(([from, to]) => wings.indexOf(wingOf(to)) > wings.indexOf(wingOf(from)));
+  expect(new Set(found.map(([from]) => wingOf(from)))).toEqual(new Set(WINGS));
+  const upwards = found.filter(([from, to]) => isUpwards(wingOf(from), wingOf(to)));
   expect(upwards.map(([from, to]) => `${from} → ${to}`)).toEqual([]);
+});
+
+const MIGRATIONS = join(SRC, 'platform/postgres/migrations');
+
+/** The wing whose tables, views and functions a migration makes. */
+const WING_OF_MIGRATION: Record<string, string> = {
+  '0001_accounts.sql': 'metering',
+  '0002_companies.sql': 'companies',
+  '0003_debts.sql': 'companies',
+  '0004_dashboard.sql': 'dashboard',
+};
+
+/** Who belongs to an account, and in which role: a view of the dashboard that wings below it read. */
+const READ_UPWARDS = ['account_members'];
+
+/** Code without comments, so that a name in it is one that Postgres gets. */
+const withoutComments = (text: string) => text.replace(/\/\*.*?\*\/|(?<!:)\/\/.*?$|-- .*?$/gms, '');
+
+/** Whether code names a table. A word that is also an English one counts behind a keyword of SQL. */
+function isNamed(name: string, code: string): boolean {
+  const before = name.includes('_')
+    ? ''
+    : "(FROM|JOIN|INTO|UPDATE|TABLE|ON|REFERENCES|COPY) (ONLY )?|sql\\('";
+  return new RegExp(`(?<![\\w.])(${before})${name}(?!\\w)`).test(code);
+}
+
+test('a wing names only its own tables and those of the wings below it', async () => {
+  const wingOfName = new Map<string, string>();
+  const sources: [path: string, wing: string, code: string][] = [];
+  for await (const path of new Bun.Glob('*.sql').scan(MIGRATIONS)) {
+    const wing = WING_OF_MIGRATION[path];
+    if (wing === undefined) throw new Error(`WING_OF_MIGRATION has no ${path}`);
+    const code = withoutComments(await Bun.file(join(MIGRATIONS, path)).text());
+    sources.push([path, wing, code]);
+    for (const [, name] of code.matchAll(/^CREATE (?:TABLE|VIEW|FUNCTION|TYPE|SEQUENCE) (\w+)/gm))
+      wingOfName.set(name!, wing);
+  }
+  for await (const path of new Bun.Glob('**/*.ts').scan(SRC)) {
+    sources.push([path, wingOf(path), withoutComments(await Bun.file(join(SRC, path)).text())]);
+  }
+  const named = sources.flatMap(([path, wing, code]) =>
+    [...wingOfName]
+      .filter(([name]) => isNamed(name, code))
+      .map(([name, owner]) => ({ path, wing, name, owner })),
+  );
+  const upwards = named.filter(({ wing, owner }) => isUpwards(wing, owner));
+  const unexpected = upwards.filter(({ name }) => !READ_UPWARDS.includes(name));
+  expect(unexpected.map(({ path, name }) => `${path} → ${name}`)).toEqual([]);
+  expect(new Set(upwards.map(({ name }) => name))).toEqual(new Set(READ_UPWARDS));
 });
 
 test.each([

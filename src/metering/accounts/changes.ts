@@ -66,8 +66,8 @@ export async function changeLimits(sql: Sql, id: string, change: LimitChange, ac
 }
 
 /**
- * Suspends or resumes an account. The keys of a suspended account are answered 401, and its members' sessions end. Repeating
- * it changes nothing.
+ * Suspends or resumes an account. The keys of a suspended account are answered 401, and its members' sessions
+ * end (0004_dashboard.sql). Repeating it changes nothing.
  *
  * @param reason of a suspension, which members see
  * @returns whether it was a change
@@ -85,11 +85,6 @@ export async function setSuspended(
       UPDATE accounts SET suspended_at = CASE WHEN ${suspended} THEN now() END
       WHERE id = ${id} AND (suspended_at IS NOT NULL) <> ${suspended} RETURNING 1`;
     if (changed.length === 0) return false;
-    if (suspended) {
-      await sql`
-        DELETE FROM dashboard_sessions WHERE "userId" IN (
-          SELECT user_id FROM dashboard_members WHERE account_id = ${id})`;
-    }
     await recordEvent(sql, id, { kind: suspended ? 'suspended' : 'resumed', actor, note: reason });
     return true;
   });

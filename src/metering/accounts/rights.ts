@@ -16,7 +16,7 @@ export async function lockForOwner(sql: Transaction, accountId: string, actor: A
   await lockAccount(sql, accountId);
   if (!isMember(actor)) return;
   const owners = await sql`
-    SELECT 1 FROM dashboard_members
+    SELECT 1 FROM account_members
     WHERE account_id = ${accountId} AND role = 'owner' AND ${actor} = 'dashboard:' || user_id`;
   if (owners.length === 0) throw new NotOwnerError('the change wants an owner of the account');
 }

@@ -122,8 +122,7 @@ export async function emailsOf(sql: Sql, id: string): Promise<string[]> {
 }
 
 const emails = (sql: Sql, account: Fragment) => sql`
-  ARRAY (SELECT u."email" FROM dashboard_members member JOIN dashboard_users u ON u."id" = member.user_id
-    WHERE member.account_id = ${account} ORDER BY u."email")`;
+  ARRAY (SELECT "email" FROM account_members WHERE account_id = ${account} ORDER BY "email")`;
 
 /**
  * An account as it stands at `instant`, by default now by Postgres's clock.

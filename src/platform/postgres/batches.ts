@@ -47,3 +47,16 @@ export async function* inPages<Found>(
 ): AsyncGenerator<Found[]> {
   for (let rows = await read(undefined); rows.length > 0; rows = await read(rows.at(-1))) yield rows;
 }
+
+/** Rows that one statement of {@link removeInParts} removes. */
+const REMOVED_AT_ONCE = 1000;
+
+/** Removes the rows of a table that meet the condition, some at a time, so that no other statement waits for long. */
+export async function removeInParts(sql: Sql, table: string, condition: RowsQuery): Promise<void> {
+  for (let rows = 1; rows > 0; ) {
+    const removed = await sql`
+      DELETE FROM ${sql(table)} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${sql(table)} WHERE ${condition} LIMIT ${REMOVED_AT_ONCE}))`;
+    rows = removed.count;
+  }
+}

@@ -73,7 +73,7 @@ CREATE INDEX account_events_grants ON account_events (account_id, id) WHERE kind
 CREATE UNIQUE INDEX account_events_reference ON account_events (account_id, reference) WHERE reference IS NOT NULL;
 -- How often a key was rotated in a day.
 CREATE INDEX account_events_rotations ON account_events (account_id, (detail ->> 'key'), at) WHERE kind = 'key-rotated';
--- Sign-ins are removed by age (src/dashboard/account-data/remove-expired.ts).
+-- Sign-ins are removed by age (src/metering/account-data/metering-data.ts).
 CREATE INDEX account_events_sign_ins ON account_events (at) WHERE kind = 'signed-in';
 
 CREATE TYPE quota_period AS (
@@ -254,7 +254,7 @@ CREATE TABLE daily_error_answers (
   credits bigint NOT NULL DEFAULT 0, -- that they cost
   PRIMARY KEY (account_id, day, key_id, kind)
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
--- Rows end after 13 months (src/dashboard/account-data/remove-expired.ts). Rows come in the order of days, and BRIN costs a write nothing.
+-- Rows end after 13 months (src/metering/account-data/metering-data.ts). Rows come in the order of days, and BRIN costs a write nothing.
 CREATE INDEX daily_error_answers_by_day ON daily_error_answers USING brin (day);
 
 -- The sums of daily_calls and daily_error_answers over the keys of an account, because pages show them and an account can have very

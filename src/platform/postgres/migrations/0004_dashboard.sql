@@ -95,6 +95,24 @@ CREATE TABLE dashboard_members (
 );
 CREATE INDEX dashboard_members_by_account ON dashboard_members (account_id);
 
+-- Who belongs to an account, and in which role: the one name of this wing that the wings below read.
+CREATE VIEW account_members AS
+SELECT member.account_id, member.user_id, member.role, u."email"
+FROM dashboard_members member JOIN dashboard_users u ON u."id" = member.user_id;
+
+-- A suspension ends the sessions of the account's members.
+CREATE FUNCTION dashboard_end_suspended() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM dashboard_sessions WHERE "userId" IN (SELECT user_id FROM dashboard_members WHERE account_id = NEW.id);
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER dashboard_account_suspended
+AFTER UPDATE OF suspended_at ON accounts
+FOR EACH ROW WHEN (OLD.suspended_at IS NULL AND NEW.suspended_at IS NOT NULL)
+EXECUTE FUNCTION dashboard_end_suspended();
+
 -- A user goes with their membership: their sessions and password in cascade, and the links that were mailed to them.
 CREATE FUNCTION dashboard_remove_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

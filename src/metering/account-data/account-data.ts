@@ -1,0 +1,17 @@
+import type { RowsQuery } from '../../platform/postgres/batches.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+
+/** What one wing stores of accounts, in its tables. `src/dashboard/account-data` runs these for all wings. */
+export interface AccountData {
+  /**
+   * The lists of an export, by their names in the document.
+   * @param reader the id of the member who reads it; absent: an operator
+   */
+  lists(sql: Transaction, accountId: string, reader?: string): Record<string, RowsQuery>;
+  /** Removes in parts the rows that have no bound, before the transaction of a deletion. The account still works. */
+  removeInParts?(sql: Sql, accountId: string): Promise<void>;
+  /** Removes the other rows, in the transaction of a deletion, which has locked the account. */
+  remove(sql: Transaction, accountId: string): Promise<void>;
+  /** Removes rows that have expired, of all accounts. */
+  removeExpired?(sql: Sql): Promise<void>;
+}

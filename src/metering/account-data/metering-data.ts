@@ -1,0 +1,123 @@
+/** What the metering stores of accounts: keys, the ledger, calls and error answers. */
+import { inPages, type RowsQuery, removeInParts } from '../../platform/postgres/batches.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { type Actor, recordEvent } from '../accounts/events.ts';
+import { lockForOwner } from '../accounts/rights.ts';
+import { unknownAccount } from '../accounts/store.ts';
+import { keyColumns } from '../keys/store.ts';
+import type { AccountData } from './account-data.ts';
+import { historyRows } from './history.ts';
+
+/** Keys, and events, that a statement changes at once. */
+const KEYS_AT_ONCE = 200;
+const EVENTS_AT_ONCE = 1000;
+
+/** Sign-ins stay in the history of their account for this many days. */
+const SIGN_IN_DAYS = 90;
+
+/** Counts of error answers are kept for as long as a range of days can be, and a month. */
+const ERROR_MONTHS = 13;
+
+export const METERING_DATA: AccountData = {
+  lists: (sql, id) => ({
+    keys: sql`SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${id} ORDER BY created_at, id`,
+    secretUses: sql`
+      SELECT k.id AS key, used_at AS "lastUsed" FROM api_key_uses
+      JOIN (SELECT id, secret_sha256 FROM api_keys WHERE account_id = ${id}
+        UNION ALL
+        SELECT key_id, s.secret_sha256 FROM api_key_previous_secrets s JOIN api_keys ON id = key_id WHERE account_id = ${id}
+      ) AS k USING (secret_sha256) ORDER BY k.id, used_at`,
+    history: sql`${historyRows(sql, id)} ORDER BY e.id`,
+    calls: sql`
+      SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM calls_by_day
+      WHERE account_id = ${id} ORDER BY day, key_id, kind`,
+    errors: sql`
+      SELECT day::text, nullif(key_id, '') AS key, kind, calls, credits FROM daily_error_answers
+      WHERE account_id = ${id} ORDER BY day, key_id, kind`,
+  }),
+
+  /** Keys that have ended, members in events, error answers. */
+  async removeInParts(sql, id) {
+    const ended = inPages<{ id: string }>(
+      (last) => sql`
+        SELECT id FROM api_keys WHERE account_id = ${id} AND ends_at <= now()
+          AND (${last?.id ?? null}::text IS NULL OR (created_at, id) > (SELECT created_at, id FROM api_keys WHERE id = ${last?.id ?? null}))
+        ORDER BY created_at, id LIMIT ${KEYS_AT_ONCE}`,
+    );
+    for await (const keys of ended)
+      await emptyKeys(sql, sql`id = ANY (${keys.map((key) => key.id)}::text[]) AND ends_at <= now()`);
+    for (let last: number | null = 0; last !== null; ) {
+      const [part]: { last: number | null }[] = await sql<{ last: number | null }[]>`
+        WITH part AS (SELECT id FROM account_events WHERE account_id = ${id} AND id > ${last} ORDER BY id LIMIT ${EVENTS_AT_ONCE}),
+        changed AS (
+          UPDATE account_events SET actor = 'member' WHERE id IN (SELECT id FROM part) AND starts_with(actor, 'dashboard:'))
+        SELECT max(id) AS last FROM part`;
+      last = part!.last;
+    }
+    await removeInParts(sql, 'daily_error_answers', sql`account_id = ${id}`);
+  },
+
+  async remove(sql, id) {
+    await emptyKeys(sql, namedOrWorking(sql, id));
+    await sql`DELETE FROM account_events WHERE account_id = ${id} AND kind = 'signed-in'`;
+  },
+
+  /** Old sign-ins and error answers, and the uses of forgotten secrets. */
+  async removeExpired(sql) {
+    await sql`
+      DELETE FROM account_events WHERE kind = 'signed-in' AND at < now() - ${SIGN_IN_DAYS} * interval '1 day'`;
+    await sql`
+      DELETE FROM daily_error_answers
+      WHERE day < ((now() AT TIME ZONE 'UTC')::date - ${ERROR_MONTHS} * interval '1 month')::date`;
+    await sql`
+      DELETE FROM api_key_uses u
+      WHERE NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.secret_sha256 = u.secret_sha256)
+        AND NOT EXISTS (SELECT 1 FROM api_key_previous_secrets s WHERE s.secret_sha256 = u.secret_sha256)`;
+  },
+};
+
+const namedOrWorking = (sql: Sql | Transaction, id: string) =>
+  sql`account_id = ${id} AND (name <> '' OR revoked_at IS NULL)`;
+
+/**
+ * Begins the transaction of a deletion: locks the account and its keys.
+ *
+ * @returns when the account was deleted already; `null` if it was not
+ * @throws NotOwnerError if a member deletes it who is no owner
+ * @throws RefusedError for an unknown account
+ */
+export async function lockForDeletion(sql: Transaction, id: string, actor: Actor): Promise<Date | null> {
+  // Lock keys before the account, as every change of a key does.
+  await sql`
+    SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE ${namedOrWorking(sql, id)} ORDER BY id FOR UPDATE) AS locked`;
+  const [account] = await sql<{ deleted: Date | null }[]>`
+    SELECT deleted_at AS deleted FROM accounts WHERE id = ${id} FOR UPDATE`;
+  if (account === undefined) throw unknownAccount(id);
+  if (account.deleted === null) await lockForOwner(sql, id, actor);
+  return account.deleted;
+}
+
+/** Ends the transaction of a deletion: the account's row and its ledger stay, without names. @returns when it was deleted */
+export async function markDeleted(sql: Transaction, id: string, actor: Actor): Promise<Date> {
+  const [row] = await sql<{ deleted: Date }[]>`
+    UPDATE accounts SET name = '', deleted_at = now(), suspended_at = coalesce(suspended_at, now())
+    WHERE id = ${id} RETURNING deleted_at AS deleted`;
+  await recordEvent(sql, id, { kind: 'deleted', actor });
+  await sql`
+    UPDATE account_events SET actor = 'member' WHERE account_id = ${id} AND starts_with(actor, 'dashboard:')`;
+  // Last, because error answers of other accounts wait for its end.
+  await sql`DELETE FROM daily_error_answers WHERE account_id = ${id}`;
+  return row!.deleted;
+}
+
+/** Revokes keys, and removes their names, earlier secrets and uses. */
+async function emptyKeys(sql: Sql | Transaction, condition: RowsQuery): Promise<void> {
+  await sql`
+    WITH emptied AS (
+      UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, now()) WHERE ${condition} RETURNING id, secret_sha256
+    ), earlier AS (
+      DELETE FROM api_key_previous_secrets WHERE key_id IN (SELECT id FROM emptied) RETURNING secret_sha256
+    )
+    DELETE FROM api_key_uses
+    WHERE secret_sha256 IN (SELECT secret_sha256 FROM emptied UNION ALL SELECT secret_sha256 FROM earlier)`;
+}
