@@ -17,6 +17,8 @@ import { ROUTES } from './routes.ts';
 import { loadAssets } from './ui/assets.ts';
 
 const ASSETS = '/assets/:file';
+/** The path for `handle` of an address that is no page. */
+export const NO_PAGE = '/unknown';
 /** Each download holds a connection to Postgres until its reader has all of it. An account has one place. */
 const DOWNLOADS = { places: 2, placesOfOne: 1, maxWaiting: 100, maxWaitMs: 4 * SECOND };
 
@@ -115,5 +117,5 @@ export function dashboardRoutes(dashboard: Dashboard) {
     add(path, path);
     add(`${path}/`, path); // readers may end an address with a slash
   }
-  return add('/*', '/*');
+  return app;
 }

@@ -1,14 +1,16 @@
 import { Elysia } from 'elysia';
-import { type Dashboard, dashboardRoutes } from '../dashboard/dashboard.ts';
+import { type Dashboard, dashboardRoutes, NO_PAGE } from '../dashboard/dashboard.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
 import { BASE_PATH, MCP_PATH, methodOf, statusesOf, templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
+import { pathOf } from '../http/url.ts';
 import { createMcp } from '../mcp/route.ts';
 import { TOOLS } from '../mcp/tools.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Handlers } from './endpoints.ts';
 import type { Health } from './health.ts';
+import type { AnswerUnknown } from './listen.ts';
 import { publicRoutes } from './public-routes.ts';
 
 export interface AppParts {
@@ -69,14 +71,22 @@ export function createApp(parts: AppParts) {
             : problem('not-found'),
         ),
       )
-      .all('/*', ({ request }) =>
-        observer.observe(
+  );
+}
+
+/** Answers the paths that have no route, so there is no route with a wildcard (sent-paths.ts). */
+export function createUnknown({
+  observer,
+  dashboard,
+}: Pick<AppParts, 'observer' | 'dashboard'>): AnswerUnknown {
+  return (request, peer) =>
+    /^\/dashboard(\/|$)/.test(pathOf(request.url))
+      ? dashboard.handle(request, peer, NO_PAGE)
+      : observer.observe(
           request,
           'unknown',
-          () => parts.dashboard.publicPages.notFound(request) ?? problem('not-found'),
-        ),
-      )
-  );
+          () => dashboard.publicPages.notFound(request) ?? problem('not-found'),
+        );
 }
 
 /**

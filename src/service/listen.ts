@@ -3,6 +3,7 @@ import type { AnyElysia } from 'elysia';
 import type { Config } from '../platform/config/config.ts';
 import { codeOf, messageOf, RefusedError } from '../platform/errors.ts';
 import { KIB, SECOND } from '../platform/units.ts';
+import { sentPaths } from './sent-paths.ts';
 
 /**
  * Bun answers a longer body with a bare 413. The bounds of a batch lookup (64 KiB) and of a form (16 KiB) are lower, so that a
@@ -16,15 +17,15 @@ const MAX_BODY_BYTES = 256 * KIB;
  */
 const MAX_HEADER_BYTES = 64 * KIB;
 
-/** Nothing reads this name: the service's own address is PUBLIC_URL. */
-const NO_HOST = 'http://no-host.invalid';
+/** Answers a request whose path is none of the app's. @param peer the address that the connection comes from, if it is known */
+export type AnswerUnknown = (request: Request, peer: string | null) => Response | Promise<Response>;
 
 /**
  * Listens on the port.
  *
  * @throws RefusedError when the port is taken, or the host is not one of this machine's
  */
-export function listen(app: AnyElysia, config: Config, port: number): void {
+export function listen(app: AnyElysia, unknown: AnswerUnknown, config: Config, port: number): void {
   // Bun's idle timeout also ends a request in flight without output, so it must be longer than the slowest lookup.
   const slowestMs = 2 * config.providerTimeoutMs + 5 * SECOND;
   const idleTimeout = Math.min(255, Math.max(30, Math.ceil(slowestMs / SECOND)));
@@ -33,6 +34,7 @@ export function listen(app: AnyElysia, config: Config, port: number): void {
   try {
     app.compile();
     const route = app.fetch;
+    const paths = app.routes.map(({ path }) => path);
     // Elysia's own `listen` has no place before its router. Its `stop` and its handlers use `app.server`.
     app.server = Bun.serve({
       hostname: config.host,
@@ -43,23 +45,13 @@ export function listen(app: AnyElysia, config: Config, port: number): void {
       reusePort: false,
       idleTimeout,
       maxRequestBodySize: MAX_BODY_BYTES,
-      fetch: (request) => route(withAddress(request)),
+      ...sentPaths(paths, route, (request, server) =>
+        unknown(request, server.requestIP(request)?.address ?? null),
+      ),
     });
   } catch (error) {
     throw notListening(config.host, port, error);
   }
-}
-
-/**
- * Gives a request without a usable Host an address. HTTP 1.0 needs no Host, and HAProxy's check sends none. Bun's `url` is the
- * path alone then, and the router looks for the path behind a host. The request stays the same object, because Bun gives no
- * peer address for another one.
- */
-function withAddress(request: Request): Request {
-  if (request.url.startsWith('/')) {
-    Object.defineProperty(request, 'url', { value: new URL(`${NO_HOST}${request.url}`).href });
-  }
-  return request;
 }
 
 /**

@@ -37,7 +37,7 @@ import { withTimeout } from '../platform/runtime/timeout.ts';
 import { openStores } from '../platform/stores/stores.ts';
 import { SECOND } from '../platform/units.ts';
 import { VERSION } from '../platform/version.ts';
-import { createApp } from './app.ts';
+import { createApp, createUnknown } from './app.ts';
 import { API_ROUTES, openEndpoints } from './endpoints.ts';
 import { exampleAnswers } from './example-answers.ts';
 import { createHealth } from './health.ts';
@@ -187,7 +187,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       dashboard,
       stopping: stopping.signal,
     });
-    listen(app, config, port);
+    listen(app, createUnknown({ observer, dashboard }), config, port);
     warnAtStart(log, config, publicUrl);
     log.info({ address: publicUrl, version: VERSION }, 'listening');
 

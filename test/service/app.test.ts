@@ -6,7 +6,7 @@ import { free } from '../../src/metering/admission/quote.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
 import { createMetrics } from '../../src/platform/observability/metrics.ts';
-import { type AppParts, createApp } from '../../src/service/app.ts';
+import { type AppParts, createApp, createUnknown } from '../../src/service/app.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { freePort, listen } from '../../src/service/listen.ts';
 import { sendRaw } from '../support/client.ts';
@@ -16,6 +16,7 @@ const left: unknown[] = [];
 /** The templates of the routes that answered, and the peers that the dashboard was told. */
 const reached: string[] = [];
 const peers: (string | null)[] = [];
+let parts: AppParts;
 let app: AnyElysia;
 
 beforeAll(() => {
@@ -28,7 +29,7 @@ beforeAll(() => {
   };
   const page = () => new Response('{}');
   const handler = { charge: null, quote: () => free(() => ok({})) };
-  const parts: AppParts = {
+  parts = {
     publicUrl: 'http://service',
     pipeline: { serve: async () => ok({}) },
     observer: {
@@ -100,7 +101,7 @@ describe('on a socket', () => {
   let stop: () => Promise<unknown>;
   beforeAll(() => {
     const port = freePort('127.0.0.1', 0);
-    listen(app, readConfig({}), port);
+    listen(app, createUnknown(parts), readConfig({}), port);
     const server = app.server!;
     stop = () => server.stop(true);
     baseUrl = `http://127.0.0.1:${port}`;
@@ -130,6 +131,92 @@ describe('on a socket', () => {
       const answer = await answerOf(route, protocol, host);
       expect([route.method, route.path, answer]).toEqual([route.method, route.path, usual]);
     }
+  });
+
+  /** The status of `GET path`, sent as it is, and the routes that answered. */
+  async function answerTo(path: string) {
+    reached.length = 0;
+    const answer = await sendRaw({ baseUrl }, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    return { status: answer.split(' ')[1], reached: [...reached] };
+  }
+
+  const paths = () =>
+    [...new Set(app.routes.map((route) => requestTo(route).path))].filter((path) => path !== '/');
+
+  /** Paths that a URL parser makes this one of, or another route's. A dot segment removes the one before it. */
+  const changedFormsOf = (path: string) =>
+    [...path.matchAll(/\//g)].flatMap(({ index }) => {
+      const [before, after] = [path.slice(0, index), path.slice(index + 1)];
+      const dots = [
+        '/./',
+        '/%2e/',
+        '/%2E/',
+        '/x/../',
+        '/x/%2e%2e/',
+        '/x/.%2E/',
+        '/x/%2E./',
+        '//',
+        '/x\\..\\',
+        '/.\\',
+      ];
+      // A path begins with a slash, or Bun answers 400.
+      const backslashes = index === 0 ? [] : ['\\', '\\.\\', '/x\\..\\%5C/../'];
+      return [...dots, ...backslashes].map((dot) => `${before}${dot}${after}`);
+    });
+
+  test('a path that a URL parser would change reaches no route', async () => {
+    for (const path of paths()) {
+      for (const changed of changedFormsOf(path)) {
+        const { reached } = await answerTo(`${changed}?x=1`);
+        expect([changed, reached]).toEqual([changed, [expect.stringMatching(/^\/?unknown$/)]]);
+      }
+    }
+  });
+
+  test('a parameter that a URL parser would change reaches no route', async () => {
+    const changed = [
+      '.',
+      '..',
+      '%2e',
+      '%2E%2e',
+      '.%2e',
+      '\\',
+      'x\\',
+      '%\\x',
+      '%e3\\x',
+      'x\\..\\x',
+      'x\\..\\%5C',
+      'x\\..',
+    ];
+    for (const { path } of app.routes.filter((route) => route.path.includes(':'))) {
+      for (const parameter of changed) {
+        const { reached } = await answerTo(path.replace(/:\w+/, parameter));
+        expect([path, parameter, reached]).toEqual([
+          path,
+          parameter,
+          [expect.stringMatching(/^\/?unknown$/)],
+        ]);
+      }
+    }
+  });
+
+  test('an escaped parameter reaches its route, and so does any query', async () => {
+    for (const path of paths()) {
+      for (const query of ['', '?a=/../b', '?a=\\', '?//']) {
+        const { reached } = await answerTo(path + query);
+        expect([path, query, reached]).toEqual([path, query, [expect.not.stringMatching(/unknown/)]]);
+      }
+    }
+    for (const parameter of ['%5C', '%2F', '%00', '%ff', '%zz', '%', 'a%5Cb', '...', '"<>`{}|^', 'é']) {
+      expect(await answerTo(`/api/v1/companies/${parameter}`)).toEqual({
+        status: '200',
+        reached: ['/api/v1/companies/{nif}'],
+      });
+    }
+  });
+
+  test('no route has a wildcard, which would match a path that a URL parser changes', () => {
+    expect(app.routes.filter(({ path }) => path.includes('*'))).toEqual([]);
   });
 
   test('a request without a Host keeps its peer address, so the dashboard limits each visitor alone', async () => {
