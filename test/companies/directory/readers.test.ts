@@ -6,7 +6,8 @@ import { importCompanies } from '../../../src/companies/directory/import.ts';
 import { rebuildIndex, rollbackIndex } from '../../../src/companies/directory/rebuild.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { csv } from '../../support/companies.ts';
-import { cancelWaiting } from '../../support/locks.ts';
+import { cancelWaiting, waitingForLock } from '../../support/locks.ts';
+import { MODES } from '../../support/modes.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';
 import { createWorkbench, tablesOf, type Workbench } from '../../support/workbench.ts';
 
@@ -17,8 +18,8 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 
 /** A transaction that has read a table, and is left open. */
-async function openReader(table: string) {
-  const sql = connectPostgres(bench.database.url, { max: 1, applicationName: 'monthly report' });
+async function openReader(table: string, { database } = bench) {
+  const sql = connectPostgres(database.url, { max: 1, applicationName: 'monthly report' });
   const reader = await sql.reserve();
   await reader.unsafe(`BEGIN; SELECT count(*) FROM ${table}`);
   return {
@@ -52,6 +53,33 @@ test('an import, a rebuild and a rollback wait for no reader of the directory, a
     await reader.leave();
   }
 });
+
+test.each(MODES)(
+  'a backup that begins while an import builds its table delays nothing of it, %s',
+  async (mode) => {
+    const own = mode === 'postgres' ? bench : await createWorkbench(mode);
+    const { sql } = own.database;
+    await own.importText(csv(0, 3));
+    // An import waits before its first index, when its new table is filled and visible.
+    const GATE = 4_711;
+    await sql.unsafe(`
+    CREATE FUNCTION wait_at_gate() RETURNS event_trigger LANGUAGE plpgsql AS
+      'BEGIN PERFORM pg_advisory_lock_shared(${GATE}); PERFORM pg_advisory_unlock_shared(${GATE}); END';
+    CREATE EVENT TRIGGER gate ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION wait_at_gate()`);
+    const gate = await sql.reserve();
+    await gate`SELECT pg_advisory_lock(${GATE})`;
+    const importing = own.importText(csv(0, 5));
+    await waitingForLock(sql, 1);
+    // As pg_dump begins.
+    const backup = await openReader((await tablesOf(own)).at(-1)!, own);
+    await gate`SELECT pg_advisory_unlock(${GATE})`;
+    gate.release();
+    expect(await importing).toMatchObject({ imported: 2 });
+    expect(await backup.count()).toBe(5);
+    await backup.leave();
+    if (own !== bench) await own.close();
+  },
+);
 
 test('a backup that reads an old table does not keep an import; the table goes when the backup has ended', async () => {
   await bench.importText(csv(0, 3));
