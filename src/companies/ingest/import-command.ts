@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type CommandTools, defineCommand } from '../../platform/terminal/command.ts';
 import { count, duration, type Progress, withProgress } from '../../platform/terminal/progress.ts';
 import { fields } from '../../platform/terminal/text.ts';
+import { filePath } from '../../platform/terminal/values.ts';
 import { type ColumnNames, comparable } from './columns.ts';
 import { type RowSource, rowSource } from './source.ts';
 import { describeRejected, type FileOptions, type Staged, type StagingPlan } from './staging.ts';
@@ -30,7 +31,7 @@ export function defineImport<Options extends FileOptions>(
   const list = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
   const example = names.map((name) => `${name}=NAME`).join(',');
   command
-    .argument('<file>', `CSV, TSV or JSON Lines with ${list}, .gz or not; - for standard input`)
+    .argument('<file>', `CSV, TSV or JSON Lines with ${list}, .gz or not; - for standard input`, filePath)
     .option('--columns <names>', `what the file calls them: ${example}`, columnNames(names))
     .option('--legal-persons', 'skip natural persons: NIFs that begin with 1, 2, 3 or 45')
     .option(
@@ -90,6 +91,6 @@ function columnNames(names: readonly string[]): (text: string) => ColumnNames {
 
 /** `-` is standard input for the file that is read, so it would be a surprise as the name of a file. */
 function rejectsFile(path: string): string {
-  if (path !== '-') return path;
+  if (path !== '-') return filePath(path);
   throw new InvalidArgumentError('It must be a file; /dev/stderr is standard error.');
 }

@@ -8,6 +8,7 @@ import { KIB } from '../units.ts';
 import { type CommandTools, print, withTools } from './command.ts';
 import { openOutputFile, orFileError } from './output-file.ts';
 import { count, type Progress, withProgress } from './progress.ts';
+import { filePath } from './values.ts';
 
 /** The rows that an export writes. */
 export interface ExportSource {
@@ -29,7 +30,11 @@ export function defineExport<Options>(
   find: (sql: Sql, options: Options) => Promise<ExportSource>,
 ): Command {
   return command
-    .option('--output <file>', 'write to a file, packed if it ends in .gz; without it to standard output')
+    .option(
+      '--output <file>',
+      'write to a file, packed if it ends in .gz; without it to standard output',
+      filePath,
+    )
     .action((options: Options & { output?: string }) =>
       withTools((tools) =>
         withProgress(async (progress) => {

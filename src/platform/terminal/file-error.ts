@@ -7,6 +7,11 @@ import { codeOf, messageOf } from '../errors.ts';
  */
 export class FileError extends Error {
   override readonly name = 'FileError';
+
+  constructor(message: string, options?: ErrorOptions) {
+    // The path of a file may have line breaks in it.
+    super(message.replaceAll(/\p{Cc}+/gu, ' '), options);
+  }
 }
 
 /** One line about a failed operation of the file system, by its error code. */

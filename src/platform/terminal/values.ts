@@ -47,3 +47,9 @@ export function name(text: string): string {
   if (isName(trimmed)) return trimmed;
   throw new InvalidArgumentError('It must have 1 to 200 characters, none of them control characters.');
 }
+
+/** Reads the path of a file. */
+export function filePath(text: string): string {
+  if (text.trim() !== '') return text;
+  throw new InvalidArgumentError('It must name a file.');
+}

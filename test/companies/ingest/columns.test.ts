@@ -21,6 +21,17 @@ describe('columns under the file’s own names', () => {
     ]);
   });
 
+  test('every member that a refusal lists is read by the name in the list', async () => {
+    const object = { a: { 'b.c': { d: 'x' }, 'b.d': 'y' }, 'e.f': { g: 'z' }, nif: 1 };
+    const file = { path: fileWith('a.jsonl', JSON.stringify(object)) };
+    const refusal = await readAll(file, DIRECTORY, { sources: { legal_name: 'h' } }).catch(
+      ({ message }) => message as string,
+    );
+    const names = JSON.parse(`[${/the first has (.+): say/.exec(String(refusal))![1]}]`) as string[];
+    const read = names.map((legal_name) => valuesOf(readAll(file, DIRECTORY, { sources: { legal_name } })));
+    expect(await Promise.all(read)).toEqual(['x', 'y', 'z', '1'].map((value) => [['1', value]]));
+  });
+
   test('accents match however the file and the command line encode them', async () => {
     for (const [given, found] of [
       ['NFC', 'NFD'],

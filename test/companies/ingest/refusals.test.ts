@@ -48,6 +48,7 @@ describe('a file that cannot be used is refused in one line', () => {
     mkdirSync(join(folder, 'folder.csv'), { recursive: true });
     const at = (name: string) => refusal(readAll({ path: join(folder, name) }));
     expect(await at('absent.csv')).toBe('absent.csv: no such file');
+    expect(await at('two\nlines.csv')).toBe('two lines.csv: no such file');
     expect(await at('there.csv/absent.csv')).toBe('there.csv/absent.csv: no such file');
     expect(await at('folder.csv')).toBe('folder.csv: is a directory, not a file');
     const wanted = 'its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz';

@@ -96,6 +96,9 @@ test('wrong usage ends with exit code 2, a line that begins with error, and noth
     ['account', 'create', '--name'],
     ['migrate', 'now'],
     ['key', 'create'],
+    ['companies', 'import', ''],
+    ['companies', 'import', 'a.csv', '--rejects', ''],
+    ['debts', 'export', '--kind', 'tax', '--output', ' '],
   ];
   const outcomes = await Promise.all(wrong.map((words) => runHere(NOWHERE, ...words)));
   for (const [index, { code, stdout, stderr }] of outcomes.entries()) {

@@ -31,9 +31,8 @@ export function createObjectReader(fileName: string, columns: readonly FileColum
       const values: (string | null)[] = [];
       let reason: string | null = null;
       for (let i = 0; i < columns.length; i++) {
-        const { name, source } = columns[i]!;
-        let value = memberNamed(object, source);
-        if (value === undefined) value = memberAt(object, paths[i]!);
+        const { name } = columns[i]!;
+        const value = memberAt(object, paths[i]!);
         if (value !== undefined) seen[i] = true;
         if (typeof value === 'string') values.push(value);
         else if (value === null || value === undefined) values.push(null);
@@ -69,14 +68,16 @@ function memberNamed(object: Record<string, unknown>, name: string): unknown {
   return undefined;
 }
 
-function memberAt(object: Record<string, unknown>, path: readonly string[]): unknown {
-  if (path.length === 1) return undefined;
-  let value: unknown = object;
-  for (const name of path) {
-    if (!isObject(value)) return undefined;
-    value = memberNamed(value, name);
+/** What a path of names leads to. A member's name may have dots in it, so the longest name is tried first. */
+function memberAt(value: unknown, path: readonly string[]): unknown {
+  if (path.length === 0) return value;
+  if (!isObject(value)) return undefined;
+  for (let length = path.length; length > 0; length--) {
+    const member = memberNamed(value, path.slice(0, length).join('.'));
+    const found = memberAt(member, path.slice(length));
+    if (found !== undefined) return found;
   }
-  return value;
+  return undefined;
 }
 
 /** The names of an object's members in the form of `--columns`, with dots for inner objects. */
