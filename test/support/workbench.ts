@@ -17,7 +17,7 @@ import { readEntry, type SearchDocument } from '../../src/companies/search/docum
 import { createPostgresSearch } from '../../src/companies/search/postgres.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import { urlOf } from '../servers/shared.ts';
-import { createTestDatabase, type TestDatabase } from './database.ts';
+import { copyTestDatabase, createTestDatabase, type TestDatabase } from './database.ts';
 import type { Mode } from './modes.ts';
 import { NO_PROGRESS } from './progress.ts';
 import { searchEntries } from './search-entries.ts';
@@ -48,6 +48,8 @@ export interface WorkbenchOptions {
   /** Another way to Elasticsearch, e.g. through a proxy. */
   elasticsearchUrl?: string;
   signal?: AbortSignal;
+  /** A copy of its database, on the same alias. */
+  copyOf?: Workbench;
   /** An index is kept as long as in earnest after searches have left it. */
   realPauses?: boolean;
 }
@@ -60,8 +62,12 @@ class ImpatientTransport extends SniffingTransport {
 }
 
 export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}): Promise<Workbench> {
-  const database = await createTestDatabase(`directory_${mode}`);
-  const { alias, cleanup } = createTestIndexAlias();
+  const { copyOf } = options;
+  const database = await (copyOf === undefined
+    ? createTestDatabase(`directory_${mode}`)
+    : copyTestDatabase(copyOf.database));
+  const { alias, cleanup } =
+    copyOf === undefined ? createTestIndexAlias() : { alias: copyOf.alias, cleanup: async () => {} };
   const folder = await mkdtemp(join(tmpdir(), 'directory-test-'));
   const elasticsearch =
     mode === 'full'

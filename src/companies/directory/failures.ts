@@ -2,6 +2,7 @@ import { errors } from '@elastic/elasticsearch';
 import postgres from 'postgres';
 import { messageOf, RefusedError } from '../../platform/errors.ts';
 import { isSessionLost } from '../../platform/postgres/session-watch.ts';
+import { ForeignAliasError } from './indexing/alias.ts';
 
 /** The meaning of an error of Elasticsearch, in a few words. */
 export function failureOf(error: unknown): string {
@@ -46,6 +47,8 @@ export async function failAfterChange<T>(change: string, work: () => Promise<T>)
   try {
     return await work();
   } catch (error) {
+    if (error instanceof ForeignAliasError)
+      throw new RefusedError(`the ${change} is done in Postgres, but ${error.message}`, { cause: error });
     const isRefused = error instanceof RefusedError;
     if (!isRefused && !(error instanceof errors.ElasticsearchClientError)) throw error; // of Postgres
     // The advice differs from the one of withPlainErrors.

@@ -7,7 +7,8 @@ import { SECOND } from '../../platform/units.ts';
 import type { DirectoryContext } from './context.ts';
 import { failureOf } from './failures.ts';
 import { type Generation, readDirectory } from './generations.ts';
-import { aliasTargets, deleteIndex, listIndices } from './indexing/indices.ts';
+import { aliasTargets } from './indexing/alias.ts';
+import { deleteIndex, listIndices } from './indexing/indices.ts';
 import { assertHeld, type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
 
 /** Searches in the old index have ended by then, because they time out after 2 s. */

@@ -23,6 +23,7 @@ import {
 } from './generations.ts';
 import { DIRECTORY_PLAN } from './import-plan.ts';
 import { indexRows } from './index-rows.ts';
+import { assertOwnAlias } from './indexing/alias.ts';
 import type { BuiltIndex } from './indexing/build-index.ts';
 import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
@@ -51,7 +52,7 @@ export interface DirectoryReport extends ImportReport {
  * @returns `imported` counts new companies and changed names; `index` is the table in embedded mode
  * @throws FileError when the file can't be read
  * @throws RefusedError, in one line, when no row is usable, when the import would wipe the directory, when another process
- * changes the directory, or when Elasticsearch failed
+ * changes the directory, when the alias leads to another directory's index, or when Elasticsearch failed
  */
 export async function importCompanies(
   context: DirectoryContext,
@@ -67,8 +68,11 @@ export async function importCompanies(
   }
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
-    await withPlainErrors(() => collectGarbage(context, lock));
-    const { elasticsearch: client } = context;
+    const { elasticsearch: client, config } = context;
+    await withPlainErrors(async () => {
+      if (client !== null) await assertOwnAlias(client, config.elasticsearchAlias, directory.id);
+      await collectGarbage(context, lock);
+    });
     const compared = await readAndCompare(context, lock.sql, source, options, progress);
     const { report, difference } = compared;
     const changes = difference.imported + difference.removed;

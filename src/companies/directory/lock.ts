@@ -27,7 +27,7 @@ export interface LockOptions {
   progress?: Pick<Progress, 'describe'>;
 }
 
-/** The work of a server under the lock. It takes a moment, so commands wait for it. */
+/** All work of a server's check under the lock. It takes seconds at most, so commands wait for it. */
 export const TIDYING = 'tidying up';
 const TIDYING_PATIENCE_MS = 30 * SECOND;
 

@@ -12,8 +12,9 @@ import {
   readDirectory,
 } from './generations.ts';
 import { indexRows } from './index-rows.ts';
+import { assertOwnAlias, pointAlias } from './indexing/alias.ts';
 import { isSearchable } from './indexing/copies.ts';
-import { belongsToDirectory, pointAlias } from './indexing/indices.ts';
+import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
 import { reconcile } from './reconcile.ts';
@@ -22,7 +23,7 @@ import { copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
 
 /**
  * Builds a new index from Postgres's directory, by the present mapping and normalization. Searches use it when it is complete
- * and checked. The generation that a rollback returns to stays the same.
+ * and checked. The generation that a rollback returns to stays the same. The alias is taken also from an index of another directory.
  *
  * @throws RefusedError when another process changes the directory, or Elasticsearch fails
  */
@@ -83,11 +84,15 @@ export async function replaceIndex(
  * Puts search and Postgres's directory back as they were before the last import. After that there is nothing to return to
  * until the next import. The undone generation is not kept, because its file can be imported again.
  *
- * @throws RefusedError when there is nothing to return to, another process changes the directory, or Elasticsearch fails
+ * @throws RefusedError when there is nothing to return to, another process changes the directory, the alias leads to another
+ * directory's index, or Elasticsearch fails
  */
 export function rollbackIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
   const work = async (lock: DirectoryLock) => {
     const { id, previous } = await readDirectory(lock.sql);
+    const { elasticsearch: client, config } = context;
+    const alias = config.elasticsearchAlias;
+    if (client !== null) await withPlainErrors(() => assertOwnAlias(client, alias, id));
     if (previous === null) {
       // If a run died before the alias moved, searches use the previous directory already, and stay there.
       const { movedTo } = await reconcile(context, lock);
@@ -98,7 +103,6 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
           : `the change before is finished only now, and searches go to ${movedTo}; beyond it ${nothing}`,
       );
     }
-    const { elasticsearch: client } = context;
     const index = await withPlainErrors(async () => {
       const { indexName } = previous;
       if (client === null) {
@@ -115,7 +119,8 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
     context.signal.throwIfAborted();
     await makePreviousCurrent(lock, previous, index);
     return failAfterChange('rollback', async () => {
-      if (client !== null) await pointAlias(client, context.config.elasticsearchAlias, index!.name);
+      if (client !== null)
+        await pointAlias(client, { alias, index: index!.name, directoryId: id, takesOver: false });
       await collectGarbageAfter(context, lock, progress);
       return indexStatus({ ...context, signal: NEVER_ABORTED });
     });

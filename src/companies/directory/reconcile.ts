@@ -4,15 +4,9 @@ import { mappingFingerprint } from '../search/document.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { withPlainErrors } from './failures.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
+import { aliasTargets, foreignIndices, pointAlias } from './indexing/alias.ts';
 import { untilCopied } from './indexing/copies.ts';
-import {
-  aliasTargets,
-  belongsToDirectory,
-  createIndex,
-  finishIndex,
-  newIndexName,
-  pointAlias,
-} from './indexing/indices.ts';
+import { belongsToDirectory, createIndex, finishIndex, newIndexName } from './indexing/indices.ts';
 import { assertHeld, type DirectoryLock } from './lock.ts';
 
 export interface Reconciled extends Directory {
@@ -23,7 +17,7 @@ export interface Reconciled extends Directory {
 /**
  * Repairs what the last run has left, under the lock. If its process died before the alias pointed to the current generation's
  * complete index, the alias is moved. An empty directory gets an empty index, so that searches find nothing instead of
- * failing.
+ * failing. An alias that leads to another directory's index stays as it is.
  *
  * @returns the directory as it is now
  * @throws RefusedError when Elasticsearch can't be reached
@@ -31,22 +25,24 @@ export interface Reconciled extends Directory {
 export async function reconcile(context: DirectoryContext, lock: DirectoryLock): Promise<Reconciled> {
   const directory = await readDirectory(lock.sql);
   const { elasticsearch: client } = context;
-  if (client === null) return { ...directory, movedTo: null };
+  const unmoved = { ...directory, movedTo: null };
+  if (client === null) return unmoved;
   const alias = context.config.elasticsearchAlias;
   return withPlainErrors(async () => {
     const { id, current } = directory;
+    const { indexName: index } = current;
     const targets = await aliasTargets(client, alias);
-    if (current.indexName !== null) {
-      const isServed = targets.length === 1 && targets[0] === current.indexName;
-      if (isServed || !(await belongsToDirectory(client, current.indexName, id)))
-        return { ...directory, movedTo: null };
+    if ((await foreignIndices(client, targets, id)).length > 0) return unmoved;
+    if (index !== null) {
+      const isServed = targets.length === 1 && targets[0] === index;
+      if (isServed || !(await belongsToDirectory(client, index, id))) return unmoved;
       await assertHeld(lock);
-      await pointAlias(client, alias, current.indexName);
-      return { ...directory, movedTo: current.indexName };
+      await pointAlias(client, { alias, index, directoryId: id, takesOver: false });
+      return { ...directory, movedTo: index };
     }
-    if (current.rows > 0 || targets.length > 0) return { ...directory, movedTo: null };
-    const index = await serveEmptyIndex(client, alias, directory, lock);
-    return { ...directory, current: { ...current, ...index }, movedTo: null };
+    if (current.rows > 0 || targets.length > 0) return unmoved;
+    const empty = await serveEmptyIndex(client, alias, directory, lock);
+    return { ...directory, current: { ...current, ...empty }, movedTo: null };
   });
 }
 
@@ -66,6 +62,6 @@ async function serveEmptyIndex(
   await untilCopied(client, name, { signal: NEVER_ABORTED }, EMPTY_COPY_TIMEOUT_MS);
   await lock.sql`
     UPDATE directory_generations SET index_name = ${name}, index_fingerprint = ${fingerprint} WHERE id = ${current.id}`;
-  await pointAlias(client, alias, name);
+  await pointAlias(client, { alias, index: name, directoryId: id, takesOver: false });
   return { indexName: name, indexFingerprint: fingerprint };
 }

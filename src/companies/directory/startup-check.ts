@@ -4,8 +4,9 @@ import { mappingFingerprint } from '../search/document.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { collectGarbageNow } from './garbage.ts';
 import { type Directory, isStale, readDirectory } from './generations.ts';
-import { aliasTargets, countDocuments, readIndexMeta } from './indexing/indices.ts';
-import { type DirectoryLock, withDirectoryLock } from './lock.ts';
+import { aliasTargets, foreignIndices } from './indexing/alias.ts';
+import { countDocuments, readIndexMeta } from './indexing/indices.ts';
+import { type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
 import { reconcile } from './reconcile.ts';
 import { buildSearchIndexes, hasSearchIndexes } from './tables.ts';
 
@@ -23,8 +24,8 @@ const EMBEDDED_PATIENCE_MS = 30 * SECOND;
 
 /**
  * Prepares the directory before a server answers, and reports its health. In embedded mode it builds missing search indexes (of
- * a directory that was loaded in full mode). In full mode it points the alias to the current generation's complete index. In
- * both it removes what a dead run has left.
+ * a directory that was loaded in full mode). In full mode it points the alias to the current generation's complete index, unless
+ * the alias leads to another directory's. In both it removes what a dead run has left.
  *
  * Never throws, because a server also starts while Elasticsearch is away.
  */
@@ -53,7 +54,7 @@ async function repair(context: DirectoryContext): Promise<void> {
     if (isEmbedded && !(await hasSearchIndexes(lock.sql, current.tableName)))
       await buildSearchIndexes(lock.sql, current.tableName);
   };
-  await withDirectoryLock(context, 'check by a server', work, {
+  await withDirectoryLock(context, TIDYING, work, {
     patienceMs: isEmbedded ? EMBEDDED_PATIENCE_MS : 0,
   }).catch((error) => {
     // A running import or rebuild repairs the directory itself.
@@ -95,13 +96,15 @@ async function indexWarning(
 ): Promise<string | null> {
   const [index] = targets;
   if (index === undefined) return 'there is no search index: run "index rebuild"';
-  if (targets.length > 1) return 'the search alias points to several indices: run "index rebuild"';
-  const meta = await readIndexMeta(client, index);
-  if (meta === null || meta.directory !== id) {
-    return 'searches go to an index of another database: import a directory, run "index rebuild", or set ELASTICSEARCH_ALIAS';
+  if ((await foreignIndices(client, targets, id)).length > 0) {
+    return (
+      'searches go to an index of another database: set another ELASTICSEARCH_ALIAS for a copy or a second service; after a' +
+      ' restore run "index rebuild", which takes the alias'
+    );
   }
+  if (targets.length > 1) return 'the search alias points to several indices: run "index rebuild"';
   if (index !== current.indexName) return 'searches don\'t see all of the directory: run "index rebuild"';
-  if (meta.fingerprint !== mappingFingerprint()) {
+  if ((await readIndexMeta(client, index))?.fingerprint !== mappingFingerprint()) {
     return 'the search index was built by another version: run "index rebuild"';
   }
   const documents = await countDocuments(client, index, NEVER_ABORTED);

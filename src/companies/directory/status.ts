@@ -8,7 +8,8 @@ import type { DirectoryContext } from './context.ts';
 import { withPlainErrors } from './failures.ts';
 import { collectGarbageNow } from './garbage.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
-import { aliasTargets, countDocuments } from './indexing/indices.ts';
+import { aliasTargets, foreignIndices } from './indexing/alias.ts';
+import { countDocuments } from './indexing/indices.ts';
 import { type LockHolder, readHolder } from './lock.ts';
 
 /** The value of `index` if there is none. */
@@ -57,22 +58,37 @@ export async function statusReport(
     progress.note('removed what a stopped run had left');
   }
   const directory = await readDirectory(context.sql);
-  const driftMeans = meaningOf(status.index, directory);
+  const means =
+    status.drift === undefined
+      ? {}
+      : { driftMeans: await withPlainErrors(() => meaningOf(context, status.index, directory), null) };
   const datasets = await readDatasets(context.sql);
   return {
     ...status,
     table: directory.current.tableName,
-    ...(status.drift === undefined ? {} : { driftMeans }),
+    ...means,
     datasets,
     running,
   };
 }
 
-function meaningOf(index: string, { current, previous }: Directory): string {
+async function meaningOf(context: DirectoryContext, index: string, directory: Directory): Promise<string> {
+  const { current, previous } = directory;
   if (index === NO_INDEX) return 'searches have no index and fail';
+  if (await isForeign(context, index, directory)) return 'searches see the directory of another database';
   if (index === previous?.indexName) return 'searches still see the directory before the last import';
   if (index === current.indexName) return 'the index has lost or gained entries since it was built';
   return 'searches see another directory than the one in Postgres';
+}
+
+/** Whether the index belongs to another database. A copy of a database names its original's index as its own. */
+async function isForeign(
+  { elasticsearch }: DirectoryContext,
+  index: string,
+  { id }: Directory,
+): Promise<boolean> {
+  if (elasticsearch === null || index === NO_INDEX) return false;
+  return (await foreignIndices(elasticsearch, [index], id)).length > 0;
 }
 
 /** The index or table that searches use now. */
@@ -99,11 +115,13 @@ async function readStatus(context: DirectoryContext): Promise<IndexStatus> {
     );
     return { index: current.tableName, previous: previous?.tableName ?? null, documents: row!.documents };
   }
-  const [index, documents] = await withPlainErrors(async () => {
-    const name = await servedIndex(context, directory);
-    return [name, name === NO_INDEX ? 0 : await countDocuments(elasticsearch, name, context.signal)] as const;
+  const served = await withPlainErrors(async () => {
+    const index = await servedIndex(context, directory);
+    const documents = index === NO_INDEX ? 0 : await countDocuments(elasticsearch, index, context.signal);
+    return { index, documents, isForeign: await isForeign(context, index, directory) };
   }, null);
-  const drift = await driftOf(context, directory, index, documents);
+  const { index, documents } = served;
+  const drift = served.isForeign ? current.rows + documents : await driftOf(context, directory, served);
   return {
     index,
     previous: nameOf(previous),
@@ -117,17 +135,16 @@ const nameOf = (previous: Generation | null) => previous && (previous.indexName 
 async function driftOf(
   { sql }: DirectoryContext,
   { current }: Directory,
-  index: string,
-  documents: number,
+  { index, documents }: { index: string; documents: number },
 ): Promise<number> {
   if (current.indexName === index) return Math.abs(current.rows - documents);
-  const [served] = await sql<Pick<Generation, 'tableName'>[]>`
+  const [generation] = await sql<Pick<Generation, 'tableName'>[]>`
     SELECT table_name AS "tableName" FROM directory_generations WHERE index_name = ${index}`;
-  // All rows are missing from an empty first index, from none, and from one of another database.
-  if (served === undefined) return current.rows;
+  // All rows are missing from an empty first index, and from none.
+  if (generation === undefined) return current.rows;
   const [row] = await sql.unsafe<{ drift: number }[]>(`
     SELECT count(*) AS drift FROM ${quoted(current.tableName)} wanted
-    FULL JOIN ${quoted(served.tableName)} served USING (nif)
+    FULL JOIN ${quoted(generation.tableName)} served USING (nif)
     WHERE wanted.legal_name IS DISTINCT FROM served.legal_name`);
   return row!.drift;
 }

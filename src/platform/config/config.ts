@@ -103,7 +103,7 @@ export const SETTINGS = {
     'ELASTICSEARCH_ALIAS',
     'companies',
     indexName,
-    'The alias that searches go to. Indices are named after it.',
+    'The alias that searches go to, one for each directory. Indices are named after it.',
   ),
   searchCacheMb: setting(
     'SEARCH_CACHE_MB',

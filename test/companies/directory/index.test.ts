@@ -387,28 +387,6 @@ describe('start of a server', () => {
     expect(await ensureSearchable(bench.tools)).toEqual({ ok: true, warnings: [] });
   });
 
-  test('full: an index of another database is neither taken over nor ever deleted without an import', async () => {
-    bench = await createWorkbench('full');
-    const other = await createWorkbench('full');
-    try {
-      await other.importText(csv(0, 10));
-      const { index: theirs } = await other.status();
-      bench.tools.config = other.tools.config;
-      const health = await ensureSearchable(bench.tools);
-      expect(health.ok).toBe(false);
-      expect(health.warnings[0]).toContain('searches go to an index of another database');
-      const { index: ours } = await bench.importText(csv(0, 3));
-      expect(await ensureSearchable(bench.tools)).toEqual({ ok: true, warnings: [] });
-      expect(await bench.search('empresa')).toHaveLength(3);
-      await bench.importText(csv(3, 6));
-      await bench.importText(csv(6, 9));
-      expect(await indicesOf(other)).toContain(theirs);
-      expect(await indicesOf(other)).not.toContain(ours);
-    } finally {
-      await other.close();
-    }
-  });
-
   test('embedded: a directory that was loaded with an Elasticsearch gets its search indexes', async () => {
     bench = await createWorkbench('full');
     await bench.importText(csv(0, 10));

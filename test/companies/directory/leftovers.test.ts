@@ -2,7 +2,7 @@ import { afterEach, describe, expect, spyOn, test } from 'bun:test';
 import { collectGarbageNow } from '../../../src/companies/directory/garbage.ts';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { createIndex } from '../../../src/companies/directory/indexing/indices.ts';
-import { TIDYING, withDirectoryLock } from '../../../src/companies/directory/lock.ts';
+import { withDirectoryLock } from '../../../src/companies/directory/lock.ts';
 import { ensureSearchable } from '../../../src/companies/directory/startup-check.ts';
 import { statusReport } from '../../../src/companies/directory/status.ts';
 import { csv } from '../../support/companies.ts';
@@ -72,23 +72,28 @@ describe.each([...MODES])('what a killed run has left (%s)', (mode) => {
   });
 });
 
-test('a command waits for a server that is tidying up', async () => {
-  bench = await createWorkbench('postgres');
+test('a command waits for the first check of a server, which makes the empty index', async () => {
+  bench = await createWorkbench('full');
   const { promise: isHeld, resolve: onHeld } = Promise.withResolvers<void>();
-  const tidying = withDirectoryLock(bench.tools, TIDYING, async () => {
+  const { indices } = bench.tools.elasticsearch!;
+  const create = indices.create.bind(indices) as (...args: unknown[]) => Promise<unknown>;
+  const delayed = async (...args: unknown[]) => {
     onHeld();
-    // The command has run out of its patience and has read who holds the lock.
+    // The command has run out of its patience and has read the name of the holder.
     await until('the command', async () => {
       const [row] = await bench.database.sql`
         SELECT 1 FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%lock_holder AS holder%'`;
       return row !== undefined;
     });
-  });
+    return create(...args);
+  };
+  Object.assign(indices, { create: delayed });
+  const check = ensureSearchable(bench.tools);
   await isHeld;
   const short = withDirectoryLock(bench.tools, 'index rebuild', async () => 'done', { patienceMs: 10 });
   expect(await short).toBe('done');
-  await tidying;
+  expect(await check).toEqual({ ok: true, warnings: [] });
 });
 
 test('after a kill between Postgres’s change and the alias’s, status says what searches see, and a rollback moves nothing', async () => {

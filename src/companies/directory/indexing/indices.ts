@@ -1,8 +1,7 @@
-/** Elasticsearch indices of the directory: their names, their life cycle, and the alias for searches. */
+/** Elasticsearch indices of the directory: their names and their life cycle. */
 import { randomBytes } from 'node:crypto';
 import { type Client, errors, type estypes } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../../platform/elasticsearch/nodes.ts';
-import { RefusedError } from '../../../platform/errors.ts';
 import { MINUTE, SECOND } from '../../../platform/units.ts';
 import { readMapping } from '../../search/document.ts';
 
@@ -20,7 +19,10 @@ export interface IndexMeta {
  */
 const LONG: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * MINUTE, maxRetries: 2 };
 /** Checks and removals must end soon if Elasticsearch hangs. */
-const SHORT: { requestTimeout: number; maxRetries: number } = { requestTimeout: 5 * SECOND, maxRetries: 1 };
+export const SHORT: { requestTimeout: number; maxRetries: number } = {
+  requestTimeout: 5 * SECOND,
+  maxRetries: 1,
+};
 
 /** `<alias>-<UTC time>-<random>`, so that names sort by age and are never used twice. */
 export function newIndexName(alias: string, now: Date = new Date()): string {
@@ -125,41 +127,6 @@ export async function belongsToDirectory(
   return (await readIndexMeta(client, name))?.directory === directoryId;
 }
 
-/** The indices that an alias points to: none or one, or more if another program has changed it. */
-export async function aliasTargets(client: Client, alias: string): Promise<string[]> {
-  const found = await client.indices
-    .getAlias({ name: alias }, SHORT)
-    .catch((error) => (isNotFound(error) ? {} : Promise.reject(error)));
-  return Object.keys(found);
-}
-
-/**
- * Points the alias to one index, in one atomic step.
- * @throws RefusedError when an index has the alias's name
- */
-export async function pointAlias(client: Client, alias: string, index: string): Promise<void> {
-  const targets = await aliasTargets(client, alias);
-  const others = targets.filter((target) => target !== index);
-  if (others.length === 0 && targets.length === 1) return;
-  try {
-    await client.indices.updateAliases(
-      {
-        actions: [
-          ...others.map((target) => ({ remove: { index: target, alias } })),
-          { add: { index, alias } },
-        ],
-      },
-      { ...SHORT, requestTimeout: 30 * SECOND },
-    );
-  } catch (error) {
-    if (error instanceof errors.ResponseError && error.body?.error?.type === 'invalid_alias_name_exception')
-      throw new RefusedError(
-        `Elasticsearch has an index named ${alias}, where the alias should be: remove it, or set ELASTICSEARCH_ALIAS`,
-      );
-    throw error;
-  }
-}
-
 /** Removes an index if it exists. Its name must come from listIndices, so that it is ours. */
 export async function deleteIndex(client: Client, name: string): Promise<void> {
   await client.indices.delete(
@@ -168,6 +135,6 @@ export async function deleteIndex(client: Client, name: string): Promise<void> {
   );
 }
 
-function isNotFound(error: unknown): boolean {
+export function isNotFound(error: unknown): boolean {
   return error instanceof errors.ResponseError && error.statusCode === 404;
 }
