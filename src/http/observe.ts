@@ -71,10 +71,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     const { account, keyId, isTest = false, call } = trace;
     const recorded = call ?? { route, status: response.status, error };
     if (isTest) metrics.requests.endTest();
-    else {
-      metrics.requests.end(recorded.route, recorded.status, durationMs);
-      if (call !== undefined) metrics.toolCall(call.tool);
-    }
+    else metrics.requests.end(recorded.route, recorded.status, durationMs);
     const line = { requestId, method: request.method, durationMs, account, keyId, isTest, ...recorded };
     log.request(isTest ? { ...line, error: undefined } : line);
     return response;

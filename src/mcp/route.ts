@@ -13,12 +13,15 @@ import { explain, PROBLEMS, type ProblemName, problemJson } from '../http/proble
 import { requestOf } from '../http/request-of.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import { type CallContext, free, type Handler, type Quote } from '../metering/admission/quote.ts';
+import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Conversation, ToolCall } from './sdk.ts';
+import { TOOLS } from './tools.ts';
 
 interface McpParts {
   publicUrl: string;
   pipeline: Pipeline;
   handlers: ReadonlyMap<ApiRoute, Handler>;
+  metrics: Metrics;
   /** Aborted when the service stops. */
   stopping: AbortSignal;
 }
@@ -37,8 +40,14 @@ const BEFORE_BODY: ProblemName[] = ['rate-limit-exceeded', 'authentication-faile
 const CACHE = { 'Cache-Control': 'private, no-store' };
 
 /** @returns a function that answers a POST to `/mcp` */
-export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts) {
+export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: McpParts) {
   const { hostname } = new URL(publicUrl);
+  const toolCalls = metrics.counter(
+    'mcp_tool_calls_total',
+    'Calls of tools by agents. Each is also a request of its route in http_requests_total.',
+    'tool',
+  );
+  for (const { name: tool } of TOOLS.values()) toolCalls.inc({ tool }, 0);
 
   return async (request: Request, trace: RequestTrace): Promise<Answer | Response> => {
     const origin = request.headers.get('origin');
@@ -101,6 +110,7 @@ export function createMcp({ publicUrl, pipeline, handlers, stopping }: McpParts)
         status,
         error,
       };
+      if (!trace.isTest) toolCalls.inc({ tool: call.tool.name });
       end(resultOf(answer, status === 503 ? NOTHING : paid));
       // A problem that a test key calls up has the form of the real one.
       if (!answer.ok && BEFORE_BODY.includes(answer.problem.kind)) {

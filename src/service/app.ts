@@ -5,7 +5,6 @@ import { BASE_PATH, MCP_PATH, methodOf, statusesOf, templateOf } from '../http/a
 import type { Observer } from '../http/observe.ts';
 import { pathOf } from '../http/url.ts';
 import { createMcp } from '../mcp/route.ts';
-import { TOOLS } from '../mcp/tools.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Handlers } from './endpoints.ts';
@@ -39,7 +38,6 @@ export function createApp(parts: AppParts) {
   for (const route of parts.handlers.keys()) {
     metrics.requests.expect(BASE_PATH + templateOf(route.path), [200, ...statusesOf(route)]);
   }
-  for (const { name } of TOOLS.values()) metrics.toolCall(name, 0);
   return (
     new Elysia({
       aot: true,

@@ -97,13 +97,10 @@ export function observeDependencies(
 ): void {
   const flags = async (flag: (result: ProbeResult) => boolean) =>
     Object.fromEntries(Object.entries(await health.results()).map(([name, result]) => [name, flag(result)]));
-  metrics.observeFlags(
-    'dependency_up',
-    '1 while a dependency passes its probe of readiness.',
-    'dependency',
-    () => flags(({ status }) => status === 'up'),
+  metrics.flagsOf('dependency_up', '1 while a dependency passes its probe of readiness.', 'dependency', () =>
+    flags(({ status }) => status === 'up'),
   );
-  metrics.observeFlags('dependency_warning', '1 while readiness shows a warning for it.', 'dependency', () =>
+  metrics.flagsOf('dependency_warning', '1 while readiness shows a warning for it.', 'dependency', () =>
     flags(({ warning }) => warning !== undefined),
   );
   if (elasticsearch === null) return;
@@ -113,5 +110,5 @@ export function observeDependencies(
     else log.warn({ node }, 'an Elasticsearch node is down: it gets no requests until it answers');
   };
   const help = '1 while an Elasticsearch node gets requests, 0 while it does not answer.';
-  metrics.observeFlags('elasticsearch_node_up', help, 'node', () => nodes.up());
+  metrics.flagsOf('elasticsearch_node_up', help, 'node', () => nodes.up());
 }

@@ -128,10 +128,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const pointQueries = stores.openPool(POINT_QUERY_POOL);
     const rollups = startCallRollup(stores.sql, log, tasks);
     const creditsProbe = createCreditsProbe(pointQueries);
+    const batchesVoided = metrics.counter(
+      'credit_batches_voided_total',
+      'Batches of credits that Postgres did not answer, voided so that their requests cost nothing.',
+    );
     const credits = createCredits(pointQueries, {
       onEvent: (event) => {
         creditsProbe.note(event);
-        if (event === 'voided') metrics.batchVoided();
+        if (event === 'voided') batchesVoided.inc();
         if (event === 'voided' || event === 'refunded') void rollups.run();
       },
       onLost: (owed) => reportLost(owed, log),

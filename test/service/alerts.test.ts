@@ -119,12 +119,17 @@ function keysOf<Value extends string>(values: Record<Value, 1>): Value[] {
   return Object.keys(values) as Value[];
 }
 
-test('every counter of a service that has answered nothing has each of its series, at 0', async () => {
+test('every counter is named a total, and has each of its series before its first event, at 0', async () => {
   const service = await startTestService({ mode: 'full', env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key' } });
   try {
     const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
     const series = seriesOf(scrape);
-    const counters = [...scrape.matchAll(/^# TYPE (\w+) counter$/gm)].map(([, name]) => name!);
+    const types = [...scrape.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(
+      ([, name, type]) => [name!, type!] as const,
+    );
+    for (const [name, type] of types)
+      expect([name, type === 'counter']).toEqual([name, name.endsWith('_total')]);
+    const counters = types.filter(([, type]) => type === 'counter').map(([name]) => name);
     expect(counters).toEqual(expect.arrayContaining(Object.keys(SERIES)));
     for (const counter of counters) {
       const labels = series.filter(({ name }) => name === counter).map(({ labels }) => labels);

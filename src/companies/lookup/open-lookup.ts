@@ -7,9 +7,9 @@ import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
 import { createSources } from '../sources/create-sources.ts';
 import { isDefaultNifPtUrl } from '../sources/nif-pt.ts';
-import { SOURCE_OUTCOMES } from '../sources/types.ts';
 import { createRefreshBudget } from './budget.ts';
 import { createLookup, type Lookup } from './lookup.ts';
+import { createLookupMetrics } from './lookup-metrics.ts';
 import { createRefresher } from './refresh.ts';
 import { createCompanyReader, type FindCompanies, type FindCompany } from './store.ts';
 
@@ -23,14 +23,11 @@ export function openLookup(
 ): { findCompany: FindCompany; findCompanies: FindCompanies; lookUp: Lookup } {
   const sources = createSources(config, {
     onLimit: (source, window) => {
-      metrics.sourceLimit(source, window);
+      counts.onLimit(source, window);
       log.warn({ source, window }, 'a source has reached its limit');
     },
   });
-  for (const source of sources) {
-    cleanup.add(source.name, () => source.close());
-    for (const outcome of SOURCE_OUTCOMES) metrics.source(source.name, outcome, 0);
-  }
+  for (const source of sources) cleanup.add(source.name, () => source.close());
   if (config.nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
     log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
   }
@@ -38,7 +35,11 @@ export function openLookup(
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
   const { findCompany, findCompanies } = createCompanyReader(pointQueries, config.recordMaxAgeS, timeoutMs);
   const budget = createRefreshBudget(sql, config.refreshesPerDay, log);
-  metrics.observeRefreshes(budget.today, config.refreshesPerDay);
+  const counts = createLookupMetrics(metrics, {
+    sources: sources.map(({ name }) => name),
+    refreshesToday: budget.today,
+    refreshesPerDay: config.refreshesPerDay,
+  });
   const refresher = createRefresher({
     ...config,
     sql,
@@ -46,12 +47,12 @@ export function openLookup(
     sources,
     budget,
     log,
-    onAnswer: metrics.source,
+    onAnswer: counts.onAnswer,
   });
   const sweeps = startInterval(refresher.sweep, MINUTE, (error) =>
     log.warn({ err: error }, 'old refreshes were not removed'),
   );
   cleanup.add('the sweep of old refreshes', sweeps.stop);
-  const lookUp = createLookup({ refresher, timeoutMs, onOverBudget: metrics.refreshRefused });
+  const lookUp = createLookup({ refresher, timeoutMs, onOverBudget: counts.onOverBudget });
   return { findCompany, findCompanies, lookUp };
 }

@@ -29,7 +29,17 @@ export function openDirectory(
   const search = createElasticsearchSearch(elasticsearch, config.elasticsearchAlias);
   if (config.searchCacheMb === 0) return { search, answering: answerDirectly };
   const cache = createAnswerCache(config.searchCacheMb * MIB);
-  metrics.observeSearchCache(cache);
+  metrics.counterOf(
+    'search_cache_answers_total',
+    'Searches for names and matches, by whether the cache of answers had them.',
+    'outcome',
+    () => ({ hit: cache.hits, miss: cache.misses }),
+  );
+  metrics.gaugeOf(
+    'search_cache_bytes',
+    'Estimated memory of the cache of search answers.',
+    () => cache.bytes,
+  );
   const currentIndex = watchCurrentIndex(databaseUrl);
   cleanup.add('the watch of the current index', () => currentIndex.close());
   return { search, answering: (finder, keyOf) => answerCached(finder, keyOf, cache, currentIndex.name) };

@@ -21,6 +21,14 @@ export async function openRateLimiter(
   log: Log,
   metrics: Metrics,
 ): Promise<{ rateLimiter: RateLimiter; probes: Probe[] }> {
+  const isLocal = metrics.gauge(
+    'rate_limit_local',
+    '1 while rate limits are kept by this process alone because Redis is away.',
+  );
+  const localDecisions = metrics.counter(
+    'rate_limit_local_decisions_total',
+    'Requests that a bucket of this process alone decided, because Redis was away or late.',
+  );
   if (config.redisUrl === null) return { rateLimiter: createProcessRateLimiter(), probes: [] };
   const redis = connectRedis(config.redisUrl);
   /** Why there is no connection. A command only says that there is none. */
@@ -43,12 +51,12 @@ export async function openRateLimiter(
   });
   const rateLimiter = createRedisRateLimiter(redis, {
     onFallback: (error) => {
-      metrics.redisAway(true);
+      isLocal.set(1);
       log.warn({ err: connectionFault ?? error }, 'Redis is away: this process limits by its own buckets');
     },
-    onLocalDecision: metrics.localDecision,
+    onLocalDecision: () => localDecisions.inc(),
     onRecovered: () => {
-      metrics.redisAway(false);
+      isLocal.set(0);
       log.info('Redis is back');
     },
   });

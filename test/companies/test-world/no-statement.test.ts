@@ -8,6 +8,7 @@ import { createMcp } from '../../../src/mcp/route.ts';
 import { createPipeline, type PipelineParts } from '../../../src/metering/admission/pipeline.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { usageRoute } from '../../../src/metering/usage/route.ts';
+import { createMetrics } from '../../../src/platform/observability/metrics.ts';
 import { type Adapters, API_ROUTES, openEndpoints } from '../../../src/service/endpoints.ts';
 import type { CallOptions } from '../../support/client.ts';
 import { callMessage, toolOf } from '../../support/mcp.ts';
@@ -40,7 +41,7 @@ const pipeline = createPipeline({
   log: { bug: refuse('log') },
   buyUrl: null,
 } as unknown as PipelineParts);
-const mcp = createMcp({ ...SERVED, pipeline, handlers });
+const mcp = createMcp({ ...SERVED, pipeline, handlers, metrics: createMetrics() });
 const Authorization = `Bearer ${generateSecret(undefined, true)}`;
 
 type Kind = ProblemName | null;
