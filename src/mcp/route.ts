@@ -15,7 +15,7 @@ import type { Pipeline } from '../metering/admission/pipeline.ts';
 import { type CallContext, free, type Handler, type Quote } from '../metering/admission/quote.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Conversation, ToolCall } from './sdk.ts';
-import { TOOLS } from './tools.ts';
+import { toolsOf } from './tools.ts';
 
 interface McpParts {
   publicUrl: string;
@@ -42,12 +42,13 @@ const CACHE = { 'Cache-Control': 'private, no-store' };
 /** @returns a function that answers a POST to `/mcp` */
 export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: McpParts) {
   const { hostname } = new URL(publicUrl);
+  const tools = toolsOf(handlers);
   const toolCalls = metrics.counter(
     'mcp_tool_calls_total',
     'Calls of tools by agents. Each is also a request of its route in http_requests_total.',
     'tool',
   );
-  for (const { name: tool } of TOOLS.values()) toolCalls.inc({ tool }, 0);
+  for (const { name: tool } of tools.byName.values()) toolCalls.inc({ tool }, 0);
 
   return async (request: Request, trace: RequestTrace): Promise<Answer | Response> => {
     const origin = request.headers.get('origin');
@@ -68,7 +69,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         }
         // The SDK takes 5 MB, so it is loaded for the first message.
         const { converse } = await import('./sdk.ts');
-        conversation = await converse(request, body.json);
+        conversation = await converse(request, body.json, tools);
         if (conversation.call === null) return free(() => ok(null));
         const quote = await quoteOf(conversation.call, context);
         const end: Quote['end'] = (payment) => {

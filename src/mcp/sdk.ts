@@ -10,7 +10,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { HOUR } from '../platform/units.ts';
 import { VERSION } from '../platform/version.ts';
-import { DEFINITIONS, TOOLS, type Tool } from './tools.ts';
+import type { ServedTools, Tool } from './tools.ts';
 
 const SERVER = { name: 'company-directory', title: 'Company Directory', version: VERSION };
 
@@ -27,8 +27,6 @@ export interface ToolCall {
   input: Record<string, unknown>;
 }
 
-const NO_TOOL = `There is no such tool. The tools are: ${[...TOOLS.keys()].join(', ')}.`;
-
 type OnCall = (call: ToolCall) => Promise<CallToolResult>;
 
 /** A message that the SDK has read. */
@@ -42,10 +40,14 @@ export interface Conversation {
 }
 
 /** Lets the SDK read a message, up to the call of a tool. So what the call costs is known before it is answered. */
-export async function converse(request: Request, message: unknown): Promise<Conversation> {
+export async function converse(
+  request: Request,
+  message: unknown,
+  tools: ServedTools,
+): Promise<Conversation> {
   const called = Promise.withResolvers<ToolCall | null>();
   const result = Promise.withResolvers<CallToolResult>();
-  const response = respond(request, message, (call) => {
+  const response = respond(request, message, tools, (call) => {
     called.resolve(call);
     return result.promise;
   });
@@ -54,24 +56,38 @@ export async function converse(request: Request, message: unknown): Promise<Conv
 }
 
 /** Clients before 2026 get JSON, too, which the SDK's own fallback for them would not send. */
-async function respond(request: Request, message: unknown, onCall: OnCall): Promise<Response> {
+async function respond(
+  request: Request,
+  message: unknown,
+  tools: ServedTools,
+  onCall: OnCall,
+): Promise<Response> {
   if (!(await isLegacyRequest(request, message))) {
     // A stream of changes would never end, and nothing of the server changes while it runs.
-    const modern = createMcpHandler(() => createServer(onCall), { legacy: 'reject', maxSubscriptions: 0 });
+    const modern = createMcpHandler(() => createServer(tools, onCall), {
+      legacy: 'reject',
+      maxSubscriptions: 0,
+    });
     return modern.fetch(request, { parsedBody: message });
   }
-  const server = createServer(onCall);
+  const server = createServer(tools, onCall);
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
   await server.connect(transport);
   return transport.handleRequest(request, { parsedBody: message }).finally(() => server.close());
 }
 
-function createServer(onCall: OnCall): Server {
+function createServer({ byName, definitions }: ServedTools, onCall: OnCall): Server {
   const server = new Server(SERVER, OPTIONS);
-  server.setRequestHandler('tools/list', () => ({ tools: DEFINITIONS }));
+  server.setRequestHandler('tools/list', () => ({ tools: definitions }));
   server.setRequestHandler('tools/call', ({ params }) => {
-    const tool = TOOLS.get(params.name);
-    if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, NO_TOOL);
+    const tool = byName.get(params.name);
+    if (tool === undefined) {
+      const names = [...byName.keys()].join(', ');
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        `There is no such tool. The tools are: ${names}.`,
+      );
+    }
     return onCall({ tool, input: params.arguments ?? {} });
   });
   return server;

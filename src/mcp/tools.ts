@@ -120,6 +120,18 @@ function outputSchemaOf({ success }: ApiRoute, { members = {} }: Row) {
   return { type: 'object' as const, anyOf: [published(answer), published(Type.Object(PROBLEM_MEMBERS))] };
 }
 
+/** The tools of a service, as calls name them and as `tools/list` shows them. */
+export interface ServedTools {
+  byName: ReadonlyMap<unknown, Tool>;
+  definitions: typeof DEFINITIONS;
+}
+
+/** The tools of these routes. */
+export function toolsOf(routes: Pick<ReadonlyMap<ApiRoute, unknown>, 'has'>): ServedTools {
+  const byName = new Map([...TOOLS].filter(([, { route }]) => routes.has(route)));
+  return { byName, definitions: DEFINITIONS.filter(({ name }) => byName.has(name)) };
+}
+
 /**
  * The tools as `tools/list` shows them. A tool that costs credits says so in its title, because hosts show that when they ask their
  * user, and `readOnlyHint` lets them not ask: it means that nothing is changed, not that nothing is spent.

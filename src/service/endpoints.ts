@@ -19,6 +19,7 @@ import type { ApiRoute } from '../http/api-route.ts';
 import type { ReadAccount } from '../metering/accounts/reader.ts';
 import type { Handler } from '../metering/admission/quote.ts';
 import { createUsageHandler, usageRoute } from '../metering/usage/route.ts';
+import type { Config } from '../platform/config/config.ts';
 
 /** The adapters that handlers ask. `test-world/adapters.ts` has all but the account in memory. */
 export interface Adapters {
@@ -41,7 +42,7 @@ interface Served {
   stopping: AbortSignal;
 }
 
-/** Every endpoint in the order of the reference, and its handler. Routes, reference and tools are made from this list. */
+/** Every endpoint in the order of the reference, and its handler. */
 const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] = [
   [searchRoute, ({ search }) => createSearchHandler(search)],
   [matchesRoute, ({ match }) => createMatchHandler(match)],
@@ -62,10 +63,15 @@ export const API_ROUTES: ApiRoute[] = ENDPOINTS.map(([route]) => route);
 /** The handler of each route. */
 export type Handlers = ReadonlyMap<ApiRoute, Handler>;
 
-/** @param buyUrl see the configuration */
-export function openEndpoints(adapters: Adapters, served: Served, buyUrl: string | null): Handlers {
+/** The handlers of the routes that are served: routes, reference and tools are made from them. */
+export function openEndpoints(
+  adapters: Adapters,
+  served: Served,
+  { buyUrl, debtChanges }: Pick<Config, 'buyUrl' | 'debtChanges'>,
+): Handlers {
+  const endpoints = ENDPOINTS.filter(([route]) => route !== debtChangesRoute || debtChanges === 'on');
   return new Map(
-    ENDPOINTS.map(([route, open]) => {
+    endpoints.map(([route, open]) => {
       const real = open(adapters, served);
       const test = withProblemsAtWill(route, open({ ...adapters, ...TEST_WORLD }, served), buyUrl);
       const quote: Handler['quote'] = (context) => (context.caller.isTest ? test : real).quote(context);

@@ -38,7 +38,7 @@ import { openStores } from '../platform/stores/stores.ts';
 import { SECOND } from '../platform/units.ts';
 import { VERSION } from '../platform/version.ts';
 import { createApp, createUnknown } from './app.ts';
-import { API_ROUTES, openEndpoints } from './endpoints.ts';
+import { openEndpoints } from './endpoints.ts';
 import { exampleAnswers } from './example-answers.ts';
 import { createHealth } from './health.ts';
 import { freePort, listen } from './listen.ts';
@@ -161,8 +161,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
       ...openLookup(config, { ...stores, pointQueries }, tasks, log, metrics),
       ...openDebts({ ...stores, pointQueries }, tasks, log),
     };
-    const handlers = openEndpoints(adapters, served, config.buyUrl);
-    const openApi = createOpenApi(publicUrl, API_ROUTES, await exampleAnswers(handlers));
+    const handlers = openEndpoints(adapters, served, config);
+    const openApi = createOpenApi(publicUrl, [...handlers.keys()], await exampleAnswers(handlers));
     const dashboard = await createDashboard({
       ...served,
       sql: stores.openPool(DASHBOARD_POOL),

@@ -9,7 +9,7 @@ import { html } from '../ui/html.ts';
 import { languageOf, preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
-import { problemText, prose, referenceBody } from './reference.ts';
+import { problemsOf, problemText, prose, referenceBody } from './reference.ts';
 
 /**
  * Pages of the service outside `/dashboard`, for anyone. Each is rendered once for each language, because requests for it need no
@@ -17,6 +17,7 @@ import { problemText, prose, referenceBody } from './reference.ts';
  */
 export function createPublicPages(tools: LayoutTools, document: OpenApi) {
   const made = new Map<string, Response>();
+  const problems = new Set<string>(problemsOf(tools.config));
 
   function show(request: Request, name: string, make: (context: LayoutContext) => PageResponse): Response {
     const asked = new URLSearchParams(searchOf(request.url)).get('lang');
@@ -37,13 +38,11 @@ export function createPublicPages(tools: LayoutTools, document: OpenApi) {
     reference: (request: Request) =>
       show(request, 'reference', (context) => {
         const { messages } = context;
-        return publicPage(context, messages.reference, referenceBody(messages, document, tools.root));
+        return publicPage(context, messages.reference, referenceBody(messages, document, tools));
       }),
-    /** GET /problems/:kind, the address that is the `type` of a problem. `null` for a kind that isn't in the catalogue. */
+    /** GET /problems/:kind, the address that is the `type` of a problem. `null` for a kind that the service does not answer. */
     problem: (request: Request, kind: string) =>
-      Object.hasOwn(PROBLEMS, kind)
-        ? show(request, kind, (context) => problemPage(context, kind as ProblemName))
-        : null,
+      problems.has(kind) ? show(request, kind, (context) => problemPage(context, kind as ProblemName)) : null,
     /** The page of an address that has none; `null` for a client that asks for no page, or an address of the API. */
     notFound: (request: Request) =>
       request.method === 'GET' &&
@@ -83,6 +82,6 @@ function buyOrCredits({ config: { buyUrl }, base }: LayoutTools): string {
 /** GET /dashboard/reference: the same as `/openapi`, with the navigation of the dashboard. */
 export async function showReference(context: MemberContext): Promise<PageResponse> {
   const { messages, tools } = context;
-  const body = referenceBody(messages, tools.openApi, tools.root);
+  const body = referenceBody(messages, tools.openApi, tools);
   return memberPage(context, { title: messages.reference, body });
 }

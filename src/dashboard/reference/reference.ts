@@ -2,6 +2,8 @@ import { WORLD } from '../../companies/test-world/world.ts';
 import { BASE_PATH, MCP_PATH } from '../../http/api-route.ts';
 import type { OpenApi, Operation, Schema } from '../../http/openapi.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
+import type { Config } from '../../platform/config/config.ts';
+import type { LayoutTools } from '../request/context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
 import type { Messages } from '../ui/messages.ts';
@@ -9,13 +11,20 @@ import { type Column, facts, scrollTable, table } from '../ui/parts.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
 import { pt } from './reference-pt.ts';
 
+/** The problems that the service can answer. */
+export function problemsOf({ debtChanges }: Config): ProblemName[] {
+  const kinds = Object.keys(PROBLEMS) as ProblemName[];
+  return debtChanges === 'on' ? kinds : kinds.filter((kind) => kind !== 'changes-expired');
+}
+
 /** The meaning of a problem, in the reader's language. */
 export function problemText(kind: ProblemName, language: Language) {
   return language === 'pt' ? pt.problems[kind] : PROBLEMS[kind];
 }
 
 /** The reference of the API: the OpenAPI document as a page, with an example of each call in four languages. */
-export function referenceBody(messages: Messages, document: OpenApi, root: string): Html {
+export function referenceBody(messages: Messages, document: OpenApi, { root, config }: LayoutTools): Html {
+  const problems = problemsOf(config);
   const base = document.servers[0]!.url;
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
@@ -36,11 +45,11 @@ export function referenceBody(messages: Messages, document: OpenApi, root: strin
   ])}
 </section>
 <div class="reference">
-${sideNavigation(messages, operations, Object.keys(document.components.schemas))}
+${sideNavigation(messages, operations, problems, Object.keys(document.components.schemas))}
 <div>
 ${operations.map((operation) => endpoint(messages, base, operation))}
 ${headersSection(messages, operations)}
-${problemsSection(messages, root)}
+${problemsSection(messages, problems, root)}
 ${testKeysSection(messages)}
 <section class="card" aria-labelledby="schemas">
   <h2 id="schemas">${messages.schemas}</h2>
@@ -51,7 +60,12 @@ ${testKeysSection(messages)}
 }
 
 /** Links to everything on the page. */
-function sideNavigation(messages: Messages, operations: Endpoint[], schemas: string[]): Html {
+function sideNavigation(
+  messages: Messages,
+  operations: Endpoint[],
+  problems: ProblemName[],
+  schemas: string[],
+): Html {
   const list = (links: [id: string, text: HtmlValue][]) =>
     html`<ul>${links.map(([id, text]) => html`<li><a href="#${id}">${text}</a></li>`)}</ul>`;
   const codes = (prefix: string, names: string[]) =>
@@ -63,7 +77,7 @@ function sideNavigation(messages: Messages, operations: Endpoint[], schemas: str
     ${list(operations.map(({ operationId, summary }) => [operationId, summary]))}
     <p><a href="#headers">${messages.answerHeaders}</a></p>
     <p><a href="#problems">${messages.problems}</a></p>
-    ${codes('problem-', Object.keys(PROBLEMS))}
+    ${codes('problem-', problems)}
     <p><a href="#test-keys">${messages.testKeys}</a></p>
     <p><a href="#schemas">${messages.schemas}</a></p>
     ${codes('schema-', schemas)}
@@ -140,7 +154,7 @@ function headersSection(messages: Messages, operations: Endpoint[]): Html {
 </section>`;
 }
 
-function problemsSection(messages: Messages, root: string): Html {
+function problemsSection(messages: Messages, problems: ProblemName[], root: string): Html {
   const textOf = (kind: ProblemName) => problemText(kind, messages.language);
   const columns: Column<ProblemName>[] = [
     [
@@ -155,7 +169,7 @@ function problemsSection(messages: Messages, root: string): Html {
 <section class="card" aria-labelledby="problems">
   <h2 id="problems">${messages.problems}</h2>
   <p>${prose(messages.problemsLead)}</p>
-  ${table(columns, Object.keys(PROBLEMS) as ProblemName[], 'problems')}
+  ${table(columns, problems, 'problems')}
 </section>`;
 }
 

@@ -168,6 +168,12 @@ export const SETTINGS = {
     integer(1, 2 ** 31 - 1),
     'Refreshes of company records in a day (UTC), by all accounts together. Free accounts may use half of them. The quota of nif.pt is a good value.',
   ),
+  debtChanges: setting(
+    'DEBT_CHANGES',
+    'on',
+    oneOf(['on', 'off']),
+    'If it is `off`, `POST /debts/changes` and its tool `list_debt_changes` are no part of the service and of its reference.',
+  ),
   metricsToken: secret(
     'METRICS_TOKEN',
     '–',

@@ -8,6 +8,7 @@ import { createMcp } from '../../../src/mcp/route.ts';
 import { createPipeline, type PipelineParts } from '../../../src/metering/admission/pipeline.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { usageRoute } from '../../../src/metering/usage/route.ts';
+import { readConfig } from '../../../src/platform/config/config.ts';
 import { createMetrics } from '../../../src/platform/observability/metrics.ts';
 import { type Adapters, API_ROUTES, openEndpoints } from '../../../src/service/endpoints.ts';
 import type { CallOptions } from '../../support/client.ts';
@@ -28,7 +29,7 @@ function refuse(name: string) {
 
 const SERVED = { publicUrl: 'http://service', stopping: new AbortController().signal };
 const refusing = ['readAccount', ...Object.keys(TEST_WORLD)].map((name) => [name, refuse(name)]);
-const handlers = openEndpoints(Object.fromEntries(refusing) as Adapters, SERVED, null);
+const handlers = openEndpoints(Object.fromEntries(refusing) as Adapters, SERVED, readConfig({}));
 const pipeline = createPipeline({
   authenticator: {
     authenticate: async () => ({
