@@ -3,8 +3,8 @@ import { isRealDate } from '../../platform/dates.ts';
 import { defineExport } from '../../platform/terminal/export-command.ts';
 import { defineImport } from '../ingest/import-command.ts';
 import { findDataset } from './export.ts';
+import { DEBTS_LAYOUT } from './file-layout.ts';
 import { importDebts } from './import.ts';
-import { DEBTS_PLAN } from './import-plan.ts';
 import { DEBT_KINDS } from './kind.ts';
 
 /** `debts import` and `debts export` (contract, Command line). */
@@ -41,7 +41,7 @@ Examples:
     --legal-persons --columns nif=nipc,start=step.start,end=step.end
   zcat seg-social.tsv.gz | bun directory debts import - --kind social-security --date 2026-11-01`,
     );
-  defineImport(importing, DEBTS_PLAN, importDebts);
+  defineImport(importing, DEBTS_LAYOUT, importDebts);
 
   const exporting = debts
     .command('export')

@@ -5,8 +5,8 @@ import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, stageFile } from '../ingest/staging.ts';
 import { compareStagedDebts, type DebtDifference } from './difference.ts';
+import { DEBTS_LAYOUT } from './file-layout.ts';
 import { refuseSuspicious } from './guard.ts';
-import { DEBTS_PLAN } from './import-plan.ts';
 import type { DebtKind } from './kind.ts';
 
 export interface DebtsImportOptions extends FileOptions {
@@ -35,7 +35,7 @@ export function importDebts(
   progress: Progress,
 ): Promise<DebtsReport> {
   return withDedicated(tools, async (sql, committed) => {
-    const { read, usable, rejected, reasons } = await stageFile(sql, source, DEBTS_PLAN, {
+    const { read, usable, rejected, reasons } = await stageFile(sql, source, DEBTS_LAYOUT, {
       ...file,
       signal: tools.signal,
       progress,

@@ -6,7 +6,7 @@ import { fields, toSecond } from '../../platform/terminal/text.ts';
 import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
 import { defineImport } from '../ingest/import-command.ts';
 import { findDirectory } from './export.ts';
-import { DIRECTORY_PLAN } from './import-plan.ts';
+import { DIRECTORY_LAYOUT } from './file-layout.ts';
 import { describeHolder } from './lock.ts';
 import type { IndexStatus, StatusReport } from './status.ts';
 
@@ -78,7 +78,7 @@ Examples:
   jq -c '.[]' entidades.json | bun directory companies import - --columns nif=nifEntidade,legal_name=desigEntidade
   zcat export.tsv.gz | bun directory companies import - --dry-run`,
     );
-  defineImport(command, DIRECTORY_PLAN, async (...given) =>
+  defineImport(command, DIRECTORY_LAYOUT, async (...given) =>
     (await import('./import.ts')).importCompanies(...given),
   );
 }

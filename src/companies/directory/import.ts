@@ -11,6 +11,7 @@ import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/sta
 import { normalizationFingerprint } from '../name.ts';
 import type { DirectoryContext } from './context.ts';
 import { failureOf, withPlainErrors } from './failures.ts';
+import { DIRECTORY_LAYOUT } from './file-layout.ts';
 import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
   confirmLoad,
@@ -21,7 +22,6 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { DIRECTORY_PLAN } from './import-plan.ts';
 import { indexRows } from './index-rows.ts';
 import { assertOwnAlias } from './indexing/alias.ts';
 import type { BuiltIndex } from './indexing/build-index.ts';
@@ -109,7 +109,11 @@ async function readAndCompare(
   { replace = false, force, ...file }: ImportOptions,
   progress: Progress,
 ): Promise<{ report: DirectoryReport; difference: Difference }> {
-  const staged = await stageFile(sql, source, DIRECTORY_PLAN, { ...file, signal: context.signal, progress });
+  const staged = await stageFile(sql, source, DIRECTORY_LAYOUT, {
+    ...file,
+    signal: context.signal,
+    progress,
+  });
   progress.phase('comparing');
   // A dry run holds no lock, so other imports may replace and remove the generation.
   const { directory, difference } = await beginAgain(async () => {

@@ -5,7 +5,7 @@ import { fields } from '../../platform/terminal/text.ts';
 import { filePath } from '../../platform/terminal/values.ts';
 import { type ColumnNames, comparable } from './columns.ts';
 import { type RowSource, rowSource } from './source.ts';
-import { describeRejected, type FileOptions, type Staged, type StagingPlan } from './staging.ts';
+import { describeRejected, type FileLayout, type FileOptions, type Staged } from './staging.ts';
 
 /** The result of an import of any kind. Each kind has further members: counts of rows, or texts. */
 export interface ImportReport extends Pick<Staged, 'read' | 'rejected' | 'reasons'> {
@@ -19,7 +19,7 @@ export interface ImportReport extends Pick<Staged, 'read' | 'rejected' | 'reason
  */
 export function defineImport<Options extends FileOptions>(
   command: Command,
-  plan: StagingPlan,
+  layout: FileLayout,
   run: (
     tools: CommandTools,
     source: RowSource,
@@ -27,7 +27,7 @@ export function defineImport<Options extends FileOptions>(
     progress: Progress,
   ) => Promise<ImportReport>,
 ): Command {
-  const names = ['nif', ...plan.columns];
+  const names = ['nif', ...layout.columns];
   const list = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
   const example = names.map((name) => `${name}=NAME`).join(',');
   command

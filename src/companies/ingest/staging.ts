@@ -15,8 +15,8 @@ export const STAGING = 'staging';
 /** A replacement that keeps a smaller share of the present rows is refused, because the file is more likely cut off or wrong. */
 export const SMALLEST_REPLACEMENT = 0.9;
 
-/** The reader of one kind of file for the staging table. Every row has a NIF. */
-export interface StagingPlan {
+/** How the columns of one kind of file are read and staged. Every row has a NIF. */
+export interface FileLayout {
   /** The command that imports such files, for advice: `debts import`. */
   command: string;
   /** Columns of the file beside `nif`. */
@@ -84,7 +84,7 @@ const CURSOR_ROWS = 1_000;
 export async function stageFile(
   connection: Sql,
   source: RowSource,
-  plan: StagingPlan,
+  layout: FileLayout,
   { rejects: rejectsPath, ...options }: StagingOptions,
 ): Promise<Staged> {
   const rejects =
@@ -92,7 +92,7 @@ export async function stageFile(
       ? null
       : await openRejects(rejectsPath, 'path' in source ? source.path : '/dev/stdin');
   try {
-    const staged = await stageRows(connection, source, plan, rejects, options);
+    const staged = await stageRows(connection, source, layout, rejects, options);
     await rejects?.finish();
     if (staged.usable === 0) throw nothingUsable(staged);
     return staged;
@@ -104,13 +104,13 @@ export async function stageFile(
 async function stageRows(
   connection: Sql,
   source: RowSource,
-  plan: StagingPlan,
+  layout: FileLayout,
   rejects: RejectsWriter | null,
   { columns, legalPersons = false, signal, progress }: Omit<StagingOptions, 'rejects'>,
 ): Promise<Staged> {
-  const reader = await openRows(source, ['nif', ...plan.columns], {
+  const reader = await openRows(source, ['nif', ...layout.columns], {
     sources: columns,
-    command: plan.command,
+    command: layout.command,
     signal,
   });
   const staged: Staged = { read: 0, usable: 0, rejected: 0, reasons: {} };
@@ -120,7 +120,7 @@ async function stageRows(
     staged.rejected += rows;
     staged.reasons[reason] = (staged.reasons[reason] ?? 0) + rows;
   };
-  const noFields = plan.definition.map(() => '\\N').join('\t');
+  const noFields = layout.definition.map(() => '\\N').join('\t');
   /** Stages a rejected row if the rejects are wanted: superseded rows are known at the end, and the file has the order of lines. */
   const reject = ({ line, reason, raw }: RejectedRow) => {
     countRejected(reason);
@@ -130,7 +130,7 @@ async function stageRows(
   try {
     await connection.unsafe(
       `CREATE TEMPORARY TABLE ${STAGING}
-        (line bigint, nif text COLLATE "C", ${plan.definition.join(', ')}, raw text, reason text)`,
+        (line bigint, nif text COLLATE "C", ${layout.definition.join(', ')}, raw text, reason text)`,
     );
     copy = await copyInto(connection, STAGING);
     progress.phase(`reading ${'path' in source ? source.path : 'standard input'}`);
@@ -143,7 +143,7 @@ async function stageRows(
           countRejected(NATURAL_PERSON);
           continue;
         }
-        const result = readRow(plan, row);
+        const result = readRow(layout, row);
         let waiting: Promise<void> | undefined;
         if ('reason' in result) {
           const raw = legalPersons && CODE.test(nifText) ? '' : batch.rawOf(row);
@@ -177,13 +177,13 @@ async function stageRows(
 }
 
 function readRow(
-  plan: StagingPlan,
+  layout: FileLayout,
   { values: [nifText, ...values] }: Row,
 ): { nif: string; fields: string } | { reason: string } {
   const nif = importedNif(nifText ?? '');
   if (nif === null) return { reason: 'NIF is not nine digits' };
   if (!isValidNif(nif)) return { reason: 'NIF has a wrong check digit' };
-  const result = plan.read(nif, values);
+  const result = layout.read(nif, values);
   return 'reason' in result ? result : { nif, fields: result.fields };
 }
 

@@ -1,14 +1,14 @@
 /** Reads directory files into the staging table. */
 
 import { copyValue } from '../../platform/postgres/copy.ts';
-import type { StagingPlan } from '../ingest/staging.ts';
+import type { FileLayout } from '../ingest/staging.ts';
 import { cleanName } from '../name.ts';
 import { directoryRow } from '../search/document.ts';
 
 /** The most characters (code points) of a legal name (contract, Files). */
 const MAX_NAME_LENGTH = 500;
 
-export const DIRECTORY_PLAN: StagingPlan = {
+export const DIRECTORY_LAYOUT: FileLayout = {
   command: 'companies import',
   columns: ['legal_name'],
   definition: ['legal_name text', 'normalized_name text COLLATE "C"', 'sort_key text COLLATE "C"'],

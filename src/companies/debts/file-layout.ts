@@ -1,7 +1,7 @@
-import type { StagingPlan } from '../ingest/staging.ts';
+import type { FileLayout } from '../ingest/staging.ts';
 
 /** How a file of debt brackets is read (contract, Files). */
-export const DEBTS_PLAN: StagingPlan = {
+export const DEBTS_LAYOUT: FileLayout = {
   command: 'debts import',
   columns: ['start', 'end'],
   definition: ['start_amount bigint', 'end_amount bigint'],
