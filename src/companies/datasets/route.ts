@@ -40,7 +40,7 @@ function presentDatasets({ directory, debts }: Datasets): DatasetsAnswer {
   return {
     data: {
       directory: { companies, updated: updated?.toISOString() ?? null },
-      debts: { tax: present(debts.tax), social_security: present(debts.socialSecurity) },
+      debts: { tax: present(debts.tax), social_security: present(debts['social-security']) },
     },
     error: null,
   };

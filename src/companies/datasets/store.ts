@@ -2,12 +2,13 @@ import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
+import type { DebtKind } from '../debts/kind.ts';
 
 /** The data that the service answers from, with its age. */
 export interface Datasets {
   directory: DirectoryDataset;
   /** `null` means that no dataset of that kind was ever imported. */
-  debts: { tax: DebtDataset | null; socialSecurity: DebtDataset | null };
+  debts: Record<DebtKind, DebtDataset | null>;
 }
 
 export interface DirectoryDataset {
@@ -53,7 +54,7 @@ export async function readDatasets(sql: Sql, bound: Bound = async (query) => que
   };
   return {
     directory: { companies, updated: at, by, file },
-    debts: { tax: debts('tax'), socialSecurity: debts('social-security') },
+    debts: { tax: debts('tax'), 'social-security': debts('social-security') },
   };
 }
 

@@ -1,4 +1,4 @@
-/** The two datasets of debts, as the command line and Postgres name them. */
+/** The two datasets of debts, as the code, the command line and Postgres name them. */
 export const DEBT_KINDS = ['tax', 'social-security'] as const;
 export type DebtKind = (typeof DEBT_KINDS)[number];
 

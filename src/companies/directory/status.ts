@@ -3,7 +3,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { beginAgain } from '../../platform/postgres/begin-again.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
-import { type Datasets, readDatasets } from '../datasets/store.ts';
+import { type Datasets, type DebtDataset, readDatasets } from '../datasets/store.ts';
 import type { DirectoryContext } from './context.ts';
 import { withPlainErrors } from './failures.ts';
 import { collectGarbageNow } from './garbage.ts';
@@ -34,7 +34,10 @@ export interface StatusReport extends IndexStatus {
   table: string;
   /** The consequence of the drift for searches; absent if there is no drift. */
   driftMeans?: string;
-  datasets: Datasets;
+  datasets: Pick<Datasets, 'directory'> & {
+    /** With a member for each kind, in the case of the other members. */
+    debts: { tax: DebtDataset | null; socialSecurity: DebtDataset | null };
+  };
   running: LockHolder | null;
 }
 
@@ -62,12 +65,12 @@ export async function statusReport(
     status.drift === undefined
       ? {}
       : { driftMeans: await withPlainErrors(() => meaningOf(context, status.index, directory), null) };
-  const datasets = await readDatasets(context.sql);
+  const { debts, ...datasets } = await readDatasets(context.sql);
   return {
     ...status,
     table: directory.current.tableName,
     ...means,
-    datasets,
+    datasets: { ...datasets, debts: { tax: debts.tax, socialSecurity: debts['social-security'] } },
     running,
   };
 }

@@ -84,7 +84,7 @@ export const TEST_WORLD = {
     debts: new Map(WORLD.companies.map(({ nif, debts }) => [nif, debts])),
     dates: {
       tax: WORLD.datasets.debts.tax!.date,
-      'social-security': WORLD.datasets.debts.socialSecurity!.date,
+      'social-security': WORLD.datasets.debts['social-security']!.date,
     },
   }),
   readPage,

@@ -124,7 +124,7 @@ async function details(context: MemberContext, company: Company): Promise<Html> 
     // A source that does not know the capital leaves 0.
     [messages.capital, Number(capital) > 0 && `${formats.number(Number(capital))} ${currency}`],
     [messages.dataTax, debt(company.tax_debt, datasets?.debts.tax)],
-    [messages.dataSocialSecurity, debt(company.social_security_debt, datasets?.debts.socialSecurity)],
+    [messages.dataSocialSecurity, debt(company.social_security_debt, datasets?.debts['social-security'])],
   ];
   return facts(rows.map(([label, value]) => [label, value || '–']));
 }

@@ -138,6 +138,6 @@ async function datasetsLine({ tools, messages, formats }: MemberContext): Promis
   const names = line(messages.dataDirectory, directory.updated === null ? null : directory);
   return html`
 <section class="datasets" aria-label="${messages.data}">
-  <p class="hint">${names} · ${line(messages.dataTax, debts.tax)} · ${line(messages.dataSocialSecurity, debts.socialSecurity)}</p>
+  <p class="hint">${names} · ${line(messages.dataTax, debts.tax)} · ${line(messages.dataSocialSecurity, debts['social-security'])}</p>
 </section>`;
 }
