@@ -47,7 +47,7 @@ export function problem(
   return { ok: false, problem: detail === undefined ? { kind, ...more } : { kind, detail, ...more } };
 }
 
-/** The 503 of a dependency that is away, or of an overloaded service. No credit was spent. */
+/** The 503 of a dependency that is away, or of an overloaded service. No credit was charged. */
 export function unavailable(detail: string, cause?: unknown): ProblemAnswer {
   return problem('service-unavailable', detail, { headers: { 'Retry-After': '1' }, cause });
 }

@@ -262,7 +262,7 @@ for (const state of Object.keys(STATES) as State[])
     const { problem, mail: mailed } = STATES[state];
     const end = await ARRANGE[state](member);
     try {
-      // Before the pages, because a key is known for seconds. A call that is answered comes last, because it spends a credit.
+      // Before the pages, because a key is known for seconds. A call that is answered comes last, because it is charged a credit.
       if (typeof problem !== 'string' && 'problem' in problem)
         expect((await search(secret)).kind).toBe(problem.problem);
       await checkPages(state, member, tokens);

@@ -81,8 +81,8 @@ describe.each(['down', 'hang'] as const)('Postgres %s', (how) => {
         Number(status) < 503,
     ).length;
     expect(answered).toBeGreaterThan(before.used);
-    // A statement that was lost on the way may have charged late, and is reversed then.
-    await until('the returned credits', async () => (await api.ledger(caller)).used === answered);
+    // A statement that was lost on the way may have charged late, and is refunded then.
+    await until('the refunded credits', async () => (await api.ledger(caller)).used === answered);
   });
 });
 

@@ -34,7 +34,7 @@ export const lookupRoute: ApiRoute = {
   },
 };
 
-/** Answers with the record of one company, which is read while the credit is spent. */
+/** Answers with the record of one company, which is read while the credit is charged. */
 export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): Handler {
   return {
     charge: lookupRoute.charge,

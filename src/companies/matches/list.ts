@@ -60,7 +60,7 @@ export const matchListRoute: ApiRoute = {
   },
 };
 
-/** Finds companies by each of several queries. They are searched once their credits are spent, and equal ones once. */
+/** Finds companies by each of several queries. They are searched once their credits are charged, and equal ones once. */
 export function createMatchListHandler(
   answer: AnswerQuery<MatchQuery>,
   parts: Pick<ListParts, 'publicUrl' | 'stopping'>,

@@ -19,7 +19,7 @@ export type FindMatches = (query: WordsQuery, limit: number) => Promise<SearchRe
 export const MAX_IN_LIST = 5;
 
 /**
- * How queries share questions to the directory. A query may queue twice as long as other items, because its credit is spent.
+ * How queries share questions to the directory. A query may queue twice as long as other items, because its credit is charged.
  * Requests of several queries share one lane, so that single queries and searches don't queue behind a hundred of them.
  */
 export const MATCH_BATCHES: Record<'match' | 'matches', BatchOptions> = {

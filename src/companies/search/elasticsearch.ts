@@ -8,7 +8,7 @@ import { createRounds, type RoundOutcome } from './rounds.ts';
 import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND, type SearchResult } from './search.ts';
 
 /**
- * Two `_msearch` of 32 searches in flight. A search may queue twice as long as other items, because its credit is spent.
+ * Two `_msearch` of 32 searches in flight. A search may queue twice as long as other items, because its credit is charged.
  */
 const BATCHES = {
   name: 'Elasticsearch',

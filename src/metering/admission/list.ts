@@ -17,7 +17,7 @@ export interface Item {
   asked: string;
   /** Whether it costs a credit. */
   isCharged: boolean;
-  /** Its answer, asked for once its credit is spent. */
+  /** Its answer, asked for once its credit is charged. */
   answer(): ItemAnswer | Promise<ItemAnswer>;
 }
 

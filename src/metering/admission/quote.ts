@@ -56,7 +56,7 @@ export interface Handler {
   /** The kind of call that the endpoint answers, for the estimate of its wait; `null` means that its wait is not known yet. */
   charge: CallKind | null;
   /**
-   * Reads the input, validates it, and starts the reads that the answer needs: a lookup reads its record while its credit is spent. It
+   * Reads the input, validates it, and starts the reads that the answer needs: a lookup reads its record while its credit is charged. It
    * must cost nobody anything, because without a credit its result is dropped. Bad input has its quote, too: it is charged
    * (specification, Order), so nothing validates before the token.
    */

@@ -81,7 +81,7 @@ test('nor does it bring back one that was forgotten', async () => {
   expect(await titleOf(number)).toBeNull();
 }, 10_000);
 
-test('a lease that was taken when nobody waited for it any more is given back', async () => {
+test('a lease that was taken when nobody waited for it any more is released', async () => {
   const leases = createRefreshLeases(slow, 60_000);
   await take(leases, nif(next++));
   const number = nif(next++);

@@ -347,7 +347,7 @@ describe('what a request costs', () => {
     expect(await costs(accountId)).toEqual({ tokens: 21, used: 1, credits: 5 });
   });
 
-  test('a handler quotes once the request has its token, and answers once its credit is spent', async () => {
+  test('a handler quotes once the request has its token, and answers once its credit is charged', async () => {
     const { accountId, key } = await createCaller(sql, { included: 1 });
     const steps: unknown[] = [];
     const handle: Handle = async () => {

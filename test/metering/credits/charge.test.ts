@@ -49,7 +49,7 @@ describe('one credit a call', () => {
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
   });
 
-  test('the last credit is spent, the one after it is not', async () => {
+  test('the last credit is charged, the one after it is not', async () => {
     const { accountId } = await createCaller(sql, { included: 1 });
     expect((await chargeOne(credits, accountId)).charged).toBe(true);
     expect((await chargeOne(credits, accountId)).charged).toBe(false);
@@ -126,7 +126,7 @@ describe('one credit a call', () => {
 });
 
 describe('an allowance of the account’s own', () => {
-  test('raising it admits again, lowering it below what is used refuses and leaves used alone', async () => {
+  test('raising it lets calls be charged again, lowering it below what is used refuses and leaves used alone', async () => {
     const { accountId } = await createCaller(sql, { included: 2 });
     expect(await chargeMany(credits, accountId, 3)).toEqual({ charged: 2, refused: 1, failed: 0 });
     await changeLimits(sql, accountId, { includedCredits: 4 }, 'test');

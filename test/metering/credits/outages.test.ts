@@ -10,7 +10,7 @@ import { createCaller } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
 import { chargeMany, chargeOne, ledgerOf } from './ledger.ts';
 
-/** The pool that admits, through the proxy, with the time-outs that the service has. */
+/** The pool that charges, through the proxy, with the time-outs that the service has. */
 let behindProxy: Sql;
 let credits: Credits;
 let lost: unknown[];
@@ -86,7 +86,7 @@ describe('a frozen Postgres', () => {
     const calls = await Promise.all(Array.from({ length: 50 }, () => fails(chargeOne(credits, accountId))));
     for (const failed of calls) expect(failed).toBe(true);
     proxy.up();
-    // The service recovers by itself. If the batch that was held back is charged at the thaw, its credits are returned.
+    // The service recovers by itself. If the batch that was held back is charged at the thaw, its credits are refunded.
     await eventually(() => fails(chargeOne(credits, accountId)), false);
     await refunding;
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
@@ -242,7 +242,7 @@ describe('a row that another transaction has locked', () => {
   });
 });
 
-test('a process that was busy while its answer lay there admits the next calls', async () => {
+test('a process that was busy while its answer lay there charges the next calls', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
   const single = connectPostgres(database.url, { max: 1 });
   try {

@@ -127,7 +127,7 @@ CREATE TABLE balances (
   -- while its account's period changes.
   period_opened_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   used bigint NOT NULL DEFAULT 0,
-  used_purchased bigint NOT NULL DEFAULT 0, -- among `used`: refunds give these back first
+  used_purchased bigint NOT NULL DEFAULT 0, -- among `used`: a refund brings these back first
   credits bigint NOT NULL DEFAULT 0, -- purchased
   -- Purchased credits that calls of earlier periods took. `credits + used_purchased + purchased_before` is what was granted, and
   -- what comes back to an earlier period comes from here.
