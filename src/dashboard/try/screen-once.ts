@@ -3,14 +3,14 @@
  * lost is shown again, though nothing of the list is stored.
  */
 import { createHmac } from 'node:crypto';
-import { REFUND_WINDOW_MS } from '../../metering/credits/refund.ts';
+import { REPEAT_WINDOW_MS } from '../../metering/credits/once.ts';
 import { SECOND } from '../../platform/units.ts';
 import { countAttempt, forgetAttempts, isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import { keyFor, TOKEN_FIELD } from '../request/csrf.ts';
 
 /** The time of a request with its `Idempotency-Key`, less the longest time of a page: a sending in this time is never charged again. */
-const FREE_MS = REFUND_WINDOW_MS - 15 * SECOND;
+const FREE_MS = REPEAT_WINDOW_MS - 15 * SECOND;
 
 /** How a list is sent. */
 export interface Sending {

@@ -70,10 +70,10 @@ const chargeStatement = (further = { column: '', value: '', statement: '' }) => 
     "left"
   FROM outcome`;
 const CHARGE = chargeStatement();
-/** Beside the charge the row of its first sending. A return that comes first writes that row, and the charge meets it. */
+/** Beside the charge the row of its first sending. A refund that comes first writes that row, and the charge meets it. */
 const CHARGE_ONCE = chargeStatement({
-  column: ', sendings, charged, is_short',
-  value: ', 1, credits, spent IS NOT NULL',
+  column: ', request, sendings, charged, is_short',
+  value: ', $8::uuid, 1, credits, spent IS NOT NULL',
   statement: `, sent AS (
     INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, charge)
     SELECT $7::uuid, now(), '{}', '{}', '{}', '{}', true, $1::uuid FROM outcome WHERE credits > 0
@@ -90,9 +90,15 @@ const CHARGE_ONCE = chargeStatement({
  * Postgres evaluates the `SET` and the `WHERE` again on the new version.
  *
  * @param attempt UUID of this charge. It becomes the primary key of its row in the journal, so it can be voided
- * @param sending UUID of the first sending of a request that is charged once (src/metering/credits/once.ts)
+ * @param once UUIDs of a request that is charged once, and of its first sending (src/metering/credits/once.ts). It fails with
+ *   `UNIQUE_VIOLATION` if another sending has charged the request
  */
-export function chargeCalls(sql: Sql, calls: Call[], attempt: string, sending?: string) {
+export function chargeCalls(
+  sql: Sql,
+  calls: Call[],
+  attempt: string,
+  once?: { request: string; sending: string },
+) {
   const parameters = [
     attempt,
     calls.map(({ accountId }) => accountId),
@@ -101,8 +107,9 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string, sending?: 
     calls.map(({ credits }) => credits),
     calls.some(({ wantsLeft }) => wantsLeft),
   ];
-  if (sending === undefined) return sql.unsafe<ChargedBatch[]>(CHARGE, parameters, { prepare: true });
-  return sql.unsafe<ChargedBatch[]>(CHARGE_ONCE, [...parameters, sending], { prepare: true });
+  if (once === undefined) return sql.unsafe<ChargedBatch[]>(CHARGE, parameters, { prepare: true });
+  const { sending, request } = once;
+  return sql.unsafe<ChargedBatch[]>(CHARGE_ONCE, [...parameters, sending, request], { prepare: true });
 }
 
 /**

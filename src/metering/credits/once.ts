@@ -1,16 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import { codeOf } from '../../platform/errors.ts';
 import { type Sql, UNIQUE_VIOLATION } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
+import { MINUTE } from '../../platform/units.ts';
 import type { createLockedAccounts } from '../accounts/locked.ts';
 import type { Call, Charge, Quota } from './call.ts';
 import { chargeCalls, paidOf } from './charge-calls.ts';
-import { REFUND_WINDOW_MS } from './refund.ts';
 import { isRolledBack } from './void.ts';
 
+/** A request that is sent again within this time is not charged again (contract: Idempotency-Key). */
+export const REPEAT_WINDOW_MS = 10 * MINUTE;
+
 /**
- * A request with an identity is charged once, however often it is sent (contract: Idempotency-Key). The id of its charge is made
- * from the identity, so that of two sendings one charges, and the other finds the charge. Each sending has a row with the
- * charge's id, and the charge counts them. Credits are refunded when every sending has refunded them.
+ * A request with an identity is charged once, however often it is sent (contract: Idempotency-Key). The charge's row has an id
+ * made from the identity, which is unique: of two sendings one charges, and the other finds the charge. Each sending has a row with
+ * the charge's attempt, and the charge counts them. Credits are refunded when every sending has refunded them.
  */
 
 interface Charged {
@@ -21,21 +25,22 @@ interface Charged {
 }
 
 /**
- * Joins the sendings of a charge that may still be refunded. An older charge gets another id, so that the request is charged again.
+ * Joins the sendings of a charge. An old charge loses its request's id, so that the request is charged again. It keeps its attempt,
+ * so that a late refund of one of its sendings still finds it, and never the next charge of the request.
  * @returns no row if there is no such charge
  */
-function joinCharge(sql: Sql, charge: string, sending: string, accountId: string) {
+function joinCharge(sql: Sql, request: string, sending: string, accountId: string) {
   return sql<Charged[]>`
     WITH found AS (
       UPDATE call_journal SET
-        attempt = CASE WHEN spent_at < oldest THEN gen_random_uuid() ELSE attempt END,
+        request = CASE WHEN spent_at < oldest THEN NULL ELSE request END,
         sendings = sendings + CASE WHEN spent_at < oldest THEN 0 ELSE 1 END
-      FROM (SELECT now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond') AS time (oldest)
-      WHERE attempt = ${charge}
-      RETURNING spent_at < oldest AS is_old, charged, is_short
+      FROM (SELECT now() - ${REPEAT_WINDOW_MS}::float8 * interval '1 millisecond') AS time (oldest)
+      WHERE request = ${request}
+      RETURNING attempt, spent_at < oldest AS is_old, charged, is_short
     ), joined AS (
       INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, charge)
-      SELECT ${sending}, now(), '{}', '{}', '{}', '{}', true, ${charge} FROM found WHERE NOT is_old
+      SELECT ${sending}, now(), '{}', '{}', '{}', '{}', true, attempt FROM found WHERE NOT is_old
     )
     SELECT charged, CASE WHEN is_short THEN short_quotas(ARRAY[${accountId}::text], '{1}', '{0}') END AS quotas
     FROM found WHERE NOT is_old`;
@@ -62,24 +67,30 @@ export async function chargeOnce(
   sql: Sql,
   { call, sending, bound, runForUnlocked }: ChargeOnceParts,
 ): Promise<Paid | undefined> {
-  const charge = Bun.randomUUIDv5(call.identity!, NAMESPACE);
+  const request = Bun.randomUUIDv5(call.identity!, NAMESPACE);
   for (;;) {
-    const [earlier] = await bound(joinCharge(sql, charge, sending, call.accountId));
-    if (earlier !== undefined) {
-      const spent = Math.min(earlier.charged, call.credits);
-      const quota = spent < call.credits ? (earlier.quotas?.[call.accountId] ?? null) : null;
-      const left = call.wantsLeft ? await creditsLeft() : null;
-      return { spent, quota, isRepeated: true, left, unused: earlier.charged - spent };
-    }
+    const earlier = await join();
+    if (earlier !== undefined) return earlier;
     try {
-      const run = (unlocked: Call[]) => chargeCalls(sql, unlocked, charge, sending);
+      const run = (unlocked: Call[]) => chargeCalls(sql, unlocked, randomUUID(), { request, sending });
       const [, [charged]] = await runForUnlocked([call], bound, run);
       const paid = charged && paidOf(call, charged.spent?.[0] ?? call.credits, charged);
-      return paid && { ...paid, unused: 0 };
+      // While this sending waited for the balance, another one may have been charged the account's last credits.
+      const isRefused = paid !== undefined && paid.quota !== null && paid.spent === 0;
+      return (isRefused ? await join() : undefined) ?? (paid && { ...paid, unused: 0 });
     } catch (error) {
       // Another sending has charged it meanwhile.
       if (codeOf(error) !== UNIQUE_VIOLATION) throw error;
     }
+  }
+
+  async function join(): Promise<Paid | undefined> {
+    const [earlier] = await bound(joinCharge(sql, request, sending, call.accountId));
+    if (earlier === undefined) return undefined;
+    const spent = Math.min(earlier.charged, call.credits);
+    const quota = spent < call.credits ? (earlier.quotas?.[call.accountId] ?? null) : null;
+    const left = call.wantsLeft ? await creditsLeft() : null;
+    return { spent, quota, isRepeated: true, left, unused: earlier.charged - spent };
   }
 
   /** A charge of nothing tells what is left. `null` means that Postgres could not say, which is no reason to refuse what is paid. */

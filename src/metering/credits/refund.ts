@@ -1,14 +1,19 @@
+import { inPages } from '../../platform/postgres/batches.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { MINUTE } from '../../platform/units.ts';
 import { findLocked } from '../accounts/locked.ts';
 import type { Call } from './call.ts';
 import { includedCredits } from './charge-calls.ts';
+import { REPEAT_WINDOW_MS } from './once.ts';
 
 /**
- * A void or a refund may come this long after its charge. Until then the charge's row stays: a void that misses it would return
- * nothing. So does the row of a void, for a charge that arrives after it.
+ * A void or a refund may come this long after its charge, because the last sending of a request has a minute to end. Until then the
+ * charge's row stays: a void that misses it would refund nothing. So does the row of a void, for a charge that arrives after it.
  */
-export const REFUND_WINDOW_MS = 10 * MINUTE;
+export const REFUND_WINDOW_MS = REPEAT_WINDOW_MS + MINUTE;
+
+/** Rows of the journal that are read at once. */
+const ROWS_AT_ONCE = 1000;
 
 /**
  * Refunds credits of one call: inserts a row of them with the time of the original charge, which is owed and which the roll-up
@@ -31,16 +36,21 @@ export function refundCredits(sql: Sql, id: string, call: Call, attempt: string,
  * A row with a locked account is left for the next time, and so is every other row of that account.
  */
 export async function refundOwed(sql: Sql): Promise<void> {
-  const batches = await sql<{ attempt: string; accountIds: string[] }[]>`
-    SELECT attempt, account_ids AS "accountIds" FROM call_journal WHERE owed AND account_ids <> '{}'`;
   const locked = new Set<string>();
-  for (const { attempt, accountIds } of batches) {
-    if (accountIds.some((id) => locked.has(id))) continue;
-    await refundRow(sql, attempt).catch(async (error) => {
-      if (!isLockTimeout(error)) throw error;
-      for (const { id } of await findLocked(sql, accountIds)) locked.add(id);
-    });
-  }
+  const owed = inPages<{ attempt: string; accountIds: string[] }>(
+    (last) => sql`
+      SELECT attempt, account_ids AS "accountIds" FROM call_journal
+      WHERE owed AND account_ids <> '{}' AND attempt > ${last?.attempt ?? '00000000-0000-0000-0000-000000000000'}
+      ORDER BY attempt LIMIT ${ROWS_AT_ONCE}`,
+  );
+  for await (const rows of owed)
+    for (const { attempt, accountIds } of rows) {
+      if (accountIds.some((id) => locked.has(id))) continue;
+      await refundRow(sql, attempt).catch(async (error) => {
+        if (!isLockTimeout(error)) throw error;
+        for (const { id } of await findLocked(sql, accountIds)) locked.add(id);
+      });
+    }
 }
 
 /**

@@ -133,6 +133,23 @@ test('a request that an account without credits sends is charged when it has som
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 2, calls: 5 });
 });
 
+test('two sendings at once for the last credits are both paid by one charge, and neither is refused', async () => {
+  for (const needed of [5, 9]) {
+    const { accountId } = await createCaller(sql, { included: 5 });
+    const request = { ...call(accountId, randomUUID(), needed), wantsLeft: true };
+    // Both have looked for an earlier charge, and wait for the balance.
+    const lock = await lockRow(sql, accountId);
+    const sendings = ledgers.map((ledger) => ledger.charge(request));
+    await waitingForLock(sql, 2);
+    await lock.release();
+    const charges = await Promise.all(sendings);
+    const quota = needed === 5 ? null : { limit: 5 };
+    for (const charge of charges) expect(charge).toMatchObject({ spent: 5, quota, left: 0 });
+    expect(charges.map(({ isRepeated }) => isRepeated).sort()).toEqual([false, true]);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+  }
+});
+
 test('credits come back though fifty sendings have used them at once', async () => {
   const { accountId } = await createCaller(sql, { included: 100 });
   const request = call(accountId, randomUUID(), 5);
@@ -175,6 +192,35 @@ test('after ten minutes it is a new request, whether its old charge is still in 
   await purgeJournal(sql);
   await ledgers[0]!.charge(request);
   expect((await ledgerOf(sql, accountId)).used).toBe(15);
+});
+
+describe('a refund of a sending that ends after ten minutes', () => {
+  const age = async (accountId: string) => {
+    await sql`UPDATE call_journal SET spent_at = now() - interval '10 minutes 1 second' WHERE account_ids[1] = ${accountId}`;
+    await sql`UPDATE balances SET period_opened_at = now() - interval '1 hour' WHERE account_id = ${accountId}`;
+  };
+
+  test.each([
+    ['nothing, when another sending has used its charge', 0, 10],
+    ['its own charge, when all its sendings are refunded', 5, 5],
+  ])('refunds %s, and never the next charge of the request', async (_, refundedByFirst, used) => {
+    const { accountId } = await createCaller(sql, { included: 100 });
+    const request = call(accountId, randomUUID(), 5);
+    const ledger = createCredits(pools[0]!);
+    const first = await ledger.charge(request);
+    const late = await ledger.charge(request);
+    first.refund(refundedByFirst);
+    await age(accountId);
+    await purgeJournal(sql);
+    const next = await ledgers[1]!.charge(request);
+    expect(next).toMatchObject({ spent: 5, isRepeated: false });
+    late.refund(5);
+    await ledger.close(5000);
+    await refundOwed(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used, credits: 0, calls: used });
+    // The next charge is still found by the request.
+    expect(await ledgers[1]!.charge(request)).toMatchObject({ spent: 5, isRepeated: true });
+  });
 });
 
 test('an error that Postgres answers costs that sending nothing, and refuses no other call', async () => {

@@ -176,20 +176,24 @@ CREATE TABLE call_journal (
   kinds text[] NOT NULL,
   calls bigint[] NOT NULL, -- negative: refunded
   purchased jsonb, -- purchased credits among those spent, by account; NULL: none
-  -- A request with an Idempotency-Key has one row for its charge, whose id is made from the request, and an empty one for each of its
-  -- sendings (src/metering/credits/once.ts). `charge` of a sending is the id of the charge. The other columns are the charge's:
+  -- A request with an Idempotency-Key has one row for its charge, and an empty one for each of its sendings
+  -- (src/metering/credits/once.ts). `charge` of a sending is the attempt of the charge. The other columns are the charge's:
   charge uuid,
+  request uuid, -- made from the request; NULL once the request can be charged again
   sendings integer, -- that have not refunded credits
   charged bigint, -- credits that a sending can use
   kept bigint, -- the most credits that a sending kept when it refunded others
   is_short boolean -- the account had fewer credits than the request needs
 ) WITH (toast_tuple_target = 8160); -- rows live a few seconds: packing the larger ones takes longer than writing them
 CREATE INDEX call_journal_counted ON call_journal (counted, spent_at);
-CREATE INDEX call_journal_owed ON call_journal (attempt) WHERE owed;
+CREATE INDEX call_journal_owed ON call_journal (attempt) WHERE owed AND account_ids <> '{}';
+-- Of two sendings of a request one charges. Later sendings find its charge.
+CREATE UNIQUE INDEX call_journal_request ON call_journal (request) WHERE request IS NOT NULL;
 
 -- Ends a sending (src/metering/credits/once.ts): it keeps so many credits of its request's charge, and refunds the others. When every sending has
--- refunded some, those come back that all have refunded. If these are all credits, the charge leaves under another id, so that the
--- request can be charged again. Idempotent: the sending's row is marked, and a statement of the sending that arrives later meets it.
+-- refunded some, those come back that all have refunded. If these are all credits, the request can be charged again. The sending names
+-- its charge by an attempt that no other charge gets. Idempotent: the sending's row is marked, and a statement of the sending that
+-- arrives later meets it.
 CREATE FUNCTION refund_sending(sending uuid, keeps bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   paid uuid;
@@ -202,7 +206,7 @@ BEGIN
   -- A statement of its own: the charge may have been committed while the first one waited for the sending's row.
   UPDATE call_journal SET sendings = sendings - 1, kept = greatest(kept, keeps),
     charged = CASE WHEN sendings > 1 THEN charged ELSE greatest(kept, keeps) END,
-    attempt = CASE WHEN sendings > 1 OR greatest(kept, keeps) > 0 THEN attempt ELSE gen_random_uuid() END
+    request = CASE WHEN sendings > 1 OR greatest(kept, keeps) > 0 THEN request END
   WHERE attempt = paid
   RETURNING gen_random_uuid(), at, spent_at, true, true, account_ids, key_ids, kinds, ARRAY[old.charged - new.charged],
     jsonb_build_object(account_ids[1], least(coalesce((purchased ->> account_ids[1])::bigint, 0), old.charged - new.charged))
