@@ -1,6 +1,6 @@
 /** What the dashboard stores of accounts: members, their sessions and mails, invitations. */
 import type { AccountData } from '../../metering/account-data/account-data.ts';
-import { removeInParts } from '../../platform/postgres/batches.ts';
+import { type RowsQuery, removeInParts } from '../../platform/postgres/batches.ts';
 import { SECOND } from '../../platform/units.ts';
 import { SESSION_MAX_MS } from '../auth/sessions.ts';
 
@@ -60,16 +60,17 @@ export const DASHBOARD_DATA: AccountData = {
    * sessions and links, but keeps them.
    */
   async removeExpired(sql) {
-    await sql`
-      DELETE FROM dashboard_sessions
-      WHERE "expiresAt" < now() OR "createdAt" < now() - ${SESSION_MAX_MS / SECOND} * interval '1 second'`;
-    await sql`DELETE FROM dashboard_verifications WHERE "expiresAt" < now()`;
-    await sql`DELETE FROM dashboard_email_changes WHERE expires_at < now()`;
-    await sql`DELETE FROM dashboard_invitations WHERE expires_at < now() - interval '30 days'`;
-    await sql`DELETE FROM dashboard_attempts WHERE ends_at < now()`;
-    await sql`
-      DELETE FROM dashboard_users u
-      WHERE NOT "emailVerified" AND "createdAt" < now() - ${UNCONFIRMED_DAYS} * interval '1 day'
-        AND NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = u."id")`;
+    const expired: Record<string, RowsQuery> = {
+      dashboard_sessions: sql`
+        "expiresAt" < now() OR "createdAt" < now() - ${SESSION_MAX_MS / SECOND} * interval '1 second'`,
+      dashboard_verifications: sql`"expiresAt" < now()`,
+      dashboard_email_changes: sql`expires_at < now()`,
+      dashboard_invitations: sql`expires_at < now() - interval '30 days'`,
+      dashboard_attempts: sql`ends_at < now()`,
+      dashboard_users: sql`
+        NOT "emailVerified" AND "createdAt" < now() - ${UNCONFIRMED_DAYS} * interval '1 day'
+        AND NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = dashboard_users."id")`,
+    };
+    for (const [table, condition] of Object.entries(expired)) await removeInParts(sql, table, condition);
   },
 };

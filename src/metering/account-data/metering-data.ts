@@ -64,15 +64,15 @@ export const METERING_DATA: AccountData = {
 
   /** Old sign-ins and error answers, and the uses of forgotten secrets. */
   async removeExpired(sql) {
-    await sql`
-      DELETE FROM account_events WHERE kind = 'signed-in' AND at < now() - ${SIGN_IN_DAYS} * interval '1 day'`;
-    await sql`
-      DELETE FROM daily_error_answers
-      WHERE day < ((now() AT TIME ZONE 'UTC')::date - ${ERROR_MONTHS} * interval '1 month')::date`;
-    await sql`
-      DELETE FROM api_key_uses u
-      WHERE NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.secret_sha256 = u.secret_sha256)
-        AND NOT EXISTS (SELECT 1 FROM api_key_previous_secrets s WHERE s.secret_sha256 = u.secret_sha256)`;
+    const expired: Record<string, RowsQuery> = {
+      account_events: sql`kind = 'signed-in' AND at < now() - ${SIGN_IN_DAYS} * interval '1 day'`,
+      daily_error_answers: sql`
+        day < ((now() AT TIME ZONE 'UTC')::date - ${ERROR_MONTHS} * interval '1 month')::date`,
+      api_key_uses: sql`
+        NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.secret_sha256 = api_key_uses.secret_sha256)
+        AND NOT EXISTS (SELECT 1 FROM api_key_previous_secrets s WHERE s.secret_sha256 = api_key_uses.secret_sha256)`,
+    };
+    for (const [table, condition] of Object.entries(expired)) await removeInParts(sql, table, condition);
   },
 };
 
@@ -105,19 +105,27 @@ export async function markDeleted(sql: Transaction, id: string, actor: Actor): P
   await recordEvent(sql, id, { kind: 'deleted', actor });
   await sql`
     UPDATE account_events SET actor = 'member' WHERE account_id = ${id} AND starts_with(actor, 'dashboard:')`;
-  // Last, because error answers of other accounts wait for its end.
-  await sql`DELETE FROM daily_error_answers WHERE account_id = ${id}`;
+  // Last, because error answers of other accounts wait for its end. Rows are locked in the order of their writers.
+  await sql`
+    WITH locked AS MATERIALIZED (
+      SELECT day, key_id, kind FROM daily_error_answers WHERE account_id = ${id} ORDER BY day, key_id, kind FOR UPDATE
+    )
+    DELETE FROM daily_error_answers d USING locked l
+    WHERE d.account_id = ${id} AND (d.day, d.key_id, d.kind) = (l.day, l.key_id, l.kind)`;
   return row!.deleted;
 }
 
-/** Revokes keys, and removes their names, earlier secrets and uses. */
+/** Revokes keys, and removes their names, earlier secrets and uses. Uses are locked in the order of their writers. */
 async function emptyKeys(sql: Sql | Transaction, condition: RowsQuery): Promise<void> {
   await sql`
     WITH emptied AS (
       UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, now()) WHERE ${condition} RETURNING id, secret_sha256
     ), earlier AS (
       DELETE FROM api_key_previous_secrets WHERE key_id IN (SELECT id FROM emptied) RETURNING secret_sha256
+    ), locked AS MATERIALIZED (
+      SELECT secret_sha256 FROM api_key_uses
+      WHERE secret_sha256 IN (SELECT secret_sha256 FROM emptied UNION ALL SELECT secret_sha256 FROM earlier)
+      ORDER BY secret_sha256 FOR UPDATE
     )
-    DELETE FROM api_key_uses
-    WHERE secret_sha256 IN (SELECT secret_sha256 FROM emptied UNION ALL SELECT secret_sha256 FROM earlier)`;
+    DELETE FROM api_key_uses u USING locked WHERE u.secret_sha256 = locked.secret_sha256`;
 }

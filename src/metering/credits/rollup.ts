@@ -1,5 +1,6 @@
 import type { Log } from '../../platform/observability/log.ts';
 import { only } from '../../platform/postgres/answer.ts';
+import { removeInParts } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
@@ -40,10 +41,8 @@ export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<numb
 
 /** Deletes rows of the journal that no void can concern any more. */
 export async function purgeJournal(sql: Sql): Promise<void> {
-  await sql`
-    DELETE FROM call_journal
-    WHERE counted AND spent_at < now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond'
-      AND (NOT owed OR account_ids = '{}')`;
+  const isOld = sql`spent_at < now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond'`;
+  await removeInParts(sql, 'call_journal', sql`counted AND ${isOld} AND (NOT owed OR account_ids = '{}')`);
 }
 
 /** Keeps the journal short while the service runs. The next process rolls up what is left when it stops. */

@@ -30,7 +30,7 @@ export function createKeyUses(sql: Sql) {
     await answerOf(sql`
       INSERT INTO api_key_uses AS known (secret_sha256, used_at)
       SELECT decode(hash, 'base64'), minute
-      FROM unnest(${[...written.keys()]}::text[], ${minutes}::text[]::timestamptz[]) AS used (hash, minute) ORDER BY hash
+      FROM unnest(${[...written.keys()]}::text[], ${minutes}::text[]::timestamptz[]) AS used (hash, minute) ORDER BY 1
       ON CONFLICT (secret_sha256) DO UPDATE SET used_at = excluded.used_at WHERE known.used_at < excluded.used_at`);
   }
 

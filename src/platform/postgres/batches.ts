@@ -5,6 +5,8 @@ export type RowsQuery = PendingQuery<Row[]>;
 
 /** About 120 KB of the longest rows of an account. */
 const FETCH = 'FETCH 200 FROM batches';
+/** Rows that one statement of {@link removeInParts} removes. */
+const REMOVED_AT_ONCE = 5000;
 
 /**
  * The rows of a query in batches, so that memory does not grow with them, of one query after another in a transaction. Each FETCH is
@@ -48,15 +50,20 @@ export async function* inPages<Found>(
   for (let rows = await read(undefined); rows.length > 0; rows = await read(rows.at(-1))) yield rows;
 }
 
-/** Rows that one statement of {@link removeInParts} removes. */
-const REMOVED_AT_ONCE = 1000;
-
-/** Removes the rows of a table that meet the condition, some at a time, so that no other statement waits for long. */
-export async function removeInParts(sql: Sql, table: string, condition: RowsQuery): Promise<void> {
-  for (let rows = 1; rows > 0; ) {
+/**
+ * Removes the rows of a condition in parts, because one statement for very many rows does not end within its timeout. Rows that another
+ * statement has locked stay. So it waits for no row, and can't deadlock with a statement that locks several rows in another order.
+ */
+export async function removeInParts(
+  sql: Sql,
+  table: string,
+  condition: RowsQuery,
+  atOnce = REMOVED_AT_ONCE,
+): Promise<void> {
+  for (let rows = atOnce; rows === atOnce; ) {
     const removed = await sql`
       DELETE FROM ${sql(table)} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${sql(table)} WHERE ${condition} LIMIT ${REMOVED_AT_ONCE}))`;
+        SELECT ctid FROM ${sql(table)} WHERE ${condition} LIMIT ${atOnce} FOR UPDATE SKIP LOCKED))`;
     rows = removed.count;
   }
 }

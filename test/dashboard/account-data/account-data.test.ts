@@ -1,5 +1,5 @@
 /** `account history`, `export` and `delete`: what is kept of an account, what of it is shown, and what goes. */
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { askEmailChange } from '../../../src/dashboard/account/email-change.ts';
 import { acceptInvitation, findInvitation, invite } from '../../../src/dashboard/account/invitations.ts';
@@ -14,7 +14,10 @@ import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/store.ts';
+import { createKeyUses } from '../../../src/metering/keys/uses.ts';
+import { createErrorAnswers } from '../../../src/metering/usage/error-answers.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { waitingForLock } from '../../support/locks.ts';
 import { until } from '../../support/until.ts';
 
 const database = await createTestDatabase('account_data');
@@ -257,6 +260,59 @@ describe('a deletion', () => {
     await deleteAccount(sql, one.id, 'cli:rui');
     expect({ ...(await exportOf(other.id)), exported: null }).toEqual(before);
   });
+
+  /**
+   * Rows whose order in the table is the opposite of their key's. The one in the middle is locked until a writer of all rows and the
+   * deletion both wait. So they deadlock if they lock rows in different orders.
+   */
+  test.each([
+    [
+      'daily_error_answers',
+      (id: string) =>
+        sql`INSERT INTO daily_error_answers SELECT ${id}, '2026-03-01', 'key_' || n, '4xx', 1 FROM generate_series(9, 1, -1) n`,
+      (id: string) => {
+        const errors = createErrorAnswers(sql);
+        setSystemTime(new Date('2026-03-01T12:00:00Z'));
+        for (let key = 1; key < 10; key += 1)
+          errors.count({ accountId: id, keyId: `key_${key}` }, 'validation');
+        setSystemTime();
+        return errors.write();
+      },
+      (id: string) => sql`account_id = ${id} AND key_id = 'key_5'`,
+    ],
+    [
+      'api_key_uses',
+      (id: string) => sql`
+        INSERT INTO api_key_uses SELECT secret_sha256, '2026-01-01' FROM api_keys WHERE account_id = ${id} ORDER BY 1 DESC`,
+      async (id: string) => {
+        const uses = createKeyUses(sql);
+        const rows = await sql<{ hash: string }[]>`
+          SELECT encode(secret_sha256, 'base64') AS hash FROM api_keys WHERE account_id = ${id}`;
+        for (const { hash } of rows) uses.note(hash);
+        return uses.write();
+      },
+      (id: string) => sql`secret_sha256 = (
+        SELECT secret_sha256 FROM api_keys WHERE account_id = ${id} ORDER BY 1 OFFSET 4 LIMIT 1)`,
+    ],
+  ])(
+    'beside a write of many rows of %s deadlocks with none of them',
+    async (table, insert, write, middle) => {
+      const { id } = await createAccount(sql, { name: 'Test', plan: 'plus' }, 'test');
+      for (let key = 0; key < 9; key += 1) await createKey(sql, id, '', 'test');
+      await insert(id);
+      let outcomes: Promise<unknown> | undefined;
+      await sql.begin(async (locking) => {
+        await locking`SELECT FROM ${sql(table)} WHERE ${middle(id)} FOR UPDATE`;
+        const writing = write(id);
+        await waitingForLock(sql, 1);
+        const deleting = deleteAccount(sql, id, 'test');
+        await waitingForLock(sql, 2);
+        outcomes = Promise.all([writing, deleting]);
+      });
+      await outcomes;
+      expect(await sql`SELECT FROM ${sql(table)} WHERE ${middle(id)}`).toHaveLength(0);
+    },
+  );
 
   test('at the same time as acceptances, invitations, rotations and new keys leaves no member and no active key', async () => {
     for (let round = 0; round < 5; round += 1) {

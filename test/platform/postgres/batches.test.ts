@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
-import { batchesOf, inPages } from '../../../src/platform/postgres/batches.ts';
+import { batchesOf, inPages, removeInParts } from '../../../src/platform/postgres/batches.ts';
 import { connectPostgres, type Transaction } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 
@@ -37,4 +37,21 @@ test('pages go on behind the last row until there is none', async () => {
   });
   expect(await Array.fromAsync(pages)).toEqual([[1, 2], [3]]);
   expect(asked).toEqual([undefined, 2, 3]);
+});
+
+test('rows are removed in parts of a bounded size, and one that another statement has locked stays', async () => {
+  await sql.unsafe(`
+    CREATE TABLE removed_rows (n integer PRIMARY KEY);
+    CREATE TABLE removals (rows integer);
+    CREATE FUNCTION note_removal() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN INSERT INTO removals SELECT count(*) FROM removed; RETURN NULL; END $$;
+    CREATE TRIGGER noted AFTER DELETE ON removed_rows REFERENCING OLD TABLE AS removed
+    FOR EACH STATEMENT EXECUTE FUNCTION note_removal();
+    INSERT INTO removed_rows SELECT generate_series(1, 26)`);
+  await database.sql.begin(async (locking) => {
+    await locking`SELECT FROM removed_rows WHERE n = 3 FOR UPDATE`;
+    await removeInParts(sql, 'removed_rows', sql`n <> 26`, 10);
+  });
+  expect((await sql`SELECT n FROM removed_rows ORDER BY n`).map(({ n }) => n)).toEqual([3, 26]);
+  expect((await sql`SELECT rows FROM removals`).map(({ rows }) => rows)).toEqual([10, 10, 4]);
 });
