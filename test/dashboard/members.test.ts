@@ -143,8 +143,9 @@ test('an account has at most a hundred members and pending invitations, however 
   );
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(98);
   await expect(inviteAs('new@example.com')).rejects.toThrow('100 members and pending invitations');
-  // A new password for a member, and an invitation in place of another one, take no further place.
-  await inviteAs(other.email);
+  // New passwords for members, and an invitation in place of another one, take no further place.
+  for (const member of await listMembers(service.sql, accountId)) await inviteAs(member.email);
+  await expect(inviteAs('new@example.com')).rejects.toThrow('100 members and pending invitations');
   const [pending] = await service.sql<{ email: string }[]>`
     SELECT email FROM dashboard_invitations WHERE account_id = ${accountId} ORDER BY email LIMIT 1`;
   await service.sql`DELETE FROM dashboard_invitations WHERE account_id = ${accountId} AND email = ${other.email}`;

@@ -79,12 +79,14 @@ export async function invite(
 export const invitationLink = (publicUrl: string, token: string) =>
   `${publicUrl}/dashboard/invitation?token=${token}`;
 
-/** An invitation to a present member takes no further place. */
+/** An address takes one place, as a member and by its invitation. */
 async function refuseTooMany(sql: Transaction, accountId: string, email: string): Promise<void> {
   const rows = await sql<{ others: number }[]>`
-    SELECT (SELECT count(*) FROM dashboard_members m JOIN dashboard_users u ON u."id" = m.user_id
-        WHERE m.account_id = ${accountId} AND u."email" <> ${email})
-      + (SELECT count(*) FROM dashboard_invitations WHERE account_id = ${accountId} AND ${isPending(sql)}) AS others`;
+    SELECT count(*) AS others FROM (
+      SELECT u."email" FROM dashboard_members m JOIN dashboard_users u ON u."id" = m.user_id WHERE m.account_id = ${accountId}
+      UNION
+      SELECT email FROM dashboard_invitations WHERE account_id = ${accountId} AND ${isPending(sql)}) AS places (email)
+    WHERE email <> ${email}`;
   if (only(rows).others >= MAX_MEMBERS) throw new TooManyMembersError(accountId);
 }
 
