@@ -3,14 +3,16 @@ import { type ErrorKind, errorKindOf } from '../../http/error-kind.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { answerOf } from '../../platform/postgres/answer.ts';
-import type { Sql } from '../../platform/postgres/connect.ts';
+import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import { SECOND } from '../../platform/units.ts';
 import type { Caller } from '../keys/authenticate.ts';
 
 const WRITE_EVERY_MS = 5 * SECOND;
-/** The most counters in memory and in a statement. Further ones are not counted until the next write. */
+/** The most counters in memory. Further ones are not counted until the next write. */
 const MAX_COUNTERS = 10_000;
+/** Counters in a statement. Statements of all processes take turns, so each has to be short. */
+const COUNTERS_AT_ONCE = 500;
 
 type Counter = {
   accountId: string;
@@ -29,7 +31,7 @@ type Counter = {
  * @param maxCounters for tests
  */
 export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
-  let counters = new Map<string, Counter>();
+  const counters = new Map<string, Counter>();
 
   /** Counts an error answer to a caller, in memory. @param credits that it cost */
   function count(
@@ -38,22 +40,43 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
     credits = 0,
   ): void {
     const day = new Date().toISOString().slice(0, 10);
-    const kind = errorKindOf(problem);
-    const id = `${accountId} ${day} ${keyId} ${kind}`;
-    const counter = counters.get(id);
-    if (counter !== undefined) {
-      counter.calls += 1;
-      counter.credits += credits;
-    } else if (counters.size < maxCounters)
-      counters.set(id, { accountId, keyId, kind, day, calls: 1, credits });
+    add({ accountId, keyId, kind: errorKindOf(problem), day, calls: 1, credits });
   }
 
-  /** Adds the counters to the days' counts. @throws if Postgres did not take them; they are lost */
+  function add(counter: Counter): void {
+    const { accountId, keyId, kind, day, calls, credits } = counter;
+    const id = `${accountId} ${day} ${keyId} ${kind}`;
+    const known = counters.get(id);
+    if (known !== undefined) {
+      known.calls += calls;
+      known.credits += credits;
+    } else if (counters.size < maxCounters) counters.set(id, counter);
+  }
+
+  /**
+   * Adds the counters to the days' counts, in parts.
+   * @throws if Postgres did not take a part. It is lost, unless it only waited too long for its turn. Later parts wait for the next write
+   */
   async function write(): Promise<void> {
-    if (counters.size === 0) return;
-    const written = counters;
-    counters = new Map();
-    await answerOf(addCounters(sql, [...written.values()]));
+    for (let parts = Math.ceil(counters.size / COUNTERS_AT_ONCE); parts > 0; parts -= 1) {
+      const part = takePart();
+      try {
+        await answerOf(addCounters(sql, part));
+      } catch (error) {
+        if (isLockTimeout(error)) for (const counter of part) add(counter);
+        throw error;
+      }
+    }
+  }
+
+  function takePart(): Counter[] {
+    const part: Counter[] = [];
+    for (const [id, counter] of counters) {
+      if (part.length === COUNTERS_AT_ONCE) break;
+      counters.delete(id);
+      part.push(counter);
+    }
+    return part;
   }
 
   /** Starts to write every few seconds. @returns a function that stops this and writes the rest */

@@ -187,6 +187,25 @@ test('memory is bounded: what it has no room for is not counted', async () => {
   expect(counts.map((count) => Object.values(count))).toEqual([[3], [3], []]);
 });
 
+test('a write that waits too long for its turn loses no count: it and the parts behind it come with the next one', async () => {
+  const caller = await createCaller(sql);
+  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 100 });
+  const errors = createErrorAnswers(impatient);
+  const expected: Record<string, number> = {};
+  for (let key = 0; key < 1200; key += 1) {
+    errors.count({ accountId: caller.accountId, keyId: `key_${key}` }, 'validation');
+    expected[`key_${key} 4xx`] = 1;
+  }
+  await sql.begin(async (locking) => {
+    await locking`SELECT pg_advisory_xact_lock('daily_error_answers'::regclass::bigint)`;
+    await expect(errors.write()).rejects.toThrow('lock timeout');
+  });
+  expect(await countsOf(caller.accountId)).toEqual({});
+  await errors.write();
+  expect(await countsOf(caller.accountId)).toEqual(expected);
+  await impatient.end();
+});
+
 describe('a deleted account', () => {
   test('has no counts, and gets none that were in memory', async () => {
     const caller = await createCaller(sql);
