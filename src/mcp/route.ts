@@ -5,16 +5,16 @@
  * does; any other message costs its token.
  */
 
-import { type Answer, ok, problem, unavailable, withHeaders } from '../http/answer.ts';
+import { type Answer, ok, unavailable, withHeaders } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH, templateOf } from '../http/api-route.ts';
 import { readJson } from '../http/body.ts';
 import type { RequestTrace } from '../http/observe.ts';
 import { explain, PROBLEMS, type ProblemName, problemJson } from '../http/problems.ts';
-import { requestOf } from '../http/request-of.ts';
+import { quoteOnce } from '../metering/admission/face.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
-import { type CallContext, free, type Handler, type Quote } from '../metering/admission/quote.ts';
+import { free, type Handler, type Quote } from '../metering/admission/quote.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
-import type { Conversation, ToolCall } from './sdk.ts';
+import type { Conversation } from './sdk.ts';
 import { toolsOf } from './tools.ts';
 
 interface McpParts {
@@ -71,7 +71,11 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         const { converse } = await import('./sdk.ts');
         conversation = await converse(request, body.json, tools);
         if (conversation.call === null) return free(() => ok(null));
-        const quote = await quoteOf(conversation.call, context);
+        const { tool, input } = conversation.call;
+        const sent = `${tool.name} ${JSON.stringify(input)}`;
+        const { route } = tool;
+        const call = { route, handler: handlers.get(route)!, request, sent, ...tool.read(input) };
+        const quote = await quoteOnce(call, context);
         const end: Quote['end'] = (payment) => {
           const { spent, left, isRepeated } = payment;
           if (spent > 0) paid = { left, isCharged: !isRepeated && !context.caller.isTest };
@@ -82,18 +86,6 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
     });
     return conversation === undefined ? answer : finish(conversation, answer, paid, trace);
   };
-
-  /** The quote of a call is that of a request of its route. If the tool refuses its input, it costs what the route takes for that. */
-  async function quoteOf({ tool, input }: ToolCall, context: CallContext): Promise<Quote> {
-    const { route, name } = tool;
-    const refusal = tool.refusalOf(input);
-    const request = requestOf(route, input, {}, context.request.signal);
-    const quote: Quote =
-      refusal === null
-        ? await handlers.get(route)!.quote({ ...context, request })
-        : { kind: route.charge, credits: 1, answer: () => problem('validation', refusal) };
-    return { ...quote, sent: `${name} ${JSON.stringify(input)}` };
-  }
 
   async function finish(
     { call, end, response }: Conversation,

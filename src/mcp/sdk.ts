@@ -21,7 +21,7 @@ const OPTIONS = {
     'Portuguese companies. Find the NIF of a name first, then ask for its details or debts. Each tool says what a call costs; get_usage says what is left, and list_datasets of which date the lists of debtors are, if any. An error without a reason is most often the rate limit: wait a minute, then call again.',
 };
 
-export interface ToolCall {
+interface ToolCall {
   tool: Tool;
   /** From a sender that is not trusted. */
   input: Record<string, unknown>;

@@ -9,15 +9,18 @@ import { matchesRoute } from '../companies/matches/route.ts';
 import { searchRoute } from '../companies/search/route.ts';
 import { type ApiRoute, costOf, PROBLEM_MEMBERS } from '../http/api-route.ts';
 import { createBodyCheck } from '../http/body-check.ts';
-import { inputOf } from '../http/request-of.ts';
+import { type Input, inputOf } from '../http/input.ts';
 import { usageRoute } from '../metering/usage/route.ts';
 
 /** A route of the API as a model sees it. */
 export interface Tool {
   name: string;
   route: ApiRoute;
-  /** Why the tool refuses an input: the member, and what it takes. `null` means that the route's handler decides. */
-  refusalOf(input: Record<string, unknown>): string | null;
+  /**
+   * Reads the arguments of a call, from a sender that is not trusted. `fault` names the member that is wrong, and what it takes;
+   * `null` means that the input is one of the route.
+   */
+  read(args: Record<string, unknown>): { fault: string | null; input: Input };
 }
 
 interface Row {
@@ -90,22 +93,29 @@ function propertiesOf(route: ApiRoute, { most = {} }: Row): TProperties {
 export const TOOLS = new Map<unknown, Tool>(
   Object.entries(TABLE).map(([name, [route, , row = {}]]) => {
     const schema = inputSchemaOf(route, row);
-    const refusalOf = createBodyCheck(
-      route.body === undefined ? parametersOf(schema) : { ...schema, examples: route.body.examples },
-    );
-    return [name, { name, route, refusalOf }];
+    if (route.body === undefined) return [name, { name, route, read: createTextReader(schema) }];
+    const faultOf = createBodyCheck({ ...schema, examples: route.body.examples });
+    return [name, { name, route, read: (args) => ({ fault: faultOf(args), input: args }) }];
   }),
 );
 
-/** Any text or number, because the handler reads what is in it. */
-function parametersOf({ properties }: TObject): TObject {
+/** Reads the parameters of an address. Each takes any text or number, because the handler reads what is in it. */
+function createTextReader({ properties }: TObject): Tool['read'] {
   const members = Object.entries(properties);
   const texts = members.map(([name, { description }]) => [
     name,
     Type.Union([Type.String(), Type.Number()], { description: description! }),
   ]);
   const example = members.map(([name, { examples }]) => [name, examples[0]]);
-  return Type.Object(Object.fromEntries(texts), { examples: [Object.fromEntries(example)] });
+  const faultOf = createBodyCheck(
+    Type.Object(Object.fromEntries(texts), { examples: [Object.fromEntries(example)] }),
+  );
+  const textOf = (value: unknown) => String(value).toWellFormed();
+  return (args) => {
+    const fault = faultOf(args);
+    if (fault !== null) return { fault, input: {} };
+    return { fault, input: Object.fromEntries(members.map(([name]) => [name, textOf(args[name])])) };
+  };
 }
 
 /** As JSON. Names of schemas are left out, because a client compiles the schemas of all tools together. */

@@ -38,8 +38,6 @@ export interface Adapters {
 
 interface Served {
   publicUrl: string;
-  /** Aborted when the service stops. */
-  stopping: AbortSignal;
 }
 
 /** Every endpoint in the order of the reference, and its handler. */
@@ -53,7 +51,7 @@ const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] =
     ({ findCompanies, lookUp }, served) => createLookupListHandler({ ...served, findCompanies, lookUp }),
   ],
   [debtsRoute, ({ screen }, served) => createDebtsHandler(screen, served)],
-  [debtChangesRoute, ({ readPage }, { stopping }) => createDebtChangesHandler(readPage, stopping)],
+  [debtChangesRoute, ({ readPage }) => createDebtChangesHandler(readPage)],
   [usageRoute, ({ readAccount }) => createUsageHandler(readAccount)],
   [datasetsRoute, ({ readDatasets }) => createDatasetsHandler(readDatasets)],
 ];
@@ -74,8 +72,9 @@ export function openEndpoints(
     endpoints.map(([route, open]) => {
       const real = open(adapters, served);
       const test = withProblemsAtWill(route, open({ ...adapters, ...TEST_WORLD }, served), buyUrl);
-      const quote: Handler['quote'] = (context) => (context.caller.isTest ? test : real).quote(context);
-      return [route, { charge: real.charge, quote }];
+      const quote: Handler['quote'] = (input, context) =>
+        (context.caller.isTest ? test : real).quote(input, context);
+      return [route, { quote }];
     }),
   );
 }

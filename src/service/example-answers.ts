@@ -1,5 +1,4 @@
 import type { ApiRoute } from '../http/api-route.ts';
-import { requestOf } from '../http/request-of.ts';
 import { type CallContext, NOTHING_PAID } from '../metering/admission/quote.ts';
 import type { Handlers } from './endpoints.ts';
 
@@ -19,8 +18,8 @@ export async function exampleAnswers(handlers: Handlers): Promise<ReadonlyMap<Ap
     if (exampleAnswer !== undefined) return [route, exampleAnswer];
     const parameters = Object.entries({ ...params?.properties, ...query?.properties });
     const input = Object.fromEntries(parameters.map(([name, { examples }]) => [name, examples[0]]));
-    const request = requestOf(route, { ...input, ...body?.examples[0] }, {}, new AbortController().signal);
-    const quote = await handler.quote({ ...CONTEXT, request, arrivedMs: performance.now() });
+    const context = { ...CONTEXT, arrivedMs: performance.now() };
+    const quote = await handler.quote({ ...input, ...body?.examples[0] }, context);
     const answer = await quote.answer({ ...NOTHING_PAID, spent: quote.credits });
     if (!answer.ok)
       throw new Error(`the example request of ${route.detail.operationId} gets ${answer.problem.kind}`);

@@ -5,6 +5,7 @@ import { createLookup } from '../../src/companies/lookup/lookup.ts';
 import { createLookupHandler } from '../../src/companies/lookup/route.ts';
 import { createElasticsearchSearch } from '../../src/companies/search/elasticsearch.ts';
 import { createSearchHandler } from '../../src/companies/search/route.ts';
+import type { Input } from '../../src/http/input.ts';
 import type { Handler } from '../../src/metering/admission/quote.ts';
 import { connectRedis } from '../../src/metering/rate-limit/redis.ts';
 import { createUsageHandler } from '../../src/metering/usage/route.ts';
@@ -76,7 +77,7 @@ describe('an outage is not a bug', () => {
     const client = createElasticsearch({ elasticsearchUrl: `http://${address}`, elasticsearchApiKey: null })!;
     const directory = createElasticsearchSearch(client, 'companies');
     const handler = createSearchHandler((query) => directory.find(query).then(String));
-    expect(await kindOf(handler, 'companies?q=abaco')).toBe('search-failed');
+    expect(await kindOf(handler, { q: 'abaco' })).toBe('search-failed');
     await client.close();
   });
 
@@ -87,7 +88,7 @@ describe('an outage is not a bug', () => {
       await sql`SELECT 1`;
       throw new Error('Postgres has answered');
     });
-    expect(await kindOf(handler, 'usage')).toBe('service-unavailable');
+    expect(await kindOf(handler, {})).toBe('service-unavailable');
     await sql.end({ timeout: 0 });
   });
 
@@ -131,19 +132,19 @@ describe('a bug in what a handler asks is thrown on, to become an internal error
       }),
     );
 
-  const CASES: [string, string, (find: () => Promise<never>) => Handler][] = [
-    ['companies?q=abaco', 'search-failed', createSearchHandler],
-    ['companies/500002576', 'service-unavailable', lookup],
-    ['usage', 'service-unavailable', createUsageHandler],
+  const CASES: [string, Input, string, (find: () => Promise<never>) => Handler][] = [
+    ['a search', { q: 'abaco' }, 'search-failed', createSearchHandler],
+    ['a lookup', { nif: '500002576' }, 'service-unavailable', lookup],
+    ['usage', {}, 'service-unavailable', createUsageHandler],
   ];
   test('a search that queued too long in this process is service-unavailable', async () => {
     const overloaded = () => Promise.reject(new OverloadedError('queued too long'));
-    expect(await kindOf(createSearchHandler(overloaded), 'companies?q=abaco')).toBe('service-unavailable');
+    expect(await kindOf(createSearchHandler(overloaded), { q: 'abaco' })).toBe('service-unavailable');
   });
 
-  test.each(CASES)('%s: an outage stays %s', async (path, kind, create) => {
-    expect(await kindOf(create(outage), path)).toBe(kind);
-    await expect(kindOf(create(bug), path)).rejects.toBeInstanceOf(TypeError);
+  test.each(CASES)('%s: an outage stays its own problem', async (_name, input, kind, create) => {
+    expect(await kindOf(create(outage), input)).toBe(kind);
+    await expect(kindOf(create(bug), input)).rejects.toBeInstanceOf(TypeError);
   });
 });
 
@@ -172,8 +173,8 @@ test('a bug is written once a minute for each message, and the messages remember
 });
 
 /** The kind of problem that a handler answers. */
-async function kindOf(handler: Handler, path: string): Promise<string | null> {
-  const answer = await runHandler(handler, path);
+async function kindOf<Of>(handler: Handler<Of>, input: Of): Promise<string | null> {
+  const answer = await runHandler(handler, input);
   return answer.ok ? null : answer.problem.kind;
 }
 

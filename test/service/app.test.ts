@@ -28,7 +28,7 @@ beforeAll(() => {
     return response;
   };
   const page = () => new Response('{}');
-  const handler = { charge: null, quote: () => free(() => ok({})) };
+  const handler = { quote: () => free(() => ok({})) };
   parts = {
     publicUrl: 'http://service',
     pipeline: { serve: async () => ok({}) },

@@ -11,15 +11,13 @@ export const paid = (spent: number): Payment => ({
   ...{ spent, quota: null, left: null, isRepeated: false, refusal: null, refund() {} },
 });
 
-/** Runs a handler on a request as the pipeline does after the admission. @param pay gets the credits of its quote */
-export async function runHandler(
-  handler: Handler,
-  path: string,
+/** Runs a handler on an input as the pipeline does after the admission. @param pay gets the credits of its quote */
+export async function runHandler<Of>(
+  handler: Handler<Of>,
+  input: Of,
   { pay = paid, ...context }: Partial<CallContext> & { pay?: (credits: number) => Payment } = {},
-  init?: RequestInit,
 ): Promise<Answer> {
-  const request = new Request(`http://service/api/v1/${path}`, init);
-  const quote = await handler.quote({ ...CONTEXT, arrivedMs: performance.now(), ...context, request });
+  const quote = await handler.quote(input, { ...CONTEXT, arrivedMs: performance.now(), ...context });
   const payment = pay(quote.credits);
   try {
     return await quote.answer(payment);

@@ -20,7 +20,6 @@ export const datasetsRoute: ApiRoute = {
 
 export function createDatasetsHandler(read: ReadDatasets): Handler {
   return {
-    charge: datasetsRoute.charge,
     quote: () => free(answer),
   };
 

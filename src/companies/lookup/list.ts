@@ -6,6 +6,7 @@ import {
   createListHandler,
   type Item,
   type ItemAnswer,
+  type ListInput,
   type ListParts,
 } from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/quote.ts';
@@ -60,13 +61,17 @@ const MAX_REFRESHES = 10;
 
 const TOO_MANY_REFRESHES = `One request refreshes ${MAX_REFRESHES} companies, and this one would be another. It has cost nothing: ask for it again.`;
 
-export interface LookupListParts extends Pick<ListParts, 'publicUrl' | 'stopping'> {
+export interface LookupListParts extends Pick<ListParts, 'publicUrl'> {
   findCompanies: FindCompanies;
   lookUp: Lookup;
 }
 
 /** Looks up several companies (contract: batch lookup). A NIF that stands there twice is looked up once. */
-export function createLookupListHandler({ findCompanies, lookUp, ...parts }: LookupListParts): Handler {
+export function createLookupListHandler({
+  findCompanies,
+  lookUp,
+  ...parts
+}: LookupListParts): Handler<ListInput> {
   return createListHandler({
     ...parts,
     ...NIFS,

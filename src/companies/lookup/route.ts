@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { okJson } from '../../http/answer.ts';
-import { type ApiRoute, BASE_PATH } from '../../http/api-route.ts';
-import { pathBehind } from '../../http/url.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
 import { type Handler, single } from '../../metering/admission/quote.ts';
 import { invalidNif, NIF_PATTERN, validNif } from '../nif-parameter.ts';
 import type { Lookup } from './lookup.ts';
@@ -35,11 +34,10 @@ export const lookupRoute: ApiRoute = {
 };
 
 /** Answers with the record of one company, which is read while the credit is charged. */
-export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): Handler {
+export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): Handler<{ nif: string }> {
   return {
-    charge: lookupRoute.charge,
-    quote({ request, caller, arrivedMs }) {
-      const nif = nifOf(request.url);
+    quote(input, { caller, arrivedMs }) {
+      const nif = validNif(input.nif);
       if (nif === null) return single('lookup', invalidNif);
       const record = findCompany(nif);
       // Without a credit nobody awaits it.
@@ -55,13 +53,4 @@ export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): H
       });
     },
   };
-}
-
-/** The valid NIF at the end of the path; null for anything else, malformed escapes included. */
-export function nifOf(url: string): string | null {
-  try {
-    return validNif(decodeURIComponent(pathBehind(`${BASE_PATH}/companies/`, url)));
-  } catch {
-    return null;
-  }
 }

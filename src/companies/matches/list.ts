@@ -2,7 +2,12 @@ import { Type } from '@sinclair/typebox';
 import { problem } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
-import { createListHandler, type ItemAnswer, type ListParts } from '../../metering/admission/list.ts';
+import {
+  createListHandler,
+  type ItemAnswer,
+  type ListInput,
+  type ListParts,
+} from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from '../search/answer.ts';
 import { entriesOf, SearchEntrySchema } from '../search/schema.ts';
@@ -63,8 +68,8 @@ export const matchListRoute: ApiRoute = {
 /** Finds companies by each of several queries. They are searched once their credits are charged, and equal ones once. */
 export function createMatchListHandler(
   answer: AnswerQuery<MatchQuery>,
-  parts: Pick<ListParts, 'publicUrl' | 'stopping'>,
-): Handler {
+  parts: Pick<ListParts, 'publicUrl'>,
+): Handler<ListInput> {
   return createListHandler({
     ...parts,
     ...QUERIES,

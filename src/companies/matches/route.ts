@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
-import { type Answer, type ProblemAnswer, problem } from '../../http/answer.ts';
+import type { Answer, ProblemAnswer } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type Handler, single } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from '../search/answer.ts';
-import { MISSING_Q, qOf, searchProblem } from '../search/route.ts';
+import { missingQ, type QueryInput, searchProblem } from '../search/route.ts';
 import { SearchAnswerSchema } from '../search/schema.ts';
 import { type AskedQuery, type CutWords, MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
 
@@ -31,13 +31,11 @@ export const matchesRoute: ApiRoute = {
   },
 };
 
-/** Finds companies by the first `q`. */
-export function createMatchHandler(answer: AnswerQuery<MatchQuery>): Handler {
+/** Finds companies by words. */
+export function createMatchHandler(answer: AnswerQuery<MatchQuery>): Handler<QueryInput> {
   return {
-    charge: matchesRoute.charge,
-    quote({ request }) {
-      const q = qOf(request.url);
-      if (q === null) return single('match', () => problem('validation', MISSING_Q));
+    quote({ q = '' }) {
+      if (q.trim() === '') return single('match', missingQ);
       const query = parseMatchQuery(q);
       const find = async () => withCut(await answerMatch(query, answer), query.cut);
       return { ...single('match', find), isSearch: true };

@@ -8,7 +8,6 @@ import {
   unavailable,
 } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import { searchOf } from '../../http/url.ts';
 import { type Handler, single } from '../../metering/admission/quote.ts';
 import type { AnswerSearch } from './answer.ts';
 import { parseQuery } from './query.ts';
@@ -36,13 +35,16 @@ export const searchRoute: ApiRoute = {
   },
 };
 
-/** Searches the directory for the first `q`. */
-export function createSearchHandler(search: AnswerSearch): Handler {
+/** The input of a route with a query. */
+export interface QueryInput {
+  q?: string;
+}
+
+/** Searches the directory. */
+export function createSearchHandler(search: AnswerSearch): Handler<QueryInput> {
   return {
-    charge: searchRoute.charge,
-    quote({ request }) {
-      const q = qOf(request.url);
-      if (q === null) return single('search', () => problem('validation', MISSING_Q));
+    quote({ q = '' }) {
+      if (q.trim() === '') return single('search', missingQ);
       return { ...single('search', () => answer(q)), isSearch: true };
     },
   };
@@ -56,15 +58,11 @@ export function createSearchHandler(search: AnswerSearch): Handler {
   }
 }
 
-export const MISSING_Q =
+const MISSING_Q =
   '`q` is missing or holds only white space. It takes a company name or a NIF, for example: padaria';
 
-/** The first `q` of an address; `null` if there is none, or it holds only white space. */
-export function qOf(url: string): string | null {
-  // Malformed escapes stay as they are; a search for them finds nothing.
-  const q = new URLSearchParams(searchOf(url)).get('q');
-  return q === null || q.trim() === '' ? null : q;
-}
+/** The answer to a call without a query. */
+export const missingQ = (): ProblemAnswer => problem('validation', MISSING_Q);
 
 /** The problem of a search that failed. @throws a fault of this program */
 export function searchProblem(cause: unknown): ProblemAnswer {

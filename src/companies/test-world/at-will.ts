@@ -1,13 +1,12 @@
 import { type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
 import { type ApiRoute, problemsOf } from '../../http/api-route.ts';
+import type { Input } from '../../http/input.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
 import { type CallContext, type Handler, NOTHING_PAID, type Quote } from '../../metering/admission/quote.ts';
 import { quotaExceeded, rateLimitExceeded } from '../../metering/admission/refusals.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { HOUR, SECOND } from '../../platform/units.ts';
-import { nifOf } from '../lookup/route.ts';
-import { qOf } from '../search/route.ts';
 import { type AtWill, calledUpBy } from './world.ts';
 
 /** How long a slow answer takes, and how long the bucket is empty that is called up. */
@@ -15,16 +14,15 @@ const WAIT_MS = 3 * SECOND;
 /** An item can have it, so it is the answer to the whole request only from the first place of a list. */
 const OF_ITEMS: AtWill[] = ['monthly-quota-exceeded', 'service-unavailable'];
 
-/** A handler of test keys: a NIF or a word of the request calls up a problem that the route documents. */
+/** A handler of test keys: a NIF or a word of the input calls up a problem that the route documents. */
 export function withProblemsAtWill(route: ApiRoute, handler: Handler, buyUrl: Config['buyUrl']): Handler {
   const documented: (AtWill | undefined)[] = problemsOf(route);
 
-  async function quote(context: CallContext): Promise<Quote> {
-    const { end, ...quoted } = await handler.quote(context);
+  async function quote(input: Input, context: CallContext): Promise<Quote> {
+    const { end, ...quoted } = await handler.quote(input, context);
     // A list that is slow at will keeps no other list waiting.
     end?.(NOTHING_PAID);
-    const { url } = context.request;
-    const kinds = (quoted.asked ?? [nifOf(url) ?? qOf(url) ?? '']).map(calledUpBy);
+    const kinds = (quoted.asked ?? Object.values(input).map(String)).map(calledUpBy);
     const isOfAll = (kind: AtWill | undefined, place: number) =>
       documented.includes(kind) && (place === 0 || !OF_ITEMS.includes(kind!));
     const ofAll = kinds.find(isOfAll) as ProblemName | undefined;
@@ -53,5 +51,5 @@ export function withProblemsAtWill(route: ApiRoute, handler: Handler, buyUrl: Co
     return quotaExceeded(quota, buyAddress(buyUrl, caller.accountId));
   }
 
-  return { charge: handler.charge, quote };
+  return { quote };
 }

@@ -1,5 +1,7 @@
 import type { Answer } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
+import type { Input } from '../../http/input.ts';
+import type { FaceCall } from '../../metering/admission/face.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type Refusal, refuse } from '../request/forms.ts';
 import { awaitsConfirmation } from '../request/layout.ts';
@@ -11,19 +13,28 @@ export function callRefusal(context: MemberContext): Refusal | null {
   return awaitsConfirmation(context) ? refuse(403, { message: messages.confirmFirst }) : null;
 }
 
+/** A member who leaves gets no answer, but the call goes on. */
+const NO_REQUEST = { headers: new Headers(), signal: new AbortController().signal };
+
 /**
  * Makes a call for the member's account. It runs through the pipeline of calls with a key, so it costs and counts the same.
  *
+ * @param identity of a call that is charged once, however often it is made
  * @returns the answer, the time that it took, and the context with the account as it is after the call
  */
 export async function makeOwnCall(
   context: MemberContext,
-  request: Request,
   route: ApiRoute,
+  input: Input,
+  identity?: string,
 ): Promise<{ answer: Answer; durationMs: number; fresh: MemberContext }> {
   const { tools, account, trace } = context;
   const startedAt = performance.now();
-  const answer = await tools.pipeline.serve(request, trace, tools.handlers.get(route)!, {
+  const call: FaceCall = {
+    charge: route.charge,
+    quote: async (context) => ({ ...(await tools.handlers.get(route)!.quote(input, context)), identity }),
+  };
+  const answer = await tools.pipeline.serve(NO_REQUEST, trace, call, {
     keyId: '',
     accountId: account.id,
     plan: account.plan,

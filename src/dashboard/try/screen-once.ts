@@ -14,8 +14,8 @@ const FREE_MS = REPEAT_WINDOW_MS - 15 * SECOND;
 
 /** How a list is sent. */
 export interface Sending {
-  /** The `Idempotency-Key` of its call. */
-  key: string;
+  /** The identity of its call, which is charged once. */
+  identity: string;
   /** Whether the list was charged a moment ago, so that it costs nothing now. */
   isRepeated: boolean;
   /** The end of the time in which it costs nothing again. */
@@ -31,11 +31,11 @@ export interface Sending {
  */
 export async function beginSending(context: MemberContext, nifs: string[]): Promise<Sending | null> {
   const { tools, account, sent } = context;
-  // The id can't be guessed from the list, and a customer's program can't send it by chance.
-  const key = createHmac('sha256', keyFor(tools.secret, 'screened lists'))
+  // Made with a secret, so that no request of a customer has it.
+  const identity = createHmac('sha256', keyFor(tools.secret, 'screened lists'))
     .update(`${account.id}\n${nifs.join()}`)
     .digest('hex');
-  const limit = { key: `list ${key}`, max: 1, windowMs: FREE_MS };
+  const limit = { key: `list ${identity}`, max: 1, windowMs: FREE_MS };
   const isFirst = await isFirstSending(tools.sql, sent(TOKEN_FIELD));
   const retryAfterS = await countAttempt(tools.sql, limit);
   const forget = () => forgetAttempts(tools.sql, limit.key);
@@ -45,5 +45,5 @@ export async function beginSending(context: MemberContext, nifs: string[]): Prom
     return null;
   }
   const leftMs = retryAfterS === null ? FREE_MS : retryAfterS * SECOND;
-  return { key, isRepeated, freeUntil: new Date(Date.now() + leftMs), forget };
+  return { identity, isRepeated, freeUntil: new Date(Date.now() + leftMs), forget };
 }

@@ -21,7 +21,7 @@ const MAX_COMPANIES = 1000;
 export const screen = formHandlers({
   show: showScreen,
   async submit(context: MemberContext) {
-    const { tools, messages, formats, sent } = context;
+    const { messages, formats, sent } = context;
     const refusal = callRefusal(context);
     if (refusal !== null) return refusal;
     const list = readNifList(sent('list'));
@@ -33,12 +33,7 @@ export const screen = formHandlers({
     if (sent('price') !== String(count)) return showScreen(context, null, { list });
     const sending = await beginSending(context, list.nifs);
     if (sending === null) return showScreen(context, null, { list, isLate: true });
-    const request = new Request(`${tools.publicUrl}/api/v1/debts`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': sending.key },
-      body: JSON.stringify({ nifs: list.nifs }),
-    });
-    const { answer, fresh } = await makeOwnCall(context, request, debtsRoute);
+    const { answer, fresh } = await makeOwnCall(context, debtsRoute, { nifs: list.nifs }, sending.identity);
     // A list that was paid before stays so.
     if (!answer.ok && !sending.isRepeated) await sending.forget();
     return showScreen(fresh, null, { list, screened: { answer, sending, wrong: list.wrong } });

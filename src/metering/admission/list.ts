@@ -3,9 +3,7 @@ import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../
 import type { ApiRoute } from '../../http/api-route.ts';
 import type { ItemList, ItemProblem } from '../../http/list-schema.ts';
 import { type ProblemName, problemBody } from '../../http/problems.ts';
-import type { Gate } from '../../platform/runtime/gate.ts';
 import type { Caller } from '../keys/authenticate.ts';
-import { createPostedHandler } from './posted.ts';
 import { free, type Handler, type Payment } from './quote.ts';
 
 /** The answer to an item: its members beside its text and its status, as JSON, or a problem. */
@@ -27,15 +25,14 @@ interface QuotedList {
   more?: string;
 }
 
+/** The body of a list: its items, by the name of the list. */
+export type ListInput = Record<string, (string | number)[]>;
+
 export interface ListParts extends ItemList {
   route: ApiRoute;
   publicUrl: string;
-  /** Aborted when the service stops. */
-  stopping: AbortSignal;
   /** Reads what the items need. It must cost nobody anything: without a credit its result is dropped. A failure is a 503. */
   quote(asked: string[], caller: Caller): Promise<QuotedList>;
-  /** See {@link createPostedHandler}. */
-  gate?: Gate;
 }
 
 /**
@@ -44,19 +41,8 @@ export interface ListParts extends ItemList {
  * All reads come before the credits. Then it is known which items get an answer, and exactly those are charged. If the credits
  * suffice for some, the first items get them. Only a store that fails later makes a credit go back.
  */
-export function createListHandler({
-  route,
-  publicUrl,
-  stopping,
-  quote,
-  gate,
-  list,
-  item,
-}: ListParts): Handler {
-  return createPostedHandler<Record<string, (string | number)[]>>({
-    route,
-    stopping,
-    gate,
+export function createListHandler({ route, publicUrl, quote, list, item }: ListParts): Handler<ListInput> {
+  return {
     async quote(input, { caller }) {
       const asked = input[list]!.map(String);
       let quoted: QuotedList;
@@ -69,7 +55,7 @@ export function createListHandler({
       const credits = quoted.items.filter(({ isCharged }) => isCharged).length;
       return { kind: route.charge, credits, asked, answer: (payment) => write(quoted, payment) };
     },
-  });
+  };
 
   async function write({ items, more }: QuotedList, { spent, refusal, refund }: Payment): Promise<Answer> {
     const itemProblems: ProblemName[] = [];

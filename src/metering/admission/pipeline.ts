@@ -10,9 +10,9 @@ import type { Credits } from '../credits/charge.ts';
 import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
-import { INVALID_KEY, identityOf } from './identity.ts';
+import type { FaceCall } from './face.ts';
 import { createLoad } from './load.ts';
-import { type Handler, NOTHING_PAID, type Payment, type Quote } from './quote.ts';
+import { NOTHING_PAID, type Payment, type Quote } from './quote.ts';
 import * as refusals from './refusals.ts';
 
 /** Why an item stays without an answer though the account has credits. */
@@ -30,6 +30,9 @@ export interface PipelineParts extends Pick<Config, 'buyUrl'> {
   log: Log;
 }
 
+/** The parts of a request that the stages before its handler read. */
+type Sender = Pick<Request, 'headers' | 'signal'>;
+
 export function createPipeline(parts: PipelineParts) {
   const { authenticator, rateLimiter, credits, countError, log } = parts;
   const load = createLoad();
@@ -40,9 +43,9 @@ export function createPipeline(parts: PipelineParts) {
    * @param known the caller of a request that was authenticated in another way (the dashboard's); it skips the key alone
    */
   async function serve(
-    request: Request,
+    request: Sender,
     trace: Trace,
-    handler: Handler,
+    call: FaceCall,
     known: Caller | null = null,
   ): Promise<Answer> {
     const arrivedMs = performance.now();
@@ -50,7 +53,7 @@ export function createPipeline(parts: PipelineParts) {
     const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
     if (known === null && secret === null) return refusals.unauthorized();
     load.read();
-    if (load.isOverloaded(handler.charge)) return refusals.overloaded();
+    if (load.isOverloaded(call.charge)) return refusals.overloaded();
 
     let caller: Caller | null = null;
     let rate: RateDecision | undefined;
@@ -62,7 +65,7 @@ export function createPipeline(parts: PipelineParts) {
         caller = known ?? (await authenticator.authenticate(secret!));
       } catch (cause) {
         const failed = problem('authentication-failed', undefined, { cause });
-        return failureAnswer(cause, load.isOverloaded(handler.charge) ? refusals.overloaded() : failed);
+        return failureAnswer(cause, load.isOverloaded(call.charge) ? refusals.overloaded() : failed);
       }
       if (caller === null) return refusals.unauthorized();
       trace.account = caller.accountId;
@@ -76,15 +79,12 @@ export function createPipeline(parts: PipelineParts) {
         if (!rate.taken) return end(caller, refusals.rateLimitExceeded(rate), rate);
 
         // Quote.
-        const quoted = handler.quote({ request, arrivedMs, caller, rate });
+        const quoted = call.quote({ arrivedMs, caller, rate });
         quote = quoted instanceof Promise ? await outsideQueue(quoted) : quoted;
 
         // Credits.
-        const identity = identityOf(request, caller.accountId, quote.sent);
-        if (identity === null)
-          quote = { ...quote, credits: 1, answer: () => problem('validation', INVALID_KEY) };
         const isLate = quoted instanceof Promise && quote.kind !== null && load.isOverloaded(quote.kind);
-        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, caller, quote, identity);
+        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, caller, quote);
       } finally {
         load.admissions.leave();
       }
@@ -122,17 +122,23 @@ export function createPipeline(parts: PipelineParts) {
 
   /** The one place where a request is charged. */
   async function pay(
-    { signal }: Request,
+    { signal }: Sender,
     { accountId, keyId, isTest }: Caller,
-    { kind, credits: needed, wantsLeft }: Quote,
-    identity: string | null | undefined,
+    { kind, credits: needed, wantsLeft, identity }: Quote,
   ): Promise<Payment> {
     if (kind === null) return NOTHING_PAID;
     // A test key's request has all the credits that it needs, and costs none.
     if (isTest) return { ...NOTHING_PAID, spent: needed };
-    const call = { accountId, keyId, kind, credits: needed, wantsLeft, signal };
     try {
-      const paid = await credits.charge(identity ? { ...call, identity } : call);
+      const paid = await credits.charge({
+        accountId,
+        keyId,
+        kind,
+        credits: needed,
+        wantsLeft,
+        identity,
+        signal,
+      });
       let refusal: ProblemAnswer | null = null;
       if (paid.quota !== null)
         refusal = refusals.quotaExceeded(paid.quota, buyAddress(parts.buyUrl, accountId));

@@ -1,13 +1,13 @@
 import type { Answer, ProblemAnswer } from '../../http/answer.ts';
 import type { CallKind } from '../../http/call-kind.ts';
+import type { Input } from '../../http/input.ts';
 import type { Charge } from '../credits/call.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 
-/** A request that has taken its token, as its handler gets it. */
+/** A call that has taken its token, as its handler gets it beside its input. */
 export interface CallContext {
-  request: Request;
-  /** When the request arrived, by `performance.now()`. */
+  /** When the call arrived, by `performance.now()`. */
   arrivedMs: number;
   caller: Caller;
   /** The bucket after this request took its token. */
@@ -34,11 +34,8 @@ export interface Quote {
   /** The kind of its calls; `null` means that it costs nothing. */
   kind: CallKind | null;
   credits: number;
-  /**
-   * The body, or a tool's name and arguments, if the endpoint takes an `Idempotency-Key`. The same request with the same key is
-   * charged once (identity.ts).
-   */
-  sent?: string | Uint8Array;
+  /** Identifies a request with an `Idempotency-Key`, which is charged once (identity.ts). */
+  identity?: string | undefined;
   /** The NIFs or queries of a list, in their order. A test key calls up problems by them. */
   asked?: string[];
   /** Whether {@link Payment.left} is asked for. It makes the charge of its batch a little dearer. */
@@ -51,16 +48,16 @@ export interface Quote {
   end?(payment: Payment): void;
 }
 
-/** The last stage of the pipeline: what one endpoint does for an admitted request. */
-export interface Handler {
-  /** The kind of call that the endpoint answers, for the estimate of its wait; `null` means that its wait is not known yet. */
-  charge: CallKind | null;
+/** The last stage of the pipeline: what one endpoint does for an admitted call. */
+export interface Handler<Of = Input> {
   /**
-   * Reads the input, validates it, and starts the reads that the answer needs: a lookup reads its record while its credit is charged. It
-   * must cost nobody anything, because without a credit its result is dropped. Bad input has its quote, too: it is charged
-   * (specification, Order), so nothing validates before the token.
+   * Starts the reads that the answer needs: a lookup reads its record while its credit is charged. It must cost nobody anything,
+   * because without a credit its result is dropped. Input that is not valid has its quote, too, because it is charged
+   * (specification, Order).
+   *
+   * @param input a body has passed the route's schema; each parameter of an address is a text, or absent
    */
-  quote(context: CallContext): Quote | Promise<Quote>;
+  quote(input: Of, context: CallContext): Quote | Promise<Quote>;
 }
 
 /** The quote of a request that costs one credit. */

@@ -37,8 +37,7 @@ export const usageRoute: ApiRoute = {
 /** Reports the account as it stands after this request's admission. */
 export function createUsageHandler(readAccount: ReadAccount): Handler {
   return {
-    charge: usageRoute.charge,
-    quote: (context) => free(() => answer(context)),
+    quote: (_, context) => free(() => answer(context)),
   };
 
   async function answer({ caller, rate }: CallContext): Promise<Answer> {

@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 const directory = async () => (await readDatasets(bench.tools.sql)).directory;
 const answer = async () => {
-  const answer = await runHandler(createDatasetsHandler(createDatasetsReader(bench.tools.sql)), 'datasets');
+  const answer = await runHandler(createDatasetsHandler(createDatasetsReader(bench.tools.sql)), {});
   if (!answer.ok) throw new Error(answer.problem.kind);
   return JSON.parse(answer.json);
 };
@@ -94,14 +94,12 @@ test('a Postgres that does not answer is a 503 after the time of every request, 
   const handler = createDatasetsHandler(createDatasetsReader(sql));
   await sql.begin(async (transaction) => {
     await transaction`LOCK TABLE debt_datasets IN ACCESS EXCLUSIVE MODE`;
-    const crowd = inOneTurn(() =>
-      Promise.all(Array.from({ length: 50 }, () => runHandler(handler, 'datasets'))),
-    );
+    const crowd = inOneTurn(() => Promise.all(Array.from({ length: 50 }, () => runHandler(handler, {}))));
     await waitingForLock(database.sql, 1);
     for (const answer of await crowd) {
       expect(answer).toMatchObject({ problem: { kind: 'service-unavailable' } });
     }
   });
-  expect(await runHandler(handler, 'datasets')).toMatchObject({ ok: true });
+  expect(await runHandler(handler, {})).toMatchObject({ ok: true });
   await database.drop();
 });

@@ -17,7 +17,7 @@ function setUp(held: number) {
     if (screened.push(one) > held) one.resolve(NO_DEBTS);
     return one.promise;
   };
-  const parts = { publicUrl: 'http://service', stopping: new AbortController().signal };
+  const parts = { publicUrl: 'http://service' };
   const handler = createDebtsHandler(screen, parts, createGate({ ...ONE_LIST, maxWaitMs: 60_000 }));
   async function ask(accountId: string): Promise<string> {
     const caller = {
@@ -31,9 +31,7 @@ function setUp(held: number) {
       if (credits > 0) spent.push(accountId);
       return paid(credits);
     };
-    const headers = { 'Content-Type': 'application/json' };
-    const body = JSON.stringify({ nifs: ['500002576'] });
-    const answer = await runHandler(handler, 'debts', { caller, pay }, { method: 'POST', headers, body });
+    const answer = await runHandler(handler, { nifs: ['500002576'] }, { caller, pay });
     answered.push(accountId);
     return answer.ok ? 'ok' : answer.problem.kind;
   }

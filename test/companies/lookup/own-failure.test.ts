@@ -44,7 +44,7 @@ test('the time of a lookup begins with its arrival: what the admission took is n
   const lookUp = createLookup({ refresher: silent, timeoutMs });
   const handler = createLookupHandler(async () => null, lookUp);
   const arrivedMs = performance.now() - timeoutMs + 100;
-  expect(await runHandler(handler, 'companies/500002576', { arrivedMs })).toMatchObject({
+  expect(await runHandler(handler, { nif: '500002576' }, { arrivedMs })).toMatchObject({
     problem: { kind: 'service-unavailable' },
   });
 });

@@ -23,19 +23,9 @@ test('of NIFs among several queries the search gets few at a time, so that other
     { sql: null as unknown as Sql, elasticsearch: null },
     { search: { find }, answering: answerDirectly },
   );
-  const matchList = createMatchListHandler(matchSeveral, {
-    publicUrl: 'http://service',
-    stopping: new AbortController().signal,
-  });
+  const matchList = createMatchListHandler(matchSeveral, { publicUrl: 'http://service' });
   const queries = Array.from({ length: 100 }, (_, n) => nif(n));
-  const post = {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ queries }),
-  };
-  const answers = await Promise.all(
-    Array.from({ length: 3 }, () => runHandler(matchList, 'matches', {}, post)),
-  );
+  const answers = await Promise.all(Array.from({ length: 3 }, () => runHandler(matchList, { queries })));
   expect(answers.map(({ ok }) => ok)).toEqual([true, true, true]);
   expect([asked, most <= 8]).toEqual([300, true]);
 });
@@ -46,21 +36,9 @@ test('equal queries of a request are asked once, and each has its answer', async
     asked.push(JSON.stringify(query));
     return JSON.stringify({ data: [], error: null });
   };
-  const handler = createMatchListHandler(find, {
-    publicUrl: 'http://service',
-    stopping: new AbortController().signal,
-  });
+  const handler = createMatchListHandler(find, { publicUrl: 'http://service' });
   const queries = ['Azul, Lda', 'azul', 'AZUL', 'azul mar', 'Azul', nif(1), nif(1), ' '];
-  const answer = await runHandler(
-    handler,
-    'matches',
-    {},
-    {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ queries }),
-    },
-  );
+  const answer = await runHandler(handler, { queries });
   expect(asked).toHaveLength(3);
   const { data } = JSON.parse((answer as { json: string }).json);
   expect(data.map(({ q, status }: { q: string; status: number }) => [q, status])).toEqual(

@@ -2,9 +2,10 @@
 import { beforeEach, expect, test } from 'bun:test';
 import { TEST_WORLD } from '../../../src/companies/test-world/adapters.ts';
 import { methodOf } from '../../../src/http/api-route.ts';
+import { inputOf } from '../../../src/http/input.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
-import { inputOf } from '../../../src/http/request-of.ts';
 import { createMcp } from '../../../src/mcp/route.ts';
+import { createRestFace } from '../../../src/metering/admission/face.ts';
 import { createPipeline, type PipelineParts } from '../../../src/metering/admission/pipeline.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { usageRoute } from '../../../src/metering/usage/route.ts';
@@ -53,7 +54,8 @@ const WAYS = {
       ...(options as RequestInit),
       headers: { ...options.headers, Authorization },
     });
-    const answer = await pipeline.serve(request, {}, handlers.get(route)!);
+    const call = createRestFace(route, handlers.get(route)!, SERVED.stopping);
+    const answer = await pipeline.serve(request, {}, call(request));
     return answer.ok ? null : answer.problem.kind;
   },
   async MCP(path: string, options: CallOptions): Promise<Kind> {

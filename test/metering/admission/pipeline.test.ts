@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { type Answer, ok, problem, unavailable } from '../../../src/http/answer.ts';
 import type { Trace } from '../../../src/http/observe.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
+import type { FaceCall } from '../../../src/metering/admission/face.ts';
 import {
   createPipeline,
   type Pipeline,
@@ -10,7 +11,6 @@ import {
 import {
   type CallContext,
   free,
-  type Handler,
   type Payment,
   type Quote,
   single,
@@ -98,7 +98,7 @@ const neverHandles: Handle = () => Promise.reject(new Error('the handler was ask
 async function ask(
   key: string | null,
   handle: Handle = fine,
-  { charge = 'search', begin = () => {} }: { charge?: Handler['charge']; begin?: () => unknown } = {},
+  { charge = 'search', begin = () => {} }: { charge?: FaceCall['charge']; begin?: () => unknown } = {},
 ) {
   const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
   const trace: Trace = {};
@@ -452,7 +452,7 @@ test('an overloaded service refuses every request with a key and the dashboard, 
 test('a request with a test key takes a token, has all its credits for nothing, and counts no error', async () => {
   const { accountId } = await createCaller(sql, { included: 0 });
   const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 20, isTest: true };
-  const failing: Handler = {
+  const failing: FaceCall = {
     charge: 'lookup',
     quote: () => ({
       kind: 'lookup',

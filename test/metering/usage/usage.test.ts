@@ -34,7 +34,7 @@ describe('the usage object', () => {
       requestsPerMinute: 60,
       isTest: false,
     };
-    const answer = await runHandler(handler, 'usage', { caller });
+    const answer = await runHandler(handler, {}, { caller });
     if (!answer.ok) throw new Error(answer.problem.kind);
     return (JSON.parse(answer.json) as UsageAnswer).data;
   }

@@ -1,7 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { type Answer, failureAnswer, ok, problem, unavailable } from '../../../http/answer.ts';
 import type { ApiRoute } from '../../../http/api-route.ts';
-import { createPostedHandler } from '../../../metering/admission/posted.ts';
 import { free, type Handler, type Payment, single } from '../../../metering/admission/quote.ts';
 import { API_KINDS } from '../kind.ts';
 import { readChangesBody } from './body.ts';
@@ -31,11 +30,11 @@ export const debtChangesRoute: ApiRoute = {
   },
 };
 
-/** Answers with the changes after a cursor. @param stopping aborted when the service stops */
-export function createDebtChangesHandler(readPage: ReadPage, stopping: AbortSignal): Handler {
-  return createPostedHandler<Static<typeof DebtChangesRequestSchema>>({
-    route: debtChangesRoute,
-    stopping,
+/** Answers with the changes after a cursor. */
+export function createDebtChangesHandler(
+  readPage: ReadPage,
+): Handler<Static<typeof DebtChangesRequestSchema>> {
+  return {
     async quote(body) {
       const asked = readChangesBody(body);
       if ('invalid' in asked) return single('debts', () => problem('validation', asked.invalid));
@@ -58,7 +57,7 @@ export function createDebtChangesHandler(readPage: ReadPage, stopping: AbortSign
         answer: (payment) => answerPage(page, after, payment),
       };
     },
-  });
+  };
 }
 
 const NO_CURSOR =

@@ -1,7 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import type { ApiRoute } from '../../../http/api-route.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../../http/list-schema.ts';
-import { createListHandler, type ItemAnswer, type ListParts } from '../../../metering/admission/list.ts';
+import { inTurn } from '../../../metering/admission/in-turn.ts';
+import {
+  createListHandler,
+  type ItemAnswer,
+  type ListInput,
+  type ListParts,
+} from '../../../metering/admission/list.ts';
 import type { Handler } from '../../../metering/admission/quote.ts';
 import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
 import { createGate, type GateLimits } from '../../../platform/runtime/gate.ts';
@@ -71,14 +77,13 @@ export const ONE_LIST: GateLimits = {
 /** Answers with the debt brackets of a list of companies. Nothing of the list is stored. */
 export function createDebtsHandler(
   screen: Screen,
-  parts: Pick<ListParts, 'publicUrl' | 'stopping'>,
+  parts: Pick<ListParts, 'publicUrl'>,
   gate = createGate(ONE_LIST),
-): Handler {
-  return createListHandler({
+): Handler<ListInput> {
+  const handler = createListHandler({
     ...parts,
     ...NIFS,
     route: debtsRoute,
-    gate,
     async quote(asked) {
       const nifs = asked.map(validNif);
       const { debts, dates } = await screen(nifs.filter((nif) => nif !== null));
@@ -90,6 +95,7 @@ export function createDebtsHandler(
       return { items, more: `"datasets":${writeDates(dates)}` };
     },
   });
+  return inTurn(gate, handler);
 }
 
 const NO_DEBTS = presentDebts({});

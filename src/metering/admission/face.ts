@@ -1,0 +1,80 @@
+/**
+ * A route has several faces: a request over HTTP (here), a tool of agents (src/mcp), and a member's own call (src/dashboard/try).
+ * Each reads the input once the call has its token. The handler gets an object, and knows nothing of its face.
+ */
+import { problem, unavailable } from '../../http/answer.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
+import { readJson } from '../../http/body.ts';
+import { createBodyCheck } from '../../http/body-check.ts';
+import type { CallKind } from '../../http/call-kind.ts';
+import { createAddressReader, type Input } from '../../http/input.ts';
+import { pathOf, searchOf } from '../../http/url.ts';
+import { INVALID_KEY, identityOf, keyOf } from './identity.ts';
+import { type CallContext, free, type Handler, type Quote, single } from './quote.ts';
+
+/** A call as its face makes it. */
+export interface FaceCall {
+  /** The kind of call, for the estimate of its wait; `null` means that it is not known yet. */
+  charge: CallKind | null;
+  /** Reads the input and asks the handler, once the call has its token. */
+  quote(context: CallContext): Quote | Promise<Quote>;
+}
+
+/**
+ * Makes the calls of a route from requests over HTTP. The quote of a GET is synchronous.
+ * @param stopping aborted when the service stops
+ */
+export function createRestFace(
+  route: ApiRoute,
+  handler: Handler,
+  stopping: AbortSignal,
+): (request: Request) => FaceCall {
+  if (route.body === undefined) {
+    const read = createAddressReader(route);
+    return ({ url }) => ({
+      charge: route.charge,
+      quote: (context) => handler.quote(read(url), context),
+    });
+  }
+  const faultOf = createBodyCheck(route.body);
+  return (request) => ({
+    charge: null,
+    async quote(context) {
+      const body = await readJson(request, stopping);
+      if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
+      const { json, sent } = body;
+      const call = { route, handler, request, sent, fault: faultOf(json), input: json as Input };
+      return quoteOnce(call, context);
+    },
+  });
+}
+
+interface OnceCall {
+  route: ApiRoute;
+  handler: Handler;
+  request: Pick<Request, 'headers' | 'url'>;
+  /** The body, or a tool's name and arguments, as identityOf takes it. */
+  sent: string | Uint8Array;
+  /** Why the input is not valid; `null` means that the route's schema takes it. */
+  fault: string | null;
+  input: Input;
+}
+
+/** The quote of a call that takes an `Idempotency-Key`. Bad input has its quote, too: it is charged (specification, Order). */
+export async function quoteOnce(
+  { route, handler, request: { headers, url }, sent, fault, input }: OnceCall,
+  context: CallContext,
+): Promise<Quote> {
+  const key = keyOf(headers);
+  if (key === null) return refused(route, INVALID_KEY);
+  const quote = fault === null ? await handler.quote(input, context) : refused(route, fault);
+  if (key === undefined) return quote;
+  const address = pathOf(url) + searchOf(url);
+  return { ...quote, identity: identityOf(context.caller.accountId, key, address, sent) };
+}
+
+/** The quote of a call that is not valid. */
+function refused({ charge }: ApiRoute, detail: string): Quote {
+  const answer = () => problem('validation', detail);
+  return charge === null ? free(answer) : single(charge, answer);
+}

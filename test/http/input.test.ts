@@ -1,0 +1,42 @@
+import { expect, test } from 'bun:test';
+import { lookupRoute } from '../../src/companies/lookup/route.ts';
+import { searchRoute } from '../../src/companies/search/route.ts';
+import type { ApiRoute } from '../../src/http/api-route.ts';
+import { createAddressReader } from '../../src/http/input.ts';
+import { TOOLS } from '../../src/mcp/tools.ts';
+import { usageRoute } from '../../src/metering/usage/route.ts';
+
+const read = (route: ApiRoute, path: string) =>
+  createAddressReader(route)(`http://service:3000/api/v1${path}`);
+
+test.each<[ApiRoute, path: string, input: Record<string, unknown>]>([
+  [lookupRoute, '/companies/500%20002%2F576', { nif: '500 002/576' }],
+  [lookupRoute, '/companies/500002576?q=x', { nif: '500002576' }],
+  [lookupRoute, '/companies/%E0%A4%A', { nif: '%E0%A4%A' }],
+  [lookupRoute, '/companies/%00', { nif: '\0' }],
+  [searchRoute, '/companies?q=a%26b%3Dc+%23d', { q: 'a&b=c #d' }],
+  [searchRoute, '/companies?x=1&q=first&q=second', { q: 'first' }],
+  [searchRoute, '/companies?q=', { q: '' }],
+  [searchRoute, '/companies?q=%ff%', { q: '\ufffd%' }],
+  [searchRoute, '/companies?__proto__=x', {}],
+  [searchRoute, '/companies', {}],
+  [usageRoute, '/usage?q=search-failed&nif=1', { q: 'search-failed' }],
+])('an address is read as its route declares it: %#', (route, path, input) => {
+  expect(read(route, path)).toEqual(input);
+});
+
+const parameters = [...TOOLS.values()].flatMap(({ name, route: { params, query, body }, read }) => {
+  const [parameter] = Object.keys({ ...params?.properties, ...query?.properties });
+  return body === undefined && parameter !== undefined ? [[name, parameter, read] as const] : [];
+});
+
+test.each(parameters)('%s takes a text or a number as %s, and refuses all else', (_tool, name, read) => {
+  for (const [sent, text] of [
+    ['a', 'a'],
+    [500002576, '500002576'],
+    ['\uD800b', '\ufffdb'],
+  ])
+    expect(read({ [name]: sent })).toEqual({ fault: null, input: { [name]: text } });
+  for (const sent of [{}, null, [], true, undefined, { toString: 1, valueOf: 1 }])
+    expect(read({ [name]: sent }).fault).toContain(`"${name}"`);
+});
