@@ -77,7 +77,10 @@ export interface ApiRoute {
   /** Each property has a `description` and an example. */
   query?: TObject;
   params?: TObject;
-  /** The JSON that the request carries, with an example. Its properties have a `description`. */
+  /**
+   * The JSON that the request carries, with an example. Its properties have a `description`. It takes no other ones, because a
+   * misspelt filter would be a request about all companies, and be paid for.
+   */
   body?: TObject;
   /** The body of the 200. */
   success: TSchema;

@@ -18,15 +18,15 @@ export function createBodyCheck(schema: TObject): (json: unknown) => string | nu
     const error = compiled.Errors(json).First();
     if (error === undefined || error.path === '') return NO_OBJECT;
     const [, name = '', place] = PATH.exec(error.path) ?? [];
-    const member = schema.properties[name];
-    if (member === undefined) return unknownIn(schema);
+    if (!Object.hasOwn(schema.properties, name)) return unknownIn(schema);
+    const member = schema.properties[name]!;
     const at = place === undefined ? '' : `, number ${Number(place) + 1},`;
     const what = error.value === undefined ? 'missing' : 'not valid';
     return `"${name}"${at} is ${what}. It takes: ${member.description} For example: ${exampleOf(schema, name)}`;
   };
 }
 
-/** Only a schema without further members refuses them. Their names are a sender's, so they are not repeated. */
+/** The name of a member that is not known is a sender's, so it is not repeated. */
 const unknownIn = ({ properties }: TObject) =>
   `A member is not known. The members are: "${Object.keys(properties).join('", "')}".`;
 

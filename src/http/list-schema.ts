@@ -25,7 +25,7 @@ export function listRequestSchema(
         description: `A list of 1 to ${max}: ${form}. One that is not valid gets its problem in its place.`,
       }),
     },
-    { $id, examples: [{ [list]: example }] },
+    { $id, additionalProperties: false, examples: [{ [list]: example }] },
   );
 }
 

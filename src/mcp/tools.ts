@@ -69,25 +69,15 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   ],
 };
 
-/**
- * The input of a tool: that of its route, with the tool's own bounds. If an input may be left out, no unknown one is taken: a misspelt
- * filter would be a call about all companies, and be paid for.
- */
-function inputSchemaOf(route: ApiRoute, row: Row): TObject {
-  const properties = propertiesOf(route, row);
-  const { required = [] } = Type.Object(properties);
-  const isClosed = Object.keys(properties).length > required.length;
-  return Type.Object(properties, isClosed ? { additionalProperties: false } : {});
-}
-
-function propertiesOf(route: ApiRoute, { most = {} }: Row): TProperties {
+/** The input of a tool: that of its route, with the tool's own bounds. As a body it takes no further members, as a query any. */
+function inputSchemaOf(route: ApiRoute, { most = {} }: Row): TObject {
   const properties = inputOf(route);
   for (const list in most) {
     const { description = '', maxItems, ...schema } = properties[list]!;
     const fewer = description.replace(`${maxItems}`, `${most[list]}`);
     properties[list] = { ...schema, maxItems: most[list], description: fewer } as TSchema;
   }
-  return properties;
+  return Type.Object(properties, route.body === undefined ? {} : { additionalProperties: false });
 }
 
 export const TOOLS = new Map<unknown, Tool>(

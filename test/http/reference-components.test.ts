@@ -27,8 +27,12 @@ test('every object inside an answer or a body is a component with a name', () =>
   expect(named.filter((name) => schemas[name] === undefined)).toEqual([]);
 });
 
-test('every answer is open: a client must accept members that it does not know', () => {
-  expect(JSON.stringify(document)).not.toContain('additionalProperties');
+test('every answer is open: a client must accept members that it does not know; every body is closed', () => {
+  const requests = API_ROUTES.flatMap(({ body }) => (body === undefined ? [] : [body.$id!]));
+  for (const name of requests)
+    expect([name, schemas[name]]).toMatchObject([name, { additionalProperties: false }]);
+  const answers = Object.entries(schemas).filter(([name]) => !requests.includes(name));
+  expect(JSON.stringify({ ...document, components: answers })).not.toContain('additionalProperties');
 });
 
 test('a text that is one of several is an enumeration, which every generator knows', () => {

@@ -1,7 +1,9 @@
 import type { Answer } from '../../src/http/answer.ts';
 import type { CallContext, Handler, Payment } from '../../src/metering/admission/quote.ts';
 
-const CONTEXT: Pick<CallContext, 'caller' | 'rate'> = {
+/** A call of a Plus account that has its token. */
+export const CONTEXT: CallContext = {
+  arrivedMs: 0,
   caller: { accountId: 'acc', keyId: 'key_test', plan: 'plus', requestsPerMinute: 60, isTest: false },
   rate: { taken: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
 };

@@ -36,7 +36,11 @@ export const DebtChangesRequestSchema = Type.Object(
       }),
     ),
   },
-  { $id: 'DebtChangesRequest', examples: [{ after: null, nifs: ['599910054'], kinds: ['social_security'] }] },
+  {
+    $id: 'DebtChangesRequest',
+    additionalProperties: false,
+    examples: [{ after: null, nifs: ['599910054'], kinds: ['social_security'] }],
+  },
 );
 
 const DebtAmountsSchema = Type.Object(AmountsSchema, { $id: 'DebtAmounts' });

@@ -1,0 +1,137 @@
+/** The faces of a route, of which each reads the input once the call has its token. */
+import { expect, test } from 'bun:test';
+import { type ApiRoute, methodOf } from '../../src/http/api-route.ts';
+import type { Input } from '../../src/http/input.ts';
+import { createMcp } from '../../src/mcp/route.ts';
+import { TOOLS } from '../../src/mcp/tools.ts';
+import { createRestFace } from '../../src/metering/admission/face.ts';
+import type { Pipeline } from '../../src/metering/admission/pipeline.ts';
+import { free, NOTHING_PAID, type Quote } from '../../src/metering/admission/quote.ts';
+import { createMetrics } from '../../src/platform/observability/metrics.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
+import { CONTEXT } from '../support/handler.ts';
+import { callMessage } from '../support/mcp.ts';
+
+const stopping = new AbortController().signal;
+/** The inputs that handlers got. */
+let inputs: Input[] = [];
+const handler = {
+  quote(input: Input): Quote {
+    inputs.push(input);
+    return free(() => ({ ok: true, json: '{}' }));
+  },
+};
+
+function exampleOf({ params, query, body }: ApiRoute): Input {
+  const parameters = Object.entries({ ...params?.properties, ...query?.properties });
+  return {
+    ...Object.fromEntries(parameters.map(([name, { examples }]) => [name, examples[0]])),
+    ...body?.examples[0],
+  };
+}
+
+function requestTo(route: ApiRoute, headers: Record<string, string>): Request {
+  const input = exampleOf(route);
+  const path = route.path.replace(/:(\w+)/, (_, name) => String(input[name]));
+  const query = new URLSearchParams(
+    Object.keys(route.query?.properties ?? {}).map((name): [string, string] => [name, String(input[name])]),
+  );
+  return new Request(`http://service/api/v1${path}?${query}`, {
+    method: methodOf(route),
+    headers: { 'Content-Type': 'application/json', ...headers },
+    ...(route.body !== undefined && { body: JSON.stringify(input) }),
+  });
+}
+
+/** Takes a call as far as its quote. */
+async function byRest(route: ApiRoute, headers: Record<string, string> = {}): Promise<Quote> {
+  inputs = [];
+  return createRestFace(route, handler, stopping)(requestTo(route, headers)).quote(CONTEXT);
+}
+
+async function byTool(name: string, input: Input, headers: Record<string, string> = {}): Promise<Quote> {
+  inputs = [];
+  let quoted: Quote | undefined;
+  const pipeline: Pipeline = {
+    async serve(_request, _trace, call) {
+      quoted = await call.quote(CONTEXT);
+      return quoted.answer(NOTHING_PAID);
+    },
+  };
+  const handlers = new Map(API_ROUTES.map((route) => [route, handler]));
+  const mcp = createMcp({
+    publicUrl: 'http://service',
+    pipeline,
+    handlers,
+    metrics: createMetrics(),
+    stopping,
+  });
+  const message = callMessage(name, input);
+  const init = { method: 'POST', headers: { ...message.headers, ...headers }, body: message.body };
+  await mcp(new Request('http://service/mcp', init), { requestId: 'test' });
+  return quoted!;
+}
+
+const problemOf = async ({ answer }: Quote) => {
+  const answered = await answer(NOTHING_PAID);
+  return answered.ok ? null : answered.problem.kind;
+};
+const BAD = { 'Idempotency-Key': 'bad key!' };
+const GOOD = { 'Idempotency-Key': 'good-key' };
+
+test.each(API_ROUTES.map((route) => [`${methodOf(route)} ${route.path}`, route] as const))(
+  '%s: the handler gets the input of the address or of the body',
+  async (_name, route) => {
+    await byRest(route);
+    expect(inputs).toEqual([exampleOf(route)]);
+  },
+);
+
+test.each([...TOOLS.values()].map(({ name, route }) => [name, route] as const))(
+  '%s: the handler gets the input that its route gets',
+  async (name, route) => {
+    await byTool(name, exampleOf(route));
+    expect(inputs).toEqual([exampleOf(route)]);
+  },
+);
+
+test.each(
+  API_ROUTES.filter(({ body }) => body === undefined).map(({ path, ...route }) => [path, { path, ...route }]),
+)('a quote of GET %s is synchronous, and a bad Idempotency-Key is ignored', async (_path, route) => {
+  inputs = [];
+  const quote = createRestFace(route, handler, stopping)(requestTo(route, BAD)).quote(CONTEXT);
+  expect(quote).not.toBeInstanceOf(Promise);
+  expect([inputs.length, await problemOf(quote as Quote), (quote as Quote).identity]).toEqual([
+    1,
+    null,
+    undefined,
+  ]);
+});
+
+test.each(API_ROUTES.filter(({ body }) => body !== undefined).map((route) => [route.path, route] as const))(
+  'a bad Idempotency-Key of POST %s is a validation before the reads, at the price of one',
+  async (_path, route) => {
+    const quote = await byRest(route, BAD);
+    expect([inputs, quote.kind, quote.credits, await problemOf(quote)]).toEqual([
+      [],
+      route.charge,
+      route.charge === null ? 0 : 1,
+      'validation',
+    ]);
+    expect((await byRest(route, GOOD)).identity).toBeString();
+  },
+);
+
+test.each([...TOOLS.values()].map(({ name, route }) => [name, route] as const))(
+  'a bad Idempotency-Key of the tool %s is a validation before the reads, and free where the tool is',
+  async (name, route) => {
+    const quote = await byTool(name, exampleOf(route), BAD);
+    expect([inputs, quote.kind, quote.credits, await problemOf(quote)]).toEqual([
+      [],
+      route.charge,
+      route.charge === null ? 0 : 1,
+      'validation',
+    ]);
+    expect((await byTool(name, exampleOf(route), GOOD)).identity).toBeString();
+  },
+);
