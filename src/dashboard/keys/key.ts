@@ -16,7 +16,7 @@ import { type Column, endOf, type Fact, facts, moment, sentence, table } from '.
 import { filled } from '../ui/state-text.ts';
 import { emptyPlot, errorsSection, plotAndTable, totalOf } from '../usage/calls.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
-import { seriesOf } from '../usage/plot.ts';
+import { seriesOf } from '../usage/series.ts';
 import { keyForm } from './key-form.ts';
 import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
 
@@ -32,7 +32,7 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
     loadDailyCalls(tools.sql, account, DAYS, { ofKey: id }),
   ]);
   if (key === null || used === null) return notFoundPage(context);
-  const calls = seriesOf(history.rows, 'kind', messages);
+  const calls = seriesOf(history.rows, 'credits', 'kind', messages);
   const about: Fact[] = [
     [messages.begins, html`<code>${key.start}…</code>`],
     [messages.keyId, html`<code>${key.id}</code>`],
@@ -52,7 +52,7 @@ ${facts(about, 'card')}
   </div>
   ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, history, calls)}
 </section>
-${errorsSection(context, history, DAYS)}
+${errorsSection(context, history, { range: DAYS, split: 'kind' })}
 ${secretsCard(context, key)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });
 }

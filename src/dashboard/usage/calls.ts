@@ -1,24 +1,26 @@
 import type { MemberContext } from '../page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { dateOf, scrollTable } from '../ui/parts.ts';
+import { scrollTable } from '../ui/parts.ts';
 import type { DailyHistory } from './daily-calls.ts';
 import { daysMenu } from './days.ts';
-import { errorSeriesOf, plotDailyCalls, type Series, type Split, seriesOf } from './plot.ts';
+import { countIn, plotSeries } from './plot.ts';
 import { type Days, type Range, rangeQuery } from './range.ts';
+import { type Series, type Split, seriesOf } from './series.ts';
+import { slotsOf } from './slots.ts';
 
-/** The plot's range and split, from the address. */
+/** What a page shows of credits and errors, from its address. */
 export interface CallsView {
   range: Range;
   split: Split;
 }
 
-/** The overview's plot of calls a day, its table, and the choices of what it shows. */
-export function callsSection(context: MemberContext, history: DailyHistory, view: CallsView): Html {
+/** The overview's plots of credits and of errors, with one choice of days and one of the split for both. */
+export function callsSections(context: MemberContext, history: DailyHistory, view: CallsView): Html {
   const { messages, tools } = context;
-  const { range } = view;
-  const all = seriesOf(history.rows, view.split, messages);
-  const tab = (split: Split, label: string) =>
-    html`<a href="${tools.base}?by=${split}&amp;${rangeQuery(range)}#calls"${split === view.split && html` aria-current="true"`}>${label}</a>`;
+  const { range, split } = view;
+  const all = seriesOf(history.rows, 'credits', split, messages);
+  const tab = (to: Split, label: string) =>
+    html`<a href="${tools.base}?by=${to}&amp;${rangeQuery(range)}#calls"${to === split && html` aria-current="true"`}>${label}</a>`;
   const file = html`<a href="${tools.base}/usage.csv?${rangeQuery(range)}" download>${messages.csv}</a>`;
   return html`
 <section class="card" id="calls" aria-labelledby="calls-title" data-live>
@@ -28,15 +30,16 @@ export function callsSection(context: MemberContext, history: DailyHistory, view
       <p class="lead">${totalOf(context, all)}${all.length > 0 && html` · ${daysShown(context, history, range)}`}</p>
     </div>
     <div class="choices">
-      ${daysMenu(context, range, view.split, history.first)}
+      ${daysMenu(context, range, split, history.first)}
       <div class="tabs" role="group" aria-label="${messages.split}">${tab('kind', messages.byKind)}${tab('key', messages.byKey)}</div>
     </div>
   </div>
   ${all.length === 0 ? emptyPlot(context, range) : plotAndTable(context, history, all, file)}
-</section>`;
+</section>
+${errorsSection(context, history, view)}`;
 }
 
-/** The number of calls in the plot. */
+/** The number of credits in the plot. */
 export function totalOf({ messages, formats }: MemberContext, all: Series[]): Html {
   return html`<span data-figure="plotted">${messages.plotTotal(formats.number(sumOf(all)))}</span>`;
 }
@@ -49,13 +52,15 @@ export function emptyPlot({ messages }: MemberContext, range: Range): Html {
 /** @param beside the table's folded part, such as a link to a file */
 export function plotAndTable(context: MemberContext, days: Days, all: Series[], beside?: HtmlValue): Html {
   const { messages, formats } = context;
+  const slots = slotsOf(days, formats);
+  const label = messages.plotLabel(formats.number(sumOf(all)));
   return html`
 <ul class="legend">${all.map(({ label, colour, total }) => html`<li class="series-${colour}">${cut(label)} <strong>${formats.number(total)}</strong></li>`)}</ul>
-${plotDailyCalls(all, days, messages.plotLabel(messages.plotTotal(formats.number(sumOf(all)))), formats)}
+${plotSeries(all, slots, label, formats)}
 <div class="under">
   <details>
     <summary>${messages.table}</summary>
-    ${tableOf(context, all)}
+    ${tableOf(context, all, days)}
     <p class="hint">${messages.tableEmptyDays}</p>
   </details>
   ${beside}
@@ -72,14 +77,20 @@ function daysShown({ messages, formats }: MemberContext, { from, to }: Days, ran
     : messages.plotSince(date(from));
 }
 
-function tableOf({ messages, formats }: MemberContext, all: Series[]): Html {
-  const days = [...new Set(all.flatMap((series) => [...series.calls.keys()]))].sort().reverse();
+/** The plot's numbers, a row for each of its bars, the latest first. */
+function tableOf({ messages, formats }: MemberContext, all: Series[], days: Days): Html {
+  const slots = slotsOf(days, formats);
+  const rows = slots.map((slot) => ({ slot, counts: all.map((series) => countIn(series, slot)) }));
+  const isDays = slots.every(({ from, to }) => from === to);
   const withSum = (counts: number[]) =>
     [...counts, counts.reduce((sum, count) => sum + count, 0)].map(formats.number);
   return scrollTable(
     messages.table,
-    [messages.day, ...all.map(({ label }) => cut(label)), messages.total],
-    days.map((day) => [dateOf(formats, day), ...withSum(all.map(({ calls }) => calls.get(day) ?? 0))]),
+    [isDays ? messages.day : messages.period, ...all.map(({ label }) => cut(label)), messages.total],
+    rows
+      .reverse()
+      .filter(({ counts }) => counts.some((count) => count > 0))
+      .map(({ slot, counts }) => [slot.heading, ...withSum(counts)]),
     { look: 'numbers', total: [messages.total, ...withSum(all.map(({ total }) => total))] },
   );
 }
@@ -88,10 +99,14 @@ function tableOf({ messages, formats }: MemberContext, all: Series[]): Html {
 const cut = (label: string) =>
   label.length > 40 ? html`<span class="cut" title="${label}">${label}</span>` : html`<span>${label}</span>`;
 
-/** Calls that got an error, by kind and day, and the credits that they cost. Nothing for an account or a key without any. */
-export function errorsSection(context: MemberContext, history: DailyHistory, range: Range): HtmlValue {
+/** Refused and failed answers a day, and the credits that they cost. Nothing for an account or a key without any. */
+export function errorsSection(
+  context: MemberContext,
+  history: DailyHistory,
+  { range, split }: CallsView,
+): HtmlValue {
   const { messages, formats } = context;
-  const all = errorSeriesOf(history.rows, messages);
+  const all = seriesOf(history.rows, 'errors', split, messages);
   if (all.length === 0) return null;
   const credits = history.rows.reduce((sum, { errorCredits }) => sum + errorCredits, 0);
   return html`

@@ -1,5 +1,6 @@
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
+import { LONG_ENDED_KEYS } from '../../metering/keys/authenticate.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import { batchesOf } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
@@ -22,6 +23,9 @@ export interface DailyCalls extends Counts {
 
 /** The calls of a day and key, of every kind. */
 export const callsOf = (row: Counts): number => CALL_KINDS.reduce((sum, kind) => sum + row[kind], 0);
+
+/** The error answers of a day and key, of every kind. */
+export const errorsOf = (row: Counts): number => ERROR_KINDS.reduce((sum, kind) => sum + row[kind], 0);
 
 /** The days of a range: none after today by Postgres's clock, and none before the account's first call or error. */
 export interface DailyHistory extends Days {
@@ -100,7 +104,7 @@ const RANKED_ROWS = 10_000;
 
 /**
  * The account's charged calls and its error answers in a range. It reads the sums of all keys, and rows of few keys.
- * @param ownRows the number of busiest keys with separate rows; other keys share theirs
+ * @param ownRows the number of busiest keys, by credits and by errors, with separate rows; other keys share theirs
  * @param ofKey only the calls of this key
  */
 export async function loadDailyCalls(
@@ -112,11 +116,14 @@ export async function loadDailyCalls(
   const { id } = account;
   const days = await daysOf(sql, account, range);
   const within = sql`account_id = ${id} AND day BETWEEN ${days.from} AND ${days.to}`;
-  const busiest = sql`
-    SELECT key_id AS key FROM (
-      SELECT key_id, calls FROM call_counts WHERE ${within} ORDER BY day DESC LIMIT ${RANKED_ROWS}) AS latest
-    GROUP BY key_id ORDER BY sum(calls) DESC, key_id LIMIT ${ownRows}`;
-  const own = ownRows === 0 ? [] : (await sql<{ key: string }[]>`${busiest}`).map(({ key }) => key);
+  const busiestIn = (table: string) => sql`
+    (SELECT key_id AS key FROM (
+      SELECT key_id, calls FROM ${sql(table)} WHERE ${within} AND key_id <> ${LONG_ENDED_KEYS} ORDER BY day DESC LIMIT ${RANKED_ROWS}) AS latest
+    GROUP BY key_id ORDER BY sum(calls) DESC, key_id LIMIT ${ownRows})`;
+  const busiest = sql<
+    { key: string }[]
+  >`${busiestIn('call_counts')} UNION ${busiestIn('daily_error_answers')}`;
+  const own = ownRows === 0 ? [] : (await busiest).map(({ key }) => key);
   const ofOwn = countRows(sql, id, days, own);
   const counted =
     ofKey !== undefined

@@ -33,14 +33,14 @@ export function daysMenu(
   const past = Array.from({ length: MAX_MONTHS }, (_, index) => monthOf(today, -index - 1));
   const months = past.filter(({ to }) => first !== null && first <= to);
   const link = (to: Range) =>
-    html`<li><a href="${action}?by=${split}&amp;${rangeQuery(to)}"${label(to) === label(range) && html` aria-current="true"`}>${label(to)}</a></li>`;
+    html`<li><a href="${action}?by=${split}&amp;${rangeQuery(to)}#calls"${label(to) === label(range) && html` aria-current="true"`}>${label(to)}</a></li>`;
   const chosen = typeof range === 'object' ? range : { from: '', to: today };
   return html`
 <details class="menu days"${fault && html` open`}>
   <summary><span class="unseen">${messages.range}: </span>${label(range)}</summary>
   <div>
     <ul>${[...RANGES, ...months].map(link)}</ul>
-    <form method="get" action="${action}">
+    <form method="get" action="${action}#calls">
       <input type="hidden" name="by" value="${split}">
       ${field({ name: 'from', label: messages.firstDay, type: 'date', value: chosen.from, fault })}
       ${field({ name: 'to', label: messages.lastDay, type: 'date', value: chosen.to })}

@@ -119,6 +119,30 @@ addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
 
+// The values of a bar, at a touch, under the pointer, and by the arrow keys.
+function showBar(plot, bar) {
+  plot.querySelector('.shown')?.classList.remove('shown');
+  bar.classList.add('shown');
+  plot.querySelector('output').textContent = bar.firstElementChild.textContent.replaceAll('\n', ' · ');
+}
+for (const event of ['pointerover', 'pointerdown'])
+  addEventListener(event, ({ target }) => {
+    const bar = target.closest?.('.plot g');
+    if (bar) showBar(bar.closest('.plot'), bar);
+  });
+addEventListener('focusin', ({ target }) => {
+  const bars = target.matches('.plot svg') ? target.querySelectorAll('g') : [];
+  if (bars.length > 0 && !target.querySelector('.shown'))
+    showBar(target.closest('.plot'), bars[bars.length - 1]);
+});
+addEventListener('keydown', ({ target, key }) => {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+  if (step === undefined || !target.matches?.('.plot svg')) return;
+  const bars = [...target.querySelectorAll('g')];
+  const next = bars[bars.findIndex((bar) => bar.classList.contains('shown')) + step];
+  if (next) showBar(target.closest('.plot'), next);
+});
+
 // Live figures: the page is fetched again, and its parts marked `data-live` are replaced. A page in the background, or one that was
 // not touched for ten minutes, makes no requests.
 const LIVE_MS = 10_000;
@@ -137,6 +161,9 @@ async function refresh() {
   if (answer?.type === 'opaqueredirect') return showSignedOut();
   if (!answer?.ok) return showAway();
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  document.body.classList.remove('stale');
+  // Back to its place, where its live part is replaced.
+  document.querySelector('.datasets')?.before(document.getElementById('updated'));
   for (const part of document.querySelectorAll('[data-live]')) {
     const next = fresh.getElementById(part.id);
     // The part that has the focus stays as it is.
@@ -149,12 +176,14 @@ async function refresh() {
   }
 }
 
-// The figures stand still. The next answer has the line of their time again.
+// The figures stand still, and are no longer shown as good. The next answer has the line of their time again, in its place.
 function showAway() {
   const state = document.getElementById('updated');
   if (state.role === 'alert') return;
-  state.role = 'alert';
+  Object.assign(state, { className: 'notice bad', role: 'alert' });
   state.textContent += ` ${state.dataset.away}`;
+  document.body.classList.add('stale');
+  document.getElementById('main').prepend(state);
 }
 
 function showSignedOut() {
