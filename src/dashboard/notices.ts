@@ -46,7 +46,7 @@ async function suspendedNotice(context: MemberContext): Promise<Notice> {
     WHERE account_id = ${account.id} AND ${isRefusal(tools.sql)}`;
   const { refused } = row!;
   const lead = await suspensionText(context, account.id);
-  const content = html`<p class="notice bad" role="status"><span>${lead} ${refused > 0 && messages.refusedCalls(formats.number(refused))}</span></p>`;
+  const content = html`<p class="notice bad" role="status"><span>${lead} ${refused > 0 && messages.refusedRequests(formats.number(refused))}</span></p>`;
   return { look: 'bad', lead, content };
 }
 
@@ -113,7 +113,7 @@ async function keyNotices(context: MemberContext): Promise<Notice[]> {
     const look = hasEnded ? 'bad' : 'warn';
     const content = html`
 <div class="notice ${look}" role="status" data-key="${id}">
-  <p>${lead} ${refused > 0 && messages.refusedCalls(formats.number(refused))}</p>
+  <p>${lead} ${refused > 0 && messages.refusedRequests(formats.number(refused))}</p>
   <p><a href="${tools.base}/keys/${id}">${messages.openKey}</a></p>
 </div>`;
     return { look, lead, content };

@@ -51,13 +51,13 @@ describe('the notice', () => {
     await service.sql`UPDATE balances SET credits = 100000, period_end = now() + interval '9 days' WHERE account_id = ${accountId}`;
     expect((await notice('/keys')).state).toBeNull();
     const overview = await visitor.get('/dashboard');
-    expect(overview.document.querySelector('.main-figure.fine')).not.toBeNull();
+    expect(overview.document.querySelector('.stock-row.fine')).not.toBeNull();
     expect(overview.textOf('[data-forecast]')).toContain('last until the period ends');
 
     await service.sql`UPDATE balances SET spend_purchased = false WHERE account_id = ${accountId}`;
     expect(await notice()).toEqual({
       state: 'none',
-      text: expect.stringContaining('does not spend purchased ones. Calls are refused'),
+      text: expect.stringContaining('does not spend purchased ones. Requests are refused'),
     });
     const remedy = (await visitor.get('/dashboard')).document.querySelector('[data-allowance] a')!;
     expect(remedy.getAttribute('href')).toBe('/dashboard/credits/spending');
@@ -65,7 +65,7 @@ describe('the notice', () => {
     const none = await notice();
     expect(none.state).toBe('none');
     expect(none.text).toMatch(
-      /^No credits left in the period since .+\. Calls are refused with status 429 until .+ UTC\. That costs nothing\./,
+      /^No credits left in the period since .+\. Requests are refused with status 429 until .+ UTC\. That costs nothing\./,
     );
     const { document } = await visitor.get('/dashboard');
     expect(document.querySelector('.notice.bad [href="mailto:help@example.com"]')).not.toBeNull();
@@ -97,7 +97,7 @@ describe('plan and credits', () => {
     );
     expect(rows).toEqual([
       ['', 'Free Your plan', 'Plus'],
-      ['Included calls a month', '500', '1,250'],
+      ['Included credits a month', '500', '1,250'],
       ['Requests a minute', '20', '60'],
       ['API keys', '2', '10,000'],
     ]);
@@ -112,20 +112,20 @@ describe('plan and credits', () => {
     const overview = await visitor.get('/dashboard');
     const day = formatsOf('en').end(until);
     expect(overview.textOf('[data-plan-end]')).toBe(
-      `Plus ends on ${day}. Then the account is Free: 500 calls a month and 2 API keys. Further keys go on working.`,
+      `Plus ends on ${day}. Then the account is Free: 500 credits a month and 2 API keys. Further keys go on working.`,
     );
-    expect(overview.textOf('.figures')).not.toContain('Resets');
+    expect(overview.textOf('.stock-row')).not.toContain('Resets');
     expect((await visitor.get('/dashboard/credits')).text).toContain('Plus ends on');
   });
 
-  test('purchased credits are switched off after a question, which says when that stops all calls', async () => {
+  test('purchased credits are switched off after a question, which says when that refuses requests', async () => {
     const { visitor, accountId } = await createMember(service);
     const question = () => visitor.get('/dashboard/credits/spending');
     expect((await question()).document.querySelector('main form button')!.className).toBe('');
-    expect((await question()).text).not.toContain('all calls are refused');
+    expect((await question()).text).not.toContain('requests are refused');
     await setUsed(accountId, 500);
     expect((await question()).textOf('.sheet .notice.bad')).toStartWith(
-      'The included credits are used. If you turn this off, calls are refused until',
+      'The included credits are used. If you turn this off, requests are refused until',
     );
     await visitor.submit('/dashboard/credits/spending', {});
     expect((await visitor.get('/dashboard/credits')).text).toContain('Purchased credits stay.');
@@ -161,9 +161,9 @@ describe('plan and credits', () => {
       [...row.querySelectorAll('td')].map((cell) => cell.textContent!.trim()),
     );
     expect(rows).toEqual([
-      ['−2', '118', '–', 'Calls beyond the allowance'],
+      ['−2', '118', '–', 'Beyond the allowance'],
       ['+50', '120', '–', '–'],
-      ['−30', '70', '–', 'Calls beyond the allowance'],
+      ['−30', '70', '–', 'Beyond the allowance'],
       ['+100', '100', 'invoice-17', 'first'],
     ]);
   });

@@ -39,7 +39,7 @@ describe('in a real browser', () => {
       await page.waitForURL(dashboard());
       expect(await page.textContent('.account strong')).toBe('Oficina do Porto');
       expect(await page.locator('.plot').count()).toBe(0);
-      expect(await page.isVisible('text=No calls yet')).toBe(true);
+      expect(await page.isVisible('text=No requests yet')).toBe(true);
 
       await page.click('text=Create an API key');
       await page.fill('#name', 'production');

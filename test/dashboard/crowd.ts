@@ -25,20 +25,14 @@ export async function startCrowd({
   isRepeated = true,
 }: CrowdOptions): Promise<Crowd> {
   const answers: Record<number, number> = {};
-  const sockets = new Set<Bun.Socket<Sending>>();
-  const bytes = Buffer.from(request);
+  const sockets = new Set<Bun.Socket<{ received: string }>>();
   let isStopped = false;
 
-  /** Writes as much as the socket takes. The rest of a long request follows when it takes more. */
-  function send(socket: Bun.Socket<Sending>): void {
-    socket.data.sent += socket.write(bytes.subarray(socket.data.sent));
-  }
-
   async function connect(): Promise<void> {
-    const socket = await Bun.connect<Sending>({
+    const socket = await Bun.connect<{ received: string }>({
       hostname,
       port,
-      data: { received: '', sent: 0 },
+      data: { received: '' },
       socket: {
         data(socket, chunk) {
           socket.data.received += chunk.toString('latin1');
@@ -46,14 +40,8 @@ export async function startCrowd({
           if (status === null) return;
           socket.data.received = '';
           answers[status] = (answers[status] ?? 0) + 1;
-          // A request that was answered before it was sent whole leaves its connection useless.
-          if (socket.data.sent < bytes.length) socket.end();
-          else if (!isStopped && isRepeated) {
-            socket.data.sent = 0;
-            send(socket);
-          }
+          if (!isStopped && isRepeated) socket.write(request);
         },
-        drain: send,
         close(socket) {
           sockets.delete(socket);
           if (!isStopped && isRepeated) void connect().catch(() => {});
@@ -62,7 +50,7 @@ export async function startCrowd({
     });
     sockets.add(socket);
     if (isStopped) socket.end();
-    else send(socket);
+    else socket.write(request);
   }
 
   await Promise.all(Array.from({ length: connections }, connect));
@@ -73,12 +61,6 @@ export async function startCrowd({
       for (const socket of sockets) socket.terminate();
     },
   };
-}
-
-interface Sending {
-  received: string;
-  /** Bytes of the request that the socket has taken. */
-  sent: number;
 }
 
 /** The status of an answer that has arrived whole; `null` means not yet. Every answer of the service says its length. */

@@ -58,11 +58,11 @@ test('last month is one link away, with its calls, its errors and a CSV of the s
   const overview = await visitor.get('/dashboard');
   expect(overview.textOf('.days summary')).toBe('Days shown: 90 days');
   const month = (later: number) =>
-    `/dashboard?${new URLSearchParams({ by: 'kind', ...monthOf(TODAY, later) })}`;
+    `/dashboard?${new URLSearchParams({ by: 'kind', ...monthOf(TODAY, later) })}#calls`;
   expect(months(overview)).toEqual([month(-1), month(-2)]);
   const before = month(-1);
   const page = await visitor.get(before);
-  expect([page.status, page.textOf('[data-figure=plotted]')]).toEqual([200, '47 calls']);
+  expect([page.status, page.textOf('[data-figure=plotted]')]).toEqual([200, '47 credits']);
   expect(page.textOf('#errors .legend')).toBe('Not valid, or not found (400, 404) 5');
   const name = new Date(from).toLocaleString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
   expect([page.textOf('.days summary'), page.textOf('.days a[aria-current]')]).toEqual([
@@ -80,13 +80,13 @@ test('last month is one link away, with its calls, its errors and a CSV of the s
   ).toHaveLength(3);
   expect(page.document.querySelector('.days input[name=by]')!.getAttribute('value')).toBe('kind');
   const portuguese = await visitor.get(before, { 'Accept-Language': 'pt' });
-  expect(portuguese.textOf('#calls .lead')).toMatch(/^47 chamadas · de 1 .+ a \d+ .+, dias em UTC$/);
+  expect(portuguese.textOf('#calls .lead')).toMatch(/^47 créditos · de 1 .+ a \d+ .+, dias em UTC$/);
 });
 
 test('days without calls say so, and days that make no sense are a fault at the form', async () => {
   const { visitor } = await createMember(service);
   const none = await visitor.get('/dashboard?from=2020-01-01&to=2020-01-31');
-  expect([none.status, none.textOf('.empty')]).toEqual([200, 'No calls on these days']);
+  expect([none.status, none.textOf('.empty')]).toEqual([200, 'No credits on these days']);
   const wrong = '?from=2026-11-05&to=2026-11-04';
   const page = await visitor.get(`/dashboard${wrong}`);
   expect([page.status, page.textOf('.days [role=alert]')]).toEqual([

@@ -42,7 +42,7 @@ test('a key that ends within 7 days has a notice on every page, and one that has
   expect(await notice()).toBeNull();
   await refuse(accountId, id, 412);
   expect(await notice()).toMatch(
-    /^The key “production” expired: .*\. Refused calls since yesterday: 412\. See the key$/,
+    /^The key “production” expired: .*\. Refused requests since yesterday: 412\. See the key$/,
   );
   await service.sql`UPDATE api_keys SET expires_at = NULL, revoked_at = now() WHERE id = ${id}`;
   expect(await notice()).toStartWith('The key “production” was revoked on ');
@@ -114,7 +114,7 @@ test('calls with a key that has ended are counted by key, and the page of the ke
   await until('the refusal', async () => (await usage(secret)) === 401);
   await eventually(counts, ['Searches 2', 'Key or secret had ended (401) 1']);
   expect((await visitor.get('/dashboard/keys')).textOf(`[data-key=${id}]`)).toContain(
-    'Refused calls since yesterday: 1.',
+    'Refused requests since yesterday: 1.',
   );
 });
 

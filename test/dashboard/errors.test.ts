@@ -48,7 +48,7 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
     [today, '3', '4', '1,201', '0', '1,208'],
     [first, '0', '0', '0', '2', '2'],
   ]);
-  expect(page.textOf('[data-figure=plotted]')).toBe('1,500 calls');
+  expect(page.textOf('[data-figure=plotted]')).toBe('1,500 credits');
   expect((await visitor.get('/dashboard/usage.csv')).text.split('\r\n').slice(1, -1).toSorted()).toEqual([
     `"${first}","","dashboard",0,0,0,0,0,0,0,0,2,0,1`,
     `"${today}","","dashboard",0,0,0,0,0,0,0,1,0,0,1`,

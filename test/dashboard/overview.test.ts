@@ -84,7 +84,7 @@ describe('the overview', () => {
     const { visitor } = await createMember(service);
     const overview = await visitor.get('/dashboard');
     expect(overview.textOf('.steps')).toContain('Create an API key');
-    expect(overview.textOf('#calls')).toContain('No calls yet');
+    expect(overview.textOf('#calls')).toContain('No requests yet');
     expect((await visitor.get('/dashboard/keys')).text).toContain('No keys yet');
     expect((await visitor.get('/dashboard/credits')).text).toContain('No purchased credits yet');
   });
@@ -108,7 +108,7 @@ describe('calls a day', () => {
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
     const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
     expect(csv.split('\r\n')).toEqual([
-      '"day","key_id","key_name","searches","matches","lookups","debts","calls","rate_limit_exceeded","monthly_quota_exceeded","other_4xx","status_5xx","status_401","error_credits"',
+      '"day","key_id","key_name","searches","matches","lookups","debts","credits","rate_limit_exceeded","monthly_quota_exceeded","other_4xx","status_5xx","status_401","error_credits"',
       `"${day(89)}","${first.id}","first, ""the best""",7,0,3,0,10,0,0,0,0,0,0`,
       `"${day(2)}","${second.id}","x;'=2+5;",0,6,40,500,546,0,0,0,0,0,0`,
       `"${day(2)}","","dashboard",2,0,0,0,2,0,0,0,0,0,0`,
@@ -187,7 +187,7 @@ describe('calls a day', () => {
       headers: { Cookie },
     });
     expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(
-      `\ufeff"day";"key_id";"key_name";"searches";"matches";"lookups";"debts";"calls";"rate_limit_exceeded";"monthly_quota_exceeded";"other_4xx";"status_5xx";"status_401";"error_credits"\r\n"${day(3)}";"";"dashboard";5;0;0;0;5;0;0;0;0;0;0\r\n`,
+      `\ufeff"day";"key_id";"key_name";"searches";"matches";"lookups";"debts";"credits";"rate_limit_exceeded";"monthly_quota_exceeded";"other_4xx";"status_5xx";"status_401";"error_credits"\r\n"${day(3)}";"";"dashboard";5;0;0;0;5;0;0;0;0;0;0\r\n`,
     );
   });
 

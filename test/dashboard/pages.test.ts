@@ -163,10 +163,10 @@ describe('languages', () => {
     const portuguese = await visitor.get('/dashboard');
     expect(portuguese.headers.get('content-language')).toBe('pt-PT');
     expect(portuguese.document.documentElement.getAttribute('lang')).toBe('pt-PT');
-    expect(portuguese.textOf('main')).toContain('Chamadas disponíveis');
+    expect(portuguese.textOf('main')).toContain('Créditos disponíveis');
     expect(portuguese.textOf('[data-figure=credits]')!.replace(/\s/g, ' ')).toBe('12 345');
     const english = await visitor.get('/dashboard', { 'Accept-Language': 'en-GB' });
-    expect(english.textOf('main')).toContain('Available calls');
+    expect(english.textOf('main')).toContain('Credits left');
     expect(english.textOf('[data-figure=credits]')).toBe('12,345');
   });
 });

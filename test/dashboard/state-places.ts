@@ -42,7 +42,7 @@ const UNAUTHORIZED = { problem: 'unauthorized' } as const;
 const NO_CREDITS = { mail: { mail: 'usage 100%' }, problem: { problem: 'monthly-quota-exceeded' } } as const;
 
 export const STATES: Record<State, Record<Place, Shown>> = {
-  firstCalls: { ...CARD, mail: unsaid('the first mail confirms the address') },
+  firstRequests: { ...CARD, mail: unsaid('the first mail confirms the address') },
   low: { ...NOTICE, mail: { mail: 'usage 80%' } },
   beyond: { ...NOTICE, mail: { mail: 'usage 100%' } },
   purchasedOnly: { ...CARD, mail: { mail: 'usage 100%' } },

@@ -62,7 +62,7 @@ const setUsed = (accountId: string, used: number) =>
 
 /** Makes a state. A function that it returns ends it. */
 const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
-  firstCalls: async () => {},
+  firstRequests: async () => {},
   low: ({ accountId }) => setUsed(accountId, 400),
   async beyond({ accountId }) {
     await grantCredits(sql, accountId, { credits: 7 }, 'test');
@@ -71,7 +71,7 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
   },
   async purchasedOnly({ accountId }) {
     await grantCredits(sql, accountId, { credits: 100_000 }, 'test');
-    await setUsed(accountId, 502);
+    await sql`UPDATE balances SET used = 502, used_purchased = 2 WHERE account_id = ${accountId}`;
   },
   none: ({ accountId }) => setUsed(accountId, 500),
   async switchedOff({ accountId }) {

@@ -19,9 +19,9 @@ describe('Try it', () => {
     const search = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
     expect(search.textOf('.badge[role=status]')).toBe('200 · 0 companies');
     expect(search.text).toContain('ratelimit-remaining');
-    expect((await visitor.get('/dashboard')).textOf('[data-figure=plotted]')).toBe('1 call');
+    expect((await visitor.get('/dashboard')).textOf('[data-figure=plotted]')).toBe('1 credit');
     expect(search.textOf('#request')).toContain(`${service.url}/companies?q=abaco`);
-    expect(search.textOf('main .lead')).toContain('499 left');
+    expect(search.textOf('main .lead')).toContain('Credits left: 499');
     expect(search.textOf('main .hint')).toMatch(/^Took \d+ ms · 1 credit spent$/);
     // As the button beside a company that was found sends it.
     const lookup = await visitor.submit('/dashboard/try', { q: 'abaco', lookup: NIF });

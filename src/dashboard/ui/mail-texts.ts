@@ -44,13 +44,13 @@ export const MAIL_TEXTS = {
     A palavra-passe estava certa. Os códigos são recusados até {until}. Não foi o próprio? Escolha outra palavra-passe.`,
   mailReset: `Open this link to choose a new password. It works for an hour.
     Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.`,
-  mailUsageSubject: ['{percent}% of your calls are used', '{percent}% das suas chamadas estão usadas'],
-  mailUsage: `Your account used {used} of its {limit} calls. The next period begins on {end} (UTC).
-    A sua conta usou {used} das suas {limit} chamadas. O período seguinte começa a {end} (UTC).`,
-  mailUsagePurchased: `Until then, calls beyond the plan spend purchased credits: {credits} left.
-    Até lá, as chamadas além do plano gastam créditos comprados (saldo: {credits}).`,
-  mailUsageStops: `Until then, calls beyond the plan are refused, at no cost.
-    Até lá, as chamadas além do plano são recusadas, sem custo.`,
+  mailUsageSubject: ['{percent}% of your credits are used', '{percent}% dos seus créditos estão usados'],
+  mailUsage: `Included credits used: {used} of {limit}. The next period begins on {end} (UTC).
+    Créditos incluídos usados: {used} de {limit}. O período seguinte começa a {end} (UTC).`,
+  mailUsagePurchased: `Until then, requests beyond the plan spend purchased credits: {credits} left.
+    Até lá, os pedidos além do plano gastam créditos comprados (saldo: {credits}).`,
+  mailUsageStops: `Until then, requests beyond the plan are refused, at no cost.
+    Até lá, os pedidos além do plano são recusados, sem custo.`,
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
   mailPlanSubject: {
     week: ['Your plan ends within 7 days', 'O seu plano termina dentro de 7 dias'],
@@ -66,10 +66,10 @@ export const MAIL_TEXTS = {
   mailKeyLead: {
     week: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
     day: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
-    expired: `Calls with them are refused, at no cost. A new last day makes them work again.
-      As chamadas com elas são recusadas, sem custo. Com uma nova validade voltam a funcionar.`,
-    revoked: `Calls with them are refused, at no cost. The account history says by whom.
-      As chamadas com elas são recusadas, sem custo. O histórico da conta diz por quem.`,
+    expired: `Requests with them are refused, at no cost. A new last day makes them work again.
+      Os pedidos com elas são recusados, sem custo. Com uma nova validade voltam a funcionar.`,
+    revoked: `Requests with them are refused, at no cost. The account history says by whom.
+      Os pedidos com elas são recusados, sem custo. O histórico da conta diz por quem.`,
   },
   mailIgnore: ['If you did not ask for this, do nothing.', 'Se não fez este pedido, não faça nada.'],
 } as const;

@@ -74,8 +74,8 @@ const TEXTS = {
   signIn: ['Sign in', 'Iniciar sessão'],
   signInLead: ['Keys, usage and credits of your account.', 'Chaves, utilização e créditos da sua conta.'],
   signUp: ['Create an account', 'Criar conta'],
-  signUpLead: `Free: {credits} calls a month and {keys} API keys.
-    Plano gratuito: {credits} chamadas por mês e {keys} chaves.`,
+  signUpLead: `Free: {credits} credits a month and {keys} API keys.
+    Plano gratuito: {credits} créditos por mês e {keys} chaves.`,
   noAccountYet: ['No account yet?', 'Ainda não tem conta?'],
   haveAccount: ['Already have an account?', 'Já tem conta?'],
   closed: ['New accounts are by invitation of the operator.', 'As contas novas são por convite do operador.'],
@@ -136,7 +136,10 @@ const TEXTS = {
   tooMany: ['Too many attempts. Try again in {wait}.', 'Demasiadas tentativas. Espere {wait}.'],
 
   suspendedReason: ['Reason: {reason}', 'Motivo: {reason}'],
-  refusedCalls: ['Refused calls since yesterday: {calls}.', 'Chamadas recusadas desde ontem: {calls}.'],
+  refusedRequests: [
+    'Refused requests since yesterday: {requests}.',
+    'Pedidos recusados desde ontem: {requests}.',
+  ],
   openKey: ['See the key', 'Ver a chave'],
   lastsUntil: `At the pace of the last 7 days, credits last until {day}.
     Ao ritmo dos últimos 7 dias, os créditos duram até {day}.`,
@@ -149,7 +152,10 @@ const TEXTS = {
     free: ['Free', 'Gratuito'],
     plus: ['Plus', 'Plus'],
   },
-  available: ['Available calls', 'Chamadas disponíveis'],
+  available: ['Credits left', 'Créditos disponíveis'],
+  refused: ['Refused', 'Recusados'],
+  atZero: `At 0: requests are refused, at no cost, until {day}.
+    Aos 0: os pedidos são recusados, sem custo, até {day}.`,
   included: ['Included credits', 'Créditos incluídos'],
   leftOf: ['{left} of {limit}', '{left} de {limit}'],
   usedInPeriod: ['Used in this period', 'Usados neste período'],
@@ -166,15 +172,15 @@ const TEXTS = {
 
   startTitle: ['First steps', 'Primeiros passos'],
   startKey: ['Create an API key', 'Crie uma chave'],
-  startKeyLead: ['Your server sends it with each call.', 'O seu servidor envia-a em cada chamada.'],
+  startKeyLead: ['Your server sends it with each request.', 'O seu servidor envia-a em cada pedido.'],
   startCall: ['Call the API', 'Chame a API'],
   startCallLead: ['Or try a search here, for a credit.', 'Ou experimente aqui, por um crédito.'],
   startSee: ['Watch it here', 'Acompanhe aqui'],
 
-  plotTitle: ['Calls a day', 'Chamadas por dia'],
+  plotTitle: ['Credits spent', 'Créditos gastos'],
   plotSince: ['since {day}, days in UTC', 'desde {day}, dias em UTC'],
   plotBetween: ['from {from} to {to}, days in UTC', 'de {from} a {to}, dias em UTC'],
-  plotTotal: ['1 call | {total} calls', '1 chamada | {total} chamadas'],
+  plotTotal: ['1 credit | {total} credits', '1 crédito | {total} créditos'],
   range: ['Days shown', 'Dias mostrados'],
   days: ['{days} days', '{days} dias'],
   thisPeriod: ['This period', 'Este período'],
@@ -195,22 +201,25 @@ const TEXTS = {
   total: ['Total', 'Total'],
   day: ['Day', 'Dia'],
   otherKeys: ['Other keys', 'Outras chaves'],
-  plotLabel: ['Bar chart: {calls}, as in the table below.', 'Gráfico de barras: {calls}, como na tabela.'],
+  plotLabel: ['Bar chart: {total}, as in the table below.', 'Gráfico de barras: {total}, como na tabela.'],
   updatedAt: ['Figures of {time} UTC.', 'Valores das {time} UTC.'],
   signedOutLive: `You were signed out, so these figures stand still. Reload the page to sign in.
     A sua sessão terminou, e estes valores já não são atualizados. Recarregue a página para iniciar sessão.`,
   awayLive: `They stand still, because the service doesn’t answer at the moment. They go on by themselves.
     Estão parados, porque o serviço de momento não responde. Continuam por si.`,
-  plotEmpty: ['No calls yet', 'Ainda sem chamadas'],
-  plotNone: ['No calls on these days', 'Sem chamadas nestes dias'],
-  plotEmptyLead: ['Each call shows up here within seconds.', 'Cada chamada aparece aqui em poucos segundos.'],
+  plotEmpty: ['No requests yet', 'Ainda sem pedidos'],
+  plotNone: ['No credits on these days', 'Sem créditos nestes dias'],
+  plotEmptyLead: [
+    'Each request shows up here within seconds.',
+    'Cada pedido aparece aqui em poucos segundos.',
+  ],
   table: ['The numbers as a table', 'Os números em tabela'],
-  tableEmptyDays: ['Days without calls are left out.', 'Os dias sem chamadas são omitidos.'],
+  tableEmptyDays: ['Rows without any are left out.', 'As linhas sem valores são omitidas.'],
   csv: ['Download as CSV', 'Descarregar CSV'],
 
-  errorsTitle: ['Calls with an error', 'Chamadas com erro'],
-  errorsLead: `A 429 or 503 costs no credit; other errors of admitted calls do
-    Um 429 ou 503 não custa créditos; os outros erros de chamadas aceites custam`,
+  errorsTitle: ['Refused and failed requests', 'Pedidos recusados e falhados'],
+  errorsLead: `Each refused item counts. A refusal or a 503 costs no credit; other errors do
+    Cada item recusado conta. Uma recusa ou um 503 não custa créditos; os outros erros custam`,
   errorKinds: {
     'rate-limit-exceeded': ['Too many requests in a minute (429)', 'Demasiados pedidos num minuto (429)'],
     'monthly-quota-exceeded': ['No credits left (429)', 'Sem créditos (429)'],
@@ -274,8 +283,8 @@ const TEXTS = {
   endedKeys: ['Revoked and expired keys ({count})', 'Chaves revogadas e expiradas ({count})'],
   moreEndedKeys: ['Those that ended earlier are not listed.', 'As que terminaram antes não aparecem.'],
   revokeTitle: ['Revoke “{name}”?', 'Revogar “{name}”?'],
-  revokeLead: `Calls with {start}… are refused within 5 seconds, everywhere. This can’t be undone.
-    As chamadas com {start}… são recusadas em menos de 5 segundos, em todo o lado. Esta ação é irreversível.`,
+  revokeLead: `Requests with {start}… are refused within 5 seconds, everywhere. This can’t be undone.
+    Os pedidos com {start}… são recusados em menos de 5 segundos, em todo o lado. Esta ação é irreversível.`,
   revokeButton: ['Revoke this key', 'Revogar esta chave'],
   keyExpiryInvalid: ['The last day must be today or later.', 'O último dia tem de ser hoje ou depois.'],
   expired: ['Expired', 'Expirada'],
@@ -293,8 +302,8 @@ const TEXTS = {
   oldSecretIdle: ['The old secret was not used for 24 hours.', 'O anterior não é usado há 24 horas.'],
   endSecret: ['End the old secret now', 'Terminar já o segredo anterior'],
   endSecretTitle: ['End the old secret of “{name}”?', 'Terminar o segredo anterior de “{name}”?'],
-  endSecretLead: `Calls with it are refused within 5 seconds. The current secret goes on working.
-    As chamadas com ele são recusadas em menos de 5 segundos. O segredo atual continua a funcionar.`,
+  endSecretLead: `Requests with it are refused within 5 seconds. The current secret goes on working.
+    Os pedidos com ele são recusados em menos de 5 segundos. O segredo atual continua a funcionar.`,
   newExpiry: ['Set a new last day', 'Alterar a validade'],
   newExpiryTitle: ['Until when does “{name}” work?', 'Até quando é válida “{name}”?'],
   expiryHint: ['Its last day, in UTC. Empty: it does not end.', 'O último dia, em UTC. Vazio: não expira.'],
@@ -327,22 +336,22 @@ const TEXTS = {
 
   creditsTitle: ['Plan and credits', 'Plano e créditos'],
   plansLead: ['Plans', 'Planos'],
-  callsIncluded: ['Included calls a month', 'Chamadas incluídas por mês'],
-  callsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
+  creditsIncluded: ['Included credits a month', 'Créditos incluídos por mês'],
+  requestsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
   yourPlan: ['Your plan', 'O seu plano'],
-  ownLimits: `Your own limits: {calls} calls a month, {requests} requests a minute.
-    Os seus limites próprios: {calls} chamadas por mês, {requests} pedidos por minuto.`,
+  ownLimits: `Your own limits: {credits} credits a month, {requests} requests a minute.
+    Os seus limites próprios: {credits} créditos por mês, {requests} pedidos por minuto.`,
   byHand: `The operator of this service adds credits and changes plans. Name your account number:
     O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta:`,
   creditsEmpty: ['No purchased credits yet', 'Ainda sem créditos comprados'],
   dateUtc: ['Date (UTC)', 'Data (UTC)'],
   now: ['now', 'agora'],
   balance: ['Balance after', 'Saldo após'],
-  spentOnCalls: ['Calls beyond the allowance', 'Chamadas além das incluídas'],
+  spentBeyond: ['Beyond the allowance', 'Além dos incluídos'],
   note: ['Note', 'Nota'],
 
-  tryLead: `Each call here costs 1 credit, as any call does. {available} left.
-    Cada chamada custa 1 crédito, como qualquer outra. Saldo: {available}.`,
+  tryLead: `Each request here costs 1 credit, as any request does. Credits left: {available}.
+    Cada pedido custa 1 crédito, como qualquer outro. Créditos disponíveis: {available}.`,
   tryLabel: ['Company name or NIF', 'Nome ou NIF da empresa'],
   queryMissing: ['Write a name or a NIF. Nothing was charged.', 'Escreva um nome ou NIF. Nada foi cobrado.'],
   nifWrong: `The check digit of this NIF is wrong: the API would answer 400. Nothing was charged.
@@ -550,15 +559,15 @@ const TEXTS = {
   turnOn: ['Turn on', 'Ativar'],
   turnOff: ['Turn off', 'Desativar'],
   spending: ['Spend purchased credits', 'Gastar créditos comprados'],
-  spendingOn: `On: when the calls of the plan are used, purchased credits pay for more.
-    Ativo: quando as chamadas do plano acabam, os créditos comprados pagam as seguintes.`,
-  spendingOff: `Off: when the calls of the plan are used, calls are refused. Purchased credits stay.
-    Inativo: quando as chamadas do plano acabam, as seguintes são recusadas. Os créditos comprados ficam.`,
-  spendingStops: `The included credits are used. If you turn this off, calls are refused until {until}.
-    Os créditos incluídos acabaram. Se desativar, as chamadas são recusadas até {until}.`,
+  spendingOn: `On: when the credits of the plan are used, purchased ones pay for more requests.
+    Ativo: quando os créditos do plano acabam, os comprados pagam os pedidos seguintes.`,
+  spendingOff: `Off: when the credits of the plan are used, requests are refused. Purchased credits stay.
+    Inativo: quando os créditos do plano acabam, os pedidos são recusados. Os créditos comprados ficam.`,
+  spendingStops: `The included credits are used. If you turn this off, requests are refused until {until}.
+    Os créditos incluídos acabaram. Se desativar, os pedidos são recusados até {until}.`,
   alerts: ['Mails about usage, plan and keys', 'Emails sobre a utilização, o plano e as chaves'],
-  alertsOn: `On: at 80% and 100% of the plan’s calls, and before and when the plan or a key ends.
-    Ativo: aos 80% e 100% das chamadas do plano, e antes e no fim do plano ou de uma chave.`,
+  alertsOn: `On: at 80% and 100% of the plan’s credits, and before and when the plan or a key ends.
+    Ativo: aos 80% e 100% dos créditos do plano, e antes e no fim do plano ou de uma chave.`,
   alertsOff: ['Off: you get none of these mails.', 'Inativo: não recebe estes emails.'],
 
   alertsEnded: ['These mails have ended', 'Estes emails terminaram'],
@@ -601,16 +610,10 @@ const TEXTS = {
     Ficou aberto demasiado tempo, ou foi enviado de outra página. Abra-o de novo.`,
   sentAlready: `This form was sent already, and its key was created. If you lost the secret, revoke that key.
     Este formulário já foi enviado, e a chave foi criada. Se perdeu o segredo, revogue essa chave.`,
-  triedAlready: `This form was sent already, and charged once. Send it again for another call.
-    Este formulário já foi enviado e cobrado uma vez. Envie-o de novo para outra chamada.`,
+  triedAlready: `This form was sent already, and charged once. Send it again for another request.
+    Este formulário já foi enviado e cobrado uma vez. Envie-o de novo para outro pedido.`,
   formTooLarge: `The form is larger than {max} KiB. Nothing was done or charged: send less of it.
     O formulário tem mais de {max} KiB. Nada foi feito nem cobrado: envie menos.`,
-  formTooManyFields: `The form has too many fields. Nothing was done or charged.
-    O formulário tem demasiados campos. Nada foi feito nem cobrado.`,
-  reloadToSend: [
-    'Reload this page to send the form again.',
-    'Recarregue esta página para reenviar o formulário.',
-  ],
   formTooSlow: ['The form arrived too slowly. Send it again.', 'O formulário chegou tarde. Envie-o de novo.'],
   wrongAddress: `This service is set up for {address}. Open the dashboard there.
     Este serviço está configurado para {address}. Abra o painel nesse endereço.`,
@@ -623,8 +626,8 @@ const TEXTS = {
   tooManyRequestsLead: `You sent many requests within a minute. Nothing was charged. Wait a few seconds.
     Enviou muitos pedidos num minuto. Nada foi cobrado. Espere uns segundos.`,
   retry: ['Try again', 'Tentar de novo'],
-  chargedPerhaps: `The call was made before, and may have been charged. A list is free for ten minutes.
-    A chamada foi feita antes, e pode ter sido cobrada. Uma lista não volta a custar durante dez minutos.`,
+  chargedPerhaps: `The request was made before, and may have been charged. A list is free for ten minutes.
+    O pedido foi feito antes, e pode ter sido cobrado. Uma lista não volta a custar durante dez minutos.`,
   keptList: `Your list. It is in the field again when you have signed in here; without scripts, copy it.
     A sua lista. Volta ao campo quando iniciar sessão aqui; sem scripts, copie-a.`,
   ownList: ['Your list', 'A sua lista'],

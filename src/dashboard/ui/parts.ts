@@ -27,10 +27,10 @@ export function contactLink({ messages, tools }: LinkContext): HtmlValue {
   return contact !== null && html`<a href="${contact}">${text === contact ? messages.contact : text}</a>`;
 }
 
-/** The link to the address where the account buys credits; `null` if BUY_URL is not set. */
-export function buyLink({ messages, tools, account }: BuyContext): Html | null {
+/** The link to the address where the account buys credits; `null` if BUY_URL is not set. @param look of the style sheet */
+export function buyLink({ messages, tools, account }: BuyContext, look = 'buy'): Html | null {
   const address = buyAddress(tools.config.buyUrl, account.id);
-  return address === null ? null : html`<a class="buy" href="${address}">${messages.buyCredits}</a>`;
+  return address === null ? null : html`<a class="${look}" href="${address}">${messages.buyCredits}</a>`;
 }
 
 /**

@@ -3,14 +3,14 @@
  * costs, and what to do next. MESSAGES has them as `states`.
  */
 
-const REFUSED_TEXT = `Calls are refused with status 429 until {until}. That costs nothing.
-  As chamadas são recusadas com o código 429 até {until}. Isso não custa nada.`;
-const KEY_REFUSED_TEXT = `Calls with it are refused, and cost nothing.
-  As chamadas com ela são recusadas e não custam nada.`;
+const REFUSED_TEXT = `Requests are refused with status 429 until {until}. That costs nothing.
+  Os pedidos são recusados com o código 429 até {until}. Isso não custa nada.`;
+const KEY_REFUSED_TEXT = `Requests with it are refused, and cost nothing.
+  Os pedidos com ela são recusados e não custam nada.`;
 
 export const STATE_TEXTS = {
-  firstCalls: {
-    happened: ['This account has made no call yet.', 'Esta conta ainda não fez chamadas.'],
+  firstRequests: {
+    happened: ['This account has made no request yet.', 'Esta conta ainda não fez pedidos.'],
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Begin with these steps:', 'Comece por estes passos:'],
   },
@@ -23,8 +23,8 @@ export const STATE_TEXTS = {
   beyond: {
     happened: `All included credits of the period since {start} are used.
       Os créditos incluídos no período desde {start} acabaram.`,
-    cost: `Calls now spend purchased credits: {purchased} left.
-      As chamadas gastam agora créditos comprados (saldo: {purchased}).`,
+    cost: `Requests now spend purchased credits: {purchased} left.
+      Os pedidos gastam agora créditos comprados (saldo: {purchased}).`,
     next: ['The included ones are renewed on {end}.', 'Os incluídos renovam-se em {end}.'],
   },
   purchasedOnly: {
@@ -46,14 +46,14 @@ export const STATE_TEXTS = {
   lapsesSoon: {
     happened: ['Plus ends on {day}.', 'O plano Plus termina em {day}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
-    next: `Then the account is Free: {calls} calls a month and {keys} API keys. Further keys go on working.
-      Depois a conta passa a Gratuito: {calls} chamadas por mês e {keys} chaves. As restantes chaves continuam a funcionar.`,
+    next: `Then the account is Free: {credits} credits a month and {keys} API keys. Further keys go on working.
+      Depois a conta passa a Gratuito: {credits} créditos por mês e {keys} chaves. As restantes chaves continuam a funcionar.`,
   },
   lapsed: {
     happened: ['Plus ended on {day}: the account is Free.', 'O Plus terminou em {day}: a conta é Gratuita.'],
     cost: ['Purchased credits stay.', 'Os créditos comprados ficam.'],
-    next: `Ask for Plus, or go on with {calls} calls a month, {rate} a minute and {keys} keys; others still work.
-      Peça o Plus, ou continue com {calls} chamadas por mês, {rate} por minuto e {keys} chaves; as outras ainda funcionam.`,
+    next: `Ask for Plus, or go on with {credits} credits a month, {rate} requests a minute and {keys} keys; others still work.
+      Peça o Plus, ou continue com {credits} créditos por mês, {rate} pedidos por minuto e {keys} chaves; as outras ainda funcionam.`,
   },
   tooManyKeys: {
     happened: `{keys} keys work, and the plan has room for {limit}.
@@ -87,7 +87,7 @@ export const STATE_TEXTS = {
   keyRotated: {
     happened: `The key has a new secret, and its old one works until {end}.
       A chave tem um novo segredo, e o anterior funciona até {end}.`,
-    cost: ['Calls cost the same with either.', 'As chamadas custam o mesmo com qualquer um.'],
+    cost: ['Requests cost the same with either.', 'Os pedidos custam o mesmo com qualquer um.'],
     next: ['Give its programs the new secret by then.', 'Até lá, dê o novo segredo aos seus programas.'],
   },
   postgresAway: {
@@ -107,8 +107,8 @@ export const STATE_TEXTS = {
     next: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   },
   limited: {
-    happened: `This account has made more calls within a minute than its {limit}.
-      Num minuto, esta conta fez mais chamadas do que as suas {limit}.`,
+    happened: `This account has made more requests within a minute than its {limit}.
+      Num minuto, esta conta fez mais pedidos do que os seus {limit}.`,
     cost: ['Nothing was charged.', 'Nada foi cobrado.'],
     next: ['Try again in {seconds} s.', 'Tente de novo dentro de {seconds} s.'],
   },

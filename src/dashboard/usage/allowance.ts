@@ -1,20 +1,24 @@
 import type { AccountDetails } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { Notice } from '../request/context.ts';
-import { html } from '../ui/html.ts';
-import { contactLink, moreCredits } from '../ui/parts.ts';
+import { type Html, html } from '../ui/html.ts';
+import { buyLink, contactLink, moreCredits } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import { availableCredits, forecast } from './credits.ts';
 
 /** From this share of the allowance on, pages say that it is running low. */
 const LOW_FROM = 0.8;
 
-/** `low` means that 80% of the allowance or more are used; `beyond` that calls spend purchased credits; `none` that no call is left. */
-type AllowanceState = 'fine' | 'low' | 'beyond' | 'none';
+/**
+ * `low` means that 80% of the allowance or more are used; `beyond` that requests spend purchased credits; `none` that no credit is
+ * left; `suspended` that all requests are refused.
+ */
+type AllowanceState = 'fine' | 'low' | 'beyond' | 'none' | 'suspended';
 
 /** How much of an account's allowance is left. @param end of its credits, by {@link forecast} */
 function allowanceState(account: AccountDetails, end: Date | 'enough' | null): AllowanceState {
-  const { used, includedCredits, credits, spendPurchased } = account;
+  const { used, includedCredits, credits, spendPurchased, suspended } = account;
+  if (suspended) return 'suspended';
   if (availableCredits(account) === 0) return 'none';
   // Purchased credits pay for calls beyond the allowance. It is fine unless the forecast says that they end before the period.
   if (spendPurchased && credits > 0 && !(end instanceof Date)) return 'fine';
@@ -30,13 +34,28 @@ export async function readAllowance({ messages, formats, tools, account }: Membe
   return { state: allowanceState(account, end), lasts };
 }
 
+/** What happens when no credit is left, and what more costs, with the way to buy it. @param lasts how long credits last, in words */
+export function atZero(context: MemberContext, lasts: string | null): Html {
+  const { messages, formats, tools, account } = context;
+  const { plusPrice, creditsPrice } = tools.config;
+  const prices = [
+    account.plan === 'free' && plusPrice !== null && `${messages.plans.plus}: ${plusPrice}`,
+    creditsPrice !== null && `${messages.credits}: ${creditsPrice}`,
+  ].filter((price) => price !== false);
+  return html`
+<div class="at-zero">
+  <p data-at-zero>${messages.atZero(formats.date(account.period.end))}${prices.length > 0 && html` <span data-prices>${prices.join(' · ')}</span>`}${lasts !== null && html` <span data-forecast>${lasts}</span>`}</p>
+  ${buyLink(context, 'button small')}
+</div>`;
+}
+
 /** The notice of low credits on every page, with the remedy. */
 export async function allowanceNotice(context: MemberContext): Promise<Notice[]> {
   const { messages, formats, account } = context;
   const { number } = formats;
   const { used, includedCredits, credits, period } = account;
   const { state, lasts } = await readAllowance(context);
-  if (state === 'fine') return [];
+  if (state === 'fine' || state === 'suspended') return [];
   const { states } = messages;
   const percent = number(Math.floor((used / includedCredits) * 100));
   const [start, end] = [formats.date(period.start), formats.date(period.end)];

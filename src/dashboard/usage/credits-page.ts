@@ -34,7 +34,7 @@ ${grants.length === 0 && !links ? empty : html`${history(context, creditHistory(
 
 function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Html {
   const { messages, formats, account } = context;
-  const buy = buyLink(context);
+  const buy = buyLink(context, 'button');
   const current = plans[account.plan];
   const hasOwnLimits =
     account.includedCredits !== current.includedCredits ||
@@ -48,14 +48,14 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
   <table class="plans">
     <thead><tr><td></td>${head('free')}${head('plus')}</tr></thead>
     <tbody>
-      ${row(messages.callsIncluded, (plan) => plan.includedCredits)}
-      ${row(messages.callsPerMinute, (plan) => plan.requestsPerMinute)}
+      ${row(messages.creditsIncluded, (plan) => plan.includedCredits)}
+      ${row(messages.requestsPerMinute, (plan) => plan.requestsPerMinute)}
       ${row(messages.keys, (plan) => plan.keyLimit)}
     </tbody>
   </table>
   ${account.planUntil !== null && html`<p>${planEnd(context, plans.free)}</p>`}
   ${hasOwnLimits && html`<p data-own-limits>${messages.ownLimits(formats.number(account.includedCredits), formats.number(account.requestsPerMinute))}</p>`}
-  ${buy !== null && html`<p><strong>${buy}</strong></p>`}
+  ${buy !== null && html`<p>${buy}</p>`}
   <p>${messages.byHand} ${contactLink(context)}</p>
   ${copyable(messages, { id: 'account-id', label: messages.account, text: account.id })}
 </section>`;
@@ -79,7 +79,7 @@ function history({ messages, formats }: MemberContext, entries: CreditEntry[]): 
     [messages.credits, ({ credits }) => html`<strong>${formats.signed(credits)}</strong>`, 'amount'],
     [messages.balance, ({ balance }) => formats.number(balance), 'amount'],
     [messages.referenceShort, ({ reference }) => (reference ? html`<code>${reference}</code>` : '–')],
-    [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentOnCalls : note || '–')],
+    [messages.note, ({ kind, note }) => (kind === 'spent' ? messages.spentBeyond : note || '–')],
   ];
   return html`<div class="card list">${table(columns, entries)}</div>`;
 }

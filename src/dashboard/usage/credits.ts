@@ -5,11 +5,12 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY } from '../../platform/units.ts';
 
 /**
- * Calls that the account can still make: the rest of its allowance, and purchased credits if it spends them (specification, Get
- * usage, Derived values).
+ * Credits that the account can still spend: the rest of its allowance, and purchased ones if it spends them (specification, Get
+ * usage, Derived values). The keys of a suspended account are refused, so it can spend none.
  */
 export function availableCredits(account: AccountDetails): number {
-  const { includedCredits, used, credits, spendPurchased } = account;
+  const { includedCredits, used, credits, spendPurchased, suspended } = account;
+  if (suspended) return 0;
   return Math.max(0, includedCredits - used) + (spendPurchased ? credits : 0);
 }
 

@@ -32,7 +32,7 @@ export async function downloadUsage(context: MemberContext): Promise<PageRespons
   if (range === 'invalid') return messagePage(context, 422, messages.failed, messages.daysInvalid);
   const days = await daysOf(tools.sql, account, range);
   const [calls, errors] = [CALL_KINDS.map((kind) => COLUMNS[kind]), ERROR_KINDS.map((kind) => COLUMNS[kind])];
-  const columns = ['day', 'key_id', 'key_name', ...calls, 'calls', ...errors, 'error_credits'];
+  const columns = ['day', 'key_id', 'key_name', ...calls, 'credits', ...errors, 'error_credits'];
   const line = (row: DailyRow) => [
     row.day,
     ...(row.keyId === null ? ['', 'dashboard'] : [row.keyId, row.keyName]),
@@ -41,7 +41,7 @@ export async function downloadUsage(context: MemberContext): Promise<PageRespons
     ...ERROR_KINDS.map((kind) => row[kind]),
     row.errorCredits,
   ];
-  return csvDownload(context, `calls-${days.from}-${days.to}`, columns, (write) =>
+  return csvDownload(context, `usage-${days.from}-${days.to}`, columns, (write) =>
     tools.sql.begin('ISOLATION LEVEL REPEATABLE READ READ ONLY', async (sql) => {
       for await (const rows of dailyRows(sql, account, days)) await write(rows.map(line));
     }),

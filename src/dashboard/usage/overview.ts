@@ -5,17 +5,17 @@ import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { buyLink, dateOf } from '../ui/parts.ts';
+import { dateOf } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
-import { readAllowance } from './allowance.ts';
-import { type CallsView, callsSection, errorsSection } from './calls.ts';
+import { atZero, readAllowance } from './allowance.ts';
+import { type CallsView, callsSections } from './calls.ts';
 import { availableCredits } from './credits.ts';
 import { planEnd } from './credits-page.ts';
 import { loadDailyCalls } from './daily-calls.ts';
-import { MAX_SERIES } from './plot.ts';
 import { rangeOf } from './range.ts';
+import { MAX_SERIES } from './series.ts';
 
-/** GET /dashboard: how many calls are left, keys, plan, and the calls and errors a day. */
+/** GET /dashboard: the credits that are left, keys, plan, and the credits and errors a day. */
 export async function showOverview(context: MemberContext): Promise<PageResponse> {
   const { account, tools, messages, url } = context;
   const range = rangeOf(url);
@@ -33,12 +33,8 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
   const body = html`
 <h1>${messages.overview}</h1>
 ${isNew && firstSteps(context)}
-<div class="figures" id="figures" data-live>
-  ${availableCard(context, allowance)}
-  ${smallCards(context, planEnd(context, free))}
-</div>
-${callsSection(context, history, view)}
-${errorsSection(context, history, view.range)}
+${stockCard(context, allowance, planEnd(context, free))}
+${callsSections(context, history, view)}
 <p class="hint" id="updated" data-live data-signed-out="${messages.signedOutLive}" data-away="${messages.awayLive}">${messages.updatedAt(new Date().toISOString().slice(11, 16))}</p>
 ${datasets}`;
   return memberPage(context, { title: messages.overview, body, ...(range === 'invalid' && { status: 422 }) });
@@ -50,7 +46,7 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
   return html`
 <section class="card steps" aria-labelledby="steps-title">
   <h2 id="steps-title">${messages.startTitle}</h2>
-  <p>${filled(messages.states.firstCalls)}</p>
+  <p>${filled(messages.states.firstRequests)}</p>
   <ol>
     ${step(html`<a href="${tools.base}/keys">${messages.startKey}</a>`, messages.startKeyLead, account.keys > 0)}
     ${step(html`<a href="${tools.base}/try">${messages.startCall}</a>`, messages.startCallLead)}
@@ -59,59 +55,43 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
 </section>`;
 }
 
-/** The main figure: the calls that are left, the total, and the end of the period. */
-function availableCard(
+/**
+ * One row: the credits that are left, and the facts that belong to them. The keys and the plan lead to their pages, and the last
+ * line says what happens when nothing is left.
+ */
+function stockCard(
   context: MemberContext,
   { state, lasts }: Awaited<ReturnType<typeof readAllowance>>,
+  planEnds: string | null,
 ): Html {
   const { messages, formats, tools, account } = context;
   const { number } = formats;
-  const { used, includedCredits, credits, period, spendPurchased } = account;
-  const { happened, cost, next } = messages.states.purchasedOnly;
-  const buy = buyLink(context);
+  const { used, usedPurchased, includedCredits, credits, period, spendPurchased, suspended } = account;
+  const includedUsed = used - usedPurchased;
   const includedLeft = Math.max(0, includedCredits - used);
-  const beyond = Math.max(0, used - includedCredits);
   // If Plus ends with this period, the next one is of the Free plan: nothing is reset.
   const isLastPeriod = account.planUntil !== null && account.planUntil <= period.end;
-  const inclusiveEnd = new Date(period.end.getTime() - 1);
-  const day = (at: Date) => dateOf(formats, at.toISOString().slice(0, 10));
+  const { happened, cost, next } = messages.states.purchasedOnly;
+  const fact = (label: HtmlValue, value: HtmlValue) => html`<div><dt>${label}</dt> <dd>${value}</dd></div>`;
   return html`
-<section class="card figure main-figure ${state}">
+<section class="card figure stock-row ${state}" id="figures" data-live>
   <div class="stock">
     <h2>${messages.available}</h2>
-    <p class="big" data-figure="available">${number(availableCredits(account))}</p>
-    ${stockBar(messages.available, [includedLeft, spendPurchased ? credits : 0], includedCredits - includedLeft)}
-    <ul class="legend">
-      <li class="series-1">${messages.included} <strong>${messages.leftOf(number(includedLeft), number(includedCredits))}</strong></li>
-      <li class="series-2"><a href="${tools.base}/credits">${messages.purchased}</a> <strong data-figure="credits">${number(credits)}</strong></li>
-    </ul>
-    ${buy && html`<p>${buy}</p>`}
-    ${keepsPurchased(account) && html`<p>${messages.notSpent} <a href="${tools.base}/credits/spending">${messages.turnOn}</a></p>`}
+    ${suspended ? html`<p class="big">${messages.refused}</p>` : html`<p class="big" data-figure="available">${number(availableCredits(account))}</p>`}
+    ${stockBar(messages.available, [includedLeft, spendPurchased ? credits : 0], includedUsed)}
   </div>
   <dl class="stock-facts">
-    <div><dt>${messages.usedInPeriod}</dt> <dd><strong data-figure="used">${number(used)}</strong>${beyond > 0 && html`<br><span data-beyond>${happened(number(beyond))} ${cost} ${state === 'fine' && next}</span>`}</dd></div>
-    <div><dt>${messages.period}</dt> <dd>${day(period.start)} – ${day(inclusiveEnd)}</dd></div>
-    <div><dt>${isLastPeriod ? messages.ends : messages.reset}</dt> <dd><strong>${messages.resetIn(formats.duration(period.end.getTime() - Date.now()))}</strong><br>
-      <time datetime="${period.end.toISOString()}">${formats.instant(period.end)}</time></dd></div>
-    ${state === 'fine' && lasts !== null && html`<div data-forecast><dt>${messages.forecast}</dt> <dd>${lasts}</dd></div>`}
+    ${fact(html`<span class="series-1 dot">${messages.included}</span>`, html`<strong>${messages.leftOf(number(includedLeft), number(includedCredits))}</strong>`)}
+    ${fact(html`<a class="series-2 dot" href="${tools.base}/credits">${messages.purchased}</a>`, html`<strong data-figure="credits">${number(credits)}</strong>`)}
+    ${fact(messages.usedInPeriod, html`<strong data-figure="used">${number(used)}</strong>`)}
+    ${fact(isLastPeriod ? messages.ends : messages.reset, html`<strong>${messages.resetIn(formats.duration(period.end.getTime() - Date.now()))}</strong> <time datetime="${period.end.toISOString()}">${formats.day(period.end)}</time>`)}
+    ${fact(html`<a href="${tools.base}/credits">${messages.plan}</a>`, html`<strong>${messages.plans[account.plan]}</strong>`)}
+    ${fact(html`<a href="${tools.base}/keys">${messages.keys}</a>`, html`<strong data-figure="keys">${number(account.keys)}</strong> ${messages.keysInUse(number(account.keyLimit))}`)}
   </dl>
-</section>`;
-}
-
-function smallCards(context: MemberContext, ends: string | null): Html {
-  const { messages, formats, tools, account } = context;
-  const { number } = formats;
-  return html`
-<section class="card figure">
-  <h2>${messages.keys}</h2>
-  <p class="medium"><strong data-figure="keys">${number(account.keys)}</strong> ${messages.keysInUse(number(account.keyLimit))}</p>
-  <p><a href="${tools.base}/keys">${messages.manageKeys}</a></p>
-</section>
-<section class="card figure">
-  <h2>${messages.plan}</h2>
-  <p class="medium"><strong>${messages.plans[account.plan]}</strong></p>
-  ${ends !== null && html`<p data-plan-end>${ends}</p>`}
-  <p><a href="${tools.base}/credits">${messages.creditsTitle}</a></p>
+  ${!suspended && atZero(context, state === 'fine' ? lasts : null)}
+  ${usedPurchased > 0 && html`<p data-beyond>${happened(number(usedPurchased))} ${cost} ${state === 'fine' && next}</p>`}
+  ${planEnds !== null && html`<p data-plan-end>${planEnds}</p>`}
+  ${keepsPurchased(account) && html`<p>${messages.notSpent} <a href="${tools.base}/credits/spending">${messages.turnOn}</a></p>`}
 </section>`;
 }
 

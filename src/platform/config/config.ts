@@ -24,6 +24,7 @@ import {
   publicUrl,
   readSecret,
   redisUrl,
+  shortText,
   text,
   url,
 } from './environment.ts';
@@ -234,6 +235,8 @@ export const SETTINGS = {
     link(['https:']),
     "An https address where credits are bought; `{account}` in it becomes the account's id. The dashboard, its mail about credits and the problem `monthly-quota-exceeded` link it.",
   ),
+  plusPrice: optional('PLUS_PRICE', '–', shortText, price('the plan Plus', '29 € a month')),
+  creditsPrice: optional('CREDITS_PRICE', '–', shortText, price('purchased credits', '10 € for 1,000')),
   privacyUrl: optional('PRIVACY_URL', '–', link(['https:', 'http:']), page('privacy policy')),
   termsUrl: optional('TERMS_URL', '–', link(['https:', 'http:']), page('terms')),
   statusUrl: optional('STATUS_URL', '–', link(['https:', 'http:']), page('status page')),
@@ -241,6 +244,10 @@ export const SETTINGS = {
 
 function page(name: string): string {
   return `Your ${name}, linked from the sign-up and the footer.`;
+}
+
+function price(of: string, example: string): string {
+  return `What ${of} costs, as \`${example}\`: a text of at most 100 characters. The dashboard shows it as it stands.`;
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['read']> };

@@ -193,6 +193,12 @@ export const mailAddress = textThat(
   'an address as `name@example.com` or `Name <name@example.com>`',
 );
 
+/** A text that pages show as it stands. */
+export const shortText = textThat(
+  (value) => value.length <= 100 && !/\p{Cc}/u.test(value),
+  'one line of at most 100 characters',
+);
+
 /** A header carries it, and headers hold nothing but ASCII. The message does not repeat the value. */
 export function asciiSecret(name: string, value: string): string {
   if (/^[\x21-\x7e]+$/.test(value)) return value;
