@@ -1,6 +1,6 @@
 import type { CompanyNames } from '../companies/search/company-names.ts';
 import type { ApiRoute } from '../http/api-route.ts';
-import type { Observer } from '../http/observe.ts';
+import type { Observer, RequestTrace } from '../http/observe.ts';
 import type { OpenApi } from '../http/openapi.ts';
 import type { ReadAccount } from '../metering/accounts/reader.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
@@ -10,7 +10,8 @@ import type { Gate } from '../platform/runtime/gate.ts';
 import type { Auth } from './auth/auth.ts';
 import type { Membership } from './auth/members.ts';
 import type { AuthParts } from './auth/parts.ts';
-import type { FormContext, FormTools, MemberForms } from './request/context.ts';
+import type { Client, FormContext, FormTools, MemberForms, Session } from './request/context.ts';
+import type { Unanswered } from './request/retry.ts';
 
 /** The parts of the service that the dashboard works with. */
 export interface DashboardParts extends Omit<AuthParts, 'secret' | 'mailer'> {
@@ -31,6 +32,16 @@ export interface Tools extends DashboardParts, AuthParts, FormTools {
   companyNames: CompanyNames;
   /** The downloads in progress, by account. */
   downloads: Gate;
+}
+
+/** A request on its way through the stages. Each adds what it has read. */
+export interface Visit extends Unanswered {
+  tools: Tools;
+  trace: RequestTrace;
+  client: Client;
+  session: Session | null;
+  /** To be set with the answer. */
+  cookies: string[];
 }
 
 /** A request for a page, with the tools to answer it. */

@@ -28,10 +28,14 @@ interface Methods<Context> {
  * The pages of one path, for anyone or for signed-in users. `hasPassword`: its form has one, which takes long to check or hash.
  * `hasList`: its form may be long.
  */
-export type Route = { hasPassword?: true; hasList?: true; ownersOnly?: true } & (
-  | ({ for: 'anyone' } & Methods<PageContext>)
-  | ({ for: 'member' } & Methods<MemberContext>)
-);
+export type Route = PublicRoute | MemberRoute;
+type PublicRoute = Traits & { for: 'anyone' } & Methods<PageContext>;
+export type MemberRoute = Traits & { for: 'member' } & Methods<MemberContext>;
+interface Traits {
+  hasPassword?: true;
+  hasList?: true;
+  ownersOnly?: true;
+}
 
 /**
  * Every page by its path below the dashboard. The only parameter is `:id`. Every change is a POST, and every POST has its

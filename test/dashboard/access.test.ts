@@ -163,7 +163,7 @@ describe('forms', () => {
 
   test('a form over 32 KiB, or of another type, is refused', async () => {
     const big = await owner.submit('/dashboard/keys', { name: 'x'.repeat(40_000) });
-    expect(big.status).toBe(413);
+    expect([big.status, big.textOf('.lead')]).toEqual([413, expect.stringContaining('larger than 32 KiB')]);
     const response = await fetch(`${service.baseUrl}/dashboard/keys`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Cookie: cookiesOf(owner) },
@@ -173,7 +173,25 @@ describe('forms', () => {
   });
 });
 
+test('a form of over 64 fields is refused, and one of 64 is read', async () => {
+  const fields = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`a${n}`, '']));
+  const many = await owner.submit('/dashboard/keys', fields(64));
+  expect([many.status, many.textOf('.lead')]).toEqual([
+    413,
+    'The form has too many fields. Nothing was done or charged.',
+  ]);
+  expect((await owner.post('/dashboard/keys', fields(64))).textOf('h1')).toBe('This form is out of date');
+});
+
 describe('headers', () => {
+  test('of over 16 KiB together with the address are refused without a page', async () => {
+    const headers = { 'X-Long': 'x'.repeat(8000) };
+    expect((await owner.get(`/dashboard/keys?${'x'.repeat(7000)}`, headers)).status).toBe(200);
+    const refused = await owner.get(`/dashboard/keys?${'x'.repeat(8400)}`, headers);
+    expect([refused.status, refused.text]).toEqual([431, '']);
+  });
+
   test('every page has a strict Content-Security-Policy, is not stored, and tells other sites nothing', async () => {
     for (const page of ['/sign-in', '', '/keys', '/nothing']) {
       const { headers } = await owner.get(`/dashboard${page}`);

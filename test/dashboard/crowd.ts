@@ -25,14 +25,20 @@ export async function startCrowd({
   isRepeated = true,
 }: CrowdOptions): Promise<Crowd> {
   const answers: Record<number, number> = {};
-  const sockets = new Set<Bun.Socket<{ received: string }>>();
+  const sockets = new Set<Bun.Socket<Sending>>();
+  const bytes = Buffer.from(request);
   let isStopped = false;
 
+  /** Writes as much as the socket takes. The rest of a long request follows when it takes more. */
+  function send(socket: Bun.Socket<Sending>): void {
+    socket.data.sent += socket.write(bytes.subarray(socket.data.sent));
+  }
+
   async function connect(): Promise<void> {
-    const socket = await Bun.connect<{ received: string }>({
+    const socket = await Bun.connect<Sending>({
       hostname,
       port,
-      data: { received: '' },
+      data: { received: '', sent: 0 },
       socket: {
         data(socket, chunk) {
           socket.data.received += chunk.toString('latin1');
@@ -40,8 +46,14 @@ export async function startCrowd({
           if (status === null) return;
           socket.data.received = '';
           answers[status] = (answers[status] ?? 0) + 1;
-          if (!isStopped && isRepeated) socket.write(request);
+          // A request that was answered before it was sent whole leaves its connection useless.
+          if (socket.data.sent < bytes.length) socket.end();
+          else if (!isStopped && isRepeated) {
+            socket.data.sent = 0;
+            send(socket);
+          }
         },
+        drain: send,
         close(socket) {
           sockets.delete(socket);
           if (!isStopped && isRepeated) void connect().catch(() => {});
@@ -50,7 +62,7 @@ export async function startCrowd({
     });
     sockets.add(socket);
     if (isStopped) socket.end();
-    else socket.write(request);
+    else send(socket);
   }
 
   await Promise.all(Array.from({ length: connections }, connect));
@@ -61,6 +73,12 @@ export async function startCrowd({
       for (const socket of sockets) socket.terminate();
     },
   };
+}
+
+interface Sending {
+  received: string;
+  /** Bytes of the request that the socket has taken. */
+  sent: number;
 }
 
 /** The status of an answer that has arrived whole; `null` means not yet. Every answer of the service says its length. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { createClientAddress } from '../../src/dashboard/request/client-address.ts';
+import { pickCookies, readCookie } from '../../src/dashboard/request/cookies.ts';
 import { formKeyOf, formToken, isFormToken } from '../../src/dashboard/request/csrf.ts';
 import { passwordRefusal } from '../../src/dashboard/request/passwords.ts';
 import { isEmail } from '../../src/dashboard/request/read-form.ts';
@@ -31,6 +32,13 @@ describe('the address that attempts are counted against', () => {
     expect(client('10.1.1.1', 'unknown')).toBe('10.1.1.1');
     expect(client('10.1.1.1', '<script>, 10.2.2.2')).toBe('10.2.2.2');
     expect(client(null, null)).toBe('0.0.0.0');
+  });
+
+  test('is that of the sixteenth proxy, however many are written', () => {
+    expect(client('10.1.1.1', `203.0.113.9${', 10.2.2.2'.repeat(15)}`)).toBe('203.0.113.9');
+    expect(client('10.1.1.1', `203.0.113.9${', 10.2.2.2'.repeat(16)}`)).toBe('10.2.2.2');
+    for (const hops of ['', ',', ',10.2.2.2', `${' '.repeat(200)}203.0.113.9`])
+      expect([hops, client('10.1.1.1', hops)]).toEqual([hops, hops.length === 9 ? '10.2.2.2' : '10.1.1.1']);
   });
 
   test('has no zone', () => {
@@ -67,6 +75,21 @@ describe('the address that attempts are counted against', () => {
     other('203.0.113.8', '1.2.3.4');
     other('203.0.113.9', '1.2.3.4');
     expect(told).toEqual(['203.0.113.8']);
+  });
+});
+
+describe('a cookie', () => {
+  test('is found by its whole name, the first of several', () => {
+    const header = 'x.dashboard.form=1; dashboard.form2=2;dashboard.form=3 ; a="; dashboard.form=4';
+    expect(readCookie(header, 'dashboard.form')).toBe('3');
+    expect(readCookie('dashboard.form=a=b', 'dashboard.form')).toBe('a=b');
+    for (const none of [null, '', 'dashboard.form', 'dashboard.form=', 'Dashboard.form=1'])
+      expect([none, readCookie(none, 'dashboard.form')]).toEqual([none, '']);
+  });
+
+  test('of other names is not passed on', () => {
+    expect(pickCookies('a=1; b=2; c=3; b=4', ['b', 'a', 'd'])).toBe('b=2; a=1');
+    expect(pickCookies('a=1', ['b'])).toBeNull();
   });
 });
 

@@ -60,6 +60,27 @@ describe('the buckets', () => {
     expect(limit.isPaused(client(null))).toBe(false);
   });
 
+  test('a browser whose session has ended is limited and paused as a visitor; its user is not, and no other visitor is', async () => {
+    const { limit, client, takeAll } = setUp();
+    expect(await takeAll(client('maria'), null)).toBe(300);
+    expect(await limit.take(client(null), null)).toBe(false);
+    const { limit: other, takeAll: takeOthers } = setUp();
+    await takeOthers(client('maria'), null);
+    expect(other.isPaused(client('maria'))).toBe(true);
+    expect(other.isPaused(client('maria', '192.0.2.9'))).toBe(false);
+    expect(other.isPaused(client('rui'))).toBe(false);
+    expect(other.isPaused(client(null))).toBe(false);
+    expect(await other.take(client('maria', '192.0.2.9'), 'maria')).toBe(true);
+  });
+
+  test('a session in the browser of another user pauses that browser alone', async () => {
+    const { limit, client, takeAll } = setUp();
+    expect(await takeAll(client('maria'), 'rui')).toBe(120);
+    expect(limit.isPaused(client('maria'))).toBe(true);
+    expect(limit.isPaused(client('maria', '192.0.2.9'))).toBe(false);
+    expect(limit.isPaused(client('rui'))).toBe(false);
+  });
+
   test('visitors share 300 requests an address, an IPv6 /64 counting as one', async () => {
     const { limit, client, takeAll } = setUp();
     expect(await takeAll(client(null, '2001:db8:1:2::1'), null)).toBe(300);
@@ -105,6 +126,11 @@ describe('over HTTP', () => {
     ]);
     const form = await visitor.post('/dashboard/keys', { name: 'x' });
     expect([form.status, form.headers.get('cache-control')]).toEqual([429, 'private, no-store']);
+    // The form was not read, so the page can't hold it.
+    expect([form.document.querySelector('form'), form.textOf('main')]).toEqual([
+      null,
+      expect.stringContaining('Reload this page to send the form again.'),
+    ]);
     expect((await other.get('/dashboard')).status).toBe(200);
     const { body } = await call(service.url, '/usage', { key: await makeKey(other) });
     expect(body.data.rateLimit.remaining).toBe(19);

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { readNifList } from '../../src/dashboard/try/screen-list.ts';
 import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { importBrackets } from '../companies/debts/support.ts';
+import { sendText } from '../support/client.ts';
 import { createCommandLine } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';
-import { poll } from '../support/until.ts';
+import { poll, until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, type PageAnswer, type Visitor } from './visitor.ts';
 
@@ -246,7 +247,38 @@ describe('Screen a list', () => {
     await service.sql`DELETE FROM dashboard_sessions WHERE "userId" IN (SELECT user_id FROM dashboard_members WHERE account_id = ${accountId})`;
     const signedOut = await visitor.post('/dashboard/screen', { form_token: 'x', list, price: '3' });
     expect([signedOut.status, signedOut.textOf('[data-keep]')]).toEqual([403, list.replaceAll('\n', ' ')]);
+    // A long list wants a live session.
+    const long = await visitor.post('/dashboard/screen', { form_token: 'x', list: 'x'.repeat(33_000) });
+    expect([long.status, long.textOf('h1'), long.textOf('[data-keep]')]).toEqual([
+      403,
+      'You were signed out',
+      null,
+    ]);
     expect(await used(accountId)).toBe(0);
+  });
+
+  test('of 40 lists of one browser whose senders wait, two are kept, and another browser’s still is', async () => {
+    const port = Number(new URL(service.baseUrl).port);
+    const sender = (cookie: string, body: string, bytes: number) =>
+      sendText(
+        service.baseUrl,
+        `POST /dashboard/screen HTTP/1.1\r\nHost: localhost:${port}\r\nCookie: ${cookie}\r\nConnection: close\r\n` +
+          `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${bytes}\r\n\r\n${body}`,
+      );
+    const [{ visitor }, { visitor: other }] = [await createMember(service), await createMember(service)];
+    const browserOf = ({ cookies }: Visitor) => `dashboard.browser=${cookies.get('dashboard.browser')}`;
+    const waiting = await Promise.all(
+      Array.from({ length: 40 }, () => sender(browserOf(visitor), 'list=kept', 20)),
+    );
+    const answers: string[] = [];
+    for (const { closed } of waiting) void closed.then((answer) => answers.push(answer));
+    await until('the answers of the others', async () => answers.length === 38);
+    expect(
+      answers.filter((answer) => answer.includes('403 Forbidden') && !answer.includes('data-keep')),
+    ).toHaveLength(38);
+    const kept = await sender(browserOf(other), 'list=mine', 9);
+    expect(await kept.closed).toContain('data-keep>mine<');
+    for (const { socket } of waiting) socket.destroy();
   });
 
   test('without credits there is no button that screens, and more credits are offered', async () => {

@@ -40,6 +40,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   const dashboardUrl = `${publicUrl}/dashboard`;
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;
+  const isSecure = origin.startsWith('https:');
+  const cookies = cookieNames(isSecure);
   /**
    * Mails a link, unless the email has had all its mails of this purpose: the answer is the same, because another one tells of a user.
    * In the background, because better-auth may call it in a transaction, whose pool is small.
@@ -99,9 +101,11 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     rateLimit: { enabled: false },
     advanced: {
       cookiePrefix: 'dashboard',
-      useSecureCookies: origin.startsWith('https:'),
+      // Otherwise better-auth changes the names.
+      useSecureCookies: false,
+      cookies: { session_token: { name: cookies.session }, two_factor: { name: cookies.code } },
       // The path keeps it from /api/v1. `lax` sends it with a link that is followed from a mail.
-      defaultCookieAttributes: { httpOnly: true, sameSite: 'lax', path: pathname },
+      defaultCookieAttributes: { httpOnly: true, sameSite: 'lax', path: pathname, secure: isSecure },
       // better-auth would remember a check of the schema that failed in an outage of Postgres. Our migrations make the tables.
       database: { validateSchema: false },
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
@@ -177,6 +181,9 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
 
     call,
 
+    /** The cookies that {@link Client.cookie} may hold. */
+    cookieNames: Object.values(cookies),
+
     /**
      * All sessions of the user whose session the cookie opens, the latest used first; none if it has ended meanwhile. `updatedAt` is exact
      * to 10 minutes.
@@ -213,13 +220,11 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      * code needs. `null` means that none does.
      */
     async awaitedCode(cookie: string | null): Promise<{ email: string; cookie: string } | null> {
-      const { createAuthCookie } = await auth.$context;
-      const { name } = createAuthCookie('two_factor');
-      const value = readCookie(cookie, name);
+      const value = readCookie(cookie, cookies.code);
       // better-auth checks the cookie's signature together with the code.
       const identifier = /^(2fa-[\w-]{20})\./.exec(value)?.[1];
       const user = identifier ? await userOf(identifier) : null;
-      return user && { email: user.email, cookie: `${name}=${encodeURIComponent(value)}` };
+      return user && { email: user.email, cookie: `${cookies.code}=${value}` };
     },
 
     /** How many backup codes a user with a second factor has left. */
@@ -230,6 +235,12 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
 
     hashPassword: async (password: string) => (await auth.$context).password.hash(password),
   };
+}
+
+/** The cookies that better-auth reads: of a session, and of a sign-in that awaits a code. Browsers take `__Secure-` over TLS alone. */
+function cookieNames(isSecure: boolean) {
+  const prefix = isSecure ? '__Secure-dashboard' : 'dashboard';
+  return { session: `${prefix}.session_token`, code: `${prefix}.two_factor` };
 }
 
 const isOver = ({ createdAt }: { createdAt: Date }) => createdAt.getTime() + SESSION_MAX_MS <= Date.now();

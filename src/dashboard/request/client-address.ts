@@ -24,6 +24,11 @@ const NOT_PUBLIC = networks([
   'fe80::/10',
 ]);
 
+/** More proxies than these are behind each other nowhere. */
+const MAX_HOPS = 16;
+/** An IPv6 address with its zone and blanks is shorter. */
+const MAX_HOP_LENGTH = 100;
+
 /**
  * Reads the address that sign-ups and sign-in attempts are counted against. It is the connection's own, unless that is a
  * trusted proxy's. Then it is the rightmost entry of `X-Forwarded-For` that is no trusted proxy. Any client can write the
@@ -36,6 +41,20 @@ export function createClientAddress(trusted: string[], onIgnored: (peer: string)
   const proxies = networks(trusted);
   let hasTold = false;
 
+  /** Reads the hops from the right, one at a time, because a client can write thousands to the left. */
+  function behindProxies(proxy: string, hops: string): string {
+    let address = proxy;
+    let end = hops.length;
+    for (let read = 0; read < MAX_HOPS && end > 0 && contains(proxies, address); read += 1) {
+      const start = hops.lastIndexOf(',', end - 1) + 1;
+      const hop = end - start > MAX_HOP_LENGTH ? '' : plain(hops.slice(start, end).trim());
+      if (isIP(hop) === 0) break;
+      address = hop;
+      end = start - 1;
+    }
+    return address;
+  }
+
   return (peer: string | null, forwardedFor: string | null): ClientAddress => {
     const from = plain(peer ?? '') || '0.0.0.0';
     const isTrusted = contains(proxies, from);
@@ -44,13 +63,7 @@ export function createClientAddress(trusted: string[], onIgnored: (peer: string)
       hasTold = true;
       onIgnored(from);
     }
-    let address = from;
-    const hops = (forwardedFor ?? '').split(',').map((hop) => plain(hop.trim()));
-    while (contains(proxies, address)) {
-      const hop = hops.pop();
-      if (hop === undefined || isIP(hop) === 0) break;
-      address = hop;
-    }
+    const address = isTrusted ? behindProxies(from, forwardedFor ?? '') : from;
     return { address, isShared: (isIgnored && trusted.length === 0) || contains(NOT_PUBLIC, address) };
   };
 }

@@ -48,11 +48,16 @@ export interface Session {
   user: User;
 }
 
-/** The browser that a request comes from. */
-export interface Client extends ClientAddress {
-  cookie: string | null;
+/** The client of a request before its session is read. */
+export interface Door extends ClientAddress {
   /** The user that has signed in with this browser before (known-browser.ts); `null` if none has. */
   knownUser: string | null;
+}
+
+/** The browser that a request comes from. */
+export interface Client extends Door {
+  /** Those of better-auth alone; `null` without one. */
+  cookie: string | null;
   /** The language of the page, and of mails that it sends. */
   language: Language;
   /** Cut to a length that a list of sessions can show. */

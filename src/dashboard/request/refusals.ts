@@ -1,10 +1,13 @@
-import { SECOND } from '../../platform/units.ts';
+/** The pages of requests that are not answered, because of their client, their form, or a fault. */
+import type { Trace } from '../../http/observe.ts';
+import { KIB, SECOND } from '../../platform/units.ts';
 import { html } from '../ui/html.ts';
 import { filled } from '../ui/state-text.ts';
 import type { PageResponse } from './context.ts';
-import { messagePage } from './layout.ts';
-import { respond } from './respond.ts';
-import { retry, type Unanswered } from './retry.ts';
+import { cardPage, messagePage } from './layout.ts';
+import type { NoForm } from './read-form.ts';
+import { hasLinkToken, respond } from './respond.ts';
+import { keptList, retry, type Unanswered } from './retry.ts';
 
 /** The reason why a request gets no page. */
 export type RefusalKind = 'too many requests' | 'busy';
@@ -24,23 +27,68 @@ export const PAUSE_MS = 5 * SECOND;
 export function createRefusals() {
   let delayed = 0;
 
-  return async (kind: RefusalKind, refused: Unanswered): Promise<Response> => {
-    if (delayed < MAX_DELAYED) {
-      delayed += 1;
-      await Bun.sleep(DELAY_MS + Math.random() * SPREAD_MS);
-      delayed -= 1;
-    }
-    return respond(refusalPage(refused, kind), { language: refused.messages.lang });
+  async function pass(): Promise<void> {
+    if (delayed >= MAX_DELAYED) return;
+    delayed += 1;
+    await Bun.sleep(DELAY_MS + Math.random() * SPREAD_MS);
+    delayed -= 1;
+  }
+
+  return {
+    async refuse(kind: RefusalKind, refused: Unanswered): Promise<Response> {
+      await pass();
+      return respond(refusalPage(refused, kind), {
+        language: refused.messages.lang,
+        hasLinkToken: hasLinkToken(refused.request),
+      });
+    },
+    /** The answer to headers that are too long, without a page. */
+    async refuseHeaders(): Promise<Response> {
+      await pass();
+      return new Response(null, { status: 431, headers: CLOSE });
+    },
   };
 }
 
 function refusalPage(refused: Unanswered, kind: RefusalKind): PageResponse {
   const { busy, states, tooManyRequests, tooManyRequestsLead } = refused.messages;
-  // The empty address is that of the page itself.
   const again = retry(refused) ?? html`<p><a class="button" href="">${refused.messages.retry}</a></p>`;
   if (kind === 'busy') {
     return messagePage(refused, 503, busy, filled(states.overloaded), { 'Retry-After': '1' }, again);
   }
   const pause = { 'Retry-After': String(PAUSE_MS / SECOND) };
   return messagePage(refused, 429, tooManyRequests, tooManyRequestsLead, pause, again);
+}
+
+// The rest of the body is not read, so the connection can't be used again.
+const CLOSE = { Connection: 'close' };
+const RETRY = { 'Retry-After': '5' };
+
+/** The page for a form that was not read. @param maxBytes that it could have */
+export function unreadPage(refused: Unanswered, reason: NoForm, maxBytes: number): PageResponse {
+  const { messages } = refused;
+  const page = (status: number, lead: string, headers = {}) =>
+    messagePage(refused, status, messages.failed, lead, { ...CLOSE, ...headers });
+  if (reason === 'too large') return page(413, messages.formTooLarge(String(maxBytes / KIB)));
+  if (reason === 'too many fields') return page(413, messages.formTooManyFields);
+  if (reason === 'stopping') return page(503, messages.tryAgain, RETRY);
+  // nginx's status, for the log and the metrics: the sender has left.
+  return page(reason === 'gone' ? 499 : 408, messages.formTooSlow);
+}
+
+/** The page for a member's form that came without a session, with the list that it had. */
+export function signedOutPage(refused: Unanswered, signIn: string): PageResponse {
+  const { messages, form } = refused;
+  const list = form?.get('list') ?? '';
+  const body = html`${list !== '' && keptList(messages.keptList, list, true)}<p><a class="button" href="${signIn}">${messages.signIn}</a></p>`;
+  return cardPage(refused, { title: messages.signedOut, lead: messages.signedOutLead, status: 403, body });
+}
+
+/** The page for a fault, nearly always that Postgres is away. */
+export function faultPage(refused: Unanswered & { trace: Trace }): PageResponse {
+  const { messages, trace } = refused;
+  const { postgresAway } = messages.states;
+  const hasCalled = trace.keyId !== undefined;
+  const lead = filled(hasCalled ? { ...postgresAway, cost: messages.chargedPerhaps } : postgresAway);
+  return messagePage(refused, 503, messages.failed, lead, RETRY, retry(refused));
 }

@@ -1,6 +1,6 @@
 import type { RateLimiter } from '../../metering/rate-limit/limiter.ts';
 import { networkOf } from './client-address.ts';
-import type { Client } from './context.ts';
+import type { Door } from './context.ts';
 import { PAUSE_MS } from './refusals.ts';
 
 /** Requests a minute of one member. Readers of pages need less than two a second. */
@@ -14,28 +14,33 @@ const MAX_PAUSED = 10_000;
  * @param nowMs a monotonic clock, for tests
  */
 export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => performance.now()) {
-  /** The end of each client's pause. */
+  /** The end of each pause, by the name of the refused client. */
   const paused = new Map<string, number>();
+  const isNamePaused = (name: string) => nowMs() < (paused.get(name) ?? 0);
 
   return {
-    /** Whether the client was refused less than five seconds ago. No store is asked, so that refusals in a crowd are cheap. */
-    isPaused: (client: Client) => nowMs() < (paused.get(clientName(client)) ?? 0),
+    /**
+     * Whether the client was refused less than five seconds ago. No store is asked, and of the request only its address and one cookie
+     * are read, so that refusals in a crowd are cheap.
+     */
+    isPaused: (door: Door) => isNamePaused(clientName(door)) || isNamePaused(withoutSession(door)),
 
     /**
      * Takes a token if there is one; if not, the client is paused.
      *
-     * @param userId whose session the client's cookie opens; `null` for a visitor
+     * @param userId whose session the client's cookie opens; `null` for a visitor, also in a browser where a member has signed in
      * @returns whether there was one
      */
-    async take(client: Client, userId: string | null): Promise<boolean> {
+    async take(door: Door, userId: string | null): Promise<boolean> {
       const { taken } = await (userId === null
-        ? rateLimiter.take(`dash:${networkOf(client.address)}`, VISITOR_LIMIT)
+        ? rateLimiter.take(`dash:${networkOf(door.address)}`, VISITOR_LIMIT)
         : rateLimiter.take(`dash:${userId}`, MEMBER_LIMIT));
-      const name = clientName(client);
+      // A browser without its session, or with another user's, pauses only itself.
+      const name = userId === door.knownUser ? clientName(door) : withoutSession(door);
       paused.delete(name);
       if (taken) return true;
       // Otherwise a session without its browser's cookie would pause all visitors of its network.
-      if (userId !== client.knownUser) return false;
+      if (door.knownUser === null && userId !== null) return false;
       if (paused.size >= MAX_PAUSED) paused.delete(paused.keys().next().value as string);
       paused.set(name, nowMs() + PAUSE_MS);
       return false;
@@ -44,6 +49,9 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
 }
 
 /** The name of a client before its session is read: the user of its browser, or its network. */
-export function clientName({ knownUser, address }: Client): string {
+export function clientName({ knownUser, address }: Door): string {
   return knownUser ?? networkOf(address);
 }
+
+/** The name of a browser whose cookie opens no session of its user, at one network. */
+const withoutSession = ({ knownUser, address }: Door) => `${knownUser} ${networkOf(address)}`;

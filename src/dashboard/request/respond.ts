@@ -1,3 +1,4 @@
+import { searchOf } from '../../http/url.ts';
 import type { PageResponse } from './context.ts';
 
 /** Everything is loaded from here. Nothing is inline or framed. */
@@ -26,6 +27,9 @@ const HEADERS = {
  * referrer. With `no-referrer`, browsers send `Origin: null` with the page's form, which is refused as another site's.
  */
 const REFERRER_OF_LINKS = 'strict-origin';
+
+/** Whether the address of a request holds a one-time token. Its query is not parsed. */
+export const hasLinkToken = ({ url }: Request): boolean => searchOf(url).includes('token=');
 
 /**
  * The HTTP answer of a page, a redirect or a file.

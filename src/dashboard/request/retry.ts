@@ -1,29 +1,32 @@
 import { type HtmlValue, html } from '../ui/html.ts';
 import type { LayoutContext } from './context.ts';
 import { TOKEN_FIELD } from './csrf.ts';
-import { pathBelow, resentFields } from './return-path.ts';
+import { canBeSentAgain, pathBelow, resentFields } from './return-path.ts';
 
 /** A request that got a page that says why it was not answered. */
 export interface Unanswered extends LayoutContext {
   request: Request;
-  url: URL;
-  /** As it was sent; `null` without one. */
+  /** The key of its route, which of a form that can be sent again is its path. */
+  path: string;
+  /** As it was sent; `null` without one, and if it was not read. */
   form: URLSearchParams | null;
 }
 
 /**
- * The way to send a request again: its form with what was typed, or a link to its page. A form that is none of those that can be sent
- * again has neither, as one with a password.
+ * The way to send a request again: its form with what was typed, or a link to its page. A form that was not read is sent again by a
+ * reload. A form that is none of those that can be sent again has no way, as one with a password.
  *
  * @param token of the form; by default the one that it was sent with, which is checked as ever
  */
-export function retry({ messages, tools, url, request, form }: Unanswered, token?: string): HtmlValue {
-  const path = pathBelow(url);
+export function retry({ messages, tools, url, request, path, form }: Unanswered, token?: string): HtmlValue {
   if (request.method !== 'POST') {
-    return html`<p><a class="button" href="${tools.base}${path}${url.search}">${messages.retry}</a></p>`;
+    // The empty address is that of the page itself.
+    const address = url === undefined ? '' : `${tools.base}${pathBelow(url)}${url.search}`;
+    return html`<p><a class="button" href="${address}">${messages.retry}</a></p>`;
   }
+  if (!canBeSentAgain(path)) return null;
   const fields = resentFields(path, form);
-  if (fields === null) return null;
+  if (fields === null) return html`<p>${messages.reloadToSend}</p>`;
   return html`
 <form method="post" action="${tools.base}${path}" id="retry">
   <input type="hidden" name="${TOKEN_FIELD}" value="${token ?? form?.get(TOKEN_FIELD)}">

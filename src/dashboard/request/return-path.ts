@@ -44,5 +44,8 @@ export function pageWithText(path: string, form: URLSearchParams | null): string
 
 /** The sent fields of a form that can be sent again from a page in its place; `null` if it has none. */
 export function resentFields(path: string, form: URLSearchParams | null) {
-  return form === null || RESENT_FIELDS[path] === undefined ? null : filledIn(form, RESENT_FIELDS[path]);
+  return form === null || !canBeSentAgain(path) ? null : filledIn(form, RESENT_FIELDS[path]);
 }
+
+/** Whether a page in the place of this path's can keep its form. */
+export const canBeSentAgain = (path: string): boolean => RESENT_FIELDS[path] !== undefined;

@@ -614,6 +614,12 @@ const TEXTS = {
     Este formulário já foi enviado e cobrado uma vez. Envie-o de novo para outro pedido.`,
   formTooLarge: `The form is larger than {max} KiB. Nothing was done or charged: send less of it.
     O formulário tem mais de {max} KiB. Nada foi feito nem cobrado: envie menos.`,
+  formTooManyFields: `The form has too many fields. Nothing was done or charged.
+    O formulário tem demasiados campos. Nada foi feito nem cobrado.`,
+  reloadToSend: [
+    'Reload this page to send the form again.',
+    'Recarregue esta página para reenviar o formulário.',
+  ],
   formTooSlow: ['The form arrived too slowly. Send it again.', 'O formulário chegou tarde. Envie-o de novo.'],
   wrongAddress: `This service is set up for {address}. Open the dashboard there.
     Este serviço está configurado para {address}. Abra o painel nesse endereço.`,

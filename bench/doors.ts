@@ -1,0 +1,112 @@
+/**
+ * `bun bench/doors.ts`: a customer's lookups beside one client that sends the dashboard what is slow to parse, each time beside the
+ * same bytes of one letter. Prints the lookups' p50 and p99, and the process's peak memory. Wanted: at 16 connections a p99 within
+ * twice that beside the letters; at 100 connections at most 300 MB. `--checkout` measures another revision.
+ */
+import { parseArgs } from 'node:util';
+import { startCrowd } from '../test/dashboard/crowd.ts';
+import { createVisitor, signUp } from '../test/dashboard/visitor.ts';
+import { generateCompany } from './lib/names.ts';
+import { runOpenLoop } from './lib/open-loop.ts';
+import { residentMb } from './lib/processes.ts';
+import { startProcess, startStack } from './lib/stack.ts';
+import { get } from './lib/wrk.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '10' },
+    connections: { type: 'string', default: '16,100' },
+    cases: { type: 'string', default: '' },
+    checkout: { type: 'string' },
+  },
+});
+const RECORDS = 1000;
+const PER_SECOND = 40;
+/** Nearly as large as a list may be. */
+const FORM_BYTES = 190_000;
+/** Bun takes 64 KiB of headers. */
+const HEADER_BYTES = 60_000;
+
+const stack = await startStack(RECORDS, RECORDS, 1, true);
+const service = await startProcess(
+  ['src/main.ts', 'serve'],
+  { ...stack.environment, SIGN_UP: 'open' },
+  options.checkout,
+);
+const visitor = createVisitor(`http://${service.host}:${service.port}`);
+await signUp(visitor);
+const cookieOf = (name: string) => `${name}=${visitor.cookies.get(name)}`;
+const browser = cookieOf('dashboard.browser');
+const member = `${browser}; ${cookieOf('dashboard.session_token')}`;
+
+const head = (line: string, headers: string) =>
+  `${line} HTTP/1.1\r\nHost: ${service.host}:${service.port}\r\n${headers}\r\n`;
+const form = (cookie: string, body: string) =>
+  head(
+    'POST /dashboard/screen',
+    `Cookie: ${cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n`,
+  ) + body;
+const signIn = (query: string, headers: string) => head(`GET /dashboard/sign-in?${query}`, headers);
+
+/** Each request by the text that it repeats. */
+const CASES: Record<string, [slow: string, request: (repeated: (bytes: number) => string) => string]> = {
+  'form of a member': ['a&', (text) => form(member, text(FORM_BYTES))],
+  'form of a known browser': ['a&', (text) => form(browser, text(FORM_BYTES))],
+  'form of a visitor': ['a&', (text) => form('a=b', text(32_000))],
+  cookies: ['a=b;', (text) => signIn('', `Cookie: x=${text(HEADER_BYTES)}\r\n`)],
+  'cookies of a known browser': ['a=b;', (text) => signIn('', `Cookie: ${browser}; x=${text(15_000)}\r\n`)],
+  query: ['a&', (text) => signIn(text(HEADER_BYTES), '')],
+  'X-Forwarded-For': ['a,', (text) => signIn('', `X-Forwarded-For: ${text(HEADER_BYTES)}\r\n`)],
+};
+
+const lookups = Array.from({ length: RECORDS }, (_, index) =>
+  get(`/api/v1/companies/${generateCompany(index).nif}`, 'bench', stack.keys[0]),
+);
+
+/** Measures the lookups, and the peak of the memory meanwhile. */
+async function measure(name: string, seconds = Number(options.seconds)): Promise<number> {
+  let peakMb = 0;
+  const memory = setInterval(() => (peakMb = Math.max(peakMb, residentMb(service.pid))), 50);
+  const load = { ...service, perSecond: PER_SECOND, seconds, connections: 200, requests: lookups };
+  const { times, unanswered } = await runOpenLoop(load);
+  clearInterval(memory);
+  const all = Object.values(times).flat();
+  const sorted = all.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
+  const failed = all.length + unanswered - (times[200]?.length ?? 0);
+  process.stdout.write(
+    `${name}: p50 ${at(0.5).toFixed(0)} ms, p99 ${at(0.99).toFixed(0)} ms, ${failed} of ${all.length + unanswered} failed, peak ${peakMb.toFixed(0)} MB\n`,
+  );
+  return at(0.99);
+}
+
+/** The lookups' p99 beside a crowd that repeats a request. */
+async function beside(name: string, connections: number, request: string): Promise<number> {
+  const crowd = await startCrowd({ hostname: service.host, port: service.port, connections, request });
+  await Bun.sleep(1000);
+  const p99 = await measure(`  ${name}`);
+  crowd.stop();
+  process.stdout.write(`    its answers: ${JSON.stringify(crowd.answers)}\n`);
+  // Pauses and buckets end, and what waits is answered.
+  await Bun.sleep(6000);
+  return p99;
+}
+
+try {
+  await measure('alone, to warm up', 3);
+  await measure('alone');
+  const names = options.cases === '' ? Object.keys(CASES) : options.cases.split(',');
+  for (const connections of options.connections.split(',').map(Number)) {
+    for (const name of names) {
+      const [slow, request] = CASES[name]!;
+      const repeated = (text: string) => (bytes: number) => text.repeat(bytes / text.length);
+      process.stdout.write(`${name}, ${connections} connections\n`);
+      const letters = await beside('letters', connections, request(repeated('a')));
+      const pairs = await beside('pairs', connections, request(repeated(slow)));
+      process.stdout.write(`  p99 beside pairs / beside letters: ${(pairs / letters).toFixed(2)}\n`);
+    }
+  }
+} finally {
+  await service.stop();
+  await stack.stop();
+}
