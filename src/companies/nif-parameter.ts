@@ -15,6 +15,9 @@ export const ListedNifSchema = Type.Union([
   Type.Integer({ minimum: 100_000_000, maximum: 999_999_999 }),
 ]);
 
+/** A list of NIFs in the body of a request. */
+export const NIF_LIST = { element: ListedNifSchema, form: NIF_FORM, example: ['599910020', '599910012'] };
+
 /** The nine digits of a NIF in the form that a path takes; null when they are not nine, or the check digit is wrong. */
 export function validNif(text: string): string | null {
   const nif = normalizeNif(text);

@@ -1,10 +1,20 @@
 import type { Answer } from '../../src/http/answer.ts';
 import type { CallContext, Handler, Payment } from '../../src/metering/admission/quote.ts';
+import type { Caller } from '../../src/metering/keys/authenticate.ts';
+
+/** A Plus account with a key. */
+export const CALLER: Caller = {
+  accountId: 'acc',
+  keyId: 'key_test',
+  plan: 'plus',
+  requestsPerMinute: 60,
+  isTest: false,
+};
 
 /** A call of a Plus account that has its token. */
 export const CONTEXT: CallContext = {
   arrivedMs: 0,
-  caller: { accountId: 'acc', keyId: 'key_test', plan: 'plus', requestsPerMinute: 60, isTest: false },
+  caller: CALLER,
   rate: { taken: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
 };
 

@@ -10,7 +10,7 @@ import {
   type ListParts,
 } from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/quote.ts';
-import { invalidNif, ListedNifSchema, NIF_FORM, validNif } from '../nif-parameter.ts';
+import { invalidNif, NIF_LIST, validNif } from '../nif-parameter.ts';
 import type { Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
 import { CompanySchema } from './schema.ts';
@@ -34,9 +34,7 @@ export const lookupListRoute: ApiRoute = {
   path: '/lookups',
   body: listRequestSchema(NIFS, {
     $id: 'LookupsRequest',
-    element: ListedNifSchema,
-    form: NIF_FORM,
-    example: ['599910020', '599910012'],
+    ...NIF_LIST,
   }),
   success: Type.Object(
     { data: Type.Array(LookupItemSchema, { description: 'One element a NIF, in the order asked.' }) },

@@ -1,6 +1,6 @@
 /** What the dashboard stores of accounts: members, their sessions and mails, invitations. */
 import type { AccountData } from '../../metering/account-data/account-data.ts';
-import { type RowsQuery, removeInParts } from '../../platform/postgres/batches.ts';
+import { removeInParts } from '../../platform/postgres/batches.ts';
 import { SECOND } from '../../platform/units.ts';
 import { SESSION_MAX_MS } from '../auth/sessions.ts';
 
@@ -59,18 +59,15 @@ export const DASHBOARD_DATA: AccountData = {
    * Sessions, links, invitations and attempts, and users that never confirmed their email nor signed in. better-auth ignores expired
    * sessions and links, but keeps them.
    */
-  async removeExpired(sql) {
-    const expired: Record<string, RowsQuery> = {
-      dashboard_sessions: sql`
-        "expiresAt" < now() OR "createdAt" < now() - ${SESSION_MAX_MS / SECOND} * interval '1 second'`,
-      dashboard_verifications: sql`"expiresAt" < now()`,
-      dashboard_email_changes: sql`expires_at < now()`,
-      dashboard_invitations: sql`expires_at < now() - interval '30 days'`,
-      dashboard_attempts: sql`ends_at < now()`,
-      dashboard_users: sql`
-        NOT "emailVerified" AND "createdAt" < now() - ${UNCONFIRMED_DAYS} * interval '1 day'
-        AND NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = dashboard_users."id")`,
-    };
-    for (const [table, condition] of Object.entries(expired)) await removeInParts(sql, table, condition);
-  },
+  expired: (sql) => ({
+    dashboard_sessions: sql`
+      "expiresAt" < now() OR "createdAt" < now() - ${SESSION_MAX_MS / SECOND} * interval '1 second'`,
+    dashboard_verifications: sql`"expiresAt" < now()`,
+    dashboard_email_changes: sql`expires_at < now()`,
+    dashboard_invitations: sql`expires_at < now() - interval '30 days'`,
+    dashboard_attempts: sql`ends_at < now()`,
+    dashboard_users: sql`
+      NOT "emailVerified" AND "createdAt" < now() - ${UNCONFIRMED_DAYS} * interval '1 day'
+      AND NOT EXISTS (SELECT 1 FROM dashboard_members m WHERE m.user_id = dashboard_users."id")`,
+  }),
 };

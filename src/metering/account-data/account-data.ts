@@ -12,6 +12,6 @@ export interface AccountData {
   removeInParts?(sql: Sql, accountId: string): Promise<void>;
   /** Removes the other rows, in the transaction of a deletion, which has locked the account. */
   remove(sql: Transaction, accountId: string): Promise<void>;
-  /** Removes rows that have expired, of all accounts. */
-  removeExpired?(sql: Sql): Promise<void>;
+  /** The condition of the rows that have expired, of all accounts, by table. */
+  expired?(sql: Sql): Record<string, RowsQuery>;
 }

@@ -63,17 +63,14 @@ export const METERING_DATA: AccountData = {
   },
 
   /** Old sign-ins and error answers, and the uses of forgotten secrets. */
-  async removeExpired(sql) {
-    const expired: Record<string, RowsQuery> = {
-      account_events: sql`kind = 'signed-in' AND at < now() - ${SIGN_IN_DAYS} * interval '1 day'`,
-      daily_error_answers: sql`
-        day < ((now() AT TIME ZONE 'UTC')::date - ${ERROR_MONTHS} * interval '1 month')::date`,
-      api_key_uses: sql`
-        NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.secret_sha256 = api_key_uses.secret_sha256)
-        AND NOT EXISTS (SELECT 1 FROM api_key_previous_secrets s WHERE s.secret_sha256 = api_key_uses.secret_sha256)`,
-    };
-    for (const [table, condition] of Object.entries(expired)) await removeInParts(sql, table, condition);
-  },
+  expired: (sql) => ({
+    account_events: sql`kind = 'signed-in' AND at < now() - ${SIGN_IN_DAYS} * interval '1 day'`,
+    daily_error_answers: sql`
+      day < ((now() AT TIME ZONE 'UTC')::date - ${ERROR_MONTHS} * interval '1 month')::date`,
+    api_key_uses: sql`
+      NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.secret_sha256 = api_key_uses.secret_sha256)
+      AND NOT EXISTS (SELECT 1 FROM api_key_previous_secrets s WHERE s.secret_sha256 = api_key_uses.secret_sha256)`,
+  }),
 };
 
 const namedOrWorking = (sql: Sql | Transaction, id: string) =>

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { createDebtsHandler, ONE_LIST } from '../../../src/companies/debts/screen/route.ts';
 import type { Screened } from '../../../src/companies/debts/screen/store.ts';
 import { createGate } from '../../../src/platform/runtime/gate.ts';
-import { paid, runHandler } from '../../support/handler.ts';
+import { CALLER, paid, runHandler } from '../../support/handler.ts';
 import { until } from '../../support/until.ts';
 
 const NO_DEBTS: Screened = { debts: new Map(), dates: {} };
@@ -20,13 +20,7 @@ function setUp(held: number) {
   const parts = { publicUrl: 'http://service' };
   const handler = createDebtsHandler(screen, parts, createGate({ ...ONE_LIST, maxWaitMs: 60_000 }));
   async function ask(accountId: string): Promise<string> {
-    const caller = {
-      accountId,
-      keyId: 'key_test',
-      plan: 'plus' as const,
-      requestsPerMinute: 60,
-      isTest: false,
-    };
+    const caller = { ...CALLER, accountId };
     const pay = (credits: number) => {
       if (credits > 0) spent.push(accountId);
       return paid(credits);

@@ -6,7 +6,7 @@ import { createUsageHandler } from '../../../src/metering/usage/route.ts';
 import type { UsageAnswer } from '../../../src/metering/usage/schema.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { runHandler } from '../../support/handler.ts';
+import { CALLER, runHandler } from '../../support/handler.ts';
 import {
   createAccountAt,
   createTestClock,
@@ -27,13 +27,7 @@ describe('the usage object', () => {
 
   async function usageAt(accountId: string, at: string): Promise<UsageAnswer['data']> {
     const handler = createUsageHandler(createAccountReader(sql, () => new Date(at)));
-    const caller = {
-      accountId,
-      keyId: 'key_test',
-      plan: 'plus' as const,
-      requestsPerMinute: 60,
-      isTest: false,
-    };
+    const caller = { ...CALLER, accountId };
     const answer = await runHandler(handler, {}, { caller });
     if (!answer.ok) throw new Error(answer.problem.kind);
     return (JSON.parse(answer.json) as UsageAnswer).data;

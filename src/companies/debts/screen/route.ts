@@ -11,7 +11,7 @@ import {
 import type { Handler } from '../../../metering/admission/quote.ts';
 import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
 import { createGate, type GateLimits } from '../../../platform/runtime/gate.ts';
-import { invalidNif, ListedNifSchema, NIF_FORM, validNif } from '../../nif-parameter.ts';
+import { invalidNif, NIF_LIST, validNif } from '../../nif-parameter.ts';
 import { type Debts, DebtsSchema, writeDebts } from '../bracket.ts';
 import type { Screen, Screened } from './store.ts';
 
@@ -38,9 +38,7 @@ export const debtsRoute: ApiRoute = {
   path: '/debts',
   body: listRequestSchema(NIFS, {
     $id: 'DebtsRequest',
-    element: ListedNifSchema,
-    form: NIF_FORM,
-    example: ['599910020', '599910012'],
+    ...NIF_LIST,
   }),
   success: Type.Object(
     {
