@@ -19,8 +19,11 @@ import { loadAssets } from './ui/assets.ts';
 const ASSETS = '/assets/:file';
 /** The path for `handle` of an address that is no page. */
 export const NO_PAGE = '/unknown';
-/** Each download holds a connection to Postgres until its reader has all of it. An account has one place. */
-const DOWNLOADS = { places: 2, placesOfOne: 1, maxWaiting: 100, maxWaitMs: 4 * SECOND };
+/**
+ * Each download holds a connection to Postgres until its reader has all of it. An account has one place. A request waits for longer
+ * than a slow reader keeps a place that another account wants (usage/pace.ts).
+ */
+const DOWNLOADS = { places: 2, placesOfOne: 1, maxWaiting: 100, maxWaitMs: 15 * SECOND };
 
 export type Dashboard = Awaited<ReturnType<typeof createDashboard>>;
 

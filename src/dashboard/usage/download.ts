@@ -1,17 +1,11 @@
 import { withTimeout } from '../../platform/runtime/timeout.ts';
-import { KIB, SECOND } from '../../platform/units.ts';
 import { countAttempt, type Limit } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { tooMany } from '../request/forms.ts';
 import { messagePage } from '../request/layout.ts';
+import { createPace, type Pace } from './pace.ts';
 
-/**
- * A download holds a connection to Postgres, so its reader may not take as long as it likes: 64 KiB a second on average, and 10 s
- * without progress at most.
- */
-const READER_BYTES_PER_MS = (64 * KIB) / SECOND;
-const READER_STALL_MS = 10 * SECOND;
 /** After each part. Without it, two large downloads take most of the event loop, which the API shares. */
 const PAUSE_MS = 4;
 
@@ -19,8 +13,9 @@ const PAUSE_MS = 4;
 export type WritePart = (part: string) => Promise<void>;
 
 /**
- * A file that grows with its account. It is sent in parts as fast as its reader takes them, so it is never whole in memory. All
- * downloads share a few places, of which an account has one. A cut-off download has no end, which its reader notices.
+ * A file that grows with its account. It is sent in parts as fast as its reader takes them ({@link createPace}), so it is never whole
+ * in memory. All downloads share a few places, of which an account has one. A cut-off download has no end, which its reader
+ * notices.
  *
  * @param file.limit counts the downloads that got a place; absent: without a limit
  */
@@ -39,7 +34,8 @@ export async function download(
     if (early !== null)
       return messagePage(context, 429, messages.tooManyRequests, early.message!, early.headers);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    sending = sendParts(context, writable.getWriter(), send);
+    const isWanted = () => tools.downloads.isWantedBeside(account.id);
+    sending = sendParts(context, writable.getWriter(), createPace(isWanted), send);
     const headers = { 'Content-Disposition': `attachment; filename="${name}"` };
     return { file: readable, type, headers };
   } finally {
@@ -51,20 +47,19 @@ export async function download(
 async function sendParts(
   { tools, trace }: MemberContext,
   body: WritableStreamDefaultWriter<Uint8Array>,
+  pace: Pace,
   send: (write: WritePart) => Promise<void>,
 ): Promise<void> {
   const abort = (reason: unknown) => void body.abort(reason).catch(() => {});
   const stop = () => abort(tools.stopping.reason);
   tools.stopping.addEventListener('abort', stop, { once: true });
   const encoder = new TextEncoder();
-  let leftMs = READER_STALL_MS;
   try {
     await send(async (part) => {
       const bytes = encoder.encode(part);
       const beganAtMs = performance.now();
-      await withTimeout(body.write(bytes), leftMs, 'the reader of a download');
-      const tookMs = performance.now() - beganAtMs;
-      leftMs = Math.min(leftMs - tookMs + bytes.length / READER_BYTES_PER_MS, READER_STALL_MS);
+      await withTimeout(body.write(bytes), pace.leftMs(), 'the reader of a download');
+      pace.took(bytes.length, performance.now() - beganAtMs);
       await Bun.sleep(PAUSE_MS);
     });
     await body.close();

@@ -63,6 +63,8 @@ export function createGate({ places, placesOfOne, maxWaiting, maxWaitMs }: GateL
   return {
     /** Whether a request would have to wait now. */
     isFull: () => inUse === places,
+    /** Whether another client, without a place, waits for one. */
+    isWantedBeside: (client: string) => queues.keys().some((other) => other !== client && !held.has(other)),
     /**
      * Waits for a place.
      *
