@@ -43,7 +43,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
   const isHttps = new URL(publicUrl).protocol === 'https:';
 
   /**
-   * Answers a request and records it: one log line, one count, one duration.
+   * Answers a request and records it: one log line, one count, one duration. A health check that succeeds has no line.
    *
    * @param route the route's template, never the requested address
    */
@@ -73,12 +73,16 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     if (isTest) metrics.requests.endTest();
     else metrics.requests.end(recorded.route, recorded.status, durationMs);
     const line = { requestId, method: request.method, durationMs, account, keyId, isTest, ...recorded };
-    log.request(isTest ? { ...line, error: undefined } : line);
+    if (!isRoutine(line)) log.request(isTest ? { ...line, error: undefined } : line);
     return response;
   }
 
   return { observe };
 }
+
+/** Balancers ask for the health every second. Their checks are counted, and a failed one is in the log. */
+const isRoutine = ({ route, status }: { route: string; status: number }) =>
+  route.startsWith('/health/') && status < 400;
 
 function respond(publicUrl: string, outcome: Outcome, requestId: string): Response {
   const isPage = outcome instanceof Response;
