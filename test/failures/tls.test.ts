@@ -107,7 +107,10 @@ test('with verified TLS to every dependency the service serves, and the commands
       SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
       WHERE application_name LIKE 'company-directory%'`;
     expect([...connections]).toEqual([{ ssl: true }]);
-    expect(said(service).filter((line) => !line.startsWith('30 '))).toEqual([]);
+    // The tests' own role is one.
+    expect(said(service).filter((line) => !line.startsWith('30 '))).toEqual([
+      expect.stringContaining('DATABASE_URL names a superuser'),
+    ]);
   });
 });
 
@@ -166,6 +169,22 @@ describe.each(['require', 'verify-full'])('sslmode=%s', (mode) => {
       "error: Postgres can't be reached: it ended the connection instead of speaking TLS: check DATABASE_URL and the server\n",
     );
     expect(code).toBe(1);
+  });
+
+  test('a server that is silent once TLS has begun is named', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.write('S'));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+    const { port } = server.address() as { port: number };
+    const DATABASE_URL = `postgres://user@127.0.0.1:${port}/directory?sslmode=${mode}`;
+    const { code, stderr } = await runCommand({ ...env, DATABASE_URL }, 'serve');
+    expect(stderr).toBe(
+      `error: Postgres can't be reached: no answer from 127.0.0.1:${port}: check DATABASE_URL and the server\n`,
+    );
+    expect(code).toBe(1);
+    await new Promise((resolve) => server.close(resolve));
   });
 
   test('a server that denies TLS is told nothing in plain text', async () => {

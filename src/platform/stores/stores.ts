@@ -1,4 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
+import { postgresHosts } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/environment.ts';
 import { tlsFault } from '../config/tls.ts';
@@ -68,7 +69,7 @@ export async function openStores(config: Config, options: StoreOptions = {}): Pr
         (SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout') AS "statementTimeoutMs"`;
     const rows = await withTimeout(server, 5 * SECOND, 'Postgres').catch((error) => {
       throw new RefusedError(
-        `Postgres can't be reached: ${tlsFault(error) ?? adviceOf(error)}: check DATABASE_URL and the server`,
+        `Postgres can't be reached: ${tlsFault(error) ?? withHosts(adviceOf(error), databaseUrl)}: check DATABASE_URL and the server`,
       );
     });
     requireUsable(rows[0]!, options.postgres);
@@ -87,6 +88,12 @@ export async function openStores(config: Config, options: StoreOptions = {}): Pr
 async function openElasticsearch(config: Config): Promise<Client | null> {
   if (config.elasticsearchUrl === null) return null;
   return (await import('../elasticsearch/client.ts')).createElasticsearch(config);
+}
+
+/** postgres.js names a host by its socket, and the one that speaks TLS has no name. */
+function withHosts(message: string, databaseUrl: string): string {
+  const hosts = postgresHosts(databaseUrl).map((address) => new URL(address).host);
+  return message.replace('undefined:undefined', hosts.join(', '));
 }
 
 interface Server {
