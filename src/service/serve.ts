@@ -43,7 +43,7 @@ import { exampleAnswers } from './example-answers.ts';
 import { createHealth } from './health.ts';
 import { freePort, listen } from './listen.ts';
 import { createCreditsProbe, observeDependencies, storeProbes } from './probes.ts';
-import { warnAtStart } from './warnings.ts';
+import { warnAtStart, warnOfSuperuser } from './warnings.ts';
 
 const POSTGRES_POOL = {
   applicationName: 'company-directory serve',
@@ -193,6 +193,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     });
     listen(app, createUnknown({ observer, dashboard }), config, port);
     warnAtStart(log, config, publicUrl);
+    await warnOfSuperuser(stores.sql, log);
     log.info({ address: publicUrl, version: VERSION }, 'listening');
 
     async function stop(): Promise<void> {

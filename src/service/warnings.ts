@@ -1,11 +1,20 @@
 import { isLoopbackHost, nodesOf, postgresHosts } from '../platform/config/addresses.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Log } from '../platform/observability/log.ts';
+import type { Sql } from '../platform/postgres/connect.ts';
 
 /** Logs each warning about the configuration, once at start. */
 export function warnAtStart(log: Pick<Log, 'warn'>, config: Config, publicUrl: string): void {
   const warnings = [...startWarnings(config, publicUrl), ...transportWarnings(config)];
   for (const warning of warnings) log.warn(warning);
+}
+
+/** Logs a warning if the service's role in Postgres is a superuser. That of the embedded Postgres is none. */
+export async function warnOfSuperuser(sql: Sql, log: Pick<Log, 'warn'>): Promise<void> {
+  const roles = await sql`SELECT FROM pg_roles WHERE rolname = current_user AND rolsuper`;
+  if (roles.length > 0) {
+    log.warn('DATABASE_URL names a superuser: use a role as deploy/postgres-role.sql makes it');
+  }
 }
 
 /**

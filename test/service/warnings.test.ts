@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
-import { defaultPublicUrl, readConfig } from '../../src/platform/config/config.ts';
-
-import { startWarnings } from '../../src/service/warnings.ts';
+import { DEFAULT_NIF_PT_URL, defaultPublicUrl, readConfig } from '../../src/platform/config/config.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
+import { startWarnings, warnOfSuperuser } from '../../src/service/warnings.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
 
 /** The variables that a start with this environment warns about. */
@@ -48,15 +49,41 @@ test('an http PUBLIC_URL is warned about unless it is a loopback address', () =>
   expect(warned({ HOST: '0.0.0.0', PUBLIC_URL: 'http://[::1]:3000', ...proxied })).toEqual([]);
 });
 
+/** The tests' role is a superuser, and they have no key of nif.pt. */
+const WARNED_ABOUT = ['NIF_PT_KEY', 'SIGN_UP', 'TRUST_PROXY', 'DATABASE_URL'];
+
 test('the log of a start has each warning once, and the service starts', async () => {
   const service = await startTestService({
-    env: { ...HTTPS, SIGN_UP: 'open', AUTH_SECRET: 'x'.repeat(40) },
+    env: { ...HTTPS, SIGN_UP: 'open', AUTH_SECRET: 'x'.repeat(40), NIF_PT_URL: DEFAULT_NIF_PT_URL },
   });
   try {
-    const warnings = service.logLines.filter(({ level, msg }) => level === 40 && /^[A-Z_]+ is/.test(msg));
-    expect(warnings.map(({ msg }) => msg.split(' ')[0])).toEqual(['SIGN_UP', 'TRUST_PROXY']);
+    const warnings = service.logLines.filter(
+      ({ level, msg }) => level === 40 && /^[A-Z_]+ (is|names)/.test(msg),
+    );
+    expect(warnings.map(({ msg }) => msg.split(' ')[0])).toEqual(WARNED_ABOUT);
     expect((await fetch(`${service.baseUrl}/health/live`)).status).toBe(200);
   } finally {
     await service.stop();
+  }
+});
+
+test('a start as a superuser of Postgres is warned about, and one as another role is not', async () => {
+  const database = await createTestDatabase('role');
+  const role = `plain_${crypto.randomUUID()}`;
+  const warned: unknown[] = [];
+  const log = { warn: (line: unknown) => void warned.push(line) };
+  try {
+    await database.sql.begin(async (sql) => {
+      await warnOfSuperuser(sql as unknown as Sql, log);
+      expect(warned).toEqual([expect.stringMatching(/^DATABASE_URL names a superuser: /)]);
+      await sql.unsafe(`CREATE ROLE "${role}"`);
+      await sql.unsafe(`SET LOCAL ROLE "${role}"`);
+      await warnOfSuperuser(sql as unknown as Sql, log);
+      await sql.unsafe('RESET ROLE');
+      await sql.unsafe(`DROP ROLE "${role}"`);
+    });
+    expect(warned).toHaveLength(1);
+  } finally {
+    await database.drop();
   }
 });
