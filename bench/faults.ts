@@ -21,6 +21,7 @@ import { type Changes, startChanges } from './lib/faults/changes.ts';
 import { type Fleet, type Instance, startFleet } from './lib/faults/fleet.ts';
 import { measureGrown } from './lib/faults/grown.ts';
 import { type FaultMode, type Injector, LONGEST_MS, startFaults } from './lib/faults/inject.ts';
+import { startLastCredits } from './lib/faults/last-credits.ts';
 import { type Load, startLoad } from './lib/faults/load.ts';
 import { failStatements } from './lib/faults/statements.ts';
 import { generateCompany } from './lib/names.ts';
@@ -161,6 +162,7 @@ async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promis
     companies: COMPANIES,
     seed,
   });
+  const lastCredits = await startLastCredits(sql, load, checkout);
   const changes = startChanges(sql, accounts, ready.files.toReversed(), ready);
   injector =
     mode === 'statements'
@@ -170,12 +172,16 @@ async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promis
   await injector.stop();
   await changes.stop();
   const unready = await waitUntilReady(fleet);
+  await lastCredits.stop();
   await load.stop();
   for (const { accountId, credits } of injector.ended.flatMap(({ doubtful }) => doubtful)) {
     load.seen.get(accountId)!.doubtful += credits;
   }
-  const { rows, settledMs } = await settle(sql, accounts, load);
-  report(rows, load, injector, changes, settledMs);
+  const { rows, settledMs } = await settle(sql, [...accounts, ...lastCredits.accounts], load);
+  report(rows.slice(0, accounts.length), load, injector, changes, settledMs);
+  process.stdout.write(
+    `${lastCredits.accounts.length} accounts' last credits, each by one request, twice at once\n\n`,
+  );
   const failures = [
     ...rows.flatMap(({ violations }) => violations),
     ...fleet.crashes.map((name) => `${name} ended by itself`),

@@ -22,6 +22,8 @@ export interface Load {
   /** Answers that the service must never give here: 401, internal-error. */
   wrong: string[];
   slowestMs: number;
+  /** Sends a keyed list of ten companies, three times, for the last ten credits of an account that sends nothing else. */
+  spendLast(account: KnownAccount): Promise<void>;
   /** Ends the load and waits for the last answer. */
   stop(): Promise<void>;
 }
@@ -34,7 +36,7 @@ const TICK_MS = 20;
 /** NIFs in a batch lookup, the most that one takes. */
 const BATCH = 100;
 /** NIFs in a list of companies for their debts. */
-const SCREENED = 10;
+export const SCREENED = 10;
 /** They are drawn from so few companies that most are fresh: a batch refreshes ten. */
 const BATCHED_COMPANIES = 150;
 
@@ -46,6 +48,8 @@ interface Question {
   idempotencyKey?: string;
   /** The most that it can cost. */
   credits: number;
+  /** Whether its account sends nothing else, and has no further credit. */
+  isLast?: boolean;
 }
 
 /** The status and the end of the problem's type, or '' for a success. */
@@ -53,6 +57,8 @@ interface Outcome {
   status: number;
   kind: string;
 }
+
+const noneSeen = (): Seen => ({ priced: 0, refused: 0, unseen: 0, doubtful: 0 });
 
 /** Sends requests at a fixed rate to the instances that run, until `stop`. */
 export function startLoad(
@@ -67,10 +73,15 @@ export function startLoad(
   let sent = 0;
   let ended = false;
   const load: Load = {
-    seen: new Map(accounts.map(({ id }) => [id, { priced: 0, refused: 0, unseen: 0, doubtful: 0 }])),
+    seen: new Map(accounts.map(({ id }) => [id, noneSeen()])),
     answers: new Map(),
     wrong: [],
     slowestMs: 0,
+    async spendLast(account) {
+      load.seen.set(account.id, noneSeen());
+      const run = pick(instances.flatMap((instance) => instance.run ?? []));
+      if (run !== undefined) await ask(run, account, { ...screening(), isLast: true });
+    },
     async stop() {
       ended = true;
       clearInterval(timer);
@@ -79,6 +90,12 @@ export function startLoad(
   };
 
   const company = (among = options.companies) => generateCompany(Math.floor(random() * among));
+  const screening = (): Question => ({
+    path: '/debts',
+    nifs: Array.from({ length: SCREENED }, () => company().nif),
+    credits: SCREENED,
+    idempotencyKey: crypto.randomUUID(),
+  });
   const question = (): Question => {
     const calls = callsAbout(company(), 4 + Math.floor(random() * 12));
     const draw = random();
@@ -93,10 +110,7 @@ export function startLoad(
       nifs[0] = unknown;
       return { path: '/lookups', nifs, credits: BATCH, idempotencyKey: crypto.randomUUID() };
     }
-    if (draw < 0.3) {
-      const nifs = Array.from({ length: SCREENED }, () => company().nif);
-      return { path: '/debts', nifs, credits: SCREENED, idempotencyKey: crypto.randomUUID() };
-    }
+    if (draw < 0.3) return screening();
     return { path: draw < 0.6 ? calls.lookup : calls.search, credits: 1 };
   };
 
@@ -118,6 +132,9 @@ export function startLoad(
     const first = await Promise.all([send(run), send(pick(running))]);
     const answers = [...first, await send(run)];
     const priced = (outcomes: Outcome[]) => outcomes.filter(isPriced).length;
+    const isTold = first.some(([outcome]) => outcome?.kind === 'monthly-quota-exceeded');
+    if (question.isLast && isTold && first.some((outcomes) => priced(outcomes) > 0))
+      load.wrong.push('that no credit is left, while another sending of the request was paid');
     return answers.reduce((dearest, outcomes) => (priced(outcomes) > priced(dearest) ? outcomes : dearest));
   };
 
