@@ -39,7 +39,7 @@ export interface ListParts extends ItemList {
  * Answers a request of several items (contract: batch lookup).
  *
  * All reads come before the credits. Then it is known which items get an answer, and exactly those are charged. If the credits
- * suffice for some, the first items get them. Only a store that fails later makes a credit go back.
+ * suffice for some, the first items get them. Only a store that fails later makes a refund.
  */
 export function createListHandler({ route, publicUrl, quote, list, item }: ListParts): Handler<ListInput> {
   return {

@@ -42,13 +42,13 @@ export interface Quote {
   wantsLeft?: boolean;
   /** Whether the answer waits in the queue for the directory's search. */
   isSearch?: boolean;
-  /** Writes the answer, unless no credit was paid. A 503 gives all credits back. */
+  /** Writes the answer, unless no credit was paid. A 503 refunds all credits. */
   answer(payment: Payment): Answer | Promise<Answer>;
   /** Called once the request has its answer, also if that is a refusal. */
   end?(payment: Payment): void;
 }
 
-/** The last stage of the pipeline: what one endpoint does for an admitted call. */
+/** The last stage of the pipeline: what one endpoint does for a call that has its token. */
 export interface Handler<Of = Input> {
   /**
    * Starts the reads that the answer needs: a lookup reads its record while its credit is charged. It must cost nobody anything,
