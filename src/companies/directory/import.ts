@@ -1,3 +1,13 @@
+/**
+ * The stages of an import. A run that fails or dies before the fifth changes nothing that readers see.
+ *
+ * 1. lock: one process at a time. It moves the alias that a dead run has left, and removes its leftovers (reconcile.ts, garbage.ts).
+ * 2. stage: usable rows of the file go into a temporary table (../ingest/staging.ts)
+ * 3. compare: with the current generation; an import without a difference ends here (tables.ts)
+ * 4. build: the table of the next generation is filled, and its index beside it (index-rows.ts)
+ * 5. publish: one statement makes the generation current, then the alias moves (publish.ts)
+ */
+
 import { basename } from 'node:path';
 import { RefusedError } from '../../platform/errors.ts';
 import { beginAgain } from '../../platform/postgres/begin-again.ts';

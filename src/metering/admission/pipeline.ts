@@ -1,3 +1,14 @@
+/**
+ * The stages of a request of the API. Each can end it.
+ *
+ * 1. overload: a request that would wait for too long is shed, before its key is looked up
+ * 2. key: the caller
+ * 3. token: one of the account's bucket
+ * 4. quote: the handler reads the input, starts its reads, and says the price
+ * 5. credits: the price is charged
+ * 6. answer: written from what was paid; credits that it did not use are refunded
+ */
+
 import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
 import { TEST_KEY_HEADER } from '../../http/api-route.ts';
 import { isFree } from '../../http/error-kind.ts';

@@ -1,3 +1,15 @@
+/**
+ * The stages of a charge.
+ *
+ * 1. batch: calls that arrive while one is in flight share the next, which is one statement under a new id (charge-batch.ts)
+ * 2. outcome: charged, rolled back, or unknown, because Postgres did not answer
+ * 3. void: only of an unknown outcome; until Postgres has acknowledged it, nothing else is charged (void.ts)
+ * 4. refund: of credits that the answer did not use (refund.ts)
+ * 5. roll-up: counts charges by day, and refunds what is owed (rollup.ts)
+ *
+ * A call with an identity is charged alone, and once for all its sendings (once.ts).
+ */
+
 import { randomUUID } from 'node:crypto';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher } from '../../platform/runtime/batcher.ts';
@@ -30,7 +42,7 @@ const RETRY_AFTER_MS = 0.25 * SECOND;
 const LEDGER = 'the credit ledger';
 
 /**
- * The one way to spend credits. A batch is one row of the ledger, with an id; a batch whose outcome is unknown is voided by
+ * The one way to charge credits. A batch is one row of the ledger, with an id; a batch whose outcome is unknown is voided by
  * that id.
  *
  * One batch is in flight at a time. Two took Postgres a fifth more time for each call, and waited for each other's rows.
@@ -52,7 +64,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   const sendBatch = createBatchCharge(sql);
 
   /**
-   * Spends the credits of a call: included first, then purchased (specification, Credits 3). Durable before it returns, and
+   * Charges the credits of a call: included first, then purchased (specification, Credits 3). Durable before it returns, and
    * exact with any number of processes at once. An account with too few credits for a batch lookup is charged those it has.
    *
    * @throws when Postgres gave no answer within 2 s, an earlier batch is in doubt, or the client has left. The call costs nothing.
