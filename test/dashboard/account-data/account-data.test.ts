@@ -112,6 +112,10 @@ describe('the export', () => {
   test('has the account, its members and all that is stored of them', async () => {
     const { id, email, userId, key } = await createFullAccount();
     const data = await exportOf(id);
+    expect(Object.keys(data)).toEqual([
+      ...['exported', 'account', 'members', 'mails', 'sessions', 'links', 'emailChanges', 'attempts'],
+      ...['invitations', 'keys', 'secretUses', 'history', 'calls', 'errors', 'refreshes'],
+    ]);
     expect(data).toMatchObject({
       account: { id, name: 'Padaria Central', plan: 'free', credits: 100, used: 1, spendPurchased: true },
       members: [{ id: userId, name: 'Ana Silva', email, emailVerified: true }],
