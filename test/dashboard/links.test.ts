@@ -38,6 +38,19 @@ describe('a link of the right shape that no longer works', () => {
     expect((await visitor.post('/dashboard/reset', form)).status).toBe(404);
   });
 
+  test('says so when it is opened: reset, with the user of another link', async () => {
+    const links = [];
+    for (const { email } of [await createMember(service), await createMember(service)]) {
+      await createVisitor(service.baseUrl).submit('/dashboard/forgot', { email });
+      links.push((await linkTo(mail, email)).split('=')[1]!.split('.'));
+    }
+    const [[token], [, ...user]] = links as [string[], string[]];
+    const visitor = createVisitor(service.baseUrl);
+    expect((await visitor.get(`/dashboard/reset?token=${links[0]!.join('.')}`)).status).toBe(200);
+    for (const wrong of [[token, ...user].join('.'), token, `${token}.`, `${token}.${user[0]}`])
+      expect([wrong, (await visitor.get(`/dashboard/reset?token=${wrong}`)).status]).toEqual([wrong, 404]);
+  });
+
   test('says so when it is opened: confirm, of another signature', async () => {
     const person = newPerson();
     await createVisitor(service.baseUrl).submit('/dashboard/sign-up', { ...person });

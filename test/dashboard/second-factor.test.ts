@@ -95,6 +95,33 @@ test('a sign-in wants the password, then a code; each code works once; the page 
   ]);
 });
 
+test('a sign-in that awaits a code takes the code of its own user alone, also with the cookies of two users', async () => {
+  const [{ person, codes }, { person: other, codes: codesOfOther }] = [
+    await enrolled(service),
+    await enrolled(service),
+  ];
+  const [visitor, stranger] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
+  await signIn(visitor, person);
+  await signIn(stranger, other);
+  const mixed = createVisitor(service.baseUrl);
+  mixed.cookies.set('dashboard.two_factor', visitor.cookies.get('dashboard.two_factor')!);
+  mixed.cookies.set('dashboard.code_owner', stranger.cookies.get('dashboard.code_owner')!);
+  expect((await mixed.get('/dashboard/sign-in')).textOf('h1')).toBe('Sign in');
+  for (const code of [codes[0]!, codesOfOther[0]!]) {
+    const answer = await giveCode(mixed, code);
+    expect(answer.headers.get('location')).toBe('/dashboard/sign-in?done=code-ended');
+    mixed.cookies.set('dashboard.code_owner', stranger.cookies.get('dashboard.code_owner')!);
+  }
+  expect((await giveCode(visitor, codesOfOther[0]!)).status).toBe(401);
+  // Neither backup code is used.
+  expect((await giveCode(visitor, codes[0]!)).status).toBe(303);
+  expect((await giveCode(stranger, codesOfOther[0]!)).status).toBe(303);
+  expect([visitor, stranger].map(({ cookies }) => cookies.has('dashboard.code_owner'))).toEqual([
+    false,
+    false,
+  ]);
+});
+
 test('five wrong codes want the password again, and ten lock the codes for 15 minutes', async () => {
   const { person, codes } = await enrolled(service);
   const visitor = createVisitor(service.baseUrl);

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { createVisitor, formTokenOf, newPerson } from '../dashboard/visitor.ts';
 import { createCaller, startTestService } from '../support/service.ts';
 
 /** One of every kind of answer: of the API with and without success, pages, the dashboard, what no route has. */
@@ -40,3 +41,31 @@ for (const [publicUrl, expected] of [
     }
   });
 }
+
+test('with https every cookie of the dashboard is sent over TLS alone, and a sign-up opens a session', async () => {
+  const publicUrl = 'https://api.example.pt';
+  const service = await startTestService({ env: { PUBLIC_URL: publicUrl, SIGN_UP: 'open' } });
+  try {
+    const visitor = createVisitor(service.baseUrl);
+    const person = newPerson();
+    const form_token = await formTokenOf(visitor, '/dashboard/sign-up?lang=en');
+    const form = { ...person, form_token };
+    const signedUp = await visitor.post('/dashboard/sign-up', form, { Origin: publicUrl });
+    expect(signedUp.status).toBe(303);
+    const page = await visitor.get('/dashboard');
+    expect([page.status, [...visitor.cookies.keys()].toSorted()]).toEqual([
+      200,
+      ['__Secure-dashboard.session_token', 'dashboard.browser', 'dashboard.form', 'dashboard.language'],
+    ]);
+    for (const { headers } of [signedUp, page])
+      for (const cookie of headers.getSetCookie())
+        expect([
+          cookie,
+          /; HttpOnly/i.test(cookie),
+          /; Secure/i.test(cookie),
+          /; Path=\/dashboard/i.test(cookie),
+        ]).toEqual([cookie, true, true, true]);
+  } finally {
+    await service.stop();
+  }
+});

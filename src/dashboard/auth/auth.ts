@@ -4,25 +4,23 @@ import { verifyJWT } from 'better-auth/crypto';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import { DAY, HOUR, MINUTE, SECOND } from '../../platform/units.ts';
 import type { Client, Session } from '../request/context.ts';
-import { readCookie } from '../request/cookies.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
+import { CODE_WAIT_MS, createAwaitedCodes } from './awaited-code.ts';
 import { PoolKysely } from './kysely.ts';
 import { countAttempt, mailsTo } from './limits.ts';
 import { MAILS } from './mail-text.ts';
 import type { AuthParts } from './parts.ts';
 import { findReader } from './reader.ts';
-import { SESSION_MAX_MS } from './sessions.ts';
+import { createResetLinks } from './reset-link.ts';
+import { findOwner, SESSION_MAX_MS } from './sessions.ts';
 
 /** A session ends this long after its last request. */
 const SESSION_IDLE_MS = 7 * DAY;
 
 /** The time of a session's last use is written this often. */
 const SESSION_UPDATE_MS = 10 * MINUTE;
-
-/** A right password waits this long for the code of the second factor, or for five wrong ones. */
-const CODE_WAIT_MS = 10 * MINUTE;
 
 /** After ten wrong codes in a row a user's codes are refused this long, and each further time twice as long (0004_dashboard.sql). */
 const CODE_LOCK_MS = 15 * MINUTE;
@@ -42,6 +40,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   const basePath = `${pathname}/auth`;
   const isSecure = origin.startsWith('https:');
   const cookies = cookieNames(isSecure);
+  const resets = createResetLinks(secret);
   /**
    * Mails a link, unless the email has had all its mails of this purpose: the answer is the same, because another one tells of a user.
    * In the background, because better-auth may call it in a transaction, whose pool is small.
@@ -81,7 +80,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       requireEmailVerification: mailer !== null,
       onExistingUserSignUp: async ({ user }, request) => mail('exists', user.email, '/forgot', request),
       sendResetPassword: async ({ user, token }, request) =>
-        mail('reset', user.email, `/reset?token=${token}`, request),
+        mail('reset', user.email, `/reset?token=${resets.link(user.id, token)}`, request),
       revokeSessionsOnPasswordReset: true,
     },
     emailVerification: {
@@ -156,12 +155,15 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     };
   }
 
-  /** The user that a link or a sign-in is of; `null` if there is none, or it is too old. */
-  async function userOf(identifier: string) {
-    const { internalAdapter } = await auth.$context;
-    const found = await internalAdapter.findVerificationValue(identifier);
-    if (found === null || found.expiresAt.getTime() <= Date.now()) return null;
-    return internalAdapter.findUserById(found.value);
+  /** Whether a link's token of better-auth is good. better-auth answers with a redirect, to whose address it adds the token or an error. */
+  async function isGoodReset(token: string): Promise<boolean> {
+    const callback = new URLSearchParams({ callbackURL: dashboardUrl });
+    const response = await auth.handler(
+      new Request(`${origin}${basePath}/reset-password/${token}?${callback}`),
+    );
+    const location = response.headers.get('location');
+    if (location === null) throw new Error('better-auth has not checked a link');
+    return new URL(location, origin).searchParams.get('token') === token;
   }
 
   return {
@@ -212,20 +214,17 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      */
     async linkOwner(kind: 'reset' | 'confirm', token: string): Promise<string | null> {
       if (kind === 'confirm') return (await verifyJWT<{ email: string }>(token, secret))?.email ?? null;
-      return (await userOf(`reset-password:${token}`))?.email ?? null;
+      const reset = resets.read(token);
+      if (reset === null || !(await isGoodReset(reset.token))) return null;
+      return (await findOwner(sql, reset))?.email ?? null;
     },
 
-    /**
-     * The sign-in of this browser that awaits the code of a second factor: the email of its user, and the one cookie that the
-     * code needs. `null` means that none does.
-     */
-    async awaitedCode(cookie: string | null): Promise<{ email: string; cookie: string } | null> {
-      const value = readCookie(cookie, cookies.code);
-      // better-auth checks the cookie's signature together with the code.
-      const identifier = /^(2fa-[\w-]{20})\./.exec(value)?.[1];
-      const user = identifier ? await userOf(identifier) : null;
-      return user && { email: user.email, cookie: `${cookies.code}=${value}` };
-    },
+    /** Changes the password of a link's user. `ok` is false if the link is wrong, used or too old. */
+    resetPassword: (link: string, newPassword: string, client: Client) =>
+      call('/reset-password', { token: resets.read(link)?.token ?? '', newPassword }, client),
+
+    /** The sign-ins that await the code of a second factor. */
+    awaitedCodes: createAwaitedCodes({ sql, secret }, cookies, { path: pathname, secure: isSecure }),
 
     /** How many backup codes a user with a second factor has left. */
     async backupCodesLeft(userId: string): Promise<number> {
@@ -237,10 +236,17 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   };
 }
 
-/** The cookies that better-auth reads: of a session, and of a sign-in that awaits a code. Browsers take `__Secure-` over TLS alone. */
+/**
+ * The cookies of a session, and of a sign-in that awaits a code: better-auth's, and ours beside it. Browsers take `__Secure-` over TLS
+ * alone.
+ */
 function cookieNames(isSecure: boolean) {
   const prefix = isSecure ? '__Secure-dashboard' : 'dashboard';
-  return { session: `${prefix}.session_token`, code: `${prefix}.two_factor` };
+  return {
+    session: `${prefix}.session_token`,
+    code: `${prefix}.two_factor`,
+    codeOwner: `${prefix}.code_owner`,
+  };
 }
 
 const isOver = ({ createdAt }: { createdAt: Date }) => createdAt.getTime() + SESSION_MAX_MS <= Date.now();

@@ -9,21 +9,30 @@ export const SESSION_MAX_MS = 30 * DAY;
 /** The user that has an email, before their password is checked. */
 export interface EmailOwner {
   userId: string;
+  /** In lower case. */
+  email: string;
   /** Their account; `null` for a user without one yet. */
   accountId: string | null;
   passwordHash: string | null;
 }
 
-/** @returns `null` if no user has this email */
-export async function findEmailOwner(sql: Sql, email: string): Promise<EmailOwner | null> {
+/** @returns `null` if no user has this email, or this id */
+export async function findOwner(
+  sql: Sql,
+  by: { email: string } | { userId: string },
+): Promise<EmailOwner | null> {
+  const isMeant = 'email' in by ? sql`u."email" = ${by.email.toLowerCase()}` : sql`u."id" = ${by.userId}`;
   const [row] = await sql<EmailOwner[]>`
-    SELECT u."id" AS "userId", m.account_id AS "accountId", c."password" AS "passwordHash"
+    SELECT u."id" AS "userId", u."email", m.account_id AS "accountId", c."password" AS "passwordHash"
     FROM dashboard_users u
     LEFT JOIN dashboard_members m ON m.user_id = u."id"
     LEFT JOIN dashboard_credentials c ON c."userId" = u."id" AND c."providerId" = 'credential'
-    WHERE u."email" = ${email.toLowerCase()}`;
+    WHERE ${isMeant}`;
   return row ?? null;
 }
+
+export const findEmailOwner = (sql: Sql, email: string): Promise<EmailOwner | null> =>
+  findOwner(sql, { email });
 
 /** Sessions of one user. A further sign-in ends the oldest. */
 const MAX_SESSIONS = 50;

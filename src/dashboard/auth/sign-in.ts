@@ -29,8 +29,9 @@ export async function signInWith(
     if (answer.code === 'EMAIL_NOT_VERIFIED') await sendConfirmation(context, email);
     if (!answer.ok || member === null) return null;
     if (!(await keepSession(tools.sql, answer.token, member))) return null;
-    if (answer.token === null) done = 'sign-in code asked';
-    return answer.cookies;
+    if (answer.token !== null) return answer.cookies;
+    done = 'sign-in code asked';
+    return [...answer.cookies, tools.auth.awaitedCodes.cookieOf(member, answer.cookies)];
   };
   const guessed = checkGuess(context, { id: member?.userId ?? null, email }, check);
   const outcome = await withConstantTime(context, guessed, ({ isRight }) => tools.mails && !isRight);
@@ -50,12 +51,15 @@ export async function passwordChanged(
   tell(context, email, 'password-changed', '/forgot');
 }
 
+/** better-auth's codes of a sign-in that awaits no code any more: it is too old, ended by a change of its user, or had five wrong ones. */
+const ENDED = ['INVALID_TWO_FACTOR_COOKIE', 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE'];
+
 /** Completes a sign-in by a code. @returns `null` if none is awaited any more, so that the password is asked again */
 export async function signInWithCode(context: PageContext, text: string): Promise<GuessOutcome | null> {
   const { tools, client } = context;
-  const awaited = await tools.auth.awaitedCode(client.cookie);
-  const member = awaited && (await findEmailOwner(tools.sql, awaited.email));
-  if (!awaited || !member) return null;
+  const awaited = await tools.auth.awaitedCodes.find(client.cookie);
+  if (awaited === null) return null;
+  const { member } = awaited;
   const failed = (retryAfterS: number | null) => {
     logSecurity(context, `sign-in code ${failedOrRefused(retryAfterS)}`, member);
     return { isRight: false, retryAfterS } as const;
@@ -65,6 +69,7 @@ export async function signInWithCode(context: PageContext, text: string): Promis
   // Of two backup codes at once better-auth takes one. The other sign-in begins again.
   if (answer.status === 409) return null;
   if (!answer.ok || answer.token === null) {
+    if (answer.code !== null && ENDED.includes(answer.code)) return null;
     const lockEnd = await codeLockEnd(tools.sql, member);
     if (answer.code === 'ACCOUNT_TEMPORARILY_LOCKED') {
       // A lock that has ended meanwhile leaves no time to wait.
@@ -73,14 +78,13 @@ export async function signInWithCode(context: PageContext, text: string): Promis
     // This code was checked, so it is the one that has locked them, or one of those that were checked at once.
     if (lockEnd && (await isFirstOfLock(tools.sql, member.userId, lockEnd))) {
       const mail = MAILS['code-lock']({ url: `${tools.publicUrl}/dashboard/forgot`, expires: lockEnd });
-      void tools.mailer?.send(mail, findReader(tools.sql, awaited.email, client.language));
+      void tools.mailer?.send(mail, findReader(tools.sql, member.email, client.language));
     }
-    const outcome = failed(null);
-    return (await tools.auth.awaitedCode(client.cookie)) === null ? null : outcome;
+    return failed(null);
   }
   if (!(await keepSession(tools.sql, answer.token, member, true))) return null;
   logSecurity(context, 'sign-in', member);
-  return { isRight: true, cookies: answer.cookies };
+  return { isRight: true, cookies: [...answer.cookies, tools.auth.awaitedCodes.forget()] };
 }
 
 /**

@@ -31,7 +31,7 @@ export const signIn = formHandlers({
     const to = returnPath(url.searchParams.get('to') ?? sent('to'));
     if (session !== null) return redirectTo(context, to);
     const isFresh = refusal === null && !url.searchParams.has('again') && !url.searchParams.has('done');
-    if (isFresh && (await tools.auth.awaitedCode(client.cookie))) return signInCode.GET(context);
+    if (isFresh && (await tools.auth.awaitedCodes.find(client.cookie))) return signInCode.GET(context);
     const signInForm = form(context, {
       hidden: to === '' ? {} : { to },
       fields: [emailField(messages.email), passwordField('password', messages.password)],

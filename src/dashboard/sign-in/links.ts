@@ -64,7 +64,7 @@ export const reset = linkPage('reset', {
     const refusal = refusalOf(faultsOf(context, ['password'], email));
     if (refusal !== null) return refusal;
     const newPassword = sent('password');
-    const { ok } = await tools.auth.call('/reset-password', { token, newPassword }, client);
+    const { ok } = await tools.auth.resetPassword(token, newPassword, client);
     if (!ok) return null;
     await forgetGuesses(tools.sql, email);
     const member = await findEmailOwner(tools.sql, email);

@@ -35,9 +35,10 @@ export const signInCode = formHandlers({
     });
   },
   async submit(context) {
-    const { messages, sent } = context;
+    const { messages, sent, tools } = context;
     const outcome = await signInWithCode(context, sent('code'));
-    if (outcome === null) return redirectTo(context, '/sign-in?done=code-ended');
+    if (outcome === null)
+      return redirectTo(context, '/sign-in?done=code-ended', [tools.auth.awaitedCodes.forget()]);
     if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
     return tooMany(context, outcome.retryAfterS) ?? refuse(401, { faults: { code: messages.codeWrong } });
   },
