@@ -16,6 +16,9 @@ export const MCP_PATH = '/mcp';
 /** The form of the header `Idempotency-Key`, which every POST takes (contract). */
 export const IDEMPOTENCY_KEY = '^[A-Za-z0-9_-]{1,64}$';
 
+/** Answers to a known caller have it: the credits that this sending was charged, less those refunded (contract). */
+export const CREDITS_HEADER = 'X-Credits';
+
 /** Answers to a test key have it, once the request was given a token or refused one. */
 export const TEST_KEY_HEADER = 'X-Test-Key';
 

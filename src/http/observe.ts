@@ -9,6 +9,8 @@ export interface Trace {
   account?: string;
   /** Empty for a call made in the dashboard. */
   keyId?: string;
+  /** Credits that the request has cost; absent if the caller is not known. */
+  credits?: number;
   /** The caller has a test key, so the request is no failure of the service, and is counted apart. */
   isTest?: boolean;
 }
@@ -68,11 +70,20 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     }
     if (isHttps) response.headers.set('Strict-Transport-Security', STRICT_TRANSPORT_SECURITY);
     const durationMs = performance.now() - startedAt;
-    const { account, keyId, isTest = false, call } = trace;
+    const { account, keyId, credits, isTest = false, call } = trace;
     const recorded = call ?? { route, status: response.status, error };
     if (isTest) metrics.requests.endTest();
     else metrics.requests.end(recorded.route, recorded.status, durationMs);
-    const line = { requestId, method: request.method, durationMs, account, keyId, isTest, ...recorded };
+    const line = {
+      requestId,
+      method: request.method,
+      durationMs,
+      account,
+      keyId,
+      credits,
+      isTest,
+      ...recorded,
+    };
     if (!isRoutine(line)) log.request(isTest ? { ...line, error: undefined } : line);
     return response;
   }

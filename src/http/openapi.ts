@@ -2,6 +2,7 @@ import { type TObject, type TSchema, Type } from '@sinclair/typebox';
 import {
   type ApiRoute,
   BASE_PATH,
+  CREDITS_HEADER,
   costOf,
   IDEMPOTENCY_KEY,
   methodOf,
@@ -13,7 +14,10 @@ import {
 } from './api-route.ts';
 import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemName, problemType } from './problems.ts';
 
-const RATE_HEADERS: Record<string, string> = {
+/** Headers of every answer to a known caller. */
+const CALLER_HEADERS: Record<string, string> = {
+  [CREDITS_HEADER]:
+    'Credits that this request was charged, less those refunded: 0 for a refusal, a 503, a repetition and a test key.',
   'RateLimit-Limit': 'Bucket capacity and refill rate, requests per minute.',
   'RateLimit-Remaining': 'Whole tokens remaining after the admission attempt.',
   'RateLimit-Reset': 'Unix time in seconds when at least one token is available.',
@@ -26,7 +30,7 @@ const OPTIONAL_HEADERS: Record<string, string> = {
 };
 
 /** Headers that hold a whole number; all others are text. */
-const NUMBERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After'];
+const NUMBERS = [CREDITS_HEADER, 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After'];
 
 /** Problems that may be answered before a token was taken (src/metering/admission/pipeline.ts), and when. No bucket is reported then. */
 const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
@@ -122,7 +126,7 @@ function describeRoute(
     200: {
       description: 'Success.',
       headers: {
-        ...headersOf({ ...COMMON_HEADERS, ...RATE_HEADERS, ...route.successHeaders }),
+        ...headersOf({ ...COMMON_HEADERS, ...CALLER_HEADERS, ...route.successHeaders }),
         ...headersOf({ ...OPTIONAL_HEADERS, ...route.optionalHeaders }, { required: false }),
       },
       content: {
@@ -140,7 +144,7 @@ function describeRoute(
       headers: {
         ...headersOf({
           ...COMMON_HEADERS,
-          ...rateHeadersOf(here),
+          ...callerHeadersOf(here),
           ...(status === 429 || status === 503 ? { 'Retry-After': 'Seconds to wait.' } : {}),
           ...(status === 401 ? { 'WWW-Authenticate': 'Always `Bearer`.' } : {}),
         }),
@@ -209,13 +213,13 @@ function parametersOf({ params, query, body }: ApiRoute): Parameter[] {
   return [...of('path', params), ...of('query', query), ...of('header', headers)];
 }
 
-/** The RateLimit headers of a status with these kinds, and when they are absent. Empty if they always are. */
-function rateHeadersOf(kinds: ProblemName[]): Record<string, string> {
+/** The headers of a known caller in a status with these kinds, and when they are absent. Empty if they always are. */
+function callerHeadersOf(kinds: ProblemName[]): Record<string, string> {
   if (kinds.includes('unauthorized')) return {};
   const absent = kinds.flatMap((kind) => WITHOUT_TOKEN[kind] ?? []).join(' and ');
-  if (absent === '') return RATE_HEADERS;
+  if (absent === '') return CALLER_HEADERS;
   return Object.fromEntries(
-    Object.entries(RATE_HEADERS).map(([name, description]) => [name, `${description} Absent ${absent}.`]),
+    Object.entries(CALLER_HEADERS).map(([name, description]) => [name, `${description} Absent ${absent}.`]),
   );
 }
 

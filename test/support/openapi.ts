@@ -72,7 +72,8 @@ export function createAnswerChecker(document: unknown): AnswerChecker {
     const kind = kindOf(answer);
     for (const [header, { required }] of Object.entries(documented.headers ?? {})) {
       if (required === false) continue;
-      const exempt = kind !== null && WITHOUT_BUCKET.includes(kind) && header.startsWith('RateLimit-');
+      const isOfCaller = header.startsWith('RateLimit-') || header === 'X-Credits';
+      const exempt = kind !== null && WITHOUT_BUCKET.includes(kind) && isOfCaller;
       if (answer.headers.get(header) === null && (required === true || !exempt))
         complain(`${header} is missing`);
     }
@@ -125,12 +126,13 @@ function checkCommonHeaders({ headers }: Answer, complain: (what: string) => nev
   checkRateLimitHeaders(headers, complain);
 }
 
-/** All four or none, and of the form that the specification gives them (Rate limit). */
+/** All four or none, and of the form that the specification gives them (Rate limit); beside them what the request has cost. */
 function checkRateLimitHeaders(headers: Headers, complain: (what: string) => never): void {
   const names = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'RateLimit-Policy'];
   const [limit, remaining, reset, policy] = names.map((name) => headers.get(name));
   if ([limit, remaining, reset, policy].every((value) => value === null)) return;
   if (!/^[1-9]\d*$/.test(limit ?? '')) complain(`RateLimit-Limit is ${limit}`);
+  if (!/^\d+$/.test(headers.get('X-Credits') ?? '')) complain(`X-Credits is ${headers.get('X-Credits')}`);
   if (policy !== `${limit};w=60`) complain(`RateLimit-Policy is ${policy}`);
   if (!/^\d+$/.test(remaining ?? '') || Number(remaining) > Number(limit))
     complain(`RateLimit-Remaining is ${remaining}`);

@@ -130,6 +130,8 @@ export const pt = {
     'Words of the normalized query.': 'Palavras da pesquisa normalizada.',
     'A text that the source does not supply is empty.': 'Um texto que a fonte não indica está vazio.',
     'Names this request in the log.': 'Identifica este pedido no registo.',
+    'Credits that this request was charged, less those refunded: 0 for a refusal, a 503, a repetition and a test key.':
+      'Créditos cobrados por este pedido, menos os devolvidos: 0 numa recusa, num 503, numa repetição e com uma chave de teste.',
     'Whole tokens remaining after the admission attempt.': 'Pedidos inteiros que restam depois deste.',
     'Unix time in seconds when at least one token is available.':
       'Hora Unix, em segundos, a que há pelo menos um pedido disponível.',

@@ -4,13 +4,13 @@
  * 1. overload: a request that would wait for too long is shed, before its key is looked up
  * 2. key: the caller
  * 3. token: one of the account's bucket
- * 4. quote: the handler reads the input, starts its reads, and says the price
+ * 4. quote: the face of the call reads its input, and the handler starts its reads and says the price
  * 5. credits: the price is charged
  * 6. answer: written from what was paid; credits that it did not use are refunded
  */
 
 import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
-import { TEST_KEY_HEADER } from '../../http/api-route.ts';
+import { CREDITS_HEADER, TEST_KEY_HEADER } from '../../http/api-route.ts';
 import { isFree } from '../../http/error-kind.ts';
 import type { Trace } from '../../http/observe.ts';
 import type { ProblemName } from '../../http/problems.ts';
@@ -49,7 +49,7 @@ export function createPipeline(parts: PipelineParts) {
   const load = createLoad();
 
   /**
-   * Answers one request of the API: overload, key, token, quote, credits, answer. Each stage can end the request.
+   * Answers one request of the API.
    *
    * @param known the caller of a request that was authenticated in another way (the dashboard's); it skips the key alone
    */
@@ -119,6 +119,7 @@ export function createPipeline(parts: PipelineParts) {
       const answer = problem('internal-error', undefined, { cause: error });
       return caller === null ? answer : end(caller, answer, rate, payment);
     } finally {
+      if (caller !== null) trace.credits = payment.cost;
       quote?.end?.(payment);
     }
   }
@@ -154,7 +155,15 @@ export function createPipeline(parts: PipelineParts) {
       if (paid.quota !== null)
         refusal = refusals.quotaExceeded(paid.quota, buyAddress(parts.buyUrl, accountId));
       else if (paid.spent < needed) refusal = unavailable(PAID_BEFORE);
-      return { ...paid, refusal };
+      const payment: Payment = {
+        ...paid,
+        ...{ refusal, cost: paid.isRepeated ? 0 : paid.spent },
+        refund(credits) {
+          payment.cost = Math.max(payment.cost - credits, 0);
+          paid.refund(credits);
+        },
+      };
+      return payment;
     } catch (cause) {
       const uncounted = unavailable('The credits of the account could not be counted.', cause);
       return refusedBy(failureAnswer(cause, uncounted));
@@ -169,7 +178,7 @@ export function createPipeline(parts: PipelineParts) {
     caller: Caller,
     answer: Answer,
     rate: RateDecision | undefined,
-    { spent, isRepeated } = NOTHING_PAID,
+    { spent, isRepeated, cost: charged } = NOTHING_PAID,
   ): Answer {
     // An earlier sending has counted the credits.
     const count = (kind: ProblemName, cost: number) => {
@@ -180,7 +189,11 @@ export function createPipeline(parts: PipelineParts) {
     const target = answer.ok ? answer : answer.problem;
     // With a real key it comes before the token. So a test key that calls it up gets no headers of the bucket, either.
     const isBeforeToken = !answer.ok && answer.problem.kind === 'authentication-failed';
-    const headers = rate === undefined || isBeforeToken ? {} : refusals.rateLimitHeaders(rate);
+    const headers: Record<string, string> = {};
+    if (!isBeforeToken) {
+      headers[CREDITS_HEADER] = String(charged);
+      if (rate !== undefined) Object.assign(headers, refusals.rateLimitHeaders(rate));
+    }
     if (rate !== undefined && caller.isTest) headers[TEST_KEY_HEADER] = 'true';
     target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
     return answer;

@@ -18,6 +18,8 @@ export interface CallContext {
 export interface Payment extends Charge {
   /** Why the request got fewer credits than it needs; `null` means that it got all. */
   refusal: ProblemAnswer | null;
+  /** Credits that this sending was charged, less those refunded so far: 0 for a repetition and for a test key. */
+  cost: number;
 }
 
 export const NOTHING_PAID: Payment = {
@@ -26,6 +28,7 @@ export const NOTHING_PAID: Payment = {
   left: null,
   isRepeated: false,
   refusal: null,
+  cost: 0,
   refund() {},
 };
 

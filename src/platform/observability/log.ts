@@ -25,6 +25,8 @@ export interface RequestLine {
   account: string | undefined;
   /** The id of the caller's key; empty or `undefined` for a request without a key. */
   keyId: string | undefined;
+  /** Credits that it has cost; `undefined` means that the caller is not known. */
+  credits: number | undefined;
   /** The request was made with a test key. */
   isTest: boolean;
   /** The error of a failed dependency. */
@@ -108,7 +110,7 @@ export function createBugWriter(
 function createRequestWriter(destination: pino.DestinationStream): Log['request'] {
   let timeMs = 0;
   let time = '';
-  return ({ requestId, method, route, status, durationMs, account, keyId, isTest, error, tool }) => {
+  return ({ requestId, method, route, status, durationMs, account, keyId, credits, isTest, error, tool }) => {
     const nowMs = Date.now();
     if (nowMs !== timeMs) {
       timeMs = nowMs;
@@ -121,6 +123,7 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
     const whose =
       (account ? `,"account":"${account}"` : '') +
       (keyId ? `,"key_id":"${keyId}"` : '') +
+      (credits === undefined ? '' : `,"credits":${credits}`) +
       (isTest ? ',"test":true' : '');
     const cause = hasFailed ? `,"error":${JSON.stringify(nameAndMessage(error))}` : '';
     destination.write(

@@ -126,7 +126,8 @@ async function costs(accountId: string) {
   return { tokens: tokensOf(accountId), used, credits };
 }
 
-const bucketHeaders = (remaining: number) => ({
+const callerHeaders = (remaining: number, credits: number) => ({
+  'X-Credits': String(credits),
   'RateLimit-Limit': '20',
   'RateLimit-Remaining': String(remaining),
   'RateLimit-Reset': String(nowUs / 1_000_000),
@@ -200,6 +201,35 @@ describe('a request whose quote waits for its body', () => {
       ),
     ).toBe('service-unavailable');
     await eventually(refunded, { used: 8, credits: 18, calls: 8 });
+  });
+
+  test('says what it has cost: its credits less those refunded, also of a fault, and nothing of a repetition', async () => {
+    const { key, accountId } = await createCaller(sql, { included: 100 });
+    const fault = () => {
+      throw new Error('no');
+    };
+    const someBack = ({ refund }: Payment) => {
+      refund(2);
+      return ok({});
+    };
+    const told = async (quote: QuoteOf) => {
+      const trace: Trace = {};
+      const headers = { authorization: `Bearer ${key}` };
+      const answer = await pipeline.serve(new Request('http://service/', { headers }), trace, {
+        charge: null,
+        quote,
+      });
+      const { headers: sent } = answer.ok ? answer : answer.problem;
+      return [sent?.['X-Credits'], trace.credits];
+    };
+    expect(await told(costing(10))).toEqual(['10', 10]);
+    expect(await told(costing(10, someBack))).toEqual(['8', 8]);
+    expect(await told(costing(10, () => unavailable('away')))).toEqual(['0', 0]);
+    expect(await told(costing(3, fault))).toEqual(['3', 3]);
+    const identity = `once ${accountId}`;
+    expect(await told(costing(4, undefined, { identity }))).toEqual(['4', 4]);
+    expect(await told(costing(4, someBack, { identity }))).toEqual(['0', 0]);
+    expect(await told(async () => free(() => unavailable('away')))).toEqual(['0', 0]);
   });
 
   test('costs no credit when it fails before, when the client has left, or when credits can not be counted', async () => {
@@ -299,7 +329,7 @@ describe('what a request costs', () => {
     expect(seen).toEqual([{ tokens: 1, used: 1, credits: 0 }, accountId, 19]);
     expect(answer).toEqual({
       kind: null,
-      headers: bucketHeaders(19),
+      headers: callerHeaders(19, 1),
       members: undefined,
       account: accountId,
     });
@@ -308,7 +338,7 @@ describe('what a request costs', () => {
   test('a handler that throws: an internal error that tells nothing, a token and a credit', async () => {
     const { accountId, key } = await createCaller(sql);
     const answer = await ask(key, () => Promise.reject(new Error('secret detail')));
-    expect(answer).toMatchObject({ kind: 'internal-error', headers: bucketHeaders(19) });
+    expect(answer).toMatchObject({ kind: 'internal-error', headers: callerHeaders(19, 1) });
     expect(JSON.stringify(answer)).not.toContain('secret detail');
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 1, credits: 0 });
   });
@@ -338,7 +368,7 @@ describe('what a request costs', () => {
     const reset = String(nowUs / 1_000_000 + 3); // 20 a minute: one in three seconds
     expect(await ask(key, neverHandles, { begin: neverQuotes })).toMatchObject({
       kind: 'rate-limit-exceeded',
-      headers: { ...bucketHeaders(0), 'RateLimit-Reset': reset, 'Retry-After': '3' },
+      headers: { ...callerHeaders(0, 0), 'RateLimit-Reset': reset, 'Retry-After': '3' },
       account: accountId,
     });
     expect(await costs(accountId)).toEqual({ tokens: 20, used: 0, credits: 5 });
@@ -366,7 +396,7 @@ describe('what a request costs', () => {
       throw new Error('secret detail');
     };
     const answer = await ask(key, neverHandles, { begin });
-    expect(answer).toMatchObject({ kind: 'internal-error', headers: bucketHeaders(19) });
+    expect(answer).toMatchObject({ kind: 'internal-error', headers: callerHeaders(19, 0) });
     expect(JSON.stringify(answer)).not.toContain('secret detail');
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
   });

@@ -10,6 +10,7 @@ const LINE: RequestLine = {
   durationMs: 1.239,
   account: 'acc_1',
   keyId: 'key_1',
+  credits: 3,
   isTest: false,
   error: undefined,
 };
@@ -33,15 +34,17 @@ test('a request leaves one line of JSON', () => {
     durationMs: 1.24,
     account: 'acc_1',
     key_id: 'key_1',
+    credits: 3,
     msg: 'request',
   });
 });
 
 test('a request without a key has no account in its line, and a failure is JSON whatever it says', () => {
   const error = new TypeError('"quoted" \\ and\u0007');
-  const [line] = linesOf({ ...LINE, account: undefined, keyId: '', error });
+  const [line] = linesOf({ ...LINE, account: undefined, keyId: '', credits: undefined, error });
   expect(line).not.toHaveProperty('account');
   expect(line).not.toHaveProperty('key_id');
+  expect(line).not.toHaveProperty('credits');
   expect(line).toMatchObject({ level: 40, error: 'TypeError: "quoted" \\ and\u0007' });
 });
 
