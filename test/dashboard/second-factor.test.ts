@@ -95,7 +95,7 @@ test('a sign-in wants the password, then a code; each code works once; the page 
   ]);
 });
 
-test('a sign-in that awaits a code takes the code of its own user alone, also with the cookies of two users', async () => {
+test('a sign-in that awaits a code takes its user’s code alone, also with the cookies of two users', async () => {
   const [{ person, codes }, { person: other, codes: codesOfOther }] = [
     await enrolled(service),
     await enrolled(service),
