@@ -53,6 +53,7 @@ const signIn = (query: string, headers: string) => head(`GET /dashboard/sign-in?
 const CASES: Record<string, [slow: string, request: (repeated: (bytes: number) => string) => string]> = {
   'form of a member': ['a&', (text) => form(member, text(FORM_BYTES))],
   'form of a known browser': ['a&', (text) => form(browser, text(FORM_BYTES))],
+  'form of a session alone': ['a&', (text) => form(cookieOf('dashboard.session_token'), text(FORM_BYTES))],
   'form of a visitor': ['a&', (text) => form('a=b', text(32_000))],
   cookies: ['a=b;', (text) => signIn('', `Cookie: x=${text(HEADER_BYTES)}\r\n`)],
   'cookies of a known browser': ['a=b;', (text) => signIn('', `Cookie: ${browser}; x=${text(15_000)}\r\n`)],

@@ -98,5 +98,5 @@ export function mayReadMetrics(
 
 /** The host that a request names, without the port. HTTP 1.0 may name none, and that is not this machine. */
 function hostName(headers: Headers): string {
-  return (headers.get('host') ?? '').replace(/:\d+$/, '');
+  return (headers.get('host') ?? '').slice(0, 300).replace(/:\d+$/, '');
 }

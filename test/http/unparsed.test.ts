@@ -199,3 +199,32 @@ test('of a call of the API without a token nothing is parsed', async () => {
     }
   expect(found).toEqual({});
 });
+
+test('of a request for what needs no token nothing is parsed, and neither of one without a key', async () => {
+  const paths = [
+    '/',
+    '/nothing',
+    '/openapi',
+    '/openapi/json',
+    '/problems/validation',
+    '/problems/x',
+    '/metrics',
+  ];
+  const others = ['/favicon.ico', '/health/live', '/health/ready', '/dashboard/assets/x', MCP_PATH];
+  const found: Record<string, unknown> = {};
+  for (const path of [...paths, ...others, ...API_ROUTES.map((route) => BASE_PATH + route.path)])
+    for (const [name, { query = '', headers = {} }] of Object.entries<Shape>(worst(60_000)))
+      for (const method of ['GET', 'POST']) {
+        const sent = { Host: 'a', Accept: 'text/html', ...headers };
+        const lines = Object.entries(sent).map(([header, value]) => `${header}: ${value}\r\n`);
+        parses.take();
+        const answer = await sendRaw(
+          service,
+          `${method} ${path}${query} HTTP/1.1\r\n${lines.join('')}Connection: close\r\nContent-Length: 0\r\n\r\n`,
+        );
+        const parsed = parses.take();
+        if (!/^HTTP\/1.1 [234]/.test(answer) || parsed.length > 0)
+          found[`${method} ${path} ${name}`] = [answer.slice(0, 12), parsed];
+      }
+  expect(found).toEqual({});
+});

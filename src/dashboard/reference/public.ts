@@ -6,7 +6,7 @@ import type { LayoutContext, LayoutTools, PageResponse } from '../request/contex
 import { cardPage, memberPage, notFoundPage, publicPage } from '../request/layout.ts';
 import { respond } from '../request/respond.ts';
 import { html } from '../ui/html.ts';
-import { languageOf, preferredLanguage } from '../ui/language.ts';
+import { languageIn, preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
 import { problemsOf, problemText, prose, referenceBody } from './reference.ts';
@@ -20,16 +20,18 @@ export function createPublicPages(tools: LayoutTools, document: OpenApi) {
   const problems = new Set<string>(problemsOf(tools.config));
 
   function show(request: Request, name: string, make: (context: LayoutContext) => PageResponse): Response {
-    const asked = new URLSearchParams(searchOf(request.url)).get('lang');
-    const language = languageOf(asked) ?? preferredLanguage(request.headers.get('accept-language'));
-    const messages = MESSAGES[language];
+    const asked = languageIn(searchOf(request.url));
+    const language = asked ?? preferredLanguage(request.headers.get('accept-language'));
     const acceptEncoding = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '') ? 'gzip' : '';
-    // Without the query, because the page is kept for other visitors.
-    const url = new URL(tools.publicUrl + pathOf(request.url));
     const key = `${name} ${language} ${acceptEncoding}`;
-    const response =
-      made.get(key) ?? respond(make({ messages, tools, url }), { acceptEncoding, language: messages.lang });
-    made.set(key, response);
+    let response = made.get(key);
+    if (response === undefined) {
+      const messages = MESSAGES[language];
+      // Without the query and the path, because the page is kept for other visitors.
+      const context = { messages, tools, url: new URL(tools.publicUrl) };
+      response = respond(make(context), { acceptEncoding, language: messages.lang });
+      made.set(key, response);
+    }
     return response.clone() as Response;
   }
 

@@ -6,6 +6,10 @@ export function languageOf(text: string | null): Language | null {
   return text === 'en' || text === 'pt' ? text : null;
 }
 
+/** The language that a query asks for by `lang`; `null` if it asks for none. The query is not parsed. */
+export const languageIn = (search: string): Language | null =>
+  languageOf(/[?&]lang=(en|pt)(?:&|$)/.exec(search)?.[1] ?? null);
+
 /** The browser's preferred language of the two, by `Accept-Language` with its weights; English if it wants neither. */
 export function preferredLanguage(acceptLanguage: string | null): Language {
   const ranges = (acceptLanguage ?? '').slice(0, 500).toLowerCase().split(',');
