@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   rmSync,
   statfsSync,
   statSync,
@@ -62,11 +63,22 @@ export function cacheFolder(user: ServerUser | undefined): string {
 
 /** A new temporary folder owned by the servers' user, which holds everything that one run writes. */
 export function createRunFolder(user: ServerUser | undefined): string {
-  const candidates = [...memoryFolder(), tmpdir(), '/tmp', '/var/tmp'];
+  const candidates = [...memoryFolder(), ...TEMPORARY];
   const base = candidates.find((folder) => isReachable(folder, user)) ?? tmpdir();
-  const folder = mkdtempSync(join(base, `${FOLDER_NAME}-test-`));
+  const folder = mkdtempSync(join(base, runFolders(process.env.TEST_RUN_ID ?? 'none')));
   if (user) chownSync(folder, user.uid, user.gid);
   return folder;
+}
+
+const TEMPORARY = [tmpdir(), '/tmp', '/var/tmp'];
+const runFolders = (runId: string) => `${FOLDER_NAME}-test-${runId}-`;
+
+/** Removes the folders that the killed processes of a run have left. */
+export async function removeRunFolders(runId: string): Promise<void> {
+  for (const base of new Set([MEMORY, ...TEMPORARY])) {
+    const names = existsSync(base) ? readdirSync(base) : [];
+    for (const name of names) if (name.startsWith(runFolders(runId))) await removeFolder(join(base, name));
+  }
 }
 
 /**

@@ -2,11 +2,13 @@
  * The process that owns the servers of a run. It starts a server when a process of the run first asks for it, from the first of
  * its sources that has it. It ends with its starter: its standard input reaches the end of file when that process is gone, also
  * after a `kill -9`. Then every server is stopped, its files are removed, and a server of somebody else loses the run's databases.
+ * If its starter was killed, the keeper also ends what tests have started themselves.
  */
 import { randomBytes } from 'node:crypto';
 import { composeStores } from './compose-stores.ts';
 import { dropDatabases } from './databases.ts';
 import { createDocker } from './docker.ts';
+import { endLeftBehind } from './left-behind.ts';
 import { createNative } from './native.ts';
 import { killEverything } from './processes.ts';
 import {
@@ -21,6 +23,7 @@ import {
 const request = JSON.parse(process.argv[2] ?? '{}') as StartRequest;
 
 let leaving: Promise<never> | undefined;
+let isToldToStop = false;
 
 // The reader of this output may be gone, and its messages with it.
 process.stdout.on('error', () => {});
@@ -61,14 +64,17 @@ const leave = () => {
     // One after the other: the last one lets no process start any more.
     for (const source of sources) await source.stop().catch(() => undefined);
     await killEverything();
+    if (request.runId && !isToldToStop) await endLeftBehind(request.runId, 0);
     process.exit(0);
   })();
   return leaving;
 };
 
+process.stdin.on('data', () => {
+  isToldToStop = true;
+});
 process.stdin.on('end', leave);
 process.stdin.on('error', leave);
-process.stdin.resume();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, leave);
 
 // Other users of this machine can reach the port, but don't know the path.

@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { removeRunFolders } from './folders.ts';
 
 /** A process that is ending takes a moment, longer on a busy machine. */
 const GRACE_MS = 20_000;
 
 /**
- * Ends the processes that a run has left. Linux tells the environment and the folder of other processes, other systems don't.
+ * Ends the processes that a run has left, and removes the folders of its servers. Linux tells the environment and the folder of other processes, other systems don't.
  * A process of a run has its TEST_RUN_ID, or, as an embedded Postgres, works in a temporary folder with it in the name.
  *
  * @returns one line each: its id, and what it is
@@ -16,11 +17,17 @@ export async function endLeftBehind(runId: string, graceMs = GRACE_MS): Promise<
     await Bun.sleep(50);
     left = processesOf(runId);
   }
-  return left.map((pid) => {
+  const lines = left.map((pid) => {
     const line = `${pid} ${read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim()}`;
-    process.kill(pid, 'SIGKILL');
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has just ended.
+    }
     return line;
   });
+  await removeRunFolders(runId);
+  return lines;
 }
 
 function processesOf(runId: string): number[] {

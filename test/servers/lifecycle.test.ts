@@ -98,6 +98,52 @@ describe('the test servers', () => {
     );
   }
 
+  // SIGTERM ends `bun test` without a word to its tests.
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    test(
+      `that a test starts for itself leave no process and no file behind when bun test gets ${signal}`,
+      async () => {
+        const temporary = join(folder, `own-${signal}`);
+        mkdirSync(temporary);
+        const file = join(temporary, 'hanging.test.ts');
+        writeFileSync(
+          file,
+          `import { createContext } from '${ROOT}/test/support/secure-servers.ts';
+           import { startPostgres } from '${ROOT}/test/servers/postgres.ts';
+           const { context } = await createContext();
+           console.log(await startPostgres(context, { maxConnections: 10, purpose: 'tests' }));
+           await new Promise(() => setInterval(() => {}, 1000));`,
+        );
+        const tests = Bun.spawn([process.execPath, 'test', file], {
+          cwd: ROOT,
+          env: {
+            ...process.env,
+            TMPDIR: temporary,
+            TEST_KEEPER: '',
+            TEST_RUN_ID: crypto.randomUUID().slice(0, 8),
+          },
+          stdin: 'ignore',
+          stdout: 'pipe',
+          stderr: 'ignore',
+        });
+        let said = '';
+        for await (const chunk of tests.stdout.pipeThrough(new TextDecoderStream())) {
+          said += chunk;
+          if (said.includes('postgres://')) break;
+        }
+        const ports = [Number(new URL(/postgres:\/\/\S+/.exec(said)![0]).port)];
+        expect(await isListening(ports[0]!)).toBe(true);
+        tests.kill(signal);
+        await tests.exited;
+        rmSync(file);
+        await untilNothingIsLeft(ports, temporary);
+        expect(await isListening(ports[0]!)).toBe(false);
+        expect(readdirSync(temporary)).toEqual([]);
+      },
+      START_TIMEOUT_MS,
+    );
+  }
+
   test(
     'leave no file behind when their start is cut off in the middle',
     async () => {
@@ -193,6 +239,7 @@ describe('the test servers', () => {
   test('come from the environment when it names them, and then nothing is started', async () => {
     const servers = await startServers();
     expect(servers).toMatchObject({ elasticsearchUrl, postgresUrl, redisUrl });
+    await servers.stop();
   });
 
   test('name what is missing in one line, install nothing where that is not allowed, and end with exit code 1', async () => {

@@ -78,6 +78,7 @@ export async function startKeeper(options: Partial<StartRequest> = {}): Promise<
   const address = Promise.withResolvers<string>();
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {});
+  keeper.stdin.on('error', () => {}); // it has ended already
   let complaint = '';
   keeper.stderr.on('data', (chunk: Buffer) => {
     complaint = (complaint + chunk.toString()).slice(-2000);
@@ -95,7 +96,7 @@ export async function startKeeper(options: Partial<StartRequest> = {}): Promise<
     address: await Promise.race([address.promise, failed.promise]),
     failed: failed.promise,
     async stop() {
-      keeper.stdin.end();
+      if (!keeper.stdin.writableEnded) keeper.stdin.end('stop\n');
       const timer = setTimeout(() => keeper.kill('SIGKILL'), STOP_TIMEOUT_MS);
       await exited;
       clearTimeout(timer);

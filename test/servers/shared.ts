@@ -26,6 +26,15 @@ export function urlOf(name: ServerName): string {
   return process.env[VARIABLES[name]]!;
 }
 
+/**
+ * Makes sure that the run has a keeper. Call it before a test starts a server by itself: however this process ends, the keeper ends
+ * that server, too.
+ */
+export async function haveKeeper(): Promise<void> {
+  address ??= keeperOfRun();
+  await address;
+}
+
 async function start(name: ServerName): Promise<void> {
   address ??= keeperOfRun();
   process.env[VARIABLES[name]] = await askKeeper(await address, name);

@@ -10,6 +10,7 @@ import { acceptsQueries, startPostgres } from '../servers/postgres.ts';
 import { type ServerProcess, startProcess, stopProcess } from '../servers/processes.ts';
 import { ensureRedis } from '../servers/redis.ts';
 import { serverUser } from '../servers/server-user.ts';
+import { haveKeeper } from '../servers/shared.ts';
 import type { Certificate } from './certificates.ts';
 import { until } from './until.ts';
 
@@ -92,9 +93,9 @@ export async function startTlsProxy(
   return { port: (server.address() as { port: number }).port, close: () => void server.close() };
 }
 
-/** Run folder and processes of one server; `stop` ends it and removes its files. */
-/** A run folder for servers of a test's own; `stop` ends them and removes it. */
+/** A run folder for servers of a test's own; `stop` ends them and removes it, and so does the keeper if the test is killed. */
 export async function createContext(): Promise<{ context: NativeContext; stop(): Promise<void> }> {
+  await haveKeeper();
   const user = await serverUser();
   const runFolder = createRunFolder(user);
   const owned: { process: ServerProcess; stopSignal: NodeJS.Signals }[] = [];
