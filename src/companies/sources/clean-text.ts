@@ -1,4 +1,5 @@
 import { decodeHTMLStrict } from 'entities';
+import { DIRECTIONS } from '../../platform/terminal/text.ts';
 
 /** The longest text that is stored and answered. */
 const MAX_CHARACTERS = 10_000;
@@ -27,11 +28,15 @@ const MARKUP = new RegExp(
   'gi',
 );
 
+/** They stand inside words. */
+const TURNS = new RegExp(`[${DIRECTIONS}]`, 'g');
+
 /** C0, DEL, C1, line and paragraph separators, and all white space. */
 const CONTROLS_AND_SPACE = /[\p{Cc}\u2028\u2029\s]+/gu;
 
 /**
- * The text of a provider's value, cleaned in this order: entities decoded exactly once, tags removed, control characters and
+ * The text of a provider's value, cleaned in this order: entities decoded exactly once, changes of
+ * direction (U+202E) and tags removed, control characters and
  * white space replaced by single spaces, trimmed, well-formed Unicode. It reads the first 20,000 characters and returns at
  * most 10,000. Numbers become decimal text; of a list the first member with text counts; anything else is ''.
  *
@@ -80,7 +85,7 @@ function rawText(value: unknown): string {
 
 function visibleText(raw: string): string {
   // Strict decoding wants the semicolon; otherwise `A&LTDA` would become `A<DA`.
-  return withoutTagBeginnings(withoutTags(decodeHTMLStrict(raw)));
+  return withoutTagBeginnings(withoutTags(decodeHTMLStrict(raw).replace(TURNS, '')));
 }
 
 function withoutTags(html: string): string {

@@ -6,7 +6,10 @@ export function printable(text: string): string {
   return text.replace(CONTROLS, '·');
 }
 
-const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+/** Characters that turn the direction of the text behind them, as in a class of a regular expression. */
+export const DIRECTIONS = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
+
+const CONTROLS = new RegExp(`[\\p{Cc}\\p{Zl}\\p{Zp}${DIRECTIONS}]`, 'gu');
 
 /** One JSON document that is safe for a terminal: it also escapes the control characters that JSON allows. */
 export function printableJson(value: unknown, indent = 0): string {

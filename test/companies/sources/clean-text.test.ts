@@ -48,6 +48,16 @@ describe('cleanText', () => {
   });
 
   test.each([
+    ['Rua \u202e3 aroH\u202c', 'Rua 3 aroH'],
+    ['Ru&#x202e;a &rlm;3', 'Rua 3'],
+    ['<\u202eb>x', 'x'],
+    ['\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069', ''],
+    ['a\u200db', 'a\u200db'],
+  ])('removes what turns the direction of a text, as for terminals: %j', (given, expected) => {
+    expect(cleanText(given)).toBe(expected);
+  });
+
+  test.each([
     ['  a \t\r\n b\u00a0\u3000c ', 'a b c'],
     ['a\u0000b\u0007c\u007fd\u0085e\u009bf', 'a b c d e f'],
     ['a\u2028b\u2029c\ufeffd', 'a b c d'],
