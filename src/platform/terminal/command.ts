@@ -13,6 +13,7 @@ import { adviceOf, messageOf, RefusedError } from '../errors.ts';
 import { withoutSecrets } from '../observability/redaction.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { openStores } from '../stores/stores.ts';
+import { SECOND } from '../units.ts';
 import { watchInterrupts } from './interrupt.ts';
 import { printable, printableJson } from './text.ts';
 
@@ -93,6 +94,9 @@ export function fail(error: unknown): void {
   process.exitCode = error instanceof ConfigError ? EXIT_USAGE : EXIT_FAILED;
 }
 
+/** {@link print} has waited for a slow reader, so only short lines are left to write at the end of the process. */
+const END_TIMEOUT_MS = 2 * SECOND;
+
 /** The flag of a descriptor that `exec` closes. No descriptor that a process begins with has it. */
 const O_CLOEXEC = 0o2000000;
 
@@ -125,8 +129,10 @@ export async function runToExit(work: () => Promise<void>): Promise<never> {
   });
   await work();
   // Stdout first, because its error is printed on stderr. Bun 1.4.5 doesn't call back `end` of a file that could not be written.
-  for (const { stream, failed } of outputs)
-    await Promise.race([failed, new Promise<void>((resolve) => stream.end(resolve))]);
+  for (const { stream, failed } of outputs) {
+    const ended = new Promise<void>((resolve) => stream.end(resolve));
+    await Promise.race([failed, ended, Bun.sleep(END_TIMEOUT_MS)]);
+  }
   process.exit();
 }
 

@@ -1,0 +1,39 @@
+/** The end of a command's process (src/platform/terminal/command.ts). */
+import { expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { bareEnvironment, ROOT } from '../../support/command.ts';
+
+test.each(['stdout', 'stderr'])(
+  'a process ends even if %s never says that it was written',
+  async (stream) => {
+    const script = `
+    import { print, runToExit } from '${join(ROOT, 'src/platform/terminal/command.ts')}';
+    process.${stream}.end = () => process.${stream};
+    await runToExit(async () => {
+      await print('the answer\\n');
+      process.exitCode = 3;
+    });`;
+    const child = Bun.spawn([process.execPath, '-e', script], {
+      env: bareEnvironment(),
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    expect(await child.stdout.text()).toBe('the answer\n');
+    expect(await child.exited).toBe(3);
+  },
+);
+
+test('a slow reader gets all of a long answer', async () => {
+  const script = `
+    import { print, runToExit } from '${join(ROOT, 'src/platform/terminal/command.ts')}';
+    await runToExit(() => print('x'.repeat(3_000_000)));`;
+  // It begins to read later than a process waits for its end.
+  const child = Bun.spawn(['bash', '-c', '"$0" -e "$1" | (sleep 3; wc -c)', process.execPath, script], {
+    env: bareEnvironment(),
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  expect((await child.stdout.text()).trim()).toBe('3000000');
+});
