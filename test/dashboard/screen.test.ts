@@ -21,6 +21,10 @@ const used = async (accountId: string) => {
   return account!.used;
 };
 const read = (visitor: Visitor, list: string) => visitor.submit('/dashboard/screen', { list });
+const rowsOf = ({ document }: PageAnswer, table: string) =>
+  [...document.querySelectorAll(`${table} tbody tr`)].map((row) =>
+    [...row.children].map((cell) => cell.textContent!.trim()),
+  );
 const run = (visitor: Visitor, list: string, price: number) =>
   visitor.submit('/dashboard/screen', { list, price: String(price) });
 
@@ -41,9 +45,29 @@ describe('a pasted list', () => {
     expect(readNifList(text).nifs).toEqual(nifs);
   });
 
-  test('counts wrong check digits and repeated NIFs, which are left out', () => {
-    const list = readNifList(`${nif(1)} ${WRONG_CHECK_DIGIT} ${nif(1)} ${nif(2)}`);
-    expect(list).toEqual({ nifs: [nif(1), nif(2)], wrong: [WRONG_CHECK_DIGIT], repeated: 1 });
+  test('loses no row: each has its number, or the reason why it is not screened', () => {
+    const { nifs, rows } = readNifList(
+      `NIF;Nome\n${nif(1)};A\n\n${WRONG_CHECK_DIGIT};B\n${nif(1)};A, Lda\n50000257;C\n5,00003E+08;D\nn/d\n${nif(2)} ${nif(3)}`,
+    );
+    expect(nifs).toEqual([nif(1), nif(2), nif(3)]);
+    expect(rows.map(({ line, nif, leftOut, firstLine }) => [line, nif, leftOut, firstLine ?? null])).toEqual([
+      [2, nif(1), null, null],
+      [4, WRONG_CHECK_DIGIT, 'wrong', null],
+      [5, nif(1), 'repeated', 2],
+      [6, null, 'length', null],
+      [7, null, 'rounded', null],
+      [8, null, 'missing', null],
+      [9, nif(2), null, null],
+      [9, nif(3), null, null],
+    ]);
+    expect(rows[2]!.text).toBe(`${nif(1)};A, Lda`);
+  });
+
+  test('without a heading begins with its first row', () => {
+    expect(readNifList('Padaria Central\nn/d').rows.map(({ text }) => text)).toEqual([
+      'Padaria Central',
+      'n/d',
+    ]);
   });
 });
 
@@ -52,13 +76,16 @@ describe('Screen a list', () => {
     const { visitor, accountId } = await createMember(service);
     const page = await read(visitor, `${nif(1)}\n${nif(2)}\n${nif(2)} ${WRONG_CHECK_DIGIT}`);
     expect(page.status).toBe(200);
-    expect(page.textOf('[data-price]')).toBe(
-      `2 companies cost 2 credits. 1 number is left out: wrong check digit. ${WRONG_CHECK_DIGIT}1 number is there twice, and screened once.`,
-    );
+    expect(page.textOf('[data-rows]')).toBe('4 rows: 2 companies, 1 there before, 1 not valid.');
+    const again = `${nif(2)} ${WRONG_CHECK_DIGIT}`;
+    expect(rowsOf(page, '.left-out')).toEqual([
+      [again, '3', 'The same as row 2'],
+      [again, '3', 'Wrong check digit'],
+    ]);
+    expect(page.textOf('[data-price]')).toEndWith('2 companies cost 2 credits.');
     expect(page.textOf('button[name=price]')).toBe('Screen 2 companies 2 credits');
-    expect(page.document.querySelector('textarea')!.textContent).toBe(
-      `${nif(1)}\n${nif(2)}\n${WRONG_CHECK_DIGIT}`,
-    );
+    // What was pasted stays, to be mended.
+    expect(page.document.querySelector('textarea')!.textContent).toBe(`${nif(1)}\n${nif(2)}\n${again}`);
     expect(await used(accountId)).toBe(0);
     await changeLimits(service.sql, accountId, { includedCredits: 1 }, 'test');
     expect((await read(visitor, `${nif(1)} ${nif(2)}`)).textOf('[data-price]')).toContain(
@@ -69,14 +96,14 @@ describe('Screen a list', () => {
   test('a list that was changed after its price was shown gets its new price, and is not charged', async () => {
     const { visitor, accountId } = await createMember(service);
     const page = await run(visitor, `${nif(1)} ${nif(2)} ${nif(3)}`, 2);
-    expect(page.textOf('[data-price]')).toBe('3 companies cost 3 credits.');
+    expect(page.textOf('[data-price]')).toBe('3 rows: 3 companies. 3 companies cost 3 credits.');
     expect(await used(accountId)).toBe(0);
   });
 
   test('before any list was imported, the answer says that it means nothing', async () => {
     const { visitor } = await createMember(service);
     const page = await run(visitor, nif(1), 1);
-    expect(page.textOf('#answer-title')).toBe('0 of 1 companies are on a list of debtors');
+    expect(page.textOf('#answer-title')).toBe('On a list of debtors: 0 of 1');
     const notes = [...page.document.querySelectorAll('.notice')].map((note) => note.textContent);
     expect(notes).toEqual([
       'Tax debts: this list was never imported here. An absent bracket says nothing.',
@@ -84,41 +111,40 @@ describe('Screen a list', () => {
     ]);
   });
 
-  test('shows companies with debts first, charges each company once, and gives the list as CSV', async () => {
+  test('answers in the order of the paste, charges each company once, and gives the same as CSV', async () => {
     const database = { url: service.databaseUrl, sql: service.sql };
     await importBrackets(database, { [nif(3)]: [7500, 25_000], [nif(5)]: [1_000_000, null] });
     const file = join(createFolder('screen'), 'companies.csv');
     await Bun.write(file, csv(1, 5));
     await createCommandLine(service.databaseUrl).json('companies', 'import', file);
     const { visitor, accountId } = await createMember(service);
-    const list = [WRONG_CHECK_DIGIT, ...[1, 2, 3, 4, 5].map(nif)].join('\n');
-    const page = await run(visitor, list, 5);
-    expect(page.textOf('#answer-title')).toBe('2 of 5 companies are on a list of debtors');
-    const rows = [...page.document.querySelectorAll('.screened tbody tr')].map((row) =>
-      [...row.children].map((cell) => cell.textContent!.trim()),
-    );
-    expect(rows).toEqual([
-      [nif(3), 'Empresa 000003', '7,500 € to 25,000 €', 'not imported'],
-      [nif(5), '–', '1,000,000 € or more', 'not imported'],
+    const list = `${WRONG_CHECK_DIGIT}\n${nif(1)};Um\n${nif(3)};Três\n${nif(5)}\nn/d\n${nif(3)}`;
+    const page = await run(visitor, list, 3);
+    expect(page.textOf('#answer-title')).toBe('On a list of debtors: 2 of 3');
+    const found = ['On a list of debtors', '7,500 € to 25,000 €', 'not imported'] as const;
+    expect(rowsOf(page, '.screened')).toEqual([
+      [WRONG_CHECK_DIGIT, WRONG_CHECK_DIGIT, '', 'Wrong check digit', '', ''],
+      [`${nif(1)};Um`, nif(1), 'Empresa 000001', 'No bracket', '–', 'not imported'],
+      [`${nif(3)};Três`, nif(3), 'Empresa 000003', ...found],
+      [nif(5), nif(5), '', 'On a list of debtors', '1,000,000 € or more', 'not imported'],
+      ['n/d', '', '', 'No NIF', '', ''],
+      [nif(3), nif(3), 'Empresa 000003', `${found[0]} (The same as row 3)`, ...found.slice(1)],
     ]);
-    const others = [1, 2, 4].map((n) => `${nif(n)} Empresa 00000${n}`);
-    expect(page.textOf('main details')).toBe(`Without a bracket: 3${others.join('')}`);
-    expect(page.textOf('.card .notice.warn + .companies')).toBe(WRONG_CHECK_DIGIT);
     expect(page.textOf('main')).toContain('is not “no debt”');
-    expect(await used(accountId)).toBe(5);
+    expect(await used(accountId)).toBe(3);
     const [calls] = await service.sql`
       SELECT key_id, kind, calls FROM calls_by_day WHERE account_id = ${accountId}`;
-    expect({ ...calls }).toEqual({ key_id: '', kind: 'debts', calls: 5 });
+    expect({ ...calls }).toEqual({ key_id: '', kind: 'debts', calls: 3 });
 
     const link = page.document.querySelector('a[download]')!.getAttribute('href')!;
     const [type, data] = link.split(',');
     expect(type).toBe('data:text/csv;charset=utf-8;base64');
     expect(Buffer.from(data!, 'base64').toString().split('\r\n').slice(0, 5)).toEqual([
-      '\ufeff"nif","legal_name","status","tax_start","tax_end","tax_dataset","social_security_start","social_security_end","social_security_dataset"',
-      `"${nif(3)}","Empresa 000003",200,7500,25000,"2026-10-31","","",""`,
-      `"${nif(5)}","",200,1000000,"","2026-10-31","","",""`,
-      `"${WRONG_CHECK_DIGIT}","",400,"","","2026-10-31","","",""`,
-      `"${nif(1)}","Empresa 000001",200,"","","2026-10-31","","",""`,
+      '\ufeff"Row","As pasted","NIF","Legal name","Result","Tax debts: from","Tax debts: to","Tax debts: as of","Social security debts: from","Social security debts: to","Social security debts: as of"',
+      `1,"${WRONG_CHECK_DIGIT}","${WRONG_CHECK_DIGIT}","","Wrong check digit","","","","","",""`,
+      `2,"${nif(1)};Um","${nif(1)}","Empresa 000001","No bracket","","","2026-10-31","","",""`,
+      `3,"${nif(3)};Três","${nif(3)}","Empresa 000003","On a list of debtors",7500,25000,"2026-10-31","","",""`,
+      `4,"${nif(5)}","${nif(5)}","","On a list of debtors",1000000,"","2026-10-31","","",""`,
     ]);
   });
 
@@ -126,7 +152,7 @@ describe('Screen a list', () => {
     const { visitor, accountId } = await createMember(service, { language: 'pt' });
     await changeLimits(service.sql, accountId, { includedCredits: 2 }, 'test');
     const page = await run(visitor, [1, 2, 3].map(nif).join('\n'), 3);
-    expect(page.textOf('main')).toContain(`não cobradas: 1.${nif(3)}`);
+    expect(page.textOf('main')).toContain('não cobradas: 1.');
     expect(page.textOf('main')).toContain('2 créditos gastos');
     const none = await run(visitor, nif(4), 1);
     expect(none.textOf('[aria-labelledby=answer-title]')).toContain('Sem créditos');
@@ -134,7 +160,7 @@ describe('Screen a list', () => {
     expect(await used(accountId)).toBe(2);
     await changeLimits(service.sql, accountId, { includedCredits: 3 }, 'test');
     const rest = page.document.querySelector('#rest [name=list]')!.getAttribute('value')!;
-    expect((await run(visitor, rest, 1)).textOf('#answer-title')).toContain('de 1 empresas');
+    expect((await run(visitor, rest, 1)).textOf('#answer-title')).toBe('Numa lista de devedores: 1 de 1');
     expect(await used(accountId)).toBe(3);
   });
 
@@ -152,7 +178,7 @@ describe('Screen a list', () => {
       );
     }
     const whole = await read(visitor, Array.from({ length: 1000 }, (_, n) => nif(n)).join('\r\n'));
-    expect(whole.textOf('[data-price]')).toStartWith('1,000 companies cost 1,000 credits.');
+    expect(whole.textOf('[data-price]')).toContain('1,000 companies cost 1,000 credits.');
     expect(await used(accountId)).toBe(0);
   });
 
@@ -160,8 +186,8 @@ describe('Screen a list', () => {
     const { visitor } = await createMember(service);
     const table = (rows: number) =>
       Array.from({ length: rows }, (_, n) => `Fornecedor ${'x'.repeat(80)};${nif(n)}`);
-    expect((await read(visitor, table(1000).join('\n'))).textOf('[data-price]')).toStartWith(
-      '1,000 companies',
+    expect((await read(visitor, table(1000).join('\n'))).textOf('[data-price]')).toContain(
+      '1,000 companies cost 1,000 credits.',
     );
     const refused = await read(visitor, table(1900).join('\n'));
     expect([refused.status, refused.textOf('.lead')]).toEqual([
@@ -180,7 +206,7 @@ describe('Screen a list', () => {
     expect(both.map(({ status }) => status)).toEqual([200, 200]);
     const again = await send();
     for (const page of [...both, again, await run(visitor, sent.list, 2)])
-      expect(page.textOf('#answer-title')).toBe('0 of 2 companies are on a list of debtors');
+      expect(page.textOf('#answer-title')).toBe('On a list of debtors: 0 of 2');
     expect(again.textOf('[data-free]')).toMatch(
       /^No credit spent: this list was charged before\. Until \d+ \w+ \d{4}, \d\d:\d\d \(UTC\), a reload or the same list costs nothing/,
     );

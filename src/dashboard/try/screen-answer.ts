@@ -7,7 +7,9 @@ import { type Column, dateOf, moment, moreCredits, sentence, table } from '../ui
 import { csvText } from '../usage/csv.ts';
 import { bracketText } from './brackets.ts';
 import { callProblem } from './call-problem.ts';
+import type { NifList, Row } from './screen-list.ts';
 import type { Sending } from './screen-once.ts';
+import { leftOutText } from './screen-rows.ts';
 
 /** An item of the answer: with `debts` unless it got a problem. */
 interface Item {
@@ -22,14 +24,23 @@ type Datasets = Record<'tax' | 'social_security', string | null>;
 export interface Screened {
   answer: Answer;
   sending: Sending;
-  /** Numbers that were left out, because their check digit is wrong. */
-  wrong: string[];
 }
 
-/** The answer to a list: companies with debts first, then numbers that were not screened, then companies without debts. */
-export async function screenedList(context: MemberContext, screened: Screened): Promise<Html> {
+/** A row of the pasted list, and the API's item about its company; `null` means that it was not asked. */
+interface Result {
+  row: Row;
+  item: Item | null;
+  /** Of the directory; '' if it has none. */
+  name: string;
+}
+
+/** The answer to a list: each row in the order in which it was pasted, as a table and as a CSV. */
+export async function screenedList(
+  context: MemberContext,
+  list: NifList,
+  { answer, sending }: Screened,
+): Promise<Html> {
   const { messages, formats, tools } = context;
-  const { answer, sending, wrong } = screened;
   if (!answer.ok)
     return html`<section class="card" aria-labelledby="answer-title">
   <h2 id="answer-title" tabindex="-1" autofocus>${messages.answer}</h2>
@@ -39,55 +50,52 @@ export async function screenedList(context: MemberContext, screened: Screened): 
     data: Item[];
     datasets: Datasets;
   };
-  const names = await namesOf(context, data);
+  const results = await resultsOf(context, list, data);
   const answered = data.filter(({ status }) => status === 200);
-  const withDebts = answered.filter(hasDebts);
-  const without = answered.filter((item) => !hasDebts(item));
-  const refused = data.filter(({ status }) => status !== 200);
-  const rejects = wrong.map((nif): Item => ({ nif, status: WRONG }));
-  const items = [...withDebts, ...refused, ...rejects, ...without];
-  const file = Buffer.from(csvOf(context, items, names, datasets));
+  const unpaid = results.filter(({ row, item }) => row.leftOut === null && item?.status !== 200);
   const count = formats.number(answered.length);
+  const file = Buffer.from(csvOf(context, results, datasets));
   return html`
 <section class="card" aria-labelledby="answer-title">
   <div class="heading">
-    <h2 id="answer-title" tabindex="-1" autofocus>${messages.screenFound(formats.number(withDebts.length), count)}</h2>
-    <a href="data:text/csv;charset=utf-8;base64,${file.toString('base64')}" download="debts.csv">${messages.csv}</a>
+    <h2 id="answer-title" tabindex="-1" autofocus>${messages.screenFound(formats.number(answered.filter(hasDebts).length), count)}</h2>
+    <a href="data:text/csv;charset=utf-8;base64,${file.toString('base64')}" download="${messages.screenFileName}">${messages.csv}</a>
   </div>
   <p class="hint" data-free>${sending.isRepeated ? messages.screenAgain : messages.creditsSpent(count)}. ${sentence(messages.screenFree, moment(formats, sending.freeUntil))}</p>
   ${datasetNotes(context, datasets)}
-  ${withDebts.length > 0 && table(columnsOf(context, names, datasets), withDebts, 'screened')}
-  ${refused.length > 0 && html`<p class="notice warn">${messages.screenRefused(formats.number(refused.length))}</p>${companies(refused, names)}${restForm(context, refused)}`}
-  ${wrong.length > 0 && html`<p class="notice warn">${messages.screenWrong(formats.number(wrong.length))}</p>${companies(rejects, names)}`}
-  ${without.length > 0 && html`<details><summary>${messages.screenWithout(formats.number(without.length))}</summary>${companies(without, names)}</details>`}
+  ${unpaid.length > 0 && restForm(context, unpaid)}
+  ${table(columnsOf(context, datasets), results, 'stacked screened')}
 </section>`;
 }
 
-/** The status of a number with a wrong check digit: what the API would answer. */
-const WRONG = 400;
+async function resultsOf(context: MemberContext, { rows }: NifList, data: Item[]): Promise<Result[]> {
+  const items = new Map(data.map((item) => [item.nif, item]));
+  const names = await namesOf(context, [...items.keys()]);
+  return rows.map((row) => ({
+    row,
+    item: items.get(row.nif ?? '') ?? null,
+    name: names.get(row.nif ?? '') ?? '',
+  }));
+}
 
 /** The names of the companies. The result was paid, so it is shown without them if they can't be read. */
-function namesOf({ tools }: MemberContext, data: Item[]): Promise<Names> {
-  return tools.companyNames(data.map(({ nif }) => nif)).catch((error: unknown) => {
+function namesOf({ tools }: MemberContext, nifs: string[]): Promise<ReadonlyMap<string, string>> {
+  return tools.companyNames(nifs).catch((error: unknown) => {
     tools.log.warn({ err: error }, 'the names of a screened list could not be read');
     return new Map<string, string>();
   });
 }
 
-type Names = ReadonlyMap<string, string>;
-
-function companies(items: Item[], names: Names): Html {
-  return html`<ul class="companies">${items.map(({ nif }) => html`<li><code>${nif}</code> ${names.get(nif)}</li>`)}</ul>`;
-}
-
 /** Another list of the companies for which the credits did not suffice. */
-function restForm(context: MemberContext, refused: Item[]): Html {
+function restForm(context: MemberContext, unpaid: Result[]): Html {
   const { messages, formats, tools } = context;
+  const count = formats.number(unpaid.length);
   return html`
+<p class="notice warn">${messages.screenRefused(count)}</p>
 <form method="post" action="${tools.base}/screen" id="rest">
   ${tokenField(context)}
-  <input type="hidden" name="list" value="${refused.map(({ nif }) => nif).join(' ')}">
-  <p>${moreCredits(context)} <button class="small quiet" type="submit">${messages.screenRest(formats.number(refused.length))}</button></p>
+  <input type="hidden" name="list" value="${unpaid.map(({ row }) => row.nif).join('\n')}">
+  <p>${moreCredits(context)} <button class="small quiet" type="submit">${messages.screenRest(count)}</button></p>
 </form>`;
 }
 
@@ -107,35 +115,57 @@ function datasetNotes({ messages, formats }: MemberContext, datasets: Datasets):
   );
 }
 
-function columnsOf(context: MemberContext, names: Names, datasets: Datasets): Column<Item>[] {
+/** The outcome of a row in words. */
+function outcomeOf({ messages }: MemberContext, { row, item }: Result): string {
+  if (row.leftOut !== null && row.leftOut !== 'repeated') return leftOutText(messages, row);
+  if (item === null || item.status !== 200) return messages.screenOutcomes.unpaid;
+  const outcome = hasDebts(item) ? messages.screenOutcomes.found : messages.screenOutcomes.without;
+  return row.leftOut === null ? outcome : `${outcome} (${leftOutText(messages, row)})`;
+}
+
+function columnsOf(context: MemberContext, datasets: Datasets): Column<Result>[] {
   const { messages } = context;
-  const cell = (bracket: Company['tax_debt'] | undefined, date: string | null) => {
+  const cell = (item: Item | null, bracket: Company['tax_debt'] | undefined, date: string | null) => {
     if (bracket) return bracketText(context, bracket);
+    if (item?.status !== 200) return '';
     return date === null ? messages.dataNone : '–';
   };
+  const outcome = (result: Result) => {
+    const text = outcomeOf(context, result);
+    const isFound = result.item !== null && hasDebts(result.item);
+    return isFound ? html`<span class="badge warn">${text}</span>` : text;
+  };
   return [
-    ['NIF', ({ nif }) => html`<code>${nif}</code>`],
-    [messages.legalName, ({ nif }) => names.get(nif) ?? '–'],
-    [messages.dataTax, ({ debts }) => cell(debts?.tax_debt, datasets.tax)],
-    [messages.dataSocialSecurity, ({ debts }) => cell(debts?.social_security_debt, datasets.social_security)],
+    [messages.screenPasted, ({ row }) => html`<span class="cut" title="${row.text}">${row.text}</span>`],
+    ['NIF', ({ row }) => row.nif && html`<code>${row.nif}</code>`],
+    [messages.legalName, ({ name }) => name],
+    [messages.screenOutcome, outcome],
+    [messages.dataTax, ({ item }) => cell(item, item?.debts?.tax_debt, datasets.tax)],
+    [
+      messages.dataSocialSecurity,
+      ({ item }) => cell(item, item?.debts?.social_security_debt, datasets.social_security),
+    ],
   ];
 }
 
-function csvOf(
-  context: MemberContext,
-  items: Item[],
-  names: Names,
-  { tax, social_security }: Datasets,
-): string {
+function csvOf(context: MemberContext, results: Result[], { tax, social_security }: Datasets): string {
+  const { messages } = context;
+  const ofList = (name: string) =>
+    [messages.screenFrom, messages.screenTo, messages.dataOf].map((part) => `${name}: ${part}`);
   const columns = [
-    ...['nif', 'legal_name', 'status'],
-    ...['tax_start', 'tax_end', 'tax_dataset'],
-    ...['social_security_start', 'social_security_end', 'social_security_dataset'],
+    ...[messages.screenLine, messages.screenPasted, 'NIF', messages.legalName, messages.screenOutcome],
+    ...ofList(messages.dataTax),
+    ...ofList(messages.dataSocialSecurity),
   ];
-  const lines = items.map(({ nif, status, debts }) => [
-    ...[nif, names.get(nif), status],
-    ...[debts?.tax_debt?.start, debts?.tax_debt?.end, tax],
-    ...[debts?.social_security_debt?.start, debts?.social_security_debt?.end, social_security],
-  ]);
+  const bracket = (item: Item | null, found: Company['tax_debt'] | undefined, date: string | null) =>
+    item?.status === 200 ? [found?.start, found?.end, date] : [null, null, null];
+  const lines = results.map((result) => {
+    const { row, item, name } = result;
+    return [
+      ...[row.line, row.text, row.nif, name, outcomeOf(context, result)],
+      ...bracket(item, item?.debts?.tax_debt, tax),
+      ...bracket(item, item?.debts?.social_security_debt, social_security),
+    ];
+  });
   return csvText(context, [columns, ...lines]);
 }

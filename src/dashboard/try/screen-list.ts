@@ -1,23 +1,62 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 
-/** Nine digits in one, or three groups of three. No digit stands beside them. dashboard.js has the same for files. */
+/** Nine digits in one, or three groups of three. No digit stands beside them. */
 const NUMBERS = /(?<!\d|\d[.-])\d{3}(?:\d{6}|[ \u00a0\u202f.-]\d{3}[ \u00a0\u202f.-]\d{3})(?!\d)/g;
+/** The first row names the columns. */
+const HEADING = /\b(?:nif|nipc|contribuinte|vat|tax)\b/i;
+/** A spreadsheet has rounded the number, as in 5,00003E+08. */
+const ROUNDED = /\d[.,]\d+E\+?\d+/i;
+/** Digits that may have been meant as a NIF. */
+const DIGITS = /(?<!\d)\d{6,12}(?!\d)/;
+/** Characters of a row that are shown. */
+const MAX_TEXT = 80;
 
-/** The NIFs of a text that a member has pasted: a list, or rows of a table with whatever else is in them. */
+/** Why a row is not screened: its number is there before, has a wrong check digit, has another length, was rounded, or is missing. */
+export type LeftOut = 'repeated' | 'wrong' | 'length' | 'rounded' | 'missing';
+
+/** A row of the pasted text. One with several numbers has a row for each. */
+export interface Row {
+  /** Its place in the text, from 1 on; empty rows count. */
+  line: number;
+  /** As it was pasted, cut to 80 characters. */
+  text: string;
+  /** Nine digits; `null` means that the row has no such number. */
+  nif: string | null;
+  /** `null` means that its company is screened. */
+  leftOut: LeftOut | null;
+  /** Of a repeated number: the line in which it stands first. */
+  firstLine?: number;
+}
+
+/** The rows of a text that a member has pasted: a list, or rows of a table with whatever else is in them. */
 export interface NifList {
-  /** Each once, in the order of the text. */
+  /** In the order of the text, without empty ones and the names of columns. */
+  rows: Row[];
+  /** The NIFs to screen, each once, in the order of the text. */
   nifs: string[];
-  /** Numbers of nine digits with a wrong check digit, each once. They would be charged, and are left out. */
-  wrong: string[];
-  repeated: number;
 }
 
 export function readNifList(text: string): NifList {
-  const numbers = [...text.matchAll(NUMBERS)].map(([number]) => normalizeNif(number)!);
-  const distinct = [...new Set(numbers)];
-  return {
-    nifs: distinct.filter(isValidNif),
-    wrong: distinct.filter((number) => !isValidNif(number)),
-    repeated: numbers.length - distinct.length,
-  };
+  const firstLines = new Map<string, number>();
+  const rows = text.split(/\r\n|\n|\r/).flatMap((whole, index): Row[] => {
+    const shown = { line: index + 1, text: whole.trim().slice(0, MAX_TEXT) };
+    const numbers = [...whole.matchAll(NUMBERS)].map(([number]) => normalizeNif(number)!);
+    if (numbers.length === 0) {
+      const isLeftAway = shown.text === '' || (index === 0 && HEADING.test(shown.text));
+      return isLeftAway ? [] : [{ ...shown, nif: null, leftOut: reasonOf(whole) }];
+    }
+    return numbers.map((nif) => {
+      if (!isValidNif(nif)) return { ...shown, nif, leftOut: 'wrong' };
+      const firstLine = firstLines.get(nif);
+      if (firstLine !== undefined) return { ...shown, nif, leftOut: 'repeated', firstLine };
+      firstLines.set(nif, shown.line);
+      return { ...shown, nif, leftOut: null };
+    });
+  });
+  return { rows, nifs: [...firstLines.keys()] };
+}
+
+function reasonOf(text: string): LeftOut {
+  if (ROUNDED.test(text)) return 'rounded';
+  return DIGITS.test(text) ? 'length' : 'missing';
 }

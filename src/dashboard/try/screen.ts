@@ -10,6 +10,7 @@ import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
 import { type NifList, readNifList } from './screen-list.ts';
 import { beginSending } from './screen-once.ts';
+import { reconciled } from './screen-rows.ts';
 
 /** Companies in one list: as many as POST /debts takes. */
 const MAX_COMPANIES = 1000;
@@ -36,7 +37,7 @@ export const screen = formHandlers({
     const { answer, fresh } = await makeOwnCall(context, debtsRoute, { nifs: list.nifs }, sending.identity);
     // A list that was paid before stays so.
     if (!answer.ok && !sending.isRepeated) await sending.forget();
-    return showScreen(fresh, null, { list, screened: { answer, sending, wrong: list.wrong } });
+    return showScreen(fresh, null, { list, screened: { answer, sending } });
   },
 });
 
@@ -53,8 +54,6 @@ async function showScreen(
   { list, isLate = false, screened }: Shown = {},
 ): Promise<PageResponse> {
   const { messages, formats, tools, sent, account } = context;
-  // Wrong numbers stay in the field, to be mended.
-  const text = list === undefined ? sent('list') : [...list.nifs, ...list.wrong].join('\n');
   const fault = refusal?.faults?.list;
   const isPriced = list !== undefined && !screened?.answer.ok;
   const canPay = availableCredits(account) > 0;
@@ -62,12 +61,12 @@ async function showScreen(
 <h1>${messages.screenTitle}</h1>
 ${!account.suspended && html`<p class="lead">${messages.screenLead(formats.number(availableCredits(account)))}</p>`}
 ${failureNotice(refusal?.message)}
-${screened?.answer.ok === false && (await screenedList(context, screened))}
+${screened?.answer.ok === false && (await screenedList(context, list!, screened))}
 <form class="card" method="post" action="${tools.base}/screen">
   ${tokenField(context)}
   <div class="field">
     <label for="list">${messages.screenLabel(formats.number(MAX_COMPANIES))}</label>
-    <textarea id="list" name="list" rows="8" spellcheck="false" required aria-describedby="${fault && 'list-fault '}list-hint"${fault && html` aria-invalid="true" autofocus`}>${text}</textarea>
+    <textarea id="list" name="list" rows="8" spellcheck="false" required aria-describedby="${fault && 'list-fault '}list-hint"${fault && html` aria-invalid="true" autofocus`}>${sent('list')}</textarea>
     ${fault && html`<p class="fault" id="list-fault" role="alert">${fault}</p>`}
     <p class="hint" id="list-hint">${messages.screenHint}</p>
   </div>
@@ -75,6 +74,7 @@ ${screened?.answer.ok === false && (await screenedList(context, screened))}
     <label for="file">${messages.screenFile}</label>
     <input id="file" type="file" accept=".csv,.tsv,.txt,text/*">
     <p class="hint">${messages.screenFileHint}</p>
+    <p class="fault" role="alert" data-workbook hidden>${messages.screenWorkbook}</p>
   </div>
   ${isPriced && price(context, list, isLate, screened === undefined)}
   <div class="actions">
@@ -82,26 +82,24 @@ ${screened?.answer.ok === false && (await screenedList(context, screened))}
     <button${isPriced && canPay && html` class="quiet"`} type="submit">${messages.screenRead}</button>
   </div>
 </form>
-${screened?.answer.ok === true && (await screenedList(context, screened))}`;
+${screened?.answer.ok === true && (await screenedList(context, list!, screened))}`;
   return memberPage(context, { title: messages.screenTitle, body, ...refusal });
 }
 
-/** The size of the list, the price of its screening, and the numbers that are left out. */
+/** What became of the rows of the list, and the price of its screening. */
 function price(context: MemberContext, list: NifList, isLate: boolean, isFocused: boolean): Html {
   const { messages, formats, account } = context;
-  const { nifs, wrong, repeated } = list;
+  const { nifs } = list;
   const left = availableCredits(account);
   const more = moreCredits(context);
-  const leftOut = html`${messages.screenWrong(formats.number(wrong.length))} <code>${wrong.join(' ')}</code>`;
   const notes = [
     isLate && messages.screenLate,
-    wrong.length > 0 && leftOut,
-    repeated > 0 && messages.screenRepeated(formats.number(repeated)),
     left === 0 && html`${messages.screenNoCredits} ${more}`,
     left > 0 && left < nifs.length && html`${messages.screenShort(formats.number(left))} ${more}`,
   ];
   return html`
 <div role="status"${isFocused && html` tabindex="-1" autofocus`} data-price>
+  ${reconciled(context, list)}
   <p><strong>${messages.screenPrice(formats.number(nifs.length))}</strong></p>
   ${notes.map((note) => note !== false && html`<p>${note}</p>`)}
 </div>`;

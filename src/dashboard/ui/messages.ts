@@ -382,13 +382,18 @@ const TEXTS = {
   openBracket: ['{start} or more', '{start} ou mais'],
 
   screenTitle: ['Screen a list for debts', 'Verificar as dívidas de uma lista'],
-  screenLead: `Each company costs 1 credit; {available} left. You see the price first. Lists are not stored.
-    Cada empresa custa 1 crédito; saldo: {available}. Verá primeiro o preço. As listas não são guardadas.`,
+  screenLead: `Each company costs 1 credit. Credits left: {available}. You see the price first. Lists are not stored.
+    Cada empresa custa 1 crédito. Créditos disponíveis: {available}. Verá primeiro o preço. As listas não são guardadas.`,
   screenLabel: ['NIFs of up to {max} companies', 'NIF de até {max} empresas'],
   screenHint: `One on each line, or rows of a table: every number of nine digits is read.
     Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos.`,
+  screenWorkbook: `This is a workbook. Save it as CSV in your spreadsheet, and choose that file.
+    Isto é um livro de folha de cálculo. Guarde-o como CSV e escolha esse ficheiro.`,
   screenFile: ['Or a file', 'Ou um ficheiro'],
-  screenFileHint: ['Text or CSV. Only its numbers are sent.', 'Texto ou CSV. Só os números são enviados.'],
+  screenFileHint: [
+    'Text or CSV. Its rows go into the field above.',
+    'Texto ou CSV. As linhas vão para o campo acima.',
+  ],
   screenRead: ['Read the list', 'Ler a lista'],
   screenNone: `No NIF found: nine digits with a right check digit. Save tables as CSV. Nothing was charged.
     Nenhum NIF: nove algarismos, o último de controlo. Guarde tabelas em CSV. Nada foi cobrado.`,
@@ -396,10 +401,32 @@ const TEXTS = {
     Tem {count} NIF, e cada lista no máximo {max}: verifique-a por partes. Nada foi cobrado.`,
   screenPrice: `1 company costs 1 credit. | {count} companies cost {count} credits.
     1 empresa custa 1 crédito. | {count} empresas custam {count} créditos.`,
-  screenWrong: `1 number is left out: wrong check digit. | {count} numbers are left out: wrong check digits.
-    1 número fica de fora: algarismo de controlo errado. | {count} números ficam de fora: algarismos de controlo errados.`,
-  screenRepeated: `1 number is there twice, and screened once. | {count} are there again, and screened once.
-    1 número está repetido, e é verificado uma vez. | {count} estão repetidos, e são verificados uma vez.`,
+  screenRows: ['1 row | {count} rows', '1 linha | {count} linhas'],
+  screenCompanies: ['1 company | {count} companies', '1 empresa | {count} empresas'],
+  screenRepeated: ['1 there before | {count} there before', '1 repetida | {count} repetidas'],
+  screenWrong: ['1 not valid | {count} not valid', '1 inválida | {count} inválidas'],
+  screenWithoutNif: ['1 without a NIF | {count} without a NIF', '1 sem NIF | {count} sem NIF'],
+  screenLeftOutTitle: `The row that is not screened | The {count} rows that are not screened
+    A linha que não é verificada | As {count} linhas que não são verificadas`,
+  screenLine: ['Row', 'Linha'],
+  screenPasted: ['As pasted', 'Como foi colado'],
+  screenWhy: ['Why', 'Motivo'],
+  screenLeftOut: {
+    repeated: ['The same as row {line}', 'Igual à linha {line}'],
+    wrong: ['Wrong check digit', 'Algarismo de controlo errado'],
+    length: ['Not nine digits', 'Não tem nove algarismos'],
+    rounded: ['Rounded by a spreadsheet', 'Arredondado por uma folha de cálculo'],
+    missing: ['No NIF', 'Sem NIF'],
+  },
+  screenOutcome: ['Result', 'Resultado'],
+  screenOutcomes: {
+    found: ['On a list of debtors', 'Numa lista de devedores'],
+    without: ['No bracket', 'Sem escalão'],
+    unpaid: ['Not screened, not charged', 'Não verificada, não cobrada'],
+  },
+  screenFrom: ['from', 'de'],
+  screenTo: ['to', 'a'],
+  screenFileName: ['debts.csv', 'dividas.csv'],
   screenShort: ['Your credits suffice for the first {left}.', 'Os seus créditos chegam para {left}.'],
   screenNoCredits: ['You have no credits left to screen it.', 'Não tem créditos para a verificar.'],
   screenLate: `You screened this list over ten minutes ago, so it costs again. Nothing was charged now.
@@ -407,9 +434,8 @@ const TEXTS = {
   screenRun: `Screen 1 company | Screen {count} companies
     Verificar 1 empresa | Verificar {count} empresas`,
   creditCount: ['1 credit | {count} credits', '1 crédito | {count} créditos'],
-  screenFound: `
-    {found} of {count} companies is on a list of debtors | {found} of {count} companies are on a list of debtors
-    {found} de {count} empresas está numa lista de devedores | {found} de {count} empresas estão numa lista de devedores`,
+  screenFound: `On a list of debtors: {found} of {count}
+    Numa lista de devedores: {found} de {count}`,
   creditsSpent: ['1 credit spent | {count} credits spent', '1 crédito gasto | {count} créditos gastos'],
   screenAgain: ['No credit spent: this list was charged before', 'Nenhum crédito gasto: lista já cobrada'],
   screenFree: `Until {time} (UTC), a reload or the same list costs nothing. Download it to keep it.
@@ -422,7 +448,6 @@ const TEXTS = {
     Por verificar, porque os créditos não chegaram, e não cobradas: {count}.`,
   screenRest: `Screen the other company | Screen the other {count} companies
     Verificar a outra empresa | Verificar as outras {count} empresas`,
-  screenWithout: ['Without a bracket: {count}', 'Sem escalão: {count}'],
 
   signedInAs: ['Signed in as', 'Sessão iniciada como'],
   changePassword: ['Change the password', 'Alterar a palavra-passe'],

@@ -29,22 +29,30 @@ for (const button of document.querySelectorAll('[data-copy]')) {
   });
 }
 
-// A file is read here, and only its numbers of nine digits go into the text field, as of a long text that is pasted. Without this
-// script they are pasted, and sent as they are.
-const numbersOf = (text) =>
-  (text.match(/\d{3}(?:\d{6}|[ \u00a0\u202f.-]\d{3}[ \u00a0\u202f.-]\d{3})/g) ?? []).join('\n');
-const LONG_TEXT = 20_000;
+// A file is read here, and its rows go into the text field. A workbook is none that can be read. Rows of a long text keep their
+// numbers of nine digits and their beginning, because a form has a bound. Without this script they are pasted.
+const LONG_TEXT = 100_000;
+const LONG_ROW = 60;
+const NUMBERS = /\d{3}(?:\d{6}|[ \u00a0\u202f.-]\d{3}[ \u00a0\u202f.-]\d{3})/g;
+const shortRow = (row) =>
+  row.length > LONG_ROW
+    ? `${(row.match(NUMBERS) ?? []).join(' ')} ${row.slice(0, LONG_ROW).replace(NUMBERS, '')}`
+    : row;
+const shortRows = (text) => (text.length > LONG_TEXT ? text.split(/\r?\n/).map(shortRow).join('\n') : text);
 for (const field of document.querySelectorAll('[data-file-for]')) {
   const text = document.getElementById(field.dataset.fileFor);
+  const workbook = field.querySelector('[data-workbook]');
   field.hidden = false;
   field.addEventListener('change', async ({ target }) => {
     const [file] = target.files;
     if (file === undefined) return;
-    text.value = numbersOf(await file.text());
+    workbook.hidden = !/\.(xls[xmb]?|ods|numbers)$/i.test(file.name);
+    if (!workbook.hidden) return;
+    text.value = shortRows(await file.text());
     text.focus();
   });
   text.form.addEventListener('submit', () => {
-    if (text.value.length > LONG_TEXT) text.value = numbersOf(text.value);
+    text.value = shortRows(text.value);
   });
 }
 
