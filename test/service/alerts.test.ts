@@ -14,7 +14,7 @@ import { startTestService } from '../support/service.ts';
 
 type Labels = Record<string, string>;
 
-/** `name{label="value"}` of a rule or of a scrape; the operator of a label is `=` or `=~`. */
+/** `name{label="value"}` of a rule or of a scrape; the operator of a label is `=` or `=~`; with `!~` there is some series. */
 function selectorsIn(text: string): { name: string; labels: [label: string, pattern: RegExp][] }[] {
   return [...text.matchAll(/\b([a-z]+(?:_[a-z]+)+)(?:\{([^}]*)\})?(?=\[| [=<>]| \/|\))/g)].map(
     ([, name, labels = '']) => ({
