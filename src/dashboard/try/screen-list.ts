@@ -12,7 +12,7 @@ const DIGITS = /(?<!\d)\d{6,12}(?!\d)/;
 const MAX_TEXT = 80;
 
 /** Why a row is not screened: its number is there before, has a wrong check digit, has another length, was rounded, or is missing. */
-export type LeftOut = 'repeated' | 'wrong' | 'length' | 'rounded' | 'missing';
+type LeftOut = 'repeated' | 'wrong' | 'length' | 'rounded' | 'missing';
 
 /** A row of the pasted text. One with several numbers has a row for each. */
 export interface Row {
