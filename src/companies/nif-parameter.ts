@@ -1,13 +1,21 @@
 /** A NIF in a request: its form for the reference, how it is read, and the problem of one that is not valid. */
 import { Type } from '@sinclair/typebox';
 import { type ProblemAnswer, problem } from '../http/answer.ts';
-import { isValidNif, normalizeNif } from './nif.ts';
+import { isValidNif, normalizeNif, withoutCountry } from './nif.ts';
 
 /** Nine digits, and the separators of normalizeNif. */
 export const NIF_PATTERN = '^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$';
 
 /** The form of a NIF in a list, in words. */
-export const NIF_FORM = `nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them`;
+export const NIF_FORM = `nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them, and \`PT\` may stand directly before them`;
+
+/** A NIF in the input of a tool. */
+export const TextNifSchema = Type.String({
+  description:
+    'Nine digits with a right check digit; spaces, hyphens and periods may separate them, and `PT` may stand directly before them.',
+  pattern: NIF_PATTERN.replace('^', '^\\s*(?:[Pp][Tt](?=[0-9]))?'),
+  examples: ['599910020'],
+});
 
 /** A NIF in a list. Any text is taken, and one that is not valid gets its problem in its place. */
 export const ListedNifSchema = Type.Union([
@@ -24,7 +32,10 @@ export function validNif(text: string): string | null {
   return nif !== null && isValidNif(nif) ? nif : null;
 }
 
-/** The answer to a NIF that is not valid. */
+/** The nine digits of a NIF in the form that a list, a tool or a command takes; null when they are not valid. */
+export const listedNif = (text: string) => validNif(withoutCountry(text));
+
+/** The answer to a NIF that is not valid, by itself or in a list. */
 export function invalidNif(): ProblemAnswer {
   return problem(
     'validation',

@@ -24,6 +24,12 @@ export function normalizeNif(text: string): string | null {
 }
 
 /**
+ * A text without the `PT` that stands directly before its digits, as VAT numbers have it. Lists, tools and commands take it; a path does
+ * not (contract: NIF or name).
+ */
+export const withoutCountry = (text: string) => text.replace(/^\s*PT(?=[0-9])/i, '');
+
+/**
  * The nine digits of a NIF in a file, as {@link normalizeNif}, also of a NIF that is written as a VAT number (`PT599910020`).
  */
 export function importedNif(text: string): string | null {

@@ -45,20 +45,20 @@ export const PROBLEM_MEMBERS = {
       description: 'Where the account buys credits, if the service has such an address.',
     }),
   ),
+  quota: Type.Optional(
+    Type.Literal('monthly_credits', {
+      description: 'In `monthly-quota-exceeded`, as `limit` and `reset`.',
+    }),
+  ),
+  limit: Type.Optional(Type.Integer({ description: 'The included allowance.' })),
+  reset: Type.Optional(
+    Type.String({ format: 'date-time', description: 'When the included credits come back, UTC.' }),
+  ),
 };
 
 export const ProblemSchema = Type.Object(
   {
     ...PROBLEM_MEMBERS,
-    quota: Type.Optional(
-      Type.Literal('monthly_credits', {
-        description: 'In `monthly-quota-exceeded`, as `limit` and `reset`.',
-      }),
-    ),
-    limit: Type.Optional(Type.Integer({ description: 'The included allowance.' })),
-    reset: Type.Optional(
-      Type.String({ format: 'date-time', description: 'When the included credits come back, UTC.' }),
-    ),
     oldest: Type.Optional(
       Type.String({
         description: 'In `changes-expired`: the cursor after which all changes that are kept follow.',
@@ -85,6 +85,8 @@ export interface ApiRoute {
    * misspelt filter would be a request about all companies, and be paid for.
    */
   body?: TObject;
+  /** What is not valid in a request, beside its body and its `Idempotency-Key`, in words. */
+  invalid?: string;
   /** The body of the 200. */
   success: TSchema;
   /** The body of the 200 in the reference, if it is about the account; of other routes it is the answer to a test key. */

@@ -29,10 +29,15 @@ export function listRequestSchema(
   );
 }
 
-const ItemProblemSchema = Type.Object(PROBLEM_MEMBERS, {
-  $id: 'ItemProblem',
-  description: 'A problem of a single item.',
-});
+const ItemProblemSchema = Type.Object(
+  {
+    ...PROBLEM_MEMBERS,
+    retryAfter: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'In `service-unavailable`: seconds to wait.' }),
+    ),
+  },
+  { $id: 'ItemProblem', description: 'A problem of a single item.' },
+);
 
 /** Problems that an item of every list can have. */
 const OF_EVERY_ITEM: ProblemName[] = [

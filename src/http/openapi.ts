@@ -140,7 +140,7 @@ function describeRoute(
   for (const status of statusesOf(route)) {
     const here = kinds.filter((kind) => PROBLEMS[kind].status === status);
     responses[status] = {
-      description: here.map((kind) => `\`${kind}\`: ${PROBLEMS[kind].cause}`).join('\n\n'),
+      description: here.map((kind) => `\`${kind}\`: ${causeOf(route, kind)}`).join('\n\n'),
       headers: {
         ...headersOf({
           ...COMMON_HEADERS,
@@ -221,6 +221,15 @@ function callerHeadersOf(kinds: ProblemName[]): Record<string, string> {
   return Object.fromEntries(
     Object.entries(CALLER_HEADERS).map(([name, description]) => [name, `${description} Absent ${absent}.`]),
   );
+}
+
+/** The cause of a problem at an endpoint. */
+function causeOf({ body, invalid }: ApiRoute, kind: ProblemName): string {
+  if (kind !== 'validation') return PROBLEMS[kind].cause;
+  if (body === undefined) return invalid!;
+  const members = Object.keys(body.properties).map((name) => `\`${name}\``);
+  const inBody = `The body is not JSON with ${members.join(', ')} as the schema has them, as \`application/json\`, of at most 64 KiB, that arrives within 10 s, or \`Idempotency-Key\` is not valid.`;
+  return invalid === undefined ? inBody : `${inBody} ${invalid}`;
 }
 
 function exampleProblem(publicUrl: string, kind: ProblemName): Json {

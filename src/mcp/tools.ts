@@ -6,6 +6,8 @@ import { lookupListRoute } from '../companies/lookup/list.ts';
 import { lookupRoute } from '../companies/lookup/route.ts';
 import { QueryWordsSchema } from '../companies/matches/list.ts';
 import { matchesRoute } from '../companies/matches/route.ts';
+import { withoutCountry } from '../companies/nif.ts';
+import { TextNifSchema } from '../companies/nif-parameter.ts';
 import { searchRoute } from '../companies/search/route.ts';
 import { type ApiRoute, costOf, PROBLEM_MEMBERS } from '../http/api-route.ts';
 import { createBodyCheck } from '../http/body-check.ts';
@@ -26,6 +28,8 @@ export interface Tool {
 interface Row {
   /** The most items of a list, if they are fewer than those of the route, because a model has to read the answer. */
   most?: Record<string, number>;
+  /** Reads a text that the route's path would not take. */
+  reads?: Record<string, { schema: TSchema; textOf(text: string): string }>;
   /** Members of the answer in place of the route's headers. */
   members?: TProperties;
 }
@@ -44,6 +48,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   get_company: [
     lookupRoute,
     'One company by its NIF: address, activity, CAE, capital, status, and its debts as check_debts has them. A debt of `null` means not listed, which is not "no debt", and nothing at all if list_datasets lacks that list.',
+    { reads: { nif: { schema: TextNifSchema, textOf: withoutCountry } } },
   ],
   get_companies: [
     lookupListRoute,
@@ -70,8 +75,9 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
 };
 
 /** The input of a tool: that of its route, with the tool's own bounds. As a body it takes no further members, as a query any. */
-function inputSchemaOf(route: ApiRoute, { most = {} }: Row): TObject {
+function inputSchemaOf(route: ApiRoute, { most = {}, reads = {} }: Row): TObject {
   const properties = inputOf(route);
+  for (const name in reads) properties[name] = reads[name]!.schema;
   for (const list in most) {
     const { description = '', maxItems, ...schema } = properties[list]!;
     const fewer = description.replace(`${maxItems}`, `${most[list]}`);
@@ -83,14 +89,14 @@ function inputSchemaOf(route: ApiRoute, { most = {} }: Row): TObject {
 export const TOOLS = new Map<unknown, Tool>(
   Object.entries(TABLE).map(([name, [route, , row = {}]]) => {
     const schema = inputSchemaOf(route, row);
-    if (route.body === undefined) return [name, { name, route, read: createTextReader(schema) }];
+    if (route.body === undefined) return [name, { name, route, read: createTextReader(schema, row) }];
     const faultOf = createBodyCheck({ ...schema, examples: route.body.examples });
     return [name, { name, route, read: (args) => ({ fault: faultOf(args), input: args }) }];
   }),
 );
 
 /** Reads the parameters of an address. Each takes any text or number, because the handler reads what is in it. */
-function createTextReader({ properties }: TObject): Tool['read'] {
+function createTextReader({ properties }: TObject, { reads = {} }: Row): Tool['read'] {
   const members = Object.entries(properties);
   const texts = members.map(([name, { description }]) => [
     name,
@@ -100,11 +106,14 @@ function createTextReader({ properties }: TObject): Tool['read'] {
   const faultOf = createBodyCheck(
     Type.Object(Object.fromEntries(texts), { examples: [Object.fromEntries(example)] }),
   );
-  const textOf = (value: unknown) => String(value).toWellFormed();
+  const textOf = (name: string, value: unknown) => {
+    const text = String(value).toWellFormed();
+    return reads[name]?.textOf(text) ?? text;
+  };
   return (args) => {
     const fault = faultOf(args);
     if (fault !== null) return { fault, input: {} };
-    return { fault, input: Object.fromEntries(members.map(([name]) => [name, textOf(args[name])])) };
+    return { fault, input: Object.fromEntries(members.map(([name]) => [name, textOf(name, args[name])])) };
   };
 }
 

@@ -91,6 +91,8 @@ describe.each(LISTS)('POST $path', (list) => {
       title: expect.any(String),
       status: 429,
       detail: expect.stringMatching(/again at \d{4}-\d\d-01T00:00:00.000Z/),
+      ...{ quota: 'monthly_credits', limit: 1 },
+      reset: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00.000Z$/),
     });
     expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 0 });
   });

@@ -1,6 +1,6 @@
 /**
- * One rule for every place where a NIF is given by itself: nine digits and separators, without `PT` (contract: NIF or name). Files
- * and pasted lists hold further text, and a `PT` in them is dropped (contract, Files). The places are the code's own lists.
+ * One rule for every place where a NIF is given by itself: nine digits and separators, and `PT` directly before them except in a path
+ * (contract: NIF or name). Files and pasted lists hold further text, and any `PT` in them is dropped (contract, Files). The places are the code's own lists.
  */
 import { afterAll, expect, test } from 'bun:test';
 import type { Command } from 'commander';
@@ -17,7 +17,8 @@ import { nifPtFound } from '../support/provider.ts';
 import { importMain } from '../support/whole.ts';
 
 const TAKEN = ['500002576', ' 500.002-576', '500\u00a0002\u202f576 '];
-const REFUSED = ['PT500002576', 'pt 500 002 576'];
+const WITH_COUNTRY = ['PT500002576', ' pt500 002 576'];
+const REFUSED = ['PT 500002576', 'PT-500002576', 'ES500002576', 'PTPT500002576', 'PT50000257'];
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 const api = await startApi();
@@ -42,15 +43,22 @@ test('the routes that take a NIF are the lookup and three lists', () => {
 test.each(
   routes.flatMap((route) => Object.entries(WAYS).map(([way, ask]) => [route.path, way, route, ask] as const)),
 )(
-  '%s by %s takes a NIF with separators, and says of one with PT what to do',
-  async (_path, _way, route, ask) => {
+  '%s by %s takes a NIF with separators, with PT unless it is a path, and says of others what to do',
+  async (_path, way, route, ask) => {
+    const isPath = way === 'REST' && route.body === undefined;
     const answer = async (nif: string) => JSON.stringify((await ask(api, ...requestOf(route, nif))).body);
-    for (const nif of TAKEN) expect(await answer(nif)).not.toContain('/problems/');
-    for (const nif of REFUSED) expect(await answer(nif)).toMatch(/problems\/validation.*\(without PT\)/);
+    for (const nif of isPath ? TAKEN : [...TAKEN, ...WITH_COUNTRY])
+      expect([nif, await answer(nif)]).toEqual([nif, expect.not.stringContaining('/problems/')]);
+    for (const nif of isPath ? [...REFUSED, ...WITH_COUNTRY] : REFUSED) {
+      expect([nif, await answer(nif)]).toEqual([nif, expect.stringContaining('(without PT)')]);
+      expect(await answer(nif)).toContain('problems/validation');
+    }
+    if (route.body !== undefined && !('after' in route.body.properties))
+      for (const nif of WITH_COUNTRY) expect(await answer(nif)).toContain(`"nif":"${nif}"`);
   },
 );
 
-test('each command that takes a NIF says of one with PT what to do', async () => {
+test('each command that takes a NIF takes it with PT, and says of others what to do', async () => {
   const cli = createCommandLine(api.database.url);
   const { createProgram } = await importMain();
   const takers = (command: Command, words: string[] = []): string[][] =>
@@ -60,7 +68,7 @@ test('each command that takes a NIF says of one with PT what to do', async () =>
   const commands = takers(createProgram());
   expect(commands).toContainEqual(['companies', 'forget']);
   for (const words of commands) {
-    for (const nif of TAKEN) expect((await cli.run(...words, nif)).code).not.toBe(2);
+    for (const nif of [...TAKEN, ...WITH_COUNTRY]) expect((await cli.run(...words, nif)).code).not.toBe(2);
     for (const nif of REFUSED) {
       expect(await cli.refusal(...words, nif)).toMatchObject({
         code: 2,
@@ -76,7 +84,7 @@ test('the search box says what to write in place of a NIF with PT', () => {
 });
 
 test('files and pasted lists take all of these forms', () => {
-  for (const text of [...TAKEN, ...REFUSED]) {
+  for (const text of [...TAKEN, ...WITH_COUNTRY, 'PT 500002576']) {
     expect(importedNif(text)).toBe('500002576');
     expect(readNifList(`Padaria;${text};Lisboa`).nifs).toEqual(['500002576']);
   }

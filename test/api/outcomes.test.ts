@@ -84,7 +84,7 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     expect(await spent(caller)).toEqual({ tokens: 1, credits: 1 });
   });
 
-  test('401 unauthorized: every way of being no valid key is answered alike and costs nothing', async () => {
+  test('401 unauthorized: every token that is no valid key is answered alike, any other header with its form; it costs nothing', async () => {
     const caller = await newCaller({ plan: 'plus' });
     const suspended = await newCaller();
     await setSuspended(api.sql, suspended.accountId, true, 'test');
@@ -109,10 +109,15 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
       { Authorization: `Bearer ${rotated.key}` },
       { Authorization: `Bearer ${suspended.key}` },
       { Authorization: `Bearer ${'x'.repeat(8000)}` },
+      { Authorization: `Bearer x${' '.repeat(8000)}x` },
+      { Authorization: 'Bearer x' },
+      { Authorization: 'Bearer ' },
+      { Authorization: 'Bearer' },
+      { Authorization: `Bearer${key}` },
       { 'X-API-Key': key },
       { Cookie: `Authorization=Bearer ${key}` },
     ];
-    const bodies = new Set<string>();
+    const details = new Set<string>();
     for (const headers of wrong) {
       for (const path of ['/usage', `/companies/${FOUND}`, '/companies']) {
         const answer = await ask(api, path, { headers });
@@ -123,11 +128,13 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
         ]);
         expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
         expect(answer.headers.get('RateLimit-Limit')).toBeNull();
-        bodies.add(JSON.stringify(answer.body));
+        const isToken = /^bearer +[^ ]/i.test(headers.Authorization ?? '');
+        details.add(`${isToken} ${answer.body.detail}`);
       }
     }
-    expect([...bodies].map((body) => JSON.parse(body).detail)).toEqual([
-      'The key is unknown, revoked or expired, or its account is suspended.',
+    expect([...details]).toEqual([
+      'false The header Authorization is missing or has another form. It looks so: Authorization: Bearer svc_…',
+      'true The key is unknown, revoked or expired, or its account is suspended.',
     ]);
     expect(await spent(caller)).toEqual({ tokens: 0, credits: 0 });
     expect(await api.ledger(suspended)).toEqual({ used: 0, credits: 0 });

@@ -1,5 +1,6 @@
 /** The published document against what generators of clients need. */
 import { expect, test } from 'bun:test';
+import { methodOf, templateOf } from '../../src/http/api-route.ts';
 import { createOpenApi, type Schema } from '../../src/http/openapi.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 
@@ -62,6 +63,23 @@ test('alternatives of fixed texts are enumerations, because generated Python rai
   expect(enumerations).toContain('Usage.plan: free plus');
   const alternatives = nested.filter(([, { anyOf }]) => anyOf?.some((option) => option.const !== undefined));
   expect(alternatives.map(([place]) => place)).toEqual([]);
+});
+
+test('the 400 of an endpoint says what is not valid there, and nothing of other endpoints', () => {
+  for (const route of API_ROUTES) {
+    const operation = document.paths[templateOf(route.path)]![methodOf(route).toLowerCase()]!;
+    const { description } = operation.responses[400] ?? {};
+    if (!route.problems.includes('validation')) {
+      expect([route.path, description]).toEqual([route.path, undefined]);
+      continue;
+    }
+    const named = [...description!.matchAll(/`(\w+)`/g)].map(([, name]) => name);
+    const own = Object.keys({ ...route.query?.properties, ...route.body?.properties });
+    const texts = ['validation', 'PT', 'next', ...own];
+    expect([route.path, named.filter((name) => !texts.includes(name!))]).toEqual([route.path, []]);
+    expect([route.path, own.filter((name) => !named.includes(name))]).toEqual([route.path, []]);
+    expect(description).not.toContain('undefined');
+  }
 });
 
 test('headers that hold a number say so', () => {

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { printableJson } from '../../platform/terminal/text.ts';
-import { validNif } from '../nif-parameter.ts';
+import { listedNif } from '../nif-parameter.ts';
 import { writeCompany } from './present.ts';
 import type { Company } from './schema.ts';
 import { createCompanyReader, forgetCompany } from './store.ts';
@@ -41,7 +41,7 @@ export function recordCommands(program: Command): void {
 }
 
 function nif(text: string): string {
-  const digits = validNif(text);
+  const digits = listedNif(text);
   if (digits !== null) return digits;
   throw new InvalidArgumentError('It must be a NIF: nine digits (without PT) with a right check digit.');
 }

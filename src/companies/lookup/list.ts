@@ -10,7 +10,7 @@ import {
   type ListParts,
 } from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/quote.ts';
-import { invalidNif, NIF_LIST, validNif } from '../nif-parameter.ts';
+import { invalidNif, listedNif, NIF_LIST } from '../nif-parameter.ts';
 import type { Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
 import { CompanySchema } from './schema.ts';
@@ -76,7 +76,7 @@ export function createLookupListHandler({
     route: lookupListRoute,
     async quote(asked, caller) {
       const arrivedMs = performance.now();
-      const nifs = asked.map(validNif);
+      const nifs = asked.map(listedNif);
       const valid = nifs.filter((nif) => nif !== null);
       const records = valid.length === 0 ? null : await findCompanies(valid);
       const refreshes = new Map<string, Promise<ItemAnswer> | null>();

@@ -23,6 +23,7 @@ export const lookupRoute: ApiRoute = {
     'X-Record-Source': 'Where the record is from: `nif.pt`, `vies` or `einforma`.',
     'Last-Modified': 'When it was fetched there.',
   },
+  invalid: 'The NIF is not nine digits (without `PT`), or its check digit is wrong.',
   problems: ['validation', 'company-not-found', 'company-lookup-failed'],
   charge: 'lookup',
   detail: {

@@ -21,6 +21,7 @@ export const matchesRoute: ApiRoute = {
   optionalHeaders: {
     'X-Query-Words': `\`${MAX_WORDS} of N\`, if the query has over ${MAX_WORDS} words: only the first ones were asked.`,
   },
+  invalid: '`q` is missing or holds only white space.',
   problems: ['validation', 'search-failed'],
   charge: 'match',
   detail: {

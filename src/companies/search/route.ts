@@ -25,6 +25,7 @@ export const searchRoute: ApiRoute = {
     }),
   }),
   success: SearchAnswerSchema,
+  invalid: '`q` is missing or holds only white space.',
   problems: ['validation', 'search-failed'],
   charge: 'search',
   detail: {

@@ -7,6 +7,7 @@ import { type CallContext, type Handler, NOTHING_PAID, type Quote } from '../../
 import { quotaExceeded, rateLimitExceeded } from '../../metering/admission/refusals.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { HOUR, SECOND } from '../../platform/units.ts';
+import { validNif } from '../nif-parameter.ts';
 import { type AtWill, calledUpBy } from './world.ts';
 
 /** How long a slow answer takes, and how long the bucket is empty that is called up. */
@@ -22,7 +23,8 @@ export function withProblemsAtWill(route: ApiRoute, handler: Handler, buyUrl: Co
     const { end, ...quoted } = await handler.quote(input, context);
     // A list that is slow at will keeps no other list waiting.
     end?.(NOTHING_PAID);
-    const kinds = (quoted.asked ?? Object.values(input).map(String)).map(calledUpBy);
+    const { nif = '', q = '' } = input;
+    const kinds = (quoted.asked ?? [validNif(String(nif)) ?? String(q)]).map(calledUpBy);
     const isOfAll = (kind: AtWill | undefined, place: number) =>
       documented.includes(kind) && (place === 0 || !OF_ITEMS.includes(kind!));
     const ofAll = kinds.find(isOfAll) as ProblemName | undefined;

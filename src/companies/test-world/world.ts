@@ -4,7 +4,7 @@ import type { Datasets } from '../datasets/store.ts';
 import type { Change } from '../debts/changes/store.ts';
 import type { StoredCompany } from '../lookup/store.ts';
 import { normalizeName } from '../name.ts';
-import { normalizeNif } from '../nif.ts';
+import { normalizeNif, withoutCountry } from '../nif.ts';
 import type { CompanyDetails } from '../sources/types.ts';
 import file from './world.json' with { type: 'json' };
 
@@ -33,4 +33,5 @@ const KINDS = new Map(
 );
 
 /** The problem that a NIF or a word calls up: each has a NIF, and its name is its word. */
-export const calledUpBy = (text: string) => KINDS.get(normalizeNif(text) ?? normalizeName(text));
+export const calledUpBy = (text: string) =>
+  KINDS.get(normalizeNif(withoutCountry(text)) ?? normalizeName(text));

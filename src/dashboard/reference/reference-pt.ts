@@ -70,14 +70,15 @@ export const pt = {
       'De 1 a 64 letras, algarismos, `_` e `-`. Um pedido com a mesma conta, chave, caminho e corpo no prazo de dez minutos volta a ter resposta, e o que já foi cobrado não se paga outra vez. Outro corpo é outro pedido.',
     'In `changes-expired`: the cursor after which all changes that are kept follow.':
       'Em `changes-expired`: o cursor a que se seguem todas as alterações guardadas.',
+    'In `service-unavailable`: seconds to wait.': 'Em `service-unavailable`: os segundos a esperar.',
     'A problem of a single item.': 'Um problema de um só elemento.',
     'The text as it was sent.': 'O texto como foi enviado.',
-    'A list of 1 to 100: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them. One that is not valid gets its problem in its place.':
-      'Uma lista de 1 a 100: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos. Um que não seja válido recebe o seu problema no seu lugar.',
-    'A list of 1 to 1000: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them. One that is not valid gets its problem in its place.':
-      'Uma lista de 1 a 1000: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos. Um que não seja válido recebe o seu problema no seu lugar.',
-    'Of these companies alone: a list of 1 to 1000, each nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them. Without this member: of all.':
-      'Só destas empresas: uma lista de 1 a 1000, cada uma com nove algarismos e o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos. Sem este membro: de todas.',
+    'A list of 1 to 100: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them, and `PT` may stand directly before them. One that is not valid gets its problem in its place.':
+      'Uma lista de 1 a 100: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos, e `PT` pode vir imediatamente antes. Um que não seja válido recebe o seu problema no seu lugar.',
+    'A list of 1 to 1000: nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them, and `PT` may stand directly before them. One that is not valid gets its problem in its place.':
+      'Uma lista de 1 a 1000: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos, e `PT` pode vir imediatamente antes. Um que não seja válido recebe o seu problema no seu lugar.',
+    'Of these companies alone: a list of 1 to 1000, each nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them, and `PT` may stand directly before them. Without this member: of all.':
+      'Só destas empresas: uma lista de 1 a 1000, cada uma com nove algarismos e o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos, e `PT` pode vir imediatamente antes. Sem este membro: de todas.',
     'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item).':
       'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento).',
     'The date of the dataset of the tax authority; `null` means that none was ever imported, so its brackets say nothing.':

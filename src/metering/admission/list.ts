@@ -90,7 +90,9 @@ export function createListHandler({ route, publicUrl, quote, list, item }: ListP
 
   function membersOf(answer: ItemAnswer): string {
     if (answer.ok) return `"status":200,${answer.json}`;
-    const body: ItemProblem = problemBody(publicUrl, answer.problem);
+    const { kind, members, headers = {} } = answer.problem;
+    const body: ItemProblem = { ...problemBody(publicUrl, answer.problem), ...members };
+    if (kind === 'service-unavailable') body.retryAfter = Number(headers['Retry-After']);
     return `"status":${body.status},"problem":${JSON.stringify(body)}`;
   }
 }

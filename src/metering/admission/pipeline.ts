@@ -18,7 +18,8 @@ import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { buyAddress } from '../accounts/buy-address.ts';
 import type { Credits } from '../credits/charge.ts';
-import { type Authenticator, bearerSecret, type Caller } from '../keys/authenticate.ts';
+import { type Authenticator, bearerToken, type Caller } from '../keys/authenticate.ts';
+import { hasSecretLength } from '../keys/secret.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { FaceCall } from './face.ts';
@@ -61,8 +62,9 @@ export function createPipeline(parts: PipelineParts) {
   ): Promise<Answer> {
     const arrivedMs = performance.now();
     // Overload. A request without a key still gets its 401. A key is not looked up, because refusing must stay cheap.
-    const secret = known === null ? bearerSecret(request.headers.get('authorization')) : null;
-    if (known === null && secret === null) return refusals.unauthorized();
+    const token = known === null ? bearerToken(request.headers.get('authorization')) : null;
+    if (known === null && token === null) return refusals.noKey();
+    if (token !== null && !hasSecretLength(token)) return refusals.unauthorized();
     load.read();
     if (load.isOverloaded(call.charge)) return refusals.overloaded();
 
@@ -73,7 +75,7 @@ export function createPipeline(parts: PipelineParts) {
     try {
       // Key. Under load a key lookup times out in our own queue.
       try {
-        caller = known ?? (await authenticator.authenticate(secret!));
+        caller = known ?? (await authenticator.authenticate(token!));
       } catch (cause) {
         const failed = problem('authentication-failed', undefined, { cause });
         return failureAnswer(cause, load.isOverloaded(call.charge) ? refusals.overloaded() : failed);

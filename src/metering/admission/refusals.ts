@@ -8,12 +8,18 @@ import type { RateDecision } from '../rate-limit/bucket.ts';
 /** The answer to a request that an overloaded service refuses. */
 export const overloaded = () => unavailable(OVERLOADED);
 
-/** The same for every request without a valid key (contract: 401). */
+/** The same for every token that is no valid key (contract: 401). */
 const NO_VALID_KEY = 'The key is unknown, revoked or expired, or its account is suspended.';
 
-export function unauthorized(): Answer {
-  return problem('unauthorized', NO_VALID_KEY, { headers: { 'WWW-Authenticate': 'Bearer' } });
+const NO_KEY =
+  'The header Authorization is missing or has another form. It looks so: Authorization: Bearer svc_…';
+
+export function unauthorized(detail = NO_VALID_KEY): Answer {
+  return problem('unauthorized', detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
+
+/** The answer to a request without a token of the scheme Bearer. */
+export const noKey = () => unauthorized(NO_KEY);
 
 export function rateLimitExceeded(rate: RateDecision): ProblemAnswer {
   const waitS = retryAfterS(rate);

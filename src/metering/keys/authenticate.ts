@@ -10,7 +10,7 @@ import type { Bound } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import type { Plan } from '../accounts/plan.ts';
-import { hashSecret, hasSecretLength, isWellFormedSecret } from './secret.ts';
+import { hashSecret, isWellFormedSecret } from './secret.ts';
 
 export interface Caller {
   keyId: string;
@@ -57,7 +57,7 @@ const MAX_CHANGED = 10_000;
 const REFRESH_AHEAD_MS = 2 * SECOND;
 const MAX_TAKEN_ALONG = 500;
 /** The scheme is matched without regard to case (contract: 401). */
-const BEARER = /^bearer +([^ ]+) *$/i;
+const BEARER = /^bearer +/i;
 
 interface KnownKey {
   caller: Caller;
@@ -179,7 +179,7 @@ export async function createAuthenticator(
 
   return {
     /**
-     * The caller of a key's secret ({@link bearerSecret}). `null` means that the key is malformed, unknown, revoked or expired, that
+     * The caller of a key's secret ({@link bearerToken}). `null` means that the key is malformed, unknown, revoked or expired, that
      * the overlap of a replaced secret is over, or that the account is suspended. All are answered alike (contract: 401).
      *
      * @throws OverloadedError when the secret queued too long for Postgres, or this process is too busy
@@ -228,10 +228,11 @@ function callersQuery(sql: Sql, hashes: string[]) {
       CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END`;
 }
 
-/** The secret of an `Authorization: Bearer` header; `null` when the header has no secret of a key's length. */
-export function bearerSecret(authorization: string | null): string | null {
-  const secret = authorization === null ? undefined : BEARER.exec(authorization)?.[1];
-  return secret !== undefined && hasSecretLength(secret) ? secret : null;
+/** The token of an `Authorization: Bearer` header; `null` means that there is no header of that form. */
+export function bearerToken(authorization: string | null): string | null {
+  const [scheme] = BEARER.exec(authorization ?? '') ?? [];
+  // Not by an expression: one that ends in blanks takes the square of a long header's length.
+  return (scheme && authorization!.slice(scheme.length).trimEnd()) || null;
 }
 
 function oldestOf(map: Map<string, unknown>): string {

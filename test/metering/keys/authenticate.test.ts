@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { changeLimits, changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
 import {
   type Authenticator,
-  bearerSecret,
+  bearerToken,
   type Caller,
   createAuthenticator,
 } from '../../../src/metering/keys/authenticate.ts';
-import { generateSecret, hashSecret } from '../../../src/metering/keys/secret.ts';
+import { generateSecret, hashSecret, hasSecretLength } from '../../../src/metering/keys/secret.ts';
 import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -76,10 +76,10 @@ function counted(pool: Sql, listener: Sql): Sql {
 const endOfTurn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
 
 const bearer = (key: string) => authenticator.authenticate(key);
-/** As the pipeline does it: a header without a key is refused without asking the authenticator. */
+/** As the pipeline does it: a header without a token of a key's length is refused without asking the authenticator. */
 const authenticate = async (header: string | null) => {
-  const secret = bearerSecret(header);
-  return secret === null ? null : authenticator.authenticate(secret);
+  const token = bearerToken(header);
+  return token === null || !hasSecretLength(token) ? null : authenticator.authenticate(token);
 };
 
 /** Waits for what a notification brings about, the clock standing still. */

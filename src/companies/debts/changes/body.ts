@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox';
-import { invalidNif, validNif } from '../../nif-parameter.ts';
+import { invalidNif, listedNif } from '../../nif-parameter.ts';
 import { API_KINDS, DEBT_KINDS } from '../kind.ts';
 import { readCursor } from './cursor.ts';
 import type { DebtChangesRequestSchema } from './schema.ts';
@@ -11,7 +11,7 @@ export function readChangesBody({
   nifs,
   kinds,
 }: Static<typeof DebtChangesRequestSchema>): { page: PageOptions } | { invalid: string } {
-  const companies = nifs?.map((nif) => validNif(String(nif))) ?? null;
+  const companies = nifs?.map((nif) => listedNif(String(nif))) ?? null;
   const wrong = companies?.indexOf(null) ?? -1;
   if (wrong >= 0) {
     const { detail } = invalidNif().problem;

@@ -19,6 +19,7 @@ export const debtChangesRoute: ApiRoute = {
   path: '/debts/changes',
   body: DebtChangesRequestSchema,
   success: DebtChangesAnswerSchema,
+  invalid: 'Or a NIF of `nifs` is wrong, or `after` is a cursor of the future.',
   problems: ['validation', 'changes-expired'],
   charge: 'debts',
   cost: 'one credit for each change, and at least one',

@@ -11,7 +11,7 @@ import {
 import type { Handler } from '../../../metering/admission/quote.ts';
 import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
 import { createGate, type GateLimits } from '../../../platform/runtime/gate.ts';
-import { invalidNif, NIF_LIST, validNif } from '../../nif-parameter.ts';
+import { invalidNif, listedNif, NIF_LIST } from '../../nif-parameter.ts';
 import { type Debts, DebtsSchema, writeDebts } from '../bracket.ts';
 import type { Screen, Screened } from './store.ts';
 
@@ -83,7 +83,7 @@ export function createDebtsHandler(
     ...NIFS,
     route: debtsRoute,
     async quote(asked) {
-      const nifs = asked.map(validNif);
+      const nifs = asked.map(listedNif);
       const { debts, dates } = await screen(nifs.filter((nif) => nif !== null));
       const items = asked.map((text, index) => {
         const nif = nifs[index]!;
