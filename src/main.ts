@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { backupCommands } from './backup/commands.ts';
 import { debtCommands } from './companies/debts/commands.ts';
 import { directoryCommands } from './companies/directory/commands.ts';
 import { recordCommands } from './companies/lookup/commands.ts';
@@ -28,6 +29,7 @@ export function createProgram(): Command {
   directoryCommands(program);
   recordCommands(program);
   debtCommands(program);
+  backupCommands(program);
   exitWithOurCodes(program);
   return program;
 }

@@ -62,7 +62,7 @@ test('directory/indexing is a layer: it imports nothing of the directory', async
   expect(upwards.map(([from, to]) => `${from} → ${to}`)).toEqual([]);
 });
 
-const WINGS = 'platform http metering companies mcp dashboard service demo main.ts'.split(' ');
+const WINGS = 'platform http metering companies mcp dashboard backup service demo main.ts'.split(' ');
 
 const wingOf = (path: string) => path.split('/')[0]!;
 

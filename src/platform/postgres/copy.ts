@@ -12,29 +12,39 @@ const MESSAGE_BYTES = 128 * KIB;
  * Postgres costs no memory.
  *
  * @param target `table (column, …)`, quoted if it must be
+ * @param options of COPY, for example `FREEZE`
  */
-export async function copyInto(connection: Sql | Transaction, target: string) {
-  const stream: Writable = await connection.unsafe(`COPY ${target} FROM STDIN`).writable();
+export async function copyInto(connection: Sql | Transaction, target: string, options?: 'FREEZE') {
+  const how = options === undefined ? '' : ` WITH (${options})`;
+  const stream: Writable = await connection.unsafe(`COPY ${target} FROM STDIN${how}`).writable();
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {});
   stream.on('error', failed.reject);
   const pending = createTextBuffer(2 * MESSAGE_BYTES);
 
+  const send = (lines: Uint8Array) => {
+    // postgres.js copies the message into its own, so the buffer can be used again.
+    const written = new Promise<void>((resolve, reject) => {
+      stream.write(lines, (error) => (error ? reject(error) : resolve()));
+    });
+    return Promise.race([written, failed.promise]);
+  };
   const flush = async () => {
-    if (pending.length > 0) {
-      // postgres.js copies the message into its own, so the buffer can be used again.
-      const written = new Promise<void>((resolve, reject) => {
-        stream.write(pending.bytes(), (error) => (error ? reject(error) : resolve()));
-      });
-      pending.clear();
-      await Promise.race([written, failed.promise]);
-    }
+    if (pending.length === 0) return;
+    const sent = send(pending.bytes());
+    pending.clear();
+    await sent;
   };
   return {
     /** Adds whole lines of COPY's text format. If it returns a promise, the caller waits for Postgres. */
     write(lines: string): Promise<void> | undefined {
       pending.append(lines);
       return pending.length >= MESSAGE_BYTES ? flush() : undefined;
+    },
+    /** Sends whole lines that are encoded already. */
+    async writeBytes(lines: Uint8Array): Promise<void> {
+      await flush();
+      await send(lines);
     },
     /** Resolves when Postgres has all rows. */
     async finish(): Promise<void> {

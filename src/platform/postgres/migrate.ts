@@ -67,7 +67,7 @@ async function applyMissing(sql: Transaction, dataDir: string | null): Promise<s
 }
 
 /** All migrations by name, in the order of their numbers. */
-async function readMigrations(): Promise<Map<string, { text: string; sha256: string }>> {
+export async function readMigrations(): Promise<Map<string, { text: string; sha256: string }>> {
   const migrations = new Map<string, { text: string; sha256: string }>();
   for (const file of (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort()) {
     const text = await Bun.file(join(MIGRATIONS, file)).text();

@@ -35,6 +35,20 @@ test('a copy that Postgres refuses when it has every row fails with its reason, 
   expect(await rows()).toEqual([]);
 });
 
+test('a copy to us that fills its buffer with its last rows leaves a connection that goes on', async () => {
+  const read = async (rows: number) => {
+    const copy = await connection
+      .unsafe(`COPY (SELECT repeat('x', 100) FROM generate_series(1, ${rows})) TO STDOUT`)
+      .readable();
+    let read = 0;
+    for await (const _ of copy) read += 1;
+    return read;
+  };
+  // In one message of the socket, and more than the stream's buffer takes.
+  for (const rows of [200, 400, 600]) expect(await read(rows)).toBe(rows);
+  expect([...(await connection`SELECT 3 AS n`)]).toEqual([{ n: 3 }]);
+});
+
 test.each([
   ['is cancelled', 'pg_cancel_backend', '57014'],
   ['loses its connection', 'pg_terminate_backend', 'CONNECTION_CLOSED'],

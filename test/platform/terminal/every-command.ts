@@ -65,6 +65,12 @@ export async function prepareCommands(bench: Workbench) {
     'key show': () => [key],
     'key revoke': () => [key],
     'account delete': () => [account, '--yes'],
+    backup: () => [bench.path('directory.backup')],
+    restore: async () => {
+      await createCommandLine(bench.database.url).json('backup', bench.path('restored.backup'));
+      await sql.unsafe('DROP SCHEMA public CASCADE; CREATE SCHEMA public');
+      return [bench.path('restored.backup')];
+    },
   };
   return { account, key, words: WORDS };
 }

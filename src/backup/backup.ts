@@ -1,0 +1,109 @@
+import { pipeline } from 'node:stream/promises';
+import { constants, createZstdCompress } from 'node:zlib';
+import { beginAgain } from '../platform/postgres/begin-again.ts';
+import type { Sql } from '../platform/postgres/connect.ts';
+import { withDedicated } from '../platform/postgres/dedicated.ts';
+import { quoted } from '../platform/postgres/identifier.ts';
+import { readMigrations } from '../platform/postgres/migrate.ts';
+import { type CommandTools, print } from '../platform/terminal/command.ts';
+import { openOutputFile, orFileError } from '../platform/terminal/output-file.ts';
+import type { Progress } from '../platform/terminal/progress.ts';
+import { KIB } from '../platform/units.ts';
+import { VERSION } from '../platform/version.ts';
+import { readSequences, readTables, type Table } from './catalogue.ts';
+import { type Block, encode, type Header } from './file.ts';
+
+export interface BackupReport {
+  file: string;
+  /** Of the packed file. */
+  bytes: number;
+  milliseconds: number;
+}
+
+export type BackupTools = Pick<CommandTools, 'databaseUrl' | 'sql' | 'signal'>;
+
+/**
+ * Writes every table, as it is at one moment, into one file. Calls, imports and sign-ins go on meanwhile. A backup that fails or
+ * dies leaves the file of the last one as it is.
+ *
+ * @param file `-` means standard output
+ * @throws FileError when the file can't be written
+ */
+export async function backUp(tools: BackupTools, file: string, progress: Progress): Promise<BackupReport> {
+  const startedMs = performance.now();
+  // Before the query: rows that nobody begins to read end in an uncaught error.
+  const output = file === '-' ? null : await openOutputFile(file);
+  let bytes = 0;
+  try {
+    await withDedicated(tools, async (sql) => {
+      const header = await beginAgain(() => beginCopy(sql));
+      const write = async (packed: AsyncIterable<Buffer>) => {
+        for await (const part of packed) {
+          bytes += part.length;
+          await (output === null ? print(part) : orFileError(file, () => output.handle.appendFile(part)));
+        }
+      };
+      const params = { [constants.ZSTD_c_checksumFlag]: 1 };
+      await pipeline(
+        encode(header, rowsOf(sql, header.tables, progress)),
+        createZstdCompress({ params }),
+        write,
+      );
+    });
+    await output?.finish();
+  } finally {
+    await output?.close();
+  }
+  return { file, bytes, milliseconds: Math.round(performance.now() - startedMs) };
+}
+
+/**
+ * Begins the transaction whose snapshot is copied. It ends with the connection. The tables are locked against their removal, as by
+ * any reader.
+ */
+async function beginCopy(sql: Sql): Promise<Header> {
+  await sql`ROLLBACK`;
+  await sql`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`;
+  // A scan that joins another one begins in the middle, and the order of a directory's rows means something.
+  await sql`SET LOCAL synchronize_seqscans = off`;
+  const tables = await readTables(sql);
+  await sql.unsafe(`LOCK TABLE ${tables.map(({ name }) => quoted(name)).join(', ')} IN ACCESS SHARE MODE`);
+  const [row] = await sql<{ at: Date }[]>`SELECT now() AS at`;
+  const migrations = Object.fromEntries(
+    [...(await readMigrations())].map(([name, { sha256 }]) => [name, sha256]),
+  );
+  return {
+    version: VERSION,
+    migrations,
+    at: row!.at.toISOString(),
+    tables,
+    sequences: await readSequences(sql),
+  };
+}
+
+const BLOCK_BYTES = 256 * KIB;
+
+async function* rowsOf(sql: Sql, tables: Table[], progress: Progress): AsyncGenerator<Block> {
+  const expected = tables.reduce((sum, { estimate }) => sum + estimate, 0);
+  progress.phase('copying the tables');
+  let rows = 0;
+  for (const { name, columns } of tables) {
+    const list = columns.map(quoted).join(', ');
+    const copy = await sql.unsafe(`COPY ${quoted(name)} (${list}) TO STDOUT`).readable();
+    let block: Buffer[] = [];
+    let bytes = 0;
+    // Postgres sends a message for each row.
+    for await (const row of copy as AsyncIterable<Buffer>) {
+      block.push(row);
+      bytes += row.length;
+      rows += 1;
+      if (bytes < BLOCK_BYTES) continue;
+      yield { table: name, rows: Buffer.concat(block) };
+      block = [];
+      bytes = 0;
+      progress.update(rows, expected > 0 ? rows / expected : null);
+    }
+    if (bytes > 0) yield { table: name, rows: Buffer.concat(block) };
+    progress.update(rows, expected > 0 ? rows / expected : null);
+  }
+}

@@ -1,0 +1,110 @@
+import type { Command } from 'commander';
+import { RefusedError } from '../platform/errors.ts';
+import { defineCommand, print, withTools } from '../platform/terminal/command.ts';
+import { count, duration, withProgress } from '../platform/terminal/progress.ts';
+import { fields, printableJson } from '../platform/terminal/text.ts';
+import { type BackupReport, backUp } from './backup.ts';
+import { openBackup, restoreInto } from './restore.ts';
+
+const WITHOUT_SECRETS = 'AUTH_SECRET is not in the file: keep secrets/, or DATA_DIR/auth-secret, with it';
+
+/** `backup` and `restore` (contract, Command line). */
+export function backupCommands(program: Command): void {
+  const backup = program
+    .command('backup')
+    .description('copy all data into one file, while the service runs')
+    .argument('<file>', 'the file, which only its owner can read; - for standard output')
+    .addHelpText(
+      'after',
+      `
+The file has every table as it is at one moment, with and without Elasticsearch. A backup that fails leaves the last one
+as it is. ${WITHOUT_SECRETS}; without it everyone
+signs in to the dashboard again, and sets up the second factor again.
+
+Examples:
+  bun directory backup directory.backup
+  bun directory backup - | ssh backups@example.com 'cat > directory.backup'`,
+    );
+  defineCommand(
+    backup,
+    (tools, file: string) =>
+      withProgress(async (progress) => {
+        if (file === '-' && process.stdout.isTTY)
+          throw new RefusedError('a terminal can not take a backup: name a file, or pipe it on');
+        const report = await backUp(tools, file, progress);
+        progress.note(WITHOUT_SECRETS);
+        if (file !== '-') return report;
+        // Standard output has the backup.
+        progress.note(
+          backup.opts<{ json?: boolean }>().json ? printableJson(report) : describeBackup(report),
+        );
+        return undefined;
+      }, tools.signal),
+    (report) => (report === undefined ? '' : describeBackup(report)),
+  );
+  defineRestore(program);
+}
+
+const describeBackup = ({ file, bytes, milliseconds }: BackupReport) =>
+  fields({ file, bytes: count(bytes), time: duration(milliseconds) });
+
+/** The answer of `restore`. */
+interface RestoreReport {
+  restored: string;
+  /** The instant of the copy, RFC 3339. */
+  of: string;
+  tables: number;
+  rows: number;
+  /** The command that brings the search index; `null` means that Postgres has it already. */
+  next: string | null;
+  milliseconds: number;
+}
+
+function defineRestore(program: Command): void {
+  const command = program
+    .command('restore')
+    .description('put a backup into an empty database, or a new DATA_DIR')
+    .argument('<file>', 'the file of a backup; - for standard input')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+The file is checked to its end before anything changes, and then everything in it is restored, or nothing. It must be of
+this version. Restore only a file that you trust, because it can run any statement in the database. With Elasticsearch
+run "index rebuild" afterwards, as the answer says. ${WITHOUT_SECRETS}.
+
+Examples:
+  DATA_DIR=restored bun directory restore directory.backup
+  ssh backups@example.com 'cat directory.backup' | bun directory restore - && bun directory index rebuild`,
+    );
+  // Not by defineCommand: a broken file must not even make a new installation.
+  command.action(async (file: string) => {
+    const startedMs = performance.now();
+    const uninterrupted = new AbortController().signal;
+    const reader = await withProgress((progress) => openBackup(file, progress), uninterrupted);
+    const report = await withTools((tools) =>
+      withProgress(async (progress): Promise<RestoreReport> => {
+        const restored = await restoreInto(tools, reader, progress);
+        return {
+          restored: file,
+          of: reader.header.at,
+          ...restored,
+          next: tools.elasticsearch === null ? null : 'index rebuild',
+          milliseconds: Math.round(performance.now() - startedMs),
+        };
+      }, tools.signal),
+    );
+    const { json } = command.opts<{ json?: boolean }>();
+    await print(`${json ? printableJson(report) : describeRestore(report)}\n`);
+  });
+}
+
+function describeRestore({ tables, rows, next, milliseconds, ...report }: RestoreReport): string {
+  return fields({
+    ...report,
+    tables: count(tables),
+    rows: count(rows),
+    time: duration(milliseconds),
+    ...(next === null ? {} : { next: `bun directory ${next}` }),
+  });
+}
