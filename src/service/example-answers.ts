@@ -4,7 +4,15 @@ import type { Handlers } from './endpoints.ts';
 
 /** A test key with a full bucket. */
 const CONTEXT: Pick<CallContext, 'caller' | 'rate'> = {
-  caller: { accountId: '', keyId: '', plan: 'free', requestsPerMinute: 20, isTest: true },
+  caller: {
+    accountId: '',
+    keyId: '',
+    plan: 'free',
+    requestsPerMinute: 20,
+    isTest: true,
+    only: null,
+    budget: null,
+  },
   rate: { taken: true, limit: 20, remaining: 19, waitUs: 0, nowUs: 0 },
 };
 

@@ -9,6 +9,8 @@ export const CALLER: Caller = {
   plan: 'plus',
   requestsPerMinute: 60,
   isTest: false,
+  only: null,
+  budget: null,
 };
 
 /** A call of a Plus account that has its token. */

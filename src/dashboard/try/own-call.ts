@@ -40,6 +40,8 @@ export async function makeOwnCall(
     plan: account.plan,
     requestsPerMinute: account.requestsPerMinute,
     isTest: false,
+    only: null,
+    budget: null,
   });
   const durationMs = performance.now() - startedAt;
   // An answer that was charged is shown, also if Postgres is away by now.

@@ -566,6 +566,7 @@ const TEXTS = {
     'key-renamed': ['Key renamed', 'Nome da chave alterado'],
     'key-revoked': ['Key revoked', 'Chave revogada'],
     'key-expiry-changed': ['End of a key changed', 'Validade da chave alterada'],
+    'key-limited': ['Limits of a key changed', 'Limites de uma chave alterados'],
     'key-secret-ended': ['Old secret ended', 'Segredo anterior terminado'],
     'member-invited': ['Member invited', 'Membro convidado'],
     'invitation-withdrawn': ['Invitation withdrawn', 'Convite retirado'],

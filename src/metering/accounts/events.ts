@@ -20,6 +20,7 @@ export type EventKind =
   | 'key-renamed'
   | 'key-revoked'
   | 'key-expiry-changed'
+  | 'key-limited'
   | 'key-secret-ended'
   | 'member-invited'
   | 'invitation-withdrawn'

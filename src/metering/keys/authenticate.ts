@@ -3,6 +3,7 @@
  * secret. A caller is cached for 4 s and dropped when Postgres notifies a change of its account. Only hashes are stored.
  */
 
+import type { Right } from '../../http/right.ts';
 import { answerOf, READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
@@ -10,6 +11,7 @@ import type { Bound } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import type { Plan } from '../accounts/plan.ts';
+import type { Budget } from './limits.ts';
 import { hashSecret, isWellFormedSecret } from './secret.ts';
 
 export interface Caller {
@@ -21,6 +23,10 @@ export interface Caller {
   requestsPerMinute: number;
   /** Whether the key is a test key: answered from a fixed world, and nothing is charged or counted. */
   isTest: boolean;
+  /** The rights of the key; `null` means all. */
+  only: Right[] | null;
+  /** Its budget, so that charges look it up; `null` means none. The budget in Postgres counts, not this one. */
+  budget: Budget | null;
 }
 
 /** Called for each request. Both only count in memory, because every request waits for them. */
@@ -211,6 +217,7 @@ function callersQuery(sql: Sql, hashes: string[]) {
   return sql<({ hash: string; endsInMs: number | null; isRefused: boolean } & Caller)[]>`
     SELECT asked.hash, CASE WHEN k.ends_at < now() - interval '30 days' THEN ${LONG_ENDED_KEYS} ELSE k.id END AS "keyId", a.id AS "accountId", plans.name AS plan,
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute", k.is_test AS "isTest",
+      k.rights AS "only", (SELECT json_build_object('credits', credits, 'per', per) FROM key_budgets WHERE key_id = k.id) AS budget,
       (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs",
       (now() >= least(k.ends_at, secret.until) OR a.suspended_at IS NOT NULL) AS "isRefused"
     FROM unnest(${hashes}::text[]) AS asked (hash)

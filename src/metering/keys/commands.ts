@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { RIGHTS, type Right } from '../../http/right.ts';
 import { inPages } from '../../platform/postgres/batches.ts';
 import { defineCommand } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
@@ -7,6 +8,18 @@ import { instant, name, wholeNumber } from '../../platform/terminal/values.ts';
 import { iso } from '../accounts/plan.ts';
 import { requireKeyDetails } from './details.ts';
 import { expireKey } from './expire.ts';
+import { limitKey } from './limit.ts';
+import {
+  budgetCredits,
+  budgetOf,
+  describeBudget,
+  describeRights,
+  type LimitOptions,
+  orWord,
+  perOption,
+  rights,
+} from './limit-options.ts';
+import type { BudgetPeriod, KeyLimits } from './limits.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
 import { generateSecret } from './secret.ts';
 import { type ApiKey, createKey, listKeys, revokeKey } from './store.ts';
@@ -15,25 +28,40 @@ interface CreateOptions {
   name: string;
   expires?: Date;
   test?: boolean;
+  credits?: number;
+  per?: BudgetPeriod;
+  only?: Right[];
 }
 
 /** `key …` (contract, Command line). */
 export function keyCommands(program: Command): void {
   const key = program.command('key').description('API keys');
 
+  const create = key.command('create');
   defineCommand(
-    key
-      .command('create')
+    create
       .argument('<account>')
       .option('--name <name>', 'what it is for', name, '')
       .option('--test', 'a test key: it answers from a fixed world of invented companies, for nothing')
       .option('--expires <instant>', 'refuse the key from then on (default: never)', instant)
+      .option(
+        '--credits <n>',
+        'the most credits that it spends in a window (default: no bound)',
+        budgetCredits,
+      )
+      .addOption(perOption())
+      .option('--only <rights>', `what it may do, of ${RIGHTS.join(', ')} (default: all)`, rights)
       .description('create a key: its secret is shown now and never again')
       .addHelpText('after', '\nExample:\n  bun directory key create acc_… --name production'),
-    async ({ sql, actor }, account: string, { name, expires, test = false }: CreateOptions) => ({
-      ...(await createKey(sql, account, name, actor, expires ?? null, generateSecret(undefined, test))),
-      ...(test && { test }),
-    }),
+    async ({ sql, actor }, account: string, options: CreateOptions) => {
+      const { name, expires = null, test = false, only = null } = options;
+      const limits: KeyLimits = { budget: budgetOf(create, options) ?? null, only };
+      const secret = generateSecret(undefined, test);
+      return {
+        ...(await createKey(sql, account, name, actor, expires, secret, limits)),
+        ...(test && { test }),
+      };
+    },
     ({ id, secret, test }) =>
       `${secret}\n\nThis is ${test ? 'test ' : ''}key ${id}. Keep the secret now: it can't be shown again.`,
   );
@@ -71,7 +99,38 @@ export function keyCommands(program: Command): void {
       ['REVOKED', ({ revoked }) => iso(revoked) ?? '–'],
       ['EXPIRES', ({ expires }) => iso(expires) ?? '–'],
       ['PREVIOUS SECRET UNTIL', ({ previousUntil }) => iso(previousUntil) ?? '–'],
+      ['BUDGET', ({ budget }) => (budget === null ? '–' : describeBudget(budget))],
+      ['ONLY', ({ only }) => only?.join(', ') ?? '–'],
     ],
+  );
+
+  const limit = key.command('limit');
+  defineCommand(
+    limit
+      .argument('<id>')
+      .option(
+        '--credits <n>',
+        'the most credits that it spends in a window, or none: no bound',
+        orWord('none', budgetCredits),
+      )
+      .addOption(perOption())
+      .option('--only <rights>', `what it may do, of ${RIGHTS.join(', ')}, or all`, orWord('all', rights))
+      .description('change what a key may spend and do: a budget counts what was spent in its window')
+      .addHelpText(
+        'after',
+        '\nExample:\n  bun directory key limit key_… --credits 50 --per day --only lookup',
+      ),
+    async ({ sql, actor }, id: string, options: LimitOptions) => {
+      const { only } = options;
+      const budget = budgetOf(limit, options);
+      if (budget === undefined && only === undefined) limit.error('error: give --credits, --only or both');
+      const limits = {
+        ...(budget !== undefined && { budget }),
+        ...(only !== undefined && { only: only === 'all' ? null : only }),
+      };
+      return limitKey(sql, id, limits, actor);
+    },
+    ({ id, budget, only }) => `${id}: ${describeBudget(budget)}, rights: ${describeRights(only)}`,
   );
 
   const expire = key
@@ -99,7 +158,21 @@ export function keyCommands(program: Command): void {
       .description('a key with its calls, its errors, and the last use of each secret')
       .addHelpText('after', '\nExample:\n  bun directory key show key_… --json'),
     ({ sql }, id: string) => requireKeyDetails(sql, id),
-    ({ id, account, name, test, start, created, revoked, expires, calls, errors, errorCredits, secrets }) =>
+    ({
+      id,
+      account,
+      name,
+      test,
+      start,
+      created,
+      revoked,
+      expires,
+      calls,
+      errors,
+      errorCredits,
+      secrets,
+      ...limits
+    }) =>
       textTable([
         ['KEY', id],
         ['ACCOUNT', account],
@@ -109,6 +182,8 @@ export function keyCommands(program: Command): void {
         ['CREATED', iso(created)!],
         ['REVOKED', iso(revoked) ?? '–'],
         ['EXPIRES', iso(expires) ?? '–'],
+        ['BUDGET', describeBudget(limits.budget)],
+        ['RIGHTS', describeRights(limits.only)],
         [
           'CALLS, 30 DAYS',
           `${calls.search} searches, ${calls.match} matches, ${calls.lookup} lookups, ${calls.debts} debts`,

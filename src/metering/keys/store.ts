@@ -1,3 +1,4 @@
+import type { Right } from '../../http/right.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { KEY_PREFIX, secretStart } from '../../platform/observability/redaction.ts';
 import { only } from '../../platform/postgres/answer.ts';
@@ -6,6 +7,7 @@ import { MINUTE, SECOND } from '../../platform/units.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { clock, type Plan } from '../accounts/plan.ts';
 import { type AccountDetails, lockAccount, newId, requireAccount } from '../accounts/store.ts';
+import { type KeyLimits, limitColumns, limitDetail, limitNewKey, type UsedBudget } from './limits.ts';
 import { generateSecret, hashSecret, isTestSecret } from './secret.ts';
 
 export interface ApiKey {
@@ -20,6 +22,10 @@ export interface ApiKey {
   expires: Date | null;
   /** The instant until which replaced secrets still work; `null` if there is none. */
   previousUntil: Date | null;
+  /** The most credits that it can spend; `null` means as many as its account. */
+  budget: UsedBudget | null;
+  /** Its rights; `null` means all. */
+  only: Right[] | null;
 }
 
 /** Keys that an account may create in 24 hours. Revoked ones count, because their rows and the ledger's stay. */
@@ -53,7 +59,7 @@ const SHOWN_AGAIN_S = (10 * MINUTE) / SECOND;
  * @param expires the key is refused from then on; `null` means that it doesn't expire
  * @param secret the secret of the key, which makes it a test key or not. An active key that got it within the last ten minutes is returned as it is, so that a
  * form that is sent twice creates one key
- * @throws RefusedError for an unknown account, or an expiry that is not in the future
+ * @throws RefusedError for an unknown account, an expiry that is not in the future, or a test key with a budget
  * @throws KeyExistsError if a key got this secret earlier than that, or is revoked
  * @throws TooManyKeysError when the plan has no room for another key, or the account has created {@link KEYS_PER_DAY}
  */
@@ -64,6 +70,7 @@ export async function createKey(
   actor: Actor,
   expires: Date | null = null,
   secret = generateSecret(),
+  limits: KeyLimits = { budget: null, only: null },
 ): Promise<{ id: string; secret: string }> {
   return sql.begin(async (sql) => {
     // Under the account's lock, so that two requests at once for the last free place get one key.
@@ -83,7 +90,13 @@ export async function createKey(
     await sql`
       INSERT INTO api_keys (id, account_id, name, start, secret_sha256, expires_at)
       VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)}, ${expires})`;
-    const detail = { key: id, ...(expires !== null && { expires: expires.toISOString() }) };
+    await limitNewKey(sql, { id, accountId, test: isTestSecret(secret) }, limits);
+    const isLimited = limits.budget !== null || limits.only !== null;
+    const detail = {
+      key: id,
+      ...(expires !== null && { expires: expires.toISOString() }),
+      ...(isLimited && limitDetail(limits)),
+    };
     await recordEvent(sql, accountId, { kind: 'key-created', actor, detail });
     return { id, secret };
   });
@@ -148,7 +161,8 @@ export async function listKeys(sql: Sql, accountId: string, last?: ApiKey): Prom
 /** The columns of an {@link ApiKey}. */
 export const keyColumns = (sql: Sql | Transaction) => sql`
   id, name, is_test AS test, start, created_at AS created, revoked_at AS revoked, expires_at AS expires,
-  (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = api_keys.id AND now() < until) AS "previousUntil"`;
+  (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = api_keys.id AND now() < until) AS "previousUntil",
+  ${limitColumns(sql)}`;
 
 type LockedKey = Pick<ApiKey, 'name' | 'test' | 'revoked'> & { accountId: string };
 

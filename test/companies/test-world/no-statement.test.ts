@@ -34,7 +34,15 @@ const handlers = openEndpoints(Object.fromEntries(refusing) as Adapters, SERVED,
 const pipeline = createPipeline({
   authenticator: {
     authenticate: async () => ({
-      ...{ accountId: 'acc', keyId: 'key', plan: 'free', requestsPerMinute: 20, isTest: true },
+      ...{
+        accountId: 'acc',
+        keyId: 'key',
+        plan: 'free',
+        requestsPerMinute: 20,
+        isTest: true,
+        only: null,
+        budget: null,
+      },
     }),
   },
   rateLimiter: { take: async () => ({ taken: true, limit: 20, remaining: 19, waitUs: 0, nowUs: 0 }) },

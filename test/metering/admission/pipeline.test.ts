@@ -468,7 +468,15 @@ test('an overloaded service refuses every request with a key and the dashboard, 
     account: undefined,
   });
   // A call made in the dashboard: its caller is known already.
-  const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 2000, isTest: false };
+  const caller = {
+    accountId,
+    keyId: '',
+    plan: 'free' as const,
+    requestsPerMinute: 2000,
+    isTest: false,
+    only: null,
+    budget: null,
+  };
   const handler = { charge: 'search' as const, quote: neverQuotes };
   expect(await pipeline.serve(new Request('http://service/'), {}, handler, caller)).toMatchObject({
     problem: { kind: 'service-unavailable' },
@@ -481,7 +489,15 @@ test('an overloaded service refuses every request with a key and the dashboard, 
 
 test('a request with a test key takes a token, has all its credits for nothing, and counts no error', async () => {
   const { accountId } = await createCaller(sql, { included: 0 });
-  const caller = { accountId, keyId: '', plan: 'free' as const, requestsPerMinute: 20, isTest: true };
+  const caller = {
+    accountId,
+    keyId: '',
+    plan: 'free' as const,
+    requestsPerMinute: 20,
+    isTest: true,
+    only: null,
+    budget: null,
+  };
   const failing: FaceCall = {
     charge: 'lookup',
     quote: () => ({

@@ -119,6 +119,8 @@ describe('who a key speaks for', () => {
       plan: 'free',
       requestsPerMinute: 20,
       isTest: false,
+      only: null,
+      budget: null,
     });
     const plus = await createCaller(sql, { plan: 'plus' });
     expect(await bearer(plus.key)).toMatchObject({ plan: 'plus', requestsPerMinute: 60 });

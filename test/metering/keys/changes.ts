@@ -1,5 +1,6 @@
 import type { EventKind } from '../../../src/metering/accounts/events.ts';
 import { endPreviousSecrets, expireKey } from '../../../src/metering/keys/expire.ts';
+import { limitKey } from '../../../src/metering/keys/limit.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/store.ts';
@@ -23,5 +24,6 @@ export const changesOfKeys = (isTest: boolean): Record<KeyEvent, Change> => ({
   'key-renamed': (sql, { id }) => renameKey(sql, id, `name ${++unique}`, 'test'),
   'key-revoked': (sql, { id }) => revokeKey(sql, id, 'test'),
   'key-expiry-changed': (sql, { id }) => expireKey(sql, id, later(), 'test'),
+  'key-limited': (sql, { id }) => limitKey(sql, id, { only: ['search'] }, 'test'),
   'key-secret-ended': (sql, { id }) => endPreviousSecrets(sql, id, 'test'),
 });

@@ -46,6 +46,8 @@ test('a list shows the first characters, when and whether revoked; never the sec
       revoked,
       expires: null,
       previousUntil: null,
+      budget: null,
+      only: null,
     },
     {
       id: second.id,
@@ -55,6 +57,8 @@ test('a list shows the first characters, when and whether revoked; never the sec
       revoked: null,
       expires: null,
       previousUntil: null,
+      budget: null,
+      only: null,
     },
   ]);
 });

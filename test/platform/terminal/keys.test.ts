@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../../src/metering/keys/store.ts';
+import { DAY } from '../../../src/platform/units.ts';
 import { createCommandLine } from '../../support/command.ts';
 import { createTestDatabase } from '../../support/database.ts';
 
@@ -30,6 +31,8 @@ test('key create answers {id, secret}; key list the members of the contract, the
       revoked: null,
       expires: null,
       previousUntil: null,
+      budget: null,
+      only: null,
     },
   ]);
   expect((await cli.run('key', 'list', account)).stdout).not.toContain(secret);
@@ -44,6 +47,57 @@ test('key create --test makes a test key, and a rotated one stays one', async ()
   const start = rotated.secret.slice(0, 15);
   expect(await cli.json('key', 'list', account)).toMatchObject([{ id, test: true, start }]);
   expect(await cli.json('key', 'show', id)).toMatchObject({ id, test: true });
+});
+
+test('key create and key limit set a budget and rights, which key list and key show have', async () => {
+  const account = await createAccount();
+  const budget = ['--credits', '50', '--per', 'day'];
+  const { id } = await cli.json('key', 'create', account, ...budget, '--only', 'debts,lookup');
+  const today = new Date().toISOString().slice(0, 10);
+  const resets = new Date(Date.parse(today) + DAY).toISOString();
+  const first = { budget: { credits: 50, per: 'day', used: 0, resets }, only: ['lookup', 'debts'] };
+  expect(await cli.json('key', 'list', account)).toMatchObject([{ id, ...first }]);
+  expect(await cli.json('key', 'show', id)).toMatchObject({ id, ...first });
+  const ever = { credits: 0, per: 'ever', used: 0, resets: null };
+  expect(await cli.json('key', 'limit', id, '--credits', '0', '--per', 'ever')).toEqual({
+    id,
+    ...first,
+    budget: ever,
+  });
+  expect(await cli.json('key', 'limit', id, '--only', 'all')).toEqual({ id, budget: ever, only: null });
+  expect(await cli.json('key', 'limit', id, '--credits', 'none')).toEqual({ id, budget: null, only: null });
+  expect(await cli.json('key', 'limit', id, '--only', 'usage')).toEqual({
+    id,
+    budget: null,
+    only: ['usage'],
+  });
+  expect(
+    (await cli.json('account', 'history', account)).slice(-5).map(({ kind }: { kind: string }) => kind),
+  ).toEqual(['key-created', ...Array(4).fill('key-limited')]);
+});
+
+test('limits that make no sense are refused', async () => {
+  const account = await createAccount();
+  const budget = ['--credits', '50', '--per', 'day'];
+  expect((await cli.refusal('key', 'create', account, '--test', ...budget)).code).toBe(1);
+  const test = await cli.json('key', 'create', account, '--test', '--only', 'search');
+  expect(await cli.json('key', 'list', account)).toMatchObject([{ id: test.id, only: ['search'] }]);
+  expect((await cli.refusal('key', 'limit', test.id, ...budget)).code).toBe(1);
+  const { id } = await cli.json('key', 'create', account);
+  for (const wrong of [
+    [],
+    ['--credits', '50'],
+    ['--per', 'day'],
+    ['--credits', 'none', '--per', 'day'],
+    ['--credits', '-1', '--per', 'day'],
+    ['--credits', '50', '--per', 'week'],
+    ['--only', ''],
+    ['--only', 'search,money'],
+  ])
+    expect([wrong, await cli.refusal('key', 'limit', id, ...wrong)]).toMatchObject([wrong, { code: 2 }]);
+  await cli.json('key', 'revoke', id);
+  expect((await cli.refusal('key', 'limit', id, ...budget)).code).toBe(1);
+  expect((await cli.refusal('key', 'limit', 'key_none', ...budget)).code).toBe(1);
 });
 
 test('key create takes --expires, which must be an instant in the future', async () => {

@@ -30,6 +30,7 @@ CREATE TABLE api_keys (
   revoked_at timestamptz,
   expires_at timestamptz, -- NULL: never
   ends_at timestamptz NOT NULL GENERATED ALWAYS AS (coalesce(least(revoked_at, expires_at), 'infinity')) STORED,
+  rights text[], -- src/http/right.ts lists them; NULL: all
   -- A test key is known by its secret, so that no key can pass for the other kind. It takes no place of the plan.
   is_test boolean NOT NULL GENERATED ALWAYS AS (starts_with(start, 'svc_test_')) STORED
 );
@@ -134,6 +135,28 @@ CREATE TABLE balances (
   purchased_before bigint NOT NULL DEFAULT 0,
   spend_purchased boolean NOT NULL DEFAULT true, -- whether calls beyond the allowance are paid with purchased credits
   CHECK (used >= 0 AND credits >= 0 AND included_credits >= 0 AND (plan <> 'plus' OR plus_anchor IS NOT NULL))
+) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
+
+-- The one place where windows of budgets are computed (contract: budgets): a day or a month of UTC, or ever.
+CREATE FUNCTION budget_window(per text, instant timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE per WHEN 'ever' THEN '-infinity' ELSE date_trunc(per, instant AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' END
+$$;
+CREATE FUNCTION budget_end(per text, window_start timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE per WHEN 'ever' THEN NULL
+    ELSE (window_start AT TIME ZONE 'UTC' + ('1 ' || per)::interval) AT TIME ZONE 'UTC' END
+$$;
+
+-- Budgets of keys. A row is locked only after the balance of its account, and rows in the order of their ids, because a change of a key
+-- locks the key and then the account. No foreign key and no CHECK, as for balances.
+CREATE TABLE key_budgets (
+  key_id text COLLATE "C" PRIMARY KEY,
+  credits bigint NOT NULL,
+  per text NOT NULL, -- day, month or ever
+  -- The window that `used` counts. It only moves forward, by the first charge after its end. `at` of a call in it is not before it.
+  window_start timestamptz NOT NULL,
+  used bigint NOT NULL,
+  -- When `used` was counted from the calls of the window, by Postgres's clock under the balance's lock. Later calls add to it.
+  counted_at timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
 
 -- The quotas of accounts that a charge gave fewer credits than they need (src/metering/credits/charge-calls.ts), by account: the allowance, the

@@ -1,0 +1,53 @@
+import type { Right } from '../../http/right.ts';
+import { RefusedError } from '../../platform/errors.ts';
+import { only as onlyRow } from '../../platform/postgres/answer.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { type Actor, recordEvent } from '../accounts/events.ts';
+import { lockAccount } from '../accounts/store.ts';
+import {
+  type KeyLimits,
+  limitColumns,
+  limitDetail,
+  refuseBudgetOfTestKey,
+  setBudget,
+  setRights,
+  type UsedBudget,
+} from './limits.ts';
+import { lockKey } from './store.ts';
+
+/**
+ * Changes the limits of a key (contract: `key limit`). A limit that is not given stays.
+ *
+ * A change of a budget is exact at once. It counts what the key has spent in the window, also before it had a budget. A first budget,
+ * and rights, are in force within 5 seconds, because callers are cached.
+ *
+ * @throws RefusedError for an unknown or revoked key, or a budget of a test key
+ */
+export async function limitKey(
+  sql: Sql,
+  id: string,
+  limits: Partial<KeyLimits>,
+  actor: Actor,
+): Promise<{ id: string; budget: UsedBudget | null; only: Right[] | null }> {
+  return sql.begin(async (sql) => {
+    const key = await lockKey(sql, id);
+    await lockAccount(sql, key.accountId);
+    if (key.revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
+    if (limits.budget && key.test) refuseBudgetOfTestKey();
+    const before = await readLimits(sql, id);
+    if (limits.budget !== undefined) await setBudget(sql, { id, ...key }, limits.budget);
+    if (limits.only !== undefined) await setRights(sql, id, limits.only);
+    const after = await readLimits(sql, id);
+    const detail = limitDetail(after);
+    if (JSON.stringify(detail) !== JSON.stringify(limitDetail(before)))
+      await recordEvent(sql, key.accountId, { kind: 'key-limited', actor, detail: { key: id, ...detail } });
+    return { id, ...after };
+  });
+}
+
+async function readLimits(sql: Transaction, id: string) {
+  const rows = await sql<{ budget: UsedBudget | null; only: Right[] | null }[]>`
+    SELECT ${limitColumns(sql)} FROM api_keys WHERE id = ${id}`;
+  const { budget, only } = onlyRow(rows);
+  return { budget, only };
+}
