@@ -53,7 +53,6 @@ export const ROUTES: Record<string, Route> = {
   '/confirm/send': { for: 'member', POST: settings.sendConfirmationAgain },
   '/email': { for: 'anyone', ...links.newEmail },
   '/invitation': { for: 'anyone', hasPassword: true, ...links.invitation },
-  '/alerts/:id/stop': { for: 'anyone', GET: links.endedAlerts },
   '': { for: 'member', GET: overview.showOverview },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
   '/keys': { for: 'member', ...keys.keys },

@@ -1,7 +1,6 @@
 import { aborted } from 'node:util';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { readConfig } from '../platform/config/config.ts';
-import { ConfigError } from '../platform/config/environment.ts';
 import { defineCommand } from '../platform/terminal/command.ts';
 import { watchInterrupts } from '../platform/terminal/interrupt.ts';
 
@@ -10,7 +9,6 @@ export function serviceCommands(program: Command): void {
   program
     .command('serve')
     .description('run the service until it is stopped (SIGTERM or Ctrl-C)')
-    .addOption(new Option('--workers [n]').hideHelp())
     .addHelpText(
       'after',
       '\nExample:\n  PORT=8080 bun directory serve\n\nThe configuration is the environment: see docs/configuration.md.',
@@ -27,14 +25,8 @@ export function serviceCommands(program: Command): void {
   );
 }
 
-/**
- * Runs until a signal. A second signal ends it at once.
- * @throws ConfigError for `--workers`, which once started several processes on one port
- */
-async function serve({ workers }: { workers?: unknown }): Promise<void> {
-  if (workers !== undefined) {
-    throw new ConfigError('--workers is gone: several processes are instances, as in docs/scaling.md');
-  }
+/** Runs until a signal. A second signal ends it at once. */
+async function serve(): Promise<void> {
   const { signal } = watchInterrupts();
   // The server's modules take a third of a second to load, so no other command loads them.
   const { startService } = await import('./serve.ts');

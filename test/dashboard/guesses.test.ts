@@ -153,13 +153,3 @@ describe('an email', () => {
     }
   }, 30_000);
 });
-
-test('a password that an earlier version took still signs in', async () => {
-  const person = await createMember(service);
-  const password = 'short pass'; // ten characters
-  const { hashPassword } = await import('better-auth/crypto');
-  await service.sql`
-    UPDATE dashboard_credentials SET "password" = ${await hashPassword(password)}
-    WHERE "userId" = (SELECT "id" FROM dashboard_users WHERE "email" = ${person.email})`;
-  expect(await signIn({ ...person, password }, true)).toBe(303);
-});

@@ -9,7 +9,7 @@ import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
 import { MINUTE } from '../../src/platform/units.ts';
 import { startMailedDashboard } from './service.ts';
-import { createMember, createVisitor, makeKey } from './visitor.ts';
+import { createMember, makeKey } from './visitor.ts';
 
 const timers = spyOn(globalThis, 'setInterval');
 const { mail, service, stop } = await startMailedDashboard();
@@ -166,12 +166,6 @@ test('calls of the API bring the mails about within a minute', async () => {
   for (let calls = 0; calls < 8; calls += 1) expect((await call()).status).toBe(200);
   for (const task of everyMinute) task();
   expect((await mail.mailTo(email)).text).toContain('80%');
-});
-
-test('a link of an earlier version that ends mails to an address of no member says that they have ended', async () => {
-  const answer = await createVisitor(service.baseUrl).get(`/dashboard/alerts/${'x'.repeat(32)}/stop`);
-  expect([answer.status, answer.textOf('h1')]).toEqual([200, 'These mails have ended']);
-  expect(answer.document.querySelector('main form')).toBeNull();
 });
 
 test('what was sent to a member is forgotten with them', async () => {

@@ -38,12 +38,3 @@ test.each(['0', '3000'])(
     ]);
   },
 );
-
-test.each(['--workers 4', '--workers=2', '--workers'])(
-  '`serve %s` is wrong usage, exit 2: the line names the page about several instances',
-  async (words) => {
-    const { code, stdout, stderr } = await start({}, ...words.split(' '));
-    expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toMatch(/^error: --workers [^\n]*docs\/scaling\.md\n$/);
-  },
-);

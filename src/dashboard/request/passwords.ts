@@ -1,7 +1,7 @@
 import { MESSAGES, type Messages } from '../ui/messages.ts';
 import list from './common-passwords.txt' with { type: 'text' };
 
-/** Characters of a new password. A sign-in takes shorter ones, because earlier versions allowed them. */
+/** Characters of a new password. */
 export const PASSWORD = { min: 12, max: 128 };
 
 /**
@@ -17,8 +17,7 @@ const REPEATS = /^(.{1,8}?)\1+$/su;
 const MIN_KNOWN_TEXT = 4;
 
 /**
- * Why a new password is refused, in the page's language; `null` means that it is not. Passwords that were chosen under
- * earlier rules go on working.
+ * Why a new password is refused, in the page's language; `null` means that it is not.
  *
  * @param about texts that an attacker knows: the user's email and name, and the service's host. The brand is added here
  */

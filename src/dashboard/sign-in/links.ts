@@ -155,11 +155,6 @@ export const newEmail = linkPage('email', {
   },
 });
 
-/** GET /dashboard/alerts/:id/stop: the link in mails to addresses of no member, which earlier versions sent. */
-export async function endedAlerts(context: PageContext): Promise<PageResponse> {
-  return messagePage(context, 200, context.messages.alertsEnded, context.messages.alertsEndedLead);
-}
-
 /** The page that confirms an email. Its link only shows a button, because mail scanners open links too. */
 function confirmPage(context: LinkContext<string>, lead: string): PageResponse {
   const { confirmTitle: title, confirmButton: button } = context.messages;

@@ -596,9 +596,6 @@ const TEXTS = {
     Ativo: aos 80% e 100% dos créditos do plano, e antes e no fim do plano ou de uma chave.`,
   alertsOff: ['Off: you get none of these mails.', 'Inativo: não recebe estes emails.'],
 
-  alertsEnded: ['These mails have ended', 'Estes emails terminaram'],
-  alertsEndedLead: ['This service no longer sends them.', 'Este serviço já não os envia.'],
-
   /** The success of a form, by the address that its redirect leads to. */
   done: {
     '?done=confirmed': ['Your address is confirmed.', 'O seu endereço está confirmado.'],

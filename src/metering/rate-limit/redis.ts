@@ -12,7 +12,6 @@ import takeScript from './take.lua' with { type: 'text' };
 const REDIS_TIMEOUT_MS = 200;
 /** After a timeout, Redis is not asked for this long: a hung Redis delays one request a second, not every request. */
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
-/** Not `bucket:`, because earlier commits keep hashes by that name, and both may run during an upgrade. */
 const KEY_PREFIX = 'tokens:';
 /**
  * One script in flight; requests that arrive meanwhile share the next. Each script has its own timeout. After a failure the

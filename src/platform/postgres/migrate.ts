@@ -50,9 +50,8 @@ async function applyMissing(sql: Transaction, dataDir: string | null): Promise<s
       applied_at timestamptz NOT NULL DEFAULT now()
     )`;
   const missing = await readMigrations();
-  // Of the row as JSON, because unreleased versions had no such column.
-  const applied = await sql<{ name: string; sha256: string | null }[]>`
-    SELECT name, to_jsonb(applied) ->> 'sha256' AS sha256 FROM schema_migrations AS applied ORDER BY name`;
+  const applied = await sql<{ name: string; sha256: string }[]>`
+    SELECT name, sha256 FROM schema_migrations ORDER BY name`;
   for (const { name, sha256 } of applied) {
     const known = missing.get(name);
     if (known === undefined) throw ofAnotherVersion(dataDir, `it has a migration ${name}`);

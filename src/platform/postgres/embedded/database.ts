@@ -5,7 +5,6 @@ import { codeOf, messageOf } from '../../errors.ts';
 import { withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
 import { connectPostgres, type Sql } from '../connect.ts';
-import { ofAnotherVersion } from '../other-version.ts';
 import { explainFileError, explainProgram } from './errors.ts';
 import type { Launcher } from './launcher.ts';
 import { hasCluster, type Layout, syncDirectory } from './paths.ts';
@@ -102,8 +101,6 @@ const SERVICE = 'company_directory';
 const ANSWER_TIMEOUT_MS = 5 * SECOND;
 /** The role or its database is missing, or the role may not log in. */
 const UNPREPARED = ['28000', '3D000'];
-/** Versions before 0.1.0 gave their roles passwords. */
-const WRONG_PASSWORD = '28P01';
 
 /** The address of the service's database, for the service's role. It also works for `psql` and `pg_dump`. */
 export const databaseUrl = (socketFolder: string): string => socketUrl(socketFolder, SERVICE, SERVICE);
@@ -113,9 +110,8 @@ export const databaseUrl = (socketFolder: string): string => socketUrl(socketFol
  * first start, and after a crash in the middle of it. Each step can be repeated. Call it with the mutex held.
  *
  * @returns `null` when the service can work; otherwise the reason why it can't yet
- * @throws RefusedError when the cluster wants a password, so that the service never can
  */
-export async function checkDatabase(layout: Layout, socketFolder: string): Promise<string | null> {
+export async function checkDatabase(socketFolder: string): Promise<string | null> {
   try {
     await inSession(databaseUrl(socketFolder), (sql) => sql`SELECT 1`).catch((error) => {
       if (!UNPREPARED.includes(codeOf(error) ?? '')) throw error;
@@ -123,8 +119,6 @@ export async function checkDatabase(layout: Layout, socketFolder: string): Promi
     });
     return null;
   } catch (error) {
-    if (codeOf(error) === WRONG_PASSWORD)
-      throw ofAnotherVersion(layout.dataDir, 'its Postgres asks for a password');
     return messageOf(error);
   }
 }

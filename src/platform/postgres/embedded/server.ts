@@ -105,7 +105,7 @@ export async function ensureRunning(layout: Layout, options: StartOptions): Prom
     if (running === null) await startPostgres(layout, options);
     else if (running.status === 'ready') {
       const folder = readEndpoint(layout)?.socketFolder ?? layout.cluster;
-      const failure = await checkDatabase(layout, folder);
+      const failure = await checkDatabase(folder);
       if (failure === null) return folder;
       trouble = failure;
     } else {
