@@ -22,7 +22,16 @@ export const CONTEXT: CallContext = {
 
 /** A payment of so many credits. */
 export const paid = (spent: number): Payment => ({
-  ...{ spent, quota: null, left: null, isRepeated: false, refusal: null, cost: spent, refund() {} },
+  ...{
+    spent,
+    quota: null,
+    budget: null,
+    left: null,
+    isRepeated: false,
+    refusal: null,
+    cost: spent,
+    refund() {},
+  },
 });
 
 /** Runs a handler on an input as the pipeline does after the admission. @param pay gets the credits of its quote */

@@ -137,7 +137,7 @@ export function createPipeline(parts: PipelineParts) {
   /** The one place where a request is charged. */
   async function pay(
     { signal }: Sender,
-    { accountId, keyId, isTest }: Caller,
+    { accountId, keyId, isTest, budget }: Caller,
     { kind, credits: needed, wantsLeft, identity }: Quote,
   ): Promise<Payment> {
     if (kind === null) return NOTHING_PAID;
@@ -149,6 +149,7 @@ export function createPipeline(parts: PipelineParts) {
         keyId,
         kind,
         credits: needed,
+        hasBudget: budget !== null,
         wantsLeft,
         identity,
         signal,

@@ -25,6 +25,7 @@ export interface Payment extends Charge {
 export const NOTHING_PAID: Payment = {
   spent: 0,
   quota: null,
+  budget: null,
   left: null,
   isRepeated: false,
   refusal: null,

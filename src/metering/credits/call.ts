@@ -1,4 +1,5 @@
 import type { CallKind } from '../../http/call-kind.ts';
+import type { Budget } from '../keys/limits.ts';
 
 /** A request that needs credits: a single call one, a list one for each of its items. */
 export interface Call {
@@ -14,6 +15,8 @@ export interface Call {
   signal?: AbortSignal;
   /** The request that is charged once, however often it is sent (src/metering/admission/identity.ts); absent for every other. */
   identity?: string | undefined;
+  /** Whether the key may have a budget. Without one its calls are charged by a shorter statement. */
+  hasBudget?: boolean | undefined;
   /** Whether {@link Charge.left} is asked for. */
   wantsLeft?: boolean | undefined;
 }
@@ -28,15 +31,25 @@ export interface Quota {
   retryAfterS: number;
 }
 
+/** A budget of a key that is used up, and when it is available again. */
+export interface SpentBudget extends Budget {
+  /** The end of the window, as Postgres writes it in JSON; `null` means that there is none. */
+  resetAt: string | null;
+  /** Whole seconds until then by Postgres's clock, at least 1. */
+  retryAfterS: number | null;
+}
+
 /** The ledger's answer to one call. */
 export interface Charge {
   /** Credits of the call that are paid, by this or an earlier sending of the request. */
   spent: number;
   /**
-   * The quota of an account that has fewer credits than the call needs. `null` means that it got all, or that an earlier sending
-   * needed less.
+   * The quota of an account that has fewer credits than the call needs. `null` means that it got all, that an earlier sending needed
+   * less, or that `budget` has the reason.
    */
   quota: Quota | null;
+  /** The budget of a key that has fewer credits left than the call needs, and than its account has; otherwise `null`. */
+  budget: SpentBudget | null;
   /** Whether an earlier sending of the request was charged, and this one was not. */
   isRepeated: boolean;
   /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask. */

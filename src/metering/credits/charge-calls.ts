@@ -123,5 +123,11 @@ export function paidOf(
 ): Omit<Charge, 'refund'> | undefined {
   const quota = spent < credits ? charged.quotas?.[accountId] : null;
   if (quota === undefined) return undefined;
-  return { spent, quota, isRepeated: false, left: wantsLeft ? (charged.left?.[accountId] ?? 0) : null };
+  return {
+    spent,
+    quota,
+    budget: null,
+    isRepeated: false,
+    left: wantsLeft ? (charged.left?.[accountId] ?? 0) : null,
+  };
 }

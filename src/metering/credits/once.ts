@@ -90,7 +90,7 @@ export async function chargeOnce(
     const spent = Math.min(earlier.charged, call.credits);
     const quota = spent < call.credits ? (earlier.quotas?.[call.accountId] ?? null) : null;
     const left = call.wantsLeft ? await creditsLeft() : null;
-    return { spent, quota, isRepeated: true, left, unused: earlier.charged - spent };
+    return { spent, quota, budget: null, isRepeated: true, left, unused: earlier.charged - spent };
   }
 
   /** A charge of nothing tells what is left. `null` means that Postgres could not say, which is no reason to refuse what is paid. */
