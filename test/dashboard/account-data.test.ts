@@ -146,9 +146,9 @@ test('a deletion says which credits are lost, and wants the account’s name and
   const { visitor, secret, accountId, ...person } = await member();
   const path = '/dashboard/settings/delete';
   const lost = async () => (await visitor.get(path)).textOf('main .notice');
-  expect(await lost()).toBe('Purchased credits are lost: 7.');
+  expect(await lost()).toBe('Credits that are lost: 507, of these purchased: 7.');
   await service.sql`UPDATE balances SET credits = 0 WHERE account_id = ${accountId}`;
-  expect(await lost()).toBeNull();
+  expect(await lost()).toBe('Credits that are lost: 500, of these purchased: 0.');
   const wrongName = await visitor.submit(path, { name: 'Another', present: person.password });
   expect([wrongName.status, wrongName.textOf('[role=alert]')]).toEqual([
     422,

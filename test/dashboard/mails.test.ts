@@ -29,7 +29,13 @@ const usage = { ...of, used: 13, included: 10, periodEnd: until, credits: 5, spe
 const plan = { ...of, until, calls: 500, rate: 20, keys: 2 };
 const key = { ...of, name: 'prod', start: 'svc_1', endsAt: until };
 
-const values = { ...invitation, isElsewhere: false, reason: 'Invoice 17', contact: 'help@example.com' };
+const values = {
+  ...invitation,
+  isElsewhere: false,
+  reason: 'Invoice 17',
+  by: 'ana@example.com',
+  contact: 'help@example.com',
+};
 const LIST: Record<string, Mail> = {
   ...Object.fromEntries(Object.entries(MAILS).map(([name, make]) => [name, make(values)])),
   'invitation-elsewhere': MAILS.invitation({ ...invitation, isElsewhere: true }),

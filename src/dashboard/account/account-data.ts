@@ -1,11 +1,13 @@
 import { type HistoryEntry, loadHistory } from '../../metering/account-data/history.ts';
 import type { Plan } from '../../metering/accounts/plan.ts';
+import type { AccountDetails } from '../../metering/accounts/store.ts';
 import { deleteAccount } from '../account-data/delete.ts';
 import { exportAccount } from '../account-data/export.ts';
 import { actorNames } from '../auth/actors.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { downloadsOf } from '../auth/limits.ts';
-import { actorOf } from '../auth/members.ts';
+import { MAILS } from '../auth/mail-text.ts';
+import { type AccountMember, actorOf, listMembers } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
@@ -55,7 +57,7 @@ export const deletion = confirmedForm({
     title: messages.deleteTitle(account.name),
     lead: html`
 <p>${messages.deleteLead}</p>
-${account.credits > 0 && html`<p class="notice bad">${messages.deleteCredits(formats.number(account.credits))}</p>`}`,
+<p class="notice bad">${messages.deleteCredits(formats.number(lostCredits(account)), formats.number(account.credits))}</p>`,
     fields: [{ name: 'name', label: messages.deleteName, hint: account.name }],
     focus: false,
     button: messages.deleteAccount,
@@ -67,8 +69,25 @@ ${account.credits > 0 && html`<p class="notice bad">${messages.deleteCredits(for
   }),
   async submit(context) {
     const { tools, account, user } = context;
+    const members = await listMembers(tools.sql, account.id);
     await deleteAccount(tools.sql, account.id, actorOf(user));
+    void tellOfDeletion(context, members);
     logOfMember(context, 'account deleted');
     return redirectTo(context, '/sign-in?done=deleted');
   },
 });
+
+/** What is left of the allowance and of the purchased credits, also if the account does not spend them. */
+const lostCredits = ({ includedCredits, used, credits }: AccountDetails) =>
+  Math.max(0, includedCredits - used) + credits;
+
+/** Mails the confirmed members of a deleted account, one after another, because the relay may take few connections. */
+async function tellOfDeletion(
+  { tools, user, account: { name, suspended } }: MemberContext,
+  members: AccountMember[],
+): Promise<void> {
+  const mail = MAILS.deleted({ by: user.email });
+  for (const { email: to, language, emailVerified } of members)
+    if (emailVerified)
+      await tools.mailer?.send(mail, { to, language, account: { name, isSuspended: suspended } });
+}

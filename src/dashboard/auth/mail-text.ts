@@ -80,6 +80,12 @@ export const MAILS = {
       contact,
     ],
   }),
+  /** @param by the email of the member who deleted the account */
+  deleted: ({ by }: { by: string }): Mail => ({
+    about: 'security',
+    to: 'member',
+    write: (messages) => [messages.mailDeletedSubject, messages.mailDeleted(by), messages.mailDeletedEnd],
+  }),
   /** @param inviter the confirmed address of the owner who invites; `null` for the operator */
   invitation: ({
     inviter,

@@ -18,7 +18,10 @@ export async function findReader(sql: Sql, email: string, language: Language): P
 }
 
 /** The mails that have one link and no other value. */
-type LinkMail = Exclude<keyof typeof MAILS, 'new-password' | 'code-lock' | 'suspended' | 'invitation'>;
+type LinkMail = Exclude<
+  keyof typeof MAILS,
+  'new-password' | 'code-lock' | 'suspended' | 'deleted' | 'invitation'
+>;
 
 /** Mails a user a link in the background, in the language of their latest visit. @param path below the dashboard */
 export function tell({ tools, messages }: AuthContext, email: string, mail: LinkMail, path: string): void {

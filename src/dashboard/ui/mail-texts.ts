@@ -16,6 +16,11 @@ export const MAIL_TEXTS = {
   mailNewPassword: `The operator sends you this link for a new password. It works once, until {until}.
     O operador envia-lhe esta ligação para uma nova palavra-passe. Funciona uma vez, até {until}.`,
   mailSuspendedSubject: ['Your account is suspended', 'A sua conta está suspensa'],
+  mailDeletedSubject: ['Your account was deleted', 'A sua conta foi eliminada'],
+  mailDeleted: `{by} deleted this account. Its keys are refused, and its members and names are removed.
+    {by} eliminou esta conta. As chaves são recusadas, e os membros e nomes foram removidos.`,
+  mailDeletedEnd: `Nothing brings it back. If you did not expect this, tell the operator of this service.
+    Não é possível recuperá-la. Se não o esperava, avise o operador deste serviço.`,
   mailConfirm: `Open this link to confirm your email. It works for an hour.
     Abra esta ligação para confirmar o seu email. É válida durante uma hora.`,
   mailExistsSubject: ['You have an account already', 'Já tem uma conta'],

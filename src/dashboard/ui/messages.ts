@@ -543,7 +543,8 @@ const TEXTS = {
   deleteTitle: ['Delete “{name}”?', 'Eliminar “{name}”?'],
   deleteLead: `Its keys are refused within 5 seconds. Members and names are removed. This can’t be undone.
     As chaves são recusadas em menos de 5 segundos. Membros e nomes são removidos. Esta ação é irreversível.`,
-  deleteCredits: ['Purchased credits are lost: {credits}.', 'Perdem-se os créditos comprados: {credits}.'],
+  deleteCredits: `Credits that are lost: {left}, of these purchased: {purchased}.
+    Créditos que se perdem: {left}, dos quais comprados: {purchased}.`,
   deleteName: ['The name of the account', 'O nome da conta'],
   wrongAccountName: ['That is not the name of the account.', 'Esse não é o nome da conta.'],
   event: ['Event', 'Evento'],
