@@ -4,6 +4,7 @@ import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
 import { SECOND } from '../../platform/units.ts';
+import { VOCABULARY } from '../resolve/vocabulary-table.ts';
 import type { DirectoryContext } from './context.ts';
 import { failureOf } from './failures.ts';
 import { type Generation, readDirectory } from './generations.ts';
@@ -134,11 +135,11 @@ async function waitForReaders(
   if (row!.recent) await Bun.sleep(waitMs);
 }
 
-/** Tables without a registered generation, which a dead run has begun. */
+/** Tables without a registered generation, which a dead run has begun, and their vocabularies. */
 async function unregisteredTables(sql: Sql): Promise<string[]> {
   const tables = await sql<{ name: string }[]>`
     SELECT relname AS name FROM pg_class
-    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname ~ '^directory_g[0-9]{6,}$'
-      AND relname NOT IN (SELECT table_name FROM directory_generations)`;
+    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname ~ ${`^directory_g[0-9]{6,}(${VOCABULARY})?$`}
+      AND replace(relname, ${VOCABULARY}, '') NOT IN (SELECT table_name FROM directory_generations)`;
   return tables.map(({ name }) => name);
 }

@@ -5,6 +5,7 @@ import { copyInto, copyValue } from '../../platform/postgres/copy.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import { STAGING } from '../ingest/staging.ts';
 import { wordsIndexStatement } from '../matches/words-index.ts';
+import { vocabularyStatements } from '../resolve/vocabulary-table.ts';
 import { directoryRow } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres.ts';
 import type { Generation } from './generations.ts';
@@ -94,12 +95,13 @@ export async function copySorted(sql: Sql, from: string, table: string): Promise
 }
 
 /**
- * Gives a filled table its unique index of NIFs. A reader of the table, such as a backup, delays neither statement. A primary key
+ * Gives a filled table its unique index of NIFs, and its vocabulary. A reader of the table, such as a backup, delays neither statement. A primary key
  * would need `ALTER TABLE`, which waits for every reader.
  */
 export async function finishTable(sql: Sql, table: string): Promise<void> {
   await sql.unsafe(`CREATE UNIQUE INDEX ${quoted(`${table}_pkey`)} ON ${quoted(table)} (nif)`);
   await sql.unsafe(`ANALYZE ${quoted(table)}`);
+  for (const statement of vocabularyStatements(table)) await sql.unsafe(statement);
 }
 
 /** The statements that create the indexes of a table for searches and matches in Postgres. */

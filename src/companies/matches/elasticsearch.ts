@@ -17,7 +17,9 @@ export function matchFilter({ before, last }: Pick<WordsQuery, 'before' | 'last'
 }
 
 const wholeFilter = ({ before, last }: WordsQuery) => ({ bool: { filter: [...before, last].map(hasWord) } });
-const hasWord = (word: string) => ({ term: { [WORDS]: word } });
+
+/** The names that have a word. */
+export const hasWord = (word: string) => ({ term: { [WORDS]: word } });
 
 interface Asked {
   query: WordsQuery;

@@ -14,27 +14,41 @@ export interface CurrentGeneration {
   table: string;
   /** Its complete index in Elasticsearch; `null` if there is none. */
   index: string | null;
+  rows: number;
 }
 
 /** The query for the current generation, which is one row. */
 export function selectCurrent(sql: Sql) {
   return sql<[CurrentGeneration]>`
-    SELECT generation.id, table_name AS "table", index_name AS "index"
+    SELECT generation.id, table_name AS "table", index_name AS "index", rows
     FROM directory_generations AS generation JOIN directory ON generation.id = current`;
+}
+
+/**
+ * The query for the generation whose index is complete, under the id of the current one: the previous generation if Elasticsearch
+ * failed in the last import. `index rebuild` makes another generation current, so {@link selectWhileCurrent} notices the change.
+ */
+export function selectSearched(sql: Sql) {
+  return sql<[CurrentGeneration]>`
+    SELECT current AS id, table_name AS "table", index_name AS "index", rows
+    FROM directory JOIN directory_generations AS generation ON generation.id IN (current, previous)
+    ORDER BY index_name IS NULL, generation.id = current DESC LIMIT 1`;
 }
 
 /**
  * Makes reads of the current generation's table. The generation is learned at the first read, and again after one that failed.
  *
  * @param open makes the statements of a generation
+ * @param select the query for the generation
  * @returns runs a read, and begins it again if its generation was replaced
  */
 export function createCurrentReader<Statements>(
   sql: Sql,
   open: (generation: CurrentGeneration, bound: Bound) => Statements | Promise<Statements>,
+  select: typeof selectCurrent = selectCurrent,
 ): <T>(read: (statements: Statements) => Promise<T>, bound: Bound) => Promise<T> {
   let opened: Promise<Statements> | null = null;
-  const learn = async (bound: Bound) => open((await bound(selectCurrent(sql)))[0], bound);
+  const learn = async (bound: Bound) => open((await bound(select(sql)))[0], bound);
   return (read, bound) =>
     beginAgain(async () => {
       opened ??= learn(bound);

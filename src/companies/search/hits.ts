@@ -1,5 +1,5 @@
 /** Reads the answer to an `_msearch`. */
-import { readEntry } from './document.ts';
+import { readEntry, type SearchEntry } from './document.ts';
 import type { SearchResult } from './search.ts';
 
 /** One search of several has failed. */
@@ -14,7 +14,13 @@ export class SearchError extends Error {
   }
 }
 
-export type SearchOutcome = SearchResult | SearchError;
+/** @template Entry what is read of each hit */
+export type SearchOutcome<Entry extends SearchEntry = SearchEntry> =
+  | (Omit<SearchResult, 'entries'> & { entries: Entry[] })
+  | SearchError;
+
+/** Reads the sort value of a hit. */
+export type ReadEntry<Entry extends SearchEntry> = (entry: string) => Entry;
 
 const NINE_DIGITS = /^\d{9}$/;
 
@@ -30,23 +36,30 @@ interface Item {
  * @param count the number of searches that were asked
  * @throws when the answer is not one of Elasticsearch's (a gateway's page, for example)
  */
-export function readOutcomes(answer: unknown, count: number): SearchOutcome[] {
+export function readOutcomes<Entry extends SearchEntry = SearchEntry>(
+  answer: unknown,
+  count: number,
+  read = readEntry as ReadEntry<Entry>,
+): SearchOutcome<Entry>[] {
   try {
     const { responses } = answer as { responses: Item[] };
-    if (responses.length === count) return responses.map(outcomeOf);
+    if (responses.length === count) return responses.map((item) => outcomeOf(item, read));
   } catch {}
   throw new Error('Elasticsearch did not answer every search of the request with directory entries');
 }
 
-function outcomeOf({ status, timed_out, error, hits }: Item): SearchOutcome {
+function outcomeOf<Entry extends SearchEntry>(
+  { status, timed_out, error, hits }: Item,
+  read: ReadEntry<Entry>,
+): SearchOutcome<Entry> {
   if (status !== 200 || timed_out === true) {
     return new SearchError(status ?? 0, error?.type ?? (timed_out === true ? 'too late' : (status ?? 0)));
   }
   const found = hits?.hits ?? [];
   const entries = found.map(({ sort: [entry] }) => {
-    const read = readEntry(entry);
-    if (!NINE_DIGITS.test(read.nif)) throw new Error('no directory entry');
-    return read;
+    const company = read(entry);
+    if (!NINE_DIGITS.test(company.nif)) throw new Error('no directory entry');
+    return company;
   });
   return { entries, index: found[0]?._index ?? null };
 }

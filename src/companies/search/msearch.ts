@@ -1,7 +1,7 @@
 import { type Client, errors, type estypes } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../platform/elasticsearch/nodes.ts';
-import { MAX_GRAM } from './document.ts';
-import { readOutcomes, SearchError, type SearchOutcome } from './hits.ts';
+import { MAX_GRAM, readEntry, type SearchEntry } from './document.ts';
+import { type ReadEntry, readOutcomes, SearchError, type SearchOutcome } from './hits.ts';
 import { MAX_RESULTS } from './search.ts';
 
 /** The members of a search's answer that are read; Elasticsearch writes no others. */
@@ -48,11 +48,12 @@ export function searchLines(
  * @returns their outcomes, in their order
  * @throws when the request fails, or when the answer is not one of Elasticsearch's (a gateway's page, for example)
  */
-export async function sendSearches(
+export async function sendSearches<Entry extends SearchEntry = SearchEntry>(
   client: Client,
   searches: SearchLines[],
   timeoutMs: number,
-): Promise<SearchOutcome[]> {
+  read = readEntry as ReadEntry<Entry>,
+): Promise<SearchOutcome<Entry>[]> {
   const untilMs = performance.now() + timeoutMs;
   const request = { searches: searches.flat(), filter_path: FILTER_PATH };
   const nodes = client.connectionPool.size;
@@ -60,7 +61,7 @@ export async function sendSearches(
   for (let retries = 0; ; retries += 1) {
     try {
       const answer = await client.msearch(request, { requestTimeout: attemptMs, maxRetries: 0 });
-      return readOutcomes(answer, searches.length);
+      return readOutcomes(answer, searches.length, read);
     } catch (error) {
       attemptMs = untilMs - performance.now();
       // A slow node is asked again after a dead one.

@@ -32,8 +32,7 @@ export function createRounds<Query>(
   askRound: (queries: Query[], send: Send, round: number) => Promise<RoundOutcome[]>,
 ): (query: Query) => Promise<SearchResult> {
   const ask = createBatcher(async (queries: Query[]) => {
-    if (nodePool(client).downMs() > AWAY_AFTER_MS)
-      throw new DirectoryAwayError('no Elasticsearch node answers');
+    assertNotAway(client);
     const deadlineMs = performance.now() + BATCH_TIMEOUT_MS;
     const send: Send = (searches) =>
       sendSearches(client, searches, Math.max(1, deadlineMs - performance.now()));
@@ -60,6 +59,12 @@ export function createRounds<Query>(
     if (outcome instanceof SearchError) throw outcome;
     return outcome;
   };
+}
+
+/** @throws DirectoryAwayError when no node has answered for {@link AWAY_AFTER_MS} */
+export function assertNotAway(client: Client): void {
+  if (nodePool(client).downMs() > AWAY_AFTER_MS)
+    throw new DirectoryAwayError('no Elasticsearch node answers');
 }
 
 /** Whether a search may have failed because its index is removed. An Elasticsearch without room is not asked again. */

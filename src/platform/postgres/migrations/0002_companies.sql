@@ -124,6 +124,12 @@ CREATE TABLE directory_g000001 (
   sort_key text COLLATE "C" NOT NULL
 );
 
+-- Every word of a generation's names, and how many entries have it.
+CREATE TABLE directory_g000001_vocabulary (
+  word text COLLATE "C" PRIMARY KEY,
+  entries integer NOT NULL
+);
+
 INSERT INTO directory_generations (id, table_name, rows, origin, created_by)
 VALUES (1, 'directory_g000001', 0, 'empty', 'migration');
 INSERT INTO directory (current) VALUES (1);

@@ -1,0 +1,138 @@
+/**
+ * What speaks for a candidate: one evidence for each heavy word of the name. The kinds are tried one after the other, each over the
+ * words from the left, and each takes the leftmost unused word of the candidate (docs/api.md, The rule).
+ */
+import { isWithinEdits } from './edits.ts';
+import { isHeavy, type WeighedName } from './words.ts';
+
+/** How the candidate has a word, from the strongest kind to none. */
+export const KINDS = [
+  'same',
+  'joined',
+  'letter',
+  'letters',
+  'beginning',
+  'initials',
+  'missing',
+] as const;
+export type Kind = (typeof KINDS)[number];
+
+export interface Evidence {
+  kind: Kind;
+  /** The candidate's words; the name's own if the kind is `same` or `missing`. */
+  text: string;
+}
+
+/** A candidate's words beside the name's. */
+export interface Compared {
+  /** One for each heavy word of the name, in their order. */
+  evidence: Evidence[];
+  /** Heavy words of the candidate that explain none of the name's. */
+  extra: number;
+  /** Whether the candidate's first heavy word explains a word of the name. */
+  isFirstUsed: boolean;
+}
+
+/** A word of either side. */
+interface Side {
+  words: string[];
+  /** The evidence of the name's words; of the candidate's only whether they are used. */
+  found: (Evidence | null)[];
+}
+
+/** A weight up to which a beginning of three letters is enough. */
+const FREQUENT_WEIGHT = 2;
+const MAX_JOINED = 5;
+const DIGIT = /\p{N}/u;
+
+/** Compares a name with that of a candidate, in normalized form. */
+export function compare({ words, weights }: WeighedName, normalized: string): Compared {
+  const name: Side = { words, found: words.map(() => null) };
+  const theirs = normalized.split(' ');
+  const candidate: Side = { words: theirs, found: theirs.map(() => null) };
+  pair(name, candidate, 'same', (one, other) => one === other, () => true);
+  join(name, candidate);
+  join(candidate, name);
+  pair(name, candidate, 'letter', isOneLetterOff);
+  pair(name, candidate, 'letters', areTwoLettersOff);
+  pair(name, candidate, 'beginning', (one, other, at) =>
+    isBeginning(one, other, weights[at]! <= FREQUENT_WEIGHT ? 3 : 4),
+  );
+  abbreviate(name, candidate);
+  abbreviate(candidate, name);
+  const heavy = words.flatMap((word, at) => (isHeavy(word) ? [at] : []));
+  return {
+    evidence: heavy.map((at) => name.found[at] ?? { kind: 'missing', text: words[at]! }),
+    extra: theirs.filter((word, at) => isHeavy(word) && candidate.found[at] === null).length,
+    isFirstUsed: candidate.found[theirs.findIndex(isHeavy)] != null,
+  };
+}
+
+/** Pairs each unexplained word of the name with the first unused one of the candidate that fits. */
+function pair(
+  name: Side,
+  candidate: Side,
+  kind: Kind,
+  fits: (word: string, other: string, at: number) => boolean,
+  isMeant = isHeavy,
+): void {
+  for (const [at, word] of name.words.entries()) {
+    if (name.found[at] !== null || !isMeant(word)) continue;
+    const place = candidate.words.findIndex(
+      (other, position) => candidate.found[position] === null && isMeant(other) && fits(word, other, at),
+    );
+    if (place !== -1) explain(kind, name, [at], candidate, [place]);
+  }
+}
+
+/** Finds neighbours of one side that are one unused word of the other. */
+function join(neighbours: Side, whole: Side): void {
+  const longest = Math.max(0, ...whole.words.map((word, at) => (whole.found[at] === null ? word.length : 0)));
+  for (let from = 0; from + 1 < neighbours.words.length; from += 1) {
+    if (neighbours.words[from]!.length + neighbours.words[from + 1]!.length > longest) continue;
+    for (let count = Math.min(MAX_JOINED, neighbours.words.length - from); count >= 2; count -= 1) {
+      const places = Array.from({ length: count }, (_, step) => from + step);
+      if (places.every((place) => neighbours.found[place] !== null)) continue;
+      const joined = neighbours.words.slice(from, from + count).join('');
+      const at = whole.words.findIndex((word, place) => word === joined && whole.found[place] === null);
+      if (at === -1) continue;
+      explain('joined', neighbours, places, whole, [at]);
+      break;
+    }
+  }
+}
+
+/** Finds unused words of one side that are the first letters of as many heavy neighbours of the other, used ones too. */
+function abbreviate(short: Side, long: Side): void {
+  const named = long.words.flatMap((word, place) => (isHeavy(word) && !/^\p{N}/u.test(word) ? [place] : []));
+  const letters = named.map((place) => long.words[place]![0]).join('');
+  for (const [at, word] of short.words.entries()) {
+    if (short.found[at] !== null || !isHeavy(word) || word.length < 3 || word.length > 8) continue;
+    const from = letters.indexOf(word);
+    if (from !== -1) explain('initials', short, [at], long, named.slice(from, from + word.length));
+  }
+}
+
+/** Marks words of both sides. A word that is explained already keeps its evidence. */
+function explain(kind: Kind, one: Side, places: number[], other: Side, others: number[]): void {
+  const text = (side: Side, of: number[]) => of.map((place) => side.words[place]).join(' ');
+  for (const place of places) one.found[place] ??= { kind, text: text(other, others) };
+  for (const place of others) other.found[place] ??= { kind, text: text(one, places) };
+}
+
+function isOneLetterOff(word: string, other: string): boolean {
+  return areLong(word, other, 4) && isWithinEdits(word, other, 1);
+}
+
+function areTwoLettersOff(word: string, other: string): boolean {
+  const isAlike = word.slice(0, 3) === other.slice(0, 3) || word.slice(-3) === other.slice(-3);
+  return isAlike && areLong(word, other, 8) && isWithinEdits(word, other, 2);
+}
+
+/** Letters may be wrong in long words without digits: numbers that differ by one digit are different numbers. */
+const areLong = (word: string, other: string, least: number) =>
+  word.length >= least && other.length >= least && !DIGIT.test(word) && !DIGIT.test(other);
+
+function isBeginning(word: string, other: string, least: number): boolean {
+  return Math.min(word.length, other.length) >= least && (word.startsWith(other) || other.startsWith(word));
+}

@@ -1,0 +1,50 @@
+/**
+ * Companies by names as people write them (docs/api.md, The rule). `words.ts` reads a name, `vocabulary.ts` what the directory
+ * knows of its words, `reads.ts` chooses the entries to read, `evidence.ts` compares, `order.ts` ranks. All of these are the same
+ * for both adapters, which only read: `postgres.ts` and `elasticsearch.ts`.
+ */
+import { setImmediate } from 'node:timers/promises';
+import type { Candidate } from './order.ts';
+import { MAX_COMPARED, type Outcome, rank } from './order.ts';
+import type { DirectoryReader } from './reader.ts';
+import { READ_LIMITS, readsOf } from './reads.ts';
+import { type KnownName, readVocabulary } from './vocabulary.ts';
+import { isHeavy, readWords, type WeighedName } from './words.ts';
+
+/** What a name is resolved to. */
+export interface Resolution extends Outcome {
+  name: WeighedName;
+}
+
+export const LIMITS = { reads: READ_LIMITS, compared: MAX_COMPARED };
+
+/**
+ * Resolves some names by one directory. The outcome for a name doesn't depend on the others. The event loop is given back after each
+ * name.
+ */
+export async function resolveNames(
+  reader: DirectoryReader,
+  names: string[],
+  limits = LIMITS,
+): Promise<Resolution[]> {
+  const known = await readVocabulary(reader, names.map(readWords));
+  const reads = known.map((name) => readsOf(name, limits.reads));
+  const found = await reader.find(reads.flat());
+  const resolutions: Resolution[] = [];
+  for (const [at, name] of known.entries()) {
+    const entries = found.splice(0, reads[at]!.length).flat();
+    resolutions.push(resolutionOf(name, entries, limits.compared));
+    await setImmediate();
+  }
+  return resolutions;
+}
+
+function resolutionOf(name: KnownName, entries: Candidate[], compared: number): Resolution {
+  const byNif = new Map(entries.map((entry) => [entry.nif, entry]));
+  return { name, ...rank(name, [...byNif.values()], compared) };
+}
+
+/** The heavy words of a name with their weights, in the order of the evidence. */
+export function heavyWords({ words, weights }: WeighedName): { word: string; weight: number }[] {
+  return words.flatMap((word, at) => (isHeavy(word) ? [{ word, weight: weights[at]! }] : []));
+}

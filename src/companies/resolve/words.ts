@@ -1,0 +1,60 @@
+/** The words of a name, as resolutions read them (docs/api.md, The rule). */
+import { normalizeName } from '../name.ts';
+
+/** Words of a name that are read, and heavy ones among them. */
+export const MAX_WORDS = 24;
+export const MAX_HEAVY_WORDS = 12;
+/** A word of more characters is not looked up. Postgres indexes 64 characters of a word in a long name (matches/words-index.ts). */
+export const MAX_KEY_LENGTH = 63;
+
+/** Articles, prepositions and legal forms. They say nothing about a company, so they are never weighed, missing or extra. */
+const LIGHT_WORDS = new Set(
+  (
+    'a o e y de da do das dos d em no na para com por lda ld limitada sa unip unipessoal sociedade soc sgps sad crl ' +
+    'epe eirl ace eem eim ip ltd sl slu gmbh sucursal'
+  ).split(' '),
+);
+
+export const isLight = (word: string) => LIGHT_WORDS.has(word);
+export const isHeavy = (word: string) => !LIGHT_WORDS.has(word);
+
+/** A name as it was sent, in words. */
+export interface NameWords {
+  /** The whole name (contract: normalized name); `''` means that nothing is left of it. */
+  normalized: string;
+  /** Its words that are read, light ones among them. */
+  words: string[];
+}
+
+/** A name whose words are weighed. */
+export interface WeighedName extends NameWords {
+  /** One for each word; 0 for a light one. */
+  weights: number[];
+}
+
+/** Reads the first {@link MAX_WORDS} words, up to the {@link MAX_HEAVY_WORDS}th heavy one. */
+export function readWords(name: string): NameWords {
+  const normalized = normalizeName(name);
+  const words = normalized === '' ? [] : normalized.split(' ', MAX_WORDS);
+  let heavy = 0;
+  const end = words.findIndex((word) => isHeavy(word) && ++heavy > MAX_HEAVY_WORDS);
+  return { normalized, words: end === -1 ? words : words.slice(0, end) };
+}
+
+/** Whether a word is short enough to be looked up. */
+export const isKey = (word: string) => word.length <= MAX_KEY_LENGTH;
+
+/** The weight of a rare word, and of one that no entry has. */
+export const HEAVIEST = 8;
+
+/**
+ * The weight of a word, by the number of entries that have it.
+ * @param rows entries of the directory. Fewer than a million count as a million, because a word is not frequent in a small
+ *   directory only because one company has it
+ */
+export function weightOf(entries: number, rows: number): number {
+  const perMillion = (entries * 1_000_000) / Math.max(rows, 5_000);
+  if (perMillion <= 20) return HEAVIEST;
+  if (perMillion <= 500) return 4;
+  return perMillion <= 5000 ? 2 : 1;
+}
