@@ -6,15 +6,7 @@ import { isWithinEdits } from './edits.ts';
 import { isHeavy, type WeighedName } from './words.ts';
 
 /** How the candidate has a word, from the strongest kind to none. */
-export const KINDS = [
-  'same',
-  'joined',
-  'letter',
-  'letters',
-  'beginning',
-  'initials',
-  'missing',
-] as const;
+export const KINDS = ['same', 'joined', 'letter', 'letters', 'beginning', 'initials', 'missing'] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface Evidence {
@@ -50,7 +42,13 @@ export function compare({ words, weights }: WeighedName, normalized: string): Co
   const name: Side = { words, found: words.map(() => null) };
   const theirs = normalized.split(' ');
   const candidate: Side = { words: theirs, found: theirs.map(() => null) };
-  pair(name, candidate, 'same', (one, other) => one === other, () => true);
+  pair(
+    name,
+    candidate,
+    'same',
+    (one, other) => one === other,
+    () => true,
+  );
   join(name, candidate);
   join(candidate, name);
   pair(name, candidate, 'letter', isOneLetterOff);

@@ -1,7 +1,7 @@
 /** The order of candidates, and whether the first one is clear (docs/api.md, The rule). Every number is a sum of weights or a count. */
 import type { SortedEntry } from '../search/document.ts';
 import { type Compared, compare, type Kind } from './evidence.ts';
-import { HEAVIEST, type WeighedName } from './words.ts';
+import type { WeighedName } from './words.ts';
 
 /** An entry that one of the reads has found. */
 export interface Candidate extends SortedEntry {
@@ -101,7 +101,7 @@ function isShown(name: WeighedName, { isEqual, missing, isFirstUsed }: Ranked): 
   const heavy = heavyWeights(name);
   if (heavy.length === 0) return false;
   const all = heavy.reduce((sum, weight) => sum + weight, 0);
-  return missing <= all - missing || (isFirstUsed && heavy[0] === HEAVIEST);
+  return missing <= all - missing || (isFirstUsed && heavy[0] === Math.max(...heavy));
 }
 
 /** @param ranked in their order */

@@ -22,8 +22,7 @@ export function createPostgresReader(sql: Sql): WithReader {
   const read = createCurrentReader(sql, (generation) => generation);
   return (work, bound) =>
     read((generation) => {
-      const findOne = async (one: Read) =>
-        foundRows(await bound(findEntries(sql, generation, one)), 'nif');
+      const findOne = async (one: Read) => foundRows(await bound(findEntries(sql, generation, one)), 'nif');
       const find = (reads: Read[]) => Promise.all(reads.map(findOne));
       return work({ ...readVocabularyOf(sql, generation, bound), find });
     }, bound);

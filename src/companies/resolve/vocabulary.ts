@@ -52,7 +52,11 @@ export async function readVocabulary(reader: VocabularyReader, names: NameWords[
     (word) => word.length >= MIN_LETTERS && entriesOf(word) === 0,
   );
 
-  const edits = new Map(unique(sought.flat()).filter(hasNearWords).map((word) => [word, [...editsOf(word)]]));
+  const edits = new Map(
+    unique(sought.flat())
+      .filter(hasNearWords)
+      .map((word) => [word, [...editsOf(word)]]),
+  );
   const parts = new Map(unique(sought.flat()).map((word) => [word, splitsOf(word)]));
   const [counted, longer] = await Promise.all([
     reader.count(unique([...edits.values(), ...parts.values()].flat(2))),

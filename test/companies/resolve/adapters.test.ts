@@ -1,0 +1,91 @@
+/** Names resolved by Postgres, by Elasticsearch and by the oracle: equal in NIFs, order, sums, evidence and `clear`. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { buildSearchIndexes } from '../../../src/companies/directory/tables.ts';
+import { createElasticsearchReader } from '../../../src/companies/resolve/elasticsearch.ts';
+import { createPostgresReader } from '../../../src/companies/resolve/postgres.ts';
+import type { WithReader } from '../../../src/companies/resolve/reader.ts';
+import { LIMITS, resolveNames } from '../../../src/companies/resolve/resolve.ts';
+import type { SearchEntry } from '../../../src/companies/search/document.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
+import { SECOND } from '../../../src/platform/units.ts';
+import '../../support/modes.ts';
+import { createWorkbench, tablesOf, type Workbench } from '../../support/workbench.ts';
+import { csvOf, DIRECTORY, hardNames, SPELLINGS, STRANGERS } from './names.ts';
+import { CAPS, createResolveOracle, type OracleAnswer } from './oracle.ts';
+import { plain } from './support.ts';
+
+const NAMES = [...SPELLINGS.map(({ written }) => written), ...STRANGERS, ...hardNames()];
+/** A directory of some hundred names reaches these. */
+const SMALL_LIMITS = { reads: { any: 6, both: 4, all: 3 }, compared: 5 };
+
+let bench: Workbench;
+let sql: Sql;
+let oracle: ReturnType<typeof createResolveOracle>;
+const readers: Record<string, WithReader> = {};
+
+beforeAll(async () => {
+  bench = await createWorkbench('full');
+  await bench.importText(csvOf(DIRECTORY));
+  const [table] = await tablesOf(bench);
+  const entries = await bench.database.sql<SearchEntry[]>`
+    SELECT nif, legal_name AS "legalName" FROM ${bench.database.sql(table!)}`;
+  oracle = createResolveOracle(entries);
+  await buildSearchIndexes(bench.database.sql, table!);
+  sql = connectPostgres(bench.database.url, { max: 2, pointQueries: true });
+  readers.Postgres = createPostgresReader(sql);
+  readers.Elasticsearch = createElasticsearchReader(bench.tools.elasticsearch!, sql, 20 * SECOND);
+});
+afterAll(async () => {
+  await sql.end();
+  await bench.close();
+});
+
+async function resolveAll(reader: string, names: string[], limits = LIMITS): Promise<OracleAnswer[]> {
+  const resolve = (some: string[]) =>
+    withTimeout(
+      (bound) => readers[reader]!((one) => resolveNames(one, some, limits), bound),
+      20 * SECOND,
+      reader,
+    );
+  const answers: OracleAnswer[] = [];
+  for (let from = 0; from < names.length; from += 10) {
+    answers.push(...(await resolve(names.slice(from, from + 10))).map(plain));
+  }
+  return answers;
+}
+
+describe.each(['Postgres', 'Elasticsearch'])('%s', (reader) => {
+  test('answers as the rule says, computed from the whole directory', async () => {
+    const answers = await resolveAll(reader, NAMES);
+    for (const [at, name] of NAMES.entries()) expect([name, answers[at]!]).toEqual([name, oracle(name)]);
+  });
+
+  test('cuts the reads and the comparison in the order of results', async () => {
+    const caps = { ...CAPS, ...SMALL_LIMITS.reads, compared: SMALL_LIMITS.compared };
+    const answers = await resolveAll(reader, NAMES, SMALL_LIMITS);
+    for (const [at, name] of NAMES.entries())
+      expect([name, answers[at]!]).toEqual([name, oracle(name, caps)]);
+  });
+
+  test('gives a name the same answer alone and beside others', async () => {
+    const some = NAMES.filter((_, at) => at % 7 === 0);
+    const together = await resolveAll(reader, some);
+    const alone: OracleAnswer[] = [];
+    for (const name of some) alone.push(...(await resolveAll(reader, [name])));
+    expect(together).toEqual(alone);
+  });
+
+  test('finds real spellings, is right when it is clear, and calls no stranger clear', async () => {
+    const answers = await resolveAll(reader, [...SPELLINGS.map(({ written }) => written), ...STRANGERS]);
+    const ofPairs = SPELLINGS.map(({ nif }, at) => ({ nif, ...answers[at]! }));
+    const nifsOf = ({ candidates }: OracleAnswer) => candidates.map(({ nif }) => nif);
+    const share = (test: (one: (typeof ofPairs)[number]) => boolean) =>
+      ofPairs.filter(test).length / ofPairs.length;
+    expect(share((one) => nifsOf(one)[0] === one.nif)).toBeGreaterThanOrEqual(0.7);
+    expect(share((one) => nifsOf(one).includes(one.nif))).toBeGreaterThanOrEqual(0.81);
+    expect(share(({ clear }) => clear)).toBeGreaterThanOrEqual(0.33);
+    expect(ofPairs.filter((one) => one.clear && nifsOf(one)[0] !== one.nif)).toEqual([]);
+    expect(answers.slice(SPELLINGS.length).filter(({ clear }) => clear)).toEqual([]);
+  });
+});

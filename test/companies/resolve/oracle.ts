@@ -1,0 +1,326 @@
+/**
+ * The rule of docs/api.md, computed from a whole directory in memory: slow, plain, and without any code of src/companies/resolve. Its
+ * caps are parameters, so that a small directory reaches them.
+ */
+import type { SearchEntry } from '../../../src/companies/search/document.ts';
+import { oracleNormalize, oracleSortKey } from '../name-oracle.ts';
+
+const LIGHT =
+  'a o e y de da do das dos d em no na para com por lda ld limitada sa unip unipessoal sociedade soc sgps sad crl epe eirl ace eem eim ip ltd sl slu gmbh sucursal'.split(
+    ' ',
+  );
+const isHeavy = (word: string) => !LIGHT.includes(word);
+
+export interface Caps {
+  any: number;
+  both: number;
+  all: number;
+  compared: number;
+}
+export const CAPS: Caps = { any: 600, both: 300, all: 100, compared: 40 };
+
+export interface OracleAnswer {
+  clear: boolean;
+  words: { word: string; weight: number }[];
+  candidates: { nif: string; missing: number; changed: number; extra: number; evidence: unknown[] }[];
+}
+
+interface Row extends SearchEntry {
+  normalized: string;
+  words: string[];
+}
+
+/** Optimal string alignment, by its whole table. */
+export function oracleDistance(one: string, other: string): number {
+  const table = Array.from({ length: one.length + 1 }, (_, i) =>
+    Array.from({ length: other.length + 1 }, (_, j) => (i === 0 ? j : j === 0 ? i : 0)),
+  );
+  for (let i = 1; i <= one.length; i++) {
+    for (let j = 1; j <= other.length; j++) {
+      const options = [
+        table[i - 1]![j]! + 1,
+        table[i]![j - 1]! + 1,
+        table[i - 1]![j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1),
+      ];
+      if (i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1])
+        options.push(table[i - 2]![j - 2]! + 1);
+      table[i]![j] = Math.min(...options);
+    }
+  }
+  return table[one.length]![other.length]!;
+}
+
+const isLettersOnly = (word: string) => !/\p{N}/u.test(word);
+
+/** The evidence for each heavy word, the number of extra words, and whether the candidate's first heavy word is used. */
+export function oracleEvidence(name: string[], weights: number[], candidate: string[]) {
+  const found = new Map<number, unknown>();
+  const used = new Set<number>();
+  const free = (of: string[], taken: { has(at: number): boolean }, test: (word: string) => boolean) =>
+    of.findIndex((word, at) => !taken.has(at) && test(word));
+  name.forEach((word, at) => {
+    const place = free(candidate, used, (other) => other === word);
+    if (place < 0) return;
+    used.add(place);
+    found.set(at, 'same');
+  });
+  for (let from = 0; from < name.length; from++) {
+    for (const count of [5, 4, 3, 2]) {
+      const run = name.slice(from, from + count);
+      if (run.length < count || run.every((_, step) => found.has(from + step))) continue;
+      const place = free(candidate, used, (other) => other === run.join(''));
+      if (place < 0) continue;
+      used.add(place);
+      run.forEach((_, step) => {
+        if (!found.has(from + step)) found.set(from + step, { joined: candidate[place] });
+      });
+      break;
+    }
+  }
+  for (let from = 0; from < candidate.length; from++) {
+    for (const count of [5, 4, 3, 2]) {
+      const run = candidate.slice(from, from + count);
+      if (run.length < count || run.every((_, step) => used.has(from + step))) continue;
+      const at = free(name, found, (word) => word === run.join(''));
+      if (at < 0) continue;
+      found.set(at, { joined: run.join(' ') });
+      run.forEach((_, step) => void used.add(from + step));
+      break;
+    }
+  }
+  const pass = (kind: string, test: (word: string, other: string, at: number) => boolean) =>
+    name.forEach((word, at) => {
+      if (found.has(at) || !isHeavy(word)) return;
+      const place = free(candidate, used, (other) => isHeavy(other) && test(word, other, at));
+      if (place < 0) return;
+      used.add(place);
+      found.set(at, { [kind]: candidate[place] });
+    });
+  const shorter = (word: string, other: string) => Math.min(word.length, other.length);
+  const areLetters = (word: string, other: string) => isLettersOnly(word) && isLettersOnly(other);
+  pass(
+    'letter',
+    (word, other) =>
+      shorter(word, other) >= 4 && areLetters(word, other) && oracleDistance(word, other) === 1,
+  );
+  pass(
+    'letters',
+    (word, other) =>
+      shorter(word, other) >= 8 &&
+      areLetters(word, other) &&
+      (word.slice(0, 3) === other.slice(0, 3) || word.slice(-3) === other.slice(-3)) &&
+      oracleDistance(word, other) <= 2,
+  );
+  pass(
+    'beginning',
+    (word, other, at) =>
+      shorter(word, other) >= (weights[at]! <= 2 ? 3 : 4) &&
+      (word.startsWith(other) || other.startsWith(word)),
+  );
+  /** The places of the heavy neighbours that begin with these letters. */
+  const initialsOf = (letters: string, words: string[]): number[] | undefined => {
+    if (letters.length < 3 || letters.length > 8) return undefined;
+    const places = [...words.keys()].filter((at) => isHeavy(words[at]!) && !/^\p{N}/u.test(words[at]!));
+    const runs = places.map((_, from) => places.slice(from, from + letters.length));
+    return runs.find((run) => run.map((at) => words[at]![0]).join('') === letters);
+  };
+  name.forEach((word, at) => {
+    const places = found.has(at) || !isHeavy(word) ? undefined : initialsOf(word, candidate);
+    if (places === undefined) return;
+    found.set(at, { initials: places.map((place) => candidate[place]).join(' ') });
+    for (const place of places) used.add(place);
+  });
+  candidate.forEach((word, place) => {
+    const places = used.has(place) || !isHeavy(word) ? undefined : initialsOf(word, name);
+    if (places === undefined) return;
+    used.add(place);
+    for (const at of places) if (!found.has(at)) found.set(at, { initials: word });
+  });
+  return {
+    evidence: [...name.keys()].filter((at) => isHeavy(name[at]!)).map((at) => found.get(at) ?? 'missing'),
+    extra: candidate.filter((word, place) => isHeavy(word) && !used.has(place)).length,
+    isFirstUsed: used.has(candidate.findIndex(isHeavy)),
+  };
+}
+
+/** Ranks given candidates, which are in the order of results. */
+export function oracleRank(
+  normalized: string,
+  name: string[],
+  weights: number[],
+  candidates: Row[],
+  compared: number,
+): Pick<OracleAnswer, 'clear' | 'candidates'> {
+  const heavy = weights.filter((_, at) => isHeavy(name[at]!));
+  const lacks = (row: Row) =>
+    row.normalized === normalized
+      ? -1
+      : sum(weights.filter((_, at) => !row.words.some((word) => word.startsWith(name[at]!.slice(0, 3)))));
+  const likeliest =
+    candidates.length <= compared
+      ? candidates
+      : stable(candidates, (row) => [lacks(row), row.normalized.length]).slice(0, compared);
+  const all = likeliest.map((row) => {
+    const { evidence, ...rest } = oracleEvidence(name, weights, row.words);
+    const weighOf = (test: (kind: string) => boolean) =>
+      sum(
+        heavy.filter((_, at) =>
+          test(
+            typeof evidence[at] === 'string'
+              ? (evidence[at] as string)
+              : Object.keys(evidence[at] as object)[0]!,
+          ),
+        ),
+      );
+    const missing = weighOf((kind) => kind === 'missing');
+    const changed = weighOf((kind) => !['same', 'joined', 'missing'].includes(kind));
+    const mark = heavy.some((weight, at) => {
+      const one = evidence[at];
+      return weight >= 4 && (one === 'same' || (typeof one === 'object' && 'joined' in (one as object)));
+    });
+    return { row, evidence, ...rest, missing, changed, mark, isEqual: row.normalized === normalized };
+  });
+  const inOrder = candidates.filter((row) => likeliest.includes(row));
+  const ranked = stable(
+    inOrder.map((row) => all.find((one) => one.row === row)!),
+    (one) => [one.isEqual ? 0 : 1, one.missing, one.changed, one.extra],
+  );
+  const [first, second] = ranked;
+  const equal = ranked.filter(({ isEqual }) => isEqual).length;
+  const clear =
+    equal > 0
+      ? equal === 1
+      : first !== undefined &&
+        first.missing === 0 &&
+        first.changed <= 8 &&
+        first.mark &&
+        first.isFirstUsed &&
+        (second === undefined || second.missing > 0);
+  const shown = ranked.filter(
+    ({ isEqual, missing, isFirstUsed }) =>
+      isEqual ||
+      (heavy.length > 0 &&
+        (missing <= sum(heavy) - missing || (isFirstUsed && heavy[0] === Math.max(...heavy)))),
+  );
+  return {
+    clear,
+    candidates: shown.slice(0, 5).map(({ row, missing, changed, extra, evidence }) => ({
+      nif: row.nif,
+      missing,
+      changed,
+      extra,
+      evidence,
+    })),
+  };
+}
+
+/** Resolves names by a whole directory. */
+export function createResolveOracle(entries: readonly SearchEntry[]) {
+  const rows: Row[] = entries
+    .map((entry) => ({ ...entry, normalized: oracleNormalize(entry.legalName) }))
+    .map((row) => ({ ...row, words: row.normalized.split(' ') }));
+  const keys = new Map(rows.map((row) => [row, Buffer.from(oracleSortKey(row.legalName))]));
+  rows.sort((a, b) => Buffer.compare(keys.get(a)!, keys.get(b)!) || Number(a.nif) - Number(b.nif));
+  const counts = new Map<string, number>();
+  for (const { words } of rows)
+    for (const word of new Set(words)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  const vocabulary = [...counts.keys()]
+    .filter((word) => word.length < 64)
+    .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  const known = new Set(vocabulary);
+  const count = (word: string) => (known.has(word) ? counts.get(word)! : 0);
+  const weightOf = (n: number) => {
+    const perMillion = (n * 1e6) / Math.max(rows.length, 5000);
+    return perMillion <= 20 ? 8 : perMillion <= 500 ? 4 : perMillion <= 5000 ? 2 : 1;
+  };
+
+  return (text: string, caps = CAPS): OracleAnswer => {
+    const normalized = oracleNormalize(text);
+    let words = normalized === '' ? [] : normalized.split(' ').slice(0, 24);
+    const heavyPlaces = [...words.keys()].filter((at) => isHeavy(words[at]!));
+    if (heavyPlaces.length > 12) words = words.slice(0, heavyPlaces[12]);
+    const heavy = words.filter(isHeavy);
+    const sought = [...new Set(heavy)]
+      .filter((word) => word.length <= 30 && weightOf(count(word)) === 8)
+      .slice(0, 4);
+    const near = new Map(
+      sought
+        .filter((word) => /^[a-z]{4,30}$/.test(word))
+        .map((word) => {
+          const all = vocabulary.filter(
+            (other) => /^[a-z]{4,}$/.test(other) && other !== word && oracleDistance(word, other) === 1,
+          );
+          return [word, stable(all, (other) => [count(other)]).slice(0, 20)] as const;
+        }),
+    );
+    const weights = words.map((word) =>
+      isHeavy(word) ? weightOf(count(word) || Math.max(0, ...(near.get(word) ?? []).map(count))) : 0,
+    );
+
+    const asked = [...words.keys()].filter((at) => heavy.length === 0 || isHeavy(words[at]!));
+    type Group = { keys: string[][]; size: number };
+    const group = (keys: string[][]): Group => {
+      const kept = keys.filter((key) => key.every((word) => count(word) > 0));
+      return { keys: kept, size: sum(kept.map((key) => Math.min(...key.map(count)))) };
+    };
+    const same = asked.map((at) => group([[words[at]!]])).filter(({ size }) => size > 0);
+    const other = asked
+      .map((at) => {
+        const word = words[at]!;
+        const forms = [...(near.get(word) ?? [])];
+        if (at + 1 < words.length) forms.push(words[at]! + words[at + 1]!);
+        if (at + 2 < words.length) forms.push(words[at]! + words[at + 1]! + words[at + 2]!);
+        if (isHeavy(word) && count(word) === 0 && word.length >= 4 && word.length <= 30)
+          forms.push(...vocabulary.filter((longer) => longer.startsWith(word)).slice(0, 20));
+        const splits = sought.includes(word)
+          ? [...[...word].slice(3).keys()]
+              .map((at) => [word.slice(0, at + 2), word.slice(at + 2)])
+              .filter(([a, b]) => a!.length >= 4 || b!.length >= 4)
+          : [];
+        return group([...[...new Set(forms)].map((form) => [form]), ...splits]);
+      })
+      .filter(({ size }) => size > 0);
+    const sorted = stable([...same, ...other], ({ size }) => [size]);
+    const any: Group[] = [];
+    for (const one of sorted.slice(0, 3)) {
+      if (sum([...any, one].map(({ size }) => size)) > caps.any) break;
+      any.push(one);
+    }
+    const rest = stable(
+      same.filter((one) => !any.includes(one)),
+      ({ size }) => [size],
+    );
+    const has = (row: Row, one: string[][]) =>
+      one.some((key) => key.every((word) => row.words.includes(word)));
+    const read = (groups: string[][][], cap: number) =>
+      rows.filter((row) => groups.every((one) => has(row, one))).slice(0, cap);
+    const found = new Set<Row>();
+    const take = (some: Row[]) => some.forEach((row) => void found.add(row));
+    if (any.length > 0) take(read([any.flatMap(({ keys }) => keys)], caps.any));
+    if (rest.length > 1) take(read([rest[0]!.keys, rest.slice(1, 4).flatMap(({ keys }) => keys)], caps.both));
+    else if (any.length === 0 && sorted.length > 0) take(read([(rest[0] ?? sorted[0])!.keys], caps.both));
+    if (same.length > 1)
+      take(
+        read(
+          same.map(({ keys }) => keys),
+          caps.all,
+        ),
+      );
+    const candidates = rows.filter((row) => found.has(row));
+    return {
+      words: heavy.map((word) => ({ word, weight: weights[words.indexOf(word)]! })),
+      ...oracleRank(normalized, words, weights, candidates, caps.compared),
+    };
+  };
+}
+
+const sum = (numbers: number[]) => numbers.reduce((total, one) => total + one, 0);
+
+/** Sorted by several numbers, ties in the order given. */
+function stable<T>(items: T[], keyOf: (item: T) => number[]): T[] {
+  return items.toSorted((one, other) => {
+    const [a, b] = [keyOf(one), keyOf(other)];
+    const at = a.findIndex((value, index) => value !== b[index]);
+    return at === -1 ? 0 : a[at]! - b[at]!;
+  });
+}

@@ -1,0 +1,205 @@
+/** The pure parts of the rule: words, edits, evidence, order and `clear`, beside the oracle's plain forms of them. */
+import { describe, expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+import { editsOf, isWithinEdits } from '../../../src/companies/resolve/edits.ts';
+import { compare } from '../../../src/companies/resolve/evidence.ts';
+import { compareCodePoints, rank } from '../../../src/companies/resolve/order.ts';
+import { isHeavy, readWords, type WeighedName, weightOf } from '../../../src/companies/resolve/words.ts';
+import { oracleNormalize, oracleSortKey } from '../name-oracle.ts';
+import { oracleDistance, oracleEvidence, oracleRank } from './oracle.ts';
+import { plain, plainEvidence } from './support.ts';
+
+/** Few letters, so that words are often alike. */
+const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '1'), minLength: 1, maxLength: 9 });
+const LIKE = [
+  'gaia',
+  'norte',
+  'gaianorte',
+  'construcoes',
+  'construcao',
+  'cgn',
+  'const',
+  'de',
+  'e',
+  'gaya',
+  '4',
+];
+const words = fc.array(fc.oneof(word, fc.constantFrom(...LIKE)), { minLength: 1, maxLength: 7 });
+const weight = fc.constantFrom(1, 2, 4, 8);
+
+function weighed(names: string[], weights: number[]): WeighedName {
+  return {
+    normalized: names.join(' '),
+    words: names,
+    weights: names.map((one, at) => (isHeavy(one) ? weights[at % weights.length]! : 0)),
+  };
+}
+
+describe('words', () => {
+  test('the first 24 are read, and of these the first 12 heavy ones', () => {
+    const many = Array.from({ length: 30 }, (_, at) => `w${at}`);
+    expect(readWords(many.join(' ')).words).toEqual(many.slice(0, 12));
+    expect(readWords('de '.repeat(30) + many.join(' ')).words).toEqual(Array(24).fill('de'));
+    expect(readWords(`Águas de ${many.join(' de ')}`).words.filter(isHeavy)).toHaveLength(12);
+    expect(readWords('***')).toEqual({ normalized: '', words: [] });
+  });
+
+  test('weights follow the entries per million', () => {
+    const weights = [0, 20, 21, 500, 501, 5000, 5001].map((entries) => weightOf(entries, 1_000_000));
+    expect(weights).toEqual([8, 8, 4, 4, 2, 2, 1]);
+    expect([40, 41, 10_000].map((entries) => weightOf(entries, 2_000_000))).toEqual([8, 4, 2]);
+    // One entry of a small directory makes no word frequent.
+    expect([1, 3, 26].map((entries) => weightOf(entries, 10))).toEqual([4, 2, 1]);
+  });
+});
+
+describe('edits', () => {
+  const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'z'), minLength: 1, maxLength: 5 });
+
+  test('are all words at distance one', () => {
+    const all = ['', 'a', 'b', 'z'];
+    for (let length = 2; length <= 5; length++)
+      for (const one of all.filter((text) => text.length === length - 1))
+        all.push(...['a', 'b', 'z'].map((letter) => one + letter));
+    fc.assert(
+      fc.property(
+        letters.filter(({ length }) => length < 5),
+        (one) => {
+          const edits = [...editsOf(one)].filter((edit) => /^[abz]*$/.test(edit)).sort();
+          expect(edits).toEqual(all.filter((other) => oracleDistance(one, other) === 1).sort());
+        },
+      ),
+    );
+  });
+
+  test('are counted as the whole table counts them', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 9 });
+    fc.assert(
+      fc.property(text, text, fc.constantFrom(1, 2), (one, other, most) => {
+        expect(isWithinEdits(one, other, most)).toBe(oracleDistance(one, other) <= most);
+      }),
+    );
+  });
+});
+
+describe('evidence', () => {
+  test('equals the plain passes, for any names', () => {
+    fc.assert(
+      fc.property(words, words, fc.array(weight, { minLength: 7, maxLength: 7 }), (one, other, weights) => {
+        const name = weighed(one, weights);
+        const { evidence, ...rest } = compare(name, other.join(' '));
+        expect({ ...rest, evidence: evidence.map(plainEvidence) }).toEqual(
+          oracleEvidence(one, name.weights, other),
+        );
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  const evidenceOf = (name: string, candidate: string) => {
+    const { words: read } = readWords(name);
+    return compare(weighed(read, [8]), oracleNormalize(candidate)).evidence.map(plainEvidence);
+  };
+  test.each([
+    ['Leica Microssistemas', 'LEICA MICROSISTEMAS, LDA', ['same', { letter: 'microsistemas' }]],
+    ['B2Mobility', 'B2 Mobility GmbH', [{ joined: 'b2 mobility' }]],
+    ['4 Energy', '4ENERGY, Lda', [{ joined: '4energy' }, { joined: '4energy' }]],
+    [
+      'Transportadora Lusitana',
+      'Transprotadora Luzitana',
+      [{ letter: 'transprotadora' }, { letter: 'luzitana' }],
+    ],
+    [
+      'Laboratorios Farmacêuticos',
+      'Laboratorio Farmaceutica',
+      [{ letter: 'laboratorio' }, { letters: 'farmaceutica' }],
+    ],
+    ['Lab Pfizer', 'Laboratórios Pfizer', ['missing', 'same']],
+    ['ULSM', 'Unidade Local de Saúde de Matosinhos', [{ initials: 'unidade local saude matosinhos' }]],
+    ['Unidade Local de Saúde', 'ULS Norte', [{ initials: 'uls' }, { initials: 'uls' }, { initials: 'uls' }]],
+    ['Casa 1234', 'Casa 1235', ['same', 'missing']],
+  ])('%s beside %s', (name, candidate, evidence) => {
+    expect(evidenceOf(name, candidate)).toEqual(evidence as ReturnType<typeof evidenceOf>);
+  });
+
+  test('three letters are a beginning for a frequent word only', () => {
+    const of = (weight: number) =>
+      compare(weighed(['lab'], [weight]), 'laboratorios pfizer').evidence[0]!.kind;
+    expect([1, 2, 4, 8].map(of)).toEqual(['beginning', 'beginning', 'missing', 'missing']);
+  });
+});
+
+describe('the order', () => {
+  test('the cut, `clear` and what is shown equal the plain forms, for any given candidates', () => {
+    const names = fc.array(words, { minLength: 1, maxLength: 12 });
+    const caps = fc.constantFrom(1, 2, 3, 40);
+    fc.assert(
+      fc.property(
+        words,
+        names,
+        fc.array(weight, { minLength: 7, maxLength: 7 }),
+        caps,
+        (one, others, weights, cap) => {
+          const name = weighed(one, weights);
+          const rows = others
+            .map((other, at) => ({ legalName: other.join(' '), nif: String(500_000_000 + at) }))
+            .map((row) => ({ ...row, normalized: row.legalName, sortKey: oracleSortKey(row.legalName) }));
+          const sorted = rows.toSorted((a, b) =>
+            Buffer.compare(Buffer.from(a.sortKey), Buffer.from(b.sortKey)),
+          );
+          const { clear, candidates } = plain({ name, ...rank(name, rows, cap) });
+          expect({ clear, candidates }).toEqual(
+            oracleRank(
+              name.normalized,
+              one,
+              name.weights,
+              sorted.map((row) => ({ ...row, words: row.normalized.split(' ') })),
+              cap,
+            ),
+          );
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  const clearOf = (name: string, weights: number[], ...candidates: string[]) =>
+    rank(
+      weighed(name.split(' '), weights),
+      candidates.map((normalized, at) => ({
+        nif: String(at),
+        legalName: normalized,
+        normalized,
+        sortKey: normalized,
+      })),
+    ).clear;
+
+  test('an equal name is clear if it is the only one', () => {
+    expect(clearOf('gaia norte', [1], 'gaia norte', 'gaia norte sul')).toBe(true);
+    expect(clearOf('gaia norte', [8], 'gaia norte', 'gaia norte')).toBe(false);
+  });
+
+  test('another name is clear if it alone lacks nothing, begins with a word of the name, and has a rare word as written', () => {
+    expect(clearOf('gaia norte', [4, 1], 'gaia do norte')).toBe(true);
+    expect(clearOf('gaia norte', [2, 2], 'gaia do norte')).toBe(false);
+    expect(clearOf('gaia norte', [4, 1], 'sul gaia norte')).toBe(false);
+    expect(clearOf('gaia norte', [4, 1], 'gaia do norte', 'gaia no norte')).toBe(false);
+    expect(clearOf('gaia norte', [4, 1], 'gaia do norte', 'gaia sul')).toBe(true);
+    expect(clearOf('gaia norte', [4, 1], 'gaia sul')).toBe(false);
+    expect(clearOf('gaia nortes sules', [8, 8, 8], 'gaia norte sule')).toBe(false);
+  });
+
+  test('texts are compared as their UTF-8 bytes', () => {
+    const text = fc.string({
+      unit: fc.constantFrom('a', '\ue000', '\u{20000}', '\u{1f600}', '\uffe0'),
+      maxLength: 4,
+    });
+    fc.assert(
+      fc.property(text, text, (one, other) => {
+        expect(Math.sign(compareCodePoints(one, other))).toBe(
+          Buffer.compare(Buffer.from(one), Buffer.from(other)),
+        );
+      }),
+    );
+  });
+});
