@@ -151,8 +151,14 @@ export async function indicesOf({ alias }: Pick<Workbench, 'alias'>): Promise<st
 }
 
 /** The tables of generations. */
-export async function tablesOf({ database }: Pick<Workbench, 'database'>): Promise<string[]> {
+export const tablesOf = (bench: Pick<Workbench, 'database'>) => namesLike(bench, '^directory_g0[0-9]+$');
+
+/** The vocabularies of generations. */
+export const vocabulariesOf = (bench: Pick<Workbench, 'database'>) =>
+  namesLike(bench, '^directory_g0[0-9]+_vocabulary$');
+
+async function namesLike({ database }: Pick<Workbench, 'database'>, pattern: string): Promise<string[]> {
   const rows = await database.sql<{ name: string }[]>`
-    SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relname LIKE 'directory_g0%' ORDER BY relname`;
+    SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relname ~ ${pattern} ORDER BY relname`;
   return rows.map(({ name }) => name);
 }

@@ -23,6 +23,8 @@ export interface Compared {
   extra: number;
   /** Whether the candidate's first heavy word explains a word of the name. */
   isFirstUsed: boolean;
+  /** Whether all extra words come after those that explain one. */
+  isExtraLast: boolean;
 }
 
 /** A word of either side. */
@@ -58,11 +60,13 @@ export function compare({ words, weights }: WeighedName, normalized: string): Co
   );
   abbreviate(name, candidate);
   abbreviate(candidate, name);
-  const heavy = words.flatMap((word, at) => (isHeavy(word) ? [at] : []));
+  const heavy = (side: Side) => [...side.words.keys()].filter((at) => isHeavy(side.words[at]!));
+  const isUsed = heavy(candidate).map((at) => candidate.found[at] !== null);
   return {
-    evidence: heavy.map((at) => name.found[at] ?? { kind: 'missing', text: words[at]! }),
-    extra: theirs.filter((word, at) => isHeavy(word) && candidate.found[at] === null).length,
-    isFirstUsed: candidate.found[theirs.findIndex(isHeavy)] != null,
+    evidence: heavy(name).map((at) => name.found[at] ?? { kind: 'missing', text: words[at]! }),
+    extra: isUsed.filter((used) => !used).length,
+    isFirstUsed: isUsed[0] === true,
+    isExtraLast: !isUsed.includes(false) || isUsed.lastIndexOf(true) < isUsed.indexOf(false),
   };
 }
 

@@ -110,6 +110,8 @@ function isClear(name: WeighedName, [first, second]: Ranked[]): boolean {
   if (first.isEqual) return second === undefined || !second.isEqual;
   if (first.missing > 0 || first.changed > MAX_CHANGED_WHEN_CLEAR || !first.isFirstUsed) return false;
   const heavy = heavyWeights(name);
+  // A long name that has the words here and there is another company's.
+  if (first.extra > heavy.length && !first.isExtraLast) return false;
   const hasMark = first.evidence.some(
     ({ kind }, at) => UNCHANGED.includes(kind) && heavy[at]! >= MIN_WEIGHT_WHEN_CLEAR,
   );

@@ -3,7 +3,13 @@ import { countMessages, killCommandAt } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { MODES } from '../../support/modes.ts';
-import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../../support/workbench.ts';
+import {
+  createWorkbench,
+  indicesOf,
+  tablesOf,
+  vocabulariesOf,
+  type Workbench,
+} from '../../support/workbench.ts';
 
 /** Moments at which a process is killed. */
 const ROUNDS = 9;
@@ -66,7 +72,9 @@ for (const mode of MODES) {
       const { imported } = await bench.importFile(await file('Última'));
       expect(imported).toBe(ROWS);
       expect(await bench.search('Última')).toHaveLength(20);
-      expect(await tablesOf(bench)).toHaveLength(2);
+      const tables = await tablesOf(bench);
+      expect(tables).toHaveLength(2);
+      expect(await vocabulariesOf(bench)).toEqual(tables.map((table) => `${table}_vocabulary`));
       const { index, previous, documents } = await bench.status();
       expect(documents).toBe(ROWS);
       if (mode === 'full') expect(await indicesOf(bench)).toEqual([index, previous!].toSorted());

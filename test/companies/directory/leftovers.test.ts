@@ -8,14 +8,21 @@ import { statusReport } from '../../../src/companies/directory/status.ts';
 import { csv } from '../../support/companies.ts';
 import { MODES } from '../../support/modes.ts';
 import { until } from '../../support/until.ts';
-import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../../support/workbench.ts';
+import {
+  createWorkbench,
+  indicesOf,
+  tablesOf,
+  vocabulariesOf,
+  type Workbench,
+} from '../../support/workbench.ts';
 
 let bench: Workbench;
 afterEach(() => bench.close());
 
-/** A table and an index as a process leaves them that dies while it builds. */
+/** A table with its vocabulary, and an index, as a process leaves them that dies while it builds. */
 async function dieWhileBuilding({ tools, alias, mode }: Workbench): Promise<void> {
   await tools.sql`CREATE TABLE directory_g000999 (nif text)`;
+  await tools.sql`CREATE TABLE directory_g000999_vocabulary (word text)`;
   const { id } = await readDirectory(tools.sql);
   const meta = { directory: id, generation: 999, fingerprint: '' };
   if (mode === 'full') await createIndex(tools.elasticsearch!, `${alias}-left`, meta);
@@ -23,7 +30,7 @@ async function dieWhileBuilding({ tools, alias, mode }: Workbench): Promise<void
 
 async function left({ mode, alias, ...bench }: Workbench): Promise<string[]> {
   const indices = mode === 'full' ? await indicesOf({ alias }) : [];
-  return [...(await tablesOf(bench)), ...indices];
+  return [...(await tablesOf(bench)), ...(await vocabulariesOf(bench)), ...indices];
 }
 
 describe.each([...MODES])('what a killed run has left (%s)', (mode) => {
@@ -67,7 +74,8 @@ describe.each([...MODES])('what a killed run has left (%s)', (mode) => {
     await bench.importText(csv(0, 20));
     await bench.rollback();
     const { index } = await bench.status();
-    expect(await left(bench)).toEqual(['directory_g000002', ...(mode === 'full' ? [index] : [])]);
+    const tables = ['directory_g000002', 'directory_g000002_vocabulary'];
+    expect(await left(bench)).toEqual([...tables, ...(mode === 'full' ? [index] : [])]);
     expect(await bench.search('empresa')).toHaveLength(10);
   });
 });

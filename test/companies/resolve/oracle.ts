@@ -140,6 +140,12 @@ export function oracleEvidence(name: string[], weights: number[], candidate: str
     evidence: [...name.keys()].filter((at) => isHeavy(name[at]!)).map((at) => found.get(at) ?? 'missing'),
     extra: candidate.filter((word, place) => isHeavy(word) && !used.has(place)).length,
     isFirstUsed: used.has(candidate.findIndex(isHeavy)),
+    isExtraLast: /^1*0*$/.test(
+      [...candidate.keys()]
+        .filter((at) => isHeavy(candidate[at]!))
+        .map((at) => (used.has(at) ? 1 : 0))
+        .join(''),
+    ),
   };
 }
 
@@ -195,6 +201,7 @@ export function oracleRank(
         first.changed <= 8 &&
         first.mark &&
         first.isFirstUsed &&
+        (first.extra <= heavy.length || first.isExtraLast) &&
         (second === undefined || second.missing > 0);
   const shown = ranked.filter(
     ({ isEqual, missing, isFirstUsed }) =>
