@@ -9,7 +9,7 @@ export interface Candidate extends SortedEntry {
   normalized: string;
 }
 
-export interface Ranked extends Candidate, Compared {
+interface Ranked extends Candidate, Compared {
   /** Whether its normalized name is the name's. */
   isEqual: boolean;
   /** Weight of the words that the candidate lacks. */
@@ -21,7 +21,7 @@ export interface Ranked extends Candidate, Compared {
 /** The candidates that are compared word by word. */
 export const MAX_COMPARED = 40;
 /** The candidates in an answer. */
-export const MAX_CANDIDATES = 5;
+const MAX_CANDIDATES = 5;
 
 const UNCHANGED: Kind[] = ['same', 'joined'];
 const MAX_CHANGED_WHEN_CLEAR = 8;

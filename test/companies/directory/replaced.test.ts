@@ -3,9 +3,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { MATCH_BATCHES } from '../../../src/companies/matches/matches.ts';
 import { createPostgresMatches } from '../../../src/companies/matches/postgres.ts';
+import { createPostgresReader } from '../../../src/companies/resolve/postgres.ts';
+import { type Resolution, resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import { createCompanyNames } from '../../../src/companies/search/company-names.ts';
 import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
+import { SECOND } from '../../../src/platform/units.ts';
 import { runHere } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { searchEntries } from '../../support/search-entries.ts';
@@ -95,6 +99,18 @@ const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
       few: search(() => matchEntries(find, 'sol mar 17')),
     };
   },
+  'companies/resolve/postgres.ts': async () => {
+    const withReader = createPostgresReader(sql);
+    const resolve = (name: string) => async () => {
+      const [{ candidates }] = (await withTimeout(
+        (bound) => withReader((reader) => resolveNames(reader, [name]), bound),
+        60 * SECOND,
+        'Postgres',
+      )) as [Resolution];
+      return candidates;
+    };
+    return { near: search(resolve('Azull Mar 17')), frequent: search(resolve('Azul Mar')) };
+  },
   'companies/directory/export.ts': async () => ({ export: command(['companies', 'export'], generationsIn) }),
   'companies/directory/status.ts': async () => ({
     status: command(['index', 'status', '--json'], (stdout) => [JSON.parse(stdout).documents - COMPANIES]),
@@ -124,6 +140,8 @@ const OTHERS = [
     'companies/directory/startup-check.ts',
     'companies/search/current-index.ts',
     'companies/search/generation.ts',
+    // Its vocabulary is read by resolve/postgres.ts, and test/companies/resolve/elasticsearch.test.ts replaces its index.
+    'companies/resolve/elasticsearch.ts',
     'service/probes.ts',
   ],
 ];
