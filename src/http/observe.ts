@@ -18,6 +18,8 @@ export interface Trace {
 /** The parts of a request's log line, gathered while it is answered. */
 export interface RequestTrace extends Trace {
   requestId: string;
+  /** The status of the line and the metrics, if it is not that of the response. */
+  status?: number;
   /** The call of a tool that the request carries (src/mcp). It is recorded as a request of the tool's route. */
   call?: RecordedCall;
 }
@@ -70,8 +72,8 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     }
     if (isHttps) response.headers.set('Strict-Transport-Security', STRICT_TRANSPORT_SECURITY);
     const durationMs = performance.now() - startedAt;
-    const { account, keyId, credits, isTest = false, call } = trace;
-    const recorded = call ?? { route, status: response.status, error };
+    const { account, keyId, credits, isTest = false, call, status = response.status } = trace;
+    const recorded = call ?? { route, status, error };
     if (isTest) metrics.requests.endTest();
     else metrics.requests.end(recorded.route, recorded.status, durationMs);
     const line = {

@@ -154,13 +154,19 @@ const ABOUT_COST = /[^.]* has cost its credit\.$/;
 /**
  * Tells a model about the problem and its remedy. A model sees no headers, but can tell its user.
  * @param isCharged whether the call was charged: one of a test key is not, nor is a repetition
+ * @param requestId named in the text of a fault of the service, because the header is not seen
  */
-export function explain({ kind, detail, headers, buy }: Problem, isCharged: boolean): string {
-  const { title, cause, fix: general } = PROBLEMS[kind];
+export function explain(
+  { kind, detail, headers, buy }: Problem,
+  isCharged: boolean,
+  requestId: string,
+): string {
+  const { title, status, cause, fix: general } = PROBLEMS[kind];
   const fix = isCharged ? general : general.replace(ABOUT_COST, ' No credit was charged.');
   const told = detail ?? cause;
   // A detail that ends with an example has no period.
-  return `${title}. ${told}${told.endsWith('.') ? '' : '.'} ${remedy()}`;
+  const named = status === 500 ? ` The \`X-Request-Id\` is ${requestId}.` : '';
+  return `${title}. ${told}${told.endsWith('.') ? '' : '.'} ${remedy()}${named}`;
 
   function remedy(): string {
     if (kind === 'monthly-quota-exceeded') {

@@ -14,6 +14,7 @@ import { quoteOnce } from '../metering/admission/face.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import { free, type Handler, type Quote } from '../metering/admission/quote.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
+import { callIdOf, isShort } from './refused-call.ts';
 import type { Conversation } from './sdk.ts';
 import { toolsOf } from './tools.ts';
 
@@ -34,10 +35,8 @@ interface Paid {
 }
 const NOTHING: Paid = { left: null, isCharged: false };
 
-/** The problems that only a request can have whose body is not read yet. */
-const BEFORE_BODY: ProblemName[] = ['rate-limit-exceeded', 'authentication-failed'];
-
 const CACHE = { 'Cache-Control': 'private, no-store' };
+const JSON_HEADERS = { 'Content-Type': 'application/json', ...CACHE };
 
 /** @returns a function that answers a POST to `/mcp` */
 export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: McpParts) {
@@ -84,14 +83,26 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         return { ...quote, wantsLeft: true, end };
       },
     });
-    return conversation === undefined ? answer : finish(conversation, answer, paid, trace);
+    return conversation === undefined
+      ? refuse(request, answer, trace)
+      : finish(conversation, answer, { paid, request, trace });
   };
+
+  /** A request that was refused before its body was read. For the rate, a call gets a result. */
+  async function refuse(request: Request, answer: Answer, trace: RequestTrace): Promise<Answer | Response> {
+    if (answer.ok || answer.problem.kind !== 'rate-limit-exceeded' || !isShort(request)) return answer;
+    const id = await callIdOf(request, stopping);
+    if (id === null) return answer;
+    trace.status = PROBLEMS[answer.problem.kind].status;
+    const result = { ...resultOf(answer, NOTHING, trace), resultType: 'complete' };
+    const response = new Response(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    return withHeaders(response, { ...JSON_HEADERS, ...answer.problem.headers });
+  }
 
   async function finish(
     { call, end, response }: Conversation,
     answer: Answer,
-    paid: Paid,
-    trace: RequestTrace,
+    { paid, request, trace }: { paid: Paid; request: Request; trace: RequestTrace },
   ): Promise<Answer | Response> {
     if (call !== null) {
       const [status, error] = answer.ok
@@ -104,9 +115,8 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         error,
       };
       if (!trace.isTest) toolCalls.inc({ tool: call.tool.name });
-      end(resultOf(answer, status === 503 ? NOTHING : paid));
-      // A problem that a test key calls up has the form of the real one.
-      if (!answer.ok && BEFORE_BODY.includes(answer.problem.kind)) {
+      end(resultOf(answer, status === 503 ? NOTHING : paid, trace));
+      if (!answer.ok && isOverHttp(answer.problem.kind, request)) {
         await response;
         return answer;
       }
@@ -119,16 +129,21 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
    * The result of a call: the body that the route answers, with further members in place of headers, as data and as text. The text of a
    * problem is for a model.
    */
-  function resultOf(answer: Answer, { left, isCharged }: Paid) {
+  function resultOf(answer: Answer, { left, isCharged }: Paid, { requestId }: RequestTrace) {
     const body = answer.ok ? withMembers(answer) : problemJson(publicUrl, answer.problem);
+    const text = answer.ok ? body : explain(answer.problem, isCharged, requestId);
     return {
-      content: [{ type: 'text' as const, text: answer.ok ? body : explain(answer.problem, isCharged) }],
+      content: [{ type: 'text' as const, text }],
       structuredContent: JSON.parse(body) as Record<string, unknown>,
       ...(!answer.ok && { isError: true }),
       ...(left !== null && { _meta: { credits_left: left } }),
     };
   }
 }
+
+/** Whether a problem that a test key calls up is one over HTTP, as the real one is. */
+const isOverHttp = (kind: ProblemName, request: Request) =>
+  kind === 'authentication-failed' || (kind === 'rate-limit-exceeded' && !isShort(request));
 
 /** The answer to a body that the SDK would only call not valid. */
 function refuseBody(): Conversation {

@@ -26,6 +26,8 @@ export interface Tool {
 }
 
 interface Row {
+  /** Whether a call may ask a source of company details, which is not this service. */
+  asksSources?: true;
   /** The most items of a list, if they are fewer than those of the route, because a model has to read the answer. */
   most?: Record<string, number>;
   /** Reads a text that the route's path would not take. */
@@ -48,12 +50,12 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   get_company: [
     lookupRoute,
     'One company by its NIF: address, activity, CAE, capital, status, and its debts as check_debts has them. A debt of `null` means not listed, which is not "no debt", and nothing at all if list_datasets lacks that list.',
-    { reads: { nif: { schema: TextNifSchema, textOf: withoutCountry } } },
+    { asksSources: true, reads: { nif: { schema: TextNifSchema, textOf: withoutCountry } } },
   ],
   get_companies: [
     lookupListRoute,
     'What get_company says of up to 25 companies in one call. Each NIF gets its own `status`, with a company or a problem, in the order asked.',
-    { most: { nifs: 25 } },
+    { asksSources: true, most: { nifs: 25 } },
   ],
   check_debts: [
     debtsRoute,
@@ -153,7 +155,7 @@ export const DEFINITIONS = Object.entries(TABLE).map(([name, [route, description
     description: `${description} Costs ${costOf(route)}.`,
     inputSchema: published(inputSchemaOf(route, row)),
     outputSchema: outputSchemaOf(route, row),
-    annotations: { title, readOnlyHint: true, openWorldHint: false },
+    annotations: { title, readOnlyHint: true, openWorldHint: row.asksSources ?? false },
     _meta: { cost: costOf(route) },
   };
 });

@@ -78,7 +78,7 @@ describe.each(CLIENTS)('a client %s', (_name, connect) => {
   });
 });
 
-test('a problem says in words what to do; what is refused before the message is read is an error of HTTP', async () => {
+test('a problem says in words what to do, also for want of a token', async () => {
   const client = await connectNewest(
     new URL(`${api.baseUrl}/mcp`),
     await api.caller({ limits: { requestsPerMinute: 6 }, included: 0 }),
@@ -90,9 +90,10 @@ test('a problem says in words what to do; what is refused before the message is 
     /^No credits left\. The included credits are available again at 20.*Z\. Stop, and tell the user to buy credits,/,
   );
   expect(JSON.stringify(first)).not.toContain('Retry-After');
-  const last = async () => {
-    for (let sent = 0; sent < 8; sent += 1) await call();
-  };
-  await expect(last()).rejects.toThrow(/Too many requests.*The next one is possible in \d+ s\./);
+  let last = first;
+  for (let sent = 0; sent < 8; sent += 1) last = (await call()) as typeof first;
+  expect(last.content[0]!.text).toMatch(
+    /^Too many requests\..* The next one is possible in \d+ s\. Wait \d+ s,/,
+  );
   await client.close();
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { TextNifSchema } from '../../src/companies/nif-parameter.ts';
 import { costOf } from '../../src/http/api-route.ts';
-import { explain } from '../../src/http/problems.ts';
+import { explain, PROBLEMS, type ProblemName } from '../../src/http/problems.ts';
 import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 
@@ -42,7 +42,11 @@ test.each(DEFINITIONS)('$name tells a host what it costs, and changes nothing', 
   const { name, title, annotations, _meta } = definition;
   const cost = costOf(TOOLS.get(name)!.route);
   expect(title).toContain(`(${cost})`);
-  expect(annotations).toEqual({ title, readOnlyHint: true, openWorldHint: false });
+  expect(annotations).toEqual({
+    title,
+    readOnlyHint: true,
+    openWorldHint: ['get_company', 'get_companies'].includes(name),
+  });
   expect(_meta).toEqual({ cost });
 });
 
@@ -60,12 +64,20 @@ test('the output of a tool is the answer of its route, or a problem; both are op
 test('a text of a model says where credits are bought, and never to wait for hours', () => {
   const buy = 'https://shop.example/?a=1';
   expect(
-    explain({ kind: 'monthly-quota-exceeded', headers: { 'Retry-After': '616427' }, buy }, true),
+    explain({ kind: 'monthly-quota-exceeded', headers: { 'Retry-After': '616427' }, buy }, true, 'id'),
   ).toMatch(/Stop, and tell the user to buy credits at https:\/\/shop\.example\/\?a=1, /);
   const busy = (wait: string) =>
-    explain({ kind: 'service-unavailable', headers: { 'Retry-After': wait } }, true);
+    explain({ kind: 'service-unavailable', headers: { 'Retry-After': wait } }, true, 'id');
   expect(busy('2')).toEndWith('Wait 2 s, then call again. No credit was charged.');
   expect(busy('7201')).toEndWith(
     'Stop, and tell the user that this works again in 3 hours at most. No credit was charged.',
   );
+});
+
+test('the text of a fault of the service has the id of the request, and no other text does', () => {
+  const faults = Object.entries(PROBLEMS).filter(([, { status }]) => status === 500);
+  for (const [kind] of faults)
+    expect(explain({ kind: kind as ProblemName }, true, 'req-1')).toEndWith('The `X-Request-Id` is req-1.');
+  for (const kind of Object.keys(PROBLEMS).filter((kind) => faults.every(([fault]) => fault !== kind)))
+    expect(explain({ kind: kind as ProblemName }, true, 'req-1')).not.toContain('req-1');
 });

@@ -56,15 +56,17 @@ test.each(CASES)('%s does not say of %s that it has cost a credit', async (_name
   expect(told).not.toMatch(CLAIM);
 });
 
-test('a problem that comes before the body is a problem over HTTP at a tool, too, and any other one a result', async () => {
+test('a problem that comes before the body is one over HTTP at a tool, too, except a short call over the rate; any other is a result', async () => {
   for (const { kind, nif } of WORLD.problems) {
     const answer = await callTool(api, 'get_company', { nif }, { key });
-    const isOfHttp = ['rate-limit-exceeded', 'authentication-failed'].includes(kind);
+    const isOfHttp = kind === 'authentication-failed';
     expect([kind, answer.status]).toEqual([kind, isOfHttp ? PROBLEMS[kind as ProblemName].status : 200]);
     const body = (await answer.json()) as { type?: string; result?: object };
     if (isOfHttp) expect(body.type).toEndWith(`/problems/${kind}`);
     else expect(body.result).toBeDefined();
   }
+  const nif = nifOf('rate-limit-exceeded').padEnd(4096);
+  expect((await callTool(api, 'get_company', { nif }, { key })).status).toBe(429);
 });
 
 test('the text of a tool says of a charged problem that it has cost its credit, and not of its repetition', async () => {
