@@ -9,10 +9,7 @@ export function pathOf(url: string): string {
   return path === -1 ? '/' : address.slice(path);
 }
 
-/**
- * Everything behind the route in a path. The last segment would not do, because `\` ends no segment for the router and is `/`
- * in the address. The path may have more in front of the route, because PUBLIC_URL may have a path.
- */
+/** Everything behind the route in a path. The path may have more in front of the route, because PUBLIC_URL may have a path. */
 export function pathBehind(route: string, url: string): string {
   const path = pathOf(url);
   return path.slice(path.indexOf(route) + route.length);

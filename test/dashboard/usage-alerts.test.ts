@@ -118,8 +118,9 @@ test('no mail goes to an unconfirmed address, a member who turned them off, or a
   expect(turned.headers.get('location')).toBe('/dashboard/settings?done=saved');
   await service.sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "email" = ${email}`;
   await check();
-  await service.sql`UPDATE accounts SET suspended_at = now() WHERE id = ${accountId}`;
+  // A suspension ends the session.
   await visitor.submit('/dashboard/settings', {}, form);
+  await service.sql`UPDATE accounts SET suspended_at = now() WHERE id = ${accountId}`;
   await check();
   expect(mail.received(email)).toBe(0);
   await service.sql`UPDATE accounts SET suspended_at = NULL WHERE id = ${accountId}`;
