@@ -1,15 +1,15 @@
 /**
  * `bun bench/doors.ts`: a customer's lookups beside one client that sends the dashboard what is slow to parse, each time beside the
  * same bytes of one letter, in turns. Prints the lookups' p50 and p99, and the process's peak memory. Wanted: at 16 connections a p99 within
- * twice that beside the letters; at 100 connections at most 300 MB. `--checkout` measures another revision.
+ * twice that beside the letters; at 100 connections at most 300 MB.
  */
 import { parseArgs } from 'node:util';
 import { startCrowd } from '../test/dashboard/crowd.ts';
-import { createVisitor, signUp } from '../test/dashboard/visitor.ts';
+import { createMember } from '../test/dashboard/visitor.ts';
 import { generateCompany } from './lib/names.ts';
 import { runOpenLoop } from './lib/open-loop.ts';
 import { residentMb } from './lib/processes.ts';
-import { startProcess, startStack } from './lib/stack.ts';
+import { type Service, startProcess, startStack } from './lib/stack.ts';
 import { get } from './lib/wrk.ts';
 
 const { values: options } = parseArgs({
@@ -18,7 +18,6 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '16,100' },
     cases: { type: 'string', default: '' },
     turns: { type: 'string', default: '3' },
-    checkout: { type: 'string' },
   },
 });
 const RECORDS = 1000;
@@ -28,20 +27,11 @@ const FORM_BYTES = 190_000;
 /** Bun takes 64 KiB of headers. */
 const HEADER_BYTES = 60_000;
 
-const stack = await startStack(RECORDS, RECORDS, 1, true);
-const service = await startProcess(
-  ['src/main.ts', 'serve'],
-  { ...stack.environment, SIGN_UP: 'open' },
-  options.checkout,
-);
-const visitor = createVisitor(`http://${service.host}:${service.port}`);
-await signUp(visitor);
-const cookieOf = (name: string) => `${name}=${visitor.cookies.get(name)}`;
-const browser = cookieOf('dashboard.browser');
-const member = `${browser}; ${cookieOf('dashboard.session_token')}`;
+const AUTH_SECRET = 'x'.repeat(40);
 
-const head = (line: string, headers: string) =>
-  `${line} HTTP/1.1\r\nHost: ${service.host}:${service.port}\r\n${headers}\r\n`;
+const stack = await startStack(RECORDS, RECORDS, 1, true);
+
+const head = (line: string, headers: string) => `${line} HTTP/1.1\r\nHost: bench\r\n${headers}\r\n`;
 const form = (cookie: string, body: string) =>
   head(
     'POST /dashboard/screen',
@@ -49,14 +39,29 @@ const form = (cookie: string, body: string) =>
   ) + body;
 const signIn = (query: string, headers: string) => head(`GET /dashboard/sign-in?${query}`, headers);
 
+/** The cookies of a member's browser. */
+interface Cookies {
+  browser: string;
+  session: string;
+}
+
 /** Each request by the text that it repeats. */
-const CASES: Record<string, [slow: string, request: (repeated: (bytes: number) => string) => string]> = {
-  'form of a member': ['a&', (text) => form(member, text(FORM_BYTES))],
-  'form of a known browser': ['a&', (text) => form(browser, text(FORM_BYTES))],
-  'form of a session alone': ['a&', (text) => form(cookieOf('dashboard.session_token'), text(FORM_BYTES))],
+const CASES: Record<
+  string,
+  [slow: string, request: (text: (bytes: number) => string, cookies: Cookies) => string]
+> = {
+  'form of a member': [
+    'a&',
+    (text, { browser, session }) => form(`${browser}; ${session}`, text(FORM_BYTES)),
+  ],
+  'form of a known browser': ['a&', (text, { browser }) => form(browser, text(FORM_BYTES))],
+  'form of a session alone': ['a&', (text, { session }) => form(session, text(FORM_BYTES))],
   'form of a visitor': ['a&', (text) => form('a=b', text(32_000))],
   cookies: ['a=b;', (text) => signIn('', `Cookie: x=${text(HEADER_BYTES)}\r\n`)],
-  'cookies of a known browser': ['a=b;', (text) => signIn('', `Cookie: ${browser}; x=${text(15_000)}\r\n`)],
+  'cookies of a known browser': [
+    'a=b;',
+    (text, { browser }) => signIn('', `Cookie: ${browser}; x=${text(15_000)}\r\n`),
+  ],
   query: ['a&', (text) => signIn(text(HEADER_BYTES), '')],
   'X-Forwarded-For': ['a,', (text) => signIn('', `X-Forwarded-For: ${text(HEADER_BYTES)}\r\n`)],
 };
@@ -66,7 +71,7 @@ const lookups = Array.from({ length: RECORDS }, (_, index) =>
 );
 
 /** Measures the lookups, and the peak of the memory meanwhile. */
-async function measure(name: string, seconds = Number(options.seconds)): Promise<number> {
+async function measure(service: Service, name: string, seconds = Number(options.seconds)): Promise<number> {
   let peakMb = 0;
   const memory = setInterval(() => (peakMb = Math.max(peakMb, residentMb(service.pid))), 50);
   const load = { ...service, perSecond: PER_SECOND, seconds, connections: 200, requests: lookups };
@@ -82,31 +87,48 @@ async function measure(name: string, seconds = Number(options.seconds)): Promise
   return at(0.99);
 }
 
-/** The lookups' p99 beside a crowd that repeats a request. */
-async function beside(name: string, connections: number, request: string): Promise<number> {
-  const crowd = await startCrowd({ hostname: service.host, port: service.port, connections, request });
-  await Bun.sleep(1000);
-  const p99 = await measure(`  ${name}`);
-  crowd.stop();
-  process.stdout.write(`    its answers: ${JSON.stringify(crowd.answers)}\n`);
-  // Pauses and buckets end, and what waits is answered.
-  await Bun.sleep(6000);
-  return p99;
+/** The lookups' p99 beside a crowd that repeats a request, in a process that has served nothing else. */
+async function beside(
+  name: string,
+  connections: number,
+  request: (cookies: Cookies) => string,
+): Promise<number> {
+  const environment = { ...stack.environment, AUTH_SECRET, SIGN_UP: 'closed' };
+  const service = await startProcess(['src/main.ts', 'serve'], environment);
+  try {
+    const { host: hostname, port } = service;
+    const baseUrl = `http://${hostname}:${port}`;
+    const { visitor } = await createMember({
+      baseUrl,
+      sql: stack.sql,
+      config: { authSecret: AUTH_SECRET },
+    });
+    const cookieOf = (cookie: string) => `${cookie}=${visitor.cookies.get(cookie)}`;
+    const cookies = { browser: cookieOf('dashboard.browser'), session: cookieOf('dashboard.session_token') };
+    await measure(service, `  alone`, 3);
+    const crowd = await startCrowd({ hostname, port, connections, request: request(cookies) });
+    await Bun.sleep(1000);
+    const p99 = await measure(service, `  ${name}`);
+    crowd.stop();
+    process.stdout.write(`    its answers: ${JSON.stringify(crowd.answers)}\n`);
+    return p99;
+  } finally {
+    await service.stop();
+  }
 }
 
 try {
-  await measure('alone, to warm up', 3);
-  await measure('alone');
   const names = options.cases === '' ? Object.keys(CASES) : options.cases.split(',');
   for (const connections of options.connections.split(',').map(Number)) {
     for (const name of names) {
       const [slow, request] = CASES[name]!;
-      const repeated = (text: string) => (bytes: number) => text.repeat(bytes / text.length);
+      const repeating = (text: string) => (cookies: Cookies) =>
+        request((bytes) => text.repeat(bytes / text.length), cookies);
       process.stdout.write(`${name}, ${connections} connections\n`);
       const p99s: [letters: number, pairs: number][] = [];
       for (let turn = 0; turn < Number(options.turns); turn += 1) {
-        const letters = await beside('letters', connections, request(repeated('a')));
-        p99s.push([letters, await beside('pairs', connections, request(repeated(slow)))]);
+        const letters = await beside('letters', connections, repeating('a'));
+        p99s.push([letters, await beside('pairs', connections, repeating(slow))]);
       }
       const median = (index: 0 | 1) =>
         p99s.map((pair) => pair[index]).toSorted((a, b) => a - b)[Math.floor(p99s.length / 2)]!;
@@ -117,6 +139,5 @@ try {
     }
   }
 } finally {
-  await service.stop();
   await stack.stop();
 }
