@@ -395,7 +395,7 @@ describe('health', () => {
 });
 
 describe('the log', () => {
-  test('has one line a request: id, method, route, status, time, account, key', async () => {
+  test('has one line a request: id, method, route, status, time, account, key, credits', async () => {
     const from = api.logLines.length;
     await ask(api, `/companies/${FOUND}`, { key: caller.key, headers: { 'X-Request-Id': 'one-line' } });
     await ask(api, '/companies?q=empresa', { key: 'svc_wrong' });
@@ -412,6 +412,7 @@ describe('the log', () => {
       durationMs: expect.any(Number),
       account: caller.accountId,
       key_id: caller.keyId,
+      credits: 1,
       msg: 'request',
     });
     expect(unauthorized).toMatchObject({ route: '/api/v1/companies', status: 401 });
