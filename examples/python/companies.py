@@ -16,9 +16,7 @@ def main():
     company = call("/companies/" + entries[0]["nif"])["data"]
     debt = company["tax_debt"]
     print(f"{company['title']}, {company['city'] or 'city unknown'}, tax debt {'from %d EUR' % debt['start'] if debt else 'unknown'}")
-    usage = call("/usage")["data"]
-    requests = usage["quotas"]["requests"]
-    print("credits left:", max(0, requests["limit"] - requests["used"]) + usage["credits"])
+    print("credits left:", call("/usage")["data"]["left"])
 
 
 run(main)

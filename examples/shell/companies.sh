@@ -14,4 +14,4 @@ jq --raw-output '.data
   | "\(.title), \(if .city == "" then "city unknown" else .city end), "
     + "tax debt \(if .tax_debt then "from \(.tax_debt.start) EUR" else "unknown" end)"' "$work/company"
 call /usage >"$work/usage"
-jq --raw-output '.data | "credits left: \(([0, .quotas.requests.limit - .quotas.requests.used] | max) + .credits)"' "$work/usage"
+jq --raw-output '"credits left: \(.data.left)"' "$work/usage"

@@ -18,6 +18,5 @@ run(async (name = 'constru') => {
 
   const usage = await client.GET('/usage');
   if (!usage.data) throw new Error(explain(usage.error));
-  const { quotas, credits } = usage.data.data;
-  console.log(`credits left: ${Math.max(0, quotas.requests.limit - quotas.requests.used) + credits}`);
+  console.log(`credits left: ${usage.data.data.left}`);
 });

@@ -68,7 +68,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   ],
   get_usage: [
     usageRoute,
-    "The account's plan, its included credits (`quotas.requests`: used, limit), purchased credits left (`credits`), when the included ones reset, and its requests a minute. Ask before work that takes many calls.",
+    "The account's plan, what it can still spend (`left`), its included credits (`quotas.requests`: used, limit), purchased ones (`credits`), when the included ones reset, and its requests a minute. Ask before work that takes many calls.",
   ],
   list_datasets: [
     datasetsRoute,

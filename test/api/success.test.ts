@@ -112,6 +112,8 @@ describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
       data: {
         plan: 'free',
         credits: 7,
+        left: 507,
+        spendPurchased: true,
         resetAt: end.toISOString(),
         rateLimit: { limit: 20, remaining: 19 },
         period: {

@@ -173,6 +173,10 @@ export const pt = {
     'Bucket capacity and refill rate, requests per minute.': 'Limite e recuperação, em pedidos por minuto.',
     'Whole tokens remaining after this request.': 'Pedidos inteiros que restam depois deste.',
     'Start date of the quota period.': 'Data de início do período.',
+    'Credits that the account can still spend: included ones, and purchased ones if it spends them.':
+      'Créditos que a conta ainda pode gastar: os incluídos, e os comprados se os gasta.',
+    'Whether purchased credits pay for calls beyond the included allowance.':
+      'Se os créditos comprados pagam as chamadas além dos créditos incluídos.',
     'Date of the last instant inside the period.': 'Data do último instante do período.',
     'Credits consumed in the period, purchased ones included.':
       'Créditos usados no período, incluindo os comprados.',

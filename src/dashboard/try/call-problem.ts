@@ -1,11 +1,11 @@
 import { OVERLOADED } from '../../http/answer.ts';
 import { type Problem, problemType } from '../../http/problems.ts';
+import { creditsLeft } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import { problemText, prose } from '../reference/reference.ts';
 import { type Html, html } from '../ui/html.ts';
 import { moreCredits } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
-import { availableCredits } from '../usage/credits.ts';
 
 /** The text of a problem of a member's own call: what happened, what it cost, and what to do next. Programs get its JSON. */
 export function callProblem(context: MemberContext, problem: Problem): Html {
@@ -24,7 +24,7 @@ function stateOf({ messages, formats, account }: MemberContext, problem: Problem
   const { start, end } = account.period;
   switch (kind) {
     case 'monthly-quota-exceeded': {
-      const isOff = account.credits > 0 && availableCredits(account) === 0;
+      const isOff = account.credits > 0 && creditsLeft(account) === 0;
       const texts = isOff ? states.switchedOff : states.none;
       return filled(texts, [formats.date(start)], [formats.instant(end)]);
     }

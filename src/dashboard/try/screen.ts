@@ -1,11 +1,11 @@
 import { debtsRoute } from '../../companies/debts/screen/route.ts';
+import { creditsLeft } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { moreCredits } from '../ui/parts.ts';
-import { availableCredits } from '../usage/credits.ts';
 import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
 import { type NifList, readNifList } from './screen-list.ts';
@@ -56,10 +56,10 @@ async function showScreen(
   const { messages, formats, tools, sent, account } = context;
   const fault = refusal?.faults?.list;
   const isPriced = list !== undefined && !screened?.answer.ok;
-  const canPay = availableCredits(account) > 0;
+  const canPay = creditsLeft(account) > 0;
   const body = html`
 <h1>${messages.screenTitle}</h1>
-${!account.suspended && html`<p class="lead">${messages.screenLead(formats.number(availableCredits(account)))}</p>`}
+${!account.suspended && html`<p class="lead">${messages.screenLead(formats.number(creditsLeft(account)))}</p>`}
 ${failureNotice(refusal?.message)}
 ${screened?.answer.ok === false && (await screenedList(context, list!, screened))}
 <form class="card" method="post" action="${tools.base}/screen">
@@ -90,7 +90,7 @@ ${screened?.answer.ok === true && (await screenedList(context, list!, screened))
 function price(context: MemberContext, list: NifList, isLate: boolean, isFocused: boolean): Html {
   const { messages, formats, account } = context;
   const { nifs } = list;
-  const left = availableCredits(account);
+  const left = creditsLeft(account);
   const more = moreCredits(context);
   const notes = [
     isLate && messages.screenLate,

@@ -2,6 +2,7 @@ import { lookupRoute } from '../../companies/lookup/route.ts';
 import { matchesRoute } from '../../companies/matches/route.ts';
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import { searchRoute } from '../../companies/search/route.ts';
+import { creditsLeft } from '../../metering/accounts/store.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import { EXAMPLE_QUERY } from '../reference/code-samples.ts';
@@ -10,7 +11,6 @@ import { TOKEN_FIELD } from '../request/csrf.ts';
 import { failureNotice, field, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
-import { availableCredits } from '../usage/credits.ts';
 import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Tried, triedCall } from './try-answer.ts';
 
@@ -80,7 +80,7 @@ async function showTry(
   const { messages, formats, tools, account } = context;
   const body = html`
 <h1>${messages.tryIt}</h1>
-${!account.suspended && html`<p class="lead">${messages.tryLead(formats.number(availableCredits(account)))}</p>`}
+${!account.suspended && html`<p class="lead">${messages.tryLead(formats.number(creditsLeft(account)))}</p>`}
 ${failureNotice(refusal?.message)}
 <form class="card try-form" method="post" action="${tools.base}/try" role="search">
   ${tokenField(context)}

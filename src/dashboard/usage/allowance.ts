@@ -1,10 +1,11 @@
 import type { AccountDetails } from '../../metering/accounts/store.ts';
+import { creditsLeft } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { Notice } from '../request/context.ts';
 import { type Html, html } from '../ui/html.ts';
 import { buyLink, contactLink, moreCredits } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
-import { availableCredits, forecast } from './credits.ts';
+import { forecast } from './credits.ts';
 
 /** From this share of the allowance on, pages say that it is running low. */
 const LOW_FROM = 0.8;
@@ -19,7 +20,7 @@ type AllowanceState = 'fine' | 'low' | 'beyond' | 'none' | 'suspended';
 function allowanceState(account: AccountDetails, end: Date | 'enough' | null): AllowanceState {
   const { used, includedCredits, credits, spendPurchased, suspended } = account;
   if (suspended) return 'suspended';
-  if (availableCredits(account) === 0) return 'none';
+  if (creditsLeft(account) === 0) return 'none';
   // Purchased credits pay for calls beyond the allowance. It is fine unless the forecast says that they end before the period.
   if (spendPurchased && credits > 0 && !(end instanceof Date)) return 'fine';
   // An account without an allowance spends purchased credits from the start.

@@ -1,18 +1,8 @@
 import { CALL_KINDS } from '../../http/call-kind.ts';
-import type { AccountDetails } from '../../metering/accounts/store.ts';
+import { type AccountDetails, creditsLeft } from '../../metering/accounts/store.ts';
 import { inSlice, type Slice } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY } from '../../platform/units.ts';
-
-/**
- * Credits that the account can still spend: the rest of its allowance, and purchased ones if it spends them (specification, Get
- * usage, Derived values). The keys of a suspended account are refused, so it can spend none.
- */
-export function availableCredits(account: AccountDetails): number {
-  const { includedCredits, used, credits, spendPurchased, suspended } = account;
-  if (suspended) return 0;
-  return Math.max(0, includedCredits - used) + (spendPurchased ? credits : 0);
-}
 
 /** Days whose calls give the pace of an account. */
 const PACE_DAYS = 7;
@@ -30,7 +20,7 @@ export async function forecast(sql: Sql, account: AccountDetails): Promise<Date 
     WHERE account_id = ${account.id} AND kind IN ${sql(CALL_KINDS)} AND day > (now() AT TIME ZONE 'UTC')::date - ${PACE_DAYS}::integer`;
   const { perDay } = row!;
   if (!perDay) return null;
-  const end = new Date(Date.now() + (availableCredits(account) / perDay) * DAY);
+  const end = new Date(Date.now() + (creditsLeft(account) / perDay) * DAY);
   return end < account.period.end ? end : 'enough';
 }
 

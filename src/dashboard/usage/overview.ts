@@ -1,6 +1,6 @@
 import { type DebtDataset, type DirectoryDataset, readDatasets } from '../../companies/datasets/store.ts';
 import { readPlan } from '../../metering/accounts/plan.ts';
-import { keepsPurchased } from '../../metering/accounts/store.ts';
+import { creditsLeft, keepsPurchased } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { memberPage } from '../request/layout.ts';
@@ -9,7 +9,6 @@ import { dateOf } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import { atZero, readAllowance } from './allowance.ts';
 import { type CallsView, callsSections } from './calls.ts';
-import { availableCredits } from './credits.ts';
 import { planEnd } from './credits-page.ts';
 import { loadDailyCalls } from './daily-calls.ts';
 import { rangeOf } from './range.ts';
@@ -77,7 +76,7 @@ function stockCard(
 <section class="card figure stock-row ${state}" id="figures" data-live>
   <div class="stock">
     <h2>${messages.available}</h2>
-    ${suspended ? html`<p class="big">${messages.refused}</p>` : html`<p class="big" data-figure="available">${number(availableCredits(account))}</p>`}
+    ${suspended ? html`<p class="big">${messages.refused}</p>` : html`<p class="big" data-figure="available">${number(creditsLeft(account))}</p>`}
     ${stockBar(messages.available, [includedLeft, spendPurchased ? credits : 0], includedUsed)}
   </div>
   <dl class="stock-facts">

@@ -39,6 +39,21 @@ export interface AccountDetails extends AccountSummary, PlanQuotas {
   spendPurchased: boolean;
 }
 
+/**
+ * Credits that an account can still spend: the rest of its allowance, and purchased ones if it spends them (specification, Get
+ * usage, Derived values). The keys of a suspended account are refused, so it can spend none. Every place that says what is left asks here.
+ */
+export function creditsLeft({
+  includedCredits,
+  used,
+  credits,
+  spendPurchased,
+  suspended,
+}: Pick<AccountDetails, 'includedCredits' | 'used' | 'credits' | 'spendPurchased' | 'suspended'>): number {
+  if (suspended) return 0;
+  return Math.max(0, includedCredits - used) + (spendPurchased ? credits : 0);
+}
+
 /** Whether an account has purchased credits that it is set not to spend. */
 export function keepsPurchased({
   credits,

@@ -1,7 +1,7 @@
 import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import type { ReadAccount } from '../accounts/reader.ts';
-import type { AccountDetails } from '../accounts/store.ts';
+import { type AccountDetails, creditsLeft } from '../accounts/store.ts';
 import { type CallContext, free, type Handler } from '../admission/quote.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
@@ -15,6 +15,8 @@ export const usageRoute: ApiRoute = {
     data: {
       plan: 'free',
       credits: 0,
+      left: 500,
+      spendPurchased: true,
       resetAt: '2026-12-01T00:00:00.000Z',
       rateLimit: { limit: 20, remaining: 19 },
       period: { start: '2026-11-01', end: '2026-11-30' },
@@ -57,6 +59,8 @@ function presentUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' 
     data: {
       plan: account.plan,
       credits: account.credits,
+      left: creditsLeft(account),
+      spendPurchased: account.spendPurchased,
       resetAt: account.period.end.toISOString(),
       rateLimit: { limit: rate.limit, remaining: rate.remaining },
       period: { start: dateOf(account.period.start), end: dateOf(lastInstant) },

@@ -11,6 +11,12 @@ export const UsageAnswerSchema = Type.Object(
     data: Named('Usage', {
       plan: enumeration(['free', 'plus'], 'Effective plan.'),
       credits: Count('Remaining purchased credits, separate from the included allowance.'),
+      left: Count(
+        'Credits that the account can still spend: included ones, and purchased ones if it spends them.',
+      ),
+      spendPurchased: Type.Boolean({
+        description: 'Whether purchased credits pay for calls beyond the included allowance.',
+      }),
       resetAt: Type.String({ format: 'date-time', description: 'Next reset of the included credits, UTC.' }),
       rateLimit: Named('RateLimit', {
         limit: Count('Bucket capacity and refill rate, requests per minute.'),

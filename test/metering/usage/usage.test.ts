@@ -44,6 +44,8 @@ describe('the usage object', () => {
     expect(await usageAt(id, '2026-02-10T00:00:00Z')).toEqual({
       plan: 'plus',
       credits: 0,
+      left: 1250,
+      spendPurchased: true,
       resetAt: '2026-02-28T12:00:00.000Z',
       rateLimit: { limit: 60, remaining: 41 },
       period: { start: '2026-01-31', end: '2026-02-28' },
