@@ -5,7 +5,15 @@ import { resetSecondFactor } from '../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../src/metering/account-data/history.ts';
 import { codeOf, enrolled, fieldsOf } from './enrolled.ts';
 import { startMailedDashboard } from './service.ts';
-import { createMember, createVisitor, linkTo, newPerson, type Person, type Visitor } from './visitor.ts';
+import {
+  createMember,
+  createVisitor,
+  linkTo,
+  newPerson,
+  type PageAnswer,
+  type Person,
+  type Visitor,
+} from './visitor.ts';
 
 const PAGE = '/dashboard/settings/second-factor';
 const { service, mail, stop } = await startMailedDashboard();
@@ -93,6 +101,52 @@ test('a sign-in wants the password, then a code; each code works once; the page 
     'sign-in code asked',
     'sign-in code failed',
   ]);
+});
+
+test('backup codes have no letters that look alike, and work with any case, hyphens and blanks', async () => {
+  const { visitor, person, page, codes } = await enrolled(service);
+  for (const code of codes) expect(code).toMatch(/^[a-hjkmnp-z2-9]{5}-[a-hjkmnp-z2-9]{5}$/);
+  expect(new Set(codes).size).toBe(10);
+  const link = page.document.querySelector('a[download="backup-codes.txt"]')!.getAttribute('href')!;
+  const file = Buffer.from(link.split('base64,')[1]!, 'base64').toString();
+  expect(file).toEndWith(`\n${person.email}\n\n${codes.join('\n')}\n`);
+  expect(page.document.querySelector('[data-print]')!.textContent).toBe('Print');
+
+  const plain = (code: string) => code.replace('-', '');
+  const ways = [
+    (code: string) => code.toUpperCase(),
+    plain,
+    (code: string) => ` ${[...plain(code)].join(' ')} `,
+    (code: string) => code.replace('-', '\u2013').toUpperCase(),
+    (code: string) => code.replace('-', ' - '),
+  ];
+  for (const [index, write] of ways.entries()) {
+    const other = createVisitor(service.baseUrl);
+    await signIn(other, person);
+    expect([index, (await giveCode(other, write(codes[index]!))).status]).toEqual([index, 303]);
+  }
+  expect((await visitor.get(PAGE)).textOf('main')).toContain('5 backup codes are left.');
+});
+
+test('the page of the code leads to a field for a backup code and back, and keeps the page that was asked for', async () => {
+  const { person, codes } = await enrolled(service);
+  const visitor = createVisitor(service.baseUrl);
+  await visitor.submit('/dashboard/sign-in?to=%2Fkeys', { ...person });
+  const hrefOf = (page: PageAnswer) => page.document.querySelector('.sheet .aside a')!.getAttribute('href')!;
+  const ofApp = await visitor.get('/dashboard/sign-in?to=%2Fkeys');
+  expect(ofApp.document.querySelector('#code')!.getAttribute('inputmode')).toBe('numeric');
+  const ofBackup = await visitor.get(hrefOf(ofApp));
+  expect(ofBackup.textOf('label')).toBe('Backup code');
+  expect(ofBackup.document.querySelector('#code')!.hasAttribute('inputmode')).toBe(false);
+  expect((await visitor.get(hrefOf(ofBackup))).textOf('h1')).toBe('Enter the code');
+  const wrong = await visitor.submit(hrefOf(ofApp), { code: 'aaaaa-bbbbb' });
+  expect([wrong.status, wrong.textOf('label'), wrong.textOf('#code-fault')]).toEqual([
+    401,
+    'Backup code',
+    'That is none of your backup codes that are left: ten letters and digits, each code once.',
+  ]);
+  const right = await visitor.submit(hrefOf(ofApp), { code: codes[0]! });
+  expect(right.headers.get('location')).toBe('/dashboard/keys');
 });
 
 test('a sign-in that awaits a code takes its user’s code alone, also with the cookies of two users', async () => {

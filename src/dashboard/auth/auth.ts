@@ -8,6 +8,7 @@ import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { CODE_WAIT_MS, createAwaitedCodes } from './awaited-code.ts';
+import { makeBackupCodes } from './codes.ts';
 import { PoolKysely } from './kysely.ts';
 import { countAttempt, mailsTo } from './limits.ts';
 import { MAILS } from './mail-text.ts';
@@ -94,6 +95,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
         twoFactorTable: 'dashboard_second_factors',
         twoFactorCookieMaxAge: CODE_WAIT_MS / SECOND,
         accountLockout: { enabled: true, maxFailedAttempts: 10, durationSeconds: CODE_LOCK_MS / SECOND },
+        // Its own ones are refused in another case, and have letters that look alike.
+        backupCodeOptions: { customBackupCodesGenerate: makeBackupCodes },
       }),
     ],
     // It counts successes, too: limits.ts has ours.

@@ -4,6 +4,7 @@ import type { MemberContext, PageContext } from '../page-context.ts';
 import type { Client } from '../request/context.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
+import { readCode } from './codes.ts';
 import { checkGuess, countAttempt, type GuessOutcome, isFirstOfLock, isFirstUse, mailsOf } from './limits.ts';
 import { MAILS } from './mail-text.ts';
 import { recordRepeatable } from './members.ts';
@@ -92,14 +93,12 @@ export async function signInWithCode(context: PageContext, text: string): Promis
  * @returns `null` for a code of the app that was given before
  */
 export async function giveCode({ tools }: PageContext, userId: string, text: string, client: Client) {
-  const code = withoutBlanks(text);
-  if (!/^\d{6}$/.test(code)) return tools.auth.call('/two-factor/verify-backup-code', { code }, client);
+  const { kind, code } = readCode(text);
+  if (kind === 'backup') return tools.auth.call('/two-factor/verify-backup-code', { code }, client);
   // better-auth removes a used backup code, but takes an app's code again while it is shown.
   if (!(await isFirstUse(tools.sql, userId, code))) return null;
   return tools.auth.call('/two-factor/verify-totp', { code }, client);
 }
-
-export const withoutBlanks = (code: string) => code.replace(/\s/g, '');
 
 const failedOrRefused = (retryAfterS: number | null) => (retryAfterS === null ? 'failed' : 'refused');
 

@@ -173,7 +173,7 @@ export function cardPage(
 }
 
 /** The parameters of an address that the link to the other language keeps. */
-const KEPT = ['token', 'to', 'by', 'days', 'from', 'q', 'state', 'before', 'name', 'expires'];
+const KEPT = ['token', 'to', 'by', 'days', 'from', 'q', 'state', 'before', 'name', 'expires', 'with'];
 
 /** The same page in the other language. */
 function languageLink({ messages, url }: LayoutContext): HtmlValue {

@@ -1,11 +1,12 @@
 import encodeQR from 'qr';
+import { readCode } from '../auth/codes.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { codesOf, countAttempt, isFirstUse } from '../auth/limits.ts';
 import type { Plain } from '../auth/mail-text.ts';
 import { recordRepeatable } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
-import { giveCode, sentPassword, signInWithCode, withoutBlanks } from '../auth/sign-in.ts';
+import { giveCode, sentPassword, signInWithCode } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { type Field, form, formHandlers, type Refusal, refuse, tooMany } from '../request/forms.ts';
@@ -13,7 +14,7 @@ import { cardPage, memberPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
-import { copyable } from '../ui/parts.ts';
+import { contactLink, copyable } from '../ui/parts.ts';
 
 const PATH = '/settings/second-factor';
 
@@ -24,25 +25,41 @@ const URI_SHAPE = /^otpauth:\/\/totp\/[!-~]{1,1000}$/;
 export const signInCode = formHandlers({
   async show(context: PageContext, refusal) {
     const { messages, tools, url, sent } = context;
-    const to = returnPath(url.searchParams.get('to') ?? sent('to'));
-    const fields = [codeField(messages, messages.codeOrBackupHint)];
-    const options = { path: '/sign-in/code', hidden: { to }, fields, button: messages.signIn };
+    const ofForm = (name: string) => url.searchParams.get(name) ?? sent(name);
+    const to = returnPath(ofForm('to'));
+    const isBackup = ofForm('with') === 'backup';
+    const field: Field = isBackup
+      ? { ...codeField(messages, messages.backupCodeHint), label: messages.backupCode, autocomplete: 'off' }
+      : { ...codeField(messages, messages.codeHint), inputMode: 'numeric' };
+    const hidden = isBackup ? { to, with: 'backup' } : { to };
+    const options = { path: '/sign-in/code', hidden, fields: [field], button: messages.signIn };
+    const other = new URLSearchParams({ with: isBackup ? 'app' : 'backup', to });
+    const otherWay = isBackup ? messages.useApp : messages.useBackupCode;
     return cardPage(context, {
-      title: messages.codeTitle,
-      body: form(context, { ...options, refusal }),
+      title: isBackup ? messages.backupCodeTitle : messages.codeTitle,
+      body: html`
+${form(context, { ...options, refusal })}
+<p class="aside"><a href="${tools.base}/sign-in/code?${other.toString()}">${otherWay}</a></p>
+${isBackup && html`<p class="aside hint">${messages.codesLost} ${contactLink(context)}</p>`}`,
       after: html`<a href="${tools.base}/sign-in?again=yes">${messages.codeStartAgain}</a>`,
       ...refusal,
     });
   },
   async submit(context) {
-    const { messages, sent, tools } = context;
+    const { sent, tools } = context;
     const outcome = await signInWithCode(context, sent('code'));
     if (outcome === null)
       return redirectTo(context, '/sign-in?done=code-ended', [tools.auth.awaitedCodes.forget()]);
     if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
-    return tooMany(context, outcome.retryAfterS) ?? refuse(401, { faults: { code: messages.codeWrong } });
+    return tooMany(context, outcome.retryAfterS) ?? wrongCode(context, 401);
   },
 });
+
+/** The refusal of a code, which says what it was taken for. */
+function wrongCode({ messages, sent }: PageContext, status: number): Refusal {
+  const { kind } = readCode(sent('code'));
+  return refuse(status, { faults: { code: kind === 'app' ? messages.codeWrong : messages.backupCodeWrong } });
+}
 
 /** GET /dashboard/settings/second-factor */
 export async function showSecondFactor(context: MemberContext): Promise<PageResponse> {
@@ -121,7 +138,7 @@ function setUpSheet(
   <p>${qrCode(messages.scanLabel, totpUri)}</p>
   <p><a href="${totpUri}">${messages.openApp}</a></p>
   ${copyable(messages, { id: 'secret', label: messages.secretLabel, text: secret })}
-  ${backupCodeList(messages, backupCodes)}
+  ${backupCodeList(context, backupCodes)}
   ${confirmForm}`;
   return sheet(context, content, refusal);
 }
@@ -137,7 +154,7 @@ export const newBackupCodes = passwordForm(
     return sheet(
       context,
       html`
-  ${backupCodeList(messages, backupCodes)}
+  ${backupCodeList(context, backupCodes)}
   <p><a class="button" href="${tools.base}${PATH}">${messages.backupCodesKept}</a></p>`,
     );
   },
@@ -157,13 +174,13 @@ export const turnOff = passwordForm(
 
 /** Checks the code that a signed-in user gives. Few are taken in a day, because a guess here is not one of a sign-in. */
 async function codeRefusal(context: MemberContext): Promise<Refusal | null> {
-  const { tools, messages, sent, user } = context;
+  const { tools, sent, user } = context;
   const early = tooMany(context, await countAttempt(tools.sql, codesOf(user)));
   if (early !== null) return early;
   const answer = await giveCode(context, user.id, sent('code'), context.client);
   if (answer?.ok === true) return null;
   logOfMember(context, 'code check failed');
-  return refuse(422, { faults: { code: messages.codeWrong } });
+  return wrongCode(context, 422);
 }
 
 /** POST /dashboard/settings/second-factor/confirm: turns it on, once a code shows that the app has the secret. */
@@ -175,7 +192,7 @@ export const confirmation = formHandlers({
   async submit(context) {
     const { tools, messages, client, sent, user } = context;
     if (user.hasSecondFactor || !URI_SHAPE.test(sent('uri'))) return redirectTo(context, PATH);
-    const code = withoutBlanks(sent('code'));
+    const { code } = readCode(sent('code'));
     const wrong = refuse(422, { faults: { code: messages.codeWrong } });
     if (!(await isFirstUse(tools.sql, user.id, code))) return wrong;
     const answer = await tools.auth.call('/two-factor/verify-totp', { code }, client);
@@ -201,11 +218,22 @@ function codeField(messages: Messages, hint: string): Field {
   return { name: 'code', label: messages.code, hint, autocomplete: 'one-time-code', maxLength: 20 };
 }
 
-function backupCodeList(messages: Messages, codes: string[]): Html {
+/** The codes, to copy, download or print. On paper they stand alone, without the secret of the app. */
+function backupCodeList({ messages, tools, user }: MemberContext, codes: string[]): Html {
+  const text = codes.join('\n');
+  const about = `${messages.brand}: ${messages.backupCodes}\n${tools.publicUrl}/dashboard\n${user.email}`;
+  const file = Buffer.from(`${about}\n\n${text}\n`).toString('base64');
   return html`
-<h2>${messages.backupCodes}</h2>
-<p>${messages.backupCodesLead}</p>
-${copyable(messages, { id: 'backup-codes', label: messages.backupCodes, text: codes.join('\n') })}`;
+<section class="backup-codes">
+  <h2>${messages.backupCodes}</h2>
+  <p>${messages.backupCodesLead}</p>
+  <p class="printed">${tools.publicUrl}/dashboard · ${user.email}</p>
+  ${copyable(messages, { id: 'backup-codes', label: messages.backupCodes, text })}
+  <p class="actions">
+    <a class="button small quiet" href="data:text/plain;charset=utf-8;base64,${file}" download="${messages.backupCodesFile}">${messages.download}</a>
+    <button class="small quiet" type="button" data-print hidden>${messages.print}</button>
+  </p>
+</section>`;
 }
 
 /** Dark on light in both themes, because apps read no other. Its quiet zone is four modules wide. */

@@ -479,6 +479,9 @@ const TEXTS = {
     Cada um substitui uma vez um código da aplicação: guarde-os noutro sítio. Só são mostrados agora.`,
   backupCodesLeft: `1 backup code is left. | {count} backup codes are left.
     Resta 1 código de recuperação. | Restam {count} códigos de recuperação.`,
+  backupCodesFile: ['backup-codes.txt', 'codigos-de-recuperacao.txt'],
+  download: ['Download', 'Descarregar'],
+  print: ['Print', 'Imprimir'],
   backupCodesKept: ['I have kept them', 'Já os guardei'],
   newBackupCodes: ['New backup codes', 'Novos códigos de recuperação'],
   newBackupCodesLead: ['Those that you have now stop working.', 'Os códigos atuais deixam de funcionar.'],
@@ -492,6 +495,20 @@ const TEXTS = {
     Os seis algarismos da aplicação, ou um código de recuperação. Sem nenhum, contacte o operador.`,
   codeWrong: `The code is wrong, too old or used. Wait for the next one.
     O código está errado, é antigo ou já foi usado. Espere pelo seguinte.`,
+  backupCode: ['Backup code', 'Código de recuperação'],
+  backupCodeTitle: ['Enter a backup code', 'Introduza um código de recuperação'],
+  backupCodeHint: [
+    'One of the ten that you kept. Each works once.',
+    'Um dos dez que guardou. Cada um serve uma vez.',
+  ],
+  backupCodeWrong: `That is none of your backup codes that are left: ten letters and digits, each code once.
+    Não é nenhum dos códigos de recuperação que restam: dez letras e algarismos, cada código uma só vez.`,
+  useBackupCode: ['Use a backup code', 'Usar um código de recuperação'],
+  useApp: ['Use the code of the app', 'Usar o código da aplicação'],
+  codesLost: [
+    'Without app and codes, ask the operator.',
+    'Sem a aplicação nem os códigos, contacte o operador.',
+  ],
   codeStartAgain: ['Start again', 'Começar de novo'],
   access: ['Access', 'Acesso'],
   members: ['Members', 'Membros'],

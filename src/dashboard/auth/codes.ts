@@ -1,0 +1,28 @@
+import { randomInt } from 'node:crypto';
+
+/** Letters and digits without those that look alike on paper: 0 and o, 1, i and l. */
+const LETTERS = 'abcdefghjkmnpqrstuvwxyz23456789';
+const COUNT = 10;
+/** Characters of a code: 49 bits of chance, and ten wrong ones lock the codes. */
+const LENGTH = 10;
+
+/** New backup codes as they are shown: `k7mpq-3wxyz`. */
+export function makeBackupCodes(): string[] {
+  const letter = () => LETTERS[randomInt(LETTERS.length)]!;
+  return Array.from({ length: COUNT }, () => grouped(Array.from({ length: LENGTH }, letter).join('')));
+}
+
+/** A code of the second factor as a user gave it, with any case, hyphens and blanks. */
+export interface GivenCode {
+  /** Six digits are of the app; all else may be a backup code. */
+  kind: 'app' | 'backup';
+  /** As better-auth has it. */
+  code: string;
+}
+
+export function readCode(text: string): GivenCode {
+  const plain = text.replace(/[\s\p{Pd}]/gu, '').toLowerCase();
+  return /^\d{6}$/.test(plain) ? { kind: 'app', code: plain } : { kind: 'backup', code: grouped(plain) };
+}
+
+const grouped = (plain: string) => `${plain.slice(0, LENGTH / 2)}-${plain.slice(LENGTH / 2)}`;
