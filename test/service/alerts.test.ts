@@ -1,6 +1,9 @@
-/** Every series of a counter, and every one that a rule of docs/operating.md reads, is there before its first event: Prometheus sees no increase in a series that begins at 1. */
+/** Every series of a counter, and every one that a rule of deploy/prometheus reads, is there before its first event: Prometheus sees no increase in a series that begins at 1. */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
+import { dashboard, ROWS } from '../../docs/grafana.ts';
+import { metricsTable } from '../../docs/metrics.ts';
+import { readRules, rulesTable } from '../../docs/rules.ts';
 import type { Budget } from '../../src/companies/lookup/budget.ts';
 import type { LimitWindow } from '../../src/companies/sources/nif-pt.ts';
 import { SOURCE_OUTCOMES } from '../../src/companies/sources/types.ts';
@@ -37,10 +40,7 @@ function seriesOf(scrape: string): { name: string; labels: Labels }[] {
 }
 
 test('a service that has answered nothing has every series of the rules for alerts, and its version', async () => {
-  const page = await Bun.file(join(ROOT, 'docs/operating.md')).text();
-  const cells = page.split('\n').flatMap((line) => (line.startsWith('|') ? [line.split(' | ')[0]!] : []));
-  const rules = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!));
-  const wanted = rules.map((rule) => rule.replaceAll('\\|', '|')).flatMap(selectorsIn);
+  const wanted = (await readRules()).flatMap(({ expr }) => selectorsIn(expr));
   expect(wanted.length).toBeGreaterThan(10);
 
   const service = await startTestService({ env: { REFRESHES_PER_DAY: '100' } });
@@ -58,6 +58,52 @@ test('a service that has answered nothing has every series of the rules for aler
     expect(missing.map(({ name }) => name)).toEqual(['elasticsearch_node_up']);
     expect(scrape).toContain(`\nbuild_info{version="${VERSION}",bun="${Bun.version}"} 1\n`);
     expect(service.logLines).toContainEqual(expect.objectContaining({ msg: 'listening', version: VERSION }));
+  } finally {
+    await service.stop();
+  }
+});
+
+const textOf = (path: string) => Bun.file(join(ROOT, path)).text();
+
+test('docs/operating.md has the table that is made from the rules, and the anchor that each rule names', async () => {
+  const page = await textOf('docs/operating.md');
+  expect(page).toContain(`\n\n${await rulesTable()}\n`);
+  for (const { alert, annotations } of await readRules()) {
+    expect(annotations.runbook).toBe(`docs/operating.md#${alert.toLowerCase()}`);
+    expect(page).toContain(`<a id="${alert.toLowerCase()}"></a>`);
+  }
+});
+
+test('each rule has a test in which it fires', async () => {
+  const tests = await textOf('deploy/prometheus/rules.test.yml');
+  for (const { alert } of await readRules()) expect(tests).toContain(`{alertname="${alert}"}`);
+});
+
+test('each line of the log that a rule names is in the code', async () => {
+  const code = await Promise.all(
+    [...new Bun.Glob('src/**/*.ts').scanSync(ROOT)].map((path) => Bun.file(join(ROOT, path)).text()),
+  );
+  for (const { annotations } of await readRules())
+    if (annotations.log !== undefined) expect(code.join('')).toContain(annotations.log);
+});
+
+test('the dashboard of Grafana is the one that docs/grafana.ts makes', async () => {
+  expect(JSON.parse(await textOf('deploy/grafana/company-directory.json'))).toEqual(dashboard());
+});
+
+test('docs/metrics.md lists what a running service exports, and the dashboard asks for nothing else', async () => {
+  const service = await startTestService({
+    mode: 'full',
+    env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key', REFRESHES_PER_DAY: '100' },
+  });
+  try {
+    const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
+    expect(await textOf('docs/metrics.md')).toContain(`\n\n${metricsTable(scrape)}\n`);
+    const names = new Set(seriesOf(scrape).map(({ name }) => name));
+    const queries = Object.values(ROWS).flatMap((panels) => panels.flatMap(({ queries }) => queries));
+    const asked = queries.flatMap(([expr]) => selectorsIn(expr).map(({ name }) => name));
+    expect(new Set(asked).size).toBeGreaterThan(20);
+    expect(asked.filter((name) => !names.has(name))).toEqual([]);
   } finally {
     await service.stop();
   }
