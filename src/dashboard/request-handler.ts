@@ -14,7 +14,7 @@ import { createKnownBrowsers } from './request/known-browser.ts';
 import { ownersOnly } from './request/layout.ts';
 import { hasLongHeaders } from './request/long-headers.ts';
 import { createPlaces } from './request/places.ts';
-import { MAX_FORM_BYTES, MAX_LIST_BYTES, readForm } from './request/read-form.ts';
+import { dropBody, MAX_FORM_BYTES, MAX_LIST_BYTES, readForm } from './request/read-form.ts';
 import { createRefusals, faultPage, type RefusalKind, unreadPage } from './request/refusals.ts';
 import { createRequestLimit } from './request/request-limit.ts';
 import { hasLinkToken, respond } from './request/respond.ts';
@@ -72,7 +72,7 @@ export function createRequestHandler(tools: Tools) {
   ): Promise<Response> {
     const visit: Visit = { ...arrive(request, peer), request, path, trace, tools };
     if (requestLimit.isPaused(visit.client)) return refuse('too many requests', visit);
-    if (hasLongHeaders(request)) return refuseHeaders();
+    if (hasLongHeaders(request)) return refuseHeaders(request);
     if (hasOtherLoopbackName(request)) return Response.redirect(addressOf(request), 302);
     const response = await answer(visit).catch((error: unknown) => failed(visit, error));
     if (typeof response === 'string') return refuse(response, visit);
@@ -116,7 +116,10 @@ export function createRequestHandler(tools: Tools) {
       visit.form = form;
     }
     const kind = hasForm && route.hasPassword === true ? 'password' : 'page';
-    const page = () => places.within(client, kind, (leave) => answerPage({ ...visit, url }, leave));
+    const page = async () => {
+      await dropBody(request);
+      return places.within(client, kind, (leave) => answerPage({ ...visit, url }, leave));
+    };
     return hasForm && visit.form === null ? keepingForm(visit, page) : page();
   }
 

@@ -147,6 +147,12 @@ test.each([
   expect(asked).toBe(1);
 });
 
+test('the body of a refused request is dropped, so that nothing of it is kept', async () => {
+  const request = pageRequest('/screen', 'POST', undefined, SHAPES.fields!);
+  expect((await dashboard.handle(request, newProxy(), '/screen')).status).toBe(429);
+  expect([request.bodyUsed, await request.text().catch(() => 'dropped')]).toEqual([true, 'dropped']);
+});
+
 test('headers over 16 KiB are a 431 without parsing, also where there are tokens', async () => {
   hasTokens = true;
   expect(await askAll(undefined, worst(60_000))).toEqual([[431], []]);
@@ -174,13 +180,16 @@ test('of a call of the API without a token nothing is parsed', async () => {
   const { key } = await createCaller(service.sql, { limits: { requestsPerMinute: 1 } });
   expect((await call(service.url, '/usage', { key })).status).toBe(200);
   const paths = [...API_ROUTES.map((route) => [methodOf(route), BASE_PATH + route.path]), ['POST', MCP_PATH]];
+  // A body of up to 4 KiB of an agent is read, because its refusal is a result of its call.
   const shapes = {
     ...worst(60_000),
     body: { body: repeated('[', 60_000), headers: { 'Content-Type': 'application/json' } },
   };
   const found: Record<string, unknown> = {};
   for (const [method, path] of paths)
-    for (const [name, { query = '', headers = {}, body = '{}' }] of Object.entries<Shape>(shapes)) {
+    for (const [name, { query = '', headers = {}, body = ' '.repeat(5000) }] of Object.entries<Shape>(
+      shapes,
+    )) {
       const sent: Record<string, string> = {
         Host: 'a',
         'Content-Type': 'application/json',

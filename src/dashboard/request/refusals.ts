@@ -5,7 +5,7 @@ import { html } from '../ui/html.ts';
 import { filled } from '../ui/state-text.ts';
 import type { PageResponse } from './context.ts';
 import { cardPage, messagePage } from './layout.ts';
-import type { NoForm } from './read-form.ts';
+import { dropBody, type NoForm } from './read-form.ts';
 import { hasLinkToken, respond } from './respond.ts';
 import { keptList, retry, type Unanswered } from './retry.ts';
 
@@ -27,7 +27,8 @@ export const PAUSE_MS = 5 * SECOND;
 export function createRefusals() {
   let delayed = 0;
 
-  async function pass(): Promise<void> {
+  async function pass(request: Request): Promise<void> {
+    await dropBody(request);
     if (delayed >= MAX_DELAYED) return;
     delayed += 1;
     await Bun.sleep(DELAY_MS + Math.random() * SPREAD_MS);
@@ -36,15 +37,15 @@ export function createRefusals() {
 
   return {
     async refuse(kind: RefusalKind, refused: Unanswered): Promise<Response> {
-      await pass();
+      await pass(refused.request);
       return respond(refusalPage(refused, kind), {
         language: refused.messages.lang,
         hasLinkToken: hasLinkToken(refused.request),
       });
     },
     /** The answer to headers that are too long, without a page. */
-    async refuseHeaders(): Promise<Response> {
-      await pass();
+    async refuseHeaders(request: Request): Promise<Response> {
+      await pass(request);
       return new Response(null, { status: 431, headers: CLOSE });
     },
   };
