@@ -27,7 +27,7 @@ export const PAUSE_MS = 5 * SECOND;
 export function createRefusals() {
   let delayed = 0;
 
-  async function pass(request: Request): Promise<void> {
+  async function delay(request: Request): Promise<void> {
     await dropBody(request);
     if (delayed >= MAX_DELAYED) return;
     delayed += 1;
@@ -37,7 +37,7 @@ export function createRefusals() {
 
   return {
     async refuse(kind: RefusalKind, refused: Unanswered): Promise<Response> {
-      await pass(refused.request);
+      await delay(refused.request);
       return respond(refusalPage(refused, kind), {
         language: refused.messages.lang,
         hasLinkToken: hasLinkToken(refused.request),
@@ -45,7 +45,7 @@ export function createRefusals() {
     },
     /** The answer to headers that are too long, without a page. */
     async refuseHeaders(request: Request): Promise<Response> {
-      await pass(request);
+      await delay(request);
       return new Response(null, { status: 431, headers: CLOSE });
     },
   };
