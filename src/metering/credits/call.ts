@@ -32,7 +32,7 @@ export interface Quota {
 }
 
 /** A budget of a key that is used up, and when it is available again. */
-interface SpentBudget extends Budget {
+export interface SpentBudget extends Budget {
   /** The end of the window, as Postgres writes it in JSON; `null` means that there is none. */
   resetAt: string | null;
   /** Whole seconds until then by Postgres's clock, at least 1. */

@@ -3,7 +3,8 @@ import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import type { Call } from './call.ts';
-import { type ChargedBatch, CREDITS_BY_ACCOUNT, chargeCalls, includedCredits } from './charge-calls.ts';
+import { type ChargedBatch, chargeCalls } from './charge-calls.ts';
+import { CREDITS_BY_ACCOUNT, includedCredits } from './charge-sql.ts';
 
 /** The code of `raise_allowance_short`. This error is an answer: Postgres has rolled the statement back, and nothing was charged. */
 const ALLOWANCE_SHORT = 'U0001';
@@ -39,7 +40,9 @@ export function createBatchCharge(sql: Sql) {
   const withoutAllowance = new Set<string>();
 
   return async function chargeBatch(calls: Call[], attempt: string, bound: Bound): Promise<ChargedBatch[]> {
-    if (!calls.some(({ accountId, wantsLeft }) => wantsLeft || withoutAllowance.has(accountId))) {
+    const wantsRules = ({ accountId, wantsLeft, hasBudget }: Call) =>
+      wantsLeft || hasBudget || withoutAllowance.has(accountId);
+    if (!calls.some(wantsRules)) {
       try {
         only(await bound(chargeAllowances(sql, calls, attempt)));
         return [PAID_FROM_ALLOWANCES];

@@ -140,8 +140,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     const purchased = charged.purchased ?? {};
     const charges = new Map<Call, Charge>();
     for (const [index, call] of calls.entries()) {
-      const spent = charged.spent?.[index] ?? call.credits;
-      const paid = paidOf(call, spent, charged);
+      const paid = paidOf(call, charged, index);
       // The purchased credits of the batch come back first.
       const refund = (credits: number) => {
         // Nearly every request uses all of its credits.

@@ -4,7 +4,7 @@ import { type Sql, UNIQUE_VIOLATION } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import { MINUTE } from '../../platform/units.ts';
 import type { createLockedAccounts } from '../accounts/locked.ts';
-import type { Call, Charge, Quota } from './call.ts';
+import type { Call, Charge, Quota, SpentBudget } from './call.ts';
 import { chargeCalls, paidOf } from './charge-calls.ts';
 import { isRolledBack } from './void.ts';
 
@@ -20,8 +20,10 @@ export const REPEAT_WINDOW_MS = 10 * MINUTE;
 interface Charged {
   /** Credits that this sending can use. */
   charged: number;
-  /** The account's quota, by its id, if the credits did not suffice for the first sending. */
+  /** The account's quota, by its id, if its credits did not suffice for the first sending. */
   quotas: Record<string, Quota> | null;
+  /** The budget of the key that was charged, if that did not suffice. */
+  budget: SpentBudget | null;
 }
 
 /**
@@ -37,12 +39,15 @@ function joinCharge(sql: Sql, request: string, sending: string, accountId: strin
         sendings = sendings + CASE WHEN spent_at < oldest THEN 0 ELSE 1 END
       FROM (SELECT now() - ${REPEAT_WINDOW_MS}::float8 * interval '1 millisecond') AS time (oldest)
       WHERE request = ${request}
-      RETURNING attempt, spent_at < oldest AS is_old, charged, is_short
+      RETURNING attempt, spent_at < oldest AS is_old, charged, short_of, key_ids[1] AS charged_key
     ), joined AS (
       INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, charge)
       SELECT ${sending}, now(), '{}', '{}', '{}', '{}', true, attempt FROM found WHERE NOT is_old
     )
-    SELECT charged, CASE WHEN is_short THEN short_quotas(ARRAY[${accountId}::text], '{1}', '{0}') END AS quotas
+    SELECT charged, CASE short_of WHEN 'account' THEN short_quotas(ARRAY[${accountId}::text], '{1}', '{0}') END AS quotas,
+      CASE short_of WHEN 'key' THEN (
+        SELECT spent_budget(credits, per, greatest(window_start, budget_window(per, now())))
+        FROM key_budgets WHERE key_id = charged_key) END AS budget
     FROM found WHERE NOT is_old`;
 }
 
@@ -74,9 +79,9 @@ export async function chargeOnce(
     try {
       const run = (unlocked: Call[]) => chargeCalls(sql, unlocked, randomUUID(), { request, sending });
       const [, [charged]] = await runForUnlocked([call], bound, run);
-      const paid = charged && paidOf(call, charged.spent?.[0] ?? call.credits, charged);
+      const paid = charged && paidOf(call, charged);
       // While this sending waited for the balance, another one may have been charged the account's last credits.
-      const isRefused = paid !== undefined && paid.quota !== null && paid.spent === 0;
+      const isRefused = paid !== undefined && paid.spent === 0 && call.credits > 0;
       return (isRefused ? await join() : undefined) ?? (paid && { ...paid, unused: 0 });
     } catch (error) {
       // Another sending has charged it meanwhile.
@@ -88,9 +93,11 @@ export async function chargeOnce(
     const [earlier] = await bound(joinCharge(sql, request, sending, call.accountId));
     if (earlier === undefined) return undefined;
     const spent = Math.min(earlier.charged, call.credits);
-    const quota = spent < call.credits ? (earlier.quotas?.[call.accountId] ?? null) : null;
+    const isShort = spent < call.credits;
+    const quota = isShort ? (earlier.quotas?.[call.accountId] ?? null) : null;
+    const budget = isShort ? earlier.budget : null;
     const left = call.wantsLeft ? await creditsLeft() : null;
-    return { spent, quota, budget: null, isRepeated: true, left, unused: earlier.charged - spent };
+    return { spent, quota, budget, isRepeated: true, left, unused: earlier.charged - spent };
   }
 
   /** A charge of nothing tells what is left. `null` means that Postgres could not say, which is no reason to refuse what is paid. */
@@ -98,7 +105,7 @@ export async function chargeOnce(
     try {
       const nothing = { ...call, credits: 0 };
       const [, [charged]] = await runForUnlocked([nothing], bound, (free) => chargeCalls(sql, free, sending));
-      return charged === undefined ? null : (charged.left?.[call.accountId] ?? 0);
+      return charged === undefined ? null : (paidOf(nothing, charged)?.left ?? 0);
     } catch (error) {
       if (isRolledBack(error)) return null;
       throw error;

@@ -3,7 +3,7 @@ import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { MINUTE } from '../../platform/units.ts';
 import { findLocked } from '../accounts/locked.ts';
 import type { Call } from './call.ts';
-import { includedCredits } from './charge-calls.ts';
+import { includedCredits } from './charge-sql.ts';
 import { REPEAT_WINDOW_MS } from './once.ts';
 
 /**
@@ -24,9 +24,9 @@ const ROWS_AT_ONCE = 1000;
 export function refundCredits(sql: Sql, id: string, call: Call, attempt: string, purchased: number) {
   const { accountId, keyId, kind, credits } = call;
   return sql`
-    INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, purchased, counted, owed)
+    INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, purchased, budgets, counted, owed)
     SELECT ${id}::uuid, at, spent_at, ARRAY[${accountId}::text], ARRAY[${keyId}::text], ARRAY[${kind}::text],
-      ARRAY[${credits}::bigint], jsonb_build_object(${accountId}::text, ${purchased}::bigint), true, true
+      ARRAY[${credits}::bigint], jsonb_build_object(${accountId}::text, ${purchased}::bigint), budgets, true, true
     FROM call_journal WHERE attempt = ${attempt}
     ON CONFLICT (attempt) DO NOTHING`;
 }
@@ -62,16 +62,20 @@ export async function refundOwed(sql: Sql): Promise<void> {
  * only the purchased credits of the batch come back. So an account whose batches are all refunded has what it was granted,
  * whatever happens meanwhile. Both instants are Postgres's clock under the account's lock.
  *
+ * A budget of a key gets back what it counted, as long as the window of the charge lasts. It counted the calls of charges that name
+ * it, and all calls of the window from before `counted_at`. It is locked after the balances.
+ *
  * The step that locks an account reads it as it is then. The update computes from that, not from the statement's snapshot.
  */
 function refundRow(sql: Sql, attempt: string) {
   return sql`
     WITH batch AS (
-      UPDATE call_journal SET account_ids = '{}', key_ids = '{}', kinds = '{}', calls = '{}', purchased = NULL, counted = true
+      UPDATE call_journal SET account_ids = '{}', key_ids = '{}', kinds = '{}', calls = '{}', purchased = NULL, budgets = NULL, counted = true
       WHERE attempt = ${attempt} AND owed AND account_ids <> '{}'
       RETURNING old.*
     ), entry AS MATERIALIZED (
-      SELECT entry.*, at, spent_at, counted, coalesce((purchased ->> entry.account_id)::bigint, 0) AS purchased
+      SELECT entry.*, at, spent_at, counted, coalesce((purchased ->> entry.account_id)::bigint, 0) AS purchased,
+        coalesce(entry.key_id = ANY (budgets), false) AS is_budgeted
       FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
       WHERE entry.calls > 0
     ), account AS MATERIALIZED (
@@ -87,6 +91,14 @@ function refundRow(sql: Sql, attempt: string) {
       FROM (SELECT *, CASE WHEN is_current THEN least(calls, used_purchased, greatest(purchased, used - included))
         ELSE least(purchased, purchased_before) END AS back FROM account) AS a
       WHERE b.account_id = a.id
+    ), budget AS MATERIALIZED (
+      SELECT key_id, owed.calls FROM (
+          SELECT key_id, at, spent_at, is_budgeted, sum(calls)::bigint AS calls FROM entry GROUP BY 1, 2, 3, 4) AS owed
+        JOIN key_budgets k USING (key_id)
+      WHERE (SELECT count(*) FROM account) > 0 AND at >= k.window_start AND (is_budgeted OR spent_at < k.counted_at)
+      ORDER BY key_id FOR NO KEY UPDATE OF k
+    ), unspent AS (
+      UPDATE key_budgets k SET used = greatest(k.used - budget.calls, 0) FROM budget WHERE k.key_id = budget.key_id
     )
     INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
     SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, -sum(calls) FROM entry WHERE counted

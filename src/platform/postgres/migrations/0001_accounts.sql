@@ -146,6 +146,12 @@ CREATE FUNCTION budget_end(per text, window_start timestamptz) RETURNS timestamp
     ELSE (window_start AT TIME ZONE 'UTC' + ('1 ' || per)::interval) AT TIME ZONE 'UTC' END
 $$;
 
+-- A budget that is used up, and when it is available again (SpentBudget in src/metering/credits/call.ts).
+CREATE FUNCTION spent_budget(credits bigint, per text, window_start timestamptz) RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT json_build_object('credits', credits, 'per', per, 'resetAt', budget_end(per, window_start), 'retryAfterS',
+    CASE WHEN per <> 'ever' THEN greatest(ceil(extract(epoch FROM budget_end(per, window_start) - now())), 1) END)
+$$;
+
 -- Budgets of keys. A row is locked only after the balance of its account, and rows in the order of their ids, because a change of a key
 -- locks the key and then the account. No foreign key and no CHECK, as for balances.
 CREATE TABLE key_budgets (
@@ -199,6 +205,7 @@ CREATE TABLE call_journal (
   kinds text[] NOT NULL,
   calls bigint[] NOT NULL, -- negative: refunded
   purchased jsonb, -- purchased credits among those spent, by account; NULL: none
+  budgets text[], -- keys whose budgets count their calls; NULL: none
   -- A request with an Idempotency-Key has one row for its charge, and an empty one for each of its sendings
   -- (src/metering/credits/once.ts). `charge` of a sending is the attempt of the charge. The other columns are the charge's:
   charge uuid,
@@ -206,7 +213,7 @@ CREATE TABLE call_journal (
   sendings integer, -- that have not refunded credits
   charged bigint, -- credits that a sending can use
   kept bigint, -- the most credits that a sending kept when it refunded others
-  is_short boolean -- the account had fewer credits than the request needs
+  short_of text -- 'account' or 'key': which had fewer credits than the request needs; NULL: none
 ) WITH (toast_tuple_target = 8160); -- rows live a few seconds: packing the larger ones takes longer than writing them
 CREATE INDEX call_journal_counted ON call_journal (counted, spent_at);
 CREATE INDEX call_journal_owed ON call_journal (attempt) WHERE owed AND account_ids <> '{}';
@@ -232,7 +239,8 @@ BEGIN
     request = CASE WHEN sendings > 1 OR greatest(kept, keeps) > 0 THEN request END
   WHERE attempt = paid
   RETURNING gen_random_uuid(), at, spent_at, true, true, account_ids, key_ids, kinds, ARRAY[old.charged - new.charged],
-    jsonb_build_object(account_ids[1], least(coalesce((purchased ->> account_ids[1])::bigint, 0), old.charged - new.charged))
+    jsonb_build_object(account_ids[1], least(coalesce((purchased ->> account_ids[1])::bigint, 0), old.charged - new.charged)),
+    budgets
   INTO back;
   IF back.calls[1] > 0 THEN
     INSERT INTO call_journal SELECT back.*;

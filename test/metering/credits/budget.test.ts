@@ -1,0 +1,325 @@
+/** Budgets of keys are exact (contract: limits of a key). */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import type { Call } from '../../../src/metering/credits/call.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
+import { chargeCalls, paidOf } from '../../../src/metering/credits/charge-calls.ts';
+import { refundOwed } from '../../../src/metering/credits/refund.ts';
+import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
+import { voidAttempt } from '../../../src/metering/credits/void.ts';
+import { limitKey } from '../../../src/metering/keys/limit.ts';
+import type { Budget, BudgetPeriod } from '../../../src/metering/keys/limits.ts';
+import { createKey, listKeys } from '../../../src/metering/keys/store.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { DAY } from '../../../src/platform/units.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { lockRow, waitingForLock } from '../../support/locks.ts';
+import { createCaller } from '../../support/service.ts';
+import { attemptsOf, ledgerOf } from './ledger.ts';
+
+const database = await createTestDatabase('budget');
+const sql = database.sql;
+/** Two instances. */
+const pools = [1, 2].map(() => connectPostgres(database.url, { max: 6, pointQueries: true }));
+const ledgers = pools.map((pool) => createCredits(pool));
+afterAll(async () => {
+  await Promise.all(pools.map((pool) => pool.end()));
+  await database.drop();
+});
+
+interface Limited {
+  accountId: string;
+  keyId: string;
+}
+
+async function createLimited(budget: Budget, { included = 100, credits = 0 } = {}): Promise<Limited> {
+  const { accountId, keyId } = await createCaller(sql, { included, credits, plan: 'plus' });
+  await limitKey(sql, keyId, { budget }, 'test');
+  return { accountId, keyId };
+}
+
+const call = ({ accountId, keyId }: Limited, credits: number, more: Partial<Call> = {}): Call => ({
+  ...{ accountId, keyId, credits, kind: 'lookup', hasBudget: true },
+  ...more,
+});
+
+/** What the key's budget says that it has used, and what the account has. */
+async function usedOf({ accountId, keyId }: Limited): Promise<[key: number | undefined, account: number]> {
+  const keys = await listKeys(sql, accountId);
+  return [keys.find(({ id }) => id === keyId)?.budget?.used, (await ledgerOf(sql, accountId)).used];
+}
+
+const tomorrow = () => new Date(Math.floor(Date.now() / DAY) * DAY + DAY).toISOString();
+
+test('many calls at once through two instances are paid as far as the budget goes, and the others name it', async () => {
+  const key = await createLimited({ credits: 7, per: 'day' });
+  const charges = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => ledgers[index % 2]!.charge(call(key, 1))),
+  );
+  expect(charges.filter(({ spent }) => spent === 1)).toHaveLength(7);
+  for (const { spent, quota, budget } of charges) {
+    expect(quota).toBeNull();
+    if (spent === 1) expect(budget).toBeNull();
+    else
+      expect({ ...budget, resetAt: new Date(budget!.resetAt!).toISOString() }).toEqual({
+        ...{ credits: 7, per: 'day', resetAt: tomorrow() },
+        retryAfterS: expect.any(Number),
+      });
+  }
+  expect(await usedOf(key)).toEqual([7, 7]);
+});
+
+describe('a list gets as many items as account and key allow, and the lower bound refuses', () => {
+  test.each([
+    ['the key', { included: 20, budget: 5 }, 5, 'key'],
+    ['the account', { included: 5, budget: 20 }, 5, 'account'],
+    ['the account, if both are equal', { included: 5, budget: 5 }, 5, 'account'],
+    ['the account, if both have nothing', { included: 0, budget: 0 }, 0, 'account'],
+    ['the key, that has nothing', { included: 5, budget: 0 }, 0, 'key'],
+    ['none', { included: 20, budget: 10 }, 10, null],
+  ])('%s', async (_, { included, budget }, spent, bound) => {
+    const key = await createLimited({ credits: budget, per: 'ever' }, { included });
+    const charge = await ledgers[0]!.charge(call(key, 10, { wantsLeft: true }));
+    expect(charge).toMatchObject({
+      spent,
+      quota: bound === 'account' ? { limit: included } : null,
+      budget: bound === 'key' ? { credits: budget, per: 'ever', resetAt: null, retryAfterS: null } : null,
+      left: Math.min(included, budget) - spent,
+    });
+    expect(await usedOf(key)).toEqual([spent, spent]);
+  });
+});
+
+test('a batch pays its calls in their order, as if they came one after another', async () => {
+  const accounts = await Promise.all(
+    [1, 2].map(async () => {
+      const { accountId } = await createCaller(sql, { included: 0, plan: 'plus' });
+      const keys: string[] = [];
+      for (let key = 0; key < 3; key += 1) keys.push((await createKey(sql, accountId, '', 'test')).id);
+      return { accountId, keys };
+    }),
+  );
+  const few = fc.nat(6);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.tuple(few, few),
+      fc.array(fc.option(few), { minLength: 6, maxLength: 6 }),
+      fc.array(fc.record({ account: fc.nat(1), key: fc.nat(3), credits: few }), {
+        minLength: 1,
+        maxLength: 8,
+      }),
+      async (included, budgets, drawn) => {
+        const left = new Map<string, number>();
+        await sql`DELETE FROM key_budgets`;
+        for (const [index, { accountId, keys }] of accounts.entries()) {
+          await sql`UPDATE balances SET used = 0, included_credits = ${included[index]!} WHERE account_id = ${accountId}`;
+          left.set(accountId, included[index]!);
+          for (const [at, key] of keys.entries()) {
+            const credits = budgets[3 * index + at]!;
+            if (credits === null) continue;
+            left.set(key, credits);
+            await sql`INSERT INTO key_budgets VALUES (${key}, ${credits}, 'ever', '-infinity', 0)`;
+          }
+        }
+        const calls = drawn.map(({ account, key, credits }) => {
+          const { accountId, keys } = accounts[account]!;
+          return call({ accountId, keyId: keys[key] ?? '' }, credits);
+        });
+        const expected = calls.map(({ accountId, keyId, credits }) => {
+          const [ofAccount, ofKey] = [left.get(accountId)!, left.get(keyId) ?? Number.POSITIVE_INFINITY];
+          const spent = Math.min(credits, ofAccount, ofKey);
+          left.set(accountId, ofAccount - spent);
+          if (left.has(keyId)) left.set(keyId, ofKey - spent);
+          const bound = spent === credits ? null : ofAccount <= ofKey ? 'account' : 'key';
+          return { spent, bound };
+        });
+        const [charged] = await chargeCalls(pools[0]!, calls, randomUUID());
+        const paid = calls.map((one, index) => {
+          const { spent, quota, budget } = paidOf(one, charged!, index)!;
+          return { spent, bound: quota !== null ? 'account' : budget !== null ? 'key' : null };
+        });
+        expect(paid).toEqual(expected);
+        for (const [index, { accountId, keys }] of accounts.entries()) {
+          expect((await ledgerOf(sql, accountId)).used).toBe(included[index]! - left.get(accountId)!);
+          for (const [at, key] of keys.entries()) {
+            const credits = budgets[3 * index + at]!;
+            const [row] = await sql`SELECT used FROM key_budgets WHERE key_id = ${key}`;
+            expect(row?.used).toBe(credits === null ? undefined : credits - left.get(key)!);
+          }
+        }
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+describe('what comes back', () => {
+  const REFUNDS: [string, (key: Limited) => Promise<void>][] = [
+    [
+      'a void',
+      async (key) => {
+        await ledgers[0]!.charge(call(key, 3));
+        await voidAttempt(sql, (await attemptsOf(sql, key.accountId)).at(-1)!);
+      },
+    ],
+    [
+      'a refund',
+      async (key) => {
+        const ledger = createCredits(pools[0]!);
+        (await ledger.charge(call(key, 3))).refund(3);
+        await ledger.close(5000);
+      },
+    ],
+    [
+      'a refund of a keyed request',
+      async (key) => {
+        const ledger = createCredits(pools[0]!);
+        (await ledger.charge(call(key, 3, { identity: randomUUID() }))).refund(3);
+        await ledger.close(5000);
+      },
+    ],
+  ];
+
+  test.each(REFUNDS)('by %s comes back to key and account', async (_, refund) => {
+    const key = await createLimited({ credits: 10, per: 'month' });
+    await ledgers[0]!.charge(call(key, 4));
+    await rollUpCalls(sql);
+    await refund(key);
+    await refundOwed(sql);
+    expect(await usedOf(key)).toEqual([4, 4]);
+  });
+
+  test.each(REFUNDS)('by %s after the window comes back to the account alone', async (_, refund) => {
+    const key = await createLimited({ credits: 10, per: 'day' });
+    // The next window begins before the refund is paid out.
+    await refund(key);
+    await sql`UPDATE call_journal SET at = at - interval '1 day' WHERE ${key.keyId} = ANY (key_ids)`;
+    await sql`UPDATE key_budgets SET window_start = window_start - interval '1 day' WHERE key_id = ${key.keyId}`;
+    await ledgers[0]!.charge(call(key, 4));
+    await refundOwed(sql);
+    expect(await usedOf(key)).toEqual([4, 4]);
+  });
+});
+
+describe('a window', () => {
+  const move = (keyId: string, interval: string) =>
+    sql`UPDATE key_budgets SET window_start = window_start + ${interval}::interval WHERE key_id = ${keyId}`;
+
+  test.each<[BudgetPeriod, number]>([
+    ['day', 5],
+    ['month', 5],
+    ['ever', 0],
+  ])('of %s is followed by one with a whole budget, unless it is ever: %p credits', async (per, next) => {
+    const key = await createLimited({ credits: 5, per });
+    await ledgers[0]!.charge(call(key, 5));
+    if (per !== 'ever') await move(key.keyId, `-1 ${per}`);
+    expect((await usedOf(key))[0]).toBe(per === 'ever' ? 5 : 0);
+    expect((await ledgers[0]!.charge(call(key, 7))).spent).toBe(next);
+    expect((await usedOf(key))[0]).toBe(5);
+  });
+
+  test('never moves back, and counts the calls of a clock that does', async () => {
+    const key = await createLimited({ credits: 5, per: 'day' });
+    await move(key.keyId, '1 day');
+    await ledgers[0]!.charge(call(key, 2));
+    expect((await ledgers[0]!.charge(call(key, 9))).spent).toBe(3);
+    const [row] = await sql`
+      SELECT min(at) >= max(window_start) AS "isInWindow" FROM call_journal, key_budgets
+      WHERE ${key.keyId} = ANY (key_ids) AND key_id = ${key.keyId}`;
+    expect(row!.isInWindow).toBe(true);
+  });
+});
+
+describe('a keyed request', () => {
+  test('that is sent with two keys at once is charged to one of them, once', async () => {
+    const key = await createLimited({ credits: 5, per: 'day' });
+    const other = { ...key, keyId: (await createKey(sql, key.accountId, '', 'test')).id };
+    await limitKey(sql, other.keyId, { budget: { credits: 5, per: 'day' } }, 'test');
+    const identity = randomUUID();
+    const lock = await lockRow(sql, key.accountId);
+    const sendings = [key, other].map((one, index) => ledgers[index]!.charge(call(one, 5, { identity })));
+    await waitingForLock(sql, 2);
+    await lock.release();
+    for (const { spent, budget } of await Promise.all(sendings)) expect([spent, budget]).toEqual([5, null]);
+    const used = [(await usedOf(key))[0], (await usedOf(other))[0]];
+    expect(used.sort()).toEqual([0, 5]);
+    expect((await ledgerOf(sql, key.accountId)).used).toBe(5);
+  });
+
+  test('whose budget sufficed for a part is refused by this budget again, with any key', async () => {
+    const key = await createLimited({ credits: 3, per: 'ever' });
+    const other = { ...key, keyId: (await createKey(sql, key.accountId, '', 'test')).id };
+    const identity = randomUUID();
+    for (const one of [key, other, key])
+      expect(await ledgers[0]!.charge(call(one, 5, { identity }))).toMatchObject({
+        ...{ spent: 3, quota: null, budget: { credits: 3, per: 'ever' } },
+      });
+    expect(await usedOf(key)).toEqual([3, 3]);
+  });
+});
+
+describe('a change of a budget', () => {
+  test('is in force at once and counts what was spent in the window, also before there was one', async () => {
+    const { accountId, keyId } = await createCaller(sql, { included: 100 });
+    const key = { accountId, keyId };
+    await ledgers[0]!.charge(call(key, 3, { hasBudget: false }));
+    await rollUpCalls(sql);
+    await ledgers[0]!.charge(call(key, 3, { hasBudget: false }));
+    await sql`
+      INSERT INTO daily_calls VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - 40, ${keyId}, 'lookup', 7)`;
+    for (const [per, used] of [
+      ['day', 6],
+      ['ever', 13],
+      ['month', 6],
+    ] as const) {
+      const { budget } = await limitKey(sql, keyId, { budget: { credits: 20, per } }, 'test');
+      expect([per, budget!.used]).toEqual([per, used]);
+    }
+    await limitKey(sql, keyId, { budget: { credits: 8, per: 'day' } }, 'test');
+    expect((await ledgers[1]!.charge(call(key, 5))).spent).toBe(2);
+    await limitKey(sql, keyId, { budget: { credits: 9, per: 'day' } }, 'test');
+    expect((await ledgers[1]!.charge(call(key, 5))).spent).toBe(1);
+    await limitKey(sql, keyId, { budget: { credits: 4, per: 'day' } }, 'test');
+    expect((await ledgers[1]!.charge(call(key, 5))).spent).toBe(0);
+    await limitKey(sql, keyId, { budget: null }, 'test');
+    expect((await ledgers[1]!.charge(call(key, 5))).spent).toBe(5);
+  });
+
+  test('counts what comes back of an earlier charge, and nothing of one that it did not count', async () => {
+    const { accountId, keyId } = await createCaller(sql, { included: 100 });
+    const key = { accountId, keyId };
+    const ledger = createCredits(pools[0]!);
+    const before = await ledger.charge(call(key, 5, { hasBudget: false }));
+    await limitKey(sql, keyId, { budget: { credits: 20, per: 'day' } }, 'test');
+    // Of an instance whose cached caller had no budget yet.
+    const stale = await ledger.charge(call(key, 5, { hasBudget: false }));
+    expect(await usedOf(key)).toEqual([5, 10]);
+    before.refund(2);
+    stale.refund(5);
+    await ledger.close(5000);
+    await refundOwed(sql);
+    expect(await usedOf(key)).toEqual([3, 3]);
+  });
+
+  test('beside charges, refunds and further changes deadlocks with none of them, and both counts stay equal', async () => {
+    const key = await createLimited({ credits: 1000, per: 'day' }, { included: 10_000 });
+    const other = { ...key, keyId: (await createKey(sql, key.accountId, '', 'test')).id };
+    const work: Promise<unknown>[] = [];
+    const ledger = createCredits(pools[1]!);
+    for (let round = 0; round < 15; round += 1) {
+      for (const one of [key, other])
+        work.push(
+          limitKey(sql, one.keyId, { budget: { credits: 1000 + round, per: 'day' } }, 'test'),
+          ledgers[0]!.charge(call(one, 2)),
+          ledger.charge(call(one, 3)).then(({ refund }) => refund(1)),
+          refundOwed(sql),
+        );
+      await Promise.all(work.splice(0));
+    }
+    await ledger.close(5000);
+    await refundOwed(sql);
+    expect(await usedOf(key)).toEqual([60, 120]);
+    expect((await usedOf(other))[0]).toBe(60);
+  });
+});
