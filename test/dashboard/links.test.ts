@@ -87,7 +87,7 @@ describe('a confirmation', () => {
     const confirmed = () =>
       service.sql`SELECT "emailVerified" AS confirmed FROM dashboard_users WHERE "email" = ${person.email}`;
     expect([...(await confirmed())]).toEqual([{ confirmed: false }]);
-    expect((await second.submit(await linkTo(mail, person.email), {})).status).toBe(200);
+    expect((await second.submit(await linkTo(mail, person.email), {})).status).toBe(303);
     expect([...(await confirmed())]).toEqual([{ confirmed: true }]);
   });
 });

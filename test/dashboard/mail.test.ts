@@ -73,7 +73,7 @@ describe('a sign-up', () => {
     }
   });
 
-  test('shows the address and sends the link again; the confirmation leads to the sign-in with the email filled in', async () => {
+  test('shows the address and sends the link again; elsewhere its link leads to the sign-in with the email filled in', async () => {
     const visitor = visit();
     const person = newPerson();
     const page = await visitor.submit('/dashboard/sign-up', { ...person });
@@ -85,16 +85,68 @@ describe('a sign-up', () => {
     await mail.mailTo(person.email);
     const again = await visitor.post('/dashboard/sign-up/again', Object.fromEntries(hidden));
     expect([again.status, again.textOf('h1')]).toEqual([200, 'See your mail']);
-    const confirmed = await visitor.submit(await linkTo(mail, person.email), {});
+    const elsewhere = visit();
+    const confirmed = await elsewhere.submit(await linkTo(mail, person.email), {});
+    expect(elsewhere.cookies.has('dashboard.session_token')).toBe(false);
+    const [user] = await service.sql`
+      SELECT count(s."id") AS sessions FROM dashboard_users u LEFT JOIN dashboard_sessions s ON s."userId" = u."id"
+      WHERE u."email" = ${person.email}`;
+    expect(user).toEqual({ sessions: 0 });
     expect(confirmed.textOf('[role=status]')).toBe('Your address is confirmed.');
     expect(confirmed.document.querySelector('#email')!.getAttribute('value')).toBe(person.email);
     expect(confirmed.document.querySelector('main form')!.getAttribute('action')).toBe('/dashboard/sign-in');
   });
 
-  test('gives no account and no sign-in before the email is confirmed', async () => {
+  test('its link signs in once, in the browser that signed up, with an account that is empty', async () => {
     const visitor = visit();
     const person = newPerson();
     await visitor.submit('/dashboard/sign-up', { ...person });
+    const link = await linkTo(mail, person.email);
+    await visitor.get(link);
+    expect((await visitor.get('/dashboard')).status).toBe(303);
+    const answer = await visitor.submit(link, {});
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard?done=confirmed']);
+    const overview = await visitor.get('/dashboard?done=confirmed');
+    expect([overview.status, overview.textOf('[role=status]')]).toEqual([200, 'Your address is confirmed.']);
+    expect(service.logLines.filter(({ event }) => event === 'sign-in').length).toBeGreaterThan(0);
+
+    visitor.cookies.delete('dashboard.session_token');
+    const again = await visitor.submit(link, {});
+    expect([again.status, again.textOf('h1')]).toEqual([200, 'Sign in']);
+    expect((await visitor.get('/dashboard')).status).toBe(303);
+  });
+
+  test('its link does not sign in with the password of a stranger that gave the email before', async () => {
+    const [stranger, owner] = [visit(), visit()];
+    const person = newPerson();
+    await stranger.submit('/dashboard/sign-up', { ...person });
+    const link = await linkTo(mail, person.email);
+    await owner.submit('/dashboard/sign-up', { ...newPerson(), email: person.email });
+    expect((await owner.submit(link, {})).status).toBe(200);
+    expect((await owner.get('/dashboard')).status).toBe(303);
+    expect((await stranger.get('/dashboard')).status).toBe(303);
+  });
+
+  test('its link does not sign in a member of an account: a second factor or a suspension may be theirs', async () => {
+    const visitor = visit();
+    const person = await signUpByMail(visitor, mail);
+    const cookie = visitor.cookies.get('dashboard.sign_up');
+    expect(cookie).toBeUndefined();
+    const signUp = visit();
+    const other = newPerson();
+    await signUp.submit('/dashboard/sign-up', { ...other });
+    const link = await linkTo(mail, other.email);
+    await service.sql`
+      INSERT INTO dashboard_members (user_id, account_id, role)
+      SELECT "id", ${person.accountId}, 'member' FROM dashboard_users WHERE "email" = ${other.email}`;
+    expect((await signUp.submit(link, {})).status).toBe(200);
+    expect((await signUp.get('/dashboard')).status).toBe(303);
+  });
+
+  test('gives no account and no sign-in before the email is confirmed', async () => {
+    const visitor = visit();
+    const person = newPerson();
+    await visit().submit('/dashboard/sign-up', { ...person });
     const link = await linkTo(mail, person.email);
     const accounts = async () =>
       (

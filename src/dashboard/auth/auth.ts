@@ -4,6 +4,7 @@ import { verifyJWT } from 'better-auth/crypto';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import { DAY, HOUR, MINUTE, SECOND } from '../../platform/units.ts';
 import type { Client, Session } from '../request/context.ts';
+import { readCookie } from '../request/cookies.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
@@ -12,6 +13,7 @@ import { makeBackupCodes } from './codes.ts';
 import { PoolKysely } from './kysely.ts';
 import { countAttempt, mailsTo } from './limits.ts';
 import { MAILS } from './mail-text.ts';
+import { createOwnSignUps } from './own-sign-up.ts';
 import type { AuthParts } from './parts.ts';
 import { findReader } from './reader.ts';
 import { createResetLinks } from './reset-link.ts';
@@ -40,6 +42,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;
   const isSecure = origin.startsWith('https:');
+  const scope = { path: pathname, secure: isSecure };
   const cookies = cookieNames(isSecure);
   const resets = createResetLinks(secret);
   /**
@@ -86,6 +89,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     },
     emailVerification: {
       expiresIn: HOUR / SECOND,
+      // `confirmEmail` ends the session again if it is not wanted.
+      autoSignInAfterVerification: true,
       sendVerificationEmail: async ({ user, token }, request) =>
         mail('confirm', user.email, `/confirm?token=${token}`, request),
     },
@@ -125,23 +130,28 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     telemetry: { enabled: false },
   });
 
-  /**
-   * Calls one of better-auth's endpoints, such as `/sign-in/email`, with its check of the request's origin.
-   *
-   * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`). `cookies` are `Set-Cookie` values to pass on. `token` is
-   * that of the new session; `null` means that there is none, because a code is awaited
-   * @throws when the call could not be done, as with Postgres away
-   */
-  async function call(endpoint: string, body: Record<string, unknown>, client: Client) {
-    const { cookie, address, language, userAgent } = client;
+  function headersOf({ cookie, address, language, userAgent }: Client): Headers {
     const headers = new Headers({
-      'Content-Type': 'application/json',
       Origin: origin,
       'Accept-Language': language,
       [ADDRESS_HEADER]: address,
     });
     if (cookie !== null) headers.set('Cookie', cookie);
     if (userAgent !== null) headers.set('User-Agent', userAgent);
+    return headers;
+  }
+
+  /**
+   * Calls one of better-auth's endpoints, such as `/sign-in/email`, with its check of the request's origin.
+   *
+   * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`). `cookies` are `Set-Cookie` values to pass on. `token` is
+   * that of the new session; `null` means that there is none, because a code is awaited. `userId` is of nobody if a sign-up had the email
+   * of a user
+   * @throws when the call could not be done, as with Postgres away
+   */
+  async function call(endpoint: string, body: Record<string, unknown>, client: Client) {
+    const headers = headersOf(client);
+    headers.set('Content-Type', 'application/json');
     const response = await auth.handler(
       new Request(origin + basePath + endpoint, { method: 'POST', headers, body: JSON.stringify(body) }),
     );
@@ -153,6 +163,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       code: answer?.code ?? null,
       cookies: response.headers.getSetCookie(),
       token: answer?.token ?? null,
+      userId: answer?.user?.id ?? null,
       totpUri: answer?.totpURI ?? '',
       backupCodes: answer?.backupCodes ?? [],
     };
@@ -204,12 +215,32 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
         .sort((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime());
     },
 
-    /** Confirms the email that a link was sent to. @returns `false` if the link is wrong or too old */
-    confirmEmail: (token: string) => isDone(auth.api.verifyEmail({ query: { token } })),
+    /**
+     * Confirms the email that a link was sent to.
+     * @param signsIn whether a link that is used for the first time opens a session
+     * @returns the cookies of the session; `null` if the link is wrong or too old
+     */
+    async confirmEmail(token: string, client: Client, signsIn: boolean): Promise<string[] | null> {
+      const visitor = { ...client, cookie: null };
+      const confirming = auth.api.verifyEmail({
+        query: { token },
+        headers: headersOf(visitor),
+        returnHeaders: true,
+      });
+      const answer = await doneOrNull(confirming);
+      if (answer === null) return null;
+      const opened = answer.headers.getSetCookie();
+      if (signsIn || opened.length === 0) return opened;
+      const session = opened.map((cookie) => readCookie(cookie, cookies.session)).find(Boolean);
+      await call('/sign-out', {}, { ...visitor, cookie: `${cookies.session}=${session}` });
+      return [];
+    },
 
     /** Whether it is the password of the user whose session the cookie opens. */
-    isPassword: (cookie: string | null, password: string) =>
-      isDone(auth.api.verifyPassword({ body: { password }, headers: new Headers({ cookie: cookie ?? '' }) })),
+    async isPassword(cookie: string | null, password: string): Promise<boolean> {
+      const headers = new Headers({ cookie: cookie ?? '' });
+      return (await doneOrNull(auth.api.verifyPassword({ body: { password }, headers }))) !== null;
+    },
 
     /**
      * The email of the user that a link was sent to, which stays unused; `null` means that it is wrong, used or too old.
@@ -228,7 +259,10 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       call('/reset-password', { token: resets.read(link)?.token ?? '', newPassword }, client),
 
     /** The sign-ins that await the code of a second factor. */
-    awaitedCodes: createAwaitedCodes({ sql, secret }, cookies, { path: pathname, secure: isSecure }),
+    awaitedCodes: createAwaitedCodes({ sql, secret }, cookies, scope),
+
+    /** The sign-ups of browsers, whose links sign in there. */
+    ownSignUps: createOwnSignUps(secret, cookies.signUp, scope),
 
     /** How many backup codes a user with a second factor has left. */
     async backupCodesLeft(userId: string): Promise<number> {
@@ -241,8 +275,8 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
 }
 
 /**
- * The cookies of a session, and of a sign-in that awaits a code: better-auth's, and ours beside it. Browsers take `__Secure-` over TLS
- * alone.
+ * The cookies of a session, of a sign-in that awaits a code (better-auth's, and ours beside it), and of a sign-up that awaits its link.
+ * Browsers take `__Secure-` over TLS alone.
  */
 function cookieNames(isSecure: boolean) {
   const prefix = isSecure ? '__Secure-dashboard' : 'dashboard';
@@ -250,6 +284,7 @@ function cookieNames(isSecure: boolean) {
     session: `${prefix}.session_token`,
     code: `${prefix}.two_factor`,
     codeOwner: `${prefix}.code_owner`,
+    signUp: `${prefix}.sign_up`,
   };
 }
 
@@ -259,17 +294,17 @@ const isOver = ({ createdAt }: { createdAt: Date }) => createdAt.getTime() + SES
 interface Answer {
   code?: string;
   token?: string;
+  user?: { id: string };
   totpURI?: string;
   backupCodes?: string[];
 }
 
-/** Whether better-auth does a call; `false` if it refuses. @throws when the call could not be done, as with Postgres away */
-async function isDone(call: Promise<unknown>): Promise<boolean> {
+/** The answer of better-auth to a call; `null` if it refuses. @throws when the call could not be done, as with Postgres away */
+async function doneOrNull<T>(call: Promise<T>): Promise<T | null> {
   try {
-    await call;
-    return true;
+    return await call;
   } catch (error) {
-    if (isAPIError(error) && error.statusCode < 500) return false;
+    if (isAPIError(error) && error.statusCode < 500) return null;
     throw error;
   }
 }

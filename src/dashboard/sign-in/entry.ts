@@ -3,7 +3,7 @@ import { suspensionText } from '../account/suspension-text.ts';
 import { countAttempt, signUpsOf } from '../auth/limits.ts';
 import { memberOf } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { findEmailOwner } from '../auth/sessions.ts';
+import { findEmailOwner, findOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
@@ -120,7 +120,11 @@ export const signUp = formHandlers({
       return refuse(422, { faults: { email: fault } });
     }
     logSecurity(context, 'sign-up', tools.mails ? null : await findEmailOwner(tools.sql, email));
-    if (tools.mails) return seeMail(context, email, messages.seeMailLead(email));
+    if (tools.mails) {
+      const made = await findOwner(tools.sql, { userId: answer.userId ?? '' });
+      const page = seeMail(context, email, messages.seeMailLead(email));
+      return { ...page, cookies: [tools.auth.ownSignUps.cookieOf(made)] };
+    }
     return redirectTo(context, '', answer.cookies);
   },
 });

@@ -127,13 +127,20 @@ function elsewherePage(context: LinkContext<FoundInvitation>): PageResponse {
   return messagePage(context, 409, messages.elsewhereTitle, lead);
 }
 
-/** /dashboard/confirm */
+/** /dashboard/confirm: in the browser that signed up it signs in, too. */
 export const confirm = linkPage('confirm', {
   find: ({ tools }, token) => tools.auth.linkOwner('confirm', token),
   show: (context) => confirmPage(context, context.messages.confirmLead),
   async submit(context) {
-    const isDone = await context.tools.auth.confirmEmail(context.token);
-    return isDone ? confirmed(context, '?done=confirmed') : null;
+    const { tools, client, session, token, found: email } = context;
+    const { ownSignUps, confirmEmail } = tools.auth;
+    const owner = await findEmailOwner(tools.sql, email);
+    const signsIn = session === null && owner !== null && ownSignUps.isOf(client.cookie, owner);
+    const cookies = await confirmEmail(token, client, signsIn);
+    if (cookies === null) return null;
+    if (cookies.length === 0) return confirmed(context, '?done=confirmed');
+    logSecurity(context, 'sign-in', owner);
+    return redirectTo(context, '?done=confirmed', [...cookies, ownSignUps.forget()]);
   },
 });
 
