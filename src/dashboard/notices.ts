@@ -1,17 +1,25 @@
+import { hash } from 'node:crypto';
 import { readPlan } from '../metering/accounts/plan.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
 import { DAY, SECOND } from '../platform/units.ts';
 import { suspensionText } from './account/suspension-text.ts';
 import { keyName } from './keys/key-parts.ts';
 import type { MemberContext } from './page-context.ts';
-import type { Notice } from './request/context.ts';
+import { type Notice, type PageResponse, redirectTo } from './request/context.ts';
+import { readCookie, writeCookie } from './request/cookies.ts';
+import { tokenField } from './request/forms.ts';
 import { html } from './ui/html.ts';
 import { buyLink, contactLink, endOf, moment, sentence } from './ui/parts.ts';
 import { filled } from './ui/state-text.ts';
 import { allowanceNotice } from './usage/allowance.ts';
 
-/** The most keys with a line on each page, and the most refused keys among which they are sought. */
+/** The most ended keys with a line on each page, and the most refused keys among which they are sought. */
 const MAX_KEYS = 5;
+/** The most keys that end soon and are counted. */
+const MAX_SOON = 100;
+/** The cookie of a browser whose reader has dismissed the notice, with a mark of the ends that it was about. */
+const SEEN_ENDS = 'dashboard.ends';
+const MARK_LENGTH = 16;
 const MAX_REFUSED_KEYS = 500;
 
 /** The time for which pages say that Plus has ended, and before it ends. */
@@ -84,40 +92,84 @@ interface EndingKey {
   refused: number;
 }
 
-/** Keys that end within 7 days, and those that have ended but are still used. */
+/**
+ * Keys that end within 7 days and are in use, as one notice that can be dismissed, and those that have ended but are still used.
+ * An account can have very many keys that end soon, have ended, or are refused. So each part is bounded.
+ */
 async function keyNotices(context: MemberContext): Promise<Notice[]> {
-  const { messages, tools, account, formats } = context;
-  const { sql } = tools;
-  // An account can have very many keys that end soon, have ended, or are refused. So each part is bounded.
+  const { sql } = context.tools;
   const keys = await sql<EndingKey[]>`
     WITH soon AS (
       SELECT id FROM api_keys
-      WHERE account_id = ${account.id} AND ends_at > now() AND ends_at <= now() + interval '7 days'
-      ORDER BY ends_at DESC LIMIT ${MAX_KEYS}
+      WHERE account_id = ${context.account.id} AND ends_at > now() AND ends_at <= now() + interval '7 days'
+        AND EXISTS (SELECT FROM api_key_uses u
+          WHERE u.secret_sha256 = api_keys.secret_sha256 AND used_at > now() - interval '30 days')
+      ORDER BY ends_at DESC LIMIT ${MAX_SOON}
     ), used AS (
       SELECT key_id AS id FROM daily_error_answers
-      WHERE account_id = ${account.id} AND ${isRefusal(sql)} ORDER BY day DESC LIMIT ${MAX_REFUSED_KEYS}
+      WHERE account_id = ${context.account.id} AND ${isRefusal(sql)} ORDER BY day DESC LIMIT ${MAX_REFUSED_KEYS}
     )
     SELECT k.id, k.name, k.ends_at AS "endsAt", k.revoked_at IS NOT NULL AS "isRevoked", k.ends_at <= now() AS "hasEnded",
       (SELECT coalesce(sum(calls), 0)::bigint FROM daily_error_answers
-        WHERE account_id = ${account.id} AND key_id = k.id AND ${isRefusal(sql)}) AS refused
+        WHERE account_id = ${context.account.id} AND key_id = k.id AND ${isRefusal(sql)}) AS refused
     FROM (SELECT id FROM soon UNION SELECT id FROM used) AS found JOIN api_keys k USING (id)
-    WHERE k.account_id = ${account.id} AND k.ends_at BETWEEN now() - interval '30 days' AND now() + interval '7 days'
-    ORDER BY k.ends_at DESC LIMIT ${MAX_KEYS}`;
-  return keys.map((key) => {
-    const { id, hasEnded, isRevoked, refused } = key;
-    const { keyRevoked, keyEnded, keyEndsSoon } = messages.states;
-    const texts = hasEnded ? (isRevoked ? keyRevoked : keyEnded) : keyEndsSoon;
-    const end = isRevoked ? moment(formats, key.endsAt) : endOf(formats, key.endsAt);
-    const lead = sentence((value) => filled(texts, [keyName(key, messages), value]), end);
-    const look = hasEnded ? 'bad' : 'warn';
-    const content = html`
-<div class="notice ${look}" role="status" data-key="${id}">
+    WHERE k.account_id = ${context.account.id} AND k.ends_at BETWEEN now() - interval '30 days' AND now() + interval '7 days'
+    ORDER BY k.ends_at DESC`;
+  const { ended = [], soon = [] } = Object.groupBy(keys, ({ hasEnded }) => (hasEnded ? 'ended' : 'soon'));
+  return [...soonNotice(context, soon), ...ended.slice(0, MAX_KEYS).map((key) => endedNotice(context, key))];
+}
+
+/** One notice for all keys that end soon, unless its reader has dismissed it for these ends. */
+function soonNotice(context: MemberContext, keys: EndingKey[]): Notice[] {
+  const { messages, tools, formats, request } = context;
+  const [key] = keys;
+  if (key === undefined || readCookie(request.headers.get('cookie'), SEEN_ENDS) === markOf(keys)) return [];
+  const isOne = keys.length === 1;
+  const lead = isOne
+    ? sentence(
+        (value) => filled(messages.states.keyEndsSoon, [keyName(key, messages), value]),
+        endOf(formats, key.endsAt),
+      )
+    : messages.keysEndSoon(formats.number(keys.length));
+  const link = isOne
+    ? html`<a href="${tools.base}/keys/${key.id}">${messages.openKey}</a>`
+    : html`<a href="${tools.base}/keys?state=ending">${messages.openKeys}</a>`;
+  const content = html`
+<form class="notice warn" method="post" action="${tools.base}/keys/ends-seen"${isOne && html` data-key="${key.id}"`}>
+  ${tokenField(context)}
+  <input type="hidden" name="ends" value="${markOf(keys)}">
+  <p role="status">${lead}</p>
+  <p>${link} <button class="small quiet" type="submit">${messages.dismiss}</button></p>
+</form>`;
+  return [{ look: 'warn', lead, content }];
+}
+
+/** POST /dashboard/keys/ends-seen: dismisses the notice of these ends in this browser, until another key ends soon. */
+export async function dismissEnds(context: MemberContext): Promise<PageResponse> {
+  const ends = context.sent('ends').slice(0, MARK_LENGTH);
+  const { base: path, publicUrl } = context.tools;
+  const scope = { path, secure: publicUrl.startsWith('https:') };
+  return redirectTo(context, '', /^[\w-]+$/.test(ends) ? [writeCookie(SEEN_ENDS, ends, scope, 8 * DAY)] : []);
+}
+
+/** Tells whether the same keys end at the same times. */
+const markOf = (keys: EndingKey[]) =>
+  hash('sha256', keys.map(({ id, endsAt }) => `${id} ${endsAt.getTime()}`).join('\n'), 'base64url').slice(
+    0,
+    MARK_LENGTH,
+  );
+
+function endedNotice({ messages, tools, formats }: MemberContext, key: EndingKey): Notice {
+  const { id, isRevoked, refused } = key;
+  const texts = messages.states[isRevoked ? 'keyRevoked' : 'keyEnded'];
+  const end = isRevoked ? moment(formats, key.endsAt) : endOf(formats, key.endsAt);
+  const lead = sentence((value) => filled(texts, [keyName(key, messages), value]), end);
+  const content = html`
+<div class="notice bad" role="status" data-key="${id}">
   <p>${lead} ${refused > 0 && messages.refusedRequests(formats.number(refused))}</p>
   <p><a href="${tools.base}/keys/${id}">${messages.openKey}</a></p>
 </div>`;
-    return { look, lead, content };
-  });
+  return { look: 'bad', lead, content };
 }
 
 /** SQL: a row of error answers counts calls that were refused with 401 today or yesterday (UTC). */

@@ -5,7 +5,9 @@ import * as profile from './account/profile.ts';
 import * as settings from './account/settings.ts';
 import * as key from './keys/key.ts';
 import * as keyChanges from './keys/key-changes.ts';
+import * as keyLimits from './keys/key-limits.ts';
 import * as keys from './keys/keys.ts';
+import { dismissEnds } from './notices.ts';
 import type { MemberContext, PageContext } from './page-context.ts';
 import * as publicPages from './reference/public.ts';
 import type { PageResponse } from './request/context.ts';
@@ -56,10 +58,12 @@ export const ROUTES: Record<string, Route> = {
   '': { for: 'member', GET: overview.showOverview },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
   '/keys': { for: 'member', ...keys.keys },
+  '/keys/ends-seen': { for: 'member', POST: dismissEnds },
   '/keys/:id': { for: 'member', GET: key.showKey },
   '/keys/:id/expiry': { for: 'member', ...key.expiry },
   '/keys/:id/end-secret': { for: 'member', ...key.endSecret },
   '/keys/:id/rotate': { for: 'member', ...keyChanges.rotate },
+  '/keys/:id/limits': { for: 'member', ...keyLimits.limits },
   '/keys/:id/rename': { for: 'member', ...keyChanges.rename },
   '/keys/:id/revoke': { for: 'member', ...keyChanges.revoke },
   '/credits': { for: 'member', GET: credits.showCredits },

@@ -24,6 +24,26 @@ const refuse = (accountId: string, keyId: string, calls: number) => service.sql`
   INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
   VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${keyId}, '401', ${calls})`;
 
+/** As if a program had used the key a day ago. */
+const use = (id: string) => service.sql`
+  INSERT INTO api_key_uses SELECT secret_sha256, now() - interval '1 day' FROM api_keys WHERE id = ${id}`;
+
+test('several keys that end soon share a notice, which stays dismissed until another end comes near', async () => {
+  const { visitor, accountId, id } = await createMemberWithKey(service, 'first');
+  const other = await createKey(service.sql, accountId, 'second', 'test');
+  for (const key of [id, other.id]) {
+    await service.sql`UPDATE api_keys SET expires_at = now() + interval '3 days' WHERE id = ${key}`;
+    await use(key);
+  }
+  const notice = async () => (await visitor.get('/dashboard/credits')).textOf('.notices .warn[method=post]');
+  expect(await notice()).toBe('2 keys that are in use end within 7 days. See the keys Dismiss');
+  const form = '.notices form';
+  expect((await visitor.submit('/dashboard', {}, { form })).status).toBe(303);
+  expect(await notice()).toBeNull();
+  await service.sql`UPDATE api_keys SET expires_at = now() + interval '2 days' WHERE id = ${id}`;
+  expect(await notice()).toStartWith('2 keys');
+});
+
 test('a key that ends within 7 days has a notice on every page, and one that has ended if programs still use it', async () => {
   const { visitor, accountId, id, expire, notice } = await withKey();
   expect(await notice()).toBeNull();
@@ -31,11 +51,14 @@ test('a key that ends within 7 days has a notice on every page, and one that has
   expect(await notice()).toBeNull();
   const midnight = new Date(Math.ceil(Date.now() / DAY_MS) * DAY_MS);
   await expire(midnight);
+  // A key that no program uses ends without a word.
+  expect(await notice()).toBeNull();
+  await use(id);
   const month = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' });
   const today = new Date();
   const day = `${today.getUTCDate()} ${month.format(today)} ${today.getUTCFullYear()}`;
   expect(await notice()).toBe(
-    `The key “production” works until ${day}. Until then nothing changes. Set a new last day if programs still use it. See the key`,
+    `The key “production” works until ${day}. Until then nothing changes. Set a new last day if programs still use it. See the key Dismiss`,
   );
   expect(await notice('pt')).toStartWith('A chave “production” é válida até');
   await expire(new Date(Date.now() - 60_000));

@@ -88,13 +88,16 @@ test('a key is listed with its name, its first characters, when it was made and 
   const created = new Date();
   const month = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' }).format(created);
   const day = `${created.getUTCDate()} ${month} ${created.getUTCFullYear()}`;
-  expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… ${day} Never Rotate Rename Revoke`);
+  expect(await row()).toBe(
+    `nightly ${secret.slice(0, 10)}… Never 0 0 – ⋯Rotate Limit Set a new last day Rename Revoke`,
+  );
   // A call that costs nothing is a use, also of a secret that a rotation has replaced.
   await service.sql`
     INSERT INTO api_key_previous_secrets SELECT 'old', ${id}, now() + interval '1 day' FROM api_keys WHERE id = ${id}`;
   await service.sql`INSERT INTO api_key_uses VALUES ('old', '2026-03-05 10:21Z')`;
   const used = '5 Mar 2026, 10:21';
-  expect(await row()).toContain(`${day} ${used} Rotate`);
+  expect(await row()).toContain(`… ${used} 0 0 –`);
+  expect((await visitor.get(`/dashboard/keys/${id}`)).textOf('main dl')).toContain(`Created${day}`);
   expect((await visitor.get(`/dashboard/keys/${id}`)).textOf('main dl')).toEndWith(`Last used${used}`);
   expect((await visitor.get(`/dashboard/keys/${id}/revoke`)).textOf('.sheet')).toContain(
     `Last used: ${used}`,
@@ -167,11 +170,11 @@ test('more keys than a plan may create in a day are refused with the reason, and
     'An account of this plan can create 20 keys in 24 hours, and has created them. Try again later.',
   ]);
   const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
-  expect(portuguese.textOf('main details .hint')).toBe('As que terminaram antes não aparecem.');
+  expect(portuguese.textOf('main details.card .hint')).toBe('As que terminaram antes não aparecem.');
   const page = await visitor.get('/dashboard/keys');
-  expect(page.textOf('main details summary')).toBe('Revoked and expired keys (50)');
+  expect(page.textOf('main details.card summary')).toBe('Revoked and expired keys (50)');
   expect(page.document.querySelectorAll('main details tbody tr').length).toBe(50);
-  expect(page.textOf('main details .hint')).toBe('Those that ended earlier are not listed.');
+  expect(page.textOf('main details.card .hint')).toBe('Those that ended earlier are not listed.');
   const [key] =
     await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`;
   expect((await visitor.submit(`/dashboard/keys/${key!.id}/revoke`, {})).status).toBe(303);
@@ -183,7 +186,7 @@ test('an expired key gives its place to another, and stands with those that ende
   await service.sql`UPDATE api_keys SET expires_at = now() WHERE account_id = ${accountId} AND name = 'short'`;
   const page = await visitor.get('/dashboard/keys');
   expect(page.textOf('[data-figure=quota]')).toBe('1 of 2 in use');
-  expect(page.textOf('main details summary')).toBe('Revoked and expired keys (1)');
+  expect(page.textOf('main details.card summary')).toBe('Revoked and expired keys (1)');
   expect(page.textOf('main details tbody th')).toMatch(/^short Expired \d+ \w+ \d{4}, \d\d:\d\d$/);
   expect(page.document.querySelectorAll('.card.list tbody tr').length).toBe(1);
   await makeKey(visitor, 'next');
@@ -209,7 +212,7 @@ test('a key is revoked after a question, by whom is in the ledger, and its place
   const page = await visitor.get('/dashboard/keys?done=revoked');
   expect(page.textOf('[role=status]')).toBe('The key is revoked.');
   expect(page.textOf('[data-figure=quota]')).toBe('0 of 2 in use');
-  expect(page.textOf('main details summary')).toBe('Revoked and expired keys (1)');
+  expect(page.textOf('main details.card summary')).toBe('Revoked and expired keys (1)');
 });
 
 test('a name must be one: white space, control characters and over 200 characters are refused', async () => {

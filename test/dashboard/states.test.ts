@@ -90,7 +90,10 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
   },
   suspended: ({ accountId }) =>
     cli.json('account', 'suspend', accountId, '--reason', 'Invoice 17 is overdue'),
-  keyEndsSoon: ({ id }) => sql`UPDATE api_keys SET expires_at = now() + interval '2 days' WHERE id = ${id}`,
+  async keyEndsSoon({ id }) {
+    await sql`UPDATE api_keys SET expires_at = now() + interval '2 days' WHERE id = ${id}`;
+    await sql`INSERT INTO api_key_uses SELECT secret_sha256, now() FROM api_keys WHERE id = ${id} ON CONFLICT DO NOTHING`;
+  },
   async keyEnded({ accountId, id }) {
     await sql`UPDATE api_keys SET expires_at = now() - interval '1 hour' WHERE id = ${id}`;
     await refuse(accountId, id);

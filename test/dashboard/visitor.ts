@@ -90,7 +90,11 @@ export function createVisitor(baseUrl: string, { address = randomAddress(), lang
       const { document, status } = await send(page, {});
       const element = document.querySelector(form);
       if (element === null) throw new Error(`${page} (${status}) has no form ${form}`);
-      const own = [...element.querySelectorAll('input')].map((input) => [
+      // As a browser does, it sends no box that is not ticked.
+      const inputs = [...element.querySelectorAll('input')].filter(
+        (input) => input.getAttribute('type') !== 'checkbox' || input.hasAttribute('checked'),
+      );
+      const own = inputs.map((input) => [
         input.getAttribute('name') ?? '',
         input.getAttribute('value') ?? '',
       ]);

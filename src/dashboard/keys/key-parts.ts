@@ -7,6 +7,7 @@ import type { Field } from '../request/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Messages } from '../ui/messages.ts';
 import { endOf, moment } from '../ui/parts.ts';
+import { type KeyCounts, NO_COUNTS } from './key-counts.ts';
 
 export function keyName(key: Pick<ApiKey, 'name'>, messages: Messages): string {
   return key.name === '' ? messages.unnamed : key.name;
@@ -29,21 +30,37 @@ export function keyBadges({ messages, formats }: MemberContext, key: ApiKey): Ht
     ${previousUntil !== null && html`<span class="badge">${messages.oldSecretUntil} ${endOf(formats, previousUntil)}</span>`}`;
 }
 
-/** When any secret of the key was last used. */
-export function lastUse({ messages, formats }: MemberContext, key: Pick<ListedKey, 'lastUsed'>): HtmlValue {
-  return key.lastUsed === null ? messages.never : moment(formats, key.lastUsed);
+/**
+ * When any secret of the key was last used.
+ * @param counts of the key. They are known at once, and a use some seconds later
+ */
+export function lastUse(
+  { messages, formats }: MemberContext,
+  key: Pick<ListedKey, 'lastUsed'>,
+  counts: KeyCounts = NO_COUNTS,
+): HtmlValue {
+  if (key.lastUsed !== null) return moment(formats, key.lastUsed);
+  return counts.credits > 0 ? messages.justNow : messages.never;
+}
+
+const CHANGES = ['rotate', 'limits', 'expiry', 'rename', 'revoke'] as const;
+
+/** The changes that a key allows, in one menu; nothing for a key without any. */
+export function changeMenu(context: MemberContext, key: ApiKey): HtmlValue {
+  const links = changeLinks(context, key, 'item');
+  const label = `${context.messages.change}: ${keyName(key, context.messages)}`;
+  return (
+    links.length > 0 &&
+    html`<details class="menu changes"><summary aria-label="${label}">⋯</summary><div>${links}</div></details>`
+  );
 }
 
 /** Links to the changes that a key allows. An expired key only gets a new last day or a name, and a revoked one nothing. */
-export function changeLinks(
-  { messages, tools }: MemberContext,
-  key: ApiKey,
-  ofActive: ('rotate' | 'expiry' | 'rename' | 'revoke')[] = ['rotate', 'rename', 'revoke'],
-): Html[] {
-  const labels = { ...messages, expiry: messages.newExpiry };
-  const paths = hasExpired(key) ? (['expiry', 'rename'] as const) : key.revoked === null ? ofActive : [];
-  const link = (path: (typeof ofActive)[number]) =>
-    html`<a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `;
+export function changeLinks({ messages, tools }: MemberContext, key: ApiKey, look = 'button small'): Html[] {
+  const labels = { ...messages, expiry: messages.newExpiry, limits: messages.limit };
+  const paths = hasExpired(key) ? (['expiry', 'rename'] as const) : key.revoked === null ? CHANGES : [];
+  const link = (path: (typeof CHANGES)[number]) =>
+    html`<a class="${look} ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `;
   return paths.map(link);
 }
 

@@ -15,13 +15,16 @@ import { type Html, html } from '../ui/html.ts';
 import { type Column, endOf, type Fact, facts, moment, sentence, table } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import { emptyPlot, errorsSection, plotAndTable, totalOf } from '../usage/calls.ts';
-import { loadDailyCalls } from '../usage/daily-calls.ts';
+import { callsOf, type DailyHistory, loadDailyCalls } from '../usage/daily-calls.ts';
 import { seriesOf } from '../usage/series.ts';
 import { keyForm } from './key-form.ts';
+import { limitsCard } from './key-limits.ts';
 import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
 
 /** GET /dashboard/keys/:id: a key with its use and its secrets, also one that has ended. */
 export const showKey = (context: MemberContext): Promise<PageResponse> => keyPage(context, null);
+
+const sumOfCalls = ({ rows }: DailyHistory) => rows.reduce((sum, row) => sum + callsOf(row), 0);
 
 /** @param refusal of a form about the key */
 export async function keyPage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
@@ -37,14 +40,15 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
     [messages.begins, html`<code>${key.start}…</code>`],
     [messages.keyId, html`<code>${key.id}</code>`],
     [messages.created, moment(formats, key.created)],
-    [messages.lastUsed, lastUse(context, used)],
+    [messages.lastUsed, lastUse(context, used, { credits: sumOfCalls(history), refused: 0 })],
   ];
   if (key.revoked !== null) about.push([messages.revokedBy, await revokedBy(context, key)]);
   const body = html`
 <div class="heading"><h1>${keyName(key, messages)}</h1><span>${keyBadges(context, key)}</span></div>
 ${failureNotice(refusal?.message)}
 ${facts(about, 'card')}
-<p class="actions">${changeLinks(context, key, ['rotate', 'expiry', 'rename', 'revoke'])}</p>
+<p class="actions">${changeLinks(context, key)}</p>
+${limitsCard(context, key)}
 <section class="card" aria-labelledby="use-title">
   <div>
     <h2 id="use-title">${messages.keyUse(String(DAYS))}</h2>

@@ -18,10 +18,12 @@ import {
 } from '../request/forms.ts';
 import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { type Column, contactLink, dateOf, table } from '../ui/parts.ts';
+import { type Column, contactLink, table } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import { pageLinks } from '../usage/paging.ts';
-import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
+import { type KeyCounts, NO_COUNTS, readKeyCounts } from './key-counts.ts';
+import { budgetLeft, limitFields, sentLimits } from './key-limits.ts';
+import { changeMenu, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
 import { type NewSecret, newSecretCard } from './new-secret.ts';
 
 /**
@@ -35,13 +37,15 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   const name = sent('name').trim();
   const day = sent('expires').trim();
   const expires = day === '' ? null : endOfDay(day);
+  const limits = sentLimits(context);
   if (awaitsConfirmation(context)) return refuse(403, { message: messages.confirmFirst });
   if (account.suspended) return refuse(403, { message: messages.suspendedRefusal });
   const refusal = refusalOf({
     ...faultsOf(context, ['name']),
     expires: expires === undefined && messages.keyExpiryInvalid,
+    credits: 'fault' in limits && limits.fault,
   });
-  if (expires === undefined || refusal !== null) return refusal!;
+  if (expires === undefined || 'fault' in limits || refusal !== null) return refusal!;
   // Read after the change, so that it counts the new key, or those of another tab.
   const fresh = async () => ({ ...context, account: await tools.readAccount(account.id) });
   try {
@@ -49,8 +53,8 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
     const what = `${isTest ? 'test ' : ''}${name}${expires?.toISOString() ?? ''}`;
     const random = bytesOfForm(tools.secret, sent(TOKEN_FIELD), what, RANDOM_BYTES);
     const secret = generateSecret(random, isTest);
-    await createKey(tools.sql, account.id, name, actorOf(user), expires, secret);
-    return showKeys(await fresh(), null, { secret, previousUntil: null });
+    const { id } = await createKey(tools.sql, account.id, name, actorOf(user), expires, secret, limits);
+    return showKeys(await fresh(), null, { id, secret, previousUntil: null });
   } catch (error) {
     if (error instanceof KeyExistsError) return refuse(409, { message: messages.sentAlready });
     if (!(error instanceof TooManyKeysError)) throw error;
@@ -80,6 +84,7 @@ export async function showKeys(
   const before = url.searchParams.get('before');
   const page = await pageOfKeys(tools.sql, account.id, { before, text, state });
   const { active, hasOlder, ended, hasMoreEnded } = page;
+  const counts = await readKeyCounts(tools.sql, account.id, [...active, ...ended]);
   const limit = formats.number(account.keyLimit);
   const isFiltered = text !== '' || state !== 'all';
   const isEmpty = active.length + ended.length === 0 && before === null && !isFiltered;
@@ -90,11 +95,11 @@ export async function showKeys(
 ${isEmpty && html`<div class="card empty"><h2>${messages.keysEmpty}</h2></div>`}
 ${(isFiltered || active.length + ended.length >= FILTER_FROM) && filterForm(context, { text, state })}
 ${isFiltered && active.length + ended.length === 0 && html`<p class="card empty" role="status">${messages.noKeyFound}</p>`}
-${active.length > 0 && html`<div class="card list">${listKeys(context, active)}</div>`}
+${active.length > 0 && html`<div class="card list">${listKeys(context, active, counts)}</div>`}
 ${pageLinks(context, '/keys', before !== null, hasOlder ? active.at(-1)!.id : null, { q: text, state })}
 ${
   ended.length > 0 &&
-  html`<details class="card"${isFiltered && html` open`}><summary>${messages.endedKeys(formats.number(ended.length))}</summary>${listKeys(context, ended)}${
+  html`<details class="card"${isFiltered && html` open`}><summary>${messages.endedKeys(formats.number(ended.length))}</summary>${listKeys(context, ended, counts)}${
     hasMoreEnded && html`<p class="hint">${messages.moreEndedKeys}</p>`
   }</details>`
 }`;
@@ -127,8 +132,9 @@ function filterForm(context: MemberContext, { text, state }: Required<Omit<KeyFi
 </form>`;
 }
 
-function listKeys(context: MemberContext, keys: ListedKey[]): Html {
+function listKeys(context: MemberContext, keys: ListedKey[], counts: Map<string, KeyCounts>): Html {
   const { messages, tools, formats } = context;
+  const of = ({ id }: ListedKey) => counts.get(id) ?? NO_COUNTS;
   const columns: Column<ListedKey>[] = [
     [
       messages.name,
@@ -136,9 +142,11 @@ function listKeys(context: MemberContext, keys: ListedKey[]): Html {
         <a href="${tools.base}/keys/${key.id}">${keyName(key, messages)}</a> ${keyBadges(context, key)} ${key.isIdle && html`<span class="badge">${messages.keyStates.idle}</span>`}`,
     ],
     [messages.begins, ({ start }) => html`<code>${start}…</code>`],
-    [messages.created, ({ created }) => dateOf(formats, created)],
-    [messages.lastUsed, (key) => lastUse(context, key)],
-    [messages.change, (key) => changeLinks(context, key), 'end'],
+    [messages.lastUsed, (key) => lastUse(context, key, of(key))],
+    [messages.creditsOfWeek, (key) => formats.number(of(key).credits), 'amount'],
+    [messages.refusedOfWeek, (key) => formats.number(of(key).refused), 'amount'],
+    [messages.keyBudget, (key) => budgetLeft(context, key)],
+    [messages.change, (key) => changeMenu(context, key), 'end'],
   ];
   return html`<div class="list">${table(columns, keys, 'keys')}</div>`;
 }
@@ -164,11 +172,11 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
           fields: [
             { name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') },
             expiryField(messages, typed('expires')),
+            ...limitFields(context),
           ],
           focus: false,
           button: messages.createKey,
           refusal,
-          isInline: true,
         })
   }
   ${!awaitsConfirmation(context) && testKeyForm(context)}

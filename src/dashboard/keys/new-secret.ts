@@ -6,13 +6,15 @@ import { copyable } from '../ui/parts.ts';
 
 /** A secret that is shown once. */
 export interface NewSecret {
+  /** Of its key. */
+  id: string;
   secret: string;
   /** The instant until which the replaced secret works; `null` if there is none. */
   previousUntil: Date | null;
 }
 
 /** The card with a new secret, and what to do with it. */
-export function newSecretCard(context: MemberContext, { secret, previousUntil }: NewSecret): Html {
+export function newSecretCard(context: MemberContext, { id, secret, previousUntil }: NewSecret): Html {
   const { messages, tools, formats } = context;
   const address = `${tools.publicUrl}/api/v1/companies?q=${EXAMPLE_QUERY}`;
   return html`
@@ -21,6 +23,7 @@ export function newSecretCard(context: MemberContext, { secret, previousUntil }:
   <p>${messages.newKeyLead}</p>
   ${previousUntil !== null && html`<p>${messages.previousUntil(formats.instant(previousUntil))}</p>`}
   ${copyable(messages, { id: 'new-secret', label: messages.newKey, text: secret })}
+  <p class="hint">${messages.lostSecret} <a href="${tools.base}/keys/${id}/rotate">${messages.rotate}</a></p>
   <p>${messages.newKeyTry}</p>
   ${copyable(messages, { id: 'new-export', label: messages.newKeyTry, text: `export API_KEY='${secret}'` })}
   ${codeSamples(messages, { id: 'new', method: 'GET', address })}

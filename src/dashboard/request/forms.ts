@@ -101,6 +101,8 @@ export interface Field {
   value?: string;
   /** The values and labels of a list to choose from. */
   options?: [value: string, label: string][];
+  /** Boxes to tick, each with a name, which is sent as `yes`. */
+  boxes?: [name: string, label: string, isTicked: boolean][];
   hint?: string;
   autocomplete?: string;
   maxLength?: number;
@@ -141,6 +143,7 @@ export function presentPassword(messages: Messages): Field {
 
 /** @param fault of the sent value */
 export function field(field: Field & { fault?: HtmlValue; focus?: boolean }): Html {
+  if (field.boxes !== undefined) return boxesOf(field);
   const { name, label, type = 'text', value = '', options, hint, maxLength = 200, minLength } = field;
   const described = [field.fault && `${name}-fault`, hint && `${name}-hint`].filter(Boolean).join(' ');
   const states = html`${described !== '' && html` aria-describedby="${described}"`}${field.fault && html` aria-invalid="true"`}${field.focus === true && html` autofocus`}`;
@@ -156,6 +159,15 @@ export function field(field: Field & { fault?: HtmlValue; focus?: boolean }): Ht
   ${field.fault && html`<p class="fault" id="${name}-fault" role="alert">${field.fault}</p>`}
   ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
+}
+
+function boxesOf({ name, label, hint, boxes = [] }: Field): Html {
+  return html`
+<fieldset class="field boxes"${hint !== undefined && html` aria-describedby="${name}-hint"`}>
+  <legend>${label}</legend>
+  ${boxes.map(([box, text, isTicked]) => html`<label><input type="checkbox" name="${box}" value="yes"${isTicked && html` checked`}> ${text}</label>`)}
+  ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+</fieldset>`;
 }
 
 export interface Form {
@@ -191,13 +203,17 @@ export function form(context: FormContext, options: Form): Html {
     if (type === 'password') return '';
     return refusal ? sent(name) : value;
   };
+  const ticked = ({ boxes }: Field) =>
+    boxes && refusal
+      ? { boxes: boxes.map(([box, label]): [string, string, boolean] => [box, label, sent(box) === 'yes']) }
+      : {};
   return html`
 ${refusal?.faults === undefined && failureNotice(refusal?.message)}
 <form${options.isInline && html` class="inline"`} method="post" action="${tools.base}${path}">
   ${tokenField(context)}
   ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   ${username !== undefined && html`<input class="unseen" type="email" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`}
-  ${fields.map((one) => field({ ...one, value: currentValue(one), fault: faults[one.name], focus: one.name === focused }))}
+  ${fields.map((one) => field({ ...one, ...ticked(one), value: currentValue(one), fault: faults[one.name], focus: one.name === focused }))}
   <div class="actions">
     <button${look !== undefined && html` class="${look}"`}${buttonName !== undefined && html` aria-label="${buttonName}"`} type="submit">${options.button}</button>
     ${cancel !== undefined && html`<a class="button quiet" href="${tools.base}${cancel}">${messages.cancel}</a>`}

@@ -83,11 +83,11 @@ export async function memberPage(
   return respondWith(context, page, content);
 }
 
-/** All notices in one part, which a narrow window folds to the beginning of the first one, and their number. */
+/** All notices in one part, which is folded to the beginning of the first one, and their number. In a wide window one notice alone is open. */
 function foldedNotices(notices: Notice[]): Html {
   const { look, lead } = notices.find(({ look }) => look === 'bad') ?? notices[0]!;
   return html`
-<details class="notices">
+<details class="notices${notices.length === 1 && ' single'}">
   <summary class="notice ${look}"><span class="notice-lead">${lead}</span>${notices.length > 1 && html`<span>+${notices.length - 1}</span>`}</summary>
   ${notices.map(({ content }) => content)}
 </details>`;

@@ -141,6 +141,10 @@ const TEXTS = {
     'Pedidos recusados desde ontem: {requests}.',
   ],
   openKey: ['See the key', 'Ver a chave'],
+  keysEndSoon: `{count} keys that are in use end within 7 days.
+    {count} chaves em uso terminam dentro de 7 dias.`,
+  openKeys: ['See the keys', 'Ver as chaves'],
+  dismiss: ['Dismiss', 'Dispensar'],
   lastsUntil: `At the pace of the last 7 days, credits last until {day}.
     Ao ritmo dos últimos 7 dias, os créditos duram até {day}.`,
   lastsEnough: `At the pace of the last 7 days, credits last until the period ends.
@@ -246,6 +250,54 @@ const TEXTS = {
     Um assistente com o Model Context Protocol (MCP) pode usar a sua chave, pelo mesmo custo.`,
   agentAddress: ['Its address:', 'O endereço:'],
   agentCommand: ['For Claude Code, with your key in it:', 'Para o Claude Code, com a sua chave:'],
+  justNow: ['A moment ago', 'Há instantes'],
+  creditsOfWeek: ['Credits, 7 days', 'Créditos, 7 dias'],
+  refusedOfWeek: ['Refused, 7 days', 'Recusados, 7 dias'],
+  limit: ['Limit', 'Limitar'],
+  limitTitle: ['What may “{name}” spend and do?', 'O que pode “{name}” gastar e fazer?'],
+  limitLead: `Rights, and a first budget, are in force within 5 seconds; a changed budget is at once.
+    Os direitos e um primeiro orçamento valem em menos de 5 segundos; um orçamento alterado vale logo.`,
+  keyLimits: ['Budget and rights', 'Orçamento e direitos'],
+  keyBudget: ['Budget', 'Orçamento'],
+  keyBudgetHint: `The most credits that it spends. Empty: as many as the account has.
+    O máximo de créditos que gasta. Vazio: tantos quantos a conta tiver.`,
+  keyBudgetPer: ['The budget is for', 'O orçamento é para'],
+  keyBudgetInvalid: ['Write a whole number from 1 to {max}.', 'Escreva um número inteiro de 1 a {max}.'],
+  budgetPeriods: {
+    day: ['each day (UTC)', 'cada dia (UTC)'],
+    month: [
+      'each calendar month (UTC), not the plan’s period',
+      'cada mês civil (UTC), não o período do plano',
+    ],
+    ever: ['ever: it is not renewed', 'sempre: não se renova'],
+  },
+  budgetUsed: {
+    day: ['Credits used today: {used} of {credits}', 'Créditos usados hoje: {used} de {credits}'],
+    month: ['Credits used this month: {used} of {credits}', 'Créditos usados este mês: {used} de {credits}'],
+    ever: ['Credits used: {used} of {credits}', 'Créditos usados: {used} de {credits}'],
+  },
+  budgetLeft: {
+    day: ['{left} of {credits} left today', '{left} de {credits} hoje'],
+    month: ['{left} of {credits} left this month', '{left} de {credits} este mês'],
+    ever: ['{left} of {credits} left', '{left} de {credits}'],
+  },
+  budgetResets: ['It is renewed on {end}.', 'Renova-se em {end}.'],
+  keyOnly: ['It may only:', 'Só pode:'],
+  keyRights: ['Rights', 'Direitos'],
+  keyRightsHint: `None ticked: everything, also what comes later. A lookup shows debts, too.
+    Nenhum marcado: tudo, também o que vier depois. Uma consulta também mostra dívidas.`,
+  rights: {
+    search: ['Search', 'Pesquisar'],
+    matches: ['Search by words', 'Pesquisar por palavras'],
+    resolve: ['Resolve names', 'Resolver nomes'],
+    lookup: ['Look up companies', 'Consultar empresas'],
+    debts: ['Screen for debts', 'Verificar dívidas'],
+    changes: ['Follow changes of debts', 'Seguir alterações de dívidas'],
+    usage: ['See the account’s use', 'Ver a utilização da conta'],
+    datasets: ['See the age of the data', 'Ver a idade dos dados'],
+    activity: ['See the account’s activity', 'Ver a atividade da conta'],
+  },
+  lostSecret: ['Lost it later? Make a new one:', 'Perdeu-o mais tarde? Crie outro:'],
   createKey: ['Create key', 'Criar chave'],
   testKey: ['Test key', 'Chave de teste'],
   createTestKey: ['Create test key', 'Criar chave de teste'],

@@ -1,0 +1,111 @@
+import { RIGHTS, type Right } from '../../http/right.ts';
+import { limitKey } from '../../metering/keys/limit.ts';
+import { BUDGET_PERIODS, type BudgetPeriod, type KeyLimits, MAX_BUDGET } from '../../metering/keys/limits.ts';
+import type { ApiKey } from '../../metering/keys/store.ts';
+import { changesOf, countAttempt } from '../auth/limits.ts';
+import { actorOf } from '../auth/members.ts';
+import type { MemberContext } from '../page-context.ts';
+import { redirectTo } from '../request/context.ts';
+import { type Field, refuse, tooMany } from '../request/forms.ts';
+import { notFoundPage } from '../request/layout.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import { keyForm } from './key-form.ts';
+import { keyName } from './key-parts.ts';
+
+/** The name of the checkbox of a right. */
+const boxOf = (right: Right) => `only-${right}`;
+
+/** The fields of a key's budget and rights. @param key that has them already */
+export function limitFields(
+  { messages }: Pick<MemberContext, 'messages'>,
+  key: Pick<ApiKey, 'budget' | 'only' | 'test'> | null = null,
+): Field[] {
+  const { budget = null, only = null } = key ?? {};
+  const rights: Field = {
+    name: 'only',
+    label: messages.keyRights,
+    hint: messages.keyRightsHint,
+    boxes: RIGHTS.map((right) => [boxOf(right), messages.rights[right], only?.includes(right) ?? false]),
+  };
+  if (key?.test === true) return [rights];
+  return [
+    {
+      name: 'credits',
+      label: messages.keyBudget,
+      hint: messages.keyBudgetHint,
+      inputMode: 'numeric',
+      maxLength: String(MAX_BUDGET).length,
+      optional: true,
+      value: budget === null ? '' : String(budget.credits),
+    },
+    {
+      name: 'per',
+      label: messages.keyBudgetPer,
+      options: BUDGET_PERIODS.map((per) => [per, messages.budgetPeriods[per]]),
+      value: budget?.per ?? 'day',
+    },
+    rights,
+  ];
+}
+
+/** The limits of a sent form; the fault of its number of credits. No right, or every one, means all rights. */
+export function sentLimits({ sent, messages, formats }: MemberContext): KeyLimits | { fault: string } {
+  const credits = sent('credits').trim();
+  const per = BUDGET_PERIODS.find((period) => period === sent('per')) ?? 'day';
+  const only = RIGHTS.filter((right) => sent(boxOf(right)) === 'yes');
+  const isNumber = /^\d{1,10}$/.test(credits) && Number(credits) >= 1 && Number(credits) <= MAX_BUDGET;
+  if (credits !== '' && !isNumber) return { fault: messages.keyBudgetInvalid(formats.number(MAX_BUDGET)) };
+  return {
+    budget: credits === '' ? null : { credits: Number(credits), per },
+    only: only.length === 0 || only.length === RIGHTS.length ? null : only,
+  };
+}
+
+/** /dashboard/keys/:id/limits: the budget and the rights of a key that works. */
+export const limits = keyForm({
+  form: ({ messages }, key) => ({
+    title: messages.limitTitle(keyName(key, messages)),
+    lead: html`<p>${messages.limitLead}</p>`,
+    fields: limitFields({ messages }, key),
+    focus: false,
+    button: messages.save,
+  }),
+  async submit(context, key) {
+    const { tools, user } = context;
+    const sent = sentLimits(context);
+    if ('fault' in sent) return refuse(422, { faults: { credits: sent.fault } });
+    if (key.revoked !== null) return notFoundPage(context);
+    const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-limited')));
+    if (refusal !== null) return refusal;
+    const changed = key.test ? { only: sent.only } : sent;
+    await limitKey(tools.sql, key.id, changed, actorOf(user));
+    return redirectTo(context, `/keys/${key.id}`);
+  },
+});
+
+/** What a key may spend and do, as its page shows it; nothing for a key without limits. */
+export function limitsCard({ messages, formats }: MemberContext, { budget, only }: ApiKey): HtmlValue {
+  if (budget === null && only === null) return null;
+  return html`
+<section class="card" aria-labelledby="limits-title">
+  <h2 id="limits-title">${messages.keyLimits}</h2>
+  ${budget !== null && budgetBar(messages.budgetUsed[budget.per](formats.number(budget.used), formats.number(budget.credits)), budget)}
+  ${budget?.resets && html`<p class="hint">${messages.budgetResets(formats.instant(new Date(budget.resets)))}</p>`}
+  ${only !== null && html`<p>${messages.keyOnly} ${only.map((right) => html`<span class="badge">${messages.rights[right]}</span> `)}</p>`}
+</section>`;
+}
+
+function budgetBar(text: string, { used, credits }: { used: number; credits: number }): Html {
+  const width = Math.min(100, (used / credits) * 100).toFixed(2);
+  const look = used >= credits ? 'series-refused-1' : 'series-1';
+  return html`
+<p><strong data-budget>${text}</strong></p>
+<svg class="stock-bar" role="img" aria-label="${text}"><rect class="${look}" width="${width}%" height="100%"/></svg>`;
+}
+
+/** The budget of a key in a list: what is left of it. */
+export function budgetLeft({ messages, formats }: MemberContext, { budget }: ApiKey): HtmlValue {
+  if (budget === null) return '–';
+  const left = formats.number(Math.max(0, budget.credits - budget.used));
+  return messages.budgetLeft[budget.per satisfies BudgetPeriod](left, formats.number(budget.credits));
+}
