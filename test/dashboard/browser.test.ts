@@ -80,6 +80,7 @@ describe('in a real browser', () => {
       expect(await figure(page, 'plotted')).toBe(5);
 
       await page.click('nav >> text=API keys');
+      await page.click('.changes summary');
       await page.click('.list a:has-text("Revoke")');
       expect(await page.textContent('main h1')).toBe('Revoke “production”?');
       await page.click('text=Revoke this key');
@@ -189,14 +190,14 @@ describe('in a real browser', () => {
       await page.click('main form button[type=submit]');
       await page.waitForURL(dashboard());
 
-      await send('/keys', 'form.inline', { name: 'production', expires: '2020-01-01' });
+      await send('/keys', '.create form:has(#expires)', { name: 'production', expires: '2020-01-01' });
       expect([await focus(), await described('name'), await described('expires')]).toEqual([
         'expires',
         null,
         'The last day must be today or later.',
       ]);
       await page.fill('#expires', '');
-      await page.click('form.inline button[type=submit]');
+      await page.click('.create form:has(#expires) button[type=submit]');
       await page.waitForSelector('#new-secret');
       // The focus is where the news is.
       expect(await page.evaluate<boolean>(`document.activeElement.matches('.new-key')`)).toBe(true);
