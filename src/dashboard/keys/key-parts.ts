@@ -51,7 +51,7 @@ export function changeMenu(context: MemberContext, key: ApiKey): HtmlValue {
   const label = `${context.messages.change}: ${keyName(key, context.messages)}`;
   return (
     links.length > 0 &&
-    html`<details class="menu changes"><summary aria-label="${label}">⋯</summary><div>${links}</div></details>`
+    html`<details class="menu changes" name="changes"><summary aria-label="${label}">⋯</summary><div>${links}</div></details>`
   );
 }
 
