@@ -21,6 +21,8 @@ const IN_LISTS: Record<string, string> = {
   'search-failed': 'its item',
   'service-unavailable': 'first: the whole answer; later, in lookups and matches: its item',
   'monthly-quota-exceeded': 'first: the whole answer; later: this item and all that follow',
+  'key-budget-exceeded': 'first: the whole answer; later: this item and all that follow',
+  'key-budget-spent': 'first: the whole answer; later: this item and all that follow',
   'slow-answer': 'the whole answer',
 };
 
@@ -76,11 +78,11 @@ An account has at most five, beside the keys of its plan.
 
 Send the NIF, or the word as the query of a search or of matches.
 An endpoint without input takes the word as \`?q=\`, over REST only.
-A tool answers \`rate-limit-exceeded\` and \`authentication-failed\` over HTTP, because the real ones come before its message is read.
+A tool answers \`authentication-failed\` over HTTP, because the real one comes before its message is read, and so does \`rate-limit-exceeded\` of a call over 4 KiB.
 
 ${problemsTable()}
 A NIF or a word does nothing at an endpoint that does not document its problem.
-Of \`POST /debts/changes\` the NIFs are those of \`nifs\`; a later \`monthly-quota-exceeded\` cuts the page short.
+Of \`POST /debts/changes\` the NIFs are those of \`nifs\`; a later \`monthly-quota-exceeded\` or one of a key's budget cuts the page short.
 \`buy\` is in that problem if the service has an address for it.
 
 - \`changes-expired\`: the cursor \`chg_1\`.

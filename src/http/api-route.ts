@@ -6,6 +6,7 @@ import type { TObject, TSchema } from '@sinclair/typebox';
 import { Type } from '@sinclair/typebox';
 import type { CallKind } from './call-kind.ts';
 import { PROBLEMS, type ProblemName } from './problems.ts';
+import type { Right } from './right.ts';
 
 /** The path that `{base_url}` ends with (specification, Versioning). */
 export const BASE_PATH = '/api/v1';
@@ -50,9 +51,14 @@ export const PROBLEM_MEMBERS = {
       description: 'In `monthly-quota-exceeded`, as `limit` and `reset`.',
     }),
   ),
-  limit: Type.Optional(Type.Integer({ description: 'The included allowance.' })),
+  limit: Type.Optional(
+    Type.Integer({ description: 'The included allowance; absent for a key that has some rights only.' }),
+  ),
   reset: Type.Optional(
-    Type.String({ format: 'date-time', description: 'When the included credits come back, UTC.' }),
+    Type.String({
+      format: 'date-time',
+      description: 'When the included credits come back, or those of the key, UTC.',
+    }),
   ),
 };
 
@@ -73,6 +79,8 @@ export const ProblemSchema = Type.Object(
  * Nothing is validated before the token, because bad input is charged (specification, Order).
  */
 export interface ApiRoute {
+  /** The right that a key needs; `null` means that the route is open to every key. */
+  right: Right | null;
   /** Absent means `GET`. */
   method?: 'GET' | 'POST';
   /** Below `/api/v1`, with `:parameters`. */
@@ -105,13 +113,21 @@ export interface ApiRoute {
 }
 
 /** Every problem that a route can answer. */
-export function problemsOf({ problems, charge }: ApiRoute): ProblemName[] {
+export function problemsOf({ problems, charge, right }: ApiRoute): ProblemName[] {
   return [
     ...problems,
     ...PIPELINE_PROBLEMS,
-    ...(charge !== null ? (['monthly-quota-exceeded'] as const) : []),
+    ...(right === null ? [] : (['not-permitted'] as const)),
+    ...(charge === null ? [] : UNPAID),
   ];
 }
+
+/** Problems of a call, or of an item, for which the credits did not suffice: the account's, or those of its key. */
+export const UNPAID = [
+  'monthly-quota-exceeded',
+  'key-budget-exceeded',
+  'key-budget-spent',
+] as const satisfies ProblemName[];
 
 /** The statuses of these problems. */
 export function statusesOf(route: ApiRoute): number[] {

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { PROBLEM_MEMBERS } from './api-route.ts';
+import { PROBLEM_MEMBERS, UNPAID } from './api-route.ts';
 import { PROBLEMS, type ProblemName } from './problems.ts';
 
 /** The list that a request of several items has. */
@@ -40,12 +40,10 @@ const ItemProblemSchema = Type.Object(
 );
 
 /** Problems that an item of every list can have. */
-const OF_EVERY_ITEM: ProblemName[] = [
-  'validation',
-  'monthly-quota-exceeded',
-  'service-unavailable',
-  'internal-error',
-];
+const OF_EVERY_ITEM: ProblemName[] = ['validation', ...UNPAID, 'service-unavailable', 'internal-error'];
+
+const UNPAID_ITEMS =
+  '`monthly-quota-exceeded`, `key-budget-exceeded` and `key-budget-spent` (the credits did not suffice for this item)';
 
 /** The problem of one item. */
 export type ItemProblem = Static<typeof ItemProblemSchema>;
@@ -54,12 +52,12 @@ export type ItemProblem = Static<typeof ItemProblemSchema>;
  * An item of the answer: what was found, or a problem. The two are told apart by `status`.
  * @param found the members that an item has beside its own text and its status
  * @param problems those that an item has beside the ones of every item
- * @param free the problems that cost nothing, in words
+ * @param free the problems that cost nothing beside {@link UNPAID}, in words
  */
 export function itemSchema(
   { item }: ItemList,
   found: Record<string, TSchema>,
-  { $id, problems, free }: { $id: string; problems: ProblemName[]; free: string },
+  { $id, problems, free }: { $id: string; problems: ProblemName[]; free: string[] },
 ) {
   const kinds = [...OF_EVERY_ITEM, ...problems];
   const statuses = [...new Set(kinds.map((kind) => PROBLEMS[kind].status))].sort();
@@ -76,7 +74,10 @@ export function itemSchema(
           status: Type.Unsafe<number>({ type: 'integer', enum: statuses }),
           problem: ItemProblemSchema,
         },
-        { $id: `${$id}Failed`, description: `Costs one credit, except ${free}.` },
+        {
+          $id: `${$id}Failed`,
+          description: `Costs one credit, except ${[UNPAID_ITEMS, ...free].join(' and ')}.`,
+        },
       ),
     ],
     { $id },

@@ -237,7 +237,9 @@ function exampleProblem(publicUrl: string, kind: ProblemName): Json {
   const quota =
     kind === 'monthly-quota-exceeded'
       ? { quota: 'monthly_credits', limit: 500, reset: '2026-12-01T00:00:00.000Z' }
-      : {};
+      : kind === 'key-budget-exceeded'
+        ? { reset: '2026-11-27T00:00:00.000Z' }
+        : {};
   return { type: problemType(publicUrl, kind), title, status, detail: cause, ...quota };
 }
 

@@ -53,6 +53,25 @@ export const PROBLEMS = {
       'The included allowance of the period is used up. There are no purchased credits, or the account is set not to spend them.',
     fix: 'Buy credits (at `buy`, if the problem has it), change the plan, or wait for `reset`. No credit was charged.',
   },
+  'key-budget-exceeded': {
+    status: 429,
+    title: 'The budget of the key is used up',
+    cause:
+      'The key has a budget of credits for a day or a month (UTC), and has spent it. The account may have credits.',
+    fix: 'Wait for `reset`, or ask the owner of the account for a higher budget or another key. No credit was charged.',
+  },
+  'key-budget-spent': {
+    status: 403,
+    title: 'The budget of the key is spent',
+    cause: 'The key has a budget of credits that does not come back, and has spent it.',
+    fix: 'Ask the owner of the account for a higher budget or another key. No credit was charged.',
+  },
+  'not-permitted': {
+    status: 403,
+    title: 'The key may not do this',
+    cause: 'The key has some rights only, and this endpoint or tool is not among them.',
+    fix: 'Ask the owner of the account for a key with this right. `GET /key` says which rights the key has. Nothing was charged.',
+  },
   'authentication-failed': {
     status: 500,
     title: 'The key could not be checked',
@@ -169,6 +188,7 @@ export function explain(
   return `${title}. ${told}${told.endsWith('.') ? '' : '.'} ${remedy()}${named}`;
 
   function remedy(): string {
+    if (status === 403 || kind === 'key-budget-exceeded') return `Stop, and tell the user. ${fix}`;
     if (kind === 'monthly-quota-exceeded') {
       const shop = buy === undefined ? 'buy credits' : `buy credits at ${buy}`;
       return `Stop, and tell the user to ${shop}, to change the plan, or to wait until then. No credit was charged.`;

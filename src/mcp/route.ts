@@ -10,13 +10,15 @@ import { type ApiRoute, BASE_PATH, templateOf } from '../http/api-route.ts';
 import { readJson } from '../http/body.ts';
 import type { RequestTrace } from '../http/observe.ts';
 import { explain, PROBLEMS, type ProblemName, problemJson } from '../http/problems.ts';
+import { permits } from '../http/right.ts';
 import { quoteOnce } from '../metering/admission/face.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import { free, type Handler, type Quote } from '../metering/admission/quote.ts';
+import { notPermitted } from '../metering/admission/refusals.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import { callIdOf, isShort } from './refused-call.ts';
 import type { Conversation } from './sdk.ts';
-import { toolsOf } from './tools.ts';
+import { seenBy, toolsOf } from './tools.ts';
 
 interface McpParts {
   publicUrl: string;
@@ -34,6 +36,15 @@ interface Paid {
   isCharged: boolean;
 }
 const NOTHING: Paid = { left: null, isCharged: false };
+
+/** What is known of a request once it has its answer. */
+interface Ended {
+  paid: Paid;
+  /** The route that has answered a call. */
+  route: ApiRoute | undefined;
+  request: Request;
+  trace: RequestTrace;
+}
 
 const CACHE = { 'Cache-Control': 'private, no-store' };
 const JSON_HEADERS = { 'Content-Type': 'application/json', ...CACHE };
@@ -55,7 +66,9 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
       return new Response('Pages of other hosts can not call this service.', { status: 403 });
     let conversation: Conversation | undefined;
     let paid = NOTHING;
+    let route: ApiRoute | undefined;
     const answer = await pipeline.serve(request, trace, {
+      right: null,
       charge: null,
       async quote(context) {
         const body = await readJson(request, stopping);
@@ -68,11 +81,12 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         }
         // The SDK takes 5 MB, so it is loaded for the first message.
         const { converse } = await import('./sdk.ts');
-        conversation = await converse(request, body.json, tools);
+        conversation = await converse(request, body.json, seenBy(tools, context.caller.only));
         if (conversation.call === null) return free(() => ok(null));
         const { tool, input } = conversation.call;
         const sent = `${tool.name} ${JSON.stringify(input)}`;
-        const { route } = tool;
+        route = permits(context.caller.only, tool.right) ? tool.route : tool.otherwise;
+        if (route === undefined) return free(() => notPermitted(tool.right!));
         const call = { route, handler: handlers.get(route)!, request, sent, ...tool.read(input) };
         const quote = await quoteOnce(call, context);
         const end: Quote['end'] = (payment) => {
@@ -85,7 +99,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
     });
     return conversation === undefined
       ? refuse(request, answer, trace)
-      : finish(conversation, answer, { paid, request, trace });
+      : finish(conversation, answer, { paid, route, request, trace });
   };
 
   /** A request that was refused before its body was read. For the rate, a call gets a result. */
@@ -102,7 +116,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
   async function finish(
     { call, end, response }: Conversation,
     answer: Answer,
-    { paid, request, trace }: { paid: Paid; request: Request; trace: RequestTrace },
+    { paid, route, request, trace }: Ended,
   ): Promise<Answer | Response> {
     if (call !== null) {
       const [status, error] = answer.ok
@@ -110,7 +124,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         : [PROBLEMS[answer.problem.kind].status, answer.problem.cause];
       trace.call = {
         tool: call.tool.name,
-        route: BASE_PATH + templateOf(call.tool.route.path),
+        route: BASE_PATH + templateOf((route ?? call.tool.route).path),
         status,
         error,
       };

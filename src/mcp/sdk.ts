@@ -16,7 +16,6 @@ const SERVER = { name: 'company-directory', title: 'Company Directory', version:
 
 const OPTIONS = {
   capabilities: { tools: {} },
-  cacheHints: { 'tools/list': { ttlMs: HOUR, cacheScope: 'public' as const } },
   instructions:
     'Portuguese companies. Find the NIF of a name first, then ask for its details or debts. Each tool says what a call costs; get_usage says what is left, and list_datasets of which date the lists of debtors are, if any. An error without a reason is most often the rate limit: wait a minute, then call again.',
 };
@@ -76,8 +75,9 @@ async function respond(
   return transport.handleRequest(request, { parsedBody: message }).finally(() => server.close());
 }
 
-function createServer({ byName, definitions }: ServedTools, onCall: OnCall): Server {
-  const server = new Server(SERVER, OPTIONS);
+function createServer({ byName, definitions, cacheScope }: ServedTools, onCall: OnCall): Server {
+  const cacheHints = { 'tools/list': { ttlMs: HOUR, cacheScope } };
+  const server = new Server(SERVER, { ...OPTIONS, cacheHints });
   server.setRequestHandler('tools/list', () => ({ tools: definitions }));
   server.setRequestHandler('tools/call', ({ params }) => {
     const tool = byName.get(params.name);

@@ -12,12 +12,18 @@ import { searchRoute } from '../companies/search/route.ts';
 import { type ApiRoute, costOf, PROBLEM_MEMBERS } from '../http/api-route.ts';
 import { createBodyCheck } from '../http/body-check.ts';
 import { type Input, inputOf } from '../http/input.ts';
+import { permits, type Right } from '../http/right.ts';
+import { keyRoute } from '../metering/usage/key-route.ts';
 import { usageRoute } from '../metering/usage/route.ts';
 
 /** A route of the API as a model sees it. */
 export interface Tool {
   name: string;
   route: ApiRoute;
+  /** The right that a key needs for the tool. */
+  right: Right | null;
+  /** The route that answers a key without this right; absent means that the tool refuses it. */
+  otherwise?: ApiRoute | undefined;
   /**
    * Reads the arguments of a call, from a sender that is not trusted. `fault` names the member that is wrong, and what it takes;
    * `null` means that the input is one of the route.
@@ -32,6 +38,8 @@ interface Row {
   most?: Record<string, number>;
   /** Reads a text that the route's path would not take. */
   reads?: Record<string, { schema: TSchema; textOf(text: string): string }>;
+  /** The route that answers a key that lacks the right of the tool. */
+  otherwise?: ApiRoute;
   /** Members of the answer in place of the route's headers. */
   members?: TProperties;
 }
@@ -69,6 +77,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   get_usage: [
     usageRoute,
     "The account's plan, what it can still spend (`left`), its included credits (`quotas.requests`: used, limit), purchased ones (`credits`), when the included ones reset, and its requests a minute. Ask before work that takes many calls.",
+    { otherwise: keyRoute },
   ],
   list_datasets: [
     datasetsRoute,
@@ -91,9 +100,10 @@ function inputSchemaOf(route: ApiRoute, { most = {}, reads = {} }: Row): TObject
 export const TOOLS = new Map<unknown, Tool>(
   Object.entries(TABLE).map(([name, [route, , row = {}]]) => {
     const schema = inputSchemaOf(route, row);
-    if (route.body === undefined) return [name, { name, route, read: createTextReader(schema, row) }];
+    const tool = { name, route, right: route.right, otherwise: row.otherwise };
+    if (route.body === undefined) return [name, { ...tool, read: createTextReader(schema, row) }];
     const faultOf = createBodyCheck({ ...schema, examples: route.body.examples });
-    return [name, { name, route, read: (args) => ({ fault: faultOf(args), input: args }) }];
+    return [name, { ...tool, read: (args) => ({ fault: faultOf(args), input: args }) }];
   }),
 );
 
@@ -126,21 +136,34 @@ function published(schema: TSchema) {
 }
 
 /** A problem is structured content, too, and there are clients that check it by this schema. */
-function outputSchemaOf({ success }: ApiRoute, { members = {} }: Row) {
+function outputSchemaOf({ success }: ApiRoute, { members = {}, otherwise }: Row) {
   const answer = Type.Object({ ...(success as TObject).properties, ...members });
-  return { type: 'object' as const, anyOf: [published(answer), published(Type.Object(PROBLEM_MEMBERS))] };
+  const further = otherwise === undefined ? [] : [otherwise.success];
+  const schemas = [answer, ...further, Type.Object(PROBLEM_MEMBERS)];
+  return { type: 'object' as const, anyOf: schemas.map(published) };
 }
 
 /** The tools of a service, as calls name them and as `tools/list` shows them. */
 export interface ServedTools {
   byName: ReadonlyMap<unknown, Tool>;
   definitions: typeof DEFINITIONS;
+  /** Whether all keys see the same tools. */
+  cacheScope: 'public' | 'private';
 }
 
 /** The tools of these routes. */
 export function toolsOf(routes: Pick<ReadonlyMap<ApiRoute, unknown>, 'has'>): ServedTools {
   const byName = new Map([...TOOLS].filter(([, { route }]) => routes.has(route)));
-  return { byName, definitions: DEFINITIONS.filter(({ name }) => byName.has(name)) };
+  const definitions = DEFINITIONS.filter(({ name }) => byName.has(name));
+  return { byName, definitions, cacheScope: 'public' };
+}
+
+/** The tools as a key sees them: those that it may call. @param only its rights; `null` means all */
+export function seenBy(tools: ServedTools, only: Right[] | null): ServedTools {
+  if (only === null) return tools;
+  const isOpen = ({ right, otherwise }: Tool) => permits(only, right) || otherwise !== undefined;
+  const definitions = tools.definitions.filter(({ name }) => isOpen(tools.byName.get(name)!));
+  return { ...tools, definitions, cacheScope: 'private' };
 }
 
 /**

@@ -18,12 +18,14 @@ import { withProblemsAtWill } from '../companies/test-world/at-will.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { ReadAccount } from '../metering/accounts/reader.ts';
 import type { Handler } from '../metering/admission/quote.ts';
+import { createKeyHandler, keyRoute, type ReadKey } from '../metering/usage/key-route.ts';
 import { createUsageHandler, usageRoute } from '../metering/usage/route.ts';
 import type { Config } from '../platform/config/config.ts';
 
-/** The adapters that handlers ask. `test-world/adapters.ts` has all but the account in memory. */
+/** The adapters that handlers ask. `test-world/adapters.ts` has all but the account and the key in memory. */
 export interface Adapters {
   readAccount: ReadAccount;
+  readKey: ReadKey;
   readDatasets: ReadDatasets;
   search: AnswerSearch;
   match: AnswerQuery<MatchQuery>;
@@ -53,6 +55,7 @@ const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] =
   [debtsRoute, ({ screen }, served) => createDebtsHandler(screen, served)],
   [debtChangesRoute, ({ readPage }) => createDebtChangesHandler(readPage)],
   [usageRoute, ({ readAccount }) => createUsageHandler(readAccount)],
+  [keyRoute, ({ readKey }) => createKeyHandler(readKey)],
   [datasetsRoute, ({ readDatasets }) => createDatasetsHandler(readDatasets)],
 ];
 

@@ -22,6 +22,7 @@ import { createAuthenticator } from '../metering/keys/authenticate.ts';
 import { createKeyUses } from '../metering/keys/uses.ts';
 import { openRateLimiter } from '../metering/rate-limit/open-rate-limiter.ts';
 import { createErrorAnswers } from '../metering/usage/error-answers.ts';
+import { createKeyReader } from '../metering/usage/key-route.ts';
 import type { Config } from '../platform/config/config.ts';
 import { defaultPublicUrl } from '../platform/config/config.ts';
 import { createLog, type Log, type LogTarget } from '../platform/observability/log.ts';
@@ -155,6 +156,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
     const adapters = {
       readAccount: createAccountReader(stores.sql),
+      readKey: createKeyReader(stores.sql),
       readDatasets: createDatasetsReader(stores.sql),
       search: directory.answering(directory.search, keyOfSearch),
       ...openMatches(config, { ...stores, sql: matchPool }, directory),

@@ -165,9 +165,12 @@ describe('the reference', () => {
       'service-unavailable',
       'unauthorized',
     ];
-    expect(kindsOf('/usage')).toEqual(everywhere);
-    expect(kindsOf('/datasets')).toEqual(everywhere);
-    const charged = [...everywhere, 'monthly-quota-exceeded', 'validation'];
+    expect(kindsOf('/key')).toEqual(everywhere);
+    const permitted = [...everywhere, 'not-permitted'];
+    expect(kindsOf('/usage')).toEqual(permitted.toSorted());
+    expect(kindsOf('/datasets')).toEqual(permitted.toSorted());
+    const unpaid = ['monthly-quota-exceeded', 'key-budget-exceeded', 'key-budget-spent'];
+    const charged = [...permitted, ...unpaid, 'validation'];
     expect(kindsOf('/lookups', 'post')).toEqual(charged.toSorted());
     expect(kindsOf('/debts', 'post')).toEqual(charged.toSorted());
     expect(kindsOf('/debts/changes', 'post')).toEqual([...charged, 'changes-expired'].sort());
@@ -175,13 +178,7 @@ describe('the reference', () => {
     for (const path of ['/companies', '/matches'])
       expect(kindsOf(path)).toEqual([...charged, 'search-failed'].sort());
     expect(kindsOf('/companies/{nif}')).toEqual(
-      [
-        ...everywhere,
-        'company-lookup-failed',
-        'company-not-found',
-        'monthly-quota-exceeded',
-        'validation',
-      ].sort(),
+      [...charged, 'company-lookup-failed', 'company-not-found'].sort(),
     );
   });
 
@@ -202,6 +199,7 @@ describe('the reference', () => {
       200: 'always',
       400: 'always',
       401: 'never',
+      403: 'always',
       429: 'always',
       500: 'for `authentication-failed`',
       503: 'if an overloaded service took no token',

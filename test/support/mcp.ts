@@ -62,10 +62,11 @@ async function checkOutput(name: string, body: unknown): Promise<void> {
   let validate = outputs.get(name);
   if (validate === undefined) {
     const { DEFINITIONS } = await importTools();
-    const [answer, problem] = DEFINITIONS.find((tool) => tool.name === name)!.outputSchema.anyOf;
+    const answers = [...DEFINITIONS.find((tool) => tool.name === name)!.outputSchema.anyOf];
+    const problem = answers.pop()!;
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
-    validate = ajv.compile({ anyOf: [strictly(answer), problem!] });
+    validate = ajv.compile({ anyOf: [...answers.map(strictly), problem] });
     outputs.set(name, validate);
   }
   if (!validate(body)) throw new Error(`${name}: ${JSON.stringify(validate.errors)}`);

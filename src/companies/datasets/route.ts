@@ -6,6 +6,7 @@ import type { Datasets, DebtDataset, ReadDatasets } from './store.ts';
 
 /** GET /datasets (contract, Beyond the specification) */
 export const datasetsRoute: ApiRoute = {
+  right: 'datasets',
   path: '/datasets',
   success: DatasetsAnswerSchema,
   problems: [],

@@ -24,12 +24,15 @@ const LookupItemSchema = itemSchema(
   {
     $id: 'LookupItem',
     problems: ['company-not-found', 'company-lookup-failed'],
-    free: '`monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up)',
+    free: [
+      '`service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up)',
+    ],
   },
 );
 
 /** POST /lookups (contract, Beyond the specification) */
 export const lookupListRoute: ApiRoute = {
+  right: 'lookup',
   method: 'POST',
   path: '/lookups',
   body: listRequestSchema(NIFS, {

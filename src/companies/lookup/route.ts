@@ -10,6 +10,7 @@ import type { FindCompany } from './store.ts';
 
 /** GET /companies/{nif} */
 export const lookupRoute: ApiRoute = {
+  right: 'lookup',
   path: '/companies/:nif',
   params: Type.Object({
     nif: Type.String({

@@ -37,12 +37,13 @@ const MatchItemSchema = itemSchema(
   {
     $id: 'MatchItem',
     problems: ['search-failed'],
-    free: '`monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (ask again)',
+    free: ['`service-unavailable` (ask again)'],
   },
 );
 
 /** POST /matches (contract: matches) */
 export const matchListRoute: ApiRoute = {
+  right: 'matches',
   method: 'POST',
   path: '/matches',
   body: listRequestSchema(QUERIES, {

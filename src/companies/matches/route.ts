@@ -9,6 +9,7 @@ import { type AskedQuery, type CutWords, MAX_WORDS, type MatchQuery, parseMatchQ
 
 /** GET /matches?q= (contract: matches) */
 export const matchesRoute: ApiRoute = {
+  right: 'matches',
   path: '/matches',
   query: Type.Object({
     q: Type.String({

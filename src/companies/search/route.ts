@@ -16,6 +16,7 @@ import { DirectoryAwayError } from './search.ts';
 
 /** GET /companies?q= */
 export const searchRoute: ApiRoute = {
+  right: 'search',
   path: '/companies',
   query: Type.Object({
     q: Type.String({

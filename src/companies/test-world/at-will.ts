@@ -1,10 +1,10 @@
 import { type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
-import { type ApiRoute, problemsOf } from '../../http/api-route.ts';
+import { type ApiRoute, problemsOf, UNPAID } from '../../http/api-route.ts';
 import type { Input } from '../../http/input.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
 import { type CallContext, type Handler, NOTHING_PAID, type Quote } from '../../metering/admission/quote.ts';
-import { quotaExceeded, rateLimitExceeded } from '../../metering/admission/refusals.ts';
+import { budgetExceeded, quotaExceeded, rateLimitExceeded } from '../../metering/admission/refusals.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { HOUR, SECOND } from '../../platform/units.ts';
 import { validNif } from '../nif-parameter.ts';
@@ -13,7 +13,8 @@ import { type AtWill, calledUpBy } from './world.ts';
 /** How long a slow answer takes, and how long the bucket is empty that is called up. */
 const WAIT_MS = 3 * SECOND;
 /** An item can have it, so it is the answer to the whole request only from the first place of a list. */
-const OF_ITEMS: AtWill[] = ['monthly-quota-exceeded', 'service-unavailable'];
+const OF_ITEMS: (AtWill | undefined)[] = [...UNPAID, 'service-unavailable'];
+const ENDS_CREDITS: (AtWill | undefined)[] = [...UNPAID];
 
 /** A handler of test keys: a NIF or a word of the input calls up a problem that the route documents. */
 export function withProblemsAtWill(route: ApiRoute, handler: Handler, buyUrl: Config['buyUrl']): Handler {
@@ -26,15 +27,15 @@ export function withProblemsAtWill(route: ApiRoute, handler: Handler, buyUrl: Co
     const { nif = '', q = '' } = input;
     const kinds = (quoted.asked ?? [validNif(String(nif)) ?? String(q)]).map(calledUpBy);
     const isOfAll = (kind: AtWill | undefined, place: number) =>
-      documented.includes(kind) && (place === 0 || !OF_ITEMS.includes(kind!));
+      documented.includes(kind) && (place === 0 || !OF_ITEMS.includes(kind));
     const ofAll = kinds.find(isOfAll) as ProblemName | undefined;
-    const unpaid = kinds.indexOf('monthly-quota-exceeded');
+    const unpaid = kinds.findIndex((kind) => ENDS_CREDITS.includes(kind));
     const answer: Quote['answer'] = async (payment) => {
       if (kinds.includes('slow-answer')) await Bun.sleep(WAIT_MS);
       if (ofAll !== undefined) return problemOf(ofAll, context);
       if (unpaid === -1) return quoted.answer(payment);
       const spent = Math.min(payment.spent, unpaid);
-      return quoted.answer({ ...payment, spent, refusal: problemOf('monthly-quota-exceeded', context) });
+      return quoted.answer({ ...payment, spent, refusal: problemOf(kinds[unpaid] as ProblemName, context) });
     };
     // Its wait says nothing about the directory's search.
     return { ...quoted, isSearch: false, answer };
@@ -44,13 +45,11 @@ export function withProblemsAtWill(route: ApiRoute, handler: Handler, buyUrl: Co
     if (kind === 'rate-limit-exceeded')
       return rateLimitExceeded({ ...rate, remaining: 0, waitUs: WAIT_MS * 1000 });
     if (kind === 'service-unavailable') return unavailable('The service is unavailable at will.');
+    const reset = { resetAt: new Date(Date.now() + HOUR).toISOString(), retryAfterS: HOUR / SECOND };
+    if (kind === 'key-budget-exceeded') return budgetExceeded({ credits: 50, per: 'day', ...reset });
     if (kind !== 'monthly-quota-exceeded') return problem(kind);
-    const quota = {
-      limit: 500,
-      resetAt: new Date(Date.now() + HOUR).toISOString(),
-      retryAfterS: HOUR / SECOND,
-    };
-    return quotaExceeded(quota, buyAddress(buyUrl, caller.accountId));
+    const buy = buyAddress(buyUrl, caller.accountId);
+    return quotaExceeded({ limit: 500, ...reset }, buy, caller.only);
   }
 
   return { quote };

@@ -52,6 +52,12 @@ export const pt = {
         'O plano da conta, os créditos, o período, as chaves e o limite por minuto. Custa uma unidade do limite por minuto e nenhum crédito, e funciona quando os créditos acabaram.',
       cost: 'nenhum crédito',
     },
+    getKey: {
+      summary: 'Consultar a chave',
+      description:
+        'A chave deste pedido: os seus direitos, o seu orçamento e o que gastou dele. Qualquer chave pode perguntar. Custa uma unidade do limite por minuto e nenhum crédito, e funciona quando os créditos acabaram. Todas as chaves de uma conta partilham os seus pedidos por minuto.',
+      cost: 'nenhum crédito',
+    },
     getDatasets: {
       summary: 'Consultar os dados disponíveis',
       description:
@@ -79,8 +85,8 @@ export const pt = {
       'Uma lista de 1 a 1000: nove algarismos com o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos, e `PT` pode vir imediatamente antes. Um que não seja válido recebe o seu problema no seu lugar.',
     'Of these companies alone: a list of 1 to 1000, each nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them, and `PT` may stand directly before them. Without this member: of all.':
       'Só destas empresas: uma lista de 1 a 1000, cada uma com nove algarismos e o algarismo de controlo certo, como número ou como texto; num texto podem ser separados por espaços, hífenes e pontos, e `PT` pode vir imediatamente antes. Sem este membro: de todas.',
-    'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item).':
-      'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento).',
+    'Costs one credit, except `monthly-quota-exceeded`, `key-budget-exceeded` and `key-budget-spent` (the credits did not suffice for this item).':
+      'Custa um crédito, exceto `monthly-quota-exceeded`, `key-budget-exceeded` e `key-budget-spent` (os créditos não chegaram para este elemento).',
     'The date of the dataset of the tax authority; `null` means that none was ever imported, so its brackets say nothing.':
       'A data dos dados da Autoridade Tributária; `null` significa que nunca foram importados, e os seus escalões nada dizem.',
     'The list: of the tax authority, or of social security.':
@@ -115,19 +121,34 @@ export const pt = {
     'One element a query, in the order asked.': 'Um elemento por pesquisa, pela ordem pedida.',
     "A list of 1 to 100: a query, such as a company's name, or a NIF. Only the first 8 words are asked. One that is not valid gets its problem in its place.":
       'Uma lista de 1 a 100: uma pesquisa, como o nome de uma empresa, ou um NIF. Só contam as primeiras 8 palavras. Uma que não seja válida recebe o seu problema no seu lugar.',
-    'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (ask again).':
-      'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento) e `service-unavailable` (repita o pedido).',
+    'Costs one credit, except `monthly-quota-exceeded`, `key-budget-exceeded` and `key-budget-spent` (the credits did not suffice for this item) and `service-unavailable` (ask again).':
+      'Custa um crédito, exceto `monthly-quota-exceeded`, `key-budget-exceeded` e `key-budget-spent` (os créditos não chegaram para este elemento) e `service-unavailable` (repita o pedido).',
     'Identifies the kind; the address of a page about it.': 'Identifica o tipo; endereço de uma página.',
     'Where the account buys credits, if the service has such an address.':
       'Onde a conta compra créditos, se o serviço tiver esse endereço.',
-    'The included allowance.': 'Os créditos incluídos.',
+    'The included allowance; absent for a key that has some rights only.':
+      'Os créditos incluídos; ausente se a chave só tem alguns direitos.',
     'The kind in words.': 'O tipo por palavras.',
     'The status of the kind.': 'O código do tipo.',
     'What happened this time. Tell problems apart by `type`: texts may change.':
       'O que aconteceu desta vez. Distinga os problemas por `type`: os textos podem mudar.',
     'In `monthly-quota-exceeded`, as `limit` and `reset`.':
       'Em `monthly-quota-exceeded`, como `limit` e `reset`.',
-    'When the included credits come back, UTC.': 'Quando os créditos incluídos voltam, em UTC.',
+    'When the included credits come back, or those of the key, UTC.':
+      'Quando voltam os créditos incluídos, ou os da chave, em UTC.',
+    'The name that the account gave it.': 'O nome que a conta lhe deu.',
+    'The first characters of its secret.': 'Os primeiros caracteres do seu segredo.',
+    'The key is refused from then on, UTC; `null` means never.':
+      'A chave é recusada a partir de então, em UTC; `null` significa nunca.',
+    'Its rights; `null` means all.': 'Os seus direitos; `null` significa todos.',
+    'Credits that it can spend in a window.': 'Créditos que pode gastar num intervalo.',
+    'The window, of UTC; `ever` has no end.': 'O intervalo, em UTC; `ever` não tem fim.',
+    'Credits that it has spent in the window.': 'Créditos que gastou no intervalo.',
+    'The end of the window; `null` means that there is none.':
+      'O fim do intervalo; `null` significa que não há.',
+    'Its budget; `null` means that the credits of the account are its only bound.':
+      'O seu orçamento; `null` significa que só os créditos da conta a limitam.',
+    'Whether it is a test key.': 'Se é uma chave de teste.',
     'Words of the normalized query.': 'Palavras da pesquisa normalizada.',
     'A text that the source does not supply is empty.': 'Um texto que a fonte não indica está vazio.',
     'Names this request in the log.': 'Identifica este pedido no registo.',
@@ -164,8 +185,8 @@ export const pt = {
       'Escalão de dívida fiscal; `null` significa que não consta dos dados, e não que não há dívida.',
     'Social-security debt bracket; `null` as above.': 'O mesmo, da dívida à Segurança Social.',
     'Costs one credit.': 'Custa um crédito.',
-    'Costs one credit, except `monthly-quota-exceeded` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up).':
-      'Custa um crédito, exceto `monthly-quota-exceeded` (os créditos não chegaram para este elemento) e `service-unavailable` (o pedido atualiza demasiadas outras empresas, por isso repita-o; ou as atualizações acabaram).',
+    'Costs one credit, except `monthly-quota-exceeded`, `key-budget-exceeded` and `key-budget-spent` (the credits did not suffice for this item) and `service-unavailable` (the request refreshes too many other companies, so ask again; or refreshes are used up).':
+      'Custa um crédito, exceto `monthly-quota-exceeded`, `key-budget-exceeded` e `key-budget-spent` (os créditos não chegaram para este elemento) e `service-unavailable` (o pedido atualiza demasiadas outras empresas, por isso repita-o; ou as atualizações acabaram).',
     'One element a NIF, in the order asked.': 'Um elemento por NIF, pela ordem do pedido.',
     'Effective plan.': 'Plano em vigor.',
     'Remaining purchased credits, separate from the included allowance.': 'Créditos comprados que restam.',
@@ -227,6 +248,22 @@ export const pt = {
       title: 'Sem créditos',
       cause: 'Os créditos do período acabaram, e não há comprados ou a conta não os gasta.',
       fix: 'Compre créditos (em `buy`, se o problema o tiver), mude de plano, ou espere até à data de renovação (`reset`). Nenhum crédito foi cobrado.',
+    },
+    'key-budget-exceeded': {
+      title: 'O orçamento da chave acabou',
+      cause:
+        'A chave tem um orçamento de créditos por dia ou por mês (UTC), e gastou-o. A conta pode ter créditos.',
+      fix: 'Espere até à data de renovação (`reset`), ou peça ao proprietário da conta um orçamento maior ou outra chave. Nenhum crédito foi cobrado.',
+    },
+    'key-budget-spent': {
+      title: 'O orçamento da chave está gasto',
+      cause: 'A chave tem um orçamento de créditos que não se renova, e gastou-o.',
+      fix: 'Peça ao proprietário da conta um orçamento maior ou outra chave. Nenhum crédito foi cobrado.',
+    },
+    'not-permitted': {
+      title: 'A chave não tem este direito',
+      cause: 'A chave só tem alguns direitos, e esta operação ou ferramenta não está entre eles.',
+      fix: 'Peça ao proprietário da conta uma chave com este direito. `GET /key` diz que direitos a chave tem. Nada foi cobrado.',
     },
     'authentication-failed': {
       title: 'Não foi possível verificar a chave',

@@ -31,6 +31,7 @@ export async function makeOwnCall(
   const { tools, account, trace } = context;
   const startedAt = performance.now();
   const call: FaceCall = {
+    right: null,
     charge: route.charge,
     quote: async (context) => ({ ...(await tools.handlers.get(route)!.quote(input, context)), identity }),
   };

@@ -227,6 +227,7 @@ const TEXTS = {
   errorKinds: {
     'rate-limit-exceeded': ['Too many requests in a minute (429)', 'Demasiados pedidos num minuto (429)'],
     'monthly-quota-exceeded': ['No credits left (429)', 'Sem créditos (429)'],
+    'key-limits': ['Limits of a key (403, 429)', 'Limites de uma chave (403, 429)'],
     '4xx': ['Not valid, or not found (400, 404)', 'Inválidas, ou não encontradas (400, 404)'],
     '5xx': ['Failed here (500 to 503)', 'Falhas do serviço (500 a 503)'],
     '401': ['Key or secret had ended (401)', 'Chave ou segredo já terminados (401)'],

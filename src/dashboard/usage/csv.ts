@@ -17,6 +17,7 @@ const COLUMNS: Record<CallKind | ErrorKind, string> = {
   debts: 'debts',
   'rate-limit-exceeded': 'rate_limit_exceeded',
   'monthly-quota-exceeded': 'monthly_quota_exceeded',
+  'key-limits': 'key_limits',
   '4xx': 'other_4xx',
   '5xx': 'status_5xx',
   '401': 'status_401',

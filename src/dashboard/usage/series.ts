@@ -7,7 +7,19 @@ import { callsOf, type DailyCalls, errorsOf, OTHER_KEYS } from './daily-calls.ts
 export type Split = 'kind' | 'key';
 
 /** The colours of the style sheet: of kinds and keys, of refusals, and of other errors. Red stands for refusals alone. */
-type Colour = 1 | 2 | 3 | 4 | 5 | 6 | 'refused-1' | 'refused-2' | 'refused-3' | 'error-1' | 'error-2';
+type Colour =
+  | 1
+  | 2
+  | 3
+  | 4
+  | 5
+  | 6
+  | 'refused-1'
+  | 'refused-2'
+  | 'refused-3'
+  | 'refused-4'
+  | 'error-1'
+  | 'error-2';
 
 /** One colour of the plot, one column of the table. */
 export interface Series {
@@ -28,6 +40,7 @@ const KIND_COLOURS: Record<CallKind, Colour> = { search: 1, match: 2, lookup: 3,
 const ERROR_COLOURS: Record<ErrorKind, Colour> = {
   'rate-limit-exceeded': 'refused-1',
   'monthly-quota-exceeded': 'refused-2',
+  'key-limits': 'refused-4',
   '401': 'refused-3',
   '4xx': 'error-1',
   '5xx': 'error-2',

@@ -8,12 +8,15 @@ import { readJson } from '../../http/body.ts';
 import { createBodyCheck } from '../../http/body-check.ts';
 import type { CallKind } from '../../http/call-kind.ts';
 import { createAddressReader, type Input } from '../../http/input.ts';
+import type { Right } from '../../http/right.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
 import { INVALID_KEY, identityOf, keyOf } from './identity.ts';
 import { type CallContext, free, type Handler, type Quote, single } from './quote.ts';
 
 /** A call as its face makes it. */
 export interface FaceCall {
+  /** The right that the key needs; `null` means none, or that it is not known yet. */
+  right: Right | null;
   /** The kind of call, for the estimate of its wait; `null` means that it is not known yet. */
   charge: CallKind | null;
   /** Reads the input and asks the handler, once the call has its token. */
@@ -32,12 +35,14 @@ export function createRestFace(
   if (route.body === undefined) {
     const read = createAddressReader(route);
     return ({ url }) => ({
+      right: route.right,
       charge: route.charge,
       quote: (context) => handler.quote(read(url), context),
     });
   }
   const faultOf = createBodyCheck(route.body);
   return (request) => ({
+    right: route.right,
     charge: null,
     async quote(context) {
       const body = await readJson(request, stopping);

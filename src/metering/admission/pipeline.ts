@@ -3,7 +3,7 @@
  *
  * 1. overload: a request that would wait for too long is shed, before its key is looked up
  * 2. key: the caller
- * 3. token: one of the account's bucket
+ * 3. token: one of the account's bucket; then the right of the key
  * 4. quote: the face of the call reads its input, and the handler starts its reads and says the price
  * 5. credits: the price is charged
  * 6. answer: written from what was paid; credits that it did not use are refunded
@@ -14,6 +14,7 @@ import { CREDITS_HEADER, TEST_KEY_HEADER } from '../../http/api-route.ts';
 import { isFree } from '../../http/error-kind.ts';
 import type { Trace } from '../../http/observe.ts';
 import type { ProblemName } from '../../http/problems.ts';
+import { permits } from '../../http/right.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { buyAddress } from '../accounts/buy-address.ts';
@@ -91,6 +92,8 @@ export function createPipeline(parts: PipelineParts) {
         rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
         if (!rate.taken) return end(caller, refusals.rateLimitExceeded(rate), rate);
 
+        if (!permits(caller.only, call.right)) return end(caller, refusals.notPermitted(call.right!), rate);
+
         // Quote.
         const quoted = call.quote({ arrivedMs, caller, rate });
         quote = quoted instanceof Promise ? await outsideQueue(quoted) : quoted;
@@ -137,7 +140,7 @@ export function createPipeline(parts: PipelineParts) {
   /** The one place where a request is charged. */
   async function pay(
     { signal }: Sender,
-    { accountId, keyId, isTest, budget }: Caller,
+    { accountId, keyId, isTest, budget, only }: Caller,
     { kind, credits: needed, wantsLeft, identity }: Quote,
   ): Promise<Payment> {
     if (kind === null) return NOTHING_PAID;
@@ -155,8 +158,9 @@ export function createPipeline(parts: PipelineParts) {
         signal,
       });
       let refusal: ProblemAnswer | null = null;
-      if (paid.quota !== null)
-        refusal = refusals.quotaExceeded(paid.quota, buyAddress(parts.buyUrl, accountId));
+      if (paid.budget !== null) refusal = refusals.budgetExceeded(paid.budget);
+      else if (paid.quota !== null)
+        refusal = refusals.quotaExceeded(paid.quota, buyAddress(parts.buyUrl, accountId), only);
       else if (paid.spent < needed) refusal = unavailable(PAID_BEFORE);
       const payment: Payment = {
         ...paid,

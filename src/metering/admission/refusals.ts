@@ -1,8 +1,10 @@
 /** The answers with which the pipeline ends a request before its handler, and the RateLimit headers of every answer. */
 
 import { type Answer, OVERLOADED, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
+import type { Right } from '../../http/right.ts';
 import { SECOND } from '../../platform/units.ts';
-import type { Quota } from '../credits/call.ts';
+import type { Quota, SpentBudget } from '../credits/call.ts';
+import type { Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 
 /** The answer to a request that an overloaded service refuses. */
@@ -30,15 +32,38 @@ export function rateLimitExceeded(rate: RateDecision): ProblemAnswer {
   });
 }
 
-/** @param buy the address where the account buys credits; `null` if there is none */
-export function quotaExceeded({ limit, resetAt, retryAfterS }: Quota, buy: string | null): ProblemAnswer {
+/**
+ * @param buy the address where the account buys credits; `null` if there is none
+ * @param only the rights of the key: one that has some only sees nothing of its account
+ */
+export function quotaExceeded(
+  { limit, resetAt, retryAfterS }: Quota,
+  buy: string | null,
+  only: Caller['only'],
+): ProblemAnswer {
   const reset = new Date(resetAt).toISOString();
+  const seesAccount = only === null;
   return problem('monthly-quota-exceeded', `The included credits are available again at ${reset}.`, {
-    ...(buy !== null && { buy }),
-    members: { quota: 'monthly_credits', limit, reset },
+    ...(seesAccount && buy !== null && { buy }),
+    members: { quota: 'monthly_credits', ...(seesAccount && { limit }), reset },
     headers: { 'Retry-After': String(retryAfterS) },
   });
 }
+
+/** The refusal of a key that has spent its budget. */
+export function budgetExceeded({ credits, per, resetAt, retryAfterS }: SpentBudget): ProblemAnswer {
+  if (resetAt === null) return problem('key-budget-spent', `The key has spent its ${credits} credits.`);
+  const reset = new Date(resetAt).toISOString();
+  const detail = `The key has ${credits} credits a ${per} (UTC). They are available again at ${reset}.`;
+  return problem('key-budget-exceeded', detail, {
+    members: { reset },
+    headers: { 'Retry-After': String(retryAfterS) },
+  });
+}
+
+/** The refusal of a key that lacks a right. */
+export const notPermitted = (right: Right): ProblemAnswer =>
+  problem('not-permitted', `The key lacks the right "${right}".`);
 
 const US_PER_SECOND = SECOND * 1000;
 

@@ -8,6 +8,7 @@ import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
 
 /** GET /usage */
 export const usageRoute: ApiRoute = {
+  right: 'usage',
   path: '/usage',
   success: UsageAnswerSchema,
   exampleAnswer: {

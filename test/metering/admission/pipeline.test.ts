@@ -103,6 +103,7 @@ async function ask(
   const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
   const trace: Trace = {};
   const answer = await pipeline.serve(new Request('http://service/', { headers }), trace, {
+    right: null,
     charge,
     quote(context) {
       begin();
@@ -139,7 +140,7 @@ describe('a request whose quote waits for its body', () => {
   async function serve(key: string, quote: QuoteOf, signal?: AbortSignal) {
     const headers = { authorization: `Bearer ${key}` };
     const request = new Request('http://service/', { headers, ...(signal !== undefined && { signal }) });
-    const answer = await pipeline.serve(request, {}, { charge: null, quote });
+    const answer = await pipeline.serve(request, {}, { right: null, charge: null, quote });
     return answer.ok ? null : answer.problem.kind;
   }
   const costing =
@@ -216,6 +217,7 @@ describe('a request whose quote waits for its body', () => {
       const trace: Trace = {};
       const headers = { authorization: `Bearer ${key}` };
       const answer = await pipeline.serve(new Request('http://service/', { headers }), trace, {
+        right: null,
         charge: null,
         quote,
       });
@@ -477,7 +479,7 @@ test('an overloaded service refuses every request with a key and the dashboard, 
     only: null,
     budget: null,
   };
-  const handler = { charge: 'search' as const, quote: neverQuotes };
+  const handler = { right: null, charge: 'search' as const, quote: neverQuotes };
   expect(await pipeline.serve(new Request('http://service/'), {}, handler, caller)).toMatchObject({
     problem: { kind: 'service-unavailable' },
   });
@@ -499,6 +501,7 @@ test('a request with a test key takes a token, has all its credits for nothing, 
     budget: null,
   };
   const failing: FaceCall = {
+    right: null,
     charge: 'lookup',
     quote: () => ({
       kind: 'lookup',

@@ -15,6 +15,7 @@ import type { Change, Page, ReadPage } from './store.ts';
 
 /** POST /debts/changes (contract, Beyond the specification) */
 export const debtChangesRoute: ApiRoute = {
+  right: 'changes',
   method: 'POST',
   path: '/debts/changes',
   body: DebtChangesRequestSchema,

@@ -23,7 +23,7 @@ const ScreenedItemSchema = itemSchema(
   {
     $id: 'ScreenedItem',
     problems: [],
-    free: '`monthly-quota-exceeded` (the credits did not suffice for this item)',
+    free: [],
   },
 );
 
@@ -34,6 +34,7 @@ const DatasetDate = (publisher: string) =>
 
 /** POST /debts (contract, Beyond the specification) */
 export const debtsRoute: ApiRoute = {
+  right: 'debts',
   method: 'POST',
   path: '/debts',
   body: listRequestSchema(NIFS, {

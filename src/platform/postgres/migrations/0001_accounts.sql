@@ -284,7 +284,7 @@ CREATE TABLE daily_error_answers (
   account_id text COLLATE "C" NOT NULL,
   day date NOT NULL, -- UTC
   key_id text NOT NULL, -- '' for calls made in the dashboard; 'ended' for all keys that ended over 30 days ago
-  kind text NOT NULL, -- a problem with status 429, '401' for a key that has ended, or '4xx' or '5xx' for other problems
+  kind text NOT NULL, -- as src/http/error-kind.ts has them
   calls bigint NOT NULL,
   credits bigint NOT NULL DEFAULT 0, -- that they cost
   PRIMARY KEY (account_id, day, key_id, kind)

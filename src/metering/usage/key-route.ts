@@ -1,0 +1,112 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
+import { enumeration } from '../../http/enumeration.ts';
+import { RIGHTS } from '../../http/right.ts';
+import { READS } from '../../platform/postgres/answer.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { createBatcher } from '../../platform/runtime/batcher.ts';
+import { type CallContext, free, type Handler } from '../admission/quote.ts';
+import { BUDGET_PERIODS } from '../keys/limits.ts';
+import { type ApiKey, keyColumns } from '../keys/store.ts';
+
+const Instant = (description: string) =>
+  Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description });
+
+const KeyAnswerSchema = Type.Object(
+  {
+    data: Type.Object(
+      {
+        name: Type.String({ description: 'The name that the account gave it.' }),
+        start: Type.String({ description: 'The first characters of its secret.' }),
+        expires: Instant('The key is refused from then on, UTC; `null` means never.'),
+        only: Type.Union([Type.Array(enumeration([...RIGHTS], '')), Type.Null()], {
+          description: 'Its rights; `null` means all.',
+        }),
+        budget: Type.Union(
+          [
+            Type.Object(
+              {
+                credits: Type.Integer({ minimum: 0, description: 'Credits that it can spend in a window.' }),
+                per: enumeration([...BUDGET_PERIODS], 'The window, of UTC; `ever` has no end.'),
+                used: Type.Integer({ minimum: 0, description: 'Credits that it has spent in the window.' }),
+                resets: Instant('The end of the window; `null` means that there is none.'),
+              },
+              { $id: 'KeyBudget' },
+            ),
+            Type.Null(),
+          ],
+          { description: 'Its budget; `null` means that the credits of the account are its only bound.' },
+        ),
+        test: Type.Boolean({ description: 'Whether it is a test key.' }),
+      },
+      { $id: 'Key' },
+    ),
+    error: Type.Null(),
+  },
+  { $id: 'KeyAnswer' },
+);
+
+type KeyAnswer = Static<typeof KeyAnswerSchema>;
+
+/** GET /key (contract: limits of a key): what the holder of a key may know without seeing its account. */
+export const keyRoute: ApiRoute = {
+  right: null,
+  path: '/key',
+  success: KeyAnswerSchema,
+  exampleAnswer: {
+    data: {
+      name: 'warehouse',
+      start: 'svc_k3v9',
+      expires: null,
+      only: ['lookup'],
+      budget: { credits: 50, per: 'day', used: 12, resets: '2026-11-27T00:00:00.000Z' },
+      test: false,
+    },
+    error: null,
+  } satisfies KeyAnswer,
+  problems: [],
+  charge: null,
+  detail: {
+    operationId: 'getKey',
+    summary: 'Get the key',
+    description:
+      'Reports the key of this request: its rights, its budget and what is spent of it. Every key may ask. Costs a rate-limit token and no credit, and works when the credits are used up. All keys of an account share its requests per minute.',
+  },
+};
+
+/** Reads a key as it stands now by Postgres's clock. @throws when Postgres is away */
+export type ReadKey = (id: string) => Promise<ApiKey>;
+
+/** A reader that loads all keys asked for in one turn of the event loop by one query. */
+export function createKeyReader(sql: Sql): ReadKey {
+  const ask = createBatcher(
+    async (ids: string[], bound) => {
+      const rows = await bound(
+        sql<ApiKey[]>`SELECT ${keyColumns(sql)} FROM api_keys WHERE id = ANY (${[...new Set(ids)]}::text[])`,
+      );
+      const keys = new Map(rows.map((row) => [row.id, row]));
+      return ids.map((id) => keys.get(id) ?? null);
+    },
+    { ...READS, stage: 'usage' },
+  );
+  return async (id) => {
+    const key = await ask(id);
+    if (key === null) throw new Error('the key is gone');
+    return key;
+  };
+}
+
+export function createKeyHandler(readKey: ReadKey): Handler {
+  return { quote: (_, context) => free(() => answer(context)) };
+
+  async function answer({ caller }: CallContext): Promise<Answer> {
+    try {
+      const { name, start, expires, only, budget, test } = await readKey(caller.keyId);
+      const data = { name, start, expires: expires?.toISOString() ?? null, only, budget, test };
+      return ok<KeyAnswer>({ data, error: null });
+    } catch (cause) {
+      return failureAnswer(cause, unavailable('The key could not be read.', cause));
+    }
+  }
+}
