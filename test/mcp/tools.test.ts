@@ -52,10 +52,11 @@ test.each(DEFINITIONS)('$name tells a host what it costs, and changes nothing', 
 
 test('the output of a tool is the answer of its route, or a problem; both are open', () => {
   for (const { name, outputSchema } of DEFINITIONS) {
-    const { success } = TOOLS.get(name)!.route;
+    const { route, otherwise } = TOOLS.get(name)!;
+    const answers = [route, otherwise].flatMap((one) => (one ? [{ required: one.success.required }] : []));
     expect(outputSchema).toMatchObject({
       type: 'object',
-      anyOf: [{ required: success.required }, { required: ['type', 'title', 'status', 'detail'] }],
+      anyOf: [...answers, { required: ['type', 'title', 'status', 'detail'] }],
     });
     expect(JSON.stringify(outputSchema)).not.toMatch(/"\$id"|"\$ref"|additionalProperties/);
   }

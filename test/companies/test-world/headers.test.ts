@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { methodOf } from '../../../src/http/api-route.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
+import type { KeyLimits } from '../../../src/metering/keys/limits.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
+import { createKey } from '../../../src/metering/keys/store.ts';
 import { type Api, startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
 import type { CallAnswer } from '../../support/client.ts';
@@ -33,6 +35,14 @@ async function whileBroken(breaking: string, mending: string, path: string): Pro
   return ask(api, path, { key }).finally(() => api.sql.unsafe(mending));
 }
 
+/** Asks with a key that has limits. */
+async function askLimited(limits: KeyLimits): Promise<CallAnswer> {
+  const { accountId } = await newCaller();
+  const key = generateSecret();
+  await createKey(api.sql, accountId, '', 'test', null, key, limits);
+  return ask(api, '/companies?q=a', { key });
+}
+
 /** How a key that is no test key gets each problem. */
 const REAL: { [kind in ProblemName]?: () => Promise<CallAnswer> } = {
   validation: async () => ask(api, '/companies', { key: (await newCaller()).key }),
@@ -49,6 +59,9 @@ const REAL: { [kind in ProblemName]?: () => Promise<CallAnswer> } = {
   },
   'monthly-quota-exceeded': async () =>
     ask(api, '/companies?q=a', { key: (await newCaller({ included: 0 })).key }),
+  'key-budget-exceeded': () => askLimited({ budget: { credits: 0, per: 'day' }, only: null }),
+  'key-budget-spent': () => askLimited({ budget: { credits: 0, per: 'ever' }, only: null }),
+  'not-permitted': () => askLimited({ budget: null, only: ['usage'] }),
   'authentication-failed': () => {
     api.proxies.postgres.down();
     return ask(api, '/usage', { key: generateSecret() }).finally(api.proxies.postgres.up);

@@ -8,6 +8,7 @@ import { createMcp } from '../../../src/mcp/route.ts';
 import { createRestFace } from '../../../src/metering/admission/face.ts';
 import { createPipeline, type PipelineParts } from '../../../src/metering/admission/pipeline.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
+import { keyRoute } from '../../../src/metering/usage/key-route.ts';
 import { usageRoute } from '../../../src/metering/usage/route.ts';
 import { readConfig } from '../../../src/platform/config/config.ts';
 import { createMetrics } from '../../../src/platform/observability/metrics.ts';
@@ -29,7 +30,7 @@ function refuse(name: string) {
 }
 
 const SERVED = { publicUrl: 'http://service', stopping: new AbortController().signal };
-const refusing = ['readAccount', ...Object.keys(TEST_WORLD)].map((name) => [name, refuse(name)]);
+const refusing = ['readAccount', 'readKey', ...Object.keys(TEST_WORLD)].map((name) => [name, refuse(name)]);
 const handlers = openEndpoints(Object.fromEntries(refusing) as Adapters, SERVED, readConfig({}));
 const pipeline = createPipeline({
   authenticator: {
@@ -85,15 +86,16 @@ test.each(API_ROUTES.map((route) => [`${methodOf(route)} ${route.path}`, route] 
     const ways = asksTool ? (['REST', 'MCP'] as const) : (['REST'] as const);
     // No request with a test key is `unauthorized`.
     const problems = CASES.flatMap(([, kind, of]) => (of === route && kind !== 'unauthorized' ? [kind] : []));
-    // Usage is the account's own.
-    const kinds: Kind[] = route === usageRoute ? problems : [null, ...problems];
+    // Usage and key are the account's own.
+    const kinds: Kind[] = [usageRoute, keyRoute].includes(route) ? problems : [null, ...problems];
     for (const way of ways)
       for (const kind of kinds)
         expect([way, await WAYS[way](...requestFor(route, kind), route), asked]).toEqual([way, kind, []]);
   },
 );
 
-test('usage asks for the account alone', async () => {
+test('usage asks for the account alone, and the key for itself', async () => {
   await WAYS.REST(usageRoute.path, {}, usageRoute);
-  expect(asked).toEqual(['readAccount']);
+  await WAYS.REST(keyRoute.path, {}, keyRoute);
+  expect(asked).toEqual(['readAccount', 'readKey']);
 });

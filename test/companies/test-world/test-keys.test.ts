@@ -4,6 +4,7 @@ import { isValidNif } from '../../../src/companies/nif.ts';
 import { calledUpBy, WORLD } from '../../../src/companies/test-world/world.ts';
 import { PROBLEMS, type ProblemName } from '../../../src/http/problems.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
+import { keyRoute } from '../../../src/metering/usage/key-route.ts';
 import { usageRoute } from '../../../src/metering/usage/route.ts';
 import { API_ROUTES } from '../../../src/service/endpoints.ts';
 import { type Api, type Caller, startApi } from '../../support/api.ts';
@@ -223,7 +224,7 @@ describe('nothing of the account but tokens, and nothing of the service', () => 
     expect(counted.filter(([, , status]) => status!.startsWith('5'))).toEqual([]);
   });
 
-  test('all but usage is answered while Postgres is away', async () => {
+  test('all but usage and key is answered while Postgres is away', async () => {
     await ask(api, '/datasets', { key });
     api.proxies.postgres.down();
     try {
@@ -233,7 +234,9 @@ describe('nothing of the account but tokens, and nothing of the service', () => 
           return (await ask(api, path, { ...options, key })).kind;
         }),
       );
-      expect(kinds).toEqual(API_ROUTES.map((route) => (route === usageRoute ? 'service-unavailable' : null)));
+      expect(kinds).toEqual(
+        API_ROUTES.map((route) => ([usageRoute, keyRoute].includes(route) ? 'service-unavailable' : null)),
+      );
     } finally {
       api.proxies.postgres.up();
     }
