@@ -47,11 +47,12 @@ export function chargeCalls(
     calls.map(({ credits }) => credits),
     calls.some(({ wantsLeft }) => wantsLeft),
   ];
-  const hasBudget = calls.some((call) => call.hasBudget);
-  const run = (statement: string, further: string[] = []) =>
-    sql.unsafe<ChargedBatch[]>(statement, [...parameters, ...further], { prepare: true });
-  if (once === undefined) return run(hasBudget ? CHARGES.callsWithBudgets : CHARGES.calls);
-  return run(hasBudget ? CHARGES.onceWithBudgets : CHARGES.once, [once.sending, once.request]);
+  const limited = calls.filter(({ hasBudget }) => hasBudget).map(({ keyId }) => keyId);
+  const ofRequest = once === undefined ? [] : [once.sending, once.request];
+  const kind = once === undefined ? 'calls' : 'once';
+  const [statement, budgets] =
+    limited.length === 0 ? [CHARGES[kind], []] : [CHARGES[`${kind}WithBudgets`], [limited]];
+  return sql.unsafe<ChargedBatch[]>(statement, [...parameters, ...ofRequest, ...budgets], { prepare: true });
 }
 
 /**

@@ -40,8 +40,21 @@ const debit = (wanted: string, wantsLeft: string) => `
     CASE WHEN ${wantsLeft} THEN greatest(${includedCredits('new.period_plan', 'new')} - new.used, 0)
       + CASE WHEN new.spend_purchased THEN new.credits ELSE 0 END END AS "left"`;
 
-/** SQL: the charge of calls without budgets, and what came of it. */
-const WITHOUT_BUDGETS = {
+interface Rules {
+  /** The charge as common table expressions; the last one, `outcome`, is a row with its sums. */
+  charged: string;
+  /** Columns of the journal's row, and their values. */
+  at: string;
+  columns: string;
+  values: string;
+  shortOf: string;
+  /** What the statement answers. */
+  quotas: string;
+  further: string;
+}
+
+/** SQL: the charge of calls without budgets. */
+const WITHOUT_BUDGETS = (): Rules => ({
   charged: `charged AS (${debit(CREDITS_BY_ACCOUNT, '$6::boolean')}
   ), outcome AS MATERIALIZED (
     SELECT sum(credits) AS credits, jsonb_object_agg(id, purchased) FILTER (WHERE purchased > 0) AS purchased,
@@ -60,23 +73,25 @@ const WITHOUT_BUDGETS = {
   shortOf: `CASE WHEN spent IS NOT NULL THEN 'account' END`,
   quotas: 'short_quotas($2::text[], $5::bigint[], spent)',
   further: '',
-};
+});
 
 /**
  * SQL: the same for calls of keys with budgets. What a key can pay is read under the lock of its budget, before its account is debited.
  * Balances are locked first, then budgets, each in the order of ids, because changes of a key lock the key and then the account.
  *
  * A call gets what it needs, as far as its key and its account have that left after the earlier calls of the batch. `key_left` is NULL
- * for a key without a budget. The lower bound is the reason why a call got less; of two equal ones it is the account's.
+ * for a key without a budget. A budget is filtered after its lock, because the version before the lock may have had none. The lower bound is the reason why a call got less; of two equal ones it is the account's.
  */
-const WITH_BUDGETS = {
+const WITH_BUDGETS = (keys: string): Rules => ({
   charged: `locked AS MATERIALIZED (
     SELECT account_id FROM balances WHERE account_id = ANY ($2::text[]) ORDER BY account_id FOR NO KEY UPDATE
   ), budget AS MATERIALIZED (
     SELECT key_id, credits, per, greatest(window_start, budget_window(per, now())) AS window_start,
       CASE WHEN budget_window(per, now()) > window_start THEN 0 ELSE used END AS used
-    FROM key_budgets WHERE key_id = ANY ($3::text[]) AND (SELECT count(*) FROM locked) > 0
-    ORDER BY key_id FOR NO KEY UPDATE
+    FROM (
+      SELECT * FROM key_budgets WHERE key_id = ANY (${keys}::text[]) AND (SELECT count(*) FROM locked) > 0
+      ORDER BY key_id FOR NO KEY UPDATE OFFSET 0) AS latest
+    WHERE credits IS NOT NULL
   ), call AS MATERIALIZED (
     SELECT id, key_id, needed, position, CASE WHEN budget.key_id IS NOT NULL
       THEN greatest(credits - used - sum(needed) OVER (PARTITION BY key_id ORDER BY position) + needed, 0)::bigint END AS key_left
@@ -116,10 +131,10 @@ const WITH_BUDGETS = {
     (SELECT jsonb_object_agg(key_id, spent_budget(credits, per, window_start)) FROM budget) AS budgets,
     (SELECT jsonb_object_agg(key_id, greatest(credits - used - coalesce(
       (SELECT sum(spent) FROM paid WHERE paid.key_id = budget.key_id), 0), 0)) FROM budget) AS "budgetsLeft"`,
-};
+});
 
 /** @param once with the row of the first sending. A refund that comes first writes that row, and the charge meets it. */
-function statement(rules: typeof WITH_BUDGETS, once: boolean): string {
+function statement(rules: Rules, once: boolean): string {
   const { charged, at, columns, values, shortOf, quotas, further } = rules;
   const [ofRequest, itsValues] = once
     ? [', request, sendings, charged, short_of', `, $8::uuid, 1, credits, ${shortOf}`]
@@ -140,8 +155,8 @@ function statement(rules: typeof WITH_BUDGETS, once: boolean): string {
 
 /** By whether a key of the batch may have a budget, and whether it is a request that is charged once. */
 export const CHARGES = {
-  calls: statement(WITHOUT_BUDGETS, false),
-  once: statement(WITHOUT_BUDGETS, true),
-  callsWithBudgets: statement(WITH_BUDGETS, false),
-  onceWithBudgets: statement(WITH_BUDGETS, true),
+  calls: statement(WITHOUT_BUDGETS(), false),
+  once: statement(WITHOUT_BUDGETS(), true),
+  callsWithBudgets: statement(WITH_BUDGETS('$7'), false),
+  onceWithBudgets: statement(WITH_BUDGETS('$9'), true),
 };

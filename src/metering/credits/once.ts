@@ -47,7 +47,7 @@ function joinCharge(sql: Sql, request: string, sending: string, accountId: strin
     SELECT charged, CASE short_of WHEN 'account' THEN short_quotas(ARRAY[${accountId}::text], '{1}', '{0}') END AS quotas,
       CASE short_of WHEN 'key' THEN (
         SELECT spent_budget(credits, per, greatest(window_start, budget_window(per, now())))
-        FROM key_budgets WHERE key_id = charged_key) END AS budget
+        FROM key_budgets WHERE key_id = charged_key AND credits IS NOT NULL) END AS budget
     FROM found WHERE NOT is_old`;
 }
 

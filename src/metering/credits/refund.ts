@@ -92,13 +92,15 @@ function refundRow(sql: Sql, attempt: string) {
         ELSE least(purchased, purchased_before) END AS back FROM account) AS a
       WHERE b.account_id = a.id
     ), budget AS MATERIALIZED (
-      SELECT key_id, owed.calls FROM (
-          SELECT key_id, at, spent_at, is_budgeted, sum(calls)::bigint AS calls FROM entry GROUP BY 1, 2, 3, 4) AS owed
-        JOIN key_budgets k USING (key_id)
-      WHERE (SELECT count(*) FROM account) > 0 AND at >= k.window_start AND (is_budgeted OR spent_at < k.counted_at)
-      ORDER BY key_id FOR NO KEY UPDATE OF k
+      SELECT * FROM key_budgets
+      WHERE key_id = ANY (ARRAY (SELECT key_id FROM entry)) AND (SELECT count(*) FROM account) > 0
+      ORDER BY key_id FOR NO KEY UPDATE
     ), unspent AS (
-      UPDATE key_budgets k SET used = greatest(k.used - budget.calls, 0) FROM budget WHERE k.key_id = budget.key_id
+      UPDATE key_budgets k SET used = greatest(k.used - owed.calls, 0)
+      FROM (
+        SELECT key_id, sum(calls)::bigint AS calls FROM entry JOIN budget USING (key_id)
+        WHERE at >= window_start AND (is_budgeted OR spent_at < counted_at) GROUP BY key_id) AS owed
+      WHERE k.key_id = owed.key_id
     )
     INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
     SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, -sum(calls) FROM entry WHERE counted

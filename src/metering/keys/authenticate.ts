@@ -217,7 +217,7 @@ function callersQuery(sql: Sql, hashes: string[]) {
   return sql<({ hash: string; endsInMs: number | null; isRefused: boolean } & Caller)[]>`
     SELECT asked.hash, CASE WHEN k.ends_at < now() - interval '30 days' THEN ${LONG_ENDED_KEYS} ELSE k.id END AS "keyId", a.id AS "accountId", plans.name AS plan,
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute", k.is_test AS "isTest",
-      k.rights AS "only", (SELECT json_build_object('credits', credits, 'per', per) FROM key_budgets WHERE key_id = k.id) AS budget,
+      k.rights AS "only", (SELECT json_build_object('credits', credits, 'per', per) FROM key_budgets WHERE key_id = k.id AND credits IS NOT NULL) AS budget,
       (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs",
       (now() >= least(k.ends_at, secret.until) OR a.suspended_at IS NOT NULL) AS "isRefused"
     FROM unnest(${hashes}::text[]) AS asked (hash)

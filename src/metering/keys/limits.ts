@@ -41,7 +41,7 @@ export const limitColumns = (sql: Sql | Transaction) => sql`
       'used', CASE WHEN budget_window(per, now()) > window_start THEN 0 ELSE used END,
       'resets', to_char(budget_end(per, greatest(window_start, budget_window(per, now()))) AT TIME ZONE 'UTC',
         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
-    FROM key_budgets WHERE key_id = api_keys.id) AS budget,
+    FROM key_budgets WHERE key_id = api_keys.id AND credits IS NOT NULL) AS budget,
   rights AS "only"`;
 
 /** Sets the limits of a key that has just been made. */
@@ -51,6 +51,7 @@ export async function limitNewKey(
   { budget, only }: KeyLimits,
 ): Promise<void> {
   if (budget !== null && key.test) refuseBudgetOfTestKey();
+  await sql`INSERT INTO key_budgets (key_id) VALUES (${key.id})`;
   if (budget !== null) await setBudget(sql, key, budget);
   if (only !== null) await setRights(sql, key.id, only);
 }
@@ -85,7 +86,7 @@ export async function setBudget(
 ): Promise<void> {
   await sql`SELECT FROM balances WHERE account_id = ${accountId} FOR NO KEY UPDATE`;
   if (budget === null) {
-    await sql`DELETE FROM key_budgets WHERE key_id = ${id}`;
+    await sql`UPDATE key_budgets SET credits = NULL WHERE key_id = ${id}`;
     return;
   }
   const { credits, per } = budget;

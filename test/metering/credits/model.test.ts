@@ -9,11 +9,21 @@ import { createBatchCharge } from '../../../src/metering/credits/charge-batch.ts
 import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
+import { limitKey } from '../../../src/metering/keys/limit.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
 import { differingTotals } from '../usage/totals.ts';
-import { type Ledger, newAccount, type Outcome, purchasedFirst, type Step, take } from './model.ts';
+import {
+  type Ledger,
+  newAccount,
+  type Outcome,
+  purchasedFirst,
+  type Step,
+  take,
+  usedBudget,
+  type Wanted,
+} from './model.ts';
 
 const database = await createTestDatabase('model');
 const sql = database.sql;
@@ -27,11 +37,17 @@ afterAll(async () => {
   await database.drop();
 });
 
+type Caller = { accountId: string; keyId: string };
+
 /** A step as fast-check draws it. The batch of a void or a refund is picked when the step runs. */
 const drawnStep = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.record({ kind: fc.constant('charge'), wanted: fc.tuple(fc.nat(5), fc.nat(5)) }),
+    arbitrary: fc.record({
+      kind: fc.constant('charge'),
+      wanted: fc.tuple(fc.tuple(fc.nat(4), fc.nat(4)), fc.tuple(fc.nat(4), fc.nat(4))),
+      isStale: fc.boolean(),
+    }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('void'), batch: fc.nat(20) }) },
   {
@@ -41,6 +57,7 @@ const drawnStep = fc.oneof(
       batch: fc.nat(20),
       account: fc.nat(1),
       calls: fc.nat(4),
+      isOfKey: fc.boolean(),
     }),
   },
   {
@@ -72,55 +89,100 @@ const drawnStep = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('end'), account: fc.nat(1) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('budget'),
+      account: fc.nat(1),
+      budget: fc.option(fc.nat(9), { freq: 5 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('month') }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('roll up') }) },
 );
-type Drawn = { kind: Step['kind']; batch?: number; wanted?: number[]; account?: number; calls?: number };
+type Drawn = {
+  kind: Step['kind'];
+  batch?: number;
+  wanted?: Wanted[];
+  isStale?: boolean;
+  account?: number;
+  calls?: number;
+  isOfKey?: boolean;
+};
 
 /** The steps of a round. Each concerns a batch of an earlier round, and no batch twice. */
 function stepsOf(drawn: Drawn[], { batches, refunded }: Ledger): Step[] {
   const attempts = [...batches.keys()];
+  const month = drawn.find(({ kind }) => kind === 'month');
+  if (month !== undefined) return [{ kind: 'month' }];
   return drawn.flatMap((step): Step[] => {
-    if (step.kind === 'charge') return [{ kind: 'charge', attempt: randomUUID(), wanted: step.wanted! }];
+    if (step.kind === 'charge')
+      return [{ kind: 'charge', attempt: randomUUID(), wanted: step.wanted!, isStale: step.isStale! }];
     if (step.batch === undefined) return [step as unknown as Step];
     const [attempt] = attempts.splice(step.batch % Math.max(attempts.length, 1), 1);
     if (attempt === undefined) return [];
     if (step.kind === 'void') return refunded.has(attempt) ? [] : [{ kind: 'void', attempt }];
-    const calls = Math.min(step.calls!, batches.get(attempt)![step.account!]?.calls ?? 0);
-    return calls === 0 ? [] : [{ kind: 'refund', attempt, account: step.account!, calls }];
+    const part = batches.get(attempt)![step.account!] ?? { calls: 0, ofKey: 0 };
+    const isOfKey = step.isOfKey!;
+    const calls = Math.min(step.calls!, isOfKey ? part.ofKey : part.calls - part.ofKey);
+    return calls === 0 ? [] : [{ kind: 'refund', attempt, account: step.account!, calls, isOfKey }];
   });
 }
 
 /** Does a step in Postgres. */
-async function run(step: Step, ids: string[], { batches }: Ledger): Promise<Outcome> {
+async function run(step: Step, callers: Caller[], { batches }: Ledger): Promise<Outcome> {
   if (step.kind === 'charge') {
-    const indexes = [0, 1].filter((index) => step.wanted[index]! > 0);
-    const calls = indexes.map((index) => callOf(ids[index]!, step.wanted[index]!));
+    const all = callers.flatMap((caller, index) =>
+      step.wanted[index]!.map((credits, isOfKey) => callOf(caller, credits, isOfKey === 1, !step.isStale)),
+    );
+    const calls = all.filter(({ credits }) => credits > 0);
     const [charged] = calls.length === 0 ? [] : await charge(calls, step.attempt);
-    const spent = charged?.spent ?? calls.map(({ credits }) => credits);
-    return ids.map((id, index) => ({
-      calls: spent[indexes.indexOf(index)] ?? 0,
-      purchased: charged?.purchased?.[id] ?? 0,
+    const spent = all.map((call) =>
+      call.credits === 0 ? 0 : (charged!.spent?.[calls.indexOf(call)] ?? call.credits),
+    );
+    return callers.map(({ accountId }, index) => ({
+      calls: spent[2 * index]! + spent[2 * index + 1]!,
+      ofKey: spent[2 * index + 1]!,
+      purchased: charged?.purchased?.[accountId] ?? 0,
     }));
   }
   if (step.kind === 'void') {
     await voidAttempt(pool, step.attempt);
     await refundOwed(pool);
   } else if (step.kind === 'refund') {
-    const { attempt, account, calls } = step;
+    const { attempt, account, calls, isOfKey } = step;
     if (calls === 0) return null;
     const purchased = purchasedFirst(batches.get(attempt)![account]!, calls);
-    await refundCredits(pool, randomUUID(), callOf(ids[account]!, calls), attempt, purchased);
+    await refundCredits(pool, randomUUID(), callOf(callers[account]!, calls, isOfKey), attempt, purchased);
     await refundOwed(pool);
   } else if (step.kind === 'roll up') await rollUpCalls(pool);
-  else await change(step, ids[step.account]!);
+  else if (step.kind === 'month') await passMonth(callers);
+  else await change(step, callers[step.account]!);
   return null;
 }
 
-const callOf = (accountId: string, credits: number) =>
-  ({ accountId, keyId: '', kind: 'lookup', credits }) as const;
+const callOf = ({ accountId, keyId }: Caller, credits: number, isOfKey: boolean, hasBudget = false) =>
+  ({ accountId, keyId: isOfKey ? keyId : '', kind: 'lookup', credits, hasBudget }) as const;
 
-async function change(step: Extract<Step, { account: number }>, id: string): Promise<void> {
-  if (step.kind === 'plan') await changePlan(pool, id, step.plan, {}, 'test');
+/** Moves all that has happened to the month before. */
+async function passMonth(callers: Caller[]): Promise<void> {
+  const [ids, keys] = [callers.map(({ accountId }) => accountId), callers.map(({ keyId }) => keyId)];
+  await sql`UPDATE call_journal SET at = at - interval '1 month' WHERE account_ids && ${ids}`;
+  await sql`UPDATE key_budgets SET window_start = window_start - interval '1 month' WHERE key_id = ANY (${keys})`;
+  // In two steps, because a day may have the place of another one.
+  for (const months of [-1200, 1199])
+    await sql`
+      UPDATE daily_calls SET day = day + ${months} * interval '1 month' WHERE account_id = ANY (${ids})`;
+}
+
+async function change(
+  step: Extract<Step, { account: number }>,
+  { accountId: id, keyId }: Caller,
+): Promise<void> {
+  if (step.kind === 'budget') {
+    const budget = step.budget === null ? null : ({ credits: step.budget, per: 'month' } as const);
+    await limitKey(pool, keyId, { budget }, 'test');
+  } else if (step.kind === 'plan') await changePlan(pool, id, step.plan, {}, 'test');
   else if (step.kind === 'included') await changeLimits(pool, id, { includedCredits: step.included }, 'test');
   else if (step.kind === 'spending')
     await changeLimits(pool, id, { spendPurchased: step.spendsPurchased }, 'test');
@@ -131,19 +193,27 @@ async function change(step: Extract<Step, { account: number }>, id: string): Pro
   else await pool`UPDATE balances SET period_end = '2026-01-01' WHERE account_id = ${id}`;
 }
 
-async function stored(ids: string[]) {
+async function stored(callers: Caller[]) {
   const rows = await sql`
     SELECT account_id AS id, used, used_purchased AS "usedPurchased", purchased_before AS "purchasedBefore", credits,
-      coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.account_id), 0)::bigint AS calls
-    FROM balances b WHERE account_id = ANY (${ids})`;
-  return ids.map((id) => ({ ...rows.find((row) => row.id === id)!, id: undefined }));
+      coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.account_id), 0)::bigint AS calls,
+      (SELECT CASE WHEN budget_window(per, now()) > window_start THEN 0 ELSE k.used END FROM key_budgets k
+        WHERE key_id = caller.key_id AND k.credits IS NOT NULL) AS budget
+    FROM unnest(${callers.map(({ accountId }) => accountId)}::text[], ${callers.map(({ keyId }) => keyId)}::text[])
+      WITH ORDINALITY AS caller (account_id, key_id, position) JOIN balances b USING (account_id)
+    ORDER BY position`;
+  return rows.map((row) => ({ ...row, id: undefined }));
 }
 
-const modelled = ({ accounts }: Ledger) =>
-  accounts.map(({ used, usedPurchased, purchasedBefore, credits, calls }) => ({
-    ...{ used, usedPurchased, purchasedBefore, credits, calls },
-    id: undefined,
-  }));
+const modelled = ({ accounts, month }: Ledger) =>
+  accounts.map((account) => {
+    const { used, usedPurchased, purchasedBefore, credits, calls } = account;
+    return {
+      ...{ used, usedPurchased, purchasedBefore, credits, calls },
+      budget: usedBudget(account, month),
+      id: undefined,
+    };
+  });
 
 function* orders<T>(items: T[]): Generator<T[]> {
   if (items.length === 0) yield [];
@@ -154,6 +224,7 @@ function* orders<T>(items: T[]): Generator<T[]> {
 
 /** The first account of one ledger, and the second of another. */
 const merge = (first: Ledger, second: Ledger): Ledger => ({
+  month: first.month,
   accounts: [first.accounts[0]!, second.accounts[1]!],
   batches: new Map(
     [...first.batches].map(([attempt, [part]]) => [
@@ -171,11 +242,11 @@ const merge = (first: Ledger, second: Ledger): Ledger => ({
  *   beside two equal charges
  * @returns every state afterwards that an order of the steps for each account explains
  */
-async function round(steps: Step[], ids: string[], before: Ledger[]): Promise<Ledger[]> {
+async function round(steps: Step[], callers: Caller[], before: Ledger[]): Promise<Ledger[]> {
   const seen = await Promise.all(
-    steps.map(async (step) => ({ step, outcome: await run(step, ids, before[0]!) })),
+    steps.map(async (step) => ({ step, outcome: await run(step, callers, before[0]!) })),
   );
-  const accounts = await stored(ids);
+  const accounts = await stored(callers);
   const possible = before.flatMap((start) =>
     [...orders(seen)].map((order) => {
       const ledger = structuredClone(start);
@@ -183,7 +254,7 @@ async function round(steps: Step[], ids: string[], before: Ledger[]): Promise<Le
       return { ledger, outcomes };
     }),
   );
-  const [first, second] = ids.map((_, account) =>
+  const [first, second] = callers.map((_, account) =>
     possible.filter(
       ({ ledger, outcomes }) =>
         outcomes.every(({ outcome, seen }) => Bun.deepEquals(outcome?.[account], seen?.[account])) &&
@@ -204,7 +275,7 @@ async function round(steps: Step[], ids: string[], before: Ledger[]): Promise<Le
   );
 }
 
-test('charges, voids, refunds, plan changes, limits, grants, take-backs and period ends, up to three at once, end as the model says', async () => {
+test('charges, voids, refunds, budgets of keys, plan changes, limits, grants, take-backs and period ends, up to three at once, end as the model says', async () => {
   const rounds = fc.array(fc.array(drawnStep, { minLength: 1, maxLength: 3 }), {
     minLength: 1,
     maxLength: 12,
@@ -214,24 +285,33 @@ test('charges, voids, refunds, plan changes, limits, grants, take-backs and peri
       createCaller(sql, { included: 4, credits: 12 }),
       createCaller(sql, { included: 0, credits: 6 }),
     ]);
-    const ids = callers.map(({ accountId }) => accountId);
     const accounts = [newAccount(4, 12), newAccount(0, 6)];
-    let ledgers: Ledger[] = [{ accounts, batches: new Map(), refunded: new Set() }];
-    for (const steps of drawn) ledgers = await round(stepsOf(steps as Drawn[], ledgers[0]!), ids, ledgers);
+    let ledgers: Ledger[] = [{ month: 0, accounts, batches: new Map(), refunded: new Set() }];
+    for (const steps of drawn)
+      ledgers = await round(stepsOf(steps as Drawn[], ledgers[0]!), callers, ledgers);
     const ledger = ledgers[0]!;
     for (const { credits, usedPurchased, purchasedBefore, granted } of ledger.accounts) {
       expect(credits + usedPurchased + purchasedBefore).toBe(granted);
     }
     // When everything has come back, each account has what it was granted.
     for (const [attempt, parts] of ledger.batches) {
-      const refunds = parts.map((part, account) => ({ attempt, account, calls: part?.calls ?? 0 }));
+      const refunds = parts.flatMap((part, account) => [
+        { attempt, account, calls: (part?.calls ?? 0) - (part?.ofKey ?? 0), isOfKey: false },
+        { attempt, account, calls: part?.ofKey ?? 0, isOfKey: true },
+      ]);
       if (!ledger.refunded.has(attempt)) await voidAttempt(sql, attempt);
-      else for (const refund of refunds) await run({ kind: 'refund', ...refund }, ids, ledger);
+      else
+        for (const refund of refunds.filter(({ calls }) => calls > 0)) {
+          const step = { kind: 'refund', ...refund } as const;
+          await run(step, callers, ledger);
+          take(ledger, step);
+        }
     }
     await refundOwed(sql);
     expect(await differingTotals(sql)).toEqual([]);
-    expect(await stored(ids)).toMatchObject(
-      ledger.accounts.map(({ granted }) => ({
+    expect(await stored(callers)).toMatchObject(
+      ledger.accounts.map(({ granted, budget }) => ({
+        budget: budget && 0,
         usedPurchased: 0,
         purchasedBefore: 0,
         credits: granted,

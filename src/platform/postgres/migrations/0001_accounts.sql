@@ -153,14 +153,15 @@ CREATE FUNCTION spent_budget(credits bigint, per text, window_start timestamptz)
 $$;
 
 -- Budgets of keys. A row is locked only after the balance of its account, and rows in the order of their ids, because a change of a key
--- locks the key and then the account. No foreign key and no CHECK, as for balances.
+-- locks the key and then the account. It is made with its key, so that a charge or a refund that waits for the balance reads the latest
+-- version of it, and never misses a first budget. No foreign key and no CHECK, as for balances.
 CREATE TABLE key_budgets (
   key_id text COLLATE "C" PRIMARY KEY,
-  credits bigint NOT NULL,
-  per text NOT NULL, -- day, month or ever
+  credits bigint, -- NULL: no budget
+  per text NOT NULL DEFAULT 'ever', -- day, month or ever
   -- The window that `used` counts. It only moves forward, by the first charge after its end. `at` of a call in it is not before it.
-  window_start timestamptz NOT NULL,
-  used bigint NOT NULL,
+  window_start timestamptz NOT NULL DEFAULT '-infinity',
+  used bigint NOT NULL DEFAULT 0,
   -- When `used` was counted from the calls of the window, by Postgres's clock under the balance's lock. Later calls add to it.
   counted_at timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
