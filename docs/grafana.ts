@@ -46,6 +46,12 @@ export const ROWS: Record<string, Panel[]> = {
       ],
     },
     {
+      title: 'Items of lists by status',
+      unit: 'reqps',
+      description: 'Also of tools. The request itself is a 200.',
+      queries: [[rate('list_items_total', 'status'), '{{status}}']],
+    },
+    {
       title: 'Calls of agents and of test keys',
       unit: 'reqps',
       queries: [
@@ -141,6 +147,43 @@ export const ROWS: Record<string, Panel[]> = {
           'sum by (source, window) (increase(source_limits_total[$__rate_interval]))',
           '{{source}} {{window}}',
         ],
+      ],
+    },
+  ],
+  'Data and its age': [
+    {
+      title: 'Companies',
+      unit: 'short',
+      queries: [
+        ['max(directory_companies)', 'directory'],
+        ['max by (kind) (debts_companies)', 'debts: {{kind}}'],
+        ['max(company_records)', 'stored records'],
+      ],
+    },
+    {
+      title: 'Age',
+      unit: 's',
+      description: 'The rules DirectoryIsOld and DebtListIsOld watch it.',
+      queries: [
+        ['time() - (max(directory_updated_timestamp_seconds) > 0)', 'directory'],
+        ['max by (kind) (time() - debts_date_timestamp_seconds)', 'debts: {{kind}}'],
+        ['max(company_records_age_seconds)', 'stored records, mean'],
+      ],
+    },
+    {
+      title: 'Since imports and backups succeeded',
+      unit: 's',
+      queries: [
+        ['min by (command) (time() - command_succeeded_timestamp_seconds)', '{{command}}'],
+        ['max by (command) (command_failed)', 'failed: {{command}}'],
+      ],
+    },
+    {
+      title: 'Time of the last run',
+      unit: 's',
+      queries: [
+        ['max by (command) (command_duration_seconds)', '{{command}}'],
+        ['max(directory_generations)', 'generations of the directory'],
       ],
     },
   ],

@@ -83,6 +83,7 @@ const WING_OF_MIGRATION: Record<string, string> = {
   '0002_companies.sql': 'companies',
   '0003_debts.sql': 'companies',
   '0004_dashboard.sql': 'dashboard',
+  '0005_runs.sql': 'platform',
 };
 
 /** Who belongs to an account, and in which role: a view of the dashboard that wings below it read. */

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { RefusedError } from '../platform/errors.ts';
 import { defineCommand, print, withTools } from '../platform/terminal/command.ts';
 import { count, duration, withProgress } from '../platform/terminal/progress.ts';
+import { recordRun } from '../platform/terminal/runs.ts';
 import { fields, printableJson } from '../platform/terminal/text.ts';
 import { type BackupReport, backUp } from './backup.ts';
 import { openBackup, restoreInto } from './restore.ts';
@@ -31,7 +32,7 @@ Examples:
       withProgress(async (progress) => {
         if (file === '-' && process.stdout.isTTY)
           throw new RefusedError('a terminal can not take a backup: name a file, or pipe it on');
-        const report = await backUp(tools, file, progress);
+        const report = await recordRun(tools.sql, 'backup', () => backUp(tools, file, progress));
         progress.note(WITHOUT_SECRETS);
         if (file !== '-') return report;
         // Standard output has the backup.

@@ -17,6 +17,7 @@ import { TEST_WORLD } from '../companies/test-world/adapters.ts';
 import { withProblemsAtWill } from '../companies/test-world/at-will.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { ReadAccount } from '../metering/accounts/reader.ts';
+import type { ListService } from '../metering/admission/list.ts';
 import type { Handler } from '../metering/admission/quote.ts';
 import { createKeyHandler, keyRoute, type ReadKey } from '../metering/usage/key-route.ts';
 import { createUsageHandler, usageRoute } from '../metering/usage/route.ts';
@@ -38,9 +39,7 @@ export interface Adapters {
   readPage: ReadPage;
 }
 
-interface Served {
-  publicUrl: string;
-}
+type Served = ListService;
 
 /** Every endpoint in the order of the reference, and its handler. */
 const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] = [
@@ -74,7 +73,11 @@ export function openEndpoints(
   return new Map(
     endpoints.map(([route, open]) => {
       const real = open(adapters, served);
-      const test = withProblemsAtWill(route, open({ ...adapters, ...TEST_WORLD }, served), buyUrl);
+      const test = withProblemsAtWill(
+        route,
+        open({ ...adapters, ...TEST_WORLD }, { publicUrl: served.publicUrl }),
+        buyUrl,
+      );
       const quote: Handler['quote'] = (input, context) =>
         (context.caller.isTest ? test : real).quote(input, context);
       return [route, { quote }];

@@ -3,6 +3,7 @@
  * A start goes from the configuration to the socket; a stop goes the same way back, within a bound.
  */
 
+import { observeAges } from '../companies/datasets/age-metrics.ts';
 import { createDatasetsReader } from '../companies/datasets/store.ts';
 import { openDebts } from '../companies/debts/open.ts';
 import { watchDirectory } from '../companies/directory/watch.ts';
@@ -14,6 +15,7 @@ import { createDashboard } from '../dashboard/dashboard.ts';
 import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
 import { createAccountReader } from '../metering/accounts/reader.ts';
+import { createItemCounter } from '../metering/admission/list.ts';
 import { createPipeline } from '../metering/admission/pipeline.ts';
 import type { Call } from '../metering/credits/call.ts';
 import { createCredits } from '../metering/credits/charge.ts';
@@ -36,6 +38,7 @@ import {
 } from '../platform/runtime/shutdown.ts';
 import { withTimeout } from '../platform/runtime/timeout.ts';
 import { openStores } from '../platform/stores/stores.ts';
+import { observeRuns } from '../platform/terminal/runs.ts';
 import { SECOND } from '../platform/units.ts';
 import { VERSION } from '../platform/version.ts';
 import { createApp, createUnknown } from './app.ts';
@@ -116,6 +119,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
 
     const metrics = createMetrics();
     const observer = createObserver({ publicUrl, log, metrics });
+    observeRuns(metrics, stores.sql);
+    observeAges(metrics, stores.sql, config.expectImportsDays);
     const errorAnswers = createErrorAnswers(stores.sql);
     tasks.add('the counts of error answers', errorAnswers.start(log));
     const keyUses = createKeyUses(stores.sql);
@@ -151,7 +156,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       log,
       buyUrl: config.buyUrl,
     });
-    const served = { publicUrl, stopping: stopping.signal };
+    const served = { publicUrl, stopping: stopping.signal, countItem: createItemCounter(metrics) };
     const directory = openDirectory(config, stores, tasks, metrics);
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
     const adapters = {

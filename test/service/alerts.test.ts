@@ -9,10 +9,13 @@ import type { LimitWindow } from '../../src/companies/sources/nif-pt.ts';
 import { SOURCE_OUTCOMES } from '../../src/companies/sources/types.ts';
 import { BASE_PATH, statusesOf, templateOf } from '../../src/http/api-route.ts';
 import { TOOLS } from '../../src/mcp/tools.ts';
+import { recordRun } from '../../src/platform/terminal/runs.ts';
 import { VERSION } from '../../src/platform/version.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { ROOT } from '../support/command.ts';
+import { nif } from '../support/companies.ts';
 import '../support/modes.ts';
+import { storeRecord } from '../support/records.ts';
 import { startTestService } from '../support/service.ts';
 
 type Labels = Record<string, string>;
@@ -43,7 +46,7 @@ test('a service that has answered nothing has every series of the rules for aler
   const wanted = (await readRules()).flatMap(({ expr }) => selectorsIn(expr));
   expect(wanted.length).toBeGreaterThan(10);
 
-  const service = await startTestService({ env: { REFRESHES_PER_DAY: '100' } });
+  const service = await startTestService({ env: { REFRESHES_PER_DAY: '100', EXPECT_IMPORTS_DAYS: '2' } });
   try {
     const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
     const series = seriesOf(scrape);
@@ -54,8 +57,13 @@ test('a service that has answered nothing has every series of the rules for aler
             one.name === name && labels.every(([label, pattern]) => pattern.test(one.labels[label] ?? '')),
         ),
     );
-    // These are about Elasticsearch, which this service does not have.
-    expect(missing.map(({ name }) => name)).toEqual(['elasticsearch_node_up']);
+    // These are about Elasticsearch, lists of debtors and runs of commands, which this service does not have.
+    expect(missing.map(({ name }) => name)).toEqual([
+      'elasticsearch_node_up',
+      'debts_date_timestamp_seconds',
+      'command_failed',
+      'command_succeeded_timestamp_seconds',
+    ]);
     expect(scrape).toContain(`\nbuild_info{version="${VERSION}",bun="${Bun.version}"} 1\n`);
     expect(service.logLines).toContainEqual(expect.objectContaining({ msg: 'listening', version: VERSION }));
   } finally {
@@ -94,9 +102,13 @@ test('the dashboard of Grafana is the one that docs/grafana.ts makes', async () 
 test('docs/metrics.md lists what a running service exports, and the dashboard asks for nothing else', async () => {
   const service = await startTestService({
     mode: 'full',
-    env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key', REFRESHES_PER_DAY: '100' },
+    env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key', REFRESHES_PER_DAY: '100', EXPECT_IMPORTS_DAYS: '2' },
   });
   try {
+    await service.sql`
+      INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES ('tax', '2026-10-31', 1, 'test')`;
+    await recordRun(service.sql, 'backup', async () => {});
+    await storeRecord(service.sql, nif(1), 'Ábaco, Lda', new Date());
     const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
     expect(await textOf('docs/metrics.md')).toContain(`\n\n${metricsTable(scrape)}\n`);
     const names = new Set(seriesOf(scrape).map(({ name }) => name));
@@ -134,6 +146,12 @@ const SERIES: Record<string, Labels[] | { some: Labels[]; because: string }> = {
     'all-day': 1,
     'free-day': 1,
   }).map((budget) => ({ budget })),
+  list_items_total: {
+    some: ['lookups', 'debts'].flatMap((path) =>
+      ['200', '503'].map((status) => ({ route: `${BASE_PATH}/${path}`, status })),
+    ),
+    because: 'each kind of list has further problems, by its schema',
+  },
   search_cache_answers_total: ['hit', 'miss'].map((outcome) => ({ outcome })),
   ...Object.fromEntries(
     ['batch_runs_total', 'batch_items_total', 'batch_run_seconds_total', 'batch_gap_seconds_total'].map(

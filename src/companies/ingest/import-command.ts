@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type CommandTools, defineCommand } from '../../platform/terminal/command.ts';
 import { count, duration, type Progress, withProgress } from '../../platform/terminal/progress.ts';
+import { recordRun } from '../../platform/terminal/runs.ts';
 import { fields } from '../../platform/terminal/text.ts';
 import { filePath } from '../../platform/terminal/values.ts';
 import { type ColumnNames, comparable } from './columns.ts';
@@ -45,7 +46,10 @@ export function defineImport<Options extends FileOptions>(
     (tools, file: string, options: Options) =>
       withProgress(async (progress) => {
         const startedAt = Date.now();
-        const report = await run(tools, rowSource(file), options, progress);
+        const work = () => run(tools, rowSource(file), options, progress);
+        const { kind } = options as { kind?: string };
+        const words = kind === undefined ? layout.command : `${layout.command} ${kind}`;
+        const report = await (options.dryRun ? work() : recordRun(tools.sql, words, work));
         return { ...report, milliseconds: Date.now() - startedAt };
       }, tools.signal),
     ({ read, imported, removed, rejected, reasons, milliseconds, ...more }) =>

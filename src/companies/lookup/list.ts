@@ -7,7 +7,7 @@ import {
   type Item,
   type ItemAnswer,
   type ListInput,
-  type ListParts,
+  type ListService,
 } from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/quote.ts';
 import { invalidNif, listedNif, NIF_LIST } from '../nif-parameter.ts';
@@ -62,7 +62,7 @@ const MAX_REFRESHES = 10;
 
 const TOO_MANY_REFRESHES = `One request refreshes ${MAX_REFRESHES} companies, and this one would be another. It has cost nothing: ask for it again.`;
 
-export interface LookupListParts extends Pick<ListParts, 'publicUrl'> {
+export interface LookupListParts extends ListService {
   findCompanies: FindCompanies;
   lookUp: Lookup;
 }

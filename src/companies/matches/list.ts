@@ -6,7 +6,7 @@ import {
   createListHandler,
   type ItemAnswer,
   type ListInput,
-  type ListParts,
+  type ListService,
 } from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from '../search/answer.ts';
@@ -69,7 +69,7 @@ export const matchListRoute: ApiRoute = {
 /** Finds companies by each of several queries. They are searched once their credits are charged, and equal ones once. */
 export function createMatchListHandler(
   answer: AnswerQuery<MatchQuery>,
-  parts: Pick<ListParts, 'publicUrl'>,
+  parts: ListService,
 ): Handler<ListInput> {
   return createListHandler({
     ...parts,

@@ -1,8 +1,9 @@
 /** Several items in one request: one token, one charge, and each item's answer in its place. */
 import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../../http/answer.ts';
-import type { ApiRoute } from '../../http/api-route.ts';
-import type { ItemList, ItemProblem } from '../../http/list-schema.ts';
-import { type ProblemName, problemBody } from '../../http/problems.ts';
+import { type ApiRoute, BASE_PATH, templateOf } from '../../http/api-route.ts';
+import { type ItemList, type ItemProblem, OF_EVERY_ITEM } from '../../http/list-schema.ts';
+import { PROBLEMS, type ProblemName, problemBody } from '../../http/problems.ts';
+import type { Metrics } from '../../platform/observability/metrics.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import { free, type Handler, type Payment } from './quote.ts';
 
@@ -25,12 +26,30 @@ interface QuotedList {
   more?: string;
 }
 
+/** @returns what counts the answers to items, of requests and of tools, by endpoint and status. */
+export function createItemCounter(metrics: Metrics): NonNullable<ListService['countItem']> {
+  const items = metrics.counter(
+    'list_items_total',
+    'Answers to the items of lists, by route template and status. The request itself is a 200.',
+    'route',
+    'status',
+  );
+  return (route, status, count = 1) =>
+    items.inc({ route: BASE_PATH + templateOf(route.path), status: String(status) }, count);
+}
+
 /** The body of a list: its items, by the name of the list. */
 export type ListInput = Record<string, (string | number)[]>;
 
-export interface ListParts extends ItemList {
-  route: ApiRoute;
+/** What handlers of lists get from the service. */
+export interface ListService {
   publicUrl: string;
+  /** Counts the answer to an item. @param count 0 shows the series before its first event */
+  countItem?: (route: ApiRoute, status: number, count?: number) => void;
+}
+
+export interface ListParts extends ItemList, ListService {
+  route: ApiRoute;
   /** Reads what the items need. It must cost nobody anything: without a credit its result is dropped. A failure is a 503. */
   quote(asked: string[], caller: Caller): Promise<QuotedList>;
 }
@@ -41,7 +60,16 @@ export interface ListParts extends ItemList {
  * All reads come before the credits. Then it is known which items get an answer, and exactly those are charged. If the credits
  * suffice for some, the first items get them. Only a store that fails later makes a refund.
  */
-export function createListHandler({ route, publicUrl, quote, list, item }: ListParts): Handler<ListInput> {
+export function createListHandler({
+  route,
+  publicUrl,
+  countItem,
+  quote,
+  list,
+  item,
+}: ListParts): Handler<ListInput> {
+  for (const status of [200, ...OF_EVERY_ITEM.map((kind) => PROBLEMS[kind].status)])
+    countItem?.(route, status, 0);
   return {
     async quote(input, { caller }) {
       const asked = input[list]!.map(String);
@@ -62,6 +90,7 @@ export function createListHandler({ route, publicUrl, quote, list, item }: ListP
     const written: string[] = [];
     let unpaid = 0;
     const put = (index: number, { asked, isCharged }: Item, answer: ItemAnswer): void => {
+      countItem?.(route, answer.ok ? 200 : PROBLEMS[answer.problem.kind].status);
       if (!answer.ok) {
         itemProblems.push(answer.problem.kind);
         // A store failed after the item was charged.

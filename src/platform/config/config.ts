@@ -175,6 +175,12 @@ export const SETTINGS = {
     oneOf(['on', 'off']),
     'If it is `off`, `POST /debts/changes` and its tool `list_debt_changes` are no part of the service and of its reference.',
   ),
+  expectImportsDays: optional(
+    'EXPECT_IMPORTS_DAYS',
+    'no alert',
+    integer(1, 3650),
+    'An import of the directory is expected at least every so many days: the rule `DirectoryIsOld` fires when it is overdue.',
+  ),
   metricsToken: secret(
     'METRICS_TOKEN',
     '–',

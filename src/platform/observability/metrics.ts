@@ -58,6 +58,37 @@ export function createMetrics() {
             this.set({ [label]: value }, Number(flag));
         },
       }),
+    /**
+     * Gauges that are read together at each scrape. If the read fails, they keep their values.
+     * @param gauges `values` has a value for each of the label's; without a label it has one or none
+     */
+    gaugesOf<Answer>(read: () => Promise<Answer>, gauges: GaugeOf<Answer>[]): void {
+      let reading: Promise<Answer> | null = null;
+      const readOnce = () => {
+        reading ??= read().finally(() => {
+          reading = null;
+        });
+        return reading;
+      };
+      for (const { name, help, label, values } of gauges) {
+        const labelNames = label === undefined ? [] : [label];
+        new Gauge({
+          name,
+          help,
+          labelNames,
+          registers,
+          async collect() {
+            const answer = await readOnce().catch(() => null);
+            if (answer === null) return;
+            this.reset();
+            const series = values(answer);
+            // Without a label prom-client shows 0 after a reset.
+            if (series.length === 0 && label === undefined) this.remove();
+            for (const { labels, value } of series) this.set(labels, value);
+          },
+        });
+      }
+    },
   };
 
   new Gauge({
@@ -89,6 +120,14 @@ export function createMetrics() {
     text: async () => `${requests.text()}\n${await registry.metrics()}`,
     contentType: registry.contentType,
   };
+}
+
+/** A gauge whose values come from an answer that several share. */
+interface GaugeOf<Answer> {
+  name: string;
+  help: string;
+  label?: string;
+  values(answer: Answer): { labels: Record<string, string>; value: number }[];
 }
 
 /** How well batches work: items a batch, time in flight, and time in which items waited though a batch could have started. */

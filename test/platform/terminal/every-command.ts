@@ -61,6 +61,7 @@ export async function prepareCommands(bench: Workbench) {
     'key create': () => [account],
     'key rotate': () => [key],
     'key expire': () => [key, '--never'],
+    'key limit': () => [key, '--credits', 'none'],
     'key list': () => [account],
     'key show': () => [key],
     'key revoke': () => [key],

@@ -6,7 +6,7 @@ import {
   createListHandler,
   type ItemAnswer,
   type ListInput,
-  type ListParts,
+  type ListService,
 } from '../../../metering/admission/list.ts';
 import type { Handler } from '../../../metering/admission/quote.ts';
 import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
@@ -76,7 +76,7 @@ export const ONE_LIST: GateLimits = {
 /** Answers with the debt brackets of a list of companies. Nothing of the list is stored. */
 export function createDebtsHandler(
   screen: Screen,
-  parts: Pick<ListParts, 'publicUrl'>,
+  parts: ListService,
   gate = createGate(ONE_LIST),
 ): Handler<ListInput> {
   const handler = createListHandler({

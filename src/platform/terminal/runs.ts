@@ -1,0 +1,86 @@
+import type { Metrics } from '../observability/metrics.ts';
+import type { Sql } from '../postgres/connect.ts';
+import { withTimeout } from '../runtime/timeout.ts';
+import { SECOND } from '../units.ts';
+
+/**
+ * Runs the work of a command, and keeps when it began, how long it took, and whether it failed, for {@link observeRuns}. The record of
+ * the end is best effort: its failure changes nothing of the outcome.
+ *
+ * @param command its words, for example `debts import tax`
+ */
+export async function recordRun<T>(sql: Sql, command: string, work: () => Promise<T>): Promise<T> {
+  const startedMs = performance.now();
+  await sql`
+    INSERT INTO command_runs (command, began_at) VALUES (${command}, now())
+    ON CONFLICT (command) DO UPDATE SET began_at = now(), milliseconds = NULL, failed = false`;
+  const end = (failed: boolean) =>
+    withTimeout(
+      sql`
+        UPDATE command_runs SET failed = ${failed}, milliseconds = ${Math.round(performance.now() - startedMs)},
+          succeeded_at = CASE WHEN ${failed} THEN succeeded_at ELSE now() END
+        WHERE command = ${command}`,
+      SECOND,
+      'Postgres',
+    ).catch(() => {});
+  try {
+    const answer = await work();
+    await end(false);
+    return answer;
+  } catch (error) {
+    await end(true);
+    throw error;
+  }
+}
+
+interface Run {
+  command: string;
+  beganS: number;
+  durationS: number | null;
+  failed: boolean;
+  succeededS: number | null;
+}
+
+/** Shows the last run of each command that {@link recordRun} has kept. */
+export function observeRuns(metrics: Metrics, sql: Sql): void {
+  const read = (): Promise<Run[]> =>
+    withTimeout(
+      sql<Run[]>`
+        SELECT command, extract(epoch FROM began_at)::float8 AS "beganS", milliseconds::float8 / 1000 AS "durationS",
+          failed, extract(epoch FROM succeeded_at)::float8 AS "succeededS"
+        FROM command_runs`,
+      SECOND,
+      'Postgres',
+    );
+  const of = (value: (run: Run) => number | null) => (runs: Run[]) =>
+    runs.flatMap((run) => {
+      const figure = value(run);
+      return figure === null ? [] : [{ labels: { command: run.command }, value: figure }];
+    });
+  metrics.gaugesOf(read, [
+    {
+      name: 'command_began_timestamp_seconds',
+      help: 'When the last run of an import or a backup began.',
+      label: 'command',
+      values: of(({ beganS }) => beganS),
+    },
+    {
+      name: 'command_duration_seconds',
+      help: 'How long the last run took. A run that goes on, or was killed, has none.',
+      label: 'command',
+      values: of(({ durationS }) => durationS),
+    },
+    {
+      name: 'command_failed',
+      help: '1 if the last run of an import or a backup failed.',
+      label: 'command',
+      values: of(({ failed }) => Number(failed)),
+    },
+    {
+      name: 'command_succeeded_timestamp_seconds',
+      help: 'When the latest run that succeeded ended.',
+      label: 'command',
+      values: of(({ succeededS }) => succeededS),
+    },
+  ]);
+}
