@@ -10,7 +10,7 @@ import { FileError, fileSystemError } from '../platform/terminal/file-error.ts';
 import type { Progress } from '../platform/terminal/progress.ts';
 import { VERSION } from '../platform/version.ts';
 import type { BackupTools } from './backup.ts';
-import { readForeignKeys, readTables, readTriggers } from './catalogue.ts';
+import { readForeignKeys, readIndexes, readTables, readTriggers } from './catalogue.ts';
 import { type BackupReader, type Block, decode, type Header } from './file.ts';
 
 /** What a new database has rows in, because its migrations insert them. */
@@ -101,14 +101,13 @@ async function replaceAll(
   const present = (await readTables(sql)).map(({ name }) => name);
   await sql.unsafe(`LOCK TABLE ${present.map(quoted).join(', ')}`);
   await refuseFilled(sql, present);
-  const set = [...(await readForeignKeys(sql)), ...(await readTriggers(sql))];
-  for (const { remove } of set) await sql.unsafe(remove);
-
   // Tables that the service makes: generations of the directory, partitions.
   const wanted = header.tables.map(({ name }) => name);
   for (const name of present.filter((each) => !wanted.includes(each)))
     await sql.unsafe(`DROP TABLE ${quoted(name)}`);
   const kept = present.filter((name) => wanted.includes(name));
+  const set = [...(await readForeignKeys(sql)), ...(await readTriggers(sql)), ...(await readIndexes(sql))];
+  for (const { remove } of set) await sql.unsafe(remove);
   await sql.unsafe(`TRUNCATE ${kept.map(quoted).join(', ')}`);
   const made = header.tables.filter(({ name }) => !present.includes(name));
   for (const { create } of made) await sql.unsafe(create);
@@ -117,7 +116,7 @@ async function replaceAll(
   const rows = await copyBlocks(sql, header, blocks, progress);
   progress.phase('building the indexes');
   for (const { complete } of made) for (const statement of complete) await sql.unsafe(statement);
-  for (const { restore } of set) await sql.unsafe(restore);
+  for (const { restore } of set.toReversed()) await sql.unsafe(restore);
   for (const { name, last } of header.sequences)
     await sql`SELECT setval(quote_ident(${name})::regclass, ${last})`;
   await sql`ANALYZE`;

@@ -40,7 +40,12 @@ const ItemProblemSchema = Type.Object(
 );
 
 /** Problems that an item of every list can have. */
-export const OF_EVERY_ITEM: ProblemName[] = ['validation', ...UNPAID, 'service-unavailable', 'internal-error'];
+export const OF_EVERY_ITEM: ProblemName[] = [
+  'validation',
+  ...UNPAID,
+  'service-unavailable',
+  'internal-error',
+];
 
 const UNPAID_ITEMS =
   '`monthly-quota-exceeded`, `key-budget-exceeded` and `key-budget-spent` (the credits did not suffice for this item)';
