@@ -3,6 +3,7 @@ import type { Log } from '../platform/observability/log.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import { mayHoldSecret } from '../platform/observability/redaction.ts';
 import { type Answer, responseTo } from './answer.ts';
+import { traceIdOf } from './traceparent.ts';
 
 /** Filled as soon as the caller is known, so that the log line of a request that fails later has it. */
 export interface Trace {
@@ -78,6 +79,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     else metrics.requests.end(recorded.route, recorded.status, durationMs);
     const line = {
       requestId,
+      traceId: traceIdOf(request.headers),
       method: request.method,
       durationMs,
       account,

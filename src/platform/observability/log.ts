@@ -27,6 +27,8 @@ export interface RequestLine {
   keyId: string | undefined;
   /** Credits that it has cost; `undefined` means that the caller is not known. */
   credits: number | undefined;
+  /** The caller's trace, 32 hexadecimal digits. */
+  traceId?: string | undefined;
   /** The request was made with a test key. */
   isTest: boolean;
   /** The error of a failed dependency. */
@@ -110,7 +112,21 @@ export function createBugWriter(
 function createRequestWriter(destination: pino.DestinationStream): Log['request'] {
   let timeMs = 0;
   let time = '';
-  return ({ requestId, method, route, status, durationMs, account, keyId, credits, isTest, error, tool }) => {
+  return (line) => {
+    const {
+      requestId,
+      method,
+      route,
+      status,
+      durationMs,
+      account,
+      keyId,
+      credits,
+      isTest,
+      error,
+      tool,
+      traceId,
+    } = line;
     const nowMs = Date.now();
     if (nowMs !== timeMs) {
       timeMs = nowMs;
@@ -119,6 +135,7 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
     const hasFailed = error !== undefined;
     const level = hasFailed ? pino.levels.values.warn : pino.levels.values.info;
     // Only the error can have characters that JSON escapes. The others are our ids, methods, route templates and names of tools.
+    const traced = traceId === undefined ? '' : `,"trace_id":"${traceId}"`;
     const asTool = tool === undefined ? '' : `,"tool":"${tool}"`;
     const whose =
       (account ? `,"account":"${account}"` : '') +
@@ -127,7 +144,7 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
       (isTest ? ',"test":true' : '');
     const cause = hasFailed ? `,"error":${JSON.stringify(nameAndMessage(error))}` : '';
     destination.write(
-      `{"level":${level},"time":"${time}","requestId":"${requestId}","method":"${method}","route":"${route}"${asTool},` +
+      `{"level":${level},"time":"${time}","requestId":"${requestId}"${traced},"method":"${method}","route":"${route}"${asTool},` +
         `"status":${status},"durationMs":${Math.round(durationMs * 100) / 100}${whose}${cause},"msg":"request"}\n`,
     );
   };
