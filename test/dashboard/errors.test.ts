@@ -25,11 +25,13 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
     INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls, credits) VALUES
       (${accountId}, ${before}, ${keyId}, '4xx', 99, 99), (${accountId}, ${first}, '', '5xx', 2, 1),
       (${accountId}, ${today}, ${keyId}, '4xx', 1200, 1200), (${accountId}, ${today}, ${keyId}, 'rate-limit-exceeded', 3, 0),
-      (${accountId}, ${today}, ${keyId}, 'monthly-quota-exceeded', 4, 0), (${accountId}, ${today}, '', '4xx', 1, 1)`;
+      (${accountId}, ${today}, ${keyId}, 'monthly-quota-exceeded', 4, 0), (${accountId}, ${today}, '', 'key-limits', 5, 0),
+      (${accountId}, ${today}, '', '4xx', 1, 1)`;
   const page = await visitor.get('/dashboard');
   expect(totalsOf(page)).toEqual({
     'Too many requests in a minute (429)': '3',
     'No credits left (429)': '4',
+    'Limits of a key (403, 429)': '5',
     'Not valid, or not found (400, 404)': '1,201',
     'Failed here (500 to 503)': '2',
     credits: '1,202',
@@ -37,7 +39,7 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
   expect([...page.document.querySelectorAll('#errors .plot title')].map((bar) => bar.textContent)).toEqual([
     expect.stringMatching(/: 2\nFailed here \(500 to 503\): 2$/),
     expect.stringMatching(
-      /: 1,208\nToo many requests in a minute \(429\): 3\nNo credits left \(429\): 4\nNot valid/,
+      /: 1,213\nToo many requests in a minute \(429\): 3\nNo credits left \(429\): 4\nLimits of a key \(403, 429\): 5\nNot valid/,
     ),
   ]);
   const rows = [...page.document.querySelectorAll('#errors tbody tr')].map((row) => [
@@ -45,14 +47,14 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
     ...[...row.querySelectorAll('td')].map((cell) => cell.textContent),
   ]);
   expect(rows).toEqual([
-    [today, '3', '4', '1,201', '0', '1,208'],
-    [first, '0', '0', '0', '2', '2'],
+    [today, '3', '4', '5', '1,201', '0', '1,213'],
+    [first, '0', '0', '0', '0', '2', '2'],
   ]);
   expect(page.textOf('[data-figure=plotted]')).toBe('1,500 credits');
   expect((await visitor.get('/dashboard/usage.csv')).text.split('\r\n').slice(1, -1).toSorted()).toEqual([
-    `"${first}","","dashboard",0,0,0,0,0,0,0,0,2,0,1`,
-    `"${today}","","dashboard",0,0,0,0,0,0,0,1,0,0,1`,
-    `"${today}","${keyId}","web",0,0,1500,0,1500,3,4,1200,0,0,1200`,
+    `"${first}","","dashboard",0,0,0,0,0,0,0,0,0,2,0,1`,
+    `"${today}","","dashboard",0,0,0,0,0,0,0,5,1,0,0,1`,
+    `"${today}","${keyId}","web",0,0,1500,0,1500,3,4,0,1200,0,0,1200`,
   ]);
 });
 
