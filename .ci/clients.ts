@@ -19,6 +19,8 @@ const TYPESCRIPT = [
   '@types/node@24.10.1',
 ];
 const PYTHON = ['openapi-python-client==0.29.1', 'mypy==1.18.2', 'httpx==0.28.1'];
+/** Problems that a client calls up, as those that know their types do. */
+const LIMITS = ['key-budget-exceeded', 'key-budget-spent', 'not-permitted'];
 const ROOT = join(import.meta.dir, '..');
 const START_TIMEOUT_MS = 120_000;
 
@@ -129,6 +131,12 @@ function show(operation: string, { data, error }: { data?: unknown; error?: unkn
 }
 ${lines.join('\n')}
 
+// A problem has its type, too.
+for (const kind of ${JSON.stringify(LIMITS)}) {
+  const { error } = await client.GET('/companies', { params: { query: { q: kind } } });
+  if (error === undefined || !error.type.endsWith(kind)) throw new Error(\`\${kind}: \${JSON.stringify(error)}\`);
+}
+
 // An item is narrowed by its status.
 export const debtsOf = (item: components['schemas']['ScreenedItem']) => (item.status === 200 ? item.debts : item.problem.detail);
 export const companyOf = (item: components['schemas']['LookupItem']) => (item.status === 200 ? item.company : item.problem.detail);
@@ -197,6 +205,10 @@ def show(operation: str, response: Response[Any]) -> None:
 
 
 ${lines.join('\n')}
+for kind in ${JSON.stringify(LIMITS)}:
+    problem = search_companies.sync(client=client, q=kind)
+    if not isinstance(problem, models.Problem) or not problem.type_.endswith(kind):
+        raise RuntimeError(f"{kind}: {problem!r}")
 `,
   );
   // The generator's own client.py does not pass.
