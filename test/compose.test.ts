@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readConfig } from '../src/platform/config/config.ts';
+import { readConfig, SETTINGS } from '../src/platform/config/config.ts';
 import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/platform/runtime/shutdown.ts';
 import { SECOND } from '../src/platform/units.ts';
 import { ROOT } from './support/command.ts';
@@ -194,6 +194,44 @@ test('several instances leave the published port to the balancer of three-machin
   const configuration = await Bun.file(join(ROOT, volumes![0]!.split(':')[0]!)).text();
   expect(configuration).toContain('server-template api 10 api:3000\n');
   expect(configuration).toContain('bind :8080\n');
+});
+
+test('docs/install.md makes what the unit of systemd expects, and its example of variables is read as it stands', async () => {
+  const textOf = (path: string) => Bun.file(join(ROOT, path)).text();
+  const [unit, page, env] = await Promise.all(
+    ['deploy/company-directory@.service', 'docs/install.md', 'deploy/company-directory.env'].map(textOf),
+  );
+  const of = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit!)![1]!;
+  expect(page).toContain(
+    `useradd --system --home-dir /nonexistent --shell /usr/sbin/nologin ${of('User')}\n`,
+  );
+  expect(page).toContain(`ln -sfn /opt/company-directory-0.1.0 ${of('WorkingDirectory')}\n`);
+  expect(page).toContain(`deploy/company-directory.env ${of('EnvironmentFile')}\n`);
+  expect(page).toContain(`--group=${of('User')} --mode=640`);
+  expect(of('ExecStart')).toContain(' /usr/local/bin/bun ');
+  expect(page).toContain('BUN_INSTALL=/usr/local bash -s bun-v1.4.5\n');
+  const variables = Object.fromEntries(
+    [...env!.matchAll(/^#?([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]),
+  );
+  const known: string[] = Object.values(SETTINGS).map(({ name }) => name);
+  expect(Object.keys(variables).filter((name) => !known.includes(name))).toEqual([]);
+  const secret = 'x'.repeat(48);
+  const filled = { ...variables, AUTH_SECRET: secret, METRICS_TOKEN: secret };
+  expect(readConfig(filled)).toMatchObject({ shutdownDelayS: 5, signUp: 'closed', nifPtKey: null });
+});
+
+test('HAProxy takes fewer connections than an instance has file descriptors, and listens on this machine alone', async () => {
+  const textOf = (path: string) => Bun.file(join(ROOT, path)).text();
+  const most = Number(/^ {2}maxconn (\d+)$/m.exec(await textOf('examples/three-machines/haproxy.cfg'))![1]);
+  const files = Number(/^LimitNOFILE=(\d+)$/m.exec(await textOf('deploy/company-directory@.service'))![1]);
+  expect(most).toBeLessThan(files);
+  const [, commands] = /^```sh\n(sed [^`]*)^```$/m.exec(await textOf('docs/scaling.md'))!;
+  const made = await Bun.$`bash -c ${commands!.replace('> /etc/haproxy/haproxy.cfg', '')}`.cwd(ROOT).text();
+  expect(made.match(/^ *bind .*$/gm)).toEqual(['  bind 127.0.0.1:8080']);
+  expect(made.match(/^ *server [ab] .*$/gm)?.slice(0, 2)).toEqual([
+    '  server a 127.0.0.1:3001',
+    '  server b 127.0.0.1:3002',
+  ]);
 });
 
 test("the unit of systemd ends after the longest stop, and takes its port from the instance's name, and starts again for ever", async () => {
