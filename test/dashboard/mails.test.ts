@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import { MAILS, type Mail, writeMail } from '../../src/dashboard/auth/mail-text.ts';
+import { budgetMails } from '../../src/dashboard/mails/budget-mails.ts';
 import { dueMail } from '../../src/dashboard/mails/due-mails.ts';
 import { keyMails } from '../../src/dashboard/mails/key-mails.ts';
 import { planMails } from '../../src/dashboard/mails/plan-mails.ts';
@@ -27,6 +28,7 @@ const of = { accountId: 'acc_1', topic: 'topic', occasion: 'occasion' };
 
 const usage = { ...of, used: 13, included: 10, periodEnd: until, credits: 5, spendPurchased: true };
 const plan = { ...of, until, calls: 500, rate: 20, keys: 2 };
+const spentKey = { ...of, keyId: 'key_1', name: 'prod', start: 'svc_1', credits: 50 };
 const key = { ...of, name: 'prod', start: 'svc_1', endsAt: until };
 
 const values = {
@@ -42,6 +44,8 @@ const LIST: Record<string, Mail> = {
   usage: dueMail(usageAlerts, [usage], addresses),
   'usage-off': dueMail(usageAlerts, [{ ...usage, spendPurchased: false }], addresses),
   keys: dueMail(keyMails, [{ ...key, stage: 'week' }], addresses),
+  'budget-month': dueMail(budgetMails, [{ ...spentKey, per: 'month', resets: until }], addresses),
+  'budget-ever': dueMail(budgetMails, [{ ...spentKey, per: 'ever', resets: null }], addresses),
   plan: dueMail(planMails, [{ ...plan, stage: 'ended' }], addresses),
 };
 const NAMES = Object.keys(LIST);

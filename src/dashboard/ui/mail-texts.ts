@@ -62,6 +62,12 @@ export const MAIL_TEXTS = {
     ended: ['Your plan has ended', 'O seu plano terminou'],
   },
   mailPlanRenew: ['Ask the operator of this service to renew it.', 'Peça a renovação ao operador.'],
+  mailBudgetSubject: ['API keys have spent their budget', 'Chaves que gastaram o seu orçamento'],
+  mailBudgetMonth: `Requests with them are refused, at no cost, until {end} (UTC) or until you raise the budget.
+    Os pedidos com elas são recusados, sem custo, até {end} (UTC) ou até aumentar o orçamento.`,
+  mailBudgetEver: `Requests with them are refused, at no cost, until you raise the budget: it is not renewed.
+    Os pedidos com elas são recusados, sem custo, até aumentar o orçamento: não se renova.`,
+  mailBudgetSpent: ['{credits} credits spent', '{credits} créditos gastos'],
   mailKeySubject: {
     week: ['API keys end within 7 days', 'Chaves que terminam dentro de 7 dias'],
     day: ['API keys end within a day', 'Chaves que terminam dentro de um dia'],

@@ -663,8 +663,8 @@ const TEXTS = {
   spendingStops: `The included credits are used. If you turn this off, requests are refused until {until}.
     Os créditos incluídos acabaram. Se desativar, os pedidos são recusados até {until}.`,
   alerts: ['Mails about usage, plan and keys', 'Emails sobre a utilização, o plano e as chaves'],
-  alertsOn: `On: at 80% and 100% of the plan’s credits, and before and when the plan or a key ends.
-    Ativo: aos 80% e 100% dos créditos do plano, e antes e no fim do plano ou de uma chave.`,
+  alertsOn: `On: at 80% and 100% of the plan’s credits, when a key has spent its budget (not of a day), and before and when the plan or a key ends.
+    Ativo: aos 80% e 100% dos créditos do plano, quando uma chave gastou o seu orçamento (exceto o diário), e antes e no fim do plano ou de uma chave.`,
   alertsOff: ['Off: you get none of these mails.', 'Inativo: não recebe estes emails.'],
 
   /** The success of a form, by the address that its redirect leads to. */
