@@ -140,7 +140,9 @@ async function removeData(servers: RunningServers, databaseUrl: string, alias: s
 
 /** {@link measureGrown}, with the result of {@link underFaults}. */
 async function besideGrown({ sql, accounts, ...ready }: Ready): Promise<number> {
-  const keys = accounts.filter(({ included }) => included > 1000).map(({ key }) => key);
+  const keys = accounts
+    .filter(({ included, budget }) => included > 1000 && budget === null)
+    .map(({ key }) => key);
   const failures = await measureGrown(sql, { ...ready, keys, companies: KNOWN_COMPANIES });
   return reportFailures(failures);
 }
@@ -177,7 +179,10 @@ async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promis
   for (const { accountId, credits } of injector.ended.flatMap(({ doubtful }) => doubtful)) {
     load.seen.get(accountId)!.doubtful += credits;
   }
-  const { rows, settledMs } = await settle(sql, [...accounts, ...lastCredits.accounts], load);
+  const all = [...accounts, ...lastCredits.accounts];
+  const { settledMs } = await settle(sql, all, load, false);
+  await Promise.all(accounts.filter(({ budget }) => budget !== null).map(load.drain));
+  const { rows } = await settle(sql, all, load, true);
   report(rows.slice(0, accounts.length), load, injector, changes, settledMs);
   process.stdout.write(
     `${lastCredits.accounts.length} accounts' last credits, each by one request, twice at once\n\n`,
@@ -216,10 +221,11 @@ async function settle(
   sql: Sql,
   accounts: KnownAccount[],
   { seen }: Load,
+  isDrained: boolean,
 ): Promise<{ rows: AuditRow[]; settledMs: number }> {
   const beganAtMs = performance.now();
   for (;;) {
-    const rows = await audit(sql, accounts, seen, mode !== 'kill');
+    const rows = await audit(sql, accounts, seen, { isWhole: mode !== 'kill', isDrained });
     const settledMs = performance.now() - beganAtMs;
     if (settledMs > SETTLE_TIMEOUT_MS || rows.every(({ violations }) => violations.length === 0)) {
       return { rows, settledMs };
@@ -232,7 +238,7 @@ function report(
   rows: AuditRow[],
   load: Load,
   { faults }: Injector,
-  { plans, imports }: Changes,
+  { plans, budgets, imports }: Changes,
   settledMs: number,
 ): void {
   const listed = (counts: Map<string, number>) =>
@@ -243,7 +249,7 @@ function report(
   const total = [...faults.values()].reduce((sum, count) => sum + count, 0);
   process.stdout.write(
     `mode ${mode}, seed ${seed}, ${options.minutes} minutes\n\n${total} faults: ${listed(faults)}\n\n` +
-      `${plans} changes of plan, ${imports} imports\n\n` +
+      `${plans} changes of plan, ${budgets} raised budgets, ${imports} imports\n\n` +
       `answers: ${listed(load.answers)}\n\nslowest answer ${(load.slowestMs / 1000).toFixed(1)} s of ${SLOWEST_ANSWER_MS / 1000}, ` +
       `ledger read ${(settledMs / 1000).toFixed(1)} s after the last answer\n\n${auditTable(rows)}\n\n`,
   );

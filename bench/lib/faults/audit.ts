@@ -3,7 +3,9 @@ import type { KnownAccount } from './accounts.ts';
 import type { Seen } from './load.ts';
 
 /** One account's ledger beside the answers that its callers got. */
-export interface AuditRow extends Seen, Pick<KnownAccount, 'included' | 'granted' | 'changesPlan'> {
+export interface AuditRow
+  extends Seen,
+    Pick<KnownAccount, 'included' | 'granted' | 'changesPlan' | 'budget'> {
   /** Of the current period. */
   used: number;
   purchased: number;
@@ -12,35 +14,46 @@ export interface AuditRow extends Seen, Pick<KnownAccount, 'included' | 'granted
   credits: number;
   /** Sum of `calls_by_day`. */
   calls: number;
+  /** Of the key's budget, if it has one. */
+  budgetUsed: number;
   /** Rules of the ledger that do not hold. */
   violations: string[];
 }
 
-type LedgerRow = Pick<AuditRow, 'used' | 'purchased' | 'before' | 'credits' | 'calls'> & { id: string };
+type LedgerRow = Pick<AuditRow, 'used' | 'purchased' | 'before' | 'credits' | 'calls' | 'budgetUsed'> & {
+  id: string;
+};
+
+interface AuditMode {
+  /** Whether no instance has ended, so that every request has its answer. */
+  isWhole: boolean;
+  /** Whether every key with a budget has asked until it was refused, so that all of the budget is spent. */
+  isDrained: boolean;
+}
 
 /**
- * Checks every account's ledger against its answers. Reads only `balances` and `calls_by_day`.
- * @param isWhole whether no instance has ended, so that every request has its answer
+ * Checks every account's ledger against its answers. Reads only `balances`, `calls_by_day` and `key_budgets`.
  */
 export async function audit(
   sql: Sql,
   accounts: KnownAccount[],
   seen: Map<string, Seen>,
-  isWhole: boolean,
+  mode: AuditMode,
 ): Promise<AuditRow[]> {
   const rows = await sql<LedgerRow[]>`
     SELECT account_id AS id, used::float8 AS used, used_purchased::float8 AS purchased, credits::float8 AS credits,
       coalesce((to_jsonb(b) ->> 'purchased_before')::float8, 0) AS before,
-      coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.account_id), 0)::float8 AS calls
+      coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.account_id), 0)::float8 AS calls,
+      (SELECT sum(k.used) FROM key_budgets k JOIN api_keys ON id = key_id WHERE api_keys.account_id = b.account_id)::float8 AS "budgetUsed"
     FROM balances b`;
   const ledger = new Map(rows.map((row) => [row.id, row]));
-  return accounts.map(({ id, key: _, ...known }) => {
+  return accounts.map(({ id, keyId: _, key: __, ...known }) => {
     const row = { ...ledger.get(id)!, ...seen.get(id)!, ...known };
-    return { ...row, violations: violationsOf(row, isWhole) };
+    return { ...row, violations: violationsOf(row, mode) };
   });
 }
 
-function violationsOf(row: Omit<AuditRow, 'violations'>, isWhole: boolean): string[] {
+function violationsOf(row: Omit<AuditRow, 'violations'>, { isWhole, isDrained }: AuditMode): string[] {
   const { used, purchased, before, credits, calls, included, granted, priced, unseen, doubtful } = row;
   const most = isWhole ? priced : priced + unseen + doubtful;
   const rules: [string, boolean][] = [
@@ -50,6 +63,12 @@ function violationsOf(row: Omit<AuditRow, 'violations'>, isWhole: boolean): stri
     ['used_purchased is not max(0, used - included)', purchased !== Math.max(0, used - included)],
     [`used ${used} is not what calls_by_day has`, row.changesPlan ? used > calls : used !== calls],
     ['a request has no answer', isWhole && unseen > 0],
+    [
+      `the budget has used ${row.budgetUsed}, and its key ${calls}`,
+      row.budget !== null && row.budgetUsed !== calls,
+    ],
+    [`the key has spent ${calls}, over its budget`, row.budget !== null && calls > row.budget],
+    [`the key could not spend all of its budget`, row.budget !== null && isDrained && calls < row.budget],
   ];
   return rules.filter(([, isBroken]) => isBroken).map(([rule]) => rule);
 }
@@ -68,11 +87,20 @@ export function auditTable(rows: AuditRow[]): string {
     'used purchased',
     'earlier',
     'credits',
+    'budget',
     '',
   ];
   const lines = rows.map((row) => [
     ...[row.included, row.granted, row.priced, row.refused, row.unseen, row.doubtful],
-    ...[row.used, row.calls, row.purchased, row.before, row.credits, row.violations.join('; ') || 'ok'],
+    ...[
+      row.used,
+      row.calls,
+      row.purchased,
+      row.before,
+      row.credits,
+      row.budget ?? '',
+      row.violations.join('; ') || 'ok',
+    ],
   ]);
   return [heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

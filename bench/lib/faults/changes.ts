@@ -7,6 +7,7 @@ import { runDirectory } from './directory.ts';
 /** Changes by operators while the service runs. */
 export interface Changes {
   plans: number;
+  budgets: number;
   imports: number;
   /** Changes that failed. None may: they reach the stores past the proxies. */
   failed: string[];
@@ -14,10 +15,13 @@ export interface Changes {
 }
 
 const PLAN_EVERY_MS = 500;
+const BUDGET_EVERY_MS = 400;
+/** Credits by which a budget is raised. */
+const RAISED_BY = 10;
 const IMPORT_EVERY_MS = 2000;
 
 /**
- * Changes plans, and imports one directory after the other in place of the last, until `stop`.
+ * Changes plans, raises budgets of keys, and imports one directory after the other in place of the last, until `stop`.
  * @param files each a whole directory
  */
 export function startChanges(
@@ -30,7 +34,7 @@ export function startChanges(
   let isStopped = false;
 
   async function repeat(
-    what: 'plans' | 'imports',
+    what: 'plans' | 'budgets' | 'imports',
     everyMs: number,
     work: (round: number) => Promise<unknown>,
   ) {
@@ -51,6 +55,14 @@ export function startChanges(
     const plan: Plan = Math.floor(round / changing.length) % 2 === 0 ? 'free' : 'plus';
     await changePlan(sql, changing[round % changing.length]!.id, plan, {}, 'faults');
   }
+  const budgeted = accounts.filter(({ budget }) => budget !== null);
+  async function raiseBudget(round: number): Promise<void> {
+    const { limitKey } = await import(join(checkout, 'src/metering/keys/limit.ts'));
+    const account = budgeted[round % budgeted.length]!;
+    const credits = account.budget! + RAISED_BY;
+    await limitKey(sql, account.keyId, { budget: { credits, per: 'ever' } }, 'faults');
+    account.budget = credits;
+  }
   const importFile = (round: number) =>
     runDirectory(checkout, environment, [
       ...['companies', 'import', files[round % files.length]!],
@@ -59,6 +71,7 @@ export function startChanges(
 
   const changes: Changes = {
     plans: 0,
+    budgets: 0,
     imports: 0,
     failed: [],
     async stop() {
@@ -69,6 +82,7 @@ export function startChanges(
   };
   const running = Promise.all([
     repeat('plans', PLAN_EVERY_MS, changePlan),
+    repeat('budgets', BUDGET_EVERY_MS, raiseBudget),
     repeat('imports', IMPORT_EVERY_MS, importFile),
   ]);
   return changes;

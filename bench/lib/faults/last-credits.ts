@@ -21,8 +21,8 @@ export async function startLastCredits(sql: Sql, load: Load, checkout: string): 
   async function create(): Promise<KnownAccount> {
     const { id } = await createAccount(sql, { name: 'Last credits', plan: 'plus' }, 'faults');
     await changeLimits(sql, id, { requestsPerMinute: 10_000, includedCredits: SCREENED }, 'faults');
-    const { secret } = await createKey(sql, id, '', 'faults');
-    return { id, key: secret, included: SCREENED, granted: 0, changesPlan: false };
+    const { id: keyId, secret } = await createKey(sql, id, '', 'faults');
+    return { id, keyId, key: secret, included: SCREENED, granted: 0, changesPlan: false, budget: null };
   }
 
   async function repeat(): Promise<void> {

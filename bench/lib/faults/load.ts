@@ -24,6 +24,8 @@ export interface Load {
   slowestMs: number;
   /** Sends a keyed list of ten companies, three times, for the last ten credits of an account that sends nothing else. */
   spendLast(account: KnownAccount): Promise<void>;
+  /** Sends searches, one after another, until one is refused: its key has spent its budget. */
+  drain(account: KnownAccount): Promise<void>;
   /** Ends the load and waits for the last answer. */
   stop(): Promise<void>;
 }
@@ -81,6 +83,14 @@ export function startLoad(
       load.seen.set(account.id, noneSeen());
       const run = pick(instances.flatMap((instance) => instance.run ?? []));
       if (run !== undefined) await ask(run, account, { ...screening(), isLast: true });
+    },
+    async drain(account) {
+      const run = pick(instances.flatMap((instance) => instance.run ?? []));
+      const seen = load.seen.get(account.id)!;
+      for (let priced = -1; priced < seen.priced; ) {
+        priced = seen.priced;
+        await ask(run, account, { path: '/companies?q=%20', credits: 1 });
+      }
     },
     async stop() {
       ended = true;
