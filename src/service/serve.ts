@@ -198,9 +198,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
       dashboard,
       stopping: stopping.signal,
     });
+    warnAtStart(log, config, publicUrl);
     await warnOfSuperuser(stores.sql, log);
     listen(app, createUnknown({ observer, dashboard }), config, port);
-    warnAtStart(log, config, publicUrl);
     log.info({ address: publicUrl, version: VERSION }, 'listening');
 
     async function stop(): Promise<void> {
