@@ -69,6 +69,7 @@ An account has at most five, beside the keys of its plan.
 - A request with an \`Idempotency-Key\` is answered like any other, because nothing is charged; a bad one is a \`validation\`.
 - A request takes a token of the account's bucket, and nothing else of the account.
 - \`GET /usage\` answers the account's real plan, limits and use.
+- \`GET /activity\` answers rows of the fixed world, not the account's.
 - An answer has \`X-Test-Key: true\` once the bucket was asked.
 - No company source is asked, no record is stored or refreshed, and no call or error is counted.
 
@@ -85,7 +86,7 @@ A NIF or a word does nothing at an endpoint that does not document its problem.
 Of \`POST /debts/changes\` the NIFs are those of \`nifs\`; a later \`monthly-quota-exceeded\` or one of a key's budget cuts the page short.
 \`buy\` is in that problem if the service has an address for it.
 
-- \`changes-expired\`: the cursor \`chg_1\`.
+- \`changes-expired\`: the cursor \`chg_1\`; \`activity-expired\`: the cursor \`act_1\`.
 - \`validation\`: a blank query, a NIF such as 599910012, or a body such as \`{}\`.
 - \`unauthorized\`: any other key, such as the test key with its last letter changed.
 - \`not-found\` and \`method-not-allowed\`: any other path or method.

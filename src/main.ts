@@ -6,6 +6,7 @@ import { recordCommands } from './companies/lookup/commands.ts';
 import { memberCommands } from './dashboard/account/commands.ts';
 import { accountDataCommands } from './dashboard/account-data/commands.ts';
 import { accountCommands } from './metering/accounts/commands.ts';
+import { activityCommands } from './metering/activity/commands.ts';
 import { keyCommands } from './metering/keys/commands.ts';
 import { withoutSecrets } from './platform/observability/redaction.ts';
 import { EXIT_USAGE, fail, runToExit } from './platform/terminal/command.ts';
@@ -23,6 +24,7 @@ export function createProgram(): Command {
     .configureOutput({ writeErr: (text) => process.stderr.write(withoutSecrets(text)) });
   serviceCommands(program);
   accountCommands(program);
+  activityCommands(program);
   memberCommands(program);
   accountDataCommands(program);
   keyCommands(program);

@@ -84,6 +84,7 @@ const WING_OF_MIGRATION: Record<string, string> = {
   '0003_debts.sql': 'companies',
   '0004_dashboard.sql': 'dashboard',
   '0005_runs.sql': 'platform',
+  '0006_activity.sql': 'metering',
 };
 
 /** Who belongs to an account, and in which role: a view of the dashboard that wings below it read. */

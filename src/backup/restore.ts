@@ -15,6 +15,7 @@ import { type BackupReader, type Block, decode, type Header } from './file.ts';
 
 /** What a new database has rows in, because its migrations insert them. */
 export const FILLED_WHEN_NEW = [
+  'activity_numbers',
   'day_refreshes',
   'debt_change_numbers',
   'directory',

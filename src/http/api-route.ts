@@ -67,7 +67,8 @@ export const ProblemSchema = Type.Object(
     ...PROBLEM_MEMBERS,
     oldest: Type.Optional(
       Type.String({
-        description: 'In `changes-expired`: the cursor after which all changes that are kept follow.',
+        description:
+          'In `changes-expired` and `activity-expired`: the cursor after which all that is kept follows.',
       }),
     ),
   },
@@ -135,6 +136,9 @@ export function statusesOf(route: ApiRoute): number[] {
 }
 
 export const methodOf = ({ method = 'GET' }: ApiRoute) => method;
+
+/** The endpoint as the activity of an account names it, e.g. `GET /companies/{nif}`. */
+export const endpointOf = (route: ApiRoute) => `${methodOf(route)} ${templateOf(route.path)}`;
 
 /** The cost of a call, in words. */
 export function costOf({ charge, cost }: ApiRoute): string {

@@ -14,10 +14,17 @@ export interface Trace {
   credits?: number;
   /** The caller has a test key, so the request is no failure of the service, and is counted apart. */
   isTest?: boolean;
+  /** An id of ours that no other request has; absent: the activity has nothing of the request. */
+  callId?: string;
+  /** The `X-Request-Id` of the answer. A caller may send the same one often. */
+  requestId?: string;
+  /** The endpoint or the tool, for the activity. */
+  endpoint?: string;
 }
 
 /** The parts of a request's log line, gathered while it is answered. */
 export interface RequestTrace extends Trace {
+  callId: string;
   requestId: string;
   /** The status of the line and the metrics, if it is not that of the response. */
   status?: number;
@@ -58,7 +65,8 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     answer: (trace: RequestTrace) => Outcome | Promise<Outcome>,
   ): Promise<Response> {
     const startedAt = performance.now();
-    const trace: RequestTrace = { requestId: requestIdOf(request) };
+    const callId = randomUUID();
+    const trace: RequestTrace = { callId, requestId: givenIdOf(request) ?? callId };
     const { requestId } = trace;
     let response: Response;
     let error: unknown;
@@ -110,9 +118,8 @@ function respond(publicUrl: string, outcome: Outcome, requestId: string): Respon
 /** Short and plain, so that it can be printed anywhere. */
 const ACCEPTABLE = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The caller's `X-Request-Id` if it is short, plain and no key; otherwise a new one. Every log line has it. */
-function requestIdOf(request: Request): string {
+/** The caller's `X-Request-Id` if it is short, plain and no key. Every log line has it, or the call's id. */
+function givenIdOf(request: Request): string | null {
   const given = request.headers.get('x-request-id');
-  const isAcceptable = given !== null && ACCEPTABLE.test(given) && !mayHoldSecret(given);
-  return isAcceptable ? given : randomUUID();
+  return given !== null && ACCEPTABLE.test(given) && !mayHoldSecret(given) ? given : null;
 }

@@ -39,6 +39,12 @@ export const PROBLEMS = {
       'Changes of debts are kept for 90 days, and some that follow the cursor `after` are older. Answers from there on would leave them out.',
     fix: 'Screen your companies again (`POST /debts`, for agents `check_debts`), and go on from the cursor `oldest`, which is in the problem. Nothing was charged.',
   },
+  'activity-expired': {
+    status: 410,
+    title: 'The activity after this cursor is no longer kept',
+    cause: 'Activity is kept for some days, and some rows that follow the cursor `after` are older.',
+    fix: 'Go on from the cursor `oldest`, which is in the problem. The dashboard has the calls of each day before. Nothing was charged.',
+  },
   'rate-limit-exceeded': {
     status: 429,
     title: 'Too many requests',

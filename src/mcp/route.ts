@@ -6,7 +6,7 @@
  */
 
 import { type Answer, ok, unavailable, withHeaders } from '../http/answer.ts';
-import { type ApiRoute, BASE_PATH, templateOf } from '../http/api-route.ts';
+import { type ApiRoute, BASE_PATH, MCP_PATH, templateOf } from '../http/api-route.ts';
 import { readJson } from '../http/body.ts';
 import type { RequestTrace } from '../http/observe.ts';
 import { explain, PROBLEMS, type ProblemName, problemJson } from '../http/problems.ts';
@@ -67,6 +67,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
     let conversation: Conversation | undefined;
     let paid = NOTHING;
     let route: ApiRoute | undefined;
+    trace.endpoint = `POST ${MCP_PATH}`;
     const answer = await pipeline.serve(request, trace, {
       right: null,
       charge: null,
@@ -84,6 +85,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         conversation = await converse(request, body.json, seenBy(tools, context.caller.only));
         if (conversation.call === null) return free(() => ok(null));
         const { tool, input } = conversation.call;
+        trace.endpoint = tool.name;
         const sent = `${tool.name} ${JSON.stringify(input)}`;
         route = permits(context.caller.only, tool.right) ? tool.route : tool.otherwise;
         if (route === undefined) return free(() => notPermitted(tool.right!));

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia';
 import { type Dashboard, dashboardRoutes, NO_PAGE } from '../dashboard/dashboard.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
-import { BASE_PATH, MCP_PATH, methodOf, statusesOf, templateOf } from '../http/api-route.ts';
+import { BASE_PATH, endpointOf, MCP_PATH, methodOf, statusesOf, templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import { pathOf } from '../http/url.ts';
 import { createMcp } from '../mcp/route.ts';
@@ -106,16 +106,18 @@ function apiRoutes({ pipeline, observer, handlers, stopping }: ApiParts) {
     const methods = routes.map(methodOf).join(', ');
     for (const route of routes) {
       const call = createRestFace(route, handlers.get(route)!, stopping);
+      const endpoint = endpointOf(route);
       const add = methodOf(route) === 'POST' ? app.post.bind(app) : app.get.bind(app);
       add(
         path,
         ({ request }) =>
-          observer.observe(request, template, (trace) =>
+          observer.observe(request, template, (trace) => {
+            trace.endpoint = endpoint;
             // Elysia answers HEAD by the route of GET.
-            request.method === 'HEAD'
+            return request.method === 'HEAD'
               ? methodNotAllowed(methods)
-              : pipeline.serve(request, trace, call(request)),
-          ),
+              : pipeline.serve(request, trace, call(request));
+          }),
         { detail: route.detail, parse: 'none' },
       );
     }

@@ -17,6 +17,8 @@ import { TEST_WORLD } from '../companies/test-world/adapters.ts';
 import { withProblemsAtWill } from '../companies/test-world/at-will.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { ReadAccount } from '../metering/accounts/reader.ts';
+import { activityRoute, createActivityHandler } from '../metering/activity/route.ts';
+import type { ReadActivity } from '../metering/activity/store.ts';
 import type { ListService } from '../metering/admission/list.ts';
 import type { Handler } from '../metering/admission/quote.ts';
 import { createKeyHandler, keyRoute, type ReadKey } from '../metering/usage/key-route.ts';
@@ -27,6 +29,7 @@ import type { Config } from '../platform/config/config.ts';
 export interface Adapters {
   readAccount: ReadAccount;
   readKey: ReadKey;
+  readActivity: ReadActivity;
   readDatasets: ReadDatasets;
   search: AnswerSearch;
   match: AnswerQuery<MatchQuery>;
@@ -55,6 +58,7 @@ const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] =
   [debtChangesRoute, ({ readPage }) => createDebtChangesHandler(readPage)],
   [usageRoute, ({ readAccount }) => createUsageHandler(readAccount)],
   [keyRoute, ({ readKey }) => createKeyHandler(readKey)],
+  [activityRoute, ({ readActivity }) => createActivityHandler(readActivity)],
   [datasetsRoute, ({ readDatasets }) => createDatasetsHandler(readDatasets)],
 ];
 
@@ -67,9 +71,13 @@ export type Handlers = ReadonlyMap<ApiRoute, Handler>;
 export function openEndpoints(
   adapters: Adapters,
   served: Served,
-  { buyUrl, debtChanges }: Pick<Config, 'buyUrl' | 'debtChanges'>,
+  { buyUrl, debtChanges, activityDays }: Pick<Config, 'buyUrl' | 'debtChanges' | 'activityDays'>,
 ): Handlers {
-  const endpoints = ENDPOINTS.filter(([route]) => route !== debtChangesRoute || debtChanges === 'on');
+  const isOff = new Map([
+    [debtChangesRoute, debtChanges === 'off'],
+    [activityRoute, activityDays === 0],
+  ]);
+  const endpoints = ENDPOINTS.filter(([route]) => isOff.get(route) !== true);
   return new Map(
     endpoints.map(([route, open]) => {
       const real = open(adapters, served);

@@ -12,9 +12,12 @@ import { openMatches } from '../companies/matches/open.ts';
 import { keyOfSearch } from '../companies/search/answer.ts';
 import { openDirectory } from '../companies/search/open.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
+import { problem } from '../http/answer.ts';
 import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
 import { createAccountReader } from '../metering/accounts/reader.ts';
+import { openActivity } from '../metering/activity/activity.ts';
+import { readActivity } from '../metering/activity/store.ts';
 import { createItemCounter } from '../metering/admission/list.ts';
 import { createPipeline } from '../metering/admission/pipeline.ts';
 import type { Call } from '../metering/credits/call.ts';
@@ -123,11 +126,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
     observeAges(metrics, stores.sql, config.expectImportsDays);
     const errorAnswers = createErrorAnswers(stores.sql);
     tasks.add('the counts of error answers', errorAnswers.start(log));
+    const activity = openActivity(config, stores.sql, tasks, log);
     const keyUses = createKeyUses(stores.sql);
     tasks.add('the last uses of keys', keyUses.start(log));
     const authenticator = await createAuthenticator(stores.sql, {
       used: keyUses.note,
-      refused: (key) => errorAnswers.count(key, 'unauthorized'),
+      refused: (key, trace) => {
+        errorAnswers.count(key, 'unauthorized');
+        activity.note(key, trace, problem('unauthorized'), false);
+      },
     });
     tasks.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, cleanup, log, metrics);
@@ -153,6 +160,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       rateLimiter,
       credits,
       countError,
+      activity,
       log,
       buyUrl: config.buyUrl,
     });
@@ -162,6 +170,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const adapters = {
       readAccount: createAccountReader(stores.sql),
       readKey: createKeyReader(stores.sql),
+      readActivity: (accountId: string, after: number | null) => readActivity(stores.sql, accountId, after),
       readDatasets: createDatasetsReader(stores.sql),
       search: directory.answering(directory.search, keyOfSearch),
       ...openMatches(config, { ...stores, sql: matchPool }, directory),

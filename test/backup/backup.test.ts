@@ -85,7 +85,7 @@ test('a restored database has every row of every table, its indexes, constraints
   expect(report).toEqual({
     restored: file,
     of: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-    tables: Object.keys(content).length - 1, // the rows of a partitioned table are its partitions'
+    tables: Object.keys(content).length - 2, // the rows of a partitioned table are its partitions'
     rows: expect.any(Number),
     next: null,
     milliseconds: expect.any(Number),

@@ -68,7 +68,7 @@ async function byTool(name: string, input: Input, headers: Record<string, string
   });
   const message = callMessage(name, input);
   const init = { method: 'POST', headers: { ...message.headers, ...headers }, body: message.body };
-  await mcp(new Request('http://service/mcp', init), { requestId: 'test' });
+  await mcp(new Request('http://service/mcp', init), { callId: '', requestId: 'test' });
   return quoted!;
 }
 

@@ -9,7 +9,7 @@ const SECRETS = 600;
 
 /**
  * Gives an account so many rows of everything that its members and programs can make, or as many as the service lets it have:
- * keys, secrets, uses, events, grants, calls and error answers of 30 days, members, sessions, invitations, mails.
+ * keys, secrets, uses, events, grants, calls and error answers of 30 days, activity, members, sessions, invitations, mails.
  *
  * @returns the id of a key with many secrets, and of a member
  */
@@ -49,6 +49,12 @@ export async function growAccount(
   await sql`
     INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
     SELECT ${accountId}, day, key, '401', 3 FROM (SELECT ${counted} FROM generate_series(1, ${rows}::integer) AS n) AS c ORDER BY day`;
+  await sql`SELECT make_activity_days()`;
+  await sql`
+    INSERT INTO activity (number, account_id, kind, at, call_id, key_id, endpoint, status, problem, credits)
+    SELECT taken + n, ${accountId}, CASE WHEN n % 2 = 0 THEN 'charge' ELSE 'answer' END, now(), gen_random_uuid(), ${id('(1 + n / 30)')},
+      'GET /companies/{nif}', CASE WHEN n % 2 = 1 THEN 429 END, CASE WHEN n % 2 = 1 THEN 'rate-limit-exceeded' END, (n + 1) % 2
+    FROM (SELECT take_activity_numbers(${rows}::integer) AS taken) AS numbers, generate_series(1, ${rows}::integer) AS n`;
   await sql`
     WITH users AS (
       INSERT INTO dashboard_users ("id", "name", "email", "emailVerified")

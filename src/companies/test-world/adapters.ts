@@ -1,3 +1,4 @@
+import type { ActivityRow, ReadActivity } from '../../metering/activity/store.ts';
 import { SECOND } from '../../platform/units.ts';
 import { PAGE_CHANGES, type ReadPage } from '../debts/changes/store.ts';
 import { createLookup } from '../lookup/lookup.ts';
@@ -61,6 +62,28 @@ const readPage: ReadPage = async ({ after, nifs, kinds }) => {
   return { changes: found.slice(0, PAGE_CHANGES), more, last: LAST, purged: PURGED, highest: LAST };
 };
 
+const ROWS_OF_ACTIVITY = WORLD.activity.rows.map(({ call, ...row }, index): ActivityRow => {
+  const id = call === undefined ? null : `00000000-0000-4000-8000-${String(call).padStart(12, '0')}`;
+  const none = {
+    request: id,
+    key: call === undefined ? null : 'key_test',
+    endpoint: null,
+    status: null,
+    problem: null,
+    unlisted: null,
+  };
+  return { number: WORLD.activity.first + index, ...none, ...row, call: id };
+});
+const LAST_OF_ACTIVITY = ROWS_OF_ACTIVITY.at(-1)!.number;
+
+const readActivity: ReadActivity = async (_, after) => ({
+  rows: ROWS_OF_ACTIVITY.filter(({ number }) => number > (after ?? 0)),
+  more: false,
+  removed: WORLD.activity.first - 1,
+  last: LAST_OF_ACTIVITY,
+  highest: LAST_OF_ACTIVITY,
+});
+
 /** The adapters of test keys: they know world.json alone, and ask nobody (contract: test keys). */
 export const TEST_WORLD = {
   readDatasets: async () => WORLD.datasets,
@@ -88,4 +111,5 @@ export const TEST_WORLD = {
     },
   }),
   readPage,
+  readActivity,
 };

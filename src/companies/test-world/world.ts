@@ -1,5 +1,6 @@
 /** The data of test keys, from world.json: docs/test-keys.md shows it and says why nobody has these NIFs. */
 import type { ProblemName } from '../../http/problems.ts';
+import type { ActivityRow } from '../../metering/activity/store.ts';
 import type { Datasets } from '../datasets/store.ts';
 import type { Change } from '../debts/changes/store.ts';
 import type { StoredCompany } from '../lookup/store.ts';
@@ -15,6 +16,14 @@ interface World {
   problems: { kind: AtWill; nif: string }[];
   datasets: Datasets;
   companies: (Omit<StoredCompany, 'details' | 'fresh'> & { details: CompanyDetails })[];
+  /** The activity of every test key's account, oldest first, numbered from `first` on. `call` is the last group of the call's id. */
+  activity: {
+    first: number;
+    rows: (Pick<ActivityRow, 'at' | 'kind' | 'credits'> &
+      Partial<Pick<ActivityRow, 'request' | 'endpoint' | 'status' | 'problem' | 'unlisted'>> & {
+        call?: number;
+      })[];
+  };
   /** The imports of lists, oldest first. The changes of one are numbered from `first` on. */
   imports: (Pick<Change, 'kind' | 'date' | 'at'> & {
     first: number;

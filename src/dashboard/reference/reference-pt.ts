@@ -58,6 +58,12 @@ export const pt = {
         'A chave deste pedido: os seus direitos, o seu orçamento e o que gastou dele. Qualquer chave pode perguntar. Custa uma unidade do limite por minuto e nenhum crédito, e funciona quando os créditos acabaram. Todas as chaves de uma conta partilham os seus pedidos por minuto.',
       cost: 'nenhum crédito',
     },
+    getActivity: {
+      summary: 'Seguir as chamadas',
+      description:
+        'As chamadas da conta que custaram créditos, que devolveram alguns, que tiveram um problema ou que repetiram uma resposta anterior: da mais antiga para a mais recente, no máximo 1000 linhas, alguns segundos depois da chamada. Continue com `next`: nenhuma linha se repete, e não falta nenhuma cobrança nem devolução. Os `credits` de um dia (UTC, por `at`) guardado por inteiro são as chamadas desse dia no painel, chave por chave. Se em poucos segundos houver muitas respostas sem cobrança, uma linha diz quantas mais foram. Custa uma unidade do limite por minuto e nenhum crédito.',
+      cost: 'nenhum crédito',
+    },
     getDatasets: {
       summary: 'Consultar os dados disponíveis',
       description:
@@ -238,6 +244,12 @@ export const pt = {
       title: 'As alterações depois deste cursor já não estão guardadas',
       cause: 'As alterações são guardadas 90 dias, e algumas depois do cursor `after` são mais antigas.',
       fix: 'Volte a verificar as suas empresas (`POST /debts`, para agentes `check_debts`), e continue a partir do cursor `oldest`, que vem no problema. Nada foi cobrado.',
+    },
+    'activity-expired': {
+      title: 'As chamadas depois deste cursor já não são guardadas',
+      cause:
+        'As chamadas são guardadas durante alguns dias, e algumas linhas depois do cursor `after` são mais antigas.',
+      fix: 'Continue com o cursor `oldest`, que está no problema. O painel tem as chamadas de cada dia anterior. Nada foi cobrado.',
     },
     'rate-limit-exceeded': {
       title: 'Demasiados pedidos',

@@ -12,9 +12,12 @@ import { codeSamples, type SampleCall } from './code-samples.ts';
 import { pt } from './reference-pt.ts';
 
 /** The problems that the service can answer. */
-export function problemsOf({ debtChanges }: Config): ProblemName[] {
-  const kinds = Object.keys(PROBLEMS) as ProblemName[];
-  return debtChanges === 'on' ? kinds : kinds.filter((kind) => kind !== 'changes-expired');
+export function problemsOf({ debtChanges, activityDays }: Config): ProblemName[] {
+  const isOff = new Map<ProblemName, boolean>([
+    ['changes-expired', debtChanges === 'off'],
+    ['activity-expired', activityDays === 0],
+  ]);
+  return (Object.keys(PROBLEMS) as ProblemName[]).filter((kind) => isOff.get(kind) !== true);
 }
 
 /** The meaning of a problem, in the reader's language. */

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../http/answer.ts';
-import type { ApiRoute } from '../../http/api-route.ts';
+import { type ApiRoute, endpointOf } from '../../http/api-route.ts';
 import type { Input } from '../../http/input.ts';
 import type { FaceCall } from '../../metering/admission/face.ts';
 import type { MemberContext } from '../page-context.ts';
@@ -30,6 +31,9 @@ export async function makeOwnCall(
 ): Promise<{ answer: Answer; durationMs: number; fresh: MemberContext }> {
   const { tools, account, trace } = context;
   const startedAt = performance.now();
+  // A page may make several calls.
+  trace.callId = randomUUID();
+  trace.endpoint = endpointOf(route);
   const call: FaceCall = {
     right: null,
     charge: route.charge,

@@ -4,6 +4,7 @@ import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { lockForOwner } from '../accounts/rights.ts';
 import { unknownAccount } from '../accounts/store.ts';
+import { removeActivity, removeLastActivity, rowColumns } from '../activity/store.ts';
 import { keyColumns } from '../keys/store.ts';
 import type { AccountData } from './account-data.ts';
 import { historyRows } from './history.ts';
@@ -34,9 +35,10 @@ export const METERING_DATA: AccountData = {
     errors: sql`
       SELECT day::text, nullif(key_id, '') AS key, kind, calls, credits FROM daily_error_answers
       WHERE account_id = ${id} ORDER BY day, key_id, kind`,
+    activity: sql`SELECT ${rowColumns(sql)} FROM activity WHERE account_id = ${id} ORDER BY number`,
   }),
 
-  /** Keys that have ended, members in events, error answers. */
+  /** Keys that have ended, members in events, error answers, activity. */
   async removeInParts(sql, id) {
     const ended = inPages<{ id: string }>(
       (last) => sql`
@@ -55,6 +57,7 @@ export const METERING_DATA: AccountData = {
       last = part!.last;
     }
     await removeInParts(sql, 'daily_error_answers', sql`account_id = ${id}`);
+    await removeActivity(sql, id);
   },
 
   async remove(sql, id) {
@@ -109,6 +112,7 @@ export async function markDeleted(sql: Transaction, id: string, actor: Actor): P
     )
     DELETE FROM daily_error_answers d USING locked l
     WHERE d.account_id = ${id} AND (d.day, d.key_id, d.kind) = (l.day, l.key_id, l.kind)`;
+  await removeLastActivity(sql, id);
   return row!.deleted;
 }
 

@@ -40,6 +40,11 @@ export interface PipelineParts extends Pick<Config, 'buyUrl'> {
   credits: Credits;
   /** Counts an error answer to a known caller, and the credits that it cost, for the account's statistics. */
   countError(caller: Caller, problem: ProblemName, credits: number): void;
+  /** The account's activity (src/metering/activity): the entry of a call in the journal, and answers that are noted in memory. */
+  activity: {
+    entryOf(trace: Trace): string | undefined;
+    note(caller: Caller, trace: Trace, answer: Answer, isRepeated: boolean): void;
+  };
   log: Log;
 }
 
@@ -47,7 +52,7 @@ export interface PipelineParts extends Pick<Config, 'buyUrl'> {
 type Sender = Pick<Request, 'headers' | 'signal'>;
 
 export function createPipeline(parts: PipelineParts) {
-  const { authenticator, rateLimiter, credits, countError, log } = parts;
+  const { authenticator, rateLimiter, credits, countError, activity, log } = parts;
   const load = createLoad();
 
   /**
@@ -76,7 +81,7 @@ export function createPipeline(parts: PipelineParts) {
     try {
       // Key. Under load a key lookup times out in our own queue.
       try {
-        caller = known ?? (await authenticator.authenticate(token!));
+        caller = known ?? (await authenticator.authenticate(token!, trace));
       } catch (cause) {
         const failed = problem('authentication-failed', undefined, { cause });
         return failureAnswer(cause, load.isOverloaded(call.charge) ? refusals.overloaded() : failed);
@@ -90,9 +95,10 @@ export function createPipeline(parts: PipelineParts) {
       try {
         // Token.
         rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
-        if (!rate.taken) return end(caller, refusals.rateLimitExceeded(rate), rate);
+        if (!rate.taken) return end(caller, trace, refusals.rateLimitExceeded(rate), rate);
 
-        if (!permits(caller.only, call.right)) return end(caller, refusals.notPermitted(call.right!), rate);
+        if (!permits(caller.only, call.right))
+          return end(caller, trace, refusals.notPermitted(call.right!), rate);
 
         // Quote.
         const quoted = call.quote({ arrivedMs, caller, rate });
@@ -100,11 +106,11 @@ export function createPipeline(parts: PipelineParts) {
 
         // Credits.
         const isLate = quoted instanceof Promise && quote.kind !== null && load.isOverloaded(quote.kind);
-        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, caller, quote);
+        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, trace, caller, quote);
       } finally {
         load.admissions.leave();
       }
-      if (payment.refusal !== null && payment.spent === 0) return end(caller, payment.refusal, rate);
+      if (payment.refusal !== null && payment.spent === 0) return end(caller, trace, payment.refusal, rate);
 
       // Answer.
       if (quote.isSearch) load.searches.enter();
@@ -117,12 +123,12 @@ export function createPipeline(parts: PipelineParts) {
       // A 503 costs nothing (contract: problem details).
       const isUnavailable = !answer.ok && answer.problem.kind === 'service-unavailable';
       payment.refund(isUnavailable ? payment.spent : 0);
-      return end(caller, answer, rate, payment);
+      return end(caller, trace, answer, rate, payment);
     } catch (error) {
       // A fault of this program: its stack goes into the log, and nothing of it to the caller.
       log.bug(error, 'a request could not be answered');
       const answer = problem('internal-error', undefined, { cause: error });
-      return caller === null ? answer : end(caller, answer, rate, payment);
+      return caller === null ? answer : end(caller, trace, answer, rate, payment);
     } finally {
       if (caller !== null) trace.credits = payment.cost;
       quote?.end?.(payment);
@@ -140,6 +146,7 @@ export function createPipeline(parts: PipelineParts) {
   /** The one place where a request is charged. */
   async function pay(
     { signal }: Sender,
+    trace: Trace,
     { accountId, keyId, isTest, budget, only }: Caller,
     { kind, credits: needed, wantsLeft, identity }: Quote,
   ): Promise<Payment> {
@@ -153,6 +160,7 @@ export function createPipeline(parts: PipelineParts) {
         kind,
         credits: needed,
         hasBudget: budget !== null,
+        activity: activity.entryOf(trace),
         wantsLeft,
         identity,
         signal,
@@ -183,6 +191,7 @@ export function createPipeline(parts: PipelineParts) {
    */
   function end(
     caller: Caller,
+    trace: Trace,
     answer: Answer,
     rate: RateDecision | undefined,
     { spent, isRepeated, cost: charged } = NOTHING_PAID,
@@ -193,6 +202,7 @@ export function createPipeline(parts: PipelineParts) {
     };
     if (!answer.ok) count(answer.problem.kind, spent);
     else for (const kind of answer.itemProblems ?? []) count(kind, 1);
+    if (!caller.isTest) activity.note(caller, trace, answer, isRepeated);
     const target = answer.ok ? answer : answer.problem;
     // With a real key it comes before the token. So a test key that calls it up gets no headers of the bucket, either.
     const isBeforeToken = !answer.ok && answer.problem.kind === 'authentication-failed';

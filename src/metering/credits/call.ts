@@ -17,6 +17,8 @@ export interface Call {
   identity?: string | undefined;
   /** Whether the key may have a budget. Without one its calls are charged by a shorter statement. */
   hasBudget?: boolean | undefined;
+  /** What the account's activity tells of it (src/metering/credits/activity.ts); absent: nothing. */
+  activity?: string | undefined;
   /** Whether {@link Charge.left} is asked for. */
   wantsLeft?: boolean | undefined;
 }

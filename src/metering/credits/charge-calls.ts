@@ -20,6 +20,10 @@ export interface ChargedBatch {
   budgetsLeft?: Record<string, number> | null;
 }
 
+/** What the activity tells of each call; `null` means nothing of any. */
+export const activityOf = (calls: Call[]) =>
+  calls.some(({ activity }) => activity !== undefined) ? calls.map(({ activity }) => activity ?? null) : null;
+
 /**
  * Charges each account for its calls, as far as its credits suffice, and the budgets of their keys: included ones first
  * (specification, Credits 2 to 4), then purchased ones, if it spends them (`account limits --spend-purchased`). Its earlier calls are
@@ -46,6 +50,7 @@ export function chargeCalls(
     calls.map(({ kind }) => kind),
     calls.map(({ credits }) => credits),
     calls.some(({ wantsLeft }) => wantsLeft),
+    activityOf(calls),
   ];
   const limited = calls.filter(({ hasBudget }) => hasBudget).map(({ keyId }) => keyId);
   const ofRequest = once === undefined ? [] : [once.sending, once.request];

@@ -137,16 +137,16 @@ const WITH_BUDGETS = (keys: string): Rules => ({
 function statement(rules: Rules, once: boolean): string {
   const { charged, at, columns, values, shortOf, quotas, further } = rules;
   const [ofRequest, itsValues] = once
-    ? [', request, sendings, charged, short_of', `, $8::uuid, 1, credits, ${shortOf}`]
+    ? [', request, sendings, charged, short_of', `, $9::uuid, 1, credits, ${shortOf}`]
     : ['', ''];
   const sent = `, sent AS (
     INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, charge)
-    SELECT $7::uuid, now(), '{}', '{}', '{}', '{}', true, $1::uuid FROM outcome WHERE credits > 0
+    SELECT $8::uuid, now(), '{}', '{}', '{}', '{}', true, $1::uuid FROM outcome WHERE credits > 0
   )`;
   return `
   WITH ${charged}, journal AS (
-    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, purchased ${columns} ${ofRequest})
-    SELECT $1::uuid, ${at}, $2::text[], $3::text[], $4::text[], coalesce(spent, $5::bigint[]), purchased ${values} ${itsValues}
+    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity, purchased ${columns} ${ofRequest})
+    SELECT $1::uuid, ${at}, $2::text[], $3::text[], $4::text[], coalesce(spent, $5::bigint[]), $7::text[], purchased ${values} ${itsValues}
     FROM outcome WHERE credits > 0
   )${once ? sent : ''}
   SELECT spent, purchased, CASE WHEN spent IS NOT NULL THEN ${quotas} END AS quotas, "left" ${further}
@@ -157,6 +157,6 @@ function statement(rules: Rules, once: boolean): string {
 export const CHARGES = {
   calls: statement(WITHOUT_BUDGETS(), false),
   once: statement(WITHOUT_BUDGETS(), true),
-  callsWithBudgets: statement(WITH_BUDGETS('$7'), false),
-  onceWithBudgets: statement(WITH_BUDGETS('$9'), true),
+  callsWithBudgets: statement(WITH_BUDGETS('$8'), false),
+  onceWithBudgets: statement(WITH_BUDGETS('$10'), true),
 };

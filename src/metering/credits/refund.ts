@@ -2,6 +2,7 @@ import { inPages } from '../../platform/postgres/batches.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { MINUTE } from '../../platform/units.ts';
 import { findLocked } from '../accounts/locked.ts';
+import { writeCalls } from './activity.ts';
 import type { Call } from './call.ts';
 import { includedCredits } from './charge-sql.ts';
 import { REPEAT_WINDOW_MS } from './once.ts';
@@ -11,6 +12,9 @@ import { REPEAT_WINDOW_MS } from './once.ts';
  * charge's row stays: a void that misses it would refund nothing. So does the row of a void, for a charge that arrives after it.
  */
 export const REFUND_WINDOW_MS = REPEAT_WINDOW_MS + MINUTE;
+
+/** Calls of a row of the journal: those of a batch (src/platform/runtime/batcher.ts). */
+export const MAX_CALLS = 500;
 
 /** Rows of the journal that are read at once. */
 const ROWS_AT_ONCE = 1000;
@@ -22,11 +26,11 @@ const ROWS_AT_ONCE = 1000;
  * @param id UUID of this refund, which is idempotent by it @param purchased purchased credits among those of the call
  */
 export function refundCredits(sql: Sql, id: string, call: Call, attempt: string, purchased: number) {
-  const { accountId, keyId, kind, credits } = call;
+  const { accountId, keyId, kind, credits, activity = null } = call;
   return sql`
-    INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, purchased, budgets, counted, owed)
+    INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, activity, purchased, budgets, counted, owed)
     SELECT ${id}::uuid, at, spent_at, ARRAY[${accountId}::text], ARRAY[${keyId}::text], ARRAY[${kind}::text],
-      ARRAY[${credits}::bigint], jsonb_build_object(${accountId}::text, ${purchased}::bigint), budgets, true, true
+      ARRAY[${credits}::bigint], ARRAY[${activity}::text], jsonb_build_object(${accountId}::text, ${purchased}::bigint), budgets, true, true
     FROM call_journal WHERE attempt = ${attempt}
     ON CONFLICT (attempt) DO NOTHING`;
 }
@@ -43,7 +47,8 @@ export async function refundOwed(sql: Sql): Promise<void> {
       WHERE owed AND account_ids <> '{}' AND attempt > ${last?.attempt ?? '00000000-0000-0000-0000-000000000000'}
       ORDER BY attempt LIMIT ${ROWS_AT_ONCE}`,
   );
-  for await (const rows of owed)
+  for await (const rows of owed) {
+    await sql`SELECT make_activity_days()`;
     for (const { attempt, accountIds } of rows) {
       if (accountIds.some((id) => locked.has(id))) continue;
       await refundRow(sql, attempt).catch(async (error) => {
@@ -51,6 +56,7 @@ export async function refundOwed(sql: Sql): Promise<void> {
         for (const { id } of await findLocked(sql, accountIds)) locked.add(id);
       });
     }
+  }
 }
 
 /**
@@ -69,15 +75,17 @@ export async function refundOwed(sql: Sql): Promise<void> {
  */
 function refundRow(sql: Sql, attempt: string) {
   return sql`
-    WITH batch AS (
-      UPDATE call_journal SET account_ids = '{}', key_ids = '{}', kinds = '{}', calls = '{}', purchased = NULL, budgets = NULL, counted = true
-      WHERE attempt = ${attempt} AND owed AND account_ids <> '{}'
+    WITH numbers AS MATERIALIZED (SELECT take_activity_numbers(${MAX_CALLS}) AS taken), batch AS (
+      UPDATE call_journal SET account_ids = '{}', key_ids = '{}', kinds = '{}', calls = '{}', activity = NULL, purchased = NULL,
+        budgets = NULL, counted = true
+      WHERE (SELECT taken FROM numbers) IS NOT NULL AND attempt = ${attempt} AND owed AND account_ids <> '{}'
       RETURNING old.*
     ), entry AS MATERIALIZED (
       SELECT entry.*, at, spent_at, counted, coalesce((purchased ->> entry.account_id)::bigint, 0) AS purchased,
         coalesce(entry.key_id = ANY (budgets), false) AS is_budgeted
-      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
+      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls, batch.activity) AS entry (account_id, key_id, kind, calls, activity)
       WHERE entry.calls > 0
+    ), returned AS (${writeCalls(sql, 'return', sql`SELECT account_id, at, key_id, activity, -calls FROM entry WHERE counted`)}
     ), account AS MATERIALIZED (
       SELECT b.*, owed.*, ${sql.unsafe(includedCredits('b.period_plan'))} AS included, b.period_opened_at <= spent_at AS is_current
       FROM (SELECT account_id AS id, spent_at, purchased, sum(calls)::bigint AS calls FROM entry GROUP BY 1, 2, 3) AS owed

@@ -1,48 +1,78 @@
 import type { Log } from '../../platform/observability/log.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import { removeInParts } from '../../platform/postgres/batches.ts';
-import type { Sql } from '../../platform/postgres/connect.ts';
+import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { SECOND } from '../../platform/units.ts';
-import { REFUND_WINDOW_MS, refundOwed } from './refund.ts';
+import { writeCalls } from './activity.ts';
+import { MAX_CALLS, REFUND_WINDOW_MS, refundOwed } from './refund.ts';
 
 const ROLL_UP_EVERY_MS = 5 * SECOND;
-/** Rows of the journal in one statement. With 500 calls each it takes a tenth of its timeout. */
+/** Rows of the journal in one statement, and calls, which take it a tenth of its timeout. */
 const ROWS_AT_ONCE = 400;
+const CALLS_AT_ONCE = 20_000;
 /** Nothing is purged for this long after a start or an outage, because voids of earlier batches may still be on their way. */
 const PURGE_PAUSE_MS = 30 * SECOND;
 
 /**
- * Adds the journal's calls to those of each day, by account, key and kind. The view `calls_by_day` reads both, so that a
- * reader sees no difference. Safe in any number of processes: rows that another one is rolling up are skipped.
+ * Adds the journal's calls to those of each day, by account, key and kind, and to the activity. The view `calls_by_day` reads
+ * journal and days, so that a reader of it sees no difference. Processes take turns by the numbers of the activity.
  *
- * @returns how many rows of the journal were counted
+ * @returns how many rows of the journal were counted, and whether there may be more
  */
-export async function rollUpCalls(sql: Sql, atOnce = ROWS_AT_ONCE): Promise<number> {
-  const counted = await sql<{ rows: number }[]>`
-    WITH batch AS (
+export async function rollUpCalls(
+  sql: Sql,
+  atOnce = ROWS_AT_ONCE,
+): Promise<{ rows: number; isFull: boolean }> {
+  const [journal] = await sql<{ isEmpty: boolean }[]>`
+    SELECT make_activity_days(), NOT EXISTS (SELECT FROM call_journal WHERE NOT counted AND NOT owed) AS "isEmpty"`;
+  if (journal!.isEmpty) return { rows: 0, isFull: false };
+  const counted = await sql<{ rows: number; isFull: boolean }[]>`
+    WITH numbers AS MATERIALIZED (SELECT take_activity_numbers(${CALLS_AT_ONCE}) AS taken), batch AS (
       UPDATE call_journal SET counted = true
       WHERE attempt = ANY (ARRAY(
-        SELECT attempt FROM call_journal WHERE NOT counted AND NOT owed LIMIT ${atOnce} FOR UPDATE SKIP LOCKED))
+        SELECT attempt FROM call_journal
+        WHERE NOT counted AND NOT owed AND attempt = ANY (ARRAY(
+          SELECT attempt FROM (
+            SELECT attempt, sum(cardinality(account_ids)) OVER (ROWS UNBOUNDED PRECEDING) AS so_far
+            FROM (SELECT attempt, account_ids FROM call_journal
+              WHERE (SELECT taken FROM numbers) IS NOT NULL AND NOT counted AND NOT owed LIMIT ${atOnce}) AS first) AS summed
+          WHERE so_far <= ${CALLS_AT_ONCE}))
+        FOR UPDATE SKIP LOCKED))
       RETURNING *
+    ), entry AS MATERIALIZED (
+      SELECT entry.*, at
+      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls, batch.activity) AS entry (account_id, key_id, kind, calls, activity)
+      WHERE entry.calls > 0
     ), daily AS (
       INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
-      SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, sum(entry.calls)
-      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls) AS entry (account_id, key_id, kind, calls)
-      WHERE entry.calls > 0
+      SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, sum(calls) FROM entry
       GROUP BY account_id, day, key_id, kind
       ORDER BY account_id, day, key_id, kind
       ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
+    ), charged AS (${writeCalls(sql, 'charge', sql`SELECT account_id, at, key_id, activity, calls FROM entry`)}
     )
-    SELECT count(*) AS rows FROM batch`;
-  return only(counted).rows;
+    SELECT count(*) AS rows,
+      count(*) >= ${atOnce} OR coalesce(sum(cardinality(account_ids)), 0) > ${CALLS_AT_ONCE - MAX_CALLS} AS "isFull"
+    FROM batch`;
+  return only(counted);
 }
 
 /** Deletes rows of the journal that no void can concern any more. */
 export async function purgeJournal(sql: Sql): Promise<void> {
   const isOld = sql`spent_at < now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond'`;
   await removeInParts(sql, 'call_journal', sql`counted AND ${isOld} AND (NOT owed OR account_ids = '{}')`);
+}
+
+/** @returns whether another part may follow. The process whose turn it is rolls up the calls of all. */
+async function rollUpPart(sql: Sql): Promise<boolean> {
+  try {
+    return (await rollUpCalls(sql)).isFull;
+  } catch (error) {
+    if (isLockTimeout(error)) return false;
+    throw error;
+  }
 }
 
 /** Keeps the journal short while the service runs. The next process rolls up what is left when it stops. */
@@ -52,10 +82,9 @@ export function startCallRollup(sql: Sql, log: Log, cleanup: Cleanup) {
   async function rollUp(): Promise<void> {
     const sinceMs = Math.min(succeedingSinceMs, performance.now());
     succeedingSinceMs = Number.POSITIVE_INFINITY;
+    // First, so that a return is not seen before its charge.
+    for (let isFull = true; isFull; ) isFull = await rollUpPart(sql);
     await refundOwed(sql);
-    for (let rows = ROWS_AT_ONCE; rows === ROWS_AT_ONCE; ) {
-      rows = await rollUpCalls(sql);
-    }
     if (performance.now() - sinceMs > PURGE_PAUSE_MS) await purgeJournal(sql);
     succeedingSinceMs = sinceMs;
   }

@@ -3,6 +3,7 @@
  * secret. A caller is cached for 4 s and dropped when Postgres notifies a change of its account. Only hashes are stored.
  */
 
+import type { Trace } from '../../http/observe.ts';
 import type { Right } from '../../http/right.ts';
 import { answerOf, READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
@@ -37,7 +38,7 @@ export interface KeyWatch {
    * The key of a refused secret: it is revoked or expired, the secret was replaced, or the account is suspended. Keys that ended
    * over 30 days ago share the id {@link LONG_ENDED_KEYS}. Not called for test keys, of which no error is counted.
    */
-  refused(key: Pick<Caller, 'keyId' | 'accountId'>): void;
+  refused(key: Pick<Caller, 'keyId' | 'accountId'>, trace: Trace): void;
 }
 
 /** The id that keys share once they ended over 30 days ago. Their counts of refusals would grow with every key that ever was. */
@@ -188,10 +189,11 @@ export async function createAuthenticator(
      * The caller of a key's secret ({@link bearerToken}). `null` means that the key is malformed, unknown, revoked or expired, that
      * the overlap of a replaced secret is over, or that the account is suspended. All are answered alike (contract: 401).
      *
+     * @param trace of the request
      * @throws OverloadedError when the secret queued too long for Postgres, or this process is too busy
      * @throws another error when Postgres could not be asked (problem `authentication-failed`)
      */
-    async authenticate(secret: string): Promise<Caller | null> {
+    async authenticate(secret: string, trace: Trace = {}): Promise<Caller | null> {
       const hash = hashSecret(secret).toString('base64');
       let caller = readCache(hash);
       // Checked after the caches, because a cached secret is well formed.
@@ -199,7 +201,7 @@ export async function createAuthenticator(
       if (caller !== null) watch.used(hash);
       else {
         const key = unknown.get(hash)?.key;
-        if (key?.isTest === false) watch.refused(key);
+        if (key?.isTest === false) watch.refused(key, trace);
       }
       return caller;
     },

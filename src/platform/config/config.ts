@@ -169,6 +169,12 @@ export const SETTINGS = {
     integer(1, 2 ** 31 - 1),
     'Refreshes of company records in a day (UTC), by all accounts together. Free accounts may use half of them. The quota of nif.pt is a good value.',
   ),
+  activityDays: setting(
+    'ACTIVITY_DAYS',
+    '7',
+    integer(0, 90),
+    "Each account's activity is kept for this many days (UTC) before the present one. If it is `0`, none is written, and `GET /activity` is no part of the service.",
+  ),
   debtChanges: setting(
     'DEBT_CHANGES',
     'on',

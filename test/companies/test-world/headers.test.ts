@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { methodOf } from '../../../src/http/api-route.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
+import { purgeActivity } from '../../../src/metering/activity/purge.ts';
 import type { KeyLimits } from '../../../src/metering/keys/limits.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';
@@ -51,6 +52,10 @@ const REAL: { [kind in ProblemName]?: () => Promise<CallAnswer> } = {
   'changes-expired': async () => {
     await api.sql`UPDATE debt_change_numbers SET last = 10, purged = 10`;
     return ask(api, '/debts/changes', { ...post({ after: 'chg_1' }), key: (await newCaller()).key });
+  },
+  'activity-expired': async () => {
+    await purgeActivity(api.sql, 1);
+    return ask(api, '/activity?after=act_1', { key: (await newCaller()).key });
   },
   'rate-limit-exceeded': async () => {
     const { key } = await newCaller({ limits: { requestsPerMinute: 1 } });

@@ -49,6 +49,7 @@ const pipeline = createPipeline({
   rateLimiter: { take: async () => ({ taken: true, limit: 20, remaining: 19, waitUs: 0, nowUs: 0 }) },
   credits: { charge: refuse('credits') },
   countError: refuse('countError'),
+  activity: { entryOf: refuse('entryOf'), note: refuse('note') },
   log: { bug: refuse('log') },
   buyUrl: null,
 } as unknown as PipelineParts);
@@ -70,7 +71,7 @@ const WAYS = {
   async MCP(path: string, options: CallOptions): Promise<Kind> {
     const { headers, body } = callMessage(...toolOf(path, options.body));
     const init = { method: 'POST', headers: { ...headers, Authorization }, body };
-    const response = await mcp(new Request('http://service/mcp', init), { requestId: 'test' });
+    const response = await mcp(new Request('http://service/mcp', init), { callId: '', requestId: 'test' });
     if (!(response instanceof Response)) return response.ok ? null : response.problem.kind;
     // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer should hold
     const { result } = (await response.json()) as any;

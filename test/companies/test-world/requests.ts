@@ -38,6 +38,8 @@ function requestAbout(route: ApiRoute, nif: string, q: string): [path: string, o
 /** A request that the route refuses with this problem, or answers if there is none. */
 export function requestFor(route: ApiRoute, kind: ProblemName | null): [path: string, options: CallOptions] {
   if (kind === 'changes-expired') return [route.path, post({ after: 'chg_1' })];
+  if (kind === 'activity-expired') return [`${route.path}?after=act_1`, {}];
+  if (kind === 'validation' && route.query?.properties.after) return [`${route.path}?after=1`, {}];
   if (kind === 'validation' && route.body !== undefined) return [route.path, post({})];
   if (kind === 'validation') return requestAbout(route, '123456780', '');
   // Any request is unauthorized with a key that does not exist.

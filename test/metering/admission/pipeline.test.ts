@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { type Answer, ok, problem, unavailable } from '../../../src/http/answer.ts';
 import type { Trace } from '../../../src/http/observe.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
+import { NO_ACTIVITY } from '../../../src/metering/activity/activity.ts';
 import type { FaceCall } from '../../../src/metering/admission/face.ts';
 import {
   createPipeline,
@@ -80,6 +81,7 @@ const pipelineOf = (parts: Partial<PipelineParts>): Pipeline =>
     rateLimiter: limiter,
     credits: createCredits(ledgerSql),
     countError: ({ keyId }, problem, credits) => void countedErrors.push(`${keyId} ${problem} ${credits}`),
+    activity: NO_ACTIVITY,
     log: createLogTo({ write: (line) => void logged.push(line) }),
     buyUrl: null,
     ...parts,

@@ -162,7 +162,14 @@ async function run(step: Step, callers: Caller[], { batches }: Ledger): Promise<
 }
 
 const callOf = ({ accountId, keyId }: Caller, credits: number, isOfKey: boolean, hasBudget = false) =>
-  ({ accountId, keyId: isOfKey ? keyId : '', kind: 'lookup', credits, hasBudget }) as const;
+  ({
+    accountId,
+    keyId: isOfKey ? keyId : '',
+    kind: 'lookup',
+    credits,
+    hasBudget,
+    activity: `${randomUUID()}\tGET /companies/{nif}`,
+  }) as const;
 
 /** Moves all that has happened to the month before. */
 async function passMonth(callers: Caller[]): Promise<void> {

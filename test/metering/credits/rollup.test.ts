@@ -34,13 +34,13 @@ test('calls are read the same before and after the roll-up, and rolling up again
   ];
   expect(await callsOf('calls_by_day', accountId)).toEqual(counted);
   expect(await callsOf('daily_calls', accountId)).toEqual([]);
-  expect(await rollUpCalls(sql)).toBe(2);
+  expect(await rollUpCalls(sql)).toEqual({ rows: 2, isFull: false });
   expect(await callsOf('daily_calls', accountId)).toEqual(counted);
   expect(await callsOf('calls_by_day', accountId)).toEqual(counted);
   await call('b', 'lookup');
   expect((await callsOf('calls_by_day', accountId))[1]).toEqual({ key: 'b', kind: 'lookup', calls: 2 });
-  expect(await rollUpCalls(sql)).toBe(1);
-  expect(await rollUpCalls(sql)).toBe(0);
+  expect(await rollUpCalls(sql)).toEqual({ rows: 1, isFull: false });
+  expect(await rollUpCalls(sql)).toEqual({ rows: 0, isFull: false });
   expect((await callsOf('calls_by_day', accountId))[1]).toEqual({ key: 'b', kind: 'lookup', calls: 2 });
 });
 

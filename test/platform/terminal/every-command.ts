@@ -57,6 +57,7 @@ export async function prepareCommands(bench: Workbench) {
     },
     'account remove-member': async () => [account, ...(await member('eva@example.com'))],
     'account history': () => [account],
+    'account activity': () => [account],
     'account export': () => [account],
     'key create': () => [account],
     'key rotate': () => [key],

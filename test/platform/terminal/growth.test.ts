@@ -33,6 +33,7 @@ test('no command reads whole what grew, and a list has every row', async () => {
   expect((await json('key', 'list', account)).length).toBe(ROWS + 1);
   expect((await json('account', 'list')).length).toBe(ROWS + 1);
   expect((await json('account', 'history', account)).length).toBeGreaterThan(2 * ROWS);
+  expect((await json('account', 'activity', account)).length).toBe(ROWS);
   const found: Record<string, number> = {};
   for (const [name, wordsOf] of Object.entries(words)) {
     const further = await wordsOf();

@@ -205,6 +205,7 @@ CREATE TABLE call_journal (
   key_ids text[] NOT NULL, -- '' for calls made in the dashboard
   kinds text[] NOT NULL,
   calls bigint[] NOT NULL, -- negative: refunded
+  activity text[], -- of each call what its activity tells (src/metering/credits/activity.ts); NULL: nothing
   purchased jsonb, -- purchased credits among those spent, by account; NULL: none
   budgets text[], -- keys whose budgets count their calls; NULL: none
   -- A request with an Idempotency-Key has one row for its charge, and an empty one for each of its sendings
@@ -239,7 +240,7 @@ BEGIN
     charged = CASE WHEN sendings > 1 THEN charged ELSE greatest(kept, keeps) END,
     request = CASE WHEN sendings > 1 OR greatest(kept, keeps) > 0 THEN request END
   WHERE attempt = paid
-  RETURNING gen_random_uuid(), at, spent_at, true, true, account_ids, key_ids, kinds, ARRAY[old.charged - new.charged],
+  RETURNING gen_random_uuid(), at, spent_at, true, true, account_ids, key_ids, kinds, ARRAY[old.charged - new.charged], activity,
     jsonb_build_object(account_ids[1], least(coalesce((purchased ->> account_ids[1])::bigint, 0), old.charged - new.charged)),
     budgets
   INTO back;

@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import { inPages } from '../../platform/postgres/batches.ts';
+import { existingCommand } from '../../platform/terminal/command.ts';
+import { defineList } from '../../platform/terminal/list-command.ts';
+import { instant } from '../../platform/terminal/values.ts';
+import { requireAccount } from '../accounts/store.ts';
+import { writeCursor } from './cursor.ts';
+import { type ActivityFilter, type ActivityRow, listActivity } from './store.ts';
+
+const ROWS_A_PAGE = 500;
+
+/** A row as the endpoint has it, and a row of a table. */
+type PrintedRow = Omit<ActivityRow, 'number' | 'at'> & { id: string; at: string };
+
+/** `account activity` (contract, Command line). */
+export function activityCommands(program: Command): void {
+  defineList<PrintedRow>(
+    existingCommand(program, 'account')
+      .command('activity')
+      .argument('<id>')
+      .option('--request <id>', 'only the calls with this X-Request-Id, or the call with this id')
+      .option('--key <id>', 'only calls with this key')
+      .option('--from <instant>', 'only calls from here on', instant)
+      .description('calls that were charged, gave credits back, or were a problem, oldest first')
+      .addHelpText(
+        'after',
+        `
+A call's rows have the same CALL. Rows are kept for ACTIVITY_DAYS, and come some seconds after the call.
+
+Examples:
+  bun directory account activity acc_… --request order-17
+  bun directory account activity acc_… --key key_… --from 2026-01-31T00:00:00Z --json`,
+      ),
+    async function* ({ sql }, accountId: string, filter: Pick<ActivityFilter, 'request' | 'key' | 'from'>) {
+      await requireAccount(sql, accountId);
+      const pages = inPages<ActivityRow>((last) =>
+        listActivity(sql, accountId, filter, { order: 'ASC', behind: last?.number, rows: ROWS_A_PAGE }),
+      );
+      for await (const page of pages) yield page.map(printed);
+    },
+    [
+      ['AT', ({ at }) => at],
+      ['KIND', ({ kind }) => kind],
+      ['CREDITS', ({ credits }) => String(credits)],
+      ['ENDPOINT', ({ endpoint }) => endpoint ?? '–'],
+      ['ANSWER', ({ status, problem, unlisted }) => answerText(status, problem, unlisted)],
+      ['KEY', ({ key }) => key ?? '–'],
+      ['REQUEST', ({ request }) => request ?? '–'],
+      ['CALL', ({ call }) => call ?? '–'],
+    ],
+  );
+}
+
+function printed({ number, at, ...row }: ActivityRow): PrintedRow {
+  return { id: writeCursor(number), at: at.toISOString(), ...row };
+}
+
+function answerText(status: number | null, problem: string | null, unlisted: number | null): string {
+  if (unlisted !== null) return `${unlisted} more`;
+  return status === null ? '–' : `${status} ${problem ?? 'repeated'}`;
+}

@@ -1,0 +1,81 @@
+import { Type } from '@sinclair/typebox';
+import { type Answer, failureAnswer, ok, problem, unavailable } from '../../http/answer.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
+import { free, type Handler } from '../admission/quote.ts';
+import { readCursor, writeCursor } from './cursor.ts';
+import { type ActivityAnswer, ActivityAnswerSchema, Cursor } from './schema.ts';
+import type { ActivityPage, ActivityRow, ReadActivity } from './store.ts';
+
+/** GET /activity (contract, Beyond the specification) */
+export const activityRoute: ApiRoute = {
+  path: '/activity',
+  right: 'activity',
+  query: Type.Object({
+    after: Type.Optional(
+      Cursor(
+        'The `next` of an earlier answer: the rows since then. Without it: from the oldest on that is kept.',
+      ),
+    ),
+  }),
+  success: ActivityAnswerSchema,
+  problems: ['validation', 'activity-expired'],
+  charge: null,
+  detail: {
+    operationId: 'getActivity',
+    summary: 'Follow your calls',
+    description:
+      "The account's calls that cost credits, gave some back, were a problem, or repeated an earlier one: oldest first, at most 1,000 rows, some seconds after the call. Go on with `next`: it repeats no row and misses no charge or return. The `credits` of a day (UTC, by `at`) that is kept as a whole are its calls in the dashboard, key by key. Of many answers without a charge in a few seconds one row says how many more there were. Costs a rate-limit token and no credit.",
+  },
+};
+
+const NO_CURSOR =
+  '"after" is not the `next` of an answer. It takes: the `next` of an earlier answer as it was. Leave it out to begin.';
+
+/** Answers with the rows after a cursor. */
+export function createActivityHandler(readActivity: ReadActivity): Handler {
+  return {
+    quote: ({ after }, { caller }) => free(() => answer(caller.accountId, after)),
+  };
+
+  async function answer(accountId: string, given: unknown): Promise<Answer> {
+    const after = given === undefined ? null : readCursor(String(given));
+    if (given !== undefined && after === null) return problem('validation', NO_CURSOR);
+    let page: ActivityPage;
+    try {
+      page = await readActivity(accountId, after);
+    } catch (cause) {
+      return failureAnswer(cause, unavailable('The activity could not be read.', cause));
+    }
+    if (after === null || (after >= page.removed && after <= page.highest)) return answerPage(page, after);
+    return after < page.removed ? expired(page) : problem('validation', NO_CURSOR);
+  }
+}
+
+function expired({ removed }: ActivityPage): Answer {
+  const oldest = writeCursor(removed);
+  return problem(
+    'activity-expired',
+    `Rows after this cursor are no longer kept. Those that are follow ${oldest}.`,
+    { members: { oldest } },
+  );
+}
+
+function answerPage({ rows, more, last, removed }: ActivityPage, after: number | null): Answer {
+  return ok<ActivityAnswer>({
+    data: rows.map(present),
+    // A reader that has all goes on from the latest row of any account, so its cursor does not expire. A cursor of before a restore
+    // may be further.
+    next: writeCursor(more ? rows.at(-1)!.number : Math.max(last, removed, after ?? 0)),
+    more,
+  });
+}
+
+function present({ number, at, unlisted, ...row }: ActivityRow): ActivityAnswer['data'][number] {
+  const { call, request, kind, key, endpoint, status, problem, credits } = row;
+  return {
+    id: writeCursor(number),
+    at: at.toISOString(),
+    ...{ call, request, kind, key, endpoint, status, problem, credits },
+    ...(unlisted === null ? {} : { unlisted }),
+  };
+}

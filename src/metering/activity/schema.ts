@@ -1,0 +1,66 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { enumeration } from '../../http/enumeration.ts';
+import { CURSOR_PATTERN } from './cursor.ts';
+import { PAGE_ROWS, ROW_KINDS } from './store.ts';
+
+export const Cursor = (description: string) =>
+  Type.String({ pattern: CURSOR_PATTERN, description, examples: ['act_1795168805000004'] });
+
+const Nullable = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(
+  schema: T,
+  description: string,
+) => Type.Union([schema, Type.Null()], { description });
+
+const ActivityRowSchema = Type.Object(
+  {
+    id: Cursor('Names the row; ids rise in the order of the rows.'),
+    at: Type.String({
+      format: 'date-time',
+      description:
+        'When the call was charged, also in the row of a return; of an answer, when it was given. UTC.',
+    }),
+    call: Nullable(
+      Type.String(),
+      'Our id of the call: its rows have the same one. `null` in a row with `unlisted`.',
+    ),
+    request: Nullable(
+      Type.String(),
+      'The `X-Request-Id` of its answer, which is the one that you sent, if you did; otherwise `call`.',
+    ),
+    kind: enumeration(
+      [...ROW_KINDS],
+      '`charge`: the call cost credits. `return`: some came back. `answer`: the answer was a problem or refused, or repeated an earlier one.',
+    ),
+    key: Nullable(Type.String(), 'The id of the key; `null` means that the call was made in the dashboard.'),
+    endpoint: Nullable(Type.String(), 'Method and path of the endpoint, or the name of the tool.'),
+    status: Nullable(Type.Integer(), "The answer's status, in an `answer`."),
+    problem: Nullable(
+      Type.String(),
+      'The kind of problem, in an `answer`; with a status of 200 it is that of an item. `null` means a repetition with the same `Idempotency-Key`.',
+    ),
+    credits: Type.Integer({
+      description: 'Credits that the row cost: negative in a `return`, 0 in an `answer`.',
+    }),
+    unlisted: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'The row stands for so many further answers of the same seconds, which have no row.',
+      }),
+    ),
+  },
+  { $id: 'ActivityRow' },
+);
+
+export const ActivityAnswerSchema = Type.Object(
+  {
+    data: Type.Array(ActivityRowSchema, {
+      maxItems: PAGE_ROWS,
+      description: `At most ${PAGE_ROWS}, oldest first.`,
+    }),
+    next: Cursor('The `after` of the next request. Keep it once you have stored what is in `data`.'),
+    more: Type.Boolean({ description: 'Whether further rows follow: ask again at once.' }),
+  },
+  { $id: 'ActivityAnswer' },
+);
+
+export type ActivityAnswer = Static<typeof ActivityAnswerSchema>;

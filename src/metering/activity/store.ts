@@ -1,0 +1,164 @@
+import { type ErrorKind, errorKindOf } from '../../http/error-kind.ts';
+import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
+import { answerOf } from '../../platform/postgres/answer.ts';
+import type { RowsQuery } from '../../platform/postgres/batches.ts';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+
+export const ROW_KINDS = ['charge', 'return', 'answer'] as const;
+type RowKind = (typeof ROW_KINDS)[number];
+
+/** A row of an account's activity. A call's rows have the same `call`. */
+export interface ActivityRow {
+  number: number;
+  /** Of a charge and its returns: when the call counts at. */
+  at: Date;
+  kind: RowKind;
+  /** Our id of the call; `null` in a row of `unlisted` answers. */
+  call: string | null;
+  /** The `X-Request-Id` of its answer. The caller may have sent the same one often. */
+  request: string | null;
+  /** `null` means that the call was made in the dashboard. */
+  key: string | null;
+  /** The endpoint or the tool. */
+  endpoint: string | null;
+  /** Of an answer. */
+  status: number | null;
+  /** Of an answer; `null` means that it repeated an earlier one. */
+  problem: string | null;
+  /** Negative if they were returned. */
+  credits: number;
+  /** Further answers of the same seconds, which have no row; `null` means that this row is an answer itself. */
+  unlisted: number | null;
+}
+
+/** SQL for columns of `activity`. */
+export const rowColumns = (sql: Sql | Transaction) => sql`
+  number, at, kind, call_id AS call, coalesce(request_id, call_id::text) AS request, nullif(key_id, '') AS key, endpoint,
+  status, problem, credits, unlisted`;
+
+/** Rows after a number, and which ones there are, all at one moment. */
+export interface ActivityPage {
+  rows: ActivityRow[];
+  /** Whether further rows follow. */
+  more: boolean;
+  /** Rows up to this number are removed. */
+  removed: number;
+  /** No row of any account has a higher number yet, but every later one will. */
+  last: number;
+  /** The highest number that a cursor can have. */
+  highest: number;
+}
+
+/** Reads the rows of an account after a number, oldest first; `null` means all that are kept. @throws when they can't be read */
+export type ReadActivity = (accountId: string, after: number | null) => Promise<ActivityPage>;
+
+/** Rows of a page at most. */
+export const PAGE_ROWS = 1000;
+
+type PageRow = { [Member in keyof ActivityRow]: ActivityRow[Member] | null } & Omit<
+  ActivityPage,
+  'rows' | 'more'
+>;
+
+/** One statement reads the rows and their bounds, so both are of one moment. */
+export async function readActivity(sql: Sql, accountId: string, after: number | null): Promise<ActivityPage> {
+  const found = await answerOf(sql<PageRow[]>`
+    SELECT numbers.removed, numbers.last, greatest(numbers.last, activity_number(clock_timestamp())) AS highest, page.*
+    FROM activity_numbers numbers LEFT JOIN LATERAL (
+      SELECT ${rowColumns(sql)} FROM activity
+      WHERE account_id = ${accountId} AND number > greatest(numbers.removed, ${after}::bigint)
+      ORDER BY number LIMIT ${sql.unsafe(String(PAGE_ROWS + 1))}
+    ) AS page ON true
+    ORDER BY number`);
+  const { removed, last, highest } = found[0]!;
+  const rows =
+    found[0]!.number === null ? [] : found.map(({ removed: _, last: __, highest: ___, ...row }) => row);
+  return {
+    rows: rows.slice(0, PAGE_ROWS) as ActivityRow[],
+    more: rows.length > PAGE_ROWS,
+    removed,
+    last,
+    highest,
+  };
+}
+
+/** Kinds of rows, or answers with a kind of problem, as the plots of errors have them. */
+type Outcome = RowKind | ErrorKind;
+
+export interface ActivityFilter {
+  /** The id of a key; `''` means calls made in the dashboard. */
+  key?: string | undefined;
+  endpoint?: string | undefined;
+  outcome?: Outcome | undefined;
+  /** A UTC day, YYYY-MM-DD. */
+  day?: string | undefined;
+  /** The id of a call, or the `X-Request-Id` of its answer. */
+  request?: string | undefined;
+  from?: Date | undefined;
+}
+
+/** A part of a filtered list, in one order. */
+export interface ActivitySlice {
+  order: 'ASC' | 'DESC';
+  /** Behind this number, in the order. */
+  behind?: number | undefined;
+  rows: number;
+}
+
+/** The rows of an account that meet a filter, in the order of their numbers. It reads no row before the slice. */
+export function listActivity(
+  sql: Sql,
+  accountId: string,
+  filter: ActivityFilter,
+  { order, behind, rows }: ActivitySlice,
+): Promise<ActivityRow[]> {
+  const { key, endpoint, outcome, day, request, from } = filter;
+  const conditions: RowsQuery[] = [sql`number > (SELECT removed FROM activity_numbers)`];
+  if (behind !== undefined)
+    conditions.push(order === 'ASC' ? sql`number > ${behind}` : sql`number < ${behind}`);
+  if (key !== undefined) conditions.push(sql`key_id = ${key}`);
+  if (endpoint !== undefined) conditions.push(sql`endpoint = ${endpoint}`);
+  if (outcome !== undefined) conditions.push(ofOutcome(sql, outcome));
+  if (request !== undefined) conditions.push(sql`(request_id = ${request} OR call_id::text = ${request})`);
+  // A row is never written before its call counts.
+  if (from !== undefined) conditions.push(sql`at >= ${from} AND number >= activity_number(${from})`);
+  if (day !== undefined) {
+    const start = sql`(${day}::date::timestamp AT TIME ZONE 'UTC')`;
+    conditions.push(
+      sql`at >= ${start} AND at < ${start} + interval '1 day' AND number >= activity_number(${start})`,
+    );
+  }
+  return answerOf(sql<ActivityRow[]>`
+    SELECT ${rowColumns(sql)} FROM activity
+    WHERE account_id = ${accountId} ${conditions.map((condition) => sql`AND ${condition} `)}
+    ORDER BY number ${sql.unsafe(order)} LIMIT ${rows}`);
+}
+
+function ofOutcome(sql: Sql, outcome: Outcome): RowsQuery {
+  // Literally, so that a list of answers is read by their index.
+  if (outcome === 'charge') return sql`kind = 'charge'`;
+  const isNoCharge = sql`kind <> 'charge'`;
+  if ((ROW_KINDS as readonly Outcome[]).includes(outcome)) return sql`${isNoCharge} AND kind = ${outcome}`;
+  const kinds = Object.keys(PROBLEMS) as ProblemName[];
+  const problems = kinds.filter((kind) => errorKindOf(kind) === outcome);
+  return sql`${isNoCharge} AND problem = ANY (${problems}::text[])`;
+}
+
+/** Rows that one statement of a deletion removes. */
+const REMOVED_AT_ONCE = 1000;
+
+/** Removes an account's activity in parts. Rows that are written meanwhile may stay. */
+export async function removeActivity(sql: Sql, accountId: string): Promise<void> {
+  for (let rows = 1; rows > 0; ) {
+    const removed = await sql`
+      DELETE FROM activity WHERE account_id = ${accountId} AND number IN (
+        SELECT number FROM activity WHERE account_id = ${accountId} ORDER BY number LIMIT ${REMOVED_AT_ONCE})`;
+    rows = removed.count;
+  }
+}
+
+/** Removes the rest of it, in the transaction that marks the account as deleted. No row of the account is written after that. */
+export async function removeLastActivity(sql: Transaction, accountId: string): Promise<void> {
+  await sql`SELECT take_activity_numbers(0)`;
+  await sql`DELETE FROM activity WHERE account_id = ${accountId}`;
+}

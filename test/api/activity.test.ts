@@ -1,0 +1,189 @@
+/** GET /activity over HTTP: every sentence of the contract about it. */
+import { afterAll, expect, test } from 'bun:test';
+import { purgeActivity } from '../../src/metering/activity/purge.ts';
+import { revokeKey } from '../../src/metering/keys/store.ts';
+import { rollUpAll } from '../metering/activity/support.ts';
+import { startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import type { CallOptions } from '../support/client.ts';
+import { csv, nif } from '../support/companies.ts';
+import { callTool } from '../support/mcp.ts';
+import { createTestKey } from '../support/service.ts';
+import { eventually } from '../support/until.ts';
+
+const api = await startApi({ directory: csv(0, 30) });
+afterAll(() => api.stop());
+const plenty = { limits: { requestsPerMinute: 100_000 }, included: 1000 };
+
+type Row = Record<string, unknown> & { id: string; call: string; request: string; kind: string };
+
+const page = async (key: string, after?: string) => {
+  await rollUpAll(api.sql);
+  return ask(api, after === undefined ? '/activity' : `/activity?after=${after}`, { key });
+};
+
+/** The rows of an account once there are so many; answers are written every few seconds. */
+async function rowsOf(key: string, count: number): Promise<Row[]> {
+  let rows: Row[] = [];
+  await eventually(async () => {
+    rows = (await page(key)).body.data;
+    return rows.length;
+  }, count);
+  return rows;
+}
+
+const brief = (rows: Row[]) =>
+  rows
+    .map(({ kind, key, endpoint, status, problem, credits }) =>
+      [kind, key === null ? 'dashboard' : 'key', endpoint, status, problem, credits].join(' '),
+    )
+    .toSorted();
+
+const post = (body: unknown, headers: Record<string, string> = {}): CallOptions => ({
+  method: 'POST',
+  headers: { 'Content-Type': 'application/json', ...headers },
+  body: JSON.stringify(body),
+});
+
+test('it has what was charged, what came back, and what was refused or repeated, by endpoint or tool', async () => {
+  const { key, keyId, accountId } = await api.caller(plenty);
+  const asked = [
+    await ask(api, '/companies?q=empresa', { key, headers: { 'X-Request-Id': 'order-17' } }),
+    await ask(api, '/companies/123', { key, headers: { 'X-Request-Id': 'order-17' } }),
+    await ask(api, '/debts', { ...post({ nifs: [nif(1), nif(2), '1'] }), key }),
+    await ask(api, '/debts', { ...post({ nifs: [nif(1)] }, { 'Idempotency-Key': 'once' }), key }),
+    await ask(api, '/debts', { ...post({ nifs: [nif(1)] }, { 'Idempotency-Key': 'once' }), key }),
+    await ask(api, '/usage', { key }),
+  ];
+  expect(asked.map(({ status }) => status)).toEqual([200, 400, 200, 200, 200, 200]);
+  await callTool(api, 'search_companies', { q: 'empresa' }, { key });
+  const rows = await rowsOf(key, 8);
+  expect(brief(rows)).toEqual(
+    [
+      'charge key GET /companies   1',
+      'charge key GET /companies/{nif}   1',
+      'answer key GET /companies/{nif} 400 validation 0',
+      'charge key POST /debts   3',
+      'answer key POST /debts 200 validation 0',
+      'charge key POST /debts   1',
+      'answer key POST /debts 200  0',
+      'charge key search_companies   1',
+    ].toSorted(),
+  );
+  expect(new Set(rows.map((row) => row.key))).toEqual(new Set([keyId]));
+  // The caller's id may repeat, and ours does not.
+  const ordered = rows.filter(({ request }) => request === 'order-17');
+  expect(ordered.map(({ kind }) => kind).toSorted()).toEqual(['answer', 'charge', 'charge']);
+  expect(new Set(ordered.map(({ call }) => call)).size).toBe(2);
+  // Without one, it is the answer's, which is ours.
+  const id = asked[2]!.headers.get('X-Request-Id')!;
+  expect(rows.filter(({ call }) => call === id).map(({ request }) => request)).toEqual([id, id]);
+  const text = JSON.stringify(rows);
+  for (const hidden of [nif(1), nif(2), 'empresa', '127.0.0.1']) expect(text).not.toContain(hidden);
+  // What it costs.
+  expect((await api.ledger({ accountId })).used).toBe(7);
+  const [calls] = await api.sql`SELECT sum(calls) AS calls FROM calls_by_day WHERE account_id = ${accountId}`;
+  expect(rows.reduce((sum, { credits }) => sum + Number(credits), 0)).toBe(Number(calls!.calls));
+});
+
+test('the free item of a list, and a key that has ended, have their refusals', async () => {
+  const { key, keyId } = await api.caller(plenty);
+  const other = await api.caller(plenty);
+  const refreshing = { ...post({ nifs: Array.from({ length: 11 }, (_, n) => nif(n + 100)) }), key };
+  const { status } = await ask(api, '/lookups', refreshing);
+  expect(status).toBe(200);
+  const rows = await rowsOf(key, 3);
+  expect(brief(rows).filter((row) => row.includes('service-unavailable'))).toEqual([
+    'answer key POST /lookups 200 service-unavailable 0',
+  ]);
+  await revokeKey(api.sql, keyId, 'test');
+  await eventually(async () => (await ask(api, '/usage', { key })).status, 401);
+  await eventually(async () => {
+    const [row] = await api.sql`
+      SELECT count(*) > 0 AS found FROM activity WHERE key_id = ${keyId} AND status = 401 AND problem = 'unauthorized'
+        AND endpoint = 'GET /usage'`;
+    return row!.found;
+  }, true);
+  expect((await page(other.key)).body.data).toEqual([]);
+});
+
+test('a reader goes on from `next`; a cursor that is none is a free validation, and an old one a free 410', async () => {
+  const { key, accountId } = await api.caller(plenty);
+  const empty = await page(key);
+  expect(empty.body).toEqual({ data: [], next: expect.stringMatching(/^act_\d+$/), more: false });
+  await ask(api, '/companies?q=a', { key });
+  const first = await page(key, empty.body.next);
+  expect(brief(first.body.data)).toEqual(['charge key GET /companies   1']);
+  expect((await page(key, first.body.next)).body.data).toEqual([]);
+  for (const wrong of ['1', 'act_', 'act_9999999999999999', 'chg_1', '']) {
+    const { status, kind } = await page(key, wrong);
+    expect([wrong, status, kind]).toEqual([wrong, 400, 'validation']);
+  }
+  await purgeActivity(api.sql, 7);
+  const old = await page(key, 'act_1');
+  expect([old.status, old.kind]).toEqual([410, 'activity-expired']);
+  expect((await page(key, old.body.oldest)).body).toMatchObject({ data: first.body.data });
+  expect((await api.ledger({ accountId })).used).toBe(1);
+});
+
+test('a page has 1,000 rows, and `more` says that others follow', async () => {
+  const { key, accountId } = await api.caller(plenty);
+  await api.sql`
+    INSERT INTO activity (number, account_id, kind, at, call_id, key_id, endpoint, credits)
+    SELECT take_activity_numbers(1) + 1, ${accountId}, 'charge', now(), gen_random_uuid(), 'key', 'GET /companies', 1
+    FROM generate_series(1, 1001)`;
+  const first = await page(key);
+  expect([first.body.data.length, first.body.more, first.body.next]).toEqual([
+    1000,
+    true,
+    first.body.data.at(-1).id,
+  ]);
+  const second = await page(key, first.body.next);
+  expect([second.body.data.length, second.body.more]).toEqual([1, false]);
+});
+
+test('of many refusals in a few seconds twenty have a row, and one row says how many have none', async () => {
+  const { key, accountId } = await api.caller({ limits: { requestsPerMinute: 1 }, included: 0 });
+  await ask(api, '/usage', { key });
+  const refused = await Promise.all(Array.from({ length: 50 }, () => ask(api, '/companies?q=a', { key })));
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429]));
+  const counted = async () => {
+    const [row] = await api.sql`
+      SELECT count(*) FILTER (WHERE unlisted IS NULL) + coalesce(sum(unlisted), 0) AS answers,
+        count(*) FILTER (WHERE unlisted IS NOT NULL) AS more FROM activity
+      WHERE kind = 'answer' AND account_id = ${accountId}`;
+    return row!;
+  };
+  await eventually(async () => Number((await counted()).answers), 50);
+  expect(Number((await counted()).more)).toBeGreaterThan(0);
+});
+
+test('a test key gets the rows of its world, and has none', async () => {
+  const { accountId } = await api.caller(plenty);
+  const key = await createTestKey(api.sql, accountId);
+  await ask(api, '/companies?q=padaria', { key });
+  const { body } = await page(key);
+  expect(body.data.map(({ kind }: Row) => kind)).toEqual([
+    ...['charge', 'charge', 'charge', 'return', 'answer', 'answer', 'answer', 'answer'],
+  ]);
+  expect(body.data.at(-1)).toMatchObject({ call: null, request: null, unlisted: 17 });
+  expect(await api.sql`SELECT FROM activity WHERE account_id = ${accountId}`).toHaveLength(0);
+});
+
+test('with ACTIVITY_DAYS=0 there is no such endpoint, and no row is written', async () => {
+  const off = await startApi({ env: { ACTIVITY_DAYS: '0' } });
+  try {
+    const { key } = await off.caller(plenty);
+    await ask(off, '/companies?q=a', { key });
+    await ask(off, '/companies', { key });
+    const { status, kind } = await ask(off, '/activity', { key });
+    expect([status, kind]).toEqual([404, 'not-found']);
+    expect((await fetch(`${off.baseUrl}/problems/activity-expired`)).status).toBe(404);
+    const reference = await (await fetch(`${off.baseUrl}/openapi/json`)).text();
+    expect(reference).not.toMatch(/getActivity|"\/activity"/);
+    await rollUpAll(off.sql);
+    expect(await off.sql`SELECT FROM activity`).toHaveLength(0);
+  } finally {
+    await off.stop();
+  }
+});

@@ -1,0 +1,210 @@
+/** The days that are kept, and what a deletion removes. */
+import { afterAll, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
+import { problem } from '../../../src/http/answer.ts';
+import { createAnswerNotes } from '../../../src/metering/activity/answers.ts';
+import { purgeActivity } from '../../../src/metering/activity/purge.ts';
+import { listActivity, readActivity } from '../../../src/metering/activity/store.ts';
+import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
+import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { waitingForLock } from '../../support/locks.ts';
+import { createCaller } from '../../support/service.ts';
+import { callOf } from './support.ts';
+
+const database = await createTestDatabase('activity_days');
+const sql = database.sql;
+afterAll(() => database.drop());
+
+const partitions = async () => {
+  const rows = await sql<{ name: string }[]>`
+    SELECT relname AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+    WHERE inhparent = 'activity'::regclass ORDER BY relname`;
+  return rows.map(({ name }) => name);
+};
+const nameOf = (daysAgo: number) =>
+  `activity_${new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')}`;
+
+/** A partition of an earlier day, with a row of the account. */
+async function storeDay(accountId: string, daysAgo: number): Promise<void> {
+  const at = new Date(Date.now() - daysAgo * 86_400_000);
+  const day = at.toISOString().slice(0, 10);
+  const bound = (to: string) => `${Date.parse(to) * 1000}`;
+  const next = new Date(Date.parse(day) + 86_400_000).toISOString();
+  await sql.unsafe(
+    `CREATE TABLE ${nameOf(daysAgo)} PARTITION OF activity FOR VALUES FROM (${bound(day)}) TO (${bound(next)})`,
+  );
+  await sql`
+    INSERT INTO activity (number, account_id, kind, at, call_id, key_id, endpoint, credits)
+    VALUES (activity_number(${at}), ${accountId}, 'charge', ${at}, ${randomUUID()}, 'key_a', 'GET /companies', ${daysAgo})`;
+}
+
+test('whole days go once they are over, by the dropping of their table, and a reader sees none of them', async () => {
+  const { accountId } = await createCaller(sql);
+  for (const daysAgo of [3, 2, 1]) await storeDay(accountId, daysAgo);
+  const reader = await sql.reserve();
+  await reader.unsafe(`BEGIN; SELECT FROM ${nameOf(3)}`);
+  await purgeActivity(sql, 2);
+  // A backup reads it, and readers see none of it.
+  expect(await partitions()).toEqual([3, 2, 1, 0, -1].map(nameOf));
+  const daysOf = async () => (await readActivity(sql, accountId, null)).rows.map(({ credits }) => credits);
+  expect(await daysOf()).toEqual([2, 1]);
+  await reader.unsafe('COMMIT');
+  reader.release();
+  await purgeActivity(sql, 2);
+  expect(await partitions()).toEqual([2, 1, 0, -1].map(nameOf));
+  await Promise.all([purgeActivity(sql, 1), purgeActivity(sql, 1)]);
+  expect(await daysOf()).toEqual([1]);
+  const { removed, last } = await readActivity(sql, accountId, null);
+  expect(last).toBeGreaterThan(removed);
+  // More days bring nothing back.
+  await purgeActivity(sql, 90);
+  expect((await readActivity(sql, accountId, null)).removed).toBe(removed);
+});
+
+test('the table of a new day is made by the first write, beside a backup that reads the activity', async () => {
+  const { accountId } = await createCaller(sql);
+  for (const name of await partitions()) await sql.unsafe(`DROP TABLE ${name}`);
+  const backup = await sql.reserve();
+  await backup.unsafe('BEGIN; LOCK TABLE activity IN ACCESS SHARE MODE');
+  await chargeCalls(sql, [callOf(accountId)], randomUUID());
+  await Promise.all([rollUpCalls(sql), rollUpCalls(sql)]);
+  expect(await partitions()).toEqual([nameOf(0), nameOf(-1)]);
+  expect((await readActivity(sql, accountId, null)).rows).toHaveLength(1);
+  await backup.unsafe('COMMIT');
+  backup.release();
+});
+
+test('a deletion removes an account’s activity, and no roll-up or note that waited for it writes any', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  const other = await createCaller(sql, { included: 10 });
+  const charge = () => chargeCalls(sql, [callOf(accountId), callOf(other.accountId)], randomUUID());
+  await charge();
+  await rollUpCalls(sql);
+  await charge();
+  // The deletion waits with its last step, when it has the numbers.
+  const gate = await sql.reserve();
+  await gate.unsafe(`BEGIN; LOCK TABLE activity IN ROW SHARE MODE`);
+  await gate`SELECT FROM activity WHERE account_id = ${accountId} FOR UPDATE`;
+  const deleting = connectPostgres(database.url, { max: 1 });
+  const deletion = deleting.begin(async (transaction) => {
+    await transaction`SELECT take_activity_numbers(0)`;
+    await transaction`UPDATE accounts SET deleted_at = now(), suspended_at = now() WHERE id = ${accountId}`;
+    await transaction`DELETE FROM activity WHERE account_id = ${accountId}`;
+  });
+  await waitingForLock(sql, 1);
+  const notes = createAnswerNotes(sql);
+  for (const id of [accountId, other.accountId])
+    notes.note({ accountId: id, keyId: 'key_a' }, { callId: randomUUID() }, problem('validation'), false);
+  const writes = [rollUpCalls(sql), notes.write()];
+  await waitingForLock(sql, 3);
+  await gate`COMMIT`;
+  gate.release();
+  await Promise.all([deletion, ...writes]);
+  expect((await readActivity(sql, accountId, null)).rows).toEqual([]);
+  expect((await readActivity(sql, other.accountId, null)).rows).toHaveLength(3);
+  await deleting.end();
+});
+
+test('account delete removes the activity', async () => {
+  const { accountId } = await createCaller(sql, { included: 5000 });
+  await chargeCalls(
+    sql,
+    Array.from({ length: 400 }, () => callOf(accountId)),
+    randomUUID(),
+  );
+  await rollUpCalls(sql);
+  await deleteAccount(sql, accountId, 'test');
+  await chargeCalls(sql, [callOf(accountId)], randomUUID());
+  await rollUpCalls(sql);
+  expect(await sql`SELECT FROM activity WHERE account_id = ${accountId}`).toHaveLength(0);
+});
+
+test('notes that wait in vain for their turn are written with the next ones, twenty of an account at most', async () => {
+  const { accountId } = await createCaller(sql);
+  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 50 });
+  const notes = createAnswerNotes(impatient);
+  const note = (count: number) => {
+    for (let n = 0; n < count; n += 1)
+      notes.note(
+        { accountId, keyId: '' },
+        { callId: randomUUID(), endpoint: 'GET /usage' },
+        problem('rate-limit-exceeded'),
+        false,
+      );
+  };
+  const holder = await sql.reserve();
+  await holder.unsafe('BEGIN; SELECT FROM activity_numbers FOR UPDATE');
+  note(15);
+  await notes.write();
+  note(25);
+  await notes.write();
+  await holder.unsafe('COMMIT');
+  holder.release();
+  await notes.write();
+  await notes.write();
+  const { rows } = await readActivity(sql, accountId, null);
+  expect(rows).toHaveLength(21);
+  expect(rows.map(({ unlisted }) => unlisted).filter((unlisted) => unlisted !== null)).toEqual([20]);
+  expect(rows[0]).toMatchObject({
+    kind: 'answer',
+    status: 429,
+    problem: 'rate-limit-exceeded',
+    key: null,
+    credits: 0,
+  });
+  await impatient.end();
+});
+
+test('a list is filtered by key, endpoint, outcome, day and request, and read in parts from either end', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const own = randomUUID();
+  const at = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000);
+  await chargeCalls(
+    sql,
+    [
+      callOf(accountId, { keyId: 'a' }),
+      callOf(accountId, { keyId: 'b', activity: `${own}\tGET /companies\torder-1`, credits: 2 }),
+      callOf(accountId, { keyId: 'a', activity: `${randomUUID()}\tGET /companies\torder-1`, credits: 3 }),
+    ],
+    randomUUID(),
+  );
+  await rollUpCalls(sql);
+  const notes = createAnswerNotes(sql);
+  for (const kind of ['validation', 'rate-limit-exceeded', 'internal-error'] as const)
+    notes.note(
+      { accountId, keyId: 'b' },
+      { callId: randomUUID(), endpoint: 'GET /usage' },
+      problem(kind),
+      false,
+    );
+  await notes.write();
+  const all = { order: 'DESC', rows: 100 } as const;
+  const found = async (
+    filter: Parameters<typeof listActivity>[2],
+    slice: Parameters<typeof listActivity>[3] = all,
+  ) => (await listActivity(sql, accountId, filter, slice)).map(({ credits, problem }) => problem ?? credits);
+  const answers = (await found({ outcome: 'answer' })).toSorted();
+  expect(answers).toEqual(['internal-error', 'rate-limit-exceeded', 'validation']);
+  expect(await found({ outcome: '4xx' })).toEqual(['validation']);
+  expect(await found({ outcome: '5xx' })).toEqual(['internal-error']);
+  expect(await found({ outcome: 'rate-limit-exceeded' })).toEqual(['rate-limit-exceeded']);
+  expect(await found({ outcome: 'return' })).toEqual([]);
+  expect((await found({ outcome: 'charge' })).toSorted()).toEqual([1, 2, 3]);
+  expect((await found({ key: 'a' })).toSorted()).toEqual([1, 3]);
+  expect((await found({ endpoint: 'GET /companies' })).toSorted()).toEqual([2, 3]);
+  expect((await found({ request: 'order-1' })).toSorted()).toEqual([2, 3]);
+  expect(await found({ request: own })).toEqual([2]);
+  expect(await found({ key: 'b', outcome: 'charge', day: at(0).toISOString().slice(0, 10) })).toEqual([2]);
+  expect(await found({ day: at(1).toISOString().slice(0, 10) })).toEqual([]);
+  expect(await found({ from: at(-1) })).toEqual([]);
+  expect(await found({ from: at(1) })).toHaveLength(6);
+  for (const order of ['ASC', 'DESC'] as const) {
+    const whole = await listActivity(sql, accountId, {}, { order, rows: 100 });
+    const first = await listActivity(sql, accountId, {}, { order, rows: 4 });
+    const rest = await listActivity(sql, accountId, {}, { order, rows: 4, behind: first.at(-1)!.number });
+    expect([...first, ...rest]).toEqual(whole);
+  }
+});
