@@ -14,7 +14,15 @@ export function accountDataCommands(program: Command): void {
       .command('history')
       .argument('<id>')
       .description('what changed an account, when, and by whom; also of a deleted one')
-      .addHelpText('after', '\nExample:\n  bun directory account history acc_… --json'),
+      .addHelpText(
+        'after',
+        `
+When a customer writes "an invoice of last month": "credits" are what was bought and when, with its reference.
+
+Examples:
+  bun directory account history acc_…
+  bun directory account history acc_… --json`,
+      ),
     ({ sql }, id: string) => wholeHistory(sql, id),
     [
       ['AT', ({ at }) => at.toISOString()],
@@ -34,7 +42,15 @@ export function accountDataCommands(program: Command): void {
       .command('export')
       .argument('<id>')
       .description('print everything stored about an account and its members, without secrets')
-      .addHelpText('after', '\nExample:\n  bun directory account export acc_… > account.json'),
+      .addHelpText(
+        'after',
+        `
+When a customer writes "I was charged twice": it has the calls of each day and key, and what errors cost. A request that
+was repeated without an Idempotency-Key is two.
+
+Example:
+  bun directory account export acc_… > account.json`,
+      ),
     async ({ sql }, id: string, { json }: { json?: boolean }) => {
       const write = (part: string) => print(json === true ? part.replaceAll('\n', '') : part);
       await exportAccount(sql, id, write);
@@ -48,7 +64,14 @@ export function accountDataCommands(program: Command): void {
       .argument('<id>')
       .requiredOption('--yes', 'really: nothing brings the account back')
       .description('delete an account with its members, keys and names; its ledger stays without them')
-      .addHelpText('after', '\nExample:\n  bun directory account delete acc_… --yes'),
+      .addHelpText(
+        'after',
+        `
+When a customer writes "delete my account": docs/data-protection.md has what stays, and for how long.
+
+Example:
+  bun directory account delete acc_… --yes`,
+      ),
     async ({ sql, actor }, id: string) => ({ id, deleted: await deleteAccount(sql, id, actor) }),
     ({ id, deleted }) => `${id} is deleted since ${iso(deleted)}`,
   );

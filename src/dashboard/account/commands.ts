@@ -131,7 +131,7 @@ export function memberCommands(program: Command): void {
       'reset-second-factor',
       "turn a member's second factor off, end their sessions, and tell them by mail",
       'who lost the app and the backup codes',
-      'First make sure that it is the member who asks: the password alone signs in afterwards.',
+      'When a customer writes "I lost my phone", first make sure that it is the member who asks: the password alone signs in afterwards.',
     ),
     async ({ sql, config, actor }, id: string, { email }: { email: string }) => {
       if (!(await resetSecondFactor(sql, id, email, actor)))

@@ -49,7 +49,15 @@ export function accountCommands(program: Command): void {
         wholeNumber({ min: 0, max: 1_000_000 }),
       )
       .description('all accounts')
-      .addHelpText('after', '\nExample:\n  bun directory account list --above 80'),
+      .addHelpText(
+        'after',
+        `
+When a customer writes, --email finds the account by the address of any of its members.
+
+Examples:
+  bun directory account list --email maria@example.com
+  bun directory account list --above 80`,
+      ),
     ({ sql }, filter: AccountFilter) => inPages<ListedAccount>((last) => listAccounts(sql, filter, last)),
     [
       ['ID', ({ id }) => id],
@@ -66,7 +74,15 @@ export function accountCommands(program: Command): void {
       .command('show')
       .argument('<id>')
       .description('an account as it stands now')
-      .addHelpText('after', '\nExample:\n  bun directory account show acc_…'),
+      .addHelpText(
+        'after',
+        `
+When a customer writes "my key doesn't work": "suspended" stops every key of the account, and without credits calls are
+refused: "used" of "includedCredits" in this period, and purchased "credits".
+
+Example:
+  bun directory account show acc_…`,
+      ),
     async ({ sql }, id: string) => {
       const { planUntil: _, keyLimit: __, ...shown } = await requireAccount(sql, id);
       return { ...shown, emails: await emailsOf(sql, id) };
@@ -143,7 +159,14 @@ export function accountCommands(program: Command): void {
       .description('add purchased credits, or take unspent ones back')
       .addHelpText(
         'after',
-        '\nExamples:\n  bun directory account credits acc_… --add 1000 --reference invoice-17\n  bun directory account credits acc_… --add -900 --note "1000 was a typing error"',
+        `
+When a customer writes "I was charged twice", and the calls show it, add credits in their place. The note tells the
+customer why, and the same --reference adds once.
+
+Examples:
+  bun directory account credits acc_… --add 1000 --reference invoice-17
+  bun directory account credits acc_… --add 3 --note "three calls of 12 November, charged twice"
+  bun directory account credits acc_… --add -900 --note "1000 was a typing error"`,
       ),
     async ({ sql, actor }, id: string, options: { add: number; note?: string; reference?: string }) => {
       const { add: credits, note, reference } = options;

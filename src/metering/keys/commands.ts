@@ -88,7 +88,15 @@ export function keyCommands(program: Command): void {
       .command('list')
       .argument('<account>')
       .description("an account's keys, revoked ones too")
-      .addHelpText('after', '\nExample:\n  bun directory key list acc_… --json'),
+      .addHelpText(
+        'after',
+        `
+When a customer writes about a key, "start" finds it by its first letters, which are no secret.
+
+Examples:
+  bun directory key list acc_…
+  bun directory key list acc_… --json`,
+      ),
     ({ sql }, account: string) => inPages<ApiKey>((last) => listKeys(sql, account, last)),
     [
       ['ID', ({ id }) => id],
@@ -156,7 +164,16 @@ export function keyCommands(program: Command): void {
       .command('show')
       .argument('<id>')
       .description('a key with its calls, its errors, and the last use of each secret')
-      .addHelpText('after', '\nExample:\n  bun directory key show key_… --json'),
+      .addHelpText(
+        'after',
+        `
+When a customer writes "my key doesn't work": "revoked" and "expires" say if it has ended, "errors" which answers it got,
+and "lastUsed" if the call arrived with it at all.
+
+Examples:
+  bun directory key show key_…
+  bun directory key show key_… --json`,
+      ),
     ({ sql }, id: string) => requireKeyDetails(sql, id),
     ({
       id,

@@ -61,6 +61,17 @@ describe('--help', () => {
     });
   }
 
+  test('of each command for a customer who writes says when it is the one', async () => {
+    const page = await Bun.file(join(ROOT, 'docs/operating.md')).text();
+    const [, section] = /^## When a customer writes$(.*?)^## /ms.exec(page)!;
+    const named = [...section!.matchAll(/`((?:account|key) [a-z-]+)/g)].map(([, command]) => command!);
+    expect(new Set(named).size).toBeGreaterThan(6);
+    for (const command of new Set(named)) {
+      const { stdout } = await runHere(NOWHERE, ...command.split(' '), '--help');
+      expect([command, stdout]).toEqual([command, expect.stringMatching(/When a customer writes\b/)]);
+    }
+  });
+
   test('beside it, --version prints the version alone', async () => {
     expect(await runHere(NOWHERE, '--version')).toMatchObject({
       code: 0,
