@@ -4,9 +4,9 @@
  * screened; `--single` and `--several` name other scenarios (scenarios.ts), `--in-postgres` searches without Elasticsearch.
  */
 import { parseArgs } from 'node:util';
-import { createScenarios, type ScenarioName, targetOf } from './lib/scenarios.ts';
-import { startProcess, startStack } from './lib/stack.ts';
-import { type Load, runWrk } from './lib/wrk.ts';
+import { figuresOf, runLoad } from './lib/load.ts';
+import { createScenarios, requestsOf, scenariosOf } from './lib/scenarios.ts';
+import { startStack } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -18,42 +18,34 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '5' },
     pairs: { type: 'string', default: '5' },
     single: { type: 'string', default: 'lookup' },
-    several: { type: 'string', default: 'debts, 1,000 NIFs a request' },
+    several: { type: 'string', default: 'debts of 1000' },
     'in-postgres': { type: 'boolean', default: false },
   },
 });
-const [names, records, accounts, connections, seconds, pairs] = [
-  options.names,
-  options.records,
-  options.accounts,
-  options.connections,
-  options.seconds,
-  options.pairs,
-].map(Number) as [number, number, number, number, number, number];
+const [companies, records, connections] = [options.names, options.records, options.connections].map(Number);
 const singleConnections = Number(options['single-connections'] ?? connections);
 
-const stack = await startStack(names, records, accounts, options['in-postgres']);
-const service = await startProcess(['src/main.ts', 'serve'], stack.environment);
+const stack = await startStack({
+  companies: companies!,
+  records: records!,
+  accounts: Number(options.accounts),
+  inPostgres: options['in-postgres'],
+});
+const service = await stack.serve();
 try {
-  const scenarios = createScenarios(stack, names, records);
-  const load = (name: ScenarioName, over: number, forSeconds = seconds) => {
-    const scenario = scenarios.find((one) => one.name === name)!;
-    const services = {
-      ceiling: service,
-      bare: service,
-      prototype: service,
-      uncached: service,
-      cached: service,
-    };
-    return runWrk(targetOf(scenario, stack, services), over, forSeconds);
+  const scenarios = createScenarios(companies!, records!);
+  const loadOf = (name: string, over: number) => {
+    const [scenario] = scenariosOf(scenarios, name);
+    const schedule = { ...service, requests: requestsOf(scenario!, stack.keys), connections: over };
+    return async (seconds = Number(options.seconds)) => figuresOf(await runLoad({ ...schedule, seconds }));
   };
-  const single = (forSeconds?: number) => load(options.single as ScenarioName, singleConnections, forSeconds);
-  const several = (forSeconds?: number) => load(options.several as ScenarioName, connections, forSeconds);
+  const single = loadOf(options.single, singleConnections);
+  const several = loadOf(options.several, connections!);
   await single(10);
   await several(10);
-  const show = ({ requestsPerSecond, p50Ms, p99Ms, refused, failed }: Load) =>
-    `${Math.round(requestsPerSecond)}/s, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, refused ${refused + failed}`;
-  for (let pair = 1; pair <= pairs; pair += 1) {
+  const show = ({ perSecond, p50Ms, p99Ms, wrong }: Awaited<ReturnType<typeof single>>) =>
+    `${Math.round(perSecond)}/s, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, refused ${wrong}`;
+  for (let pair = 1; pair <= Number(options.pairs); pair += 1) {
     process.stdout.write(`single alone:   ${show(await single())}\n`);
     process.stdout.write(`several alone:  ${show(await several())}\n`);
     const [beside, among] = await Promise.all([single(), several()]);

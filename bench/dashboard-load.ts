@@ -5,10 +5,10 @@
 import { parseArgs } from 'node:util';
 import { pageRequest, startCrowd } from '../test/dashboard/crowd.ts';
 import { createVisitor, signUp } from '../test/dashboard/visitor.ts';
+import { get } from './lib/load.ts';
 import { generateCompany } from './lib/names.ts';
-import { runOpenLoop } from './lib/open-loop.ts';
-import { type Service, startProcess, startStack } from './lib/stack.ts';
-import { get } from './lib/wrk.ts';
+import { measureNeighbour } from './lib/neighbour.ts';
+import { type Service, startStack } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -23,32 +23,26 @@ const perSecond = Number(options['per-second']);
 
 const RECORDS = 1000;
 const CUSTOMERS = 20;
-const CONNECTIONS = 200;
 
 async function main(): Promise<void> {
-  const stack = await startStack(RECORDS, RECORDS, CUSTOMERS);
-  const service = await startProcess(['src/main.ts', 'serve'], {
-    ...stack.environment,
-    SIGN_UP: 'open',
-    TRUST_PROXY: '127.0.0.1',
-  });
+  const stack = await startStack({ companies: RECORDS, records: RECORDS, accounts: CUSTOMERS });
+  const service = await stack.serve({ SIGN_UP: 'open', TRUST_PROXY: '127.0.0.1' });
   const requests = Array.from({ length: RECORDS }, (_, index) => {
     const path = index % 2 === 0 ? '/api/v1/usage' : `/api/v1/companies/${generateCompany(index).nif}`;
-    return get(path, 'bench', stack.keys[index % CUSTOMERS]);
+    return get(path, stack.keys.rich[index % CUSTOMERS]);
   });
-  const measure = (seconds: number) =>
-    runOpenLoop({ ...service, perSecond, seconds, connections: CONNECTIONS, requests });
+  const measure = (name: string, lasts = seconds) =>
+    measureNeighbour(name, service, { requests, perSecond, seconds: lasts });
   try {
-    await measure(5); // warms up
-    report('quiet', (await measure(seconds)).times);
+    await measure('warm-up', 5);
+    await measure('quiet');
     const attack = await startAttack(service);
     await Bun.sleep(2000);
-    const { times } = await measure(seconds);
+    await measure('one account at the dashboard');
     attack.stop();
-    report('one account at the dashboard', times);
     process.stdout.write(`  its forms were answered ${JSON.stringify(attack.answers)}\n`);
     await Bun.sleep(5000);
-    report('afterwards', (await measure(seconds)).times);
+    await measure('afterwards');
   } finally {
     await service.stop();
     await stack.stop();
@@ -77,17 +71,6 @@ async function startAttack({ host, port }: Service) {
       crowd.stop();
     },
   };
-}
-
-function report(name: string, times: Record<number, number[]>): void {
-  for (const [status, all] of Object.entries(times)) {
-    const sorted = all.sort((a, b) => a - b);
-    const at = (share: number) =>
-      sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!.toFixed(1);
-    process.stdout.write(
-      `${name}: ${sorted.length} answers ${status}, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms\n`,
-    );
-  }
 }
 
 await main();

@@ -6,11 +6,10 @@
 import { parseArgs } from 'node:util';
 import { startCrowd } from '../test/dashboard/crowd.ts';
 import { createMember } from '../test/dashboard/visitor.ts';
+import { get } from './lib/load.ts';
 import { generateCompany } from './lib/names.ts';
-import { runOpenLoop } from './lib/open-loop.ts';
-import { residentMb } from './lib/processes.ts';
-import { type Service, startProcess, startStack } from './lib/stack.ts';
-import { get } from './lib/wrk.ts';
+import { measureNeighbour } from './lib/neighbour.ts';
+import { type Service, startStack } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -29,7 +28,7 @@ const HEADER_BYTES = 60_000;
 
 const AUTH_SECRET = 'x'.repeat(40);
 
-const stack = await startStack(RECORDS, RECORDS, 1, true);
+const stack = await startStack({ companies: RECORDS, records: RECORDS, inPostgres: true });
 
 const head = (line: string, headers: string) => `${line} HTTP/1.1\r\nHost: bench\r\n${headers}\r\n`;
 const form = (cookie: string, body: string) =>
@@ -67,25 +66,11 @@ const CASES: Record<
 };
 
 const lookups = Array.from({ length: RECORDS }, (_, index) =>
-  get(`/api/v1/companies/${generateCompany(index).nif}`, 'bench', stack.keys[0]),
+  get(`/api/v1/companies/${generateCompany(index).nif}`, stack.keys.rich[0]),
 );
 
-/** Measures the lookups, and the peak of the memory meanwhile. */
-async function measure(service: Service, name: string, seconds = Number(options.seconds)): Promise<number> {
-  let peakMb = 0;
-  const memory = setInterval(() => (peakMb = Math.max(peakMb, residentMb(service.pid))), 50);
-  const load = { ...service, perSecond: PER_SECOND, seconds, connections: 200, requests: lookups };
-  const { times, unanswered } = await runOpenLoop(load);
-  clearInterval(memory);
-  const all = Object.values(times).flat();
-  const sorted = all.toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
-  const failed = all.length + unanswered - (times[200]?.length ?? 0);
-  process.stdout.write(
-    `${name}: p50 ${at(0.5).toFixed(0)} ms, p99 ${at(0.99).toFixed(0)} ms, ${failed} of ${all.length + unanswered} failed, peak ${peakMb.toFixed(0)} MB\n`,
-  );
-  return at(0.99);
-}
+const measure = (service: Service, name: string, seconds = Number(options.seconds)) =>
+  measureNeighbour(name, service, { requests: lookups, perSecond: PER_SECOND, seconds });
 
 /** The lookups' p99 beside a crowd that repeats a request, in a process that has served nothing else. */
 async function beside(
@@ -93,8 +78,7 @@ async function beside(
   connections: number,
   request: (cookies: Cookies) => string,
 ): Promise<number> {
-  const environment = { ...stack.environment, AUTH_SECRET, SIGN_UP: 'closed' };
-  const service = await startProcess(['src/main.ts', 'serve'], environment);
+  const service = await stack.serve({ AUTH_SECRET, SIGN_UP: 'closed' });
   try {
     const { host: hostname, port } = service;
     const baseUrl = `http://${hostname}:${port}`;
@@ -108,10 +92,10 @@ async function beside(
     await measure(service, `  alone`, 3);
     const crowd = await startCrowd({ hostname, port, connections, request: request(cookies) });
     await Bun.sleep(1000);
-    const p99 = await measure(service, `  ${name}`);
+    const { p99Ms } = await measure(service, `  ${name}`);
     crowd.stop();
     process.stdout.write(`    its answers: ${JSON.stringify(crowd.answers)}\n`);
-    return p99;
+    return p99Ms;
   } finally {
     await service.stop();
   }

@@ -11,9 +11,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { connectPostgres, type Sql } from '../src/platform/postgres/connect.ts';
+import type { Sql } from '../src/platform/postgres/connect.ts';
 import { watchInterrupts } from '../src/platform/terminal/interrupt.ts';
-import { type RunningServers, startServers } from '../test/servers/servers.ts';
+import { startServers } from '../test/servers/servers.ts';
 import { nifPtFound, startProvider } from '../test/support/provider.ts';
 import { createKnownAccounts, type KnownAccount } from './lib/faults/accounts.ts';
 import { type AuditRow, audit, auditTable } from './lib/faults/audit.ts';
@@ -25,9 +25,8 @@ import { startLastCredits } from './lib/faults/last-credits.ts';
 import { type Load, startLoad } from './lib/faults/load.ts';
 import { failStatements } from './lib/faults/statements.ts';
 import { generateCompany } from './lib/names.ts';
-import { underLock } from './lib/quiet.ts';
 import { checkOut } from './lib/revision.ts';
-import { createDatabase, runCommand, writeDirectory } from './lib/stack.ts';
+import { startStack, writeDirectory } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -40,8 +39,6 @@ const { values: options } = parseArgs({
     load: { type: 'string', default: '120' },
     /** The revision that is tested; absent: the working tree. */
     revision: { type: 'string' },
-    /** A file to lock (flock) while faults are injected. */
-    lock: { type: 'string' },
   },
 });
 
@@ -74,10 +71,8 @@ interface Ready {
 
 async function main(): Promise<number> {
   try {
-    const ready = await underLock(options.lock, 'shared', interrupts.signal, prepare);
-    return await underLock(options.lock, 'alone', interrupts.signal, () =>
-      mode === 'grown' ? besideGrown(ready) : underFaults(ready, mode),
-    );
+    const ready = await prepare();
+    return mode === 'grown' ? await besideGrown(ready) : await underFaults(ready, mode);
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup().catch((error) => console.error(String(error)));
     interrupts.release();
@@ -102,40 +97,18 @@ async function prepare(): Promise<Ready> {
     const { nif } = generateCompany(index);
     provider.answer(nif, nifPtFound(nif));
   }
-  const alias = `faults-${Date.now()}`;
-  const databaseUrl = await createDatabase(servers.postgresUrl, '_faults');
-  cleanups.push(() => removeData(servers, databaseUrl, alias));
+  const stack = await startStack({ companies: COMPANIES, checkout, redisDatabase: 3, servers });
+  cleanups.push(stack.stop);
   const environment = {
-    DATABASE_URL: databaseUrl,
-    ELASTICSEARCH_URL: servers.elasticsearchUrl,
-    ELASTICSEARCH_ALIAS: alias,
-    REDIS_URL: new URL('/3', servers.redisUrl).href,
-    DATA_DIR: join(folder, 'data'),
-    REGISTRY: 'none',
+    ...stack.environment,
     NIF_PT_URL: `${provider.url}/`,
     NIF_PT_KEY: 'faults',
     PROVIDER_TIMEOUT_MS: String(PROVIDER_TIMEOUT_MS),
   };
   const files = [join(folder, 'companies.csv'), join(folder, 'more-companies.csv')];
   for (const [index, file] of files.entries()) await writeDirectory(file, COMPANIES * (index + 1));
-  await runCommand(['companies', 'import', files[0]!], environment, checkout);
   const accounts = await createKnownAccounts(checkout, environment);
-  const sql = connectPostgres(environment.DATABASE_URL);
-  cleanups.push(() => sql.end());
-  return { sql, checkout, accounts, environment, files };
-}
-
-/** Removes the run's data from servers that keep running. */
-async function removeData(servers: RunningServers, databaseUrl: string, alias: string): Promise<void> {
-  const admin = connectPostgres(servers.postgresUrl, { max: 1 });
-  await admin`DROP DATABASE ${admin(new URL(databaseUrl).pathname.slice(1))} WITH (FORCE)`;
-  await admin.end();
-  const list = await fetch(
-    `${servers.elasticsearchUrl}/_cat/indices/${alias}*?format=json&h=index&expand_wildcards=all`,
-  );
-  for (const { index } of (await list.json()) as { index: string }[]) {
-    await fetch(`${servers.elasticsearchUrl}/${index}`, { method: 'DELETE' });
-  }
+  return { sql: stack.sql, checkout, accounts, environment, files };
 }
 
 /** {@link measureGrown}, with the result of {@link underFaults}. */

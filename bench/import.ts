@@ -1,16 +1,12 @@
 /**
- * `bun bench/import.ts [--runs=3] [rows …]` (default 100000 1000000 5000000): how fast a directory file is in Postgres and
+ * `bun bench/import.ts [--runs=3] [--no-searches] [rows …]` (default 100000 1000000 5000000): how fast a directory file is in Postgres and
  * searchable in Elasticsearch, beside the floor of what the engines need for the same rows, and how a search's cost
  * grows with the directory.
  *
  * The floor is a bare COPY of the same rows, then bare `_bulk` requests of the same documents into an index of the same mapping,
- * and a refresh. The documents are ready as bytes, and the best of a grid of chunk sizes and parallelism counts. The floor is
- * measured in the file's order and in the order of results, because a sorted index takes documents in its own order much faster.
- * The import sorts them first, so only the sorted floor, which has no sorting in it, says what the import adds.
+ * and a refresh. The rows are in the order of results, which a sorted index takes fastest, and ready as bytes.
  *
- * Floor and import run `--runs` times in turns; medians count. Servers: those of the environment (TEST_…_URL),
- * or started here with durable commits. `--bulk=5000x4` takes requests of 5,000 documents, four at a time, instead of the best
- * of the grid; `--no-searches` leaves the searches out.
+ * Floor and import run `--runs` times in turns; medians count.
  */
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -31,10 +27,9 @@ import { startServers } from '../test/servers/servers.ts';
 import { generateCompany } from './lib/names.ts';
 
 const RUNS = Number(process.argv.find((word) => word.startsWith('--runs='))?.slice(7) ?? 3);
-const GIVEN_BULK = /^--bulk=(\d+)x(\d+)$/m.exec(process.argv.join('\n'));
 const WITH_SEARCHES = !process.argv.includes('--no-searches');
-const GRID = { documents: [1_000, 2_500, 5_000, 10_000], parallel: [2, 4, 6] };
-const GRID_ROWS = 100_000;
+/** The fastest of a grid of sizes and parallelism counts. */
+const BULK = { documents: 5_000, parallel: 4 };
 const SEARCHES = { each: 3_000, clients: 4, runs: 5 };
 const ALIAS = 'bench-directory';
 
@@ -92,41 +87,26 @@ async function main(): Promise<void> {
 async function measureSize(servers: Servers, folder: string, rows: number): Promise<void> {
   const file = join(folder, `${rows}.csv`);
   await writeCsv(file, rows);
-  const gridRows = Math.min(rows, GRID_ROWS);
-  await bareBulk(servers.client, companies(gridRows), { documents: 5_000, parallel: 4 }); // the engine's warm-up
-  const grid =
-    GIVEN_BULK === null
-      ? await bestOfGrid(servers.client, gridRows)
-      : { documents: Number(GIVEN_BULK[1]), parallel: Number(GIVEN_BULK[2]) };
-  say(
-    `${count(rows)} rows, file of ${(Bun.file(file).size / 1e6).toFixed(0)} MB; bulk requests:` +
-      ` ${grid.documents} documents × ${grid.parallel}`,
-  );
-  const floors = { unsorted: [] as number[], sorted: [] as number[] };
+  await bareBulk(servers.client, companies(Math.min(rows, 100_000))); // the engine's warm-up
+  say(`${count(rows)} rows, file of ${(Bun.file(file).size / 1e6).toFixed(0)} MB`);
+  const floors: number[] = [];
   const imports: number[] = [];
   const inOrder = sortedCompanies(rows);
-  for (let run = 0; run < RUNS; run++) {
-    const parts: string[] = [];
-    for (const order of ['unsorted', 'sorted'] as const) {
-      const source = () => (order === 'sorted' ? inOrder : companies(rows));
-      const copySeconds = await bareCopy(servers.postgresUrl, folder, source());
-      const bulkSeconds = await bareBulk(servers.client, source(), grid);
-      floors[order].push(copySeconds + bulkSeconds);
-      parts.push(`${order}: COPY ${copySeconds.toFixed(1)} s + bulk ${bulkSeconds.toFixed(1)} s`);
-    }
+  for (let run = 1; run <= RUNS; run++) {
+    const copySeconds = await bareCopy(servers.postgresUrl, folder, inOrder);
+    const bulkSeconds = await bareBulk(servers.client, inOrder);
+    floors.push(copySeconds + bulkSeconds);
     const { seconds, peakMb } = await importOnce(servers, file);
     imports.push(seconds);
     say(
-      `  run ${run + 1}: ${parts.join('; ')}; import ${seconds.toFixed(1)} s, ${peakMb.toFixed(0)} MB at most`,
+      `  run ${run}: COPY ${copySeconds.toFixed(1)} s + bulk ${bulkSeconds.toFixed(1)} s; ` +
+        `import ${seconds.toFixed(1)} s, ${peakMb.toFixed(0)} MB at most`,
     );
   }
-  const whole = median(imports);
-  const against = Object.entries(floors).map(([order, seconds]) => {
-    const floor = median(seconds);
-    return `${order} floor ${floor.toFixed(1)} s = ${(whole / floor).toFixed(2)} times`;
-  });
+  const [whole, floor] = [median(imports), median(floors)];
   say(
-    `  median: import ${whole.toFixed(1)} s; ${against.join('; ')}; ${count(Math.round(rows / whole))} rows/s`,
+    `  median: import ${whole.toFixed(1)} s, ${(whole / floor).toFixed(2)} times the floor of ${floor.toFixed(1)} s; ` +
+      `${count(Math.round(rows / whole))} rows/s`,
   );
   const small = await smallChange(servers, folder, rows);
   say(`  a change of 1 000 of them: ${small.toFixed(1)} s`);
@@ -207,47 +187,23 @@ function* chunks(
   if (chunk !== '') yield chunk;
 }
 
-interface BulkShape {
-  documents: number;
-  parallel: number;
-}
-
-async function bestOfGrid(client: Client, rows: number): Promise<BulkShape> {
-  let best: BulkShape & { seconds: number } = {
-    documents: 0,
-    parallel: 0,
-    seconds: Number.POSITIVE_INFINITY,
-  };
-  for (const documents of GRID.documents) {
-    for (const parallel of GRID.parallel) {
-      const seconds = await bareBulk(client, companies(rows), { documents, parallel });
-      if (seconds < best.seconds) best = { documents, parallel, seconds };
-    }
-  }
-  return best;
-}
-
 /** So much is put together before the clock runs, and then sent. */
 const PREPARED_DOCUMENTS = 200_000;
 
-async function bareBulk(
-  client: Client,
-  source: Iterable<Company>,
-  { documents, parallel }: BulkShape,
-): Promise<number> {
+async function bareBulk(client: Client, source: Iterable<Company>): Promise<number> {
   const index = `${ALIAS}-bare-${Date.now()}`;
   await createIndex(client, index, { directory: 'bench', generation: 0, fingerprint: '' });
   let seconds = 0;
   let prepared: Buffer[] = [];
   const send = async () => {
     const startedAt = performance.now();
-    await Promise.all(Array.from({ length: parallel }, () => sendAll(client, index, prepared)));
+    await Promise.all(Array.from({ length: BULK.parallel }, () => sendAll(client, index, prepared)));
     seconds += (performance.now() - startedAt) / 1000;
     prepared = [];
   };
-  for (const chunk of chunks(source, documents, bulkLines)) {
+  for (const chunk of chunks(source, BULK.documents, bulkLines)) {
     prepared.push(Buffer.from(chunk));
-    if (prepared.length * documents >= PREPARED_DOCUMENTS) await send();
+    if (prepared.length * BULK.documents >= PREPARED_DOCUMENTS) await send();
   }
   await send();
   const startedAt = performance.now();

@@ -64,7 +64,7 @@ function formula(costs: Cost[], of: (cost: Cost) => number): string {
 }
 
 const companies = Number(options.records);
-const stack = await startStack(companies, companies, ACCOUNTS);
+const stack = await startStack({ companies, records: companies, accounts: ACCOUNTS });
 const { stages, close } = await openStages(stack, companies);
 try {
   process.stdout.write(

@@ -4,12 +4,18 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { measureIdle } from './lib/idle.ts';
+import { figuresOf, type Load, runLoad } from './lib/load.ts';
 import { cpuSeconds, residentMb, storeProcesses } from './lib/processes.ts';
 import { median, type Row, report } from './lib/report.ts';
-import { checkDirectSearch, createScenarios, type Scenario, targetOf } from './lib/scenarios.ts';
+import {
+  checkDirectSearch,
+  createScenarios,
+  requestsOf,
+  type Scenario,
+  scenariosOf,
+  targetOf,
+} from './lib/scenarios.ts';
 import { type Service, type Stack, startProcess, startStack } from './lib/stack.ts';
-import { runWrk } from './lib/wrk.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -19,6 +25,7 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '1,16,64,256' },
     seconds: { type: 'string', default: '4' },
     runs: { type: 'string', default: '5' },
+    'warm-up': { type: 'string', default: '5' },
     only: { type: 'string' },
     write: { type: 'boolean', default: false },
   },
@@ -26,60 +33,58 @@ const { values: options } = parseArgs({
 
 type Services = Record<Exclude<Scenario['on'], 'elasticsearch'>, Service>;
 
-const WARM_UP_SECONDS = 5;
-/** Once, before anything is measured: Java's compiler takes long to be done with the searches. */
-const ELASTICSEARCH_WARM_UP_SECONDS = 25;
-
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
 async function main(): Promise<void> {
-  const names = Number(options.names);
-  const records = Math.min(Number(options.records), names);
-  say(`starting the stack with ${names} names`);
-  const stack = await startStack(names, records, Number(options.accounts));
+  const companies = Number(options.names);
+  const records = Math.min(Number(options.records), companies);
+  say(`starting the stack with ${companies} names`);
+  const stack = await startStack({ companies, records, accounts: Number(options.accounts) });
   const services: Services = {
-    ceiling: await startProcess(['bench/lib/ceiling.ts'], {}),
     bare: await startProcess(['bench/lib/bare.ts'], {}),
-    prototype: await startProcess(['bench/lib/prototype.ts'], stack.environment),
-    uncached: await startProcess(['src/main.ts', 'serve'], { ...stack.environment, SEARCH_CACHE_MB: '0' }),
-    cached: await startProcess(['src/main.ts', 'serve'], stack.environment),
+    uncached: await stack.serve({ SEARCH_CACHE_MB: '0' }),
+    cached: await stack.serve(),
   };
   try {
     await checkDirectSearch(stack);
-    const all = createScenarios(stack, names, records);
-    const lookup = all.find(({ name }) => name === 'lookup')!;
-    const scenarios = all.filter(({ name }) => options.only === undefined || name.includes(options.only));
+    const all = createScenarios(companies, records, stack.alias).filter(({ status }) => status === undefined);
+    const scenarios = options.only === undefined ? all : scenariosOf(all, options.only);
+    const load = (scenario: Scenario, connections: number, seconds: number, seed: number) =>
+      runLoad({
+        ...targetOf(scenario, stack, services),
+        requests: requestsOf(scenario, stack.keys, seed),
+        connections,
+        seconds,
+      });
+    const warmUp = (scenario: Scenario, connections: number, seconds = Number(options['warm-up'])) =>
+      load(scenario, connections, seconds, 99);
     const rows: Row[] = [];
-    for (const scenario of scenarios.filter(({ on }) => on === 'elasticsearch' || on === 'uncached')) {
-      await runWrk(targetOf(scenario, stack, services), 64, ELASTICSEARCH_WARM_UP_SECONDS);
-    }
+    // Java's compiler takes long to be done with the searches.
+    for (const scenario of scenarios.filter(({ on }) => on === 'elasticsearch' || on === 'uncached'))
+      await warmUp(scenario, 64, 5 * Number(options['warm-up']));
     for (const connections of options.connections.split(',').map(Number)) {
       const measured = scenarios.filter(
         ({ mostConnections = connections }) => connections <= mostConnections,
       );
-      for (const scenario of measured) {
-        await runWrk(targetOf(scenario, stack, services), connections, WARM_UP_SECONDS);
-      }
+      for (const scenario of measured) await warmUp(scenario, connections);
       const runs = new Map<Scenario, Row[]>(measured.map((scenario) => [scenario, []]));
       for (let run = 1; run <= Number(options.runs); run += 1) {
         say(`${connections} connections, run ${run}`);
         // Each run measures every scenario, so that a disturbance of the machine affects all of them.
         for (const scenario of measured) {
-          if (scenario.name === 'search, autocomplete') {
+          if (scenario.name === 'autocomplete') {
             services.cached = await restartCold(services.cached, stack);
             // Lookups compile the code that all requests share, and leave the cache of answers empty.
-            await runWrk(targetOf(lookup, stack, services), connections, WARM_UP_SECONDS);
+            await warmUp(scenariosOf(all, 'lookup')[0]!, connections);
           }
-          runs.get(scenario)!.push(await measure(scenario, stack, services, connections));
+          const loadOnce = () => load(scenario, connections, Number(options.seconds), run);
+          const service = scenario.on === 'elasticsearch' ? null : services[scenario.on];
+          runs.get(scenario)!.push(await measure(scenario, stack, service, connections, loadOnce));
         }
       }
       for (const repeats of runs.values()) rows.push(median(repeats));
     }
-    const idle = await measureIdle(stack, services.cached);
-    const text = report(rows, scenarios, idle, {
-      ...options,
-      machine: `${cpus().length} × ${cpus()[0]?.model}`,
-    });
+    const text = report(rows, scenarios, { ...options, machine: `${cpus().length} × ${cpus()[0]?.model}` });
     process.stdout.write(text);
     if (options.write) {
       const results = Bun.file(`${import.meta.dir}/RESULTS.md`);
@@ -96,16 +101,16 @@ async function main(): Promise<void> {
 /** The cache of answers is empty again. */
 async function restartCold(service: Service, stack: Stack): Promise<Service> {
   await service.stop();
-  return startProcess(['src/main.ts', 'serve'], stack.environment);
+  return stack.serve();
 }
 
 async function measure(
   scenario: Scenario,
   stack: Stack,
-  services: Services,
+  service: Service | null,
   connections: number,
+  load: () => Promise<Load>,
 ): Promise<Row> {
-  const service = scenario.on === 'elasticsearch' ? null : services[scenario.on];
   const cpu = async () => {
     // Read each time, because Postgres starts a process for each connection, and a pool may open some during the run.
     const others = await storeProcesses(stack.servers, stack.sql);
@@ -117,21 +122,17 @@ async function measure(
     };
   };
   const before = await cpu();
-  const load = await runWrk(targetOf(scenario, stack, services), connections, Number(options.seconds));
+  const { answers, perSecond, p50Ms, p99Ms, wrong } = figuresOf(await load());
   const after = await cpu();
-  if (load.refused > 0 || load.failed > 0) {
-    say(`${scenario.name}: ${load.refused} refused, ${load.failed} failed of ${load.requests}`);
-  }
-  const answered = load.requests - load.refused - load.failed;
-  const perRequestMs = (name: keyof typeof before) => ((after[name] - before[name]) * 1000) / answered;
+  if (wrong > 0) say(`${scenario.name}: ${wrong} of ${answers + wrong} without a right answer`);
+  const perRequestMs = (name: keyof typeof before) => ((after[name] - before[name]) * 1000) / answers;
   return {
     scenario: scenario.name,
     connections,
-    // A refusal takes next to no time, so many refusals are no throughput.
-    requestsPerSecond: load.requestsPerSecond * (answered / load.requests),
-    p50Ms: load.p50Ms,
-    p99Ms: load.p99Ms,
-    refused: load.refused + load.failed,
+    requestsPerSecond: perSecond,
+    p50Ms,
+    p99Ms,
+    refused: wrong,
     cpuMs: {
       service: perRequestMs('service'),
       postgres: perRequestMs('postgres'),

@@ -81,8 +81,8 @@ export async function scalingTable(): Promise<string> {
   const results = await Bun.file(join(import.meta.dir, 'RESULTS.md')).text();
   const performance = await Bun.file(join(import.meta.dir, '../docs/performance.md')).text();
   const requests = {
-    searches: costOf(results, 'search, random prefixes, no cache'),
-    cached: costOf(results, 'search, autocomplete'),
+    searches: costOf(results, 'search'),
+    cached: costOf(results, 'autocomplete'),
     lookups: costOf(results, 'lookup'),
   };
   const stages = {

@@ -1,7 +1,6 @@
 /**
- * The accounts and records that a benchmark wants. As a command, `bun bench/seed.ts RECORDS ACCOUNTS` fills the database of
- * `DATABASE_URL`, into which companies have been imported, and prints the keys as JSON. `bench/compare.ts` copies this
- * file into the checkouts that have none, so that each revision writes its own schema.
+ * `bun bench/seed.ts RECORDS ACCOUNTS` adds the accounts and records of a benchmark to the database of `DATABASE_URL`, into which
+ * companies have been imported, and prints the keys as JSON. Each revision runs its own, which knows its schema.
  */
 
 import { readDirectory } from '../src/companies/directory/generations.ts';
@@ -25,7 +24,7 @@ interface Limits {
   includedCredits: number;
 }
 
-export const UNBOUND: Limits = { requestsPerMinute: 10_000_000, includedCredits: 1_000_000_000 };
+const UNBOUND: Limits = { requestsPerMinute: 10_000_000, includedCredits: 1_000_000_000 };
 const LIMITED: Limits = { ...UNBOUND, requestsPerMinute: 1 };
 const EXHAUSTED: Limits = { ...UNBOUND, includedCredits: 0 };
 
@@ -35,7 +34,7 @@ const REFUSED_ACCOUNTS = 100;
 const ACTOR = 'bench';
 
 /** Stores fresh records of the first companies, a tenth of them with a tax debt. */
-export async function storeRecords(sql: Sql, records: number): Promise<void> {
+async function storeRecords(sql: Sql, records: number): Promise<void> {
   await sql`
     INSERT INTO companies (nif, details, source, fetched_at)
     SELECT nif, json_strip_nulls(json_build_object(
@@ -50,7 +49,7 @@ export async function storeRecords(sql: Sql, records: number): Promise<void> {
 }
 
 /** Creates accounts with these limits. @returns one key of each */
-export async function createAccounts(sql: Sql, accounts: number, limits: Limits): Promise<string[]> {
+async function createAccounts(sql: Sql, accounts: number, limits: Limits): Promise<string[]> {
   const keys: string[] = [];
   const createOne = async (number: number) => {
     const { id } = await createAccount(sql, { name: `Bench ${number}`, plan: 'plus' }, ACTOR);

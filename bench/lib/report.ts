@@ -1,5 +1,4 @@
-import { type Idle, REQUESTS } from './idle.ts';
-import type { Scenario, ScenarioName } from './scenarios.ts';
+import type { Scenario } from './scenarios.ts';
 
 /** One measurement, or the median of several. */
 export interface Row {
@@ -8,34 +7,13 @@ export interface Row {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** Requests that were not answered 2xx. */
+  /** Requests without a right answer. */
   refused: number;
   cpuMs: { service: number; postgres: number; elasticsearch: number; redis: number };
   /** Of the service, after the run. */
   residentMb: number;
   hitRate: number | null;
 }
-
-/**
- * The least cost of a row's requests, at the same number of connections: the bare route in this process, the prototype's
- * statements in Redis and Postgres, and Elasticsearch asked directly. Null for rows without a floor.
- */
-function floorMs(row: Row, rows: Row[]): number | null {
-  const at = (scenario: ScenarioName) =>
-    rows.find((other) => other.scenario === scenario && other.connections === row.connections)?.cpuMs;
-  const [bare, prototype, direct] = [
-    at('bare Elysia route'),
-    at('lookup, the prototype'),
-    at('Elasticsearch asked directly'),
-  ];
-  if (bare === undefined || prototype === undefined) return null;
-  const metering = bare.service + prototype.postgres + prototype.redis;
-  if (row.scenario.startsWith('lookup')) return metering;
-  if (!row.scenario.startsWith('search') || direct === undefined) return null;
-  return metering + direct.elasticsearch;
-}
-
-const sumOf = (cpuMs: Row['cpuMs']) => Object.values(cpuMs).reduce((sum, ms) => sum + ms, 0);
 
 /** The row with the median rate: its figures belong together. */
 export function median(rows: Row[]): Row {
@@ -53,12 +31,11 @@ const table = (heading: string[], lines: Cells[]) =>
 export function report(
   rows: Row[],
   scenarios: Scenario[],
-  idle: Idle,
   options: Record<string, string | boolean | undefined>,
 ): string {
   const loads = [...new Set(rows.map(({ connections }) => connections))];
   const measured = scenarios.filter(({ name }) => rows.some(({ scenario }) => scenario === name));
-  const rowOf = (scenario: string | null, connections: number) =>
+  const rowOf = (scenario: string | undefined, connections: number) =>
     rows.find((row) => row.scenario === scenario && row.connections === connections);
   /** A figure of a scenario at each number of connections, empty if it was not measured there. */
   const atEach = (scenario: string, show: (row: Row) => string | number) =>
@@ -85,28 +62,21 @@ export function report(
   const costs = rows.map((row) => {
     const { companiesPerRequest = 1 } = scenarios.find(({ name }) => name === row.scenario)!;
     const { service, postgres, elasticsearch, redis } = row.cpuMs;
-    // Of a request with several companies: of each.
-    const cpuMs = sumOf(row.cpuMs) / companiesPerRequest;
-    const floor = floorMs(row, rows);
-    const prototype = rowOf('lookup, the prototype', row.connections);
-    const isLookup = row.scenario.startsWith('lookup') && prototype !== undefined;
+    const sum = service + postgres + elasticsearch + redis;
     return [
       row.scenario,
       row.connections,
-      ...[service, postgres, elasticsearch, redis, cpuMs].map((ms) => ms.toFixed(3)),
-      isLookup ? (cpuMs / sumOf(prototype.cpuMs)).toFixed(2) : '',
-      floor === null ? '' : (cpuMs / floor).toFixed(2),
+      ...[service, postgres, elasticsearch, redis, sum / companiesPerRequest].map((ms) => ms.toFixed(3)),
     ];
   });
   const hits = rows
-    .filter(({ scenario }) => scenario === 'search, autocomplete')
+    .filter(({ scenario }) => scenario === 'autocomplete')
     .map(({ hitRate, connections }) => `${Math.round((hitRate ?? 0) * 100)}% at ${connections}`);
   const refused = rows.filter((row) => row.refused > 0);
-  const parts = idle.bucket + idle.credit + idle.record;
   return `# Results of \`bun run bench\`
 
 ${options.names} names, ${options.records} stored records, ${options.accounts} accounts; ${options.runs} runs of ${options.seconds} s, medians by rate.
-Machine: ${options.machine}, shared by the load generator (wrk, one thread), the service, Postgres, Elasticsearch and Redis. Commit ${revision()}.
+Machine: ${options.machine}, shared by the load generator (one process), the service, Postgres, Elasticsearch and Redis. Commit ${revision()}.
 Searches of autocomplete that the cache answered: ${hits.join(', ')} connections.
 ${refused.length === 0 ? 'Every request was answered 2xx.' : refused.map((row) => `Not answered 2xx: ${row.refused} of ${row.scenario} at ${row.connections}.`).join('\n')}
 
@@ -120,14 +90,9 @@ ${table(['scenario', ...loads.map((n) => `ms at ${n}`), ...loads.map((n) => `MB 
 
 CPU of a request in ms:
 
-${table(['scenario', 'connections', 'service', 'Postgres', 'Elasticsearch', 'Redis', 'sum', 'of the prototype', 'of the floor'], costs)}
+${table(['scenario', 'connections', 'service', 'Postgres', 'Elasticsearch', 'Redis', 'sum'], costs)}
 
-The sum is for each company of a request with several. The prototype is \`bench/lib/prototype.ts\`, whose sum is
-that of the least code that meters a lookup. The floor is nobody's code of ours: the bare route's CPU, what the prototype takes Redis and Postgres,
-and for searches what a search asked directly takes Elasticsearch, all at the same number of connections.
-
-One lookup at a time on an idle service takes ${idle.request.toFixed(2)} ms; its bucket ${idle.bucket.toFixed(2)}, its credit ${idle.credit.toFixed(2)} and its record ${idle.record.toFixed(2)} ms,
-asked one after the other from elsewhere, take ${parts.toFixed(2)}: the service adds ${(idle.request - parts).toFixed(2)} ms (medians of ${REQUESTS}).
+The sum is for each company of a request with several.
 `;
 }
 

@@ -1,4 +1,3 @@
-import { cp, exists } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const REPOSITORY = join(import.meta.dir, '../..');
@@ -21,8 +20,6 @@ export async function checkOut(revision: string, folder: string): Promise<Checko
   const remove = async () => void (await run(['git', 'worktree', 'remove', '--force', folder], REPOSITORY));
   try {
     await run([process.execPath, 'install', '--frozen-lockfile'], folder);
-    const seed = join(folder, SEED);
-    if (!(await exists(seed))) await cp(join(REPOSITORY, SEED), seed);
   } catch (error) {
     await remove();
     throw error;

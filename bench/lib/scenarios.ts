@@ -1,144 +1,148 @@
 import { normalizeName } from '../../src/companies/name.ts';
 import { readEntry } from '../../src/companies/search/document.ts';
 import { HIT_PATHS, prefixFilter, searchBody } from '../../src/companies/search/msearch.ts';
+import type { SeededKeys } from '../seed.ts';
+import { get, post, type Target } from './load.ts';
 import { generateCompany, seededRandom } from './names.ts';
 import type { Service, Stack } from './stack.ts';
-import { autocompleteQueries, randomPrefixes } from './traffic.ts';
-import { get, post, type Target } from './wrk.ts';
 
-export type ScenarioName =
-  | 'the load generator’s ceiling'
-  | 'bare Elysia route'
-  | 'Elasticsearch asked directly'
-  | 'search, random prefixes, no cache'
-  | 'search, autocomplete'
-  | 'match, a name'
-  | 'match, 100 names a request'
-  | 'lookup, the prototype'
-  | 'lookup'
-  | 'lookup, one hot account'
-  | 'lookup, 100 NIFs a request'
-  | 'debts, 1,000 NIFs a request'
-  | 'usage';
-
+/** One kind of load. */
 export interface Scenario {
-  name: ScenarioName;
-  /** Which process answers. */
-  on: 'ceiling' | 'bare' | 'prototype' | 'elasticsearch' | 'uncached' | 'cached';
+  name: string;
+  /** The process that answers. `uncached` is the service without a cache of searches. */
+  on: 'bare' | 'elasticsearch' | 'uncached' | 'cached';
   /** The scenario that this one's rate is divided by. */
-  against: ScenarioName | null;
+  against?: string;
+  /** The status of a right answer, by default 200. */
+  status?: number;
   /** Companies or names in one request, by default 1. For the ratio its rate is multiplied by them. */
   companiesPerRequest?: number;
   /** The most connections for it. The estimate of load counts a batch as many requests, so with more some would be refused. */
   mostConnections?: number;
-  requests: string[];
+  /** The path and the body of a request. */
+  draw(random: () => number): { path: string; body?: unknown };
+  /** Accounts that ask, by default the rich ones. */
+  as?: keyof SeededKeys;
+  /** Whether only the first of these accounts asks. */
+  isHot?: boolean;
 }
 
-const DISTINCT_REQUESTS = 100_000;
-/** Each is nearly 2 KB, and the load generator reads all of them first. */
-const DISTINCT_BATCHES = 5000;
+const REQUESTS = 100_000;
+/** Fewer, because the load generator reads all of them first. */
+const BATCHES = 1000;
 const MOST_BATCHES_AT_ONCE = 16;
-const NIFS_PER_BATCH = 100;
-const NAMES_PER_BATCH = 100;
-/** Each is 12 KB. */
-const DISTINCT_LISTS = 500;
-const NIFS_PER_LIST = 1000;
 
-/** Every row of the table. */
-export function createScenarios(stack: Stack, companies: number, records: number): Scenario[] {
-  const random = seededRandom(3);
-  const anyKey = () => stack.keys[Math.floor(random() * stack.keys.length)]!;
-  const call = (path: string, key: string) => get(`/api/v1${path}`, 'bench', key);
-  const search = (query: string) => call(`/companies?q=${encodeURIComponent(query)}`, anyKey());
-  const anyNif = () => generateCompany(Math.floor(random() * records)).nif;
-  const anyName = () => generateCompany(Math.floor(random() * companies)).name;
-  const many = (one: () => string) => Array.from({ length: DISTINCT_REQUESTS }, one);
-  const lookups = many(() => call(`/companies/${anyNif()}`, anyKey()));
-  const list = (path: string, length: number) => () => {
-    const nifs = Array.from({ length }, anyNif);
-    return post(`/api/v1${path}`, 'bench', JSON.stringify({ nifs }), anyKey());
+const API = '/api/v1';
+const searchOf = (query: string) => ({ path: `${API}/companies?q=${encodeURIComponent(query)}` });
+
+/** Every kind of load. @param companies in the directory @param records of companies with stored details */
+export function createScenarios(companies: number, records: number, alias = 'none'): Scenario[] {
+  const anyOf = (most: number, random: () => number) => generateCompany(Math.floor(random() * most));
+  const lookup: Scenario['draw'] = (random) => ({ path: `${API}/companies/${anyOf(records, random).nif}` });
+  const nifs = (path: string, count: number) => (random: () => number) => ({
+    path: API + path,
+    body: { nifs: Array.from({ length: count }, () => anyOf(records, random).nif) },
+  });
+  const prefix = (random: () => number) => {
+    const name = normalizeName(anyOf(companies, random).name);
+    return [...name].slice(0, 1 + Math.floor(random() * 24)).join('').trim(); // biome-ignore format: one line
   };
-  const prefixes = randomPrefixes(companies, DISTINCT_REQUESTS);
+  const batch = (companiesPerRequest: number) => ({
+    companiesPerRequest,
+    mostConnections: MOST_BATCHES_AT_ONCE,
+  });
   return [
-    { name: 'the load generator’s ceiling', on: 'ceiling', against: null, requests: [get('/', 'bench')] },
-    { name: 'bare Elysia route', on: 'bare', against: null, requests: [get('/', 'bench')] },
+    { name: 'bare Elysia route', on: 'bare', draw: () => ({ path: '/' }) },
     {
       name: 'Elasticsearch asked directly',
       on: 'elasticsearch',
-      against: null,
-      requests: prefixes.map((prefix) => directSearch(stack.alias, prefix)),
+      draw: (random) => directQuery(alias, prefix(random)),
     },
     {
-      name: 'search, random prefixes, no cache',
+      name: 'search',
       on: 'uncached',
       against: 'Elasticsearch asked directly',
-      requests: prefixes.map(search),
+      draw: (random) => searchOf(prefix(random)),
     },
     {
-      name: 'search, autocomplete',
+      name: 'autocomplete',
       on: 'cached',
       against: 'Elasticsearch asked directly',
-      requests: autocompleteQueries(companies, 5 * DISTINCT_REQUESTS).map(search),
+      draw: typist(companies),
     },
     {
-      name: 'match, a name',
+      name: 'match',
       on: 'uncached',
-      against: 'search, random prefixes, no cache',
-      requests: many(() => call(`/matches?q=${encodeURIComponent(anyName())}`, anyKey())),
-    },
-    {
-      name: 'match, 100 names a request',
-      on: 'uncached',
-      against: 'match, a name',
-      companiesPerRequest: NAMES_PER_BATCH,
-      mostConnections: MOST_BATCHES_AT_ONCE,
-      requests: Array.from({ length: DISTINCT_BATCHES }, () => {
-        const queries = Array.from({ length: NAMES_PER_BATCH }, anyName);
-        return post('/api/v1/matches', 'bench', JSON.stringify({ queries }), anyKey());
+      against: 'search',
+      draw: (random) => ({
+        path: `${API}/matches?q=${encodeURIComponent(anyOf(companies, random).name)}`,
       }),
     },
-    { name: 'lookup, the prototype', on: 'prototype', against: 'bare Elysia route', requests: lookups },
-    { name: 'lookup', on: 'cached', against: 'bare Elysia route', requests: lookups },
     {
-      name: 'lookup, one hot account',
-      on: 'cached',
-      against: 'lookup',
-      requests: many(() => call(`/companies/${anyNif()}`, stack.keys[0]!)),
+      name: 'match of 100',
+      on: 'uncached',
+      against: 'match',
+      ...batch(100),
+      draw: (random) => ({
+        path: `${API}/matches`,
+        body: { queries: Array.from({ length: 100 }, () => anyOf(companies, random).name) },
+      }),
     },
-    {
-      name: 'lookup, 100 NIFs a request',
-      on: 'cached',
-      against: 'lookup',
-      companiesPerRequest: NIFS_PER_BATCH,
-      mostConnections: MOST_BATCHES_AT_ONCE,
-      requests: Array.from({ length: DISTINCT_BATCHES }, list('/lookups', NIFS_PER_BATCH)),
-    },
-    {
-      name: 'debts, 1,000 NIFs a request',
-      on: 'cached',
-      against: 'lookup',
-      companiesPerRequest: NIFS_PER_LIST,
-      mostConnections: MOST_BATCHES_AT_ONCE,
-      requests: Array.from({ length: DISTINCT_LISTS }, list('/debts', NIFS_PER_LIST)),
-    },
-    {
-      name: 'usage',
-      on: 'cached',
-      against: 'bare Elysia route',
-      requests: many(() => call('/usage', anyKey())),
-    },
+    { name: 'lookup', on: 'cached', against: 'bare Elysia route', draw: lookup },
+    { name: 'lookup of one account', on: 'cached', against: 'lookup', isHot: true, draw: lookup },
+    { name: 'lookup of 100', on: 'cached', against: 'lookup', ...batch(100), draw: nifs('/lookups', 100) },
+    { name: 'debts of 1000', on: 'cached', against: 'lookup', ...batch(1000), draw: nifs('/debts', 1000) },
+    { name: 'usage', on: 'cached', against: 'bare Elysia route', draw: () => ({ path: `${API}/usage` }) },
+    { name: 'refusal by rate', on: 'cached', status: 429, as: 'limited', draw: lookup },
+    { name: 'refusal by credits', on: 'cached', status: 429, as: 'exhausted', draw: lookup },
   ];
 }
 
-/** The service's own query for a prefix, as one `_search` that answers what the service reads. */
-function directSearch(alias: string, prefix: string): string {
-  const { path, body } = directQuery(alias, prefix);
-  return post(path, 'bench', body);
+/** The scenarios of these names, separated by commas. @throws Error for an unknown name */
+export function scenariosOf(all: Scenario[], names: string): Scenario[] {
+  return names.split(',').map((name) => {
+    const found = all.find((scenario) => scenario.name === name.trim());
+    if (found === undefined) throw new Error(`no scenario ${name}; there are ${all.map((one) => one.name)}`);
+    return found;
+  });
 }
 
-function directQuery(alias: string, prefix: string): { path: string; body: string } {
+/** Requests as they go over the wire. @param seed the same for the same requests */
+export function requestsOf(scenario: Scenario, keys: SeededKeys, seed = 1): string[] {
+  const random = seededRandom(seed * 7919);
+  const asking = keys[scenario.as ?? 'rich'];
+  const anyKey = () => asking[scenario.isHot ? 0 : Math.floor(random() * asking.length)];
+  return Array.from({ length: scenario.companiesPerRequest ? BATCHES : REQUESTS }, () => {
+    const { path, body } = scenario.draw(random);
+    const key = scenario.on === 'elasticsearch' ? undefined : anyKey();
+    return body === undefined ? get(path, key) : post(path, body, key);
+  });
+}
+
+/**
+ * A person who types names into a field that searches at every letter, from the first to, mostly, a handful. The name is drawn by
+ * Zipf's law (s = 1.0).
+ */
+function typist(companies: number): Scenario['draw'] {
+  let name: string[] = [];
+  let [typed, letters] = [0, 0];
+  return (random) => {
+    if (typed === letters) {
+      // The rank of a Zipf draw with s = 1 is close to companies^u.
+      const rank = Math.floor(companies ** random());
+      // Ranks are spread over the directory: the popular ones are not neighbours.
+      name = [...normalizeName(generateCompany((Math.imul(rank, 2_654_435_761) >>> 0) % companies).name)];
+      [typed, letters] = [0, Math.min(name.length, 3 + Math.floor(random() * 10))];
+    }
+    typed += 1;
+    return searchOf(name.slice(0, typed).join('').trim());
+  };
+}
+
+/** The service's own query for a prefix, as one `_search` that answers what the service reads. */
+function directQuery(alias: string, prefix: string) {
   const path = `/${alias}/_search?filter_path=${HIT_PATHS.join(',')}`;
-  return { path, body: JSON.stringify(searchBody(prefixFilter(prefix))) };
+  return { path, body: searchBody(prefixFilter(prefix)) };
 }
 
 /** Checks that the direct query finds the company, because the service's searches are compared with it. @throws if it doesn't */
@@ -147,26 +151,22 @@ export async function checkDirectSearch({ servers, alias }: Stack): Promise<void
   const { path, body } = directQuery(alias, prefix);
   const answer = await fetch(servers.elasticsearchUrl + path, {
     method: 'POST',
-    body,
+    body: JSON.stringify(body),
     headers: { 'Content-Type': 'application/json' },
   });
   const { hits } = (await answer.json()) as { hits: { hits: { sort: [string] }[] } };
-  const entries = hits.hits.map(({ sort }) => readEntry(sort[0]));
-  if (
-    entries.length === 0 ||
-    !entries.every(({ legalName }) => normalizeName(legalName).startsWith(prefix))
-  ) {
+  const names = hits.hits.map(({ sort }) => normalizeName(readEntry(sort[0]).legalName));
+  if (names.length === 0 || !names.every((name) => name.startsWith(prefix)))
     throw new Error('Elasticsearch asked directly does not answer what the service would');
-  }
 }
 
 /** Where a scenario's requests go. */
 export function targetOf(
-  scenario: Scenario,
-  stack: Stack,
+  { on }: Scenario,
+  { servers }: Stack,
   services: Record<Exclude<Scenario['on'], 'elasticsearch'>, Service>,
-): Target {
-  if (scenario.on !== 'elasticsearch') return { ...services[scenario.on], requests: scenario.requests };
-  const { hostname, port } = new URL(stack.servers.elasticsearchUrl);
-  return { host: hostname, port: Number(port), requests: scenario.requests };
+): Omit<Target, 'requests'> {
+  if (on !== 'elasticsearch') return services[on];
+  const { hostname, port } = new URL(servers.elasticsearchUrl);
+  return { host: hostname, port: Number(port) };
 }

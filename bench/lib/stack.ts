@@ -5,73 +5,106 @@ import postgres from 'postgres';
 import { connectPostgres, type Sql } from '../../src/platform/postgres/connect.ts';
 import { freePort } from '../../src/service/listen.ts';
 import { type RunningServers, startServers } from '../../test/servers/servers.ts';
-import { createAccounts, storeRecords, UNBOUND } from '../seed.ts';
+import type { SeededKeys } from '../seed.ts';
 import { generateCompany } from './names.ts';
+import { run, SEED } from './revision.ts';
 
 const ROOT = join(import.meta.dir, '../..');
-const ALIAS = 'bench';
 
-/** The full stack as a benchmark needs it: real servers, one loaded directory, accounts with high limits. */
+/** One directory in real servers, with accounts, for processes of one checkout. */
 export interface Stack {
   servers: RunningServers;
   sql: Sql;
+  checkout: string;
   /** For every process of the service. */
   environment: Record<string, string>;
   alias: string;
-  /** One key of each account. */
-  keys: string[];
+  keys: SeededKeys;
+  /** Starts a process of the service. */
+  serve(settings?: Record<string, string>): Promise<Service>;
+  /** Ends the servers that it started, and removes its data from servers that keep running. */
   stop(): Promise<void>;
 }
 
-/** @param inPostgres whether Postgres searches, without Elasticsearch */
-export async function startStack(
-  companies: number,
-  records: number,
-  accounts: number,
+interface StackOptions {
+  companies: number;
+  /** Companies with a stored record. */
+  records?: number;
+  accounts?: number;
+  /** Whether Postgres searches, without Elasticsearch. */
+  inPostgres?: boolean;
+  /** A folder with a revision of this repository, by default this one. */
+  checkout?: string;
+  /** Number of the database in Redis. */
+  redisDatabase?: number;
+  /** Servers that run and keep running. */
+  servers?: RunningServers;
+}
+
+/** Servers with durable commits: those of the environment (test/README.md), or started. */
+export const startBenchServers = (elasticsearchHeapMb = 1024) =>
+  startServers({ purpose: 'benchmarks', elasticsearchHeapMb, maxConnections: 200 });
+
+/** Loads the first companies of the generator by the command of the checkout, and seeds accounts and records. */
+export async function startStack({
+  companies,
+  records = 0,
+  accounts = 1,
   inPostgres = false,
-): Promise<Stack> {
+  checkout = ROOT,
+  redisDatabase = 0,
+  servers: running,
+}: StackOptions): Promise<Stack> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-'));
-  const servers = await startServers({
-    purpose: 'benchmarks',
-    elasticsearchHeapMb: 1024,
-    maxConnections: 200,
-  });
+  const servers = running ?? (await startBenchServers());
+  const alias = `bench-${Date.now()}`;
   const databaseUrl = await createDatabase(servers.postgresUrl);
   const environment = {
     DATABASE_URL: databaseUrl,
     ...(inPostgres ? {} : { ELASTICSEARCH_URL: servers.elasticsearchUrl }),
-    ELASTICSEARCH_ALIAS: ALIAS,
-    REDIS_URL: servers.redisUrl,
+    ELASTICSEARCH_ALIAS: alias,
+    REDIS_URL: new URL(`/${redisDatabase}`, servers.redisUrl).href,
     DATA_DIR: join(folder, 'data'),
     REGISTRY: 'none',
   };
   const file = join(folder, 'companies.csv');
   await writeDirectory(file, companies);
-  await runCommand(['companies', 'import', file], environment);
+  await runCommand(['companies', 'import', file], environment, checkout);
+  const seed = [process.execPath, SEED, String(records), String(accounts)];
+  const keys = JSON.parse(await run(seed, checkout, environment)) as SeededKeys;
   const sql = connectPostgres(databaseUrl);
-  await storeRecords(sql, records);
-  const keys = await createAccounts(sql, accounts, UNBOUND);
-  // Writes the import's dirty pages now, not in the middle of a measurement.
-  await sql`VACUUM ANALYZE`;
-  await sql`CHECKPOINT`;
   return {
     servers,
     sql,
+    checkout,
     environment,
-    alias: ALIAS,
+    alias,
     keys,
+    serve: (settings = {}) =>
+      startProcess(['src/main.ts', 'serve'], { ...environment, ...settings }, checkout),
     async stop() {
       await sql.end();
-      await servers.stop();
+      await removeData(servers, databaseUrl, alias);
+      if (running === undefined) await servers.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
+async function removeData(servers: RunningServers, databaseUrl: string, alias: string): Promise<void> {
+  const admin = postgres(servers.postgresUrl, { max: 1 });
+  await admin`DROP DATABASE ${admin(new URL(databaseUrl).pathname.slice(1))} WITH (FORCE)`;
+  await admin.end();
+  const list = await fetch(`${servers.elasticsearchUrl}/_cat/indices/${alias}*?format=json&h=index`);
+  for (const { index } of (await list.json()) as { index: string }[]) {
+    await fetch(`${servers.elasticsearchUrl}/${index}`, { method: 'DELETE' });
+  }
+}
+
 /** @returns the URL of a new, empty database */
-export async function createDatabase(adminUrl: string, suffix = ''): Promise<string> {
+export async function createDatabase(adminUrl: string): Promise<string> {
   const admin = postgres(adminUrl, { max: 1 });
-  const name = `bench_${Date.now()}${suffix}`;
+  const name = `bench_${Date.now()}`;
   await admin.unsafe(`CREATE DATABASE ${name}`);
   await admin.end();
   const url = new URL(adminUrl);

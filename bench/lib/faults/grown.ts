@@ -3,11 +3,10 @@ import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { createMember, type Visitor } from '../../../test/dashboard/visitor.ts';
 import { growAccount } from '../../../test/support/grown-account.ts';
+import { get } from '../load.ts';
 import { generateCompany } from '../names.ts';
-import { runOpenLoop } from '../open-loop.ts';
-import { residentMb } from '../processes.ts';
-import { type Service, startProcess } from '../stack.ts';
-import { get } from '../wrk.ts';
+import { measureNeighbour } from '../neighbour.ts';
+import { startProcess } from '../stack.ts';
 import { callsAbout } from './calls.ts';
 import { commandsAbout, runCommands } from './grown-commands.ts';
 import { type Load, repeat } from './repeat.ts';
@@ -22,14 +21,6 @@ const PER_SECOND = 100;
 const MOST_TIMES = 2;
 /** A p99 below this is none that a neighbour notices, and on two cores a quiet service has it, too. */
 const NOTICED_MS = 25;
-
-interface Figures {
-  p50Ms: number;
-  p99Ms: number;
-  peakMb: number;
-  /** Answers of the neighbour that were none. */
-  refused: number;
-}
 
 /**
  * Measures a neighbour's calls and the memory of a process while a customer whose account has 300,000 rows of everything opens every
@@ -72,19 +63,20 @@ export async function measureGrown(
     };
     const requests = Array.from({ length: 500 }, (_, index) => {
       const paths = Object.values(callsAbout(generateCompany(index % companies)));
-      return get(`/api/v1${paths[index % paths.length]}`, 'bench', keys[index % keys.length]);
+      return get(`/api/v1${paths[index % paths.length]}`, keys[index % keys.length]);
     });
-    const measure = (goesOn?: () => boolean) => measureNeighbour(service, requests, goesOn);
+    const schedule = { requests, perSecond: PER_SECOND, seconds: SECONDS };
+    const measure = (name: string, goesOn?: () => boolean) =>
+      measureNeighbour(name, service, schedule, goesOn);
     await browse(baseUrl, visitor, pages).stop(); // warms up
-    await measure();
+    await measure('warm-up');
     const failures: string[] = [];
     for (const [name, start] of Object.entries(loads)) {
       // Right before, because the machine may have changed.
-      const quiet = await measure();
-      report('quiet', quiet, '');
+      const quiet = await measure('quiet');
       const load = start();
-      const figures = await measure(() => !load.isThrough());
-      report(name, figures, await load.stop());
+      const figures = await measure(`beside ${name}`, () => !load.isThrough());
+      process.stdout.write(`  ${await load.stop()}\n`);
       if (figures.p99Ms > Math.max(MOST_TIMES * quiet.p99Ms, NOTICED_MS))
         failures.push(`beside ${name} of a grown account the p99 is ${figures.p99Ms.toFixed(0)} ms`);
       if (figures.peakMb > MOST_TIMES * quiet.peakMb)
@@ -109,36 +101,4 @@ function browse(baseUrl: string, { cookies }: Visitor, paths: string[]): Load {
       return 0;
     }
   });
-}
-
-/** @param goesOn whether another window of seconds is measured; all count together */
-async function measureNeighbour(
-  service: Service,
-  requests: string[],
-  goesOn: () => boolean = () => false,
-): Promise<Figures> {
-  let peakMb = 0;
-  const timer = setInterval(() => {
-    peakMb = Math.max(peakMb, residentMb(service.pid));
-  }, 50);
-  const answered: number[] = [];
-  let refused = 0;
-  const schedule = { ...service, perSecond: PER_SECOND, seconds: SECONDS, connections: 50, requests };
-  do {
-    const { times, unanswered } = await runOpenLoop(schedule);
-    const { 200: found = [], 404: unknown = [], ...others } = times;
-    answered.push(...found, ...unknown);
-    refused += Object.values(others).reduce((sum, { length }) => sum + length, unanswered);
-  } while (goesOn());
-  clearInterval(timer);
-  answered.sort((a, b) => a - b);
-  const at = (share: number) => answered[Math.floor(answered.length * share)] ?? Number.POSITIVE_INFINITY;
-  return { p50Ms: at(0.5), p99Ms: at(0.99), peakMb, refused };
-}
-
-function report(name: string, { p50Ms, p99Ms, peakMb, refused }: Figures, answers: string): void {
-  process.stdout.write(
-    `${name}: neighbour p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${refused} refused; ` +
-      `${peakMb.toFixed(0)} MB at most ${answers}\n`,
-  );
 }

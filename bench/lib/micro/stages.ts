@@ -1,4 +1,5 @@
 import { createCompanyReader } from '../../../src/companies/lookup/store.ts';
+import { normalizeName } from '../../../src/companies/name.ts';
 import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
 import { parseQuery } from '../../../src/companies/search/query.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
@@ -8,7 +9,6 @@ import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { generateCompany } from '../names.ts';
 import type { StoreProcesses } from '../processes.ts';
 import type { Stack } from '../stack.ts';
-import { randomPrefixes } from '../traffic.ts';
 
 /** One of the service's questions to a store, asked by the service's own module. */
 export interface Stage {
@@ -42,7 +42,10 @@ export async function openStages(
   const credits = createCredits(pointQueries);
   const { findCompany } = createCompanyReader(pointQueries, 6 * DAY_S);
   const search = createElasticsearchSearch(client!, alias);
-  const queries = randomPrefixes(companies, DISTINCT_QUERIES).map(parseQuery);
+  const queries = Array.from({ length: DISTINCT_QUERIES }, (_, index) => {
+    const { name } = generateCompany((index * 7919) % companies);
+    return parseQuery(normalizeName(name).slice(0, 1 + (index % 24)));
+  });
   const stages: Stage[] = [
     {
       name: 'bucket',
