@@ -273,7 +273,7 @@ async function smallChange(servers: Servers, folder: string, rows: number): Prom
   let text = 'nif,legal_name\n';
   let n = 0;
   for (const { nif, legalName } of companies(rows)) {
-    if (n++ % Math.floor(rows / 1_000) === 0) text += `${nif},"Nova ${legalName}"\n`;
+    if (n++ % Math.ceil(rows / 1_000) === 0) text += `${nif},"Nova ${legalName}"\n`;
   }
   await Bun.write(file, text);
   return (await runImport(servers, file)).seconds;
@@ -299,7 +299,7 @@ async function searchCost({ client }: Pick<Servers, 'client'>, rows: number) {
   const queries: string[] = [];
   let n = 0;
   for (const { nif, legalName } of companies(rows)) {
-    if (n++ % Math.floor(rows / SEARCHES.each) !== 0) continue;
+    if (n++ % Math.ceil(rows / SEARCHES.each) !== 0) continue;
     if (queries.length % 5 === 4) queries.push(nif);
     else queries.push(legalName.slice(0, 1 + ((queries.length * 7) % 20)));
   }

@@ -1,6 +1,7 @@
 /** The lists and tables of the documents have exactly what the code has, and the versions agree. */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
+import { Glob } from 'bun';
 import type { Command } from 'commander';
 import { scalingTable } from '../bench/scaling.ts';
 import { configurationTable } from '../docs/configuration.ts';
@@ -42,6 +43,19 @@ test('docs/configuration.md has the table of src/platform/config/config.ts', asy
 
 test('docs/test-keys.md is what docs/test-keys.ts writes', async () => {
   expect(await Bun.file(join(ROOT, 'docs/test-keys.md')).text()).toBe(testKeysPage());
+});
+
+test('the programs and documents that a customer reads have the key in API_KEY', async () => {
+  const read = /(?:\$\{?|\benv\.|environ\[["']|getenv\(["']|env-var )((?:[A-Z]+_)*KEY)\b/g;
+  const names = new Set<string>();
+  const files = ['README.md', 'docs/*.md', 'examples/**/*', 'src/**/*.ts'].map(
+    (pattern) => new Glob(pattern),
+  );
+  for (const path of files.flatMap((glob) => [...glob.scanSync(ROOT)])) {
+    const text = await Bun.file(join(ROOT, path)).text();
+    for (const [, name] of text.matchAll(read)) names.add(name!);
+  }
+  expect([...names].filter((name) => name !== 'NIF_PT_KEY')).toEqual(['API_KEY']);
 });
 
 test('docs/scaling.md has the table that bench/scaling.ts makes of the measured costs', async () => {

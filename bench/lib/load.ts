@@ -164,14 +164,14 @@ async function generate({ host, port, requests, connections, seconds, perSecond 
   }
   startMs = performance.now();
   const endMs = startMs + seconds * 1000;
-  for (let nowMs = startMs; nowMs < endMs || (answered < sent && nowMs < endMs + PATIENCE_MS); ) {
+  const due = () => (perSecond === undefined ? sent : Math.round(perSecond * seconds));
+  for (let nowMs = startMs; nowMs < endMs || (answered < due() && nowMs < endMs + PATIENCE_MS); ) {
     send();
     await Bun.sleep(1);
     nowMs = performance.now();
   }
-  const due = perSecond === undefined ? sent : Math.round(perSecond * seconds);
   for (const each of Object.values(times)) each.sort((a, b) => a - b);
-  return { times, unanswered: due - answered, seconds: Math.max(lastMs - startMs, 1) / 1000 };
+  return { times, unanswered: due() - answered, seconds: Math.max(lastMs - startMs, 1) / 1000 };
 }
 
 /** The status of an answer that has arrived whole. `null` means that it has not. */
