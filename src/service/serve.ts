@@ -17,7 +17,7 @@ import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
 import { createAccountReader } from '../metering/accounts/reader.ts';
 import { openActivity } from '../metering/activity/activity.ts';
-import { readActivity } from '../metering/activity/store.ts';
+import { type ReadActivity, readActivity } from '../metering/activity/store.ts';
 import { createItemCounter } from '../metering/admission/list.ts';
 import { createPipeline } from '../metering/admission/pipeline.ts';
 import type { Call } from '../metering/credits/call.ts';
@@ -170,7 +170,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const adapters = {
       readAccount: createAccountReader(stores.sql),
       readKey: createKeyReader(stores.sql),
-      readActivity: (accountId: string, after: number | null) => readActivity(stores.sql, accountId, after),
+      readActivity: (...asked: Parameters<ReadActivity>) => readActivity(stores.sql, ...asked),
       readDatasets: createDatasetsReader(stores.sql),
       search: directory.answering(directory.search, keyOfSearch),
       ...openMatches(config, { ...stores, sql: matchPool }, directory),

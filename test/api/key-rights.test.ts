@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { type ApiRoute, methodOf } from '../../src/http/api-route.ts';
 import { RIGHTS, type Right } from '../../src/http/right.ts';
 import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
+import { activityRoute } from '../../src/metering/activity/route.ts';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
 import { createKey } from '../../src/metering/keys/store.ts';
 import { keyRoute } from '../../src/metering/usage/key-route.ts';
@@ -39,7 +40,9 @@ const tokensOf = ({ headers }: { headers: Headers }) => Number(headers.get('rate
 const otherThan = (right: Right | null) => RIGHTS.find((one) => one !== right)!;
 
 test('each right has a route or is known to come, and the key alone is open to all', () => {
-  expect(API_ROUTES.filter(({ right }) => right === null)).toEqual([keyRoute]);
+  expect(API_ROUTES.filter(({ right }) => right === null).toSorted()).toEqual(
+    [keyRoute, activityRoute].toSorted(),
+  );
   for (const { right } of TOOLS.values()) expect(RIGHTS).toContain(right!);
 });
 
@@ -179,6 +182,22 @@ test('refusals by the limits of a key are counted apart', async () => {
     return [...rows].map((row) => ({ ...row }));
   };
   await eventually(counted, [{ kind: 'key-limits', calls: 2 }]);
+});
+
+test('GET /activity has the rows of the account for the right `activity`, and those of the key for any other', async () => {
+  const account = await api.caller({ ...plenty, plan: 'plus' });
+  const [own, all] = [await keyWith(['datasets', 'usage'], account), await keyWith(['activity'], account)];
+  await ask(api, '/companies', { key: account.key });
+  await ask(api, '/companies', { key: own });
+  const [mine] =
+    await api.sql`SELECT id FROM api_keys WHERE start = ${secretStart(own)} AND account_id = ${account.accountId}`;
+  const keysOf = async (key: string) => {
+    const { body } = await ask(api, '/activity', { key });
+    return [...new Set(body.data.map((row: { key: string }) => row.key))].toSorted();
+  };
+  await eventually(() => keysOf(account.key), [account.keyId, mine!.id].toSorted());
+  expect(await keysOf(all)).toEqual([account.keyId, mine!.id].toSorted());
+  expect(await keysOf(own)).toEqual([mine!.id]);
 });
 
 test('GET /key says what the holder of a key may know', async () => {

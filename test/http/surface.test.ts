@@ -171,7 +171,7 @@ describe('the reference', () => {
     expect(kindsOf('/datasets')).toEqual(permitted.toSorted());
     const unpaid = ['monthly-quota-exceeded', 'key-budget-exceeded', 'key-budget-spent'];
     const charged = [...permitted, ...unpaid, 'validation'];
-    expect(kindsOf('/activity')).toEqual([...permitted, 'activity-expired', 'validation'].sort());
+    expect(kindsOf('/activity')).toEqual([...everywhere, 'activity-expired', 'validation'].sort());
     expect(kindsOf('/lookups', 'post')).toEqual(charged.toSorted());
     expect(kindsOf('/debts', 'post')).toEqual(charged.toSorted());
     expect(kindsOf('/debts/changes', 'post')).toEqual([...charged, 'changes-expired'].sort());

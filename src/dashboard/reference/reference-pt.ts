@@ -61,7 +61,7 @@ export const pt = {
     getActivity: {
       summary: 'Seguir as chamadas',
       description:
-        'As chamadas da conta que custaram créditos, que devolveram alguns, que tiveram um problema ou que repetiram uma resposta anterior: da mais antiga para a mais recente, no máximo 1000 linhas, alguns segundos depois da chamada. Continue com `next`: nenhuma linha se repete, e não falta nenhuma cobrança nem devolução. Os `credits` de um dia (UTC, por `at`) guardado por inteiro são as chamadas desse dia no painel, chave por chave. Se em poucos segundos houver muitas respostas sem cobrança, uma linha diz quantas mais foram. Custa uma unidade do limite por minuto e nenhum crédito.',
+        'As chamadas da conta que custaram créditos, que devolveram alguns, que tiveram um problema ou que repetiram uma resposta anterior: da mais antiga para a mais recente, no máximo 1000 linhas, alguns segundos depois da chamada. Continue com `next`: nenhuma linha se repete, e não falta nenhuma cobrança nem devolução. Os `credits` de um dia (UTC, por `at`) guardado por inteiro são as chamadas desse dia no painel, chave por chave. Se em poucos segundos houver muitas respostas sem cobrança, uma linha diz quantas mais foram. Uma chave com alguns direitos, mas sem `activity`, recebe só as suas próprias chamadas. Custa uma unidade do limite por minuto e nenhum crédito.',
       cost: 'nenhum crédito',
     },
     getDatasets: {

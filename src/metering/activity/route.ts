@@ -1,7 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { type Answer, failureAnswer, ok, problem, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
+import { permits } from '../../http/right.ts';
 import { free, type Handler } from '../admission/quote.ts';
+import type { Caller } from '../keys/authenticate.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import { type ActivityAnswer, ActivityAnswerSchema, Cursor } from './schema.ts';
 import type { ActivityPage, ActivityRow, ReadActivity } from './store.ts';
@@ -9,7 +11,8 @@ import type { ActivityPage, ActivityRow, ReadActivity } from './store.ts';
 /** GET /activity (contract, Beyond the specification) */
 export const activityRoute: ApiRoute = {
   path: '/activity',
-  right: 'activity',
+  // Without the right `activity` a key gets its own rows alone.
+  right: null,
   query: Type.Object({
     after: Type.Optional(
       Cursor(
@@ -17,6 +20,7 @@ export const activityRoute: ApiRoute = {
       ),
     ),
   }),
+  invalid: '`after` is not the `next` of an earlier answer.',
   success: ActivityAnswerSchema,
   problems: ['validation', 'activity-expired'],
   charge: null,
@@ -24,7 +28,7 @@ export const activityRoute: ApiRoute = {
     operationId: 'getActivity',
     summary: 'Follow your calls',
     description:
-      "The account's calls that cost credits, gave some back, were a problem, or repeated an earlier one: oldest first, at most 1,000 rows, some seconds after the call. Go on with `next`: it repeats no row and misses no charge or return. The `credits` of a day (UTC, by `at`) that is kept as a whole are its calls in the dashboard, key by key. Of many answers without a charge in a few seconds one row says how many more there were. Costs a rate-limit token and no credit.",
+      "The account's calls that cost credits, gave some back, were a problem, or repeated an earlier one: oldest first, at most 1,000 rows, some seconds after the call. Go on with `next`: it repeats no row and misses no charge or return. The `credits` of a day (UTC, by `at`) that is kept as a whole are its calls in the dashboard, key by key. Of many answers without a charge in a few seconds one row says how many more there were. A key with some rights, but not `activity`, gets its own calls alone. Costs a rate-limit token and no credit.",
   },
 };
 
@@ -34,15 +38,15 @@ const NO_CURSOR =
 /** Answers with the rows after a cursor. */
 export function createActivityHandler(readActivity: ReadActivity): Handler {
   return {
-    quote: ({ after }, { caller }) => free(() => answer(caller.accountId, after)),
+    quote: ({ after }, { caller }) => free(() => answer(caller, after)),
   };
 
-  async function answer(accountId: string, given: unknown): Promise<Answer> {
+  async function answer({ accountId, keyId, only }: Caller, given: unknown): Promise<Answer> {
     const after = given === undefined ? null : readCursor(String(given));
     if (given !== undefined && after === null) return problem('validation', NO_CURSOR);
     let page: ActivityPage;
     try {
-      page = await readActivity(accountId, after);
+      page = await readActivity(accountId, after, permits(only, 'activity') ? null : keyId);
     } catch (cause) {
       return failureAnswer(cause, unavailable('The activity could not be read.', cause));
     }

@@ -49,8 +49,16 @@ export interface ActivityPage {
   highest: number;
 }
 
-/** Reads the rows of an account after a number, oldest first; `null` means all that are kept. @throws when they can't be read */
-export type ReadActivity = (accountId: string, after: number | null) => Promise<ActivityPage>;
+/**
+ * Reads the rows of an account after a number, oldest first; `null` means all that are kept.
+ * @param keyId only the rows of this key; `null` means all
+ * @throws when they can't be read
+ */
+export type ReadActivity = (
+  accountId: string,
+  after: number | null,
+  keyId: string | null,
+) => Promise<ActivityPage>;
 
 /** Rows of a page at most. */
 export const PAGE_ROWS = 1000;
@@ -61,12 +69,18 @@ type PageRow = { [Member in keyof ActivityRow]: ActivityRow[Member] | null } & O
 >;
 
 /** One statement reads the rows and their bounds, so both are of one moment. */
-export async function readActivity(sql: Sql, accountId: string, after: number | null): Promise<ActivityPage> {
+export async function readActivity(
+  sql: Sql,
+  accountId: string,
+  after: number | null,
+  keyId: string | null = null,
+): Promise<ActivityPage> {
+  const ofKey = keyId === null ? sql`` : sql`AND key_id = ${keyId}`;
   const found = await answerOf(sql<PageRow[]>`
     SELECT numbers.removed, numbers.last, greatest(numbers.last, activity_number(clock_timestamp())) AS highest, page.*
     FROM activity_numbers numbers LEFT JOIN LATERAL (
       SELECT ${rowColumns(sql)} FROM activity
-      WHERE account_id = ${accountId} AND number > greatest(numbers.removed, ${after}::bigint)
+      WHERE account_id = ${accountId} AND number > greatest(numbers.removed, ${after}::bigint) ${ofKey}
       ORDER BY number LIMIT ${sql.unsafe(String(PAGE_ROWS + 1))}
     ) AS page ON true
     ORDER BY number`);
