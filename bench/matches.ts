@@ -156,7 +156,7 @@ try {
       ? sizesInPostgres(sql)
       : sizesInElasticsearch(servers.elasticsearchUrl));
     say(`\n${mode}, ${names} names: imported in ${seconds.toFixed(0)} s; ${sizes}`);
-    const batches = MATCH_BATCHES.match;
+    const batches = MATCH_BATCHES;
     const find =
       mode === 'Postgres'
         ? createPostgresMatches(sql, batches)

@@ -8,8 +8,6 @@ export type Answer =
       ok: true;
       json: string;
       headers?: Record<string, string>;
-      /** The values of headers, as members of a tool's result, which has no headers. */
-      members?: Record<string, unknown>;
       /** The problems among the items of a batch lookup. */
       itemProblems?: ProblemName[];
     }

@@ -58,11 +58,17 @@ export type ItemProblem = Static<typeof ItemProblemSchema>;
  * @param found the members that an item has beside its own text and its status
  * @param problems those that an item has beside the ones of every item
  * @param free the problems that cost nothing beside {@link UNPAID}, in words
+ * @param cost of an item that was found, in words
  */
 export function itemSchema(
   { item }: ItemList,
   found: Record<string, TSchema>,
-  { $id, problems, free }: { $id: string; problems: ProblemName[]; free: string[] },
+  {
+    $id,
+    problems,
+    free,
+    cost = 'Costs one credit.',
+  }: { $id: string; problems: ProblemName[]; free: string[]; cost?: string },
 ) {
   const kinds = [...OF_EVERY_ITEM, ...problems];
   const statuses = [...new Set(kinds.map((kind) => PROBLEMS[kind].status))].sort();
@@ -71,7 +77,7 @@ export function itemSchema(
     [
       Type.Object(
         { ...asked, status: Type.Literal(200), ...found },
-        { $id: `${$id}Found`, description: 'Costs one credit.' },
+        { $id: `${$id}Found`, description: cost },
       ),
       Type.Object(
         {

@@ -142,11 +142,10 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
   }
 
   /**
-   * The result of a call: the body that the route answers, with further members in place of headers, as data and as text. The text of a
-   * problem is for a model.
+   * The result of a call: the body that the route answers, as data and as text. The text of a problem is for a model.
    */
   function resultOf(answer: Answer, { left, isCharged }: Paid, { requestId }: RequestTrace) {
-    const body = answer.ok ? withMembers(answer) : problemJson(publicUrl, answer.problem);
+    const body = answer.ok ? answer.json : problemJson(publicUrl, answer.problem);
     const text = answer.ok ? body : explain(answer.problem, isCharged, requestId);
     return {
       content: [{ type: 'text' as const, text }],
@@ -168,8 +167,4 @@ function refuseBody(): Conversation {
   const error = { code: -32_600, message };
   const response = Response.json({ jsonrpc: '2.0', id: null, error }, { status: 400 });
   return { call: null, end() {}, response: Promise.resolve(response) };
-}
-
-function withMembers({ json, members }: Extract<Answer, { ok: true }>): string {
-  return members === undefined ? json : `${json.slice(0, -1)},${JSON.stringify(members).slice(1)}`;
 }

@@ -1,13 +1,12 @@
-import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { datasetsRoute } from '../companies/datasets/route.ts';
 import { debtChangesRoute } from '../companies/debts/changes/route.ts';
 import { debtsRoute } from '../companies/debts/screen/route.ts';
 import { lookupListRoute } from '../companies/lookup/list.ts';
 import { lookupRoute } from '../companies/lookup/route.ts';
-import { QueryWordsSchema } from '../companies/matches/list.ts';
-import { matchesRoute } from '../companies/matches/route.ts';
 import { withoutCountry } from '../companies/nif.ts';
 import { TextNifSchema } from '../companies/nif-parameter.ts';
+import { resolutionsRoute } from '../companies/resolve/route.ts';
 import { searchRoute } from '../companies/search/route.ts';
 import { type ApiRoute, costOf, PROBLEM_MEMBERS } from '../http/api-route.ts';
 import { createBodyCheck } from '../http/body-check.ts';
@@ -40,8 +39,6 @@ interface Row {
   reads?: Record<string, { schema: TSchema; textOf(text: string): string }>;
   /** The route that answers a key that lacks the right of the tool. */
   otherwise?: ApiRoute;
-  /** Members of the answer in place of the route's headers. */
-  members?: TProperties;
 }
 
 /** The tools, in the order in which clients see them. A description has under 60 words with the price, which is added. */
@@ -50,10 +47,10 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
     searchRoute,
     'Finds Portuguese companies whose name begins with `q`, or the one whose NIF is in it. Case, accents, punctuation and endings such as Lda or SA do not matter. At most 20, exact names first. An empty list does not mean that there is no such company: try fewer words.',
   ],
-  match_companies: [
-    matchesRoute,
-    'Finds Portuguese companies whose name has every word of `q`, in any order; the last word may be the beginning of one. Of a long `q` the first eight words count. Use it when the first word of the name is not known, or search_companies finds nothing. At most 20, names that begin with `q` first.',
-    { members: { words: Type.Optional(QueryWordsSchema) } },
+  resolve_companies: [
+    resolutionsRoute,
+    'Which companies up to 25 names stand for, as people write them: with typing errors, other word order, abbreviations, or a NIF. Each has up to 5 candidates, the best first, with the evidence for each word. Take the first without asking only if `clear` is true. Names without candidates cost nothing.',
+    { most: { names: 25 } },
   ],
   get_company: [
     lookupRoute,
@@ -136,10 +133,9 @@ function published(schema: TSchema) {
 }
 
 /** A problem is structured content, too, and there are clients that check it by this schema. */
-function outputSchemaOf({ success }: ApiRoute, { members = {}, otherwise }: Row) {
-  const answer = Type.Object({ ...(success as TObject).properties, ...members });
+function outputSchemaOf({ success }: ApiRoute, { otherwise }: Row) {
   const further = otherwise === undefined ? [] : [otherwise.success];
-  const schemas = [answer, ...further, Type.Object(PROBLEM_MEMBERS)];
+  const schemas = [success, ...further, Type.Object(PROBLEM_MEMBERS)];
   return { type: 'object' as const, anyOf: schemas.map(published) };
 }
 

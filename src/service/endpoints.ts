@@ -8,9 +8,10 @@ import { createLookupListHandler, lookupListRoute } from '../companies/lookup/li
 import type { Lookup } from '../companies/lookup/lookup.ts';
 import { createLookupHandler, lookupRoute } from '../companies/lookup/route.ts';
 import type { FindCompanies, FindCompany } from '../companies/lookup/store.ts';
-import { createMatchListHandler, matchListRoute } from '../companies/matches/list.ts';
 import type { MatchQuery } from '../companies/matches/query.ts';
 import { createMatchHandler, matchesRoute } from '../companies/matches/route.ts';
+import type { Resolve } from '../companies/resolve/resolve.ts';
+import { createResolutionsHandler, resolutionsRoute } from '../companies/resolve/route.ts';
 import type { AnswerQuery, AnswerSearch } from '../companies/search/answer.ts';
 import { createSearchHandler, searchRoute } from '../companies/search/route.ts';
 import { TEST_WORLD } from '../companies/test-world/adapters.ts';
@@ -33,8 +34,7 @@ export interface Adapters {
   readDatasets: ReadDatasets;
   search: AnswerSearch;
   match: AnswerQuery<MatchQuery>;
-  /** For one of several queries. */
-  matchSeveral: AnswerQuery<MatchQuery>;
+  resolve: Resolve;
   findCompany: FindCompany;
   findCompanies: FindCompanies;
   lookUp: Lookup;
@@ -48,7 +48,7 @@ type Served = ListService;
 const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] = [
   [searchRoute, ({ search }) => createSearchHandler(search)],
   [matchesRoute, ({ match }) => createMatchHandler(match)],
-  [matchListRoute, ({ matchSeveral }, served) => createMatchListHandler(matchSeveral, served)],
+  [resolutionsRoute, ({ resolve }, served) => createResolutionsHandler(resolve, served)],
   [lookupRoute, ({ findCompany, lookUp }) => createLookupHandler(findCompany, lookUp)],
   [
     lookupListRoute,

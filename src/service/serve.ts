@@ -8,7 +8,8 @@ import { createDatasetsReader } from '../companies/datasets/store.ts';
 import { openDebts } from '../companies/debts/open.ts';
 import { watchDirectory } from '../companies/directory/watch.ts';
 import { openLookup } from '../companies/lookup/open-lookup.ts';
-import { openMatches } from '../companies/matches/open.ts';
+import { openMatch } from '../companies/matches/open.ts';
+import { openResolve } from '../companies/resolve/open.ts';
 import { keyOfSearch } from '../companies/search/answer.ts';
 import { openDirectory } from '../companies/search/open.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
@@ -66,8 +67,11 @@ const POSTGRES_POOL = {
  */
 const POINT_QUERY_POOL = { ...POSTGRES_POOL, max: 8, lockTimeoutMs: 0.3 * SECOND, pointQueries: true };
 
-/** Matches in Postgres: a connection for each query that the lanes let in (`MATCH_BATCHES`). */
-const MATCH_POOL = { ...POSTGRES_POOL, max: 3, pointQueries: true };
+/** Matches in Postgres: a connection for each query that the lane lets in (`MATCH_BATCHES`). */
+const MATCH_POOL = { ...POSTGRES_POOL, max: 2, pointQueries: true };
+
+/** Names of lists are read on one connection, so that they take one core of Postgres at most. */
+const RESOLVE_POOL = { ...POSTGRES_POOL, max: 1, pointQueries: true };
 
 /**
  * The dashboard's pool, so that pages never take a connection that the API needs. Forms that wait for their account's lock
@@ -173,7 +177,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
       readActivity: (...asked: Parameters<ReadActivity>) => readActivity(stores.sql, ...asked),
       readDatasets: createDatasetsReader(stores.sql),
       search: directory.answering(directory.search, keyOfSearch),
-      ...openMatches(config, { ...stores, sql: matchPool }, directory),
+      match: openMatch(config, { ...stores, sql: matchPool }, directory),
+      resolve: openResolve({ ...stores, sql: stores.openPool(RESOLVE_POOL) }, directory.search),
       ...openLookup(config, { ...stores, pointQueries }, tasks, log, metrics),
       ...openDebts({ ...stores, pointQueries }, tasks, log),
     };

@@ -1,10 +1,6 @@
 import type { KeyOf } from '../search/answer.ts';
 import type { MatchQuery } from './query.ts';
 
-/** Before a query in its key. No query begins with a blank, so that no two kinds of queries share a key. */
-const MARKS = { match: ' ', matches: '  ' };
-
-/** The keys of matches in the cache of answers. */
-export function keyOfMatches(kind: keyof typeof MARKS): KeyOf<MatchQuery> {
-  return (query) => (query.kind === 'words' ? MARKS[kind] + query.normalized : null);
-}
+/** The key of a match in the cache of answers. No query begins with a blank, so that searches and matches share no key. */
+export const keyOfMatch: KeyOf<MatchQuery> = (query) =>
+  query.kind === 'words' ? ` ${query.normalized}` : null;

@@ -15,26 +15,11 @@ import type { WordsQuery } from './query.ts';
  */
 export type FindMatches = (query: WordsQuery, limit: number) => Promise<SearchResult>;
 
-/** The most entries of a query among several (contract: matches). */
-export const MAX_IN_LIST = 5;
-
-/**
- * How queries share questions to the directory. A query may queue twice as long as other items, because its credit is charged.
- * Requests of several queries share one lane, so that single queries and searches don't queue behind a hundred of them.
- */
-export const MATCH_BATCHES: Record<'match' | 'matches', BatchOptions> = {
-  match: {
-    name: 'the directory',
-    stage: 'match',
-    maxBatch: 32,
-    maxConcurrentBatches: 2,
-    queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
-  },
-  matches: {
-    name: 'the directory',
-    stage: 'matches',
-    maxBatch: 100,
-    maxConcurrentBatches: 1,
-    queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
-  },
+/** How queries share questions to the directory. A query may queue twice as long as other items, because its credit is charged. */
+export const MATCH_BATCHES: BatchOptions = {
+  name: 'the directory',
+  stage: 'match',
+  maxBatch: 32,
+  maxConcurrentBatches: 2,
+  queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
 };

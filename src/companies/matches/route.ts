@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox';
-import type { Answer, ProblemAnswer } from '../../http/answer.ts';
+import { type Answer, okJson } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type Handler, single } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from '../search/answer.ts';
 import { missingQ, type QueryInput, searchProblem } from '../search/route.ts';
 import { SearchAnswerSchema } from '../search/schema.ts';
-import { type AskedQuery, type CutWords, MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
+import { MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
 
 /** GET /matches?q= (contract: matches) */
 export const matchesRoute: ApiRoute = {
@@ -38,27 +38,17 @@ export function createMatchHandler(answer: AnswerQuery<MatchQuery>): Handler<Que
   return {
     quote({ q = '' }) {
       if (q.trim() === '') return single('match', missingQ);
-      const query = parseMatchQuery(q);
-      const find = async () => withCut(await answerMatch(query, answer), query.cut);
-      return { ...single('match', find), isSearch: true };
+      return { ...single('match', () => answerTo(q)), isSearch: true };
     },
   };
-}
 
-function withCut(answer: Answer, words: CutWords | undefined): Answer {
-  if (!answer.ok || words === undefined) return answer;
-  const headers = { 'X-Query-Words': `${words.used} of ${words.sent}` };
-  return { ...answer, headers, members: { words } };
-}
-
-/** The JSON of an answer, or the problem of its query. */
-export async function answerMatch(
-  query: AskedQuery,
-  answer: AnswerQuery<MatchQuery>,
-): Promise<{ ok: true; json: string } | ProblemAnswer> {
-  try {
-    return { ok: true, json: await answer(query) };
-  } catch (cause) {
-    return searchProblem(cause);
+  async function answerTo(q: string): Promise<Answer> {
+    const { cut, ...query } = parseMatchQuery(q);
+    const headers = cut && { 'X-Query-Words': `${cut.used} of ${cut.sent}` };
+    try {
+      return okJson(await answer(query), headers);
+    } catch (cause) {
+      return searchProblem(cause);
+    }
   }
 }

@@ -6,7 +6,7 @@ import { isWithinEdits } from './edits.ts';
 import { isHeavy, type WeighedName } from './words.ts';
 
 /** How the candidate has a word, from the strongest kind to none. */
-const KINDS = ['same', 'joined', 'letter', 'letters', 'beginning', 'initials', 'missing'] as const;
+export const KINDS = ['same', 'joined', 'letter', 'letters', 'beginning', 'initials', 'missing'] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface Evidence {

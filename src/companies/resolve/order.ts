@@ -1,5 +1,5 @@
 /** The order of candidates, and whether the first one is clear (docs/api.md, The rule). Every number is a sum of weights or a count. */
-import type { SortedEntry } from '../search/document.ts';
+import type { SearchEntry, SortedEntry } from '../search/document.ts';
 import { type Compared, compare, type Kind } from './evidence.ts';
 import type { WeighedName } from './words.ts';
 
@@ -9,19 +9,23 @@ export interface Candidate extends SortedEntry {
   normalized: string;
 }
 
-interface Ranked extends Candidate, Compared {
-  /** Whether its normalized name is the name's. */
-  isEqual: boolean;
+/** A candidate as it is answered. */
+export interface Shown extends SearchEntry, Pick<Compared, 'evidence' | 'extra'> {
   /** Weight of the words that the candidate lacks. */
   missing: number;
   /** Weight of the words that it has in another form. */
   changed: number;
 }
 
+interface Ranked extends Candidate, Compared, Shown {
+  /** Whether its normalized name is the name's. */
+  isEqual: boolean;
+}
+
 /** The candidates that are compared word by word. */
 export const MAX_COMPARED = 40;
 /** The candidates in an answer. */
-const MAX_CANDIDATES = 5;
+export const MAX_CANDIDATES = 5;
 
 const UNCHANGED: Kind[] = ['same', 'joined'];
 const MAX_CHANGED_WHEN_CLEAR = 8;
@@ -31,7 +35,7 @@ export interface Outcome {
   /** Whether the first candidate is the company without doubt. */
   clear: boolean;
   /** At most {@link MAX_CANDIDATES}, the best first. */
-  candidates: Ranked[];
+  candidates: Shown[];
 }
 
 /** Ranks the candidates of a name. @param candidates each entry once */

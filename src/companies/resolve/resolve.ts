@@ -4,8 +4,8 @@
  * for both adapters, which only read: `postgres.ts` and `elasticsearch.ts`.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { Candidate } from './order.ts';
-import { MAX_COMPARED, type Outcome, rank } from './order.ts';
+import type { SearchEntry } from '../search/document.ts';
+import { type Candidate, MAX_COMPARED, type Outcome, rank } from './order.ts';
 import type { DirectoryReader } from './reader.ts';
 import { READ_LIMITS, readsOf } from './reads.ts';
 import { type KnownName, readVocabulary } from './vocabulary.ts';
@@ -15,6 +15,15 @@ import { isHeavy, readWords, type WeighedName } from './words.ts';
 export interface Resolution extends Outcome {
   name: WeighedName;
 }
+
+/**
+ * Resolves a name that is not only white space.
+ * @throws as a search of the directory does
+ */
+export type Resolve = (name: string) => Promise<Resolution>;
+
+/** Names that are resolved together: each statement is for all of them. */
+export const NAMES_AT_ONCE = 4;
 
 export const LIMITS = { reads: READ_LIMITS, compared: MAX_COMPARED };
 
@@ -42,6 +51,13 @@ export async function resolveNames(
 function resolutionOf(name: KnownName, entries: Candidate[], compared: number): Resolution {
   const byNif = new Map(entries.map((entry) => [entry.nif, entry]));
   return { name, ...rank(name, [...byNif.values()], compared) };
+}
+
+/** What a text with a NIF is resolved to. @param entry the one of the NIF; `undefined` means that the directory has none */
+export function companyOf(entry: SearchEntry | undefined): Resolution {
+  const candidates =
+    entry === undefined ? [] : [{ ...entry, missing: 0, changed: 0, extra: 0, evidence: [] }];
+  return { name: { normalized: '', words: [], weights: [] }, clear: entry !== undefined, candidates };
 }
 
 /** The heavy words of a name with their weights, in the order of the evidence. */

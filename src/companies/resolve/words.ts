@@ -2,8 +2,8 @@
 import { normalizeName } from '../name.ts';
 
 /** Words of a name that are read, and heavy ones among them. */
-const MAX_WORDS = 24;
-const MAX_HEAVY_WORDS = 12;
+export const MAX_WORDS = 24;
+export const MAX_HEAVY_WORDS = 12;
 /** A word of more characters is not looked up. Postgres indexes 64 characters of a word in a long name (matches/words-index.ts). */
 export const MAX_KEY_LENGTH = 63;
 

@@ -2,13 +2,13 @@ import type { ActivityRow, ReadActivity } from '../../metering/activity/store.ts
 import { SECOND } from '../../platform/units.ts';
 import { PAGE_CHANGES, type ReadPage } from '../debts/changes/store.ts';
 import { createLookup } from '../lookup/lookup.ts';
-import { MAX_IN_LIST } from '../matches/matches.ts';
 import type { MatchQuery } from '../matches/query.ts';
 import { arrange } from '../matches/tiers.ts';
 import { answerDirectly } from '../search/answer.ts';
 import { type DirectoryRow, directoryRow } from '../search/document.ts';
 import type { ParsedQuery } from '../search/query.ts';
 import { DirectoryAwayError, MAX_RESULTS } from '../search/search.ts';
+import { resolveAmong } from './resolve.ts';
 import { calledUpBy, WORLD } from './world.ts';
 
 const COMPANIES = new Map(
@@ -25,13 +25,17 @@ const ROWS = WORLD.companies
   .map(({ nif, details }) => directoryRow(nif, details.title))
   .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
 
-/** @throws as the adapters of the directory do, if the query calls that up */
+/** @throws as the adapters of the directory do, if the text calls that up */
+function throwAtWill(text: string): void {
+  const kind = calledUpBy(text);
+  if (kind === 'service-unavailable') throw new DirectoryAwayError('away at will');
+  if (kind === 'search-failed') throw new Error('failed at will');
+}
+
 function find(query: ParsedQuery | MatchQuery): DirectoryRow[] {
   if (query.kind === 'nothing') return [];
   const asked = query.kind === 'nif' ? query.nif : query.normalized;
-  const kind = calledUpBy(asked);
-  if (kind === 'service-unavailable') throw new DirectoryAwayError('away at will');
-  if (kind === 'search-failed') throw new Error('failed at will');
+  throwAtWill(asked);
   if (query.kind === 'nif') return ROWS.filter(({ nif }) => nif === asked);
   if (query.kind === 'words') return arrange(ROWS, query, ({ normalized_name }) => normalized_name);
   const exact = ROWS.filter(({ normalized_name }) => normalized_name === asked);
@@ -89,7 +93,10 @@ export const TEST_WORLD = {
   readDatasets: async () => WORLD.datasets,
   search: findFirst(MAX_RESULTS),
   match: findFirst(MAX_RESULTS),
-  matchSeveral: findFirst(MAX_IN_LIST),
+  async resolve(name: string) {
+    throwAtWill(name);
+    return resolveAmong(ROWS, name);
+  },
   findCompany: async (nif: string) => COMPANIES.get(nif) ?? null,
   findCompanies: async () => COMPANIES,
   lookUp: createLookup({

@@ -16,11 +16,11 @@ export const pt = {
         'Encontra as empresas cuja denominação normalizada tem todas as palavras da pesquisa normalizada, a última como início de uma palavra, ou a que tem o NIF contido na pesquisa. No máximo 20 entradas: primeiro os nomes que começam pela pesquisa, depois os que têm as palavras todas inteiras, depois os outros; sempre por denominação.',
       cost: 'um crédito',
     },
-    matchSeveral: {
+    resolveNames: {
       summary: 'Encontrar as empresas de uma lista de nomes',
       description:
-        'O que até 100 pesquisas encontram por palavras do nome, por uma unidade do limite por minuto: as primeiras 5 entradas de cada uma. Se os créditos chegarem só para algumas pesquisas, servem as primeiras, e as outras recebem `monthly-quota-exceeded`. Um corpo inválido é um `validation` que custa um crédito.',
-      cost: 'um crédito por cada pesquisa com resposta',
+        'As empresas a que correspondem até 100 nomes tal como são escritos, por uma unidade do limite por minuto: no máximo 5 candidatas por nome, cada uma com a sua evidência palavra a palavra. `clear` só é verdadeiro se a primeira candidata for a empresa sem dúvida. Um nome sem candidatas nada custa, mas um pedido custa pelo menos um crédito. Se os créditos chegarem só para alguns nomes, servem os primeiros, e os outros recebem `monthly-quota-exceeded`, mesmo que sejam devolvidos créditos de outros nomes. Um corpo inválido é um `validation` que custa um crédito.',
+      cost: 'um crédito por cada nome com candidatas, e pelo menos um por pedido',
     },
     getCompany: {
       summary: 'Consultar uma empresa',

@@ -199,6 +199,7 @@ const TEXTS = {
   callKinds: {
     search: ['Searches', 'Pesquisas'],
     match: ['Searches by words', 'Pesquisas por palavras'],
+    resolve: ['Names of lists', 'Nomes de listas'],
     lookup: ['Lookups', 'Consultas'],
     debts: ['Debt checks', 'Verificações de dívidas'],
   },

@@ -13,6 +13,7 @@ import { rangeOf } from './range.ts';
 const COLUMNS: Record<CallKind | ErrorKind, string> = {
   search: 'searches',
   match: 'matches',
+  resolve: 'resolutions',
   lookup: 'lookups',
   debts: 'debts',
   'rate-limit-exceeded': 'rate_limit_exceeded',

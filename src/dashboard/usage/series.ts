@@ -36,7 +36,7 @@ export type Counted = 'credits' | 'errors';
 /** Keys with a colour each. Of more keys, the ones with the fewest calls and errors share the last colour. */
 export const MAX_SERIES = 6;
 
-const KIND_COLOURS: Record<CallKind, Colour> = { search: 1, match: 2, lookup: 3, debts: 4 };
+const KIND_COLOURS: Record<CallKind, Colour> = { search: 1, match: 2, lookup: 3, debts: 4, resolve: 5 };
 const ERROR_COLOURS: Record<ErrorKind, Colour> = {
   'rate-limit-exceeded': 'refused-1',
   'monthly-quota-exceeded': 'refused-2',

@@ -7,8 +7,8 @@ import type { Metrics } from '../../platform/observability/metrics.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import { free, type Handler, type Payment } from './quote.ts';
 
-/** The answer to an item: its members beside its text and its status, as JSON, or a problem. */
-export type ItemAnswer = { ok: true; json: string } | ProblemAnswer;
+/** The answer to an item: its members beside its text and its status, as JSON, or a problem. `isFree` means that nothing was found. */
+export type ItemAnswer = { ok: true; json: string; isFree?: boolean } | ProblemAnswer;
 
 /** One item, after the reads that come before the credits. */
 export interface Item {
@@ -58,7 +58,8 @@ export interface ListParts extends ItemList, ListService {
  * Answers a request of several items (contract: batch lookup).
  *
  * All reads come before the credits. Then it is known which items get an answer, and exactly those are charged. If the credits
- * suffice for some, the first items get them. Only a store that fails later makes a refund.
+ * suffice for some, the first items get them. A refund comes of a store that fails later, and of an item for which nothing was found;
+ * but a request whose items were looked for costs at least one credit.
  */
 export function createListHandler({
   route,
@@ -88,14 +89,16 @@ export function createListHandler({
   async function write({ items, more }: QuotedList, { spent, refusal, refund }: Payment): Promise<Answer> {
     const itemProblems: ProblemName[] = [];
     const written: string[] = [];
-    let unpaid = 0;
+    /** Items that were charged, and that a store has failed. */
+    let failed = 0;
+    /** Items that were charged, and for which nothing was found. */
+    let empty = 0;
     const put = (index: number, { asked, isCharged }: Item, answer: ItemAnswer): void => {
       countItem?.(route, answer.ok ? 200 : PROBLEMS[answer.problem.kind].status);
       if (!answer.ok) {
         itemProblems.push(answer.problem.kind);
-        // A store failed after the item was charged.
-        if (isCharged && answer.problem.kind === 'service-unavailable') unpaid += 1;
-      }
+        if (isCharged && answer.problem.kind === 'service-unavailable') failed += 1;
+      } else if (isCharged && answer.isFree) empty += 1;
       written[index] = `{"${item}":${JSON.stringify(asked)},${membersOf(answer)}}`;
     };
     let credits = spent;
@@ -112,7 +115,8 @@ export function createListHandler({
       else put(index, item, answer);
     }
     await Promise.all(waiting);
-    refund(unpaid);
+    const isWorkAlone = empty > 0 && failed + empty === spent;
+    refund(failed + empty - (isWorkAlone ? 1 : 0));
     const data = `"data":[${written.join(',')}]`;
     return { ok: true, json: more === undefined ? `{${data}}` : `{${data},${more}}`, itemProblems };
   }

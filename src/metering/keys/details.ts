@@ -53,12 +53,13 @@ export async function findKeyDetails(sql: Sql, id: string, accountId?: string): 
   const {
     search = 0,
     match = 0,
+    resolve = 0,
     lookup = 0,
     debts = 0,
     ...errors
   } = Object.fromEntries(counts.map(({ kind, calls }) => [kind, calls]));
   const errorCredits = counts.reduce((sum, { cost }) => sum + cost, 0);
-  return { ...key, calls: { search, match, lookup, debts }, errors, errorCredits, secrets };
+  return { ...key, calls: { search, match, resolve, lookup, debts }, errors, errorCredits, secrets };
 }
 
 /** {@link findKeyDetails} for an operator (contract: `key show`). @throws RefusedError for an unknown key */

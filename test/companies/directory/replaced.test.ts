@@ -93,7 +93,7 @@ const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
     return { names: search(async () => [...(await names([nif(7), nif(8)])).values()]) };
   },
   'companies/matches/postgres.ts': async () => {
-    const find = createPostgresMatches(sql, MATCH_BATCHES.match);
+    const find = createPostgresMatches(sql, MATCH_BATCHES);
     return {
       many: search(() => matchEntries(find, 'azul', 5)),
       few: search(() => matchEntries(find, 'sol mar 17')),

@@ -68,7 +68,7 @@ async function openPostgres(limits?: ReadLimits): Promise<FindMatches> {
   databases.push(database);
   await createMatchTable(database.sql, 'directory_g900000', entries);
   await makeTableCurrent(database.sql, 'directory_g900000');
-  return createPostgresMatches(database.sql, MATCH_BATCHES.match, limits);
+  return createPostgresMatches(database.sql, MATCH_BATCHES, limits);
 }
 
 beforeAll(async () => {
@@ -77,7 +77,7 @@ beforeAll(async () => {
   client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
   await createSearchIndex(client, `${alias}-1`, entries);
   await pointAlias(client, alias, `${alias}-1`);
-  elasticsearch = createElasticsearchMatches(client, alias, MATCH_BATCHES.match);
+  elasticsearch = createElasticsearchMatches(client, alias, MATCH_BATCHES);
 });
 
 afterAll(async () => {

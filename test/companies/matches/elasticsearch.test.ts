@@ -24,7 +24,7 @@ beforeEach(() => {
 afterEach(() => cleanup());
 
 test('no alias, and a closed index: the query fails, it does not find nothing', async () => {
-  const find = createElasticsearchMatches(client, alias, MATCH_BATCHES.match);
+  const find = createElasticsearchMatches(client, alias, MATCH_BATCHES);
   await expect(matchEntries(find, 'azul')).rejects.toThrow();
   await createSearchIndex(client, `${alias}-1`, numbered(500_000_000, ['Mar Azul']));
   await pointAlias(client, alias, `${alias}-1`);
@@ -47,7 +47,7 @@ test('while the alias moves and old indices go, every answer is of one index as 
   const seen = new Set<number>();
   const openReader = () => {
     // Each stands for an instance of the service, which learns of the move by itself.
-    const find = createElasticsearchMatches(client, alias, MATCH_BATCHES.match);
+    const find = createElasticsearchMatches(client, alias, MATCH_BATCHES);
     return async () => {
       const answers = await Promise.all(queries.map((q) => matchEntries(find, q).catch(orTooLate)));
       for (const [i, answer] of answers.entries()) {

@@ -35,7 +35,7 @@ afterAll(() => database.drop());
 test('a query reads a fraction of the 30,000 names, whatever its words', async () => {
   const one = connectPostgres(database.url, { max: 1 });
   try {
-    const find = createPostgresMatches(one, MATCH_BATCHES.match);
+    const find = createPostgresMatches(one, MATCH_BATCHES);
     const rowsRead = async () => {
       await one`SELECT pg_stat_force_next_flush()`;
       const [counts] = await one<{ read: number }[]>`
@@ -73,7 +73,7 @@ test('while the directory is swapped and old tables go, every answer is of one d
     await createMatchTable(own.sql, tableOf(0), directories[0]!);
     await makeTableCurrent(own.sql, tableOf(0));
     const seen = new Set<number>();
-    const find = createPostgresMatches(reader, MATCH_BATCHES.match);
+    const find = createPostgresMatches(reader, MATCH_BATCHES);
     const read = async () => {
       for (const [i, q] of queries.entries()) {
         const from = allowed[i]!.indexOf(JSON.stringify(await matchEntries(find, q)));
@@ -99,7 +99,7 @@ test('while the directory is swapped and old tables go, every answer is of one d
 test('after a swap no query is answered from the directory before', async () => {
   const own = await createTestDatabase('matches_after');
   try {
-    const find = createPostgresMatches(own.sql, MATCH_BATCHES.match);
+    const find = createPostgresMatches(own.sql, MATCH_BATCHES);
     for (const [generation, name] of ['Azul Antigo', 'Azul Novo', 'Novo Azul'].entries()) {
       const table = `directory_g${800_000 + generation}`;
       await createMatchTable(own.sql, table, numbered(500_000_000, [name]));
@@ -115,7 +115,7 @@ test('Postgres frozen: queries fail within their bound, and work again when it i
   const proxy = await startProxy(database.url);
   const sql = connectPostgres(proxy.url(database.url), { max: 2 });
   try {
-    const find = createPostgresMatches(sql, MATCH_BATCHES.match);
+    const find = createPostgresMatches(sql, MATCH_BATCHES);
     expect(await matchEntries(find, 'silva braga')).toEqual(oracle('silva braga'));
     proxy.hang();
     const attempts = Array.from({ length: 50 }, () => matchEntries(find, 'silva'));
