@@ -28,7 +28,8 @@ const post = (key: string, path: string, body: unknown, idempotencyKey?: string)
 test.each([
   ['/debts', { nifs: NIFS }, 3],
   ['/debts/changes', { after: null }, 1],
-  ['/matches', { queries: ['azul', 'mar'] }, 2],
+  // Nothing is found, so the request costs its least.
+  ['/resolutions', { names: ['azul', 'mar'] }, 1],
   ['/lookups', { nifs: ['500002577', '1'] }, 2],
 ] as const)(
   'POST %s is answered again, and charged once; each sending takes a token',

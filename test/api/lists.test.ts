@@ -8,13 +8,13 @@ import { storeRecord } from '../support/records.ts';
 const plenty = { limits: { requestsPerMinute: 100_000 }, included: 10_000 };
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-const api = await startApi();
+const api = await startApi({ directory: `nif,legal_name\n${nif(1)},Primeira` });
 await storeRecord(api.sql, nif(1), 'Primeira');
 afterAll(() => api.stop());
 
 interface List {
   path: string;
-  member: 'nifs' | 'queries';
+  member: 'nifs' | 'names';
   item: string;
   /** An item that is not valid. */
   bad: string;
@@ -26,13 +26,13 @@ const LISTS: List[] = [
   { path: '/lookups', member: 'nifs', item: nif(1), bad: 'abc', most: 100, kind: 'lookup', allow: 'POST' },
   { path: '/debts', member: 'nifs', item: nif(1), bad: 'abc', most: 1000, kind: 'debts', allow: 'POST' },
   {
-    path: '/matches',
-    member: 'queries',
-    item: 'primeira',
+    path: '/resolutions',
+    member: 'names',
+    item: 'primeiira',
     bad: '',
     most: 100,
-    kind: 'match',
-    allow: 'GET, POST',
+    kind: 'resolve',
+    allow: 'POST',
   },
 ];
 

@@ -1,15 +1,9 @@
-/** GET and POST /matches over HTTP, in both modes: every sentence of the contract about them. */
+/** GET /matches over HTTP, in both modes: every sentence of the contract about them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
-import { callTool } from '../support/mcp.ts';
 import { MODES } from '../support/modes.ts';
-
-interface ToolResult {
-  structuredContent: object;
-  content: { text: string }[];
-}
 
 const NAMES = [
   'Padaria Braga, Lda',
@@ -33,9 +27,6 @@ describe.each([...MODES])('matches over HTTP (%s)', (mode) => {
   afterAll(() => api.stop());
 
   const get = (key: string | null, q: string) => ask(api, `/matches?q=${encodeURIComponent(q)}`, { key });
-  const post = (key: string | null, body: string, contentType = 'application/json') =>
-    ask(api, '/matches', { key, method: 'POST', headers: { 'Content-Type': contentType }, body });
-  const several = (key: string, queries: unknown) => post(key, JSON.stringify({ queries }));
   const namesOf = (entries: { legal_name: string }[]) => entries.map(({ legal_name }) => legal_name);
   const entryOf = (name: string) => ({
     nif: nif(NAMES.indexOf(name)),
@@ -103,61 +94,10 @@ describe.each([...MODES])('matches over HTTP (%s)', (mode) => {
     expect(withForm!.body).toEqual(exact!.body);
     const headers = [exact, longer, withForm].map((answer) => answer!.headers.get('X-Query-Words'));
     expect(headers).toEqual([null, '8 of 9', null]);
-    const { body } = await several(key, [eight, `${eight} ninguem`, `${eight} outro nada`]);
-    expect(body.data.map((item: { words?: object }) => item.words)).toEqual([
-      undefined,
-      { used: 8, sent: 9 },
-      { used: 8, sent: 10 },
-    ]);
-    for (const { companies } of body.data) expect(companies).toEqual(found);
     const nifAmongWords = await get(key, `um dois tres quatro cinco seis sete oito nove ${nif(3)}`);
     expect([nifAmongWords.body.data, nifAmongWords.headers.get('X-Query-Words')]).toEqual([
       [entryOf(NAMES[3]!)],
       null,
     ]);
-  });
-
-  test('several queries are answered in their order, five entries each, for a token and a credit each', async () => {
-    const { accountId, key } = await api.caller(slow);
-    const before = remaining(await ask(api, '/usage', { key }));
-    const queries = ['lisboa', 'silva padaria', 'nada', nif(3), 'lisboa'];
-    const { status, body } = await several(key, queries);
-    expect(status).toBe(200);
-    const lisboa = { q: 'lisboa', status: 200, companies: NAMES.slice(6, 11).map(entryOf) };
-    expect(body).toEqual({
-      data: [
-        lisboa,
-        { q: 'silva padaria', status: 200, companies: [entryOf('Padaria Silva & Filhos, Lda')] },
-        { q: 'nada', status: 200, companies: [] },
-        { q: nif(3), status: 200, companies: [entryOf(NAMES[3]!)] },
-        lisboa,
-      ],
-    });
-    expect(before - remaining(await ask(api, '/usage', { key }))).toBe(2);
-    expect((await api.ledger({ accountId })).used).toBe(5);
-  });
-
-  test('over /mcp the result of a query of over eight words says so, as data and as text', async () => {
-    const { key } = await api.caller(plenty);
-    const q = 'de lisboa oficina 03 de lisboa oficina 0';
-    const call = async (q: string) => {
-      const response = await callTool(api, 'match_companies', { q }, { key });
-      return ((await response.json()) as { result: ToolResult }).result;
-    };
-    const whole = await call(q);
-    const cut = await call(`${q} ninguem`);
-    const data = [entryOf('Oficina 03 de Lisboa')];
-    expect(whole.structuredContent).toEqual({ data, error: null });
-    expect(cut.structuredContent).toEqual({ data, error: null, words: { used: 8, sent: 9 } });
-    expect(JSON.parse(cut.content[0]!.text)).toEqual(cut.structuredContent);
-  });
-
-  test('a query that is not valid has its problem in its place, for its credit', async () => {
-    const { accountId, key } = await api.caller(plenty);
-    const { status, body } = await several(key, ['', 'padaria', ' ', '\ud800']);
-    expect(status).toBe(200);
-    expect(body.data.map((item: { status: number }) => item.status)).toEqual([400, 200, 400, 200]);
-    expect(body.data[2].problem.type).toEndWith('/problems/validation');
-    expect((await api.ledger({ accountId })).used).toBe(4);
   });
 });

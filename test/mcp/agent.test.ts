@@ -28,7 +28,11 @@ const TASKS: [task: string, tool: string, answer: RegExp][] = [
     'search_companies',
     /599910208/,
   ],
-  ['Which companies have the words "cedilha livraria" in any order?', 'match_companies', /599910208/],
+  [
+    'Which companies do the names "Padaria Abacco & Filhos" and "Livraria Cedilha" stand for, as a person has written them?',
+    'resolve_companies',
+    /599910020.*599910208/,
+  ],
   [`What is the address and the capital of the company with NIF ${A}?`, 'get_company', /Rua das Invenções/],
   [
     `Which of these suppliers owe social security: ${A}, ${B}, ${C}?`,
@@ -75,12 +79,14 @@ test.each(TASKS)('%s → %s', async (task, tool, answer) => {
   expect((result.content as { text: string }[])[0]!.text).toMatch(answer);
 });
 
+const namesOf = (task: string) => [...task.matchAll(/"([^"]+)"/g)].map(([, name]) => name!);
 const nifsOf = (task: string) => task.match(/\b\d{9}\b/g) ?? [];
 
 /** A tool can answer a task only if the task has what its input needs. One NIF needs no list, and several need one. */
 function canTake({ inputSchema: { properties = {}, required = [] } }: Listed, task: string): boolean {
   const nifs = nifsOf(task).length;
-  const given = { q: task.includes('"'), nif: nifs === 1, nifs: nifs > 1, after: true };
+  const names = namesOf(task).length;
+  const given = { q: names === 1, names: names > 1, nif: nifs === 1, nifs: nifs > 1, after: true };
   const takesNifs = 'nif' in properties || 'nifs' in properties;
   return required.every((name) => given[name as 'q']) && (takesNifs || nifs === 0);
 }
@@ -102,6 +108,7 @@ function wordsOf(text: string): Set<string> {
 }
 
 function inputOf({ inputSchema: { properties = {} } }: Listed, task: string): Record<string, unknown> {
-  const input = { q: /"(.+)"/.exec(task)?.[1], nif: nifsOf(task)[0], nifs: nifsOf(task), after: null };
+  const names = namesOf(task);
+  const input = { q: names[0], names, nif: nifsOf(task)[0], nifs: nifsOf(task), after: null };
   return Object.fromEntries(Object.entries(input).filter(([name]) => name in properties));
 }

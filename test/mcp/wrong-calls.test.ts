@@ -26,11 +26,11 @@ const WRONG: [tool: string, input: Input, member: string, takes: RegExp, next: (
     ['search_companies', { q: '  ' }, 'q', NAME, (q) => ({ q })],
     ['search_companies', { q: ['padaria'] }, 'q', NAME, (q) => ({ q: JSON.parse(q) })],
     [
-      'match_companies',
-      { query: 'padaria' },
-      'q',
-      /Words of a company's name/,
-      (q) => ({ q: JSON.parse(q) }),
+      'resolve_companies',
+      { name: 'padaria' },
+      'names',
+      /1 to 25: a company's name/,
+      (names) => ({ names: JSON.parse(names) }),
     ],
     ['get_company', {}, 'nif', /Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
     ['get_company', { nifs: [VALID] }, 'nif', /missing.* Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
@@ -141,7 +141,7 @@ test('an input that does not exist is refused where the route takes a body, and 
 test('a tool that does not exist is answered with those that do', async () => {
   const client = await connect((await api.caller()).key);
   const call = client.callTool({ name: 'find_company', arguments: { q: 'padaria' } });
-  await expect(call).rejects.toThrow('search_companies, match_companies, get_company');
+  await expect(call).rejects.toThrow('search_companies, resolve_companies, get_company');
   await client.close();
 });
 

@@ -168,7 +168,7 @@ const SERIES: Record<string, Labels[] | { some: Labels[]; because: string }> = {
             'bucket',
             'search',
             'match',
-            'matches',
+            'resolve',
           ].map((stage) => ({ stage })),
           because:
             'the stages are those of the configured stores; each has its series when its batcher is made',

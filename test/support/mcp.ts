@@ -109,8 +109,8 @@ export function toolOf(path: string, body?: string): [name: string, input: Input
   switch (pathname) {
     case '/companies':
       return ['search_companies', searchParams.has('q') ? { q: searchParams.get('q') } : {}];
-    case '/matches':
-      return ['match_companies', { q: searchParams.get('q') }];
+    case '/resolutions':
+      return ['resolve_companies', JSON.parse(body!)];
     case '/lookups':
       return ['get_companies', JSON.parse(body!)];
     case '/debts':

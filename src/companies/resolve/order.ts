@@ -97,8 +97,8 @@ function compareRanked(one: Ranked, other: Ranked): number {
 }
 
 /**
- * Whether enough speaks for a candidate to show it: it has half of the name's weight, or its first heavy word is explained while
- * the name's first one is rare.
+ * Whether enough speaks for a candidate to show it: it has half of the name's weight, or its first heavy word is used and no word of
+ * the name weighs more than the first.
  */
 function isShown(name: WeighedName, { isEqual, missing, isFirstUsed }: Ranked): boolean {
   if (isEqual) return true;

@@ -127,6 +127,7 @@ export function createResolutionsHandler(
     ...parts,
     ...NAMES,
     route: resolutionsRoute,
+    emptyIsFree: true,
     async quote(asked) {
       const answerOnce = inGroups((name) => answerOf(resolve, name));
       const answerName = (name: string) =>
@@ -170,7 +171,7 @@ async function answerOf(resolve: Resolve, name: string): Promise<ItemAnswer> {
   } catch (cause) {
     return searchProblem(cause) satisfies ProblemAnswer;
   }
-  return { ok: true, json: write(resolution), isFree: resolution.candidates.length === 0 };
+  return { ok: true, json: write(resolution), isEmpty: resolution.candidates.length === 0 };
 }
 
 /** The members of an item, as JSON. */

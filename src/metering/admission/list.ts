@@ -7,8 +7,8 @@ import type { Metrics } from '../../platform/observability/metrics.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import { free, type Handler, type Payment } from './quote.ts';
 
-/** The answer to an item: its members beside its text and its status, as JSON, or a problem. `isFree` means that nothing was found. */
-export type ItemAnswer = { ok: true; json: string; isFree?: boolean } | ProblemAnswer;
+/** The answer to an item: its members beside its text and its status, as JSON, or a problem. `isEmpty` means that nothing was found. */
+export type ItemAnswer = { ok: true; json: string; isEmpty?: boolean } | ProblemAnswer;
 
 /** One item, after the reads that come before the credits. */
 export interface Item {
@@ -50,6 +50,8 @@ export interface ListService {
 
 export interface ListParts extends ItemList, ListService {
   route: ApiRoute;
+  /** Whether an item for which nothing was found costs nothing. */
+  emptyIsFree?: boolean;
   /** Reads what the items need. It must cost nobody anything: without a credit its result is dropped. A failure is a 503. */
   quote(asked: string[], caller: Caller): Promise<QuotedList>;
 }
@@ -58,8 +60,8 @@ export interface ListParts extends ItemList, ListService {
  * Answers a request of several items (contract: batch lookup).
  *
  * All reads come before the credits. Then it is known which items get an answer, and exactly those are charged. If the credits
- * suffice for some, the first items get them. A refund comes of a store that fails later, and of an item for which nothing was found;
- * but a request whose items were looked for costs at least one credit.
+ * suffice for some, the first items get them. A refund comes of a store that fails later, and of empty items that are free; but a
+ * request with such an item costs at least one credit.
  */
 export function createListHandler({
   route,
@@ -67,7 +69,8 @@ export function createListHandler({
   countItem,
   quote,
   list,
-  item,
+  item: itemName,
+  emptyIsFree = false,
 }: ListParts): Handler<ListInput> {
   for (const status of [200, ...OF_EVERY_ITEM.map((kind) => PROBLEMS[kind].status)])
     countItem?.(route, status, 0);
@@ -86,39 +89,39 @@ export function createListHandler({
     },
   };
 
-  async function write({ items, more }: QuotedList, { spent, refusal, refund }: Payment): Promise<Answer> {
-    const itemProblems: ProblemName[] = [];
-    const written: string[] = [];
-    /** Items that were charged, and that a store has failed. */
-    let failed = 0;
-    /** Items that were charged, and for which nothing was found. */
-    let empty = 0;
-    const put = (index: number, { asked, isCharged }: Item, answer: ItemAnswer): void => {
-      countItem?.(route, answer.ok ? 200 : PROBLEMS[answer.problem.kind].status);
-      if (!answer.ok) {
-        itemProblems.push(answer.problem.kind);
-        if (isCharged && answer.problem.kind === 'service-unavailable') failed += 1;
-      } else if (isCharged && answer.isFree) empty += 1;
-      written[index] = `{"${item}":${JSON.stringify(asked)},${membersOf(answer)}}`;
-    };
+  async function write({ items, more }: QuotedList, payment: Payment): Promise<Answer> {
+    const { spent, isRepeated, refusal, refund } = payment;
+    // A repetition is charged what its first sending has kept, which had no use for the credits of empty items. So all items are
+    // answered, and the credits pay the first ones that are not empty.
+    const isPaidLater = isRepeated && emptyIsFree;
     let credits = spent;
-    // Few items wait, if any.
-    const waiting: Promise<void>[] = [];
-    for (const [index, item] of items.entries()) {
-      if (credits === 0 && refusal !== null) {
-        put(index, { ...item, isCharged: false }, refusal);
-        continue;
-      }
+    const asked = items.map((item) => {
+      if (credits === 0 && refusal !== null && !isPaidLater) return refusal;
       if (item.isCharged) credits -= 1;
-      const answer = item.answer();
-      if (answer instanceof Promise) waiting.push(answer.then((ended) => put(index, item, ended)));
-      else put(index, item, answer);
-    }
-    await Promise.all(waiting);
-    const isWorkAlone = empty > 0 && failed + empty === spent;
-    refund(failed + empty - (isWorkAlone ? 1 : 0));
+      return item.answer();
+    });
+    const answers = asked.some((answer) => answer instanceof Promise) ? await Promise.all(asked) : asked;
+    const itemProblems: ProblemName[] = [];
+    let used = 0;
+    let hasEmpty = false;
+    const written = (answers as ItemAnswer[]).map((answered, index) => {
+      const item = items[index]!;
+      const isUsed = item.isCharged && answered !== refusal && !isFree(answered);
+      const answer = isUsed && used === spent && refusal !== null ? refusal : answered;
+      if (isUsed && answer === answered) used += 1;
+      countItem?.(route, answer.ok ? 200 : PROBLEMS[answer.problem.kind].status);
+      if (!answer.ok) itemProblems.push(answer.problem.kind);
+      else hasEmpty ||= answer.isEmpty === true;
+      return `{"${itemName}":${JSON.stringify(item.asked)},${membersOf(answer)}}`;
+    });
+    refund(spent - (hasEmpty ? Math.max(1, used) : used));
     const data = `"data":[${written.join(',')}]`;
     return { ok: true, json: more === undefined ? `{${data}}` : `{${data},${more}}`, itemProblems };
+  }
+
+  /** Whether an item costs nothing though it was charged: a store failed afterwards, or it is empty. */
+  function isFree(answer: ItemAnswer): boolean {
+    return answer.ok ? emptyIsFree && answer.isEmpty === true : answer.problem.kind === 'service-unavailable';
   }
 
   function membersOf(answer: ItemAnswer): string {

@@ -29,7 +29,7 @@ export const hasTool = (route: ApiRoute) => TOOLS.values().some((tool) => tool.r
 /** A request of the route about a NIF, or a query. An endpoint without input takes that as `q`. */
 function requestAbout(route: ApiRoute, nif: string, q: string): [path: string, options: CallOptions] {
   const { body, params, path } = route;
-  if (body?.properties.queries) return [path, post({ queries: [q] })];
+  if (body?.properties.names) return [path, post({ names: [q] })];
   if (body?.properties.after) return [path, post({ after: null, nifs: [nif] })];
   if (body !== undefined) return [path, post({ nifs: [nif] })];
   return [params === undefined ? `${path}?q=${q}` : path.replace(':nif', nif), {}];

@@ -1,0 +1,193 @@
+/** POST /resolutions over HTTP, in both modes: every sentence of the contract about it. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Api, startApi } from '../support/api.ts';
+import { ask } from '../support/ask.ts';
+import { nif } from '../support/companies.ts';
+import { callTool } from '../support/mcp.ts';
+import { MODES } from '../support/modes.ts';
+import { eventually } from '../support/until.ts';
+
+const NAMES = [
+  'LEICA MICROSISTEMAS, LDA',
+  'Leica Unipessoal lda',
+  'Padaria Central de Braga, Lda',
+  'Padaria Central de Braga, S.A.',
+  'Padaria do Norte, Lda',
+];
+const directory = `nif,legal_name\n${NAMES.map((name, n) => `${nif(n)},"${name}"\n`).join('')}`;
+/** No token flows back while a test counts them. */
+const slow = { limits: { requestsPerMinute: 10 } };
+const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
+const UNKNOWN = 'Zyxwv Qponm';
+
+describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
+  let api: Api;
+  beforeAll(async () => {
+    api = await startApi({ mode, directory });
+  });
+  afterAll(() => api.stop());
+
+  const resolve = (key: string, names: unknown, headers: Record<string, string> = {}) =>
+    ask(api, '/resolutions', {
+      key,
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: JSON.stringify({ names }),
+    });
+  const remaining = ({ headers }: { headers: Headers }) => Number(headers.get('RateLimit-Remaining'));
+  const statuses = (body: { data: { status: number }[] }) => body.data.map(({ status }) => status);
+
+  test('a name gets its words, candidates and evidence, and whether the first is clear', async () => {
+    const { key } = await api.caller(plenty);
+    const { status, headers, body } = await resolve(key, ['Leica Microssistemas', 'Braga: padaria central']);
+    expect([status, headers.get('Content-Type')]).toEqual([200, 'application/json']);
+    expect(body).toEqual({
+      data: [
+        {
+          name: 'Leica Microssistemas',
+          status: 200,
+          clear: true,
+          words: [
+            { word: 'leica', weight: 4 },
+            { word: 'microssistemas', weight: 4 },
+          ],
+          candidates: [
+            {
+              nif: nif(0),
+              legal_name: NAMES[0]!,
+              missing: 0,
+              changed: 4,
+              extra: 0,
+              evidence: ['same', { letter: 'microsistemas' }],
+            },
+            {
+              nif: nif(1),
+              legal_name: NAMES[1]!,
+              missing: 4,
+              changed: 0,
+              extra: 0,
+              evidence: ['same', 'missing'],
+            },
+          ],
+        },
+        {
+          name: 'Braga: padaria central',
+          status: 200,
+          clear: false,
+          words: [
+            { word: 'braga', weight: 4 },
+            { word: 'padaria', weight: 2 },
+            { word: 'central', weight: 4 },
+          ],
+          candidates: [
+            ...[2, 3].map((n) => ({
+              nif: nif(n),
+              legal_name: NAMES[n]!,
+              missing: 0,
+              changed: 0,
+              extra: 0,
+              evidence: ['same', 'same', 'same'],
+            })),
+            {
+              nif: nif(4),
+              legal_name: NAMES[4]!,
+              missing: 8,
+              changed: 0,
+              extra: 1,
+              evidence: ['missing', 'same', 'missing'],
+            },
+          ],
+        },
+      ],
+    });
+  });
+
+  test('a text with a NIF is that NIF, also of a company that the directory lacks', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const known = `NIF PT${nif(4).replace(/(...)(...)/, '$1 $2.')}`;
+    const { body } = await resolve(key, [known, nif(77)]);
+    const company = { nif: nif(4), legal_name: NAMES[4]!, missing: 0, changed: 0, extra: 0, evidence: [] };
+    expect(body.data).toEqual([
+      { name: known, status: 200, clear: true, words: [], candidates: [company] },
+      { name: nif(77), status: 200, clear: false, words: [], candidates: [] },
+    ]);
+    await eventually(async () => (await api.ledger({ accountId })).used, 1);
+  });
+
+  test('a request is a token, and a credit of the kind `resolve` for each name with a candidate', async () => {
+    const { accountId, key } = await api.caller(slow);
+    const before = remaining(await ask(api, '/usage', { key }));
+    const answer = await resolve(key, ['Leica', UNKNOWN, 'Leica', 'Padaria Nortte', UNKNOWN]);
+    expect(statuses(answer.body)).toEqual([200, 200, 200, 200, 200]);
+    expect(answer.headers.get('X-Credits')).toBe('3');
+    expect(before - remaining(await ask(api, '/usage', { key }))).toBe(2);
+    await eventually(() => api.ledger({ accountId }), { used: 3, credits: 0 });
+    const kinds = async () =>
+      Array.from(
+        await api.sql`SELECT kind, sum(calls)::int AS calls FROM calls_by_day
+          WHERE account_id = ${accountId} GROUP BY kind`,
+      );
+    await eventually(kinds, [{ kind: 'resolve', calls: 3 }]);
+  });
+
+  test('a request costs at least one credit, also without any candidate', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    for (const [names, used] of [
+      [[UNKNOWN], 1],
+      [[UNKNOWN, UNKNOWN, '***'], 2],
+      [[UNKNOWN, 'Leica'], 3],
+      [[UNKNOWN, ' '], 4],
+    ] as const) {
+      await resolve(key, names);
+      await eventually(async () => [names, (await api.ledger({ accountId })).used], [names, used]);
+    }
+  });
+
+  test('credits that come back pay no later name of the request', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 2, credits: 1 });
+    const { body } = await resolve(key, [UNKNOWN, 'Leica', UNKNOWN, 'Leica', 'Leica']);
+    expect(statuses(body)).toEqual([200, 200, 200, 429, 429]);
+    expect(body.data[3].problem.type).toEndWith('/problems/monthly-quota-exceeded');
+    await eventually(async () => (await api.ledger({ accountId })).used, 1);
+    expect(statuses((await resolve(key, ['Leica', 'Leica', 'Leica'])).body)).toEqual([200, 200, 429]);
+  });
+
+  test('sendings with one Idempotency-Key are charged once, less what none of them has found', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const names = ['Leica', UNKNOWN, 'Padaria Nortte', UNKNOWN];
+    const send = () => resolve(key, names, { 'Idempotency-Key': 'names-1' });
+    const answers = await Promise.all([send(), send(), send()]);
+    for (const { body } of answers) expect(body).toEqual(answers[0]!.body);
+    await eventually(async () => (await api.ledger({ accountId })).used, 2);
+    await send();
+    await eventually(async () => (await api.ledger({ accountId })).used, 2);
+  });
+
+  test('a blank name is a validation in its place, for its credit', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const { body } = await resolve(key, ['', 'Leica', ' \t', '\ud800']);
+    expect(statuses(body)).toEqual([400, 200, 400, 200]);
+    expect(body.data[0].problem.type).toEndWith('/problems/validation');
+    await eventually(async () => (await api.ledger({ accountId })).used, 3);
+  });
+
+  test('POST /matches has ended', async () => {
+    const { key } = await api.caller(plenty);
+    const headers = { 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ queries: ['leica'] });
+    const answer = await ask(api, '/matches', { key, method: 'POST', headers, body });
+    expect([answer.status, answer.headers.get('Allow')]).toEqual([405, 'GET']);
+  });
+
+  test('over /mcp resolve_companies answers the same, for at most 25 names', async () => {
+    const { key } = await api.caller(plenty);
+    const names = ['Leica Microssistemas', UNKNOWN, nif(2)];
+    const call = async (names: string[]) => {
+      const response = await callTool(api, 'resolve_companies', { names }, { key });
+      return ((await response.json()) as { result: { structuredContent: object; isError?: boolean } }).result;
+    };
+    expect((await call(names)).structuredContent).toEqual((await resolve(key, names)).body);
+    expect((await call(Array(25).fill('Leica'))).isError ?? false).toBe(false);
+    expect((await call(Array(26).fill('Leica'))).structuredContent).toMatchObject({ status: 400 });
+  });
+});
