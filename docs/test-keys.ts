@@ -1,6 +1,7 @@
 /** Prints docs/test-keys.md; `bun docs/test-keys.ts --write` writes that file. */
 import { join } from 'node:path';
 import type { Debts } from '../src/companies/debts/bracket.ts';
+import { TEST_WORLD } from '../src/companies/test-world/adapters.ts';
 import { WORLD } from '../src/companies/test-world/world.ts';
 import { PROBLEMS } from '../src/http/problems.ts';
 
@@ -19,7 +20,7 @@ const IN_LISTS: Record<string, string> = {
   'company-not-found': 'its item',
   'company-lookup-failed': 'its item',
   'search-failed': 'its item',
-  'service-unavailable': 'first: the whole answer; later, in lookups and matches: its item',
+  'service-unavailable': 'first: the whole answer; later, in lookups and resolutions: its item',
   'monthly-quota-exceeded': 'first: the whole answer; later: this item and all that follow',
   'key-budget-exceeded': 'first: the whole answer; later: this item and all that follow',
   'key-budget-spent': 'first: the whole answer; later: this item and all that follow',
@@ -49,6 +50,27 @@ const companiesTable = () =>
     ]),
   ]);
 
+/** A name for each outcome of a resolution. */
+const NAMES = [
+  'Tecnologia ZasTras',
+  'Coop. Agrícola Vale Invento',
+  'NIF 599910208',
+  'A J Exemplo Irmãos',
+  'Padaria Abacos',
+  'Talho Sem Nome',
+];
+
+async function outcomeOf(name: string): Promise<string[]> {
+  const { clear, candidates } = await TEST_WORLD.resolve(name);
+  const evidence = candidates[0]?.evidence.map(({ kind }) => `\`${kind}\``).join(', ');
+  return [name, clear ? 'yes' : 'no', String(candidates.length), candidates[0]?.nif ?? '–', evidence || '–'];
+}
+
+const outcomesTable = tableOf([
+  ['name', 'clear', 'candidates', 'the first', 'its evidence'],
+  ...(await Promise.all(NAMES.map(outcomeOf))),
+]);
+
 function bracketOf(bracket: Debts['tax']): string {
   if (bracket === undefined) return '–';
   const amount = (value: number) => value.toLocaleString('en');
@@ -77,7 +99,7 @@ An account has at most five, beside the keys of its plan.
 
 ## Problems at will
 
-Send the NIF, or the word as the query of a search or of matches.
+Send the NIF, or the word as the query of a search or of matches, or as a name of a list.
 An endpoint without input takes the word as \`?q=\`, over REST only.
 A tool answers \`authentication-failed\` over HTTP, because the real one comes before its message is read, and so does \`rate-limit-exceeded\` of a call over 4 KiB.
 
@@ -108,6 +130,11 @@ ${companiesTable()}
 The records are fresh, so no lookup takes longer than another.
 \`GET /datasets\` counts these companies and debts.
 
+## Names as people write them
+
+\`POST /resolutions\` answers each outcome:
+
+${outcomesTable}
 ## Changes of debts
 
 \`POST /debts/changes\` pages through ${WORLD.imports.flatMap(({ changes }) => changes).length} changes of ${WORLD.imports.length} imports. Their ids are fixed.

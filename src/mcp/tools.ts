@@ -49,7 +49,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   ],
   resolve_companies: [
     resolutionsRoute,
-    'Which companies up to 25 names stand for, as people write them: with typing errors, other word order, abbreviations, or a NIF. Each has up to 5 candidates, the best first, with the evidence for each word. Take the first without asking only if `clear` is true. Names without candidates cost nothing.',
+    'Which companies up to 25 names stand for, as a person has written them: typing errors, other word order, abbreviations. Each has up to 5 candidates, the best first, with evidence word by word. Only if `clear` is true is the first one sure.',
     { most: { names: 25 } },
   ],
   get_company: [

@@ -36,7 +36,7 @@ function statusOf(path: string, key?: string): Promise<number> {
 
 test('every POST of the API and of agents is in the list', () => {
   expect(METERED).toEqual([
-    '/api/v1/matches',
+    '/api/v1/resolutions',
     '/api/v1/lookups',
     '/api/v1/debts',
     '/api/v1/debts/changes',

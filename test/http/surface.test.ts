@@ -175,7 +175,7 @@ describe('the reference', () => {
     expect(kindsOf('/lookups', 'post')).toEqual(charged.toSorted());
     expect(kindsOf('/debts', 'post')).toEqual(charged.toSorted());
     expect(kindsOf('/debts/changes', 'post')).toEqual([...charged, 'changes-expired'].sort());
-    expect(kindsOf('/matches', 'post')).toEqual(charged.toSorted());
+    expect(kindsOf('/resolutions', 'post')).toEqual(charged.toSorted());
     for (const path of ['/companies', '/matches'])
       expect(kindsOf(path)).toEqual([...charged, 'search-failed'].sort());
     expect(kindsOf('/companies/{nif}')).toEqual(

@@ -108,16 +108,9 @@ test('items of lists have their problems in their place, and the credits end whe
   expect(statuses(await ask(api, '/lookups', { ...lookups, key }))).toEqual([
     200, 404, 502, 503, 400, 429, 429,
   ]);
-  const queries = [
-    'padaria',
-    'search-failed',
-    'service-unavailable',
-    ' ',
-    'monthly-quota-exceeded',
-    'padaria',
-  ];
-  const matches = await ask(api, '/matches', { ...post({ queries }), key });
-  expect(statuses(matches)).toEqual([200, 500, 503, 400, 429, 429]);
+  const names = ['padaria', 'search-failed', 'service-unavailable', ' ', 'monthly-quota-exceeded', 'padaria'];
+  const resolutions = await ask(api, '/resolutions', { ...post({ names }), key });
+  expect(statuses(resolutions)).toEqual([200, 500, 503, 400, 429, 429]);
   const debts = await ask(api, '/debts', { ...post({ nifs: [good, '123456780', quota, good] }), key });
   expect(statuses(debts)).toEqual([200, 400, 429, 429]);
   expect(debts.body.data.at(-1).problem.buy).toStartWith('https://shop.example/buy');
