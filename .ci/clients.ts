@@ -140,7 +140,7 @@ for (const kind of ${JSON.stringify(LIMITS)}) {
 // An item is narrowed by its status.
 export const debtsOf = (item: components['schemas']['ScreenedItem']) => (item.status === 200 ? item.debts : item.problem.detail);
 export const companyOf = (item: components['schemas']['LookupItem']) => (item.status === 200 ? item.company : item.problem.detail);
-export const companiesOf = (item: components['schemas']['MatchItem']) => (item.status === 200 ? item.companies : item.problem.detail);
+export const candidatesOf = (item: components['schemas']['ResolvedName']) => (item.status === 200 ? item.candidates : item.problem.detail);
 `,
   );
   const strict = [

@@ -79,13 +79,13 @@ export function createScenarios(companies: number, records: number, alias = 'non
       }),
     },
     {
-      name: 'match of 100',
+      name: 'resolve of 100',
       on: 'uncached',
       against: 'match',
       ...batch(100),
       draw: (random) => ({
-        path: `${API}/matches`,
-        body: { queries: Array.from({ length: 100 }, () => anyOf(companies, random).name) },
+        path: `${API}/resolutions`,
+        body: { names: Array.from({ length: 100 }, () => anyOf(companies, random).name) },
       }),
     },
     { name: 'lookup', on: 'cached', against: 'bare Elysia route', draw: lookup },

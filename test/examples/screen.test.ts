@@ -112,7 +112,7 @@ describe.each(LANGUAGES)('the example that screens in %s', (language) => {
     }
   });
 
-  test.each(['match', 'screen', 'follow'] as const)(
+  test.each(['resolve', 'screen', 'follow'] as const)(
     '%s writes to no file of another program, and names a wrong one',
     async (program) => {
       // The words in the wrong order. A last line without an end is not cut off.

@@ -1,9 +1,9 @@
 /**
- * `bun match.ts NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name.
+ * `bun resolve.ts NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name that finds one.
  *
  * The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv
- * gets a row for each, in their order: the first company that was found, and how many there are (5: perhaps more). Look at a row with
- * several before you trust it. Each batch is written when it is answered. Run it again after it has stopped, however it did: names that
+ * gets a row for each, in their order: the likeliest company, and the evidence for each word of the name. Look at the rows that are
+ * not clear before you trust them. Each batch is written when it is answered. Run it again after it has stopped, however it did: names that
  * OUT.csv has are not asked for, nor paid, again.
  */
 import { appendFileSync } from 'node:fs';
@@ -13,9 +13,9 @@ import { completeLines, textOf } from './files.ts';
 
 /** A batch that a killed run has paid but not written is free for ten minutes. */
 const BATCH = 100;
-const HEADER = 'name,status,matches,nif,legal_name';
+const HEADER = 'name,status,clear,nif,legal_name,evidence';
 
-type Item = components['schemas']['MatchItem'];
+type Item = components['schemas']['ResolvedName'];
 
 function namesOf(path: string): string[] {
   const text = textOf(path);
@@ -56,9 +56,13 @@ const oneLine = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
 const cell = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 function row(name: string, item: Item): string {
-  const companies = 'companies' in item ? item.companies : [];
-  const { nif, legal_name } = companies[0] ?? { nif: '', legal_name: '' };
-  return `${[cell(name), item.status, companies.length, nif, cell(legal_name)].join(',')}\n`;
+  const { clear, words, candidates } = 'words' in item ? item : { clear: false, words: [], candidates: [] };
+  const { nif, legal_name, evidence } = candidates[0] ?? { nif: '', legal_name: '', evidence: [] };
+  const reasons = evidence.map((one, at) => {
+    const [kind, text] = typeof one === 'string' ? [one] : Object.entries(one)[0]!;
+    return [words[at]!.word, kind, text].filter(Boolean).join(' ');
+  });
+  return `${[cell(name), item.status, clear, nif, cell(legal_name), reasons.join('; ')].join(',')}\n`;
 }
 
 run(async (source: string, out: string) => {
@@ -69,14 +73,16 @@ run(async (source: string, out: string) => {
     throw new Error(`${out}: its names are not the first ones of ${source}. Write to another file`);
   if (lines.length === 0) appendFileSync(out, `${HEADER}\n`);
   const names = all.slice(done.length);
+  let unclear = 0;
   for (let start = 0; start < names.length; start += BATCH) {
     const batch = names.slice(start, start + BATCH);
-    const answer = await client.POST('/matches', { body: { queries: batch } });
+    const answer = await client.POST('/resolutions', { body: { names: batch } });
     if (!answer.data) throw new Error(explain(answer.error));
     const items = answer.data.data;
     // Names for which the credits did not suffice come last; the service was too busy for others. The next run asks for them.
     const stopped = items.findIndex(({ status }) => status === 429 || status === 503);
     const answered = stopped === -1 ? items : items.slice(0, stopped);
+    unclear += answered.filter((item) => !('clear' in item && item.clear)).length;
     appendFileSync(out, answered.map((item, index) => row(batch[index]!, item)).join(''));
     const refused = items[answered.length];
     if (refused !== undefined && 'problem' in refused) {
@@ -84,5 +90,5 @@ run(async (source: string, out: string) => {
       throw new Error(`${kind}: stopped after ${start + answered.length} of ${names.length} names`);
     }
   }
-  console.log(`${names.length} names matched`);
+  console.log(`${names.length} names resolved, ${unclear} to look at`);
 });

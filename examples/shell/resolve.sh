@@ -1,16 +1,16 @@
 #!/bin/sh
-# `sh match.sh NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name.
+# `sh resolve.sh NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name that finds one.
 #
 # The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets a
-# row for each, in their order: the first company that was found, and how many there are (5: perhaps more). Look at a row with several
-# before you trust it. Each batch is appended when it is answered. Run it again after it has stopped, however it did: names that
+# row for each, in their order: the likeliest company, and the evidence for each word of the name. Look at the rows that are not clear
+# before you trust them. Each batch is appended when it is answered. Run it again after it has stopped, however it did: names that
 # OUT.csv has are not asked for, nor paid, again.
 set -eu
 . "$(dirname "$0")/directory.sh"
 [ $# -eq 2 ] || fail "it takes a file to read and one to write"
 source=$1
 out=$2
-header=name,status,matches,nif,legal_name
+header=name,status,clear,nif,legal_name,evidence
 batch=100 # a batch that a killed run has paid but not written is free for ten minutes
 
 # first_cells FILE SEPARATOR <TEXT: the first cell of each row, a line each. A quoted cell may have separators, quotes and line breaks. A
@@ -71,17 +71,24 @@ rows() {
     | $answer[0].data
     | .[:(map(.status == 429 or .status == 503) | index(true))]
     | to_entries[]
-    | [$names[.key], (.value | .status, (.companies | length), (.companies[0] | .nif, .legal_name))]
+    | .value as $item
+    | ([($item.words // [])[].word, ($item.candidates[0].evidence // [])] | .[:-1] as $words | .[-1]
+      | to_entries
+      | map("\($words[.key]) \(.value | if type == "string" then . else to_entries[0] | "\(.key) \(.value)" end)")
+      | join("; ")) as $reasons
+    | [$names[.key], $item.status, ($item.clear // false), ($item.candidates[0] | .nif, .legal_name), $reasons]
     | map(cell) | join(",")'
 }
 
 stopped_after=0
+unclear=0
 while [ -s "$work/names" ]; do
   head -n "$batch" "$work/names" >"$work/asked"
-  jq --raw-input --null-input --compact-output '{queries: [inputs]}' <"$work/asked" >"$work/request"
-  call /matches --data-binary "@$work/request" >"$work/answer"
+  jq --raw-input --null-input --compact-output '{names: [inputs]}' <"$work/asked" >"$work/request"
+  call /resolutions --data-binary "@$work/request" >"$work/answer"
   rows <"$work/asked" >"$work/rows"
   cat "$work/rows" >>"$out"
+  unclear=$((unclear + $(jq "[.data[:$(wc -l <"$work/rows")][] | select(.clear != true)] | length" "$work/answer")))
   answered=$(wc -l <"$work/rows")
   stopped_after=$((stopped_after + answered))
   if [ "$answered" -lt "$(wc -l <"$work/asked")" ]; then
@@ -92,4 +99,4 @@ while [ -s "$work/names" ]; do
   tail -n "+$((batch + 1))" "$work/names" >"$work/rest"
   mv "$work/rest" "$work/names"
 done
-echo "$((total)) names matched"
+echo "$((total)) names resolved, $unclear to look at"

@@ -1,8 +1,8 @@
-"""`python3 match.py NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name.
+"""`python3 resolve.py NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name that finds one.
 
 The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets
-a row for each, in their order: the first company that was found, and how many there are (5: perhaps more). Look at a row with
-several before you trust it. Each batch is written when it is answered. Run it again after it has stopped, however it did: names that
+a row for each, in their order: the likeliest company, and the evidence for each word of the name. Look at the rows that are not
+clear before you trust them. Each batch is written when it is answered. Run it again after it has stopped, however it did: names that
 OUT.csv has are not asked for, nor paid, again.
 """
 import csv
@@ -14,7 +14,7 @@ import sys
 from directory import call, complete_lines, run, text_of, two_files
 
 BATCH = 100  # a batch that a killed run has paid but not written is free for ten minutes
-HEADER = "name,status,matches,nif,legal_name"
+HEADER = "name,status,clear,nif,legal_name,evidence"
 
 
 def names_of(path):
@@ -44,9 +44,14 @@ def names_of(path):
 
 
 def row(name, item):
-    companies = item.get("companies", [])
-    first = companies[0] if companies else {"nif": "", "legal_name": ""}
-    return [name, item["status"], len(companies), first["nif"], first["legal_name"]]
+    candidates = item.get("candidates", [])
+    first = candidates[0] if candidates else {"nif": "", "legal_name": "", "evidence": []}
+    reasons = []
+    for word, one in zip(item.get("words", []), first["evidence"]):
+        found = [one] if isinstance(one, str) else list(*one.items())
+        reasons.append(" ".join([word["word"], *found]))
+    clear = "true" if item.get("clear") else "false"
+    return [name, item["status"], clear, first["nif"], first["legal_name"], "; ".join(reasons)]
 
 
 def main():
@@ -57,22 +62,24 @@ def main():
     if names[: len(done)] != done:
         sys.exit(f"{out}: its names are not the first ones of {source}. Write to another file")
     names = names[len(done) :]
+    unclear = 0
     with open(out, "a", newline="", encoding="utf-8") as file:
         if not lines:
             file.write(HEADER + "\n")
         rows = csv.writer(file, lineterminator="\n")
         for start in range(0, len(names), BATCH):
             batch = names[start : start + BATCH]
-            items = call("/matches", {"queries": batch})["data"]
+            items = call("/resolutions", {"names": batch})["data"]
             # Names for which the credits did not suffice come last; the service was too busy for others. The next run asks for them.
             answered = next((n for n, item in enumerate(items) if item["status"] in (429, 503)), len(items))
+            unclear += sum(not item.get("clear") for item in items[:answered])
             rows.writerows(row(name, item) for name, item in zip(batch[:answered], items))
             file.flush()
             os.fsync(file.fileno())
             if answered < len(items):
                 kind = items[answered]["problem"]["type"].rsplit("/", 1)[-1]
                 sys.exit(f"{kind}: stopped after {start + answered} of {len(names)} names")
-    print(f"{len(names)} names matched")
+    print(f"{len(names)} names resolved, {unclear} to look at")
 
 
 run(main)
