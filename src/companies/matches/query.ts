@@ -19,7 +19,7 @@ export interface WordsQuery {
 export type MatchQuery = Exclude<ParsedQuery, { kind: 'name' }> | WordsQuery;
 
 /** The words of a query that has more than {@link MAX_WORDS}. */
-export interface CutWords {
+interface CutWords {
   used: number;
   sent: number;
 }

@@ -10,7 +10,7 @@ export interface Candidate extends SortedEntry {
 }
 
 /** A candidate as it is answered. */
-export interface Shown extends SearchEntry, Pick<Compared, 'evidence' | 'extra'> {
+interface Shown extends SearchEntry, Pick<Compared, 'evidence' | 'extra'> {
   /** Weight of the words that the candidate lacks. */
   missing: number;
   /** Weight of the words that it has in another form. */

@@ -105,7 +105,7 @@ export const resolutionsRoute: ApiRoute = {
  * Two lists are answered at once, one of an account, because each takes much of a core. So a list of one account delays those of
  * other accounts little, and single calls never.
  */
-export const LISTS_IN_TURN: GateLimits = {
+const LISTS_IN_TURN: GateLimits = {
   places: 2,
   placesOfOne: 1,
   maxWaiting: 200,

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { SearchEntry } from './document.ts';
 
-export const SearchEntrySchema = Type.Object(
+const SearchEntrySchema = Type.Object(
   {
     nif: Type.String({ pattern: '^[0-9]{9}$', description: 'Nine-digit NIF.' }),
     legal_name: Type.String({ description: 'Legal name.' }),
@@ -33,8 +33,3 @@ export function writeAnswer(entries: SearchEntry[]): string {
   );
   return JSON.stringify({ data, error: null } satisfies SearchAnswer);
 }
-
-const [BEFORE_ENTRIES, AFTER_ENTRIES] = writeAnswer([]).split('[]') as [string, string];
-
-/** The list of entries in the body of a search's answer, as JSON. */
-export const entriesOf = (json: string) => json.slice(BEFORE_ENTRIES.length, -AFTER_ENTRIES.length);
