@@ -7,7 +7,7 @@ import {
   createListHandler,
   type ItemAnswer,
   type ListInput,
-  type ListParts,
+  type ListService,
 } from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/quote.ts';
 import { createGate, type GateLimits } from '../../platform/runtime/gate.ts';
@@ -120,7 +120,7 @@ const TOO_LATE = 'The names before this one took too long. It has cost nothing: 
 /** Resolves a list of names. They are read once their credits are charged, and equal ones once. */
 export function createResolutionsHandler(
   resolve: Resolve,
-  parts: Pick<ListParts, 'publicUrl'>,
+  parts: ListService,
   gate = createGate(LISTS_IN_TURN),
 ): Handler<ListInput> {
   const handler = createListHandler({
