@@ -6,6 +6,7 @@ import {
   type Caller,
   createAuthenticator,
 } from '../../../src/metering/keys/authenticate.ts';
+import { limitKey } from '../../../src/metering/keys/limit.ts';
 import { generateSecret, hashSecret, hasSecretLength } from '../../../src/metering/keys/secret.ts';
 import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
@@ -93,7 +94,7 @@ async function soon(key: string, expected: Partial<Caller> | null): Promise<void
 
 function isLike(seen: Caller | null, expected: Partial<Caller> | null): boolean {
   if (seen === null || expected === null) return seen === expected;
-  return Object.entries(expected).every(([name, value]) => seen[name as keyof Caller] === value);
+  return Object.entries(expected).every(([name, value]) => Bun.deepEquals(seen[name as keyof Caller], value));
 }
 
 function expectLike(seen: Caller | null, expected: Partial<Caller> | null): void {
@@ -299,6 +300,16 @@ const CHANGES: [
     'limits',
     ({ accountId }) => changeLimits(sql, accountId, { requestsPerMinute: 7 }, 'test'),
     { requestsPerMinute: 7 },
+  ],
+  [
+    'the rights of a key',
+    ({ keyId }) => limitKey(sql, keyId, { only: ['debts', 'search'] }, 'test'),
+    { only: ['search', 'debts'] },
+  ],
+  [
+    'a first budget',
+    ({ keyId }) => limitKey(sql, keyId, { budget: { credits: 5, per: 'day' } }, 'test'),
+    { budget: { credits: 5, per: 'day' } },
   ],
 ];
 
