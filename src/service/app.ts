@@ -35,7 +35,7 @@ export interface AppParts {
  * on, Elysia parses cookies, copies headers and rebuilds every response (test/service/app.test.ts).
  */
 export function createApp(parts: AppParts) {
-  const { publicUrl, observer, metrics } = parts;
+  const { observer, metrics } = parts;
   for (const route of parts.handlers.keys()) {
     metrics.requests.expect(BASE_PATH + templateOf(route.path), [200, ...statusesOf(route)]);
   }
@@ -59,14 +59,11 @@ export function createApp(parts: AppParts) {
       .use(mcpRoute(parts))
       .use(publicRoutes({ ...parts, pages: parts.dashboard.publicPages }))
       .use(dashboardRoutes(parts.dashboard))
-      // A browser at the bare address is led to the dashboard; other clients get the problem.
+      // A browser at the bare address gets the front page; other clients get the problem.
       .get('/', ({ request }) =>
         observer.observe(request, 'unknown', () =>
           request.headers.get('accept')?.includes('text/html')
-            ? new Response(null, {
-                status: 303,
-                headers: { Location: `${publicUrl}/dashboard`, Vary: 'Accept' },
-              })
+            ? parts.dashboard.publicPages.front(request)
             : problem('not-found'),
         ),
       )

@@ -62,7 +62,7 @@ export const VISITOR_PAGES = [
   ...Object.entries(ROUTES).flatMap(([path, route]) =>
     route.for === 'anyone' && route.GET !== undefined ? `/dashboard${path}` : [],
   ),
-  ...['/openapi', '/nothing', '/dashboard/nothing'],
+  ...['/', '/openapi', '/nothing', '/dashboard/nothing'],
   ...Object.keys(PROBLEMS).map((kind) => `/problems/${kind}`),
 ];
 

@@ -34,7 +34,7 @@ async function readPages(language: Language): Promise<Map<string, string>> {
   const visitor = createVisitor(service.baseUrl, { language });
   const texts = new Map<string, string>();
   const read = async (path: string) => {
-    const { document, status } = await visitor.get(path);
+    const { document, status } = await visitor.get(path, { Accept: 'text/html' });
     expect([path, status]).toEqual([path, 200]);
     // Answers of the API are in English everywhere.
     for (const answer of document.querySelectorAll('pre[lang=en]')) answer.remove();
@@ -43,7 +43,7 @@ async function readPages(language: Language): Promise<Map<string, string>> {
     );
     texts.set(path, `${document.body.textContent} ${attributes.join(' ')}`.replace(/\s+/g, ' '));
   };
-  for (const path of ['/dashboard/sign-in', '/dashboard/sign-up', '/dashboard/forgot', '/openapi'])
+  for (const path of ['/', '/dashboard/sign-in', '/dashboard/sign-up', '/dashboard/forgot', '/openapi'])
     await read(path);
   for (const kind of Object.keys(PROBLEMS)) await read(`/problems/${kind}`);
   const { accountId } = await createMember(service, { visitor });

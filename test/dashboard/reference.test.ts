@@ -38,6 +38,11 @@ test('is kept without what the first visitor’s address had', async () => {
   }
 });
 
+test('leads a visitor to an account', async () => {
+  const { document } = await createVisitor(service.baseUrl).get('/openapi');
+  expect(document.querySelector('.bar a[href="/dashboard/sign-up"]')!.textContent).toBe('Create an account');
+});
+
 test('is in the navigation of the dashboard, and only of those who are signed in', async () => {
   const visitor = createVisitor(service.baseUrl);
   expect((await visitor.get('/dashboard/reference')).status).toBe(303);
@@ -81,6 +86,38 @@ test('shows an example in four languages, which prints the answer beside it with
     }
   }
 });
+
+test('each example says what has to be installed for it', async () => {
+  const { document } = await createVisitor(service.baseUrl).get('/openapi?lang=en');
+  const needs = { curl: 'curl', javascript: 'Node.js 18', python: 'pip install httpx', php: 'php-curl' };
+  for (const [language, text] of Object.entries(needs))
+    for (const sample of document.querySelectorAll(`[data-sample=${language}]`))
+      expect(sample.querySelector('.hint')!.textContent).toContain(text);
+});
+
+test('is searched by words, without accents and case; without scripts it is whole, and has no field', () =>
+  browsing.inBrowser({ locale: 'pt-PT' }, async (page) => {
+    await page.goto(`${service.baseUrl}/openapi?lang=en`);
+    const shown = (selector: string) => page.locator(`.reference ${selector}:visible`).count();
+    const whole = await page.evaluate<number>('document.documentElement.scrollHeight');
+    const status = page.locator('[data-results]');
+    await page.fill('#find', 'RÁTE-LIMIT  retry-after');
+    expect(await shown('tr:has(#problem-rate-limit-exceeded)')).toBe(1);
+    expect(await shown('tr:has(#problem-company-not-found)')).toBe(0);
+    expect(await page.evaluate<number>('document.documentElement.scrollHeight')).toBeLessThan(whole / 2);
+    expect(await status.textContent()).toMatch(/^Results: [1-9]\d?$/);
+    await page.fill('#find', 'nothing has these words');
+    expect([await shown('section'), await status.textContent()]).toEqual([0, 'Results: 0']);
+    await page.evaluate("location.hash = 'problem-company-not-found'");
+    await page.waitForFunction("document.getElementById('find').value === ''");
+    expect(await shown('tr:has(#problem-company-not-found)')).toBe(1);
+    expect(await page.evaluate<number>('document.documentElement.scrollHeight')).toBe(whole);
+    await browsing.inBrowser({ javaScriptEnabled: false }, async (other) => {
+      await other.goto(`${service.baseUrl}/openapi?lang=en`);
+      expect(await other.isVisible('#find')).toBe(false);
+      expect(await other.locator('.reference .endpoint:visible').count()).toBe((await operationsOf()).length);
+    });
+  }));
 
 test('an example fails when the API answers a problem', async () => {
   const { document } = await createVisitor(service.baseUrl).get('/openapi?lang=en');

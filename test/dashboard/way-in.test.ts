@@ -1,5 +1,6 @@
 /** Where a visitor gets to: from a bare address, a deep link, a form that is out of date; and in which language. */
 import { afterAll, describe, expect, test } from 'bun:test';
+import type { OpenApi } from '../../src/http/openapi.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, createVisitor, newPerson, type PageAnswer, signUp } from './visitor.ts';
 
@@ -15,9 +16,25 @@ describe('the bare address', () => {
   const open = (headers: Record<string, string>, method = 'GET') =>
     fetch(`${service.baseUrl}/`, { method, headers, redirect: 'manual' });
 
-  test('leads a browser to the dashboard, and is a 404 problem for any other client', async () => {
-    const browser = await open({ Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' });
-    expect(placeOf(browser)).toEqual([303, `${service.baseUrl}/dashboard`]);
+  test('says to a browser what the service is and costs, with the reference’s example and the way to an account', async () => {
+    const document = (await (await fetch(`${service.baseUrl}/openapi/json`)).json()) as OpenApi;
+    const { example } = document.paths['/companies/{nif}']!.get!.responses[200]!.content['application/json']!;
+    for (const [language, lead] of [
+      ['en', 'Find Portuguese companies by name or NIF'],
+      ['pt', 'Encontre empresas portuguesas pelo nome ou NIF'],
+    ] as const)
+      for (const path of ['/', '/dashboard/sign-in', '/dashboard/sign-up']) {
+        const page = await createVisitor(service.baseUrl, { language }).get(path, { Accept: 'text/html' });
+        expect([path, page.status]).toEqual([path, 200]);
+        expect(page.textOf('.lead')).toStartWith(lead);
+        expect(JSON.parse(page.document.querySelector('.about pre')!.textContent!)).toEqual(example);
+        expect(page.textOf('.about')).toMatch(/costs 1 credit|custa 1 crédito/);
+        const link = path === '/dashboard/sign-up' ? '/dashboard/sign-in' : '/dashboard/sign-up';
+        expect(page.document.querySelector(`main a[href="${link}"]`)).not.toBeNull();
+      }
+  });
+
+  test('is a 404 problem for any other client', async () => {
     for (const [headers, method] of [
       [{}, 'GET'],
       [{ Accept: 'application/json' }, 'GET'],

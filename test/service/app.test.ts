@@ -50,7 +50,7 @@ beforeAll(() => {
         peers.push(peer);
         return keep(page());
       },
-      publicPages: { reference: page, problem: page, notFound: () => null, icon: '/icon.svg' },
+      publicPages: { front: page, reference: page, problem: page, notFound: () => null, icon: '/icon.svg' },
       close: async () => {},
     },
   };

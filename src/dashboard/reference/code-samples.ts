@@ -15,16 +15,19 @@ export interface SampleCall {
   body?: unknown;
 }
 
+/** Value, name, example, and what has to be installed for it; '' for nothing. */
 const LANGUAGES = [
-  ['curl', 'curl', curl],
-  ['javascript', 'JavaScript', javascript],
-  ['python', 'Python', python],
-  ['php', 'PHP', php],
+  ['curl', 'curl', curl, ''],
+  ['javascript', 'JavaScript', javascript, ''],
+  ['python', 'Python', python, 'pip install httpx'],
+  ['php', 'PHP', php, 'php-curl'],
 ] as const;
 
 /** One example at a time: the choice is of radio buttons, so that it works without scripts. */
 export function codeSamples(messages: Messages, call: SampleCall): Html {
   const { id } = call;
+  const note = (value: (typeof LANGUAGES)[number][0], needs: string) =>
+    html`${messages.sampleNeeds[value]}${needs !== '' && html` <code>${needs}</code>`}`;
   return html`
 <fieldset class="samples">
   <legend class="unseen">${messages.example}</legend>
@@ -32,7 +35,12 @@ export function codeSamples(messages: Messages, call: SampleCall): Html {
     ([value, label], index) =>
       html`<input class="unseen" type="radio" name="sample-${id}" id="${id}-${value}" value="${value}"${index === 0 && html` checked`}><label for="${id}-${value}">${label}</label>`,
   )}
-  ${LANGUAGES.map(([value, label, write]) => copyable(messages, { id: `sample-${id}-${value}`, label, text: write(call), sample: value }))}
+  ${LANGUAGES.map(([value, label, write, needs]) =>
+    copyable(messages, {
+      ...{ id: `sample-${id}-${value}`, label, text: write(call) },
+      ...{ sample: value, note: note(value, needs) },
+    }),
+  )}
 </fieldset>`;
 }
 

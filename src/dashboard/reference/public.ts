@@ -9,6 +9,7 @@ import { html } from '../ui/html.ts';
 import { languageIn, preferredLanguage } from '../ui/language.ts';
 import { MESSAGES } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
+import { frontPage } from './about.ts';
 import { problemsOf, problemText, prose, referenceBody } from './reference.ts';
 
 /**
@@ -36,6 +37,8 @@ export function createPublicPages(tools: LayoutTools, document: OpenApi) {
   }
 
   return {
+    /** GET / of a browser */
+    front: (request: Request) => show(request, 'front', (context) => frontPage(context, document)),
     /** GET /openapi */
     reference: (request: Request) =>
       show(request, 'reference', (context) => {

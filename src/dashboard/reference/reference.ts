@@ -47,6 +47,11 @@ export function referenceBody(messages: Messages, document: OpenApi, { root, con
     ['OpenAPI 3.1', html`<a href="${root}/openapi/json">/openapi/json</a> ${messages.forGenerators}`],
   ])}
 </section>
+<div class="field" hidden>
+  <label for="find">${messages.findInReference}</label>
+  <input id="find" type="search" autocomplete="off" spellcheck="false" aria-describedby="find-hint">
+  <p class="hint" id="find-hint">${messages.findHint} <span role="status" data-results="${messages.results}"></span></p>
+</div>
 <div class="reference">
 ${sideNavigation(messages, operations, problems, Object.keys(document.components.schemas))}
 <div>
@@ -195,7 +200,8 @@ function testKeysSection(messages: Messages): Html {
 function schemaTables(messages: Messages, name: string, schema: Schema): Html {
   const title = html`<h3 id="schema-${name}">${name}</h3>`;
   // Each variant has its name and its table.
-  if (schema.properties === undefined) return html`${title}\n<p>${typeOf(schema)}</p>`;
+  if (schema.properties === undefined)
+    return html`\n<div class="schema">${title}\n<p>${typeOf(schema)}</p></div>`;
   const headings = [messages.member, messages.type, messages.meaning];
   const describe = ({ description = '' }: Schema) => described(description, messages.language);
   const rows = Object.entries(schema.properties).map(([member, of]) => [
@@ -204,9 +210,11 @@ function schemaTables(messages: Messages, name: string, schema: Schema): Html {
     prose(describe(of)),
   ]);
   return html`
+<div class="schema">
 ${title}
 ${schema.description !== undefined && html`<p class="hint">${prose(describe(schema))}</p>`}
-${scrollTable(name, headings, rows)}`;
+${scrollTable(name, headings, rows)}
+</div>`;
 }
 
 /** The type of a member, with a link to a schema that has a name. */

@@ -48,7 +48,7 @@ export async function memberPage(
   const content = html`
 <header class="bar">
   <div class="bar-inner">
-    ${brand(context, '')}
+    ${brand(context, tools.base)}
     <details class="menu" name="bar">
       <summary>${messages.menu}</summary>
       <nav aria-label="${messages.menu}">
@@ -125,8 +125,11 @@ export function publicPage(context: LayoutContext, title: string, content: Html)
   const page = html`
 <header class="bar">
   <div class="bar-inner">
-    ${brand(context, '/sign-in')}
-    <a class="button small quiet" href="${tools.base}/sign-in">${messages.dashboard}</a>
+    ${brand(context)}
+    <p class="visitor">
+      <a class="button small quiet" href="${tools.base}/sign-in">${messages.signIn}</a>
+      ${tools.config.signUp === 'open' && html`<a class="button small" href="${tools.base}/sign-up">${messages.signUp}</a>`}
+    </p>
   </div>
 </header>
 <main id="main" tabindex="-1">${content}</main>`;
@@ -153,14 +156,14 @@ function confirmationNotice(context: MemberForms): Notice {
   return { look: 'warn', lead, content };
 }
 
-/** A page with one card in its middle, for users who are not signed in. */
+/** A page with one card in its middle, for users who are not signed in. @param page.beside a part beside the card, or below it */
 export function cardPage(
   context: LayoutContext,
-  page: PageOptions & { lead?: HtmlValue; body?: HtmlValue; after?: HtmlValue },
+  page: PageOptions & { lead?: HtmlValue; body?: HtmlValue; after?: HtmlValue; beside?: HtmlValue },
 ): PageResponse {
   const content = html`
 <main id="main" class="centre" tabindex="-1">
-  ${brand(context, '/sign-in')}
+  ${brand(context)}
   <section class="card sheet">
     <h1>${page.title}</h1>
     ${page.lead !== undefined && html`<p class="lead">${page.lead}</p>`}
@@ -168,6 +171,7 @@ export function cardPage(
     ${page.body}
   </section>
   ${page.after && html`<p class="below">${page.after}</p>`}
+  ${page.beside}
 </main>`;
   return respondWith(context, page, content);
 }
@@ -227,7 +231,7 @@ export function ownersOnly(context: LayoutContext): PageResponse {
   return messagePage(context, 403, context.messages.ownersOnly, context.messages.ownersOnlyLead);
 }
 
-/** The name of the service, with its mark: lines of a register. */
-function brand({ messages, tools }: LayoutContext, path: string): Html {
-  return html`<a class="brand" href="${tools.base}${path}"><svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="8"/><path fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round" d="M9 10.5h14M9 16h9.5M9 21.5h5"/></svg><span>${messages.brand}</span></a>`;
+/** The name of the service, with its mark: lines of a register. @param address by default that of the front page */
+function brand({ messages, tools }: LayoutContext, address = `${tools.root}/`): Html {
+  return html`<a class="brand" href="${address}"><svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="8"/><path fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round" d="M9 10.5h14M9 16h9.5M9 21.5h5"/></svg><span>${messages.brand}</span></a>`;
 }

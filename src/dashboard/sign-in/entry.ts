@@ -6,6 +6,7 @@ import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner, findOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext } from '../page-context.ts';
+import { about } from '../reference/about.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
   emailField,
@@ -43,12 +44,13 @@ export const signIn = formHandlers({
     const suspension = member && (await suspensionText(context, member.accountId));
     return cardPage(context, {
       title: messages.signIn,
-      lead: messages.signInLead,
+      lead: messages.aboutLead,
       body: html`${suspension && html`<p class="notice bad" role="status"><span>${suspension}</span></p>`}${signInForm}<p class="aside"><a href="${tools.base}/forgot">${messages.forgot}</a></p>`,
       after:
         tools.config.signUp === 'open'
           ? html`${messages.noAccountYet} <a href="${tools.base}/sign-up">${messages.signUp}</a>`
           : html`${messages.closed} ${contactLink(context)}`,
+      beside: about(context, tools.openApi),
       ...refusal,
     });
   },
@@ -89,9 +91,12 @@ export const signUp = formHandlers({
       refusal,
     });
     const free = await readPlan(tools.sql, 'free');
-    const lead = messages.signUpLead(formats.number(free.includedCredits), formats.number(free.keyLimit));
-    const body = html`${signUpForm}${conditions(context)}`;
-    return cardPage(context, { title, lead, body, after, ...refusal });
+    const { includedCredits, keyLimit } = free;
+    const body = html`
+<p>${messages.signUpLead(formats.number(includedCredits), formats.number(keyLimit))}</p>
+${signUpForm}${conditions(context)}`;
+    const beside = about(context, tools.openApi);
+    return cardPage(context, { title, lead: messages.aboutLead, body, after, beside, ...refusal });
   },
   // Before the sign-up counts: a typing error must not be one of the few that an address has.
   checks: ['name', 'email', 'password'],

@@ -8,6 +8,13 @@ import { type InOne, inLanguage, type Texts } from './texts.ts';
 const TEXTS = {
   states: STATE_TEXTS,
   brand: ['Company Directory', 'Diretório de Empresas'],
+  frontTitle: ['Portuguese companies, by one API', 'As empresas portuguesas, numa só API'],
+  aboutLead: `Find Portuguese companies by name or NIF, read their details, and check them for tax and social security debts.
+    Encontre empresas portuguesas pelo nome ou NIF, consulte os seus dados e saiba se têm dívidas fiscais ou à Segurança Social.`,
+  aboutAgents: `A JSON API for programs, a dashboard for people, and tools for assistants (MCP).
+    Uma API JSON para programas, um painel para pessoas e ferramentas para assistentes (MCP).`,
+  aboutCost: `A search or a lookup costs 1 credit. A refused request costs nothing, and a test key is free. An account is free, with credits each month.
+    Uma pesquisa ou uma consulta custa 1 crédito. Um pedido recusado não custa nada, e uma chave de teste é gratuita. A conta é gratuita, com créditos todos os meses.`,
   skip: ['Skip to content', 'Ir para o conteúdo'],
   account: ['Account', 'Conta'],
   menu: ['Menu', 'Menu'],
@@ -45,6 +52,27 @@ const TEXTS = {
   requestBody: ['Body', 'Corpo'],
   example: ['Example', 'Exemplo'],
   exampleAnswer: ['Example answer', 'Exemplo de resposta'],
+  findInReference: ['Search the reference', 'Pesquisar na referência'],
+  findHint: [
+    'A field, a problem, a path: all words must be there.',
+    'Um campo, um erro, um caminho: todas as palavras.',
+  ],
+  results: ['Results', 'Resultados'],
+  sampleNeeds: {
+    curl: [
+      'curl is part of macOS, Windows and most of Linux.',
+      'O curl vem com o macOS, o Windows e quase todo o Linux.',
+    ],
+    javascript: [
+      'Node.js 18 or newer, as example.mjs. Nothing to install.',
+      'Node.js 18 ou posterior, em exemplo.mjs. Nada a instalar.',
+    ],
+    python: [
+      'Python 3.8 or newer. Install its client first:',
+      'Python 3.8 ou posterior. Instale antes o cliente:',
+    ],
+    php: ['PHP 8 or newer, with its extension:', 'PHP 8 ou posterior, com a extensão:'],
+  },
   onThisPage: ['On this page', 'Nesta página'],
   problems: ['Problems', 'Problemas'],
   testKeys: ['Test keys', 'Chaves de teste'],
@@ -72,7 +100,6 @@ const TEXTS = {
   hidePassword: ['Hide', 'Ocultar'],
 
   signIn: ['Sign in', 'Iniciar sessão'],
-  signInLead: ['Keys, usage and credits of your account.', 'Chaves, utilização e créditos da sua conta.'],
   signUp: ['Create an account', 'Criar conta'],
   signUpLead: `Free: {credits} credits a month and {keys} API keys.
     Plano gratuito: {credits} créditos por mês e {keys} chaves.`,

@@ -43,14 +43,21 @@ export function moreCredits(context: BuyContext): Html {
   return buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
 }
 
-/** Text with a button that copies it, which dashboard.js shows. */
+/** Text with a button that copies it, which dashboard.js shows. @param text.note a line beside the button */
 export function copyable(
   messages: Messages,
-  { id, label, text, sample }: { id: string; label: string; text: string; sample?: string },
+  {
+    id,
+    label,
+    text,
+    sample,
+    note,
+  }: { id: string; label: string; text: string; sample?: string; note?: HtmlValue },
 ): Html {
   return html`
 <div class="copyable"${sample !== undefined && html` data-sample="${sample}"`}>
   <pre id="${id}" tabindex="0" role="group" aria-label="${label}">${text}</pre>
+  ${note !== undefined && html`<p class="hint">${note}</p>`}
   <button class="small quiet" type="button" data-copy="${id}" data-copied="${messages.copied}" aria-label="${messages.copy}: ${label}" hidden>${messages.copy}</button>
 </div>`;
 }
