@@ -112,7 +112,7 @@ describe('plan and credits', () => {
     const overview = await visitor.get('/dashboard');
     const day = formatsOf('en').end(until);
     expect(overview.textOf('[data-plan-end]')).toBe(
-      `Plus ends on ${day}. Then the account is Free: 500 credits a month and 2 API keys. Further keys go on working.`,
+      `Plus ends on ${day}. Then the account is Free: credits a month: 500, API keys: 2. Further keys go on working.`,
     );
     expect(overview.textOf('.stock-row')).not.toContain('Resets');
     expect((await visitor.get('/dashboard/credits')).text).toContain('Plus ends on');
@@ -139,10 +139,10 @@ describe('plan and credits', () => {
     expect((await visitor.get('/dashboard/keys')).textOf('[data-over-limit]')).toBeNull();
     await changePlan(service.sql, accountId, 'free', {}, 'test');
     expect((await visitor.get('/dashboard/keys')).textOf('[data-over-limit]')).toStartWith(
-      '3 keys work, and the plan has room for 2. All of them go on working, for nothing.',
+      'Keys that work: 3. The plan has room for 2. All of them go on working, for nothing.',
     );
     const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
-    expect(portuguese.textOf('[data-over-limit]')).toStartWith('Há 3 chaves ativas, e o plano prevê 2.');
+    expect(portuguese.textOf('[data-over-limit]')).toStartWith('Chaves ativas: 3. O plano prevê 2.');
   });
 
   test('the history has each grant with its reference, and what calls spent between grants', async () => {

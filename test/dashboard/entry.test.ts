@@ -27,11 +27,11 @@ describe('sign-up', () => {
 
   test('says what the Free plan gives, as the plan has it', async () => {
     const lead = async (language: string) =>
-      (await createVisitor(open.baseUrl, { language }).get('/dashboard/sign-up')).textOf('.lead');
-    expect(await lead('en')).toBe('Free: 500 credits a month and 2 API keys.');
+      (await createVisitor(open.baseUrl, { language }).get('/dashboard/sign-up')).textOf('.lead + p');
+    expect(await lead('en')).toBe('Plan Free. Credits a month: 500. API keys: 2.');
     await open.sql`UPDATE plans SET included_credits = 700, api_keys = 5 WHERE name = 'free'`;
-    expect(await lead('en')).toBe('Free: 700 credits a month and 5 API keys.');
-    expect(await lead('pt')).toBe('Plano gratuito: 700 créditos por mês e 5 chaves.');
+    expect(await lead('en')).toBe('Plan Free. Credits a month: 700. API keys: 5.');
+    expect(await lead('pt')).toBe('Plano gratuito. Créditos por mês: 700. Chaves: 5.');
     await open.sql`UPDATE plans SET included_credits = 500, api_keys = 2 WHERE name = 'free'`;
   });
 

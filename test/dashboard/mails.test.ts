@@ -167,7 +167,7 @@ test('a member has one mail 7 days before the plan ends, and one when it has end
     await endPlan(accountId, -0.5);
     await send();
     expect((await mail.mailTo(email)).text).toContain(
-      'or go on with 500 credits a month, 20 requests a minute and 2 keys; others still work.',
+      'Credits a month: 500, requests a minute: 20, keys: 2. Further keys still work.',
     );
     expect(mail.received(email)).toBe(0);
   }

@@ -4,9 +4,9 @@ export const MAIL_TEXTS = {
   mailAccount: ['Account: {account}', 'Conta: {account}'],
   mailInvitationSubject: ['Invitation to an account', 'Convite para uma conta'],
   mailInvitedBy: `{inviter} invites you to use the account of their company here.
-    {inviter} convida-o a usar a conta da sua empresa neste serviço.`,
+    Recebeu de {inviter} um convite para a conta da respetiva empresa neste serviço.`,
   mailInvitedByOperator: `The operator of this service invites you to an account here.
-    O operador deste serviço convida-o para uma conta neste serviço.`,
+    Recebeu do operador deste serviço um convite para uma conta.`,
   mailInvitation: `Open this link to choose a password. It works once, until {until}.
     Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.`,
   mailInvitationElsewhere: `
@@ -25,28 +25,28 @@ export const MAIL_TEXTS = {
     Abra esta ligação para confirmar o seu email. É válida durante uma hora.`,
   mailExistsSubject: ['You have an account already', 'Já tem uma conta'],
   mailExists: `Someone, perhaps you, gave your email for an account. Sign in, or choose a new password here.
-    Alguém, talvez o próprio, deu o seu email para uma conta. Inicie sessão, ou escolha aqui uma nova palavra-passe.`,
+    Alguém, talvez quem lê este email, deu o seu endereço para uma conta. Inicie sessão, ou escolha aqui uma nova palavra-passe.`,
   mailNewEmail: `Open this link to use this address for your account from now on. It works for an hour.
     Abra esta ligação para passar a usar este endereço na sua conta. É válida durante uma hora.`,
   mailChangeAskedSubject: ['A new email for your account', 'Um novo email para a sua conta'],
   mailChangeAsked: `Someone with your password asked for it. Not you? Change your password now: that stops it.
-    Alguém com a sua palavra-passe fez o pedido. Não foi o próprio? Altere já a palavra-passe: isso impede-o.`,
+    Alguém com a sua palavra-passe fez o pedido. Não o fez? Altere já a palavra-passe: isso impede-o.`,
   mailChangedSubject: ['Your email was changed', 'O seu email foi alterado'],
   mailChanged: `This address no longer signs in. If it was not you, tell the operator of this service at once.
     Este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.`,
   mailPasswordChangedSubject: ['Your password was changed', 'A sua palavra-passe foi alterada'],
   mailPasswordChanged: `Other sessions have ended. Not you? Choose a new password here, and tell the operator.
-    As outras sessões terminaram. Não foi o próprio? Escolha aqui outra palavra-passe e avise o operador.`,
+    As outras sessões terminaram. Não o fez? Escolha aqui outra palavra-passe e avise o operador.`,
   mailSecondFactorOnSubject: ['Your second factor was turned on', 'O seu segundo fator foi ativado'],
   mailSecondFactorOffSubject: ['Your second factor was turned off', 'O seu segundo fator foi desativado'],
   mailBackupCodesSubject: ['Your backup codes were renewed', 'Códigos de recuperação renovados'],
   mailNotYou: `It holds from your next sign-in on. Not you? Change your password now, and tell the operator.
-    Vale a partir do próximo início de sessão. Não foi o próprio? Altere já a palavra-passe e avise o operador.`,
+    Vale a partir do próximo início de sessão. Não o fez? Altere já a palavra-passe e avise o operador.`,
   mailSecondFactorReset: `The operator turned it off. Set it up again. Did you not ask? Tell the operator now.
     O operador desativou-o. Configure-o de novo. Não o pediu? Avise já o operador.`,
   mailCodeLockSubject: ['Ten wrong codes at your sign-in', 'Dez códigos errados no seu início de sessão'],
   mailCodeLock: `The password was right. Codes are refused until {until}. Not you? Choose a new password.
-    A palavra-passe estava certa. Os códigos são recusados até {until}. Não foi o próprio? Escolha outra palavra-passe.`,
+    A palavra-passe estava certa. Os códigos são recusados até {until}. Não o fez? Escolha outra palavra-passe.`,
   mailReset: `Open this link to choose a new password. It works for an hour.
     Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.`,
   mailUsageSubject: ['{percent}% of your credits are used', '{percent}% dos seus créditos estão usados'],

@@ -92,7 +92,10 @@ const TEXTS = {
   otherLanguage: ['Português', 'English'],
   signOut: ['Sign out', 'Sair'],
   signedOut: ['You were signed out', 'A sua sessão terminou'],
-  signedOutLead: ['Nothing was changed. Sign in to send it again.', 'Nada mudou. Inicie sessão e reenvie-o.'],
+  signedOutLead: [
+    'Nothing was changed. Sign in to send the form again.',
+    'Nada mudou. Inicie sessão e volte a enviar o formulário.',
+  ],
   cancel: ['Cancel', 'Cancelar'],
   copy: ['Copy', 'Copiar'],
   copied: ['Copied ✓', 'Copiado ✓'],
@@ -101,8 +104,8 @@ const TEXTS = {
 
   signIn: ['Sign in', 'Iniciar sessão'],
   signUp: ['Create an account', 'Criar conta'],
-  signUpLead: `Free: {credits} credits a month and {keys} API keys.
-    Plano gratuito: {credits} créditos por mês e {keys} chaves.`,
+  signUpLead: `Plan Free. Credits a month: {credits}. API keys: {keys}.
+    Plano gratuito. Créditos por mês: {credits}. Chaves: {keys}.`,
   noAccountYet: ['No account yet?', 'Ainda não tem conta?'],
   haveAccount: ['Already have an account?', 'Já tem conta?'],
   closed: ['New accounts are by invitation of the operator.', 'As contas novas são por convite do operador.'],
@@ -168,8 +171,8 @@ const TEXTS = {
     'Pedidos recusados desde ontem: {requests}.',
   ],
   openKey: ['See the key', 'Ver a chave'],
-  keysEndSoon: `{count} keys that are in use end within 7 days.
-    {count} chaves em uso terminam dentro de 7 dias.`,
+  keysEndSoon: `1 key that is in use ends within 7 days. | {count} keys that are in use end within 7 days.
+    1 chave em uso termina dentro de 7 dias. | {count} chaves em uso terminam dentro de 7 dias.`,
   openKeys: ['See the keys', 'Ver as chaves'],
   dismiss: ['Dismiss', 'Dispensar'],
   lastsUntil: `At the pace of the last 7 days, credits last until {day}.
@@ -333,12 +336,14 @@ const TEXTS = {
   testKeyLead: `A test key answers from invented companies, gives each problem at will, and spends no credits.
     Uma chave de teste responde com empresas inventadas, dá cada erro a pedido e não gasta créditos.`,
   tooManyKeys: {
-    free: `The {limit} keys of the plan are in use. Revoke one to create another, or ask for Plus.
-      As {limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
-    plus: ['All {limit} keys are in use: revoke one first.', 'As {limit} chaves estão em uso: revogue uma.'],
-    test: ['All {limit} test keys are in use: revoke one.', 'Revogue uma das {limit} chaves de teste.'],
-    day: `An account of this plan can create {limit} keys in 24 hours, and has created them. Try again later.
-      Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.`,
+    free: `The 1 key of the plan is in use. Revoke it to create another, or ask for Plus. | The {limit} keys of the plan are in use. Revoke one to create another, or ask for Plus.
+      A única chave do plano está em uso. Revogue-a para criar outra, ou peça o plano Plus. | As {limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
+    plus: `The 1 key is in use: revoke it first. | All {limit} keys are in use: revoke one first.
+      A única chave está em uso: revogue-a. | As {limit} chaves estão em uso: revogue uma.`,
+    test: `The 1 test key is in use: revoke it. | All {limit} test keys are in use: revoke one.
+      Revogue a única chave de teste. | Revogue uma das {limit} chaves de teste.`,
+    day: `An account of this plan can create 1 key in 24 hours, and has created it. Try again later. | An account of this plan can create {limit} keys in 24 hours, and has created them. Try again later.
+      Uma conta deste plano pode criar 1 chave em 24 horas, e já a criou. Tente de novo mais tarde. | Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.`,
   },
   suspendedRefusal: `Nothing was done, and nothing was charged: this account is suspended.
     Nada foi feito nem cobrado: esta conta está suspensa.`,
@@ -420,8 +425,8 @@ const TEXTS = {
   creditsIncluded: ['Included credits a month', 'Créditos incluídos por mês'],
   requestsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
   yourPlan: ['Your plan', 'O seu plano'],
-  ownLimits: `Your own limits: {credits} credits a month, {requests} requests a minute.
-    Os seus limites próprios: {credits} créditos por mês, {requests} pedidos por minuto.`,
+  ownLimits: `Your own limits. Credits a month: {credits}. Requests a minute: {requests}.
+    Os seus limites próprios. Créditos por mês: {credits}. Pedidos por minuto: {requests}.`,
   byHand: `The operator of this service adds credits and changes plans. Name your account number:
     O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta:`,
   creditsEmpty: ['No purchased credits yet', 'Ainda sem créditos comprados'],
@@ -439,6 +444,8 @@ const TEXTS = {
     O algarismo de controlo deste NIF está errado: a API responderia 400. Nada foi cobrado.`,
   nifMissing: `Write the NIF to look up: nine digits, without PT. Nothing was charged.
     Escreva o NIF a consultar: nove algarismos, sem PT. Nada foi cobrado.`,
+  searchHint: `A search finds names that begin with the text. By words: names with these words anywhere.
+    A pesquisa encontra nomes que começam pelo texto. Por palavras: nomes com estas palavras em qualquer parte.`,
   search: ['Search', 'Pesquisar'],
   lookUp: ['Look up NIF', 'Consultar NIF'],
   costs: ['1 credit', '1 crédito'],
@@ -465,7 +472,7 @@ const TEXTS = {
   screenTitle: ['Screen a list for debts', 'Verificar as dívidas de uma lista'],
   screenLead: `Each company costs 1 credit. Credits left: {available}. You see the price first. Lists are not stored.
     Cada empresa custa 1 crédito. Créditos disponíveis: {available}. Verá primeiro o preço. As listas não são guardadas.`,
-  screenLabel: ['NIFs of up to {max} companies', 'NIF de até {max} empresas'],
+  screenLabel: ['NIFs, at most {max}', 'NIF, no máximo {max}'],
   screenHint: `One on each line, or rows of a table: every number of nine digits is read.
     Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos.`,
   screenWorkbook: `This is a workbook. Save it as CSV in your spreadsheet, and choose that file.
@@ -616,14 +623,14 @@ const TEXTS = {
   ownersOnlyLead: ['Ask an owner: the page of members names them.', 'A página dos membros indica quem são.'],
   leaveTitle: ['Leave this account?', 'Sair desta conta?'],
   leaveLead: `Your password and your sessions end. API keys go on working. You can be invited again.
-    A palavra-passe e as sessões terminam. As chaves continuam a funcionar. Pode voltar a ser convidado.`,
+    A palavra-passe e as sessões terminam. As chaves continuam a funcionar. Pode receber outro convite.`,
   leave: ['Leave', 'Sair da conta'],
   memberSince: ['Since', 'Desde'],
   lastSignIn: ['Last sign-in', 'Última sessão'],
   removeMember: ['Remove', 'Remover'],
   removeTitle: ['Remove this member?', 'Remover este membro?'],
   removeLead: `They no longer see this account. API keys go on working: revoke those that they know.
-    Deixa de ver esta conta. As chaves da API continuam a funcionar: revogue as que conhece.`,
+    Essa pessoa deixa de ver esta conta. As chaves continuam a funcionar: revogue as que ela conhece.`,
   lastMember: `This is the last owner. Make another member an owner first, or delete the account.
     É o último proprietário. Torne primeiro outro membro proprietário, ou elimine a conta.`,
   sessions: ['Signed-in devices', 'Sessões ativas'],

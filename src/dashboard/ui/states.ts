@@ -46,18 +46,18 @@ export const STATE_TEXTS = {
   lapsesSoon: {
     happened: ['Plus ends on {day}.', 'O plano Plus termina em {day}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
-    next: `Then the account is Free: {credits} credits a month and {keys} API keys. Further keys go on working.
-      Depois a conta passa a Gratuito: {credits} créditos por mês e {keys} chaves. As restantes chaves continuam a funcionar.`,
+    next: `Then the account is Free: credits a month: {credits}, API keys: {keys}. Further keys go on working.
+      Depois a conta passa a Gratuito: créditos por mês: {credits}, chaves: {keys}. As restantes chaves continuam a funcionar.`,
   },
   lapsed: {
     happened: ['Plus ended on {day}: the account is Free.', 'O Plus terminou em {day}: a conta é Gratuita.'],
     cost: ['Purchased credits stay.', 'Os créditos comprados ficam.'],
-    next: `Ask for Plus, or go on with {credits} credits a month, {rate} requests a minute and {keys} keys; others still work.
-      Peça o Plus, ou continue com {credits} créditos por mês, {rate} pedidos por minuto e {keys} chaves; as outras ainda funcionam.`,
+    next: `Ask for Plus, or go on with the plan. Credits a month: {credits}, requests a minute: {rate}, keys: {keys}. Further keys still work.
+      Peça o Plus, ou continue com o plano. Créditos por mês: {credits}, pedidos por minuto: {rate}, chaves: {keys}. As restantes ainda funcionam.`,
   },
   tooManyKeys: {
-    happened: `{keys} keys work, and the plan has room for {limit}.
-      Há {keys} chaves ativas, e o plano prevê {limit}.`,
+    happened: `Keys that work: {keys}. The plan has room for {limit}.
+      Chaves ativas: {keys}. O plano prevê {limit}.`,
     cost: ['All of them go on working, for nothing.', 'Todas continuam a funcionar, sem custo.'],
     next: `To create another, first revoke {excess}, or ask for Plus.
       Para criar outra, revogue primeiro {excess}, ou peça o plano Plus.`,
