@@ -3,7 +3,7 @@ import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { call } from '../support/client.ts';
 import { storeRecord } from '../support/records.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, makeKey } from './visitor.ts';
+import { createMember, makeKey, type PageAnswer } from './visitor.ts';
 
 const NIF = '509442013';
 
@@ -22,7 +22,7 @@ describe('Try it', () => {
     expect((await visitor.get('/dashboard')).textOf('[data-figure=plotted]')).toBe('1 credit');
     expect(search.textOf('#request')).toContain(`${service.url}/companies?q=abaco`);
     expect(search.textOf('main .lead')).toContain('Credits left: 499');
-    expect(search.textOf('main .hint')).toMatch(/^Took \d+ ms · 1 credit spent$/);
+    expect(search.textOf('[data-forget-form] .hint')).toMatch(/^Took \d+ ms · 1 credit spent$/);
     // As the button beside a company that was found sends it.
     const lookup = await visitor.submit('/dashboard/try', { q: 'abaco', lookup: NIF });
     expect(lookup.textOf('.badge[role=status]')).toBe('200');
@@ -47,12 +47,38 @@ describe('Try it', () => {
     const { visitor, accountId } = await createMember(service, { language: 'pt' });
     const unknown = await visitor.submit('/dashboard/try', { q: '500000000', kind: 'lookup' });
     expect(unknown.textOf('main')).toContain('Não foi possível consultar a empresa.');
-    expect(unknown.textOf('main .hint')).toEndWith('1 crédito gasto');
+    expect(unknown.textOf('[data-forget-form] .hint')).toEndWith('1 crédito gasto');
     await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
     const refused = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-    expect(refused.textOf('main .hint')).toEndWith('nenhum crédito gasto');
+    expect(refused.textOf('[data-forget-form] .hint')).toEndWith('nenhum crédito gasto');
     const link = refused.document.querySelector('[data-forget-form] p a:has(code)')!;
     expect(link.getAttribute('href')).toBe('/problems/monthly-quota-exceeded?lang=pt');
+  });
+
+  test('without credits its buttons are off, and one text says why, also beside an answer', async () => {
+    const { visitor, accountId } = await createMember(service);
+    const before = await visitor.get('/dashboard/try');
+    const buttons = (page: PageAnswer) =>
+      [...page.document.querySelectorAll('.try-form button')].map((button) =>
+        button.hasAttribute('disabled'),
+      );
+    expect(buttons(before)).toEqual([false, false, false]);
+    await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
+    const page = await visitor.get('/dashboard/try');
+    expect(buttons(page)).toEqual([true, true, true]);
+    expect(page.textOf('.try-form a')).toBe('How to get more credits');
+    const refused = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+    expect(refused.textOf('[data-forget-form]')).not.toContain('Requests are refused');
+  });
+
+  test('a search by words is offered before one from the beginning was paid', async () => {
+    const { visitor, accountId } = await createMember(service);
+    const page = await visitor.get('/dashboard/try');
+    expect(page.textOf('.try-form [value=match]')).toBe('Search by words 1 credit');
+    const answer = await visitor.submit('/dashboard/try', { q: 'padaria', kind: 'match' });
+    expect(answer.textOf('#request')).toContain('/matches?q=padaria');
+    const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
+    expect(account!.used).toBe(1);
   });
 
   test('what the API would answer 400 is no call, and the page says so', async () => {

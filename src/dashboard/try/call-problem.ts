@@ -1,6 +1,5 @@
 import { OVERLOADED } from '../../http/answer.ts';
 import { type Problem, problemType } from '../../http/problems.ts';
-import { creditsLeft } from '../../metering/accounts/store.ts';
 import type { MemberContext } from '../page-context.ts';
 import { problemText, prose } from '../reference/reference.ts';
 import { type Html, html } from '../ui/html.ts';
@@ -18,16 +17,13 @@ export function callProblem(context: MemberContext, problem: Problem): Html {
 
 /** The state of the account or the service behind a problem; `null` if the problem is about the call itself. */
 function stateOf({ messages, formats, account }: MemberContext, problem: Problem): string | null {
-  const { states } = messages;
+  const { states, language } = messages;
   const { kind, detail, headers = {} } = problem;
   const waitS = headers['Retry-After'] ?? '1';
-  const { start, end } = account.period;
   switch (kind) {
-    case 'monthly-quota-exceeded': {
-      const isOff = account.credits > 0 && creditsLeft(account) === 0;
-      const texts = isOff ? states.switchedOff : states.none;
-      return filled(texts, [formats.date(start)], [formats.instant(end)]);
-    }
+    // The notice above says since when, until when, and what to do.
+    case 'monthly-quota-exceeded':
+      return `${problemText(kind, language).title}.`;
     case 'rate-limit-exceeded':
       return filled(states.limited, [formats.number(account.requestsPerMinute)], [], [waitS]);
     case 'search-failed':

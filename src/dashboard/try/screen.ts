@@ -79,7 +79,7 @@ ${screened?.answer.ok === false && (await screenedList(context, list!, screened)
   ${isPriced && price(context, list, isLate, screened === undefined)}
   <div class="actions">
     ${isPriced && canPay && html`<button type="submit" name="price" value="${list.nifs.length}">${messages.screenRun(formats.number(list.nifs.length))} <small>${messages.creditCount(formats.number(list.nifs.length))}</small></button>`}
-    <button${isPriced && canPay && html` class="quiet"`} type="submit">${messages.screenRead}</button>
+    <button${isPriced && canPay && html` class="quiet"`} type="submit"${account.suspended && html` disabled`}>${messages.screenRead}</button>
   </div>
 </form>
 ${screened?.answer.ok === true && (await screenedList(context, list!, screened))}`;

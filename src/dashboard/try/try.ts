@@ -11,6 +11,7 @@ import { TOKEN_FIELD } from '../request/csrf.ts';
 import { failureNotice, field, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
+import { moreCredits } from '../ui/parts.ts';
 import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Tried, triedCall } from './try-answer.ts';
 
@@ -78,6 +79,10 @@ async function showTry(
   tried: Tried | null = null,
 ): Promise<PageResponse> {
   const { messages, formats, tools, account } = context;
+  const isSpent = creditsLeft(account) === 0;
+  // Without credits each call would be refused, as the notice above says.
+  const button = (kind: Tried['kind'], label: string, look = '') =>
+    html`<button class="${look}" type="submit" name="kind" value="${kind}"${isSpent && html` disabled`}>${label} <small>${messages.costs}</small></button>`;
   const body = html`
 <h1>${messages.tryIt}</h1>
 ${!account.suspended && html`<p class="lead">${messages.tryLead(formats.number(creditsLeft(account)))}</p>`}
@@ -91,12 +96,15 @@ ${failureNotice(refusal?.message)}
     value: queryOf(context),
     maxLength: MAX_QUERY,
     placeholder: EXAMPLE_QUERY,
+    hint: messages.searchHint,
     focus: tried === null,
     fault: refusal?.faults?.q,
   })}
   <div class="actions">
-    <button type="submit" name="kind" value="search">${messages.search} <small>${messages.costs}</small></button>
-    <button class="quiet" type="submit" name="kind" value="lookup">${messages.lookUp} <small>${messages.costs}</small></button>
+    ${button('search', messages.search)}
+    ${button('match', messages.searchWords, 'quiet')}
+    ${button('lookup', messages.lookUp, 'quiet')}
+    ${isSpent && !account.suspended && moreCredits(context)}
   </div>
 </form>
 ${tried !== null && (await triedCall(context, tried))}`;
