@@ -1,5 +1,6 @@
 import { withTimeout } from '../platform/runtime/timeout.ts';
 import { SECOND } from '../platform/units.ts';
+import { suspensionOfBrowser } from './account/suspension-text.ts';
 import { accountOf } from './auth/members.ts';
 import type { PageContext, Tools, Visit } from './page-context.ts';
 import { type PageResponse, redirectTo } from './request/context.ts';
@@ -43,7 +44,7 @@ export function createPageAnswer(tools: Tools, cookieOptions: CookieScope) {
     if ((method !== 'GET' && method !== 'POST') || route[method] === undefined)
       return wrongMethodPage(context, route);
 
-    if (session === null && route.for === 'member') return signInFirst(visit, route);
+    if (session === null && route.for === 'member') return signInFirst(visit, context, route);
     const refusal = method === 'POST' ? formRefusal(visit, context, owner) : null;
     if (refusal !== null) return refusal;
 
@@ -112,10 +113,13 @@ function wrongMethodPage(context: PageContext, route: Route): PageResponse {
 }
 
 /** The way to the sign-in for a member's page. */
-function signInFirst(visit: Admitted, route: Route): PageResponse {
+async function signInFirst(visit: Admitted, context: PageContext, route: Route): Promise<PageResponse> {
   const { request, tools, url, form } = visit;
   const path = pathBelow(url);
   if (request.method !== 'POST') return { redirect: signInAddress(tools.base, path + url.search) };
   // Most forms are on a page with the form's own path.
-  return signedOutPage(visit, signInAddress(tools.base, route.GET ? pageWithText(path, form) : ''));
+  const address = signInAddress(tools.base, route.GET ? pageWithText(path, form) : '');
+  const reading = suspensionOfBrowser(context);
+  const reason = await withTimeout(reading, ACCOUNT_TIMEOUT_MS, 'Postgres').catch(() => null);
+  return signedOutPage(visit, address, reason);
 }

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 import { codeOf, fieldsOf } from './enrolled.ts';
 import { pausing } from './pausing.ts';
 import { startMailedDashboard } from './service.ts';
-import { createMember, createVisitor, linkTo, type Person, type Visitor } from './visitor.ts';
+import { createMember, createVisitor, formTokenOf, linkTo, type Person, type Visitor } from './visitor.ts';
 
 const NEW = 'another long password';
 
@@ -55,6 +55,18 @@ test('suspending an account ends the sessions of its members, and no others', as
   await setSuspended(service.sql, accountId, true, 'test');
   expect(await statusOf(visitor)).toBe(303);
   expect(await statusOf(other)).toBe(200);
+});
+
+test('pages to which a session leads that a suspension has ended say the reason, after a link and after a form', async () => {
+  const visitor = visit();
+  const { accountId } = await createMember(service, { visitor });
+  const form_token = await formTokenOf(visitor, '/dashboard/settings/name');
+  await setSuspended(service.sql, accountId, true, 'test', 'Invoice 17 is overdue');
+  const form = await visitor.post('/dashboard/settings/name', { form_token, name: 'Other' });
+  const signIn = await visitor.get((await visitor.get('/dashboard')).headers.get('location')!);
+  expect([form.status, signIn.status]).toEqual([403, 200]);
+  for (const page of [form, signIn])
+    expect(page.textOf('.notice.bad')).toContain('Reason: Invoice 17 is overdue');
 });
 
 describe('a sign-in with the old password while a reset runs', () => {

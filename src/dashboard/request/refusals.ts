@@ -1,7 +1,7 @@
 /** The pages of requests that are not answered, because of their client, their form, or a fault. */
 import type { Trace } from '../../http/observe.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
-import { html } from '../ui/html.ts';
+import { type HtmlValue, html } from '../ui/html.ts';
 import { filled } from '../ui/state-text.ts';
 import type { PageResponse } from './context.ts';
 import { cardPage, messagePage } from './layout.ts';
@@ -77,11 +77,11 @@ export function unreadPage(refused: Unanswered, reason: NoForm, maxBytes: number
   return page(reason === 'gone' ? 499 : 408, messages.formTooSlow);
 }
 
-/** The page for a member's form that came without a session, with the list that it had. */
-export function signedOutPage(refused: Unanswered, signIn: string): PageResponse {
+/** The page for a member's form that came without a session, with the list that it had. @param reason why the session has ended */
+export function signedOutPage(refused: Unanswered, signIn: string, reason: HtmlValue): PageResponse {
   const { messages, form } = refused;
   const list = form?.get('list') ?? '';
-  const body = html`${list !== '' && keptList(messages.keptList, list, true)}<p><a class="button" href="${signIn}">${messages.signIn}</a></p>`;
+  const body = html`${reason}${list !== '' && keptList(messages.keptList, list, true)}<p><a class="button" href="${signIn}">${messages.signIn}</a></p>`;
   return cardPage(refused, { title: messages.signedOut, lead: messages.signedOutLead, status: 403, body });
 }
 

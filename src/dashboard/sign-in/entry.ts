@@ -1,7 +1,6 @@
 import { readPlan } from '../../metering/accounts/plan.ts';
-import { suspensionText } from '../account/suspension-text.ts';
+import { suspensionOfBrowser } from '../account/suspension-text.ts';
 import { countAttempt, signUpsOf } from '../auth/limits.ts';
-import { memberOf } from '../auth/members.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner, findOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
@@ -39,13 +38,10 @@ export const signIn = formHandlers({
       button: messages.signIn,
       refusal,
     });
-    // Of the user that has signed in with this browser last: a suspension has ended their session.
-    const member = client.knownUser && (await memberOf(tools.sql, client.knownUser));
-    const suspension = member && (await suspensionText(context, member.accountId));
     return cardPage(context, {
       title: messages.signIn,
       lead: messages.aboutLead,
-      body: html`${suspension && html`<p class="notice bad" role="status"><span>${suspension}</span></p>`}${signInForm}<p class="aside"><a href="${tools.base}/forgot">${messages.forgot}</a></p>`,
+      body: html`${await suspensionOfBrowser(context)}${signInForm}<p class="aside"><a href="${tools.base}/forgot">${messages.forgot}</a></p>`,
       after:
         tools.config.signUp === 'open'
           ? html`${messages.noAccountYet} <a href="${tools.base}/sign-up">${messages.signUp}</a>`
