@@ -25,6 +25,9 @@ test('a problem for want of credits has the address, as a whole answer, in an it
     title: 'No credits left',
     status: 429,
     detail: expect.any(String),
+    quota: 'monthly_credits',
+    limit: 1,
+    reset: expect.any(String),
     buy,
   });
   const { status, body } = await call(service.url, '/companies?q=abaco', { key });
