@@ -232,6 +232,13 @@ test('an owner changes the role of a member with their password, the last owner 
   const changed = await ana.submit(await path(other), { role: 'owner', present: person.password });
   expect(changed.headers.get('location')).toBe(`${MEMBERS}?done=role`);
   expect(await rolesOf(accountId)).toContainEqual([other.email, 'owner']);
+  // The same role again is no change, and no page says that it was one.
+  const same = await ana.submit(await path(other), { role: 'owner', present: person.password });
+  expect(same.headers.get('location')).toBe(MEMBERS);
+  const list = await ana.get(MEMBERS);
+  expect([...list.document.querySelectorAll('td a')].map((link) => link.textContent)).toEqual([
+    ...['Change the role', 'Leave', 'Change the role', 'Remove'],
+  ]);
   const stepped = await ana.submit(await path(person), { role: 'member', present: person.password });
   expect(stepped.status).toBe(303);
   expect((await loadHistory(service.sql, accountId)).slice(-2)).toMatchObject([

@@ -36,6 +36,8 @@ export const role = confirmedForm({
     const outcome = await changeMember(tools.sql, account.id, isMeant(context), role, actorOf(user));
     if (outcome === null) return notFoundPage(context);
     if (outcome === 'last') return refuse(409, { message: messages.lastMember });
+    // As it was: nothing has changed.
+    if (outcome.role === role) return redirectTo(context, PATH);
     logSecurity(context, 'role changed', { userId: id, accountId: account.id });
     return redirectTo(context, `${PATH}?done=role`);
   },

@@ -77,12 +77,13 @@ function memberTable(
   { messages, tools, formats, user, role }: MemberContext,
   members: AccountMember[],
 ): Html {
+  const isMany = members.length > 1;
   const remove = ({ id, email }: AccountMember) => {
     const label = id === user.id ? messages.leave : messages.removeMember;
     return html`<a class="button small quiet-bad" href="${tools.base}${PATH}/${id}/remove" aria-label="${label}: ${email}">${label}</a>`;
   };
-  const change = ({ id, email, role }: AccountMember) =>
-    html`<a href="${tools.base}${PATH}/${id}/role" aria-label="${messages.roles[role]}: ${messages.changeRole}, ${email}">${messages.roles[role]}</a>`;
+  const change = ({ id, email }: AccountMember) =>
+    html`<a class="button small quiet" href="${tools.base}${PATH}/${id}/role" aria-label="${messages.changeRole}: ${email}">${messages.changeRole}</a> `;
   const columns: Column<AccountMember>[] = [
     [
       messages.email,
@@ -90,16 +91,16 @@ function memberTable(
         html`${email} ${id === user.id && html`<span class="badge">${messages.byYou}</span>`}`,
     ],
     [messages.name, ({ name }) => name],
-    [
-      messages.role,
-      (one) => (members.length > 1 && role === 'owner' ? change(one) : messages.roles[one.role]),
-    ],
+    [messages.role, (one) => messages.roles[one.role]],
     [messages.memberSince, ({ since }) => dateOf(formats, since)],
     [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : dateOf(formats, lastSignIn))],
     [messages.secondFactor, ({ secondFactor }) => messages[secondFactor ? 'on' : 'off']],
     [
       messages.change,
-      (one) => members.length > 1 && (role === 'owner' || one.id === user.id) && remove(one),
+      (one) => [
+        isMany && role === 'owner' && change(one),
+        isMany && (role === 'owner' || one.id === user.id) && remove(one),
+      ],
       'end',
     ],
   ];
@@ -148,7 +149,7 @@ function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
     return html`<p>${sentence(messages.inviteNoMail, contact && html` (${contact})`)}</p>`;
   }
   return html`
-<section class="card narrow" aria-labelledby="invite-title">
+<section class="card" aria-labelledby="invite-title">
   <h2 id="invite-title">${messages.invite}</h2>
   ${form(context, {
     username: user.email,
@@ -160,6 +161,7 @@ function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
     focus: false,
     button: messages.invite,
     refusal,
+    isWide: true,
   })}
 </section>`;
 }

@@ -49,7 +49,7 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
   const body = html`
 <h1>${messages.settings}</h1>
 ${facts(about, 'card')}
-<div class="figures">
+<div class="halves">
 <section class="card" aria-labelledby="password-title">
   <h2 id="password-title">${messages.changePassword}</h2>
   ${form(context, {

@@ -190,6 +190,8 @@ export interface Form {
   look?: 'bad' | 'quiet' | 'small quiet';
   /** Fields and button in one row. */
   isInline?: boolean;
+  /** Three fields beside each other. */
+  isWide?: boolean;
 }
 
 /** A form, and above it the refusal that is about none of its fields. */
@@ -209,7 +211,7 @@ export function form(context: FormContext, options: Form): Html {
       : {};
   return html`
 ${refusal?.faults === undefined && failureNotice(refusal?.message)}
-<form${options.isInline && html` class="inline"`} method="post" action="${tools.base}${path}">
+<form${options.isInline && html` class="inline"`}${options.isWide && html` class="fields"`} method="post" action="${tools.base}${path}">
   ${tokenField(context)}
   ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   ${username !== undefined && html`<input class="unseen" type="email" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`}
