@@ -122,7 +122,9 @@ describe('in a browser', () => {
         await route.fulfill({ response }).catch(() => {});
       });
       await page.fill('#name', 'production');
-      const box = (await page.locator('.create button').first().boundingBox())!;
+      const button = page.locator('.create button').first();
+      await button.scrollIntoViewIfNeeded();
+      const box = (await button.boundingBox())!;
       const click = () => page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
       await click();
       await until('the first sending', () => sent === 1);
