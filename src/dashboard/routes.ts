@@ -47,7 +47,7 @@ export const ROUTES: Record<string, Route> = {
   '/sign-in': { for: 'anyone', hasPassword: true, ...entry.signIn },
   '/sign-in/code': { for: 'anyone', ...secondFactor.signInCode },
   '/sign-up': { for: 'anyone', hasPassword: true, ...entry.signUp },
-  '/sign-up/again': { for: 'anyone', POST: entry.sendAgain },
+  '/sign-up/again': { for: 'anyone', ...entry.seeMail },
   '/sign-out': { for: 'anyone', POST: entry.signOut },
   '/forgot': { for: 'anyone', ...links.forgot },
   '/reset': { for: 'anyone', hasPassword: true, ...links.reset },

@@ -71,8 +71,14 @@ describe('the email', () => {
     ]);
     // Opening the link changes nothing: a mail scanner does, too.
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
-    const elsewhere = await visit().submit(link, {});
-    expect([elsewhere.status, elsewhere.textOf('[role=status]')]).toEqual([200, 'Your email is changed.']);
+    const elsewhere = visit();
+    const answer = await elsewhere.submit(link, {});
+    expect(answer.headers.get('location')).toBe('/dashboard/sign-in?done=email-changed');
+    const signIn = await elsewhere.get('/dashboard/sign-in?done=email-changed');
+    expect([
+      signIn.textOf('[role=status]'),
+      signIn.document.querySelector('#email')!.getAttribute('value'),
+    ]).toEqual(['Your email is changed.', email]);
     expect((await mail.mailTo(person.email)).text).toContain('This address no longer signs in');
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(email);
     expect(await latestOf(accountId)).toBe('email-changed');

@@ -83,7 +83,7 @@ function memberTable(
     return html`<a class="button small quiet-bad" href="${tools.base}${PATH}/${id}/remove" aria-label="${label}: ${email}">${label}</a>`;
   };
   const change = ({ id, email }: AccountMember) =>
-    html`<a class="button small quiet" href="${tools.base}${PATH}/${id}/role" aria-label="${messages.changeRole}: ${email}">${messages.changeRole}</a> `;
+    html`<br><a href="${tools.base}${PATH}/${id}/role" aria-label="${messages.change}: ${messages.role}, ${email}">${messages.change}</a>`;
   const columns: Column<AccountMember>[] = [
     [
       messages.email,
@@ -91,18 +91,11 @@ function memberTable(
         html`${email} ${id === user.id && html`<span class="badge">${messages.byYou}</span>`}`,
     ],
     [messages.name, ({ name }) => name],
-    [messages.role, (one) => messages.roles[one.role]],
+    [messages.role, (one) => [messages.roles[one.role], isMany && role === 'owner' && change(one)]],
     [messages.memberSince, ({ since }) => dateOf(formats, since)],
     [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : dateOf(formats, lastSignIn))],
     [messages.secondFactor, ({ secondFactor }) => messages[secondFactor ? 'on' : 'off']],
-    [
-      messages.change,
-      (one) => [
-        isMany && role === 'owner' && change(one),
-        isMany && (role === 'owner' || one.id === user.id) && remove(one),
-      ],
-      'end',
-    ],
+    [messages.change, (one) => isMany && (role === 'owner' || one.id === user.id) && remove(one), 'end'],
   ];
   return table(columns, members);
 }

@@ -6,7 +6,7 @@ import type { FormContext, PageResponse } from './context.ts';
 import { TOKEN_FIELD } from './csrf.ts';
 import { PASSWORD, passwordRefusal } from './passwords.ts';
 import { isEmail } from './read-form.ts';
-import { pathBelow } from './return-path.ts';
+import { keptQuery, pathBelow } from './return-path.ts';
 
 /** Why a sent form is refused. */
 export interface Refusal extends RefusalReason {
@@ -186,6 +186,8 @@ export interface Form {
   focus?: boolean;
   /** The page that a link beside the button leads back to. */
   cancel?: string;
+  /** The page that a browser opens again if the form was refused. By default that of `path`. */
+  back?: string;
   /** `bad` for a button whose effect can't be undone. */
   look?: 'bad' | 'quiet' | 'small quiet';
   /** Fields and button in one row. */
@@ -197,7 +199,8 @@ export interface Form {
 /** A form, and above it the refusal that is about none of its fields. */
 export function form(context: FormContext, options: Form): Html {
   const { messages, tools, url, sent } = context;
-  const { path = pathBelow(url), fields = [], hidden = {}, username } = options;
+  // The query stays, so that the address of a refused form opens its page again.
+  const { path = pathBelow(url) + keptQuery(url), fields = [], hidden = {}, username } = options;
   const { refusal, cancel, look, buttonName } = options;
   const faults = refusal?.faults ?? {};
   const focused = Object.keys(faults)[0] ?? (options.focus !== false && fields[0]?.name);
@@ -211,7 +214,7 @@ export function form(context: FormContext, options: Form): Html {
       : {};
   return html`
 ${refusal?.faults === undefined && failureNotice(refusal?.message)}
-<form${options.isInline && html` class="inline"`}${options.isWide && html` class="fields"`} method="post" action="${tools.base}${path}">
+<form${refusal != null && html` data-forget-form="${tools.base}${options.back ?? path}"`}${options.isInline && html` class="inline"`}${options.isWide && html` class="fields"`} method="post" action="${tools.base}${path}">
   ${tokenField(context)}
   ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   ${username !== undefined && html`<input class="unseen" type="email" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`}

@@ -1,7 +1,7 @@
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { LayoutContext, MemberForms, Notice, PageResponse } from './context.ts';
 import { type Form, form, tokenField } from './forms.ts';
-import { pathBelow } from './return-path.ts';
+import { keptQuery, pathBelow } from './return-path.ts';
 
 interface PageOptions {
   title: string;
@@ -176,16 +176,11 @@ export function cardPage(
   return respondWith(context, page, content);
 }
 
-/** The parameters of an address that the link to the other language keeps. */
-const KEPT = ['token', 'to', 'by', 'days', 'from', 'q', 'state', 'before', 'name', 'expires', 'with'];
-
 /** The same page in the other language. */
 function languageLink({ messages, url }: LayoutContext): HtmlValue {
   if (url === undefined) return null;
   const other = messages.lang === 'en' ? 'pt' : 'en';
-  const kept = [...url.searchParams].filter(([name]) => KEPT.includes(name));
-  const search = new URLSearchParams([['lang', other], ...kept]);
-  return html`<a href="?${search.toString()}" hreflang="${other}" lang="${other}">${messages.otherLanguage}</a>`;
+  return html`<a href="?lang=${other}${keptQuery(url).replace('?', '&')}" hreflang="${other}" lang="${other}">${messages.otherLanguage}</a>`;
 }
 
 function footer(context: LayoutContext): Html {

@@ -18,6 +18,15 @@ export function pathBelow(url: URL): string {
   return url.pathname.replace(/^\/dashboard/, '').replace(/\/$/, '');
 }
 
+/** The parameters of an address that a refused form and the link to the other language keep. */
+const KEPT = ['token', 'to', 'by', 'days', 'from', 'q', 'state', 'before', 'name', 'expires', 'with'];
+
+/** The query of a page with what its next page needs; '' if that is nothing. */
+export function keptQuery(url: URL): string {
+  const kept = new URLSearchParams([...url.searchParams].filter(([name]) => KEPT.includes(name)));
+  return kept.size === 0 ? '' : `?${kept}`;
+}
+
 /** @param path below the dashboard; @returns the sign-in that leads to it afterwards */
 export function signInAddress(base: string, path: string): string {
   const to = returnPath(path);

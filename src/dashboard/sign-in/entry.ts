@@ -13,7 +13,6 @@ import {
   formHandlers,
   newPassword,
   password as passwordField,
-  type Refusal,
   refuse,
   tooMany,
 } from '../request/forms.ts';
@@ -30,11 +29,18 @@ export const signIn = formHandlers({
     const { messages, tools, sent, url, session, client } = context;
     const to = returnPath(url.searchParams.get('to') ?? sent('to'));
     if (session !== null) return redirectTo(context, to);
-    const isFresh = refusal === null && !url.searchParams.has('again') && !url.searchParams.has('done');
+    const done = url.searchParams.has('done');
+    const isFresh = refusal === null && !url.searchParams.has('again') && !done;
     if (isFresh && (await tools.auth.awaitedCodes.find(client.cookie))) return signInCode.GET(context);
     const signInForm = form(context, {
       hidden: to === '' ? {} : { to },
-      fields: [emailField(messages.email), passwordField('password', messages.password)],
+      fields: [
+        {
+          ...emailField(messages.email),
+          value: done ? (tools.auth.ownSignUps.emailOf(client.cookie) ?? '') : '',
+        },
+        passwordField('password', messages.password),
+      ],
       button: messages.signIn,
       refusal,
     });
@@ -123,38 +129,41 @@ ${signUpForm}${conditions(context)}`;
     logSecurity(context, 'sign-up', tools.mails ? null : await findEmailOwner(tools.sql, email));
     if (tools.mails) {
       const made = await findOwner(tools.sql, { userId: answer.userId ?? '' });
-      const page = seeMail(context, email, messages.seeMailLead(email));
-      return { ...page, cookies: [tools.auth.ownSignUps.cookieOf(made)] };
+      return redirectTo(context, '/sign-up/again', [tools.auth.ownSignUps.cookieOf(email, made)]);
     }
     return redirectTo(context, '', answer.cookies);
   },
 });
 
-/** The page after a sign-up with mail: a form that sends the link again. @param lead says no more than is sure: a full limit is silent */
-function seeMail(
-  context: PageContext,
-  email: string,
-  lead: HtmlValue,
-  refusal: Refusal | null = null,
-): PageResponse {
-  const { messages } = context;
-  const again = { path: '/sign-up/again', hidden: { email }, button: messages.confirmAgain };
-  return cardPage(context, {
-    title: messages.seeMail,
-    lead,
-    body: form(context, { ...again, look: 'quiet', refusal }),
-    ...refusal,
-  });
-}
-
-/** POST /dashboard/sign-up/again: sends the confirmation once more. It is answered alike whether or not there is such a user. */
-export async function sendAgain(context: PageContext): Promise<PageResponse> {
-  const { sent, tools, messages } = context;
-  const email = sent('email').trim();
-  if (!tools.mails || !isEmail(email)) return notFoundPage(context);
-  const refusal = await withConstantTime(context, sendConfirmation(context, email));
-  return seeMail(context, email, refusal === null ? messages.sentAgainLead(email) : undefined, refusal);
-}
+/**
+ * /dashboard/sign-up/again: the page after a sign-up with mail, with a form that sends the confirmation once more. It is answered alike
+ * whether or not there is such a user.
+ */
+export const seeMail = formHandlers({
+  async show(context: PageContext, refusal) {
+    const { messages, tools, client, sent, url } = context;
+    const email = refusal === null ? tools.auth.ownSignUps.emailOf(client.cookie) : sent('email').trim();
+    if (email === null || !tools.mails) return redirectTo(context, '/sign-up');
+    // It says no more than is sure: a full limit is silent.
+    const text = url.searchParams.has('done') ? messages.sentAgainLead : messages.seeMailLead;
+    return cardPage(context, {
+      title: messages.seeMail,
+      lead: refusal === null ? text(email) : undefined,
+      body: form(context, { hidden: { email }, button: messages.confirmAgain, look: 'quiet', refusal }),
+      ...refusal,
+    });
+  },
+  async submit(context) {
+    const { sent, tools, client } = context;
+    const email = sent('email').trim();
+    if (!tools.mails || !isEmail(email)) return notFoundPage(context);
+    const refusal = await withConstantTime(context, sendConfirmation(context, email));
+    if (refusal !== null) return refusal;
+    const { emailOf, cookieOf } = tools.auth.ownSignUps;
+    const isOwn = emailOf(client.cookie) === email;
+    return redirectTo(context, '/sign-up/again?done=sent', isOwn ? [] : [cookieOf(email, null)]);
+  },
+});
 
 /** The terms and the privacy notice that an account is created under, as far as the operator has given them. */
 function conditions({ messages, tools }: PageContext): HtmlValue {

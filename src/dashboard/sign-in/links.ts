@@ -15,7 +15,6 @@ import {
   form,
   formHandlers,
   newPassword,
-  password,
   type Refusal,
   refusalOf,
   refuse,
@@ -23,7 +22,6 @@ import {
 } from '../request/forms.ts';
 import { cardPage, messagePage } from '../request/layout.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
-import type { Messages } from '../ui/messages.ts';
 import { contactLink, contactText } from '../ui/parts.ts';
 
 /** /dashboard/forgot: answers alike whether or not there is such a user. */
@@ -46,7 +44,7 @@ export const forgot = formHandlers({
     const refusal = tooMany(context, await countAttempt(tools.sql, ...mailsOf(client)));
     if (refusal !== null) return refusal;
     await withConstantTime(context, tools.auth.call('/request-password-reset', { email }, client));
-    return messagePage(context, 200, messages.forgotTitle, messages.linkSent);
+    return redirectTo(context, '/forgot?done=sent');
   },
 });
 
@@ -138,7 +136,7 @@ export const confirm = linkPage('confirm', {
     const signsIn = session === null && owner !== null && ownSignUps.isOf(client.cookie, owner);
     const cookies = await confirmEmail(token, client, signsIn);
     if (cookies === null) return null;
-    if (cookies.length === 0) return confirmed(context, '?done=confirmed');
+    if (cookies.length === 0) return confirmed(context, '', '?done=confirmed');
     logSecurity(context, 'sign-in', owner);
     return redirectTo(context, '?done=confirmed', [...cookies, ownSignUps.forget()]);
   },
@@ -158,7 +156,7 @@ export const newEmail = linkPage('email', {
       const url = contactText(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
       void tools.mailer?.send(MAILS['email-changed']({ url }), { ...reader, to: change.previous });
     }
-    return confirmed(context, '/settings?done=email-changed');
+    return confirmed(context, '/settings', '?done=email-changed');
   },
 });
 
@@ -169,15 +167,11 @@ function confirmPage(context: LinkContext<string>, lead: string): PageResponse {
   return cardPage(context, { title, lead, body: form(context, { hidden, button }) });
 }
 
-/** Leads to the page that says so, or without a session to the sign-in, with the email filled in. */
-function confirmed(context: LinkContext<string>, done: keyof Messages['done']): PageResponse {
-  const { messages, session, found: email } = context;
-  if (session !== null) return redirectTo(context, done);
-  const fields = [{ ...emailField(messages.email), value: email }, password('password', messages.password)];
-  const body = html`
-<p class="notice good" role="status">${messages.done[done]}</p>
-${form(context, { path: '/sign-in', fields, focus: false, button: messages.signIn })}`;
-  return cardPage(context, { title: messages.signIn, body });
+/** Leads to the page that says so: the overview or the settings, or without a session the sign-in with the email filled in. */
+function confirmed(context: LinkContext<string>, path: '' | '/settings', query: string): PageResponse {
+  const { session, tools, found: email } = context;
+  if (session !== null) return redirectTo(context, path + query);
+  return redirectTo(context, `/sign-in${query}`, [tools.auth.ownSignUps.cookieOf(email, null)]);
 }
 
 type LinkKind = 'reset' | 'confirm' | 'invitation' | 'email';

@@ -126,6 +126,7 @@ function setUpSheet(
   const secret = new URL(totpUri).searchParams.get('secret') ?? '';
   const confirmForm = form(context, {
     path: `${PATH}/confirm`,
+    back: `${PATH}/set-up`,
     // A wrong code comes back with them, because they are stored in no form that could be shown again.
     hidden: { uri: totpUri, codes: backupCodes.join(' ') },
     fields: [{ ...codeField(messages, messages.codeHint), inputMode: 'numeric' }],

@@ -127,8 +127,6 @@ const TEXTS = {
     Uma ligação para {email} vai a caminho, salvo se já recebeu cinco nesta hora. É válida uma hora.`,
   sentAgainLead: `If {email} is not confirmed yet, a link is on its way, unless it had five this hour.
     Se {email} ainda não estiver confirmado, uma ligação vai a caminho, salvo se já recebeu cinco nesta hora.`,
-  linkSent: `If this address has an account, the link is on its way, unless it had five this hour.
-    Se este endereço tiver uma conta, a ligação vai a caminho, salvo se já recebeu cinco nesta hora.`,
   resetTitle: ['Choose a new password', 'Escolha uma nova palavra-passe'],
   save: ['Save', 'Guardar'],
   confirmTitle: ['Confirm your email', 'Confirme o seu email'],
@@ -705,6 +703,10 @@ const TEXTS = {
   /** The success of a form, by the address that its redirect leads to. */
   done: {
     '?done=confirmed': ['Your address is confirmed.', 'O seu endereço está confirmado.'],
+    '/sign-in?done=confirmed': ['Your address is confirmed.', 'O seu endereço está confirmado.'],
+    '/sign-in?done=email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
+    '/forgot?done=sent': `If this address has an account, the link is on its way, unless it had five this hour.
+      Se este endereço tiver uma conta, a ligação vai a caminho, salvo se já recebeu cinco nesta hora.`,
     '/sign-in?done=out': ['You are signed out.', 'Terminou a sessão.'],
     '/sign-in?done=password': ['Sign in with your new password.', 'Inicie sessão com a nova palavra-passe.'],
     '/sign-in?done=left': ['You have left the account.', 'Saiu da conta.'],

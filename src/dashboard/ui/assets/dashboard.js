@@ -154,8 +154,10 @@ if (find !== null) {
   });
 }
 
-// A new key is the answer to a POST: reloading the page must not create another.
-if (document.querySelector('[data-forget-form]')) history.replaceState(null, '', location.pathname);
+// A new key is the answer to a POST: reloading the page must not create another. After a refused form, Back opens its page, where the
+// browser would only say that its document has expired.
+const answered = document.querySelector('[data-forget-form]');
+if (answered !== null) history.replaceState(null, '', answered.dataset.forgetForm || location.pathname);
 
 // A page that the browser brings back from memory would show a secret, or another member's figures, after a sign-out.
 addEventListener('pageshow', (event) => {
