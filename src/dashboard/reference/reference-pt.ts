@@ -80,8 +80,33 @@ export const pt = {
       'Nove algarismos com o algarismo de controlo certo; podem ser separados por espaços, hífenes e pontos.',
     '1 to 64 letters, digits, `_` and `-`. A request with the same account, key, path and body within ten minutes is answered again, and what was charged before is free. Another body is another request.':
       'De 1 a 64 letras, algarismos, `_` e `-`. Um pedido com a mesma conta, chave, caminho e corpo no prazo de dez minutos volta a ter resposta, e o que já foi cobrado não se paga outra vez. Outro corpo é outro pedido.',
-    'In `changes-expired`: the cursor after which all changes that are kept follow.':
-      'Em `changes-expired`: o cursor a que se seguem todas as alterações guardadas.',
+    'In `changes-expired` and `activity-expired`: the cursor after which all that is kept follows.':
+      'Em `changes-expired` e `activity-expired`: o cursor a que se segue tudo o que está guardado.',
+    'At most 1000, oldest first.': 'No máximo 1000, as mais antigas primeiro.',
+    'Credits that the row cost: negative in a `return`, 0 in an `answer`.':
+      'Créditos que a linha custou: negativos num `return`, 0 num `answer`.',
+    'Method and path of the endpoint, or the name of the tool.':
+      'Método e caminho da operação, ou o nome da ferramenta.',
+    'Names the row; ids rise in the order of the rows.':
+      'Identifica a linha; os identificadores crescem pela ordem das linhas.',
+    'Our id of the call: its rows have the same one. `null` in a row with `unlisted`.':
+      'O nosso identificador da chamada, comum às suas linhas. `null` numa linha com `unlisted`.',
+    'The `X-Request-Id` of its answer, which is the one that you sent, if you did; otherwise `call`.':
+      'O `X-Request-Id` da resposta, que é o que enviou, se o fez; se não, `call`.',
+    'The `next` of an earlier answer: the rows since then. Without it: from the oldest on that is kept.':
+      'O `next` de uma resposta anterior: as linhas desde então. Sem ele: desde a mais antiga que é guardada.',
+    "The answer's status, in an `answer`.": 'O código da resposta, num `answer`.',
+    'The id of the key; `null` means that the call was made in the dashboard.':
+      'O identificador da chave; `null` significa que a chamada foi feita no painel.',
+    'The kind of problem, in an `answer`; with a status of 200 it is that of an item. `null` means a repetition with the same `Idempotency-Key`.':
+      'O tipo do problema, num `answer`; com o código 200 é o de um elemento. `null` significa uma repetição com a mesma `Idempotency-Key`.',
+    'The row stands for so many further answers of the same seconds, which have no row.':
+      'A linha vale por tantas outras respostas dos mesmos segundos, que não têm linha.',
+    'When the call was charged, also in the row of a return; of an answer, when it was given. UTC.':
+      'Quando a chamada foi cobrada, também na linha de uma devolução; numa resposta, quando foi dada. Em UTC.',
+    'Whether further rows follow: ask again at once.': 'Se há mais linhas: peça de novo de imediato.',
+    '`charge`: the call cost credits. `return`: some came back. `answer`: the answer was a problem or refused, or repeated an earlier one.':
+      '`charge`: a chamada custou créditos. `return`: alguns foram devolvidos. `answer`: a resposta foi um problema ou uma recusa, ou repetiu uma anterior.',
     'In `service-unavailable`: seconds to wait.': 'Em `service-unavailable`: os segundos a esperar.',
     'A problem of a single item.': 'Um problema de um só elemento.',
     'The text as it was sent.': 'O texto como foi enviado.',
@@ -121,12 +146,24 @@ export const pt = {
     'Nine-digit NIF.': 'NIF de nove algarismos.',
     'Legal name.': 'Denominação.',
     'Currently always empty.': 'Por agora sempre vazio.',
-    'If the query has over 8 words: only the first ones were asked.':
-      'Se a pesquisa tiver mais de 8 palavras: só contaram as primeiras.',
+    "A list of 1 to 100: a company's name as somebody wrote it, or a text with a NIF. Its first 24 words are read, up to the 12th that is weighed. One that is not valid gets its problem in its place.":
+      'Uma lista de 1 a 100: o nome de uma empresa como alguém o escreveu, ou um texto com um NIF. São lidas as suas primeiras 24 palavras, até à 12.ª que é pesada. Um que não seja válido recebe o seu problema no seu lugar.',
+    'Costs one credit, and none without a candidate.': 'Custa um crédito, e nenhum sem candidato.',
+    "How the candidate has the word, with the candidate's own words if they differ.":
+      'Como o candidato tem a palavra, com as palavras do próprio candidato se forem outras.',
+    'One element a name, in the order asked.': 'Um elemento por nome, pela ordem pedida.',
+    'One for each of `words`, in their order.': 'Um para cada palavra de `words`, pela sua ordem.',
+    'The best first.': 'Do melhor para o pior.',
+    "The candidate's words that are no evidence for any word.":
+      'As palavras do candidato que não são prova de nenhuma palavra.',
+    'The words of the name that are weighed. A word is heavier if fewer entries have it.':
+      'As palavras do nome que são pesadas. Uma palavra pesa mais se menos entradas a tiverem.',
+    'Weight of the words that the candidate has in another form than `same` or `joined`.':
+      'Peso das palavras que o candidato tem noutra forma que não `same` ou `joined`.',
+    'Weight of the words that the candidate lacks.': 'Peso das palavras que faltam ao candidato.',
+    'Whether the first candidate is the company without doubt.':
+      'Se o primeiro candidato é sem dúvida a empresa.',
     'In the order that the endpoint has.': 'Pela ordem que o endpoint define.',
-    'One element a query, in the order asked.': 'Um elemento por pesquisa, pela ordem pedida.',
-    "A list of 1 to 100: a query, such as a company's name, or a NIF. Only the first 8 words are asked. One that is not valid gets its problem in its place.":
-      'Uma lista de 1 a 100: uma pesquisa, como o nome de uma empresa, ou um NIF. Só contam as primeiras 8 palavras. Uma que não seja válida recebe o seu problema no seu lugar.',
     'Costs one credit, except `monthly-quota-exceeded`, `key-budget-exceeded` and `key-budget-spent` (the credits did not suffice for this item) and `service-unavailable` (ask again).':
       'Custa um crédito, exceto `monthly-quota-exceeded`, `key-budget-exceeded` e `key-budget-spent` (os créditos não chegaram para este elemento) e `service-unavailable` (repita o pedido).',
     'Identifies the kind; the address of a page about it.': 'Identifica o tipo; endereço de uma página.',
@@ -155,7 +192,6 @@ export const pt = {
     'Its budget; `null` means that the credits of the account are its only bound.':
       'O seu orçamento; `null` significa que só os créditos da conta a limitam.',
     'Whether it is a test key.': 'Se é uma chave de teste.',
-    'Words of the normalized query.': 'Palavras da pesquisa normalizada.',
     'A text that the source does not supply is empty.': 'Um texto que a fonte não indica está vazio.',
     'Names this request in the log.': 'Identifica este pedido no registo.',
     'Credits that this request was charged, less those refunded: 0 for a refusal, a 503, a repetition and a test key.':

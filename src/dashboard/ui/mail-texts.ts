@@ -67,7 +67,10 @@ export const MAIL_TEXTS = {
     Os pedidos com elas são recusados, sem custo, até {end} (UTC) ou até aumentar o orçamento.`,
   mailBudgetEver: `Requests with them are refused, at no cost, until you raise the budget: it is not renewed.
     Os pedidos com elas são recusados, sem custo, até aumentar o orçamento: não se renova.`,
-  mailBudgetSpent: ['{credits} credits spent', '{credits} créditos gastos'],
+  mailBudgetSpent: [
+    '1 credit spent | {credits} credits spent',
+    '1 crédito gasto | {credits} créditos gastos',
+  ],
   mailKeySubject: {
     week: ['API keys end within 7 days', 'Chaves que terminam dentro de 7 dias'],
     day: ['API keys end within a day', 'Chaves que terminam dentro de um dia'],
