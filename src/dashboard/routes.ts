@@ -16,6 +16,7 @@ import * as links from './sign-in/links.ts';
 import * as secondFactor from './sign-in/second-factor.ts';
 import * as screen from './try/screen.ts';
 import * as tryIt from './try/try.ts';
+import * as activity from './usage/activity.ts';
 import * as credits from './usage/credits-page.ts';
 import * as csv from './usage/csv.ts';
 import * as overview from './usage/overview.ts';
@@ -56,6 +57,7 @@ export const ROUTES: Record<string, Route> = {
   '/email': { for: 'anyone', ...links.newEmail },
   '/invitation': { for: 'anyone', hasPassword: true, ...links.invitation },
   '': { for: 'member', GET: overview.showOverview },
+  '/activity': { for: 'member', GET: activity.showActivity },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
   '/keys': { for: 'member', ...keys.keys },
   '/keys/ends-seen': { for: 'member', POST: dismissEnds },

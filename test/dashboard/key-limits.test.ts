@@ -65,7 +65,7 @@ test('a test key has rights and no budget', async () => {
   const form = `/dashboard/keys/${key!.id}/limits`;
   expect((await visitor.get(form)).document.querySelector('[name=credits]')).toBeNull();
   await visitor.submit(form, { 'only-usage': 'yes', credits: '5' });
-  expect(await limitsOf(key!.id)).toEqual({ only: ['usage'], credits: null, per: null });
+  expect(await limitsOf(key!.id)).toEqual({ only: ['usage'], credits: null, per: 'ever' });
 });
 
 test('the list has the credits and the refusals of 7 days, and no key that was charged was “never” used', async () => {

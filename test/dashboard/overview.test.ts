@@ -108,11 +108,11 @@ describe('calls a day', () => {
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
     const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
     expect(csv.split('\r\n')).toEqual([
-      '"day","key_id","key_name","searches","matches","lookups","debts","credits","rate_limit_exceeded","monthly_quota_exceeded","other_4xx","status_5xx","status_401","error_credits"',
-      `"${day(89)}","${first.id}","first, ""the best""",7,0,3,0,10,0,0,0,0,0,0`,
-      `"${day(2)}","${second.id}","x;'=2+5;",0,6,40,500,546,0,0,0,0,0,0`,
-      `"${day(2)}","","dashboard",2,0,0,0,2,0,0,0,0,0,0`,
-      `"${day(0)}","${first.id}","first, ""the best""",1,0,0,0,1,0,0,0,0,0,0`,
+      '"day","key_id","key_name","searches","matches","resolutions","lookups","debts","credits","rate_limit_exceeded","monthly_quota_exceeded","key_limits","other_4xx","status_5xx","status_401","error_credits"',
+      `"${day(89)}","${first.id}","first, ""the best""",7,0,0,3,0,10,0,0,0,0,0,0,0`,
+      `"${day(2)}","${second.id}","x;'=2+5;",0,6,0,40,500,546,0,0,0,0,0,0,0`,
+      `"${day(2)}","","dashboard",2,0,0,0,0,2,0,0,0,0,0,0,0`,
+      `"${day(0)}","${first.id}","first, ""the best""",1,0,0,0,0,1,0,0,0,0,0,0,0`,
       '',
     ]);
 
@@ -187,7 +187,7 @@ describe('calls a day', () => {
       headers: { Cookie },
     });
     expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(
-      `\ufeff"day";"key_id";"key_name";"searches";"matches";"lookups";"debts";"credits";"rate_limit_exceeded";"monthly_quota_exceeded";"other_4xx";"status_5xx";"status_401";"error_credits"\r\n"${day(3)}";"";"dashboard";5;0;0;0;5;0;0;0;0;0;0\r\n`,
+      `\ufeff"day";"key_id";"key_name";"searches";"matches";"resolutions";"lookups";"debts";"credits";"rate_limit_exceeded";"monthly_quota_exceeded";"key_limits";"other_4xx";"status_5xx";"status_401";"error_credits"\r\n"${day(3)}";"";"dashboard";5;0;0;0;0;5;0;0;0;0;0;0;0\r\n`,
     );
   });
 

@@ -54,9 +54,9 @@ ${limitsCard(context, key)}
     <h2 id="use-title">${messages.keyUse(String(DAYS))}</h2>
     <p class="lead">${totalOf(context, calls)}</p>
   </div>
-  ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, history, calls)}
+  ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, history, calls, { filter: { key: id } })}
 </section>
-${errorsSection(context, history, { range: DAYS, split: 'kind' })}
+${errorsSection(context, history, { range: DAYS, split: 'kind' }, { key: id, outcome: 'answer' })}
 ${secretsCard(context, key)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });
 }

@@ -144,7 +144,15 @@ function listKeys(context: MemberContext, keys: ListedKey[], counts: Map<string,
     [messages.begins, ({ start }) => html`<code>${start}…</code>`],
     [messages.lastUsed, (key) => lastUse(context, key, of(key))],
     [messages.creditsOfWeek, (key) => formats.number(of(key).credits), 'amount'],
-    [messages.refusedOfWeek, (key) => formats.number(of(key).refused), 'amount'],
+    [
+      messages.refusedOfWeek,
+      (key) => {
+        const { refused } = of(key);
+        if (refused === 0) return formats.number(0);
+        return html`<a href="${tools.base}/activity?key=${key.id}&amp;outcome=answer">${formats.number(refused)}</a>`;
+      },
+      'amount',
+    ],
     [messages.keyBudget, (key) => budgetLeft(context, key)],
     [messages.change, (key) => changeMenu(context, key), 'end'],
   ];

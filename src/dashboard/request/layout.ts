@@ -53,6 +53,7 @@ export async function memberPage(
       <summary>${messages.menu}</summary>
       <nav aria-label="${messages.menu}">
         ${link('', messages.overview)}
+        ${link('activity', messages.activityTitle)}
         ${link('keys', messages.keys)}
         ${link('try', messages.tryIt)}
         ${link('screen', messages.screen)}

@@ -19,7 +19,10 @@ export function pathBelow(url: URL): string {
 }
 
 /** The parameters of an address that a refused form and the link to the other language keep. */
-const KEPT = ['token', 'to', 'by', 'days', 'from', 'q', 'state', 'before', 'name', 'expires', 'with'];
+const KEPT = [
+  ...['token', 'to', 'by', 'days', 'from', 'q', 'state', 'before', 'name', 'expires', 'with'],
+  ...['key', 'endpoint', 'outcome', 'day'],
+];
 
 /** The query of a page with what its next page needs; '' if that is nothing. */
 export function keptQuery(url: URL): string {

@@ -263,6 +263,30 @@ const TEXTS = {
   },
   errorCredits: ['Credits spent on errors', 'Créditos gastos em erros'],
 
+  activityTitle: ['Activity', 'Atividade'],
+  activityLead: `Calls that cost credits, gave some back, or were a problem, of the last {days} days. It has no query and no NIF.
+    Chamadas que custaram ou devolveram créditos, ou tiveram erro, dos últimos {days} dias. Sem pesquisas nem NIF.`,
+  activityOff: ['This service keeps no activity.', 'Este serviço não guarda a atividade.'],
+  activityEmpty: [
+    'No calls yet. A call shows up within seconds.',
+    'Ainda sem chamadas. Aparecem em poucos segundos.',
+  ],
+  activityNone: ['No call matches.', 'Nenhuma chamada corresponde.'],
+  activityMore: ['{count} further answers at no cost', 'Mais {count} respostas sem custo'],
+  activityRepeated: ['Repeated, at no cost', 'Repetida, sem custo'],
+  activityOf: ['See these calls', 'Ver estas chamadas'],
+  rowKinds: {
+    charge: ['Charged', 'Cobrada'],
+    return: ['Credits came back', 'Créditos devolvidos'],
+    answer: ['Answer at no further cost', 'Resposta sem mais custo'],
+  },
+  all: ['All', 'Todos'],
+  key: ['Key', 'Chave'],
+  endpoint: ['Endpoint or tool', 'Operação'],
+  outcome: ['Outcome', 'Resultado'],
+  timeUtc: ['Time (UTC)', 'Hora (UTC)'],
+  requestId: ['Request id', 'Id do pedido'],
+
   data: ['Data', 'Dados'],
   dataDirectory: ['Directory', 'Diretório'],
   dataTax: ['Tax debts', 'Dívidas fiscais'],

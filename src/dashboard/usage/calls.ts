@@ -1,9 +1,10 @@
+import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { scrollTable } from '../ui/parts.ts';
 import type { DailyHistory } from './daily-calls.ts';
 import { daysMenu } from './days.ts';
-import { countIn, plotSeries } from './plot.ts';
+import { type CallLinks, countIn, plotSeries } from './plot.ts';
 import { type Days, type Range, rangeQuery } from './range.ts';
 import { type Series, type Split, seriesOf } from './series.ts';
 import { slotsOf } from './slots.ts';
@@ -34,7 +35,7 @@ export function callsSections(context: MemberContext, history: DailyHistory, vie
       <div class="tabs" role="group" aria-label="${messages.split}">${tab('kind', messages.byKind)}${tab('key', messages.byKey)}</div>
     </div>
   </div>
-  ${all.length === 0 ? emptyPlot(context, range) : plotAndTable(context, history, all, file)}
+  ${all.length === 0 ? emptyPlot(context, range) : plotAndTable(context, history, all, { beside: file })}
 </section>
 ${errorsSection(context, history, view)}`;
 }
@@ -49,22 +50,41 @@ export function emptyPlot({ messages }: MemberContext, range: Range): Html {
   return html`<div class="empty">${typeof range === 'object' ? html`<h3>${messages.plotNone}</h3>` : html`<h3>${messages.plotEmpty}</h3><p>${messages.plotEmptyLead}</p>`}</div>`;
 }
 
-/** @param beside the table's folded part, such as a link to a file */
-export function plotAndTable(context: MemberContext, days: Days, all: Series[], beside?: HtmlValue): Html {
+/** @param beside the table's folded part, such as a link to a file; @param filter of the calls that a bar leads to */
+export function plotAndTable(
+  context: MemberContext,
+  days: Days,
+  all: Series[],
+  { beside, filter = {} }: { beside?: HtmlValue; filter?: Record<string, string> } = {},
+): Html {
   const { messages, formats } = context;
+  const links = callLinks(context, filter);
   const slots = slotsOf(days, formats);
   const label = messages.plotLabel(formats.number(sumOf(all)));
   return html`
 <ul class="legend">${all.map(({ label, colour, total }) => html`<li class="series-${colour}">${cut(label)} <strong>${formats.number(total)}</strong></li>`)}</ul>
-${plotSeries(all, slots, label, formats)}
+${plotSeries(all, slots, formats, { label, links })}
 <div class="under">
   <details>
     <summary>${messages.table}</summary>
-    ${tableOf(context, all, days)}
+    ${tableOf(context, all, days, links)}
     <p class="hint">${messages.tableEmptyDays}</p>
   </details>
   ${beside}
 </div>`;
+}
+
+/** The way from a day to its calls, as long as the service keeps them. */
+function callLinks({ messages, tools }: MemberContext, filter: Record<string, string>): CallLinks {
+  const { activityDays } = tools.config;
+  const oldest = new Date(Date.now() - (activityDays - 1) * DAY).toISOString().slice(0, 10);
+  return {
+    text: messages.activityOf,
+    of({ from, to }) {
+      if (activityDays === 0 || from !== to || from < oldest) return null;
+      return `${tools.base}/activity?${new URLSearchParams({ ...filter, day: from }).toString()}`;
+    },
+  };
 }
 
 const sumOf = (all: Series[]) => all.reduce((sum, { total }) => sum + total, 0);
@@ -78,7 +98,7 @@ function daysShown({ messages, formats }: MemberContext, { from, to }: Days, ran
 }
 
 /** The plot's numbers, a row for each of its bars, the latest first. */
-function tableOf({ messages, formats }: MemberContext, all: Series[], days: Days): Html {
+function tableOf({ messages, formats }: MemberContext, all: Series[], days: Days, links: CallLinks): Html {
   const slots = slotsOf(days, formats);
   const rows = slots.map((slot) => ({ slot, counts: all.map((series) => countIn(series, slot)) }));
   const isDays = slots.every(({ from, to }) => from === to);
@@ -90,7 +110,11 @@ function tableOf({ messages, formats }: MemberContext, all: Series[], days: Days
     rows
       .reverse()
       .filter(({ counts }) => counts.some((count) => count > 0))
-      .map(({ slot, counts }) => [slot.heading, ...withSum(counts)]),
+      .map(({ slot, counts }) => {
+        const address = links.of(slot);
+        const name = address === null ? slot.heading : html`<a href="${address}">${slot.heading}</a>`;
+        return [name, ...withSum(counts)];
+      }),
     { look: 'numbers', total: [messages.total, ...withSum(all.map(({ total }) => total))] },
   );
 }
@@ -104,6 +128,7 @@ export function errorsSection(
   context: MemberContext,
   history: DailyHistory,
   { range, split }: CallsView,
+  filter: Record<string, string> = { outcome: 'answer' },
 ): HtmlValue {
   const { messages, formats } = context;
   const all = seriesOf(history.rows, 'errors', split, messages);
@@ -115,6 +140,9 @@ export function errorsSection(
     <h2 id="errors-title">${messages.errorsTitle}</h2>
     <p class="lead">${messages.errorsLead} · ${daysShown(context, history, range)}</p>
   </div>
-  ${plotAndTable(context, history, all, html`<span>${messages.errorCredits}: <strong data-errors="credits">${formats.number(credits)}</strong></span>`)}
+  ${plotAndTable(context, history, all, {
+    beside: html`<span>${messages.errorCredits}: <strong data-errors="credits">${formats.number(credits)}</strong></span>`,
+    filter,
+  })}
 </section>`;
 }

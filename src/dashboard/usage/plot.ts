@@ -14,6 +14,13 @@ const MIN_SLOTS = 7;
 const LABELS = 9;
 const NARROW_FROM = 40;
 
+/** The way from a bar to its calls. */
+export interface CallLinks {
+  text: string;
+  /** The address of the calls of a bar; `null` means that they are not kept one by one. */
+  of(slot: Slot): string | null;
+}
+
 /** The counts of a series in a slot. */
 export function countIn({ counts }: Series, { from, to }: Slot): number {
   if (from === to) return counts.get(from) ?? 0;
@@ -27,8 +34,14 @@ export function countIn({ counts }: Series, { from, to }: Slot): number {
  * sheet has the colours. dashboard.js shows the values of a bar at a touch, under the pointer and by the arrow keys.
  *
  * @param label the text for a screen reader
+ * @param links to the calls of a bar
  */
-export function plotSeries(all: Series[], slots: Slot[], label: string, formats: Formats): Html {
+export function plotSeries(
+  all: Series[],
+  slots: Slot[],
+  formats: Formats,
+  { label, links }: { label: string; links: CallLinks },
+): Html {
   const bars = slots.map((slot) => {
     const parts = all
       .map((series) => ({ ...series, count: countIn(series, slot) }))
@@ -50,7 +63,8 @@ export function plotSeries(all: Series[], slots: Slot[], label: string, formats:
     const lines = [{ label: slot.name, count: total }, ...parts].map(
       ({ label, count }) => `${label}: ${formats.number(count)}`,
     );
-    return html`<g><title>${lines.join('\n')}</title><rect class="day" x="${round(index * width)}%" width="${round(width)}%" y="0" height="${HEIGHT}"/>${rects}</g>`;
+    const address = links.of(slot);
+    return html`<g${address !== null && html` data-calls="${address}"`}><title>${lines.join('\n')}</title><rect class="day" x="${round(index * width)}%" width="${round(width)}%" y="0" height="${HEIGHT}"/>${rects}</g>`;
   };
   // Labels are counted from the last slot. A phone has room for every third one.
   const step = Math.ceil(slots.length / LABELS);
@@ -62,7 +76,7 @@ export function plotSeries(all: Series[], slots: Slot[], label: string, formats:
   };
   return html`
 <div class="plot">
-  <output></output>
+  <p><output></output> <a hidden>${links.text}</a></p>
   <div class="plot-ticks" aria-hidden="true">${ticks.map((tick) => html`<span>${formats.number(tick)}</span>`)}</div>
   <svg height="${HEIGHT + DAYS_HEIGHT}" role="img" tabindex="0" aria-label="${label}">${ticks.map((tick) => html`<line x1="0" x2="100%" y1="${y(tick)}" y2="${y(tick)}"/>`)}${bars.map(bar)}${slots.map(axis)}</svg>
 </div>`;
