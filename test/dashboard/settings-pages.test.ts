@@ -110,3 +110,36 @@ test('on a narrow phone in Portuguese the pages of secrets fit, and axe finds no
     await page.waitForSelector('#backup-codes');
     await browsing.inspect(page);
   }));
+
+test('Back after a form opens its page, also if it was refused once, and after a sign-up', () =>
+  browsing.inBrowser({}, async (page) => {
+    const { person } = await enter(page);
+    await page.goto(dashboard('/settings/name'));
+    await page.fill('#name', ' ');
+    await page.click('main form button[type=submit]');
+    await page.waitForSelector('#name-fault');
+    await page.fill('#name', 'Rita');
+    await page.click('main form button[type=submit]');
+    await page.waitForURL(dashboard('/settings'));
+    await page.goBack();
+    expect([page.url(), await page.inputValue('#name')]).toEqual([dashboard('/settings/name'), 'Rita']);
+
+    await page.context().clearCookies();
+    await page.goto(dashboard('/forgot'));
+    await page.fill('#email', person.email);
+    await page.click('main form button[type=submit]');
+    await page.waitForSelector('[role=status]');
+    await page.click('.below a');
+    await page.waitForURL(dashboard('/sign-in'));
+    await page.goBack();
+    expect(await page.isVisible('#email')).toBe(true);
+
+    await page.goto(dashboard('/sign-up'));
+    const { name, email, password } = newPerson();
+    for (const [field, value] of Object.entries({ name, email, password }))
+      await page.fill(`#${field}`, value);
+    await page.click('main form button[type=submit]');
+    await page.waitForURL(dashboard('/sign-up/again'));
+    await page.reload();
+    expect(await page.textContent('.lead')).toContain(email);
+  }));
