@@ -52,9 +52,9 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
   ]);
   expect(page.textOf('[data-figure=plotted]')).toBe('1,500 credits');
   expect((await visitor.get('/dashboard/usage.csv')).text.split('\r\n').slice(1, -1).toSorted()).toEqual([
-    `"${first}","","dashboard",0,0,0,0,0,0,0,0,0,2,0,1`,
-    `"${today}","","dashboard",0,0,0,0,0,0,0,5,1,0,0,1`,
-    `"${today}","${keyId}","web",0,0,1500,0,1500,3,4,0,1200,0,0,1200`,
+    `"${first}","","dashboard",0,0,0,0,0,0,0,0,0,0,2,0,1`,
+    `"${today}","","dashboard",0,0,0,0,0,0,0,0,5,1,0,0,1`,
+    `"${today}","${keyId}","web",0,0,0,1500,0,1500,3,4,0,1200,0,0,1200`,
   ]);
 });
 

@@ -203,7 +203,7 @@ Examples:
         ['RIGHTS', describeRights(limits.only)],
         [
           'CALLS, 30 DAYS',
-          `${calls.search} searches, ${calls.match} matches, ${calls.lookup} lookups, ${calls.debts} debts`,
+          `${calls.search} searches, ${calls.match} matches, ${calls.resolve} resolutions, ${calls.lookup} lookups, ${calls.debts} debts`,
         ],
         [
           'ERRORS, 30 DAYS',
