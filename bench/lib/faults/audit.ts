@@ -16,11 +16,16 @@ export interface AuditRow
   calls: number;
   /** Of the key's budget, if it has one. */
   budgetUsed: number;
+  /** Days of keys whose charges less returns are not the calls that were rolled up. */
+  strayDays: number;
   /** Rules of the ledger that do not hold. */
   violations: string[];
 }
 
-type LedgerRow = Pick<AuditRow, 'used' | 'purchased' | 'before' | 'credits' | 'calls' | 'budgetUsed'> & {
+type LedgerRow = Pick<
+  AuditRow,
+  'used' | 'purchased' | 'before' | 'credits' | 'calls' | 'budgetUsed' | 'strayDays'
+> & {
   id: string;
 };
 
@@ -32,7 +37,8 @@ interface AuditMode {
 }
 
 /**
- * Checks every account's ledger against its answers. Reads only `balances`, `calls_by_day` and `key_budgets`.
+ * Checks every account's ledger against its answers. Reads only `balances`, `calls_by_day`, `daily_calls`, `activity`
+ * and `key_budgets`.
  */
 export async function audit(
   sql: Sql,
@@ -44,7 +50,13 @@ export async function audit(
     SELECT account_id AS id, used::float8 AS used, used_purchased::float8 AS purchased, credits::float8 AS credits,
       coalesce((to_jsonb(b) ->> 'purchased_before')::float8, 0) AS before,
       coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.account_id), 0)::float8 AS calls,
-      (SELECT sum(k.used) FROM key_budgets k JOIN api_keys ON id = key_id WHERE api_keys.account_id = b.account_id)::float8 AS "budgetUsed"
+      (SELECT sum(k.used) FROM key_budgets k JOIN api_keys ON id = key_id WHERE api_keys.account_id = b.account_id)::float8 AS "budgetUsed",
+      (SELECT count(*) FROM (
+        SELECT FROM (
+          SELECT day, key_id, calls FROM daily_calls d WHERE d.account_id = b.account_id
+          UNION ALL
+          SELECT (at AT TIME ZONE 'UTC')::date, key_id, -credits FROM activity a WHERE a.account_id = b.account_id
+        ) AS counted GROUP BY day, key_id HAVING sum(calls) <> 0) AS stray)::float8 AS "strayDays"
     FROM balances b`;
   const ledger = new Map(rows.map((row) => [row.id, row]));
   return accounts.map(({ id, keyId: _, key: __, ...known }) => {
@@ -62,6 +74,7 @@ function violationsOf(row: Omit<AuditRow, 'violations'>, { isWhole, isDrained }:
     [`credits and purchased ones used are not ${granted}`, credits + purchased + before !== granted],
     ['used_purchased is not max(0, used - included)', purchased !== Math.max(0, used - included)],
     [`used ${used} is not what calls_by_day has`, row.changesPlan ? used > calls : used !== calls],
+    [`the activity of ${row.strayDays} days of keys is not their calls`, row.strayDays > 0],
     ['a request has no answer', isWhole && unseen > 0],
     [
       `the budget has used ${row.budgetUsed}, and its key ${calls}`,

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { createCompanyReader } from '../../../src/companies/lookup/store.ts';
 import { normalizeName } from '../../../src/companies/name.ts';
 import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
 import { parseQuery } from '../../../src/companies/search/query.ts';
+import { entryOf } from '../../../src/metering/credits/activity.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { connectRedis, createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
@@ -57,8 +59,17 @@ export async function openStages(
       name: 'credit',
       store: 'postgres',
       maxItems: 500,
-      ask: (position) =>
-        credits.charge({ accountId: account(position), keyId: '', kind: 'lookup', credits: 1 }),
+      ask: (position) => {
+        const callId = randomUUID();
+        const activity = entryOf({ callId, requestId: callId, endpoint: 'GET /companies/{nif}' });
+        return credits.charge({
+          accountId: account(position),
+          keyId: '',
+          kind: 'lookup',
+          credits: 1,
+          activity,
+        });
+      },
     },
     {
       name: 'record',

@@ -9,7 +9,7 @@ import { writeCalls } from './activity.ts';
 import { MAX_CALLS, REFUND_WINDOW_MS, refundOwed } from './refund.ts';
 
 const ROLL_UP_EVERY_MS = 5 * SECOND;
-/** Rows of the journal in one statement, and calls, which take it a tenth of its timeout. */
+/** Rows of the journal in one statement, and calls, which take Postgres 0.15 s of CPU with their activity. */
 const ROWS_AT_ONCE = 400;
 const CALLS_AT_ONCE = 20_000;
 /** Nothing is purged for this long after a start or an outage, because voids of earlier batches may still be on their way. */
