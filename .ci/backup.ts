@@ -18,6 +18,7 @@ import { createProcesses, isReady, ROOT, runShell, START_TIMEOUT_MS, shellBlocks
 const COMPANIES = 20_000;
 const ACCOUNTS = 6;
 const ANSWERS = 10_000;
+const AT_ONCE = 20;
 const MAIN = `${process.execPath} ${join(ROOT, 'src/main.ts')}`;
 const PERSON = { name: 'Ana', email: 'ana@example.com', password: 'a long enough passphrase' };
 
@@ -61,8 +62,13 @@ async function ask({ url }: Service, secret: string, n: number): Promise<string>
     `matches?q=${encodeURIComponent(`${n % 1009} empresa`)}`,
     `companies?q=${nif(n)}`,
   ][n % 3]!;
-  const answer = await fetch(`${url}/api/v1/${path}`, { headers });
-  return `${answer.status} ${await answer.text()}`;
+  for (;;) {
+    const answer = await fetch(`${url}/api/v1/${path}`, { headers });
+    const text = await answer.text();
+    // A busy machine sheds requests, which cost nothing.
+    if (answer.status !== 503) return `${answer.status} ${text}`;
+    await Bun.sleep(100);
+  }
 }
 
 /** Asks with every key until it is stopped. @returns what ends it, and says how many were answered */
@@ -181,10 +187,10 @@ async function check(): Promise<void> {
   const restored = await startService('restored');
   checkEqual('books', before, await booksOf(restored, accounts));
   await signIn(restored, factor);
-  for (let n = 0; n < ANSWERS; n += 100) {
-    const secret = secrets[(n / 100) % secrets.length]!;
-    const numbers = Array.from({ length: 100 }, (_, more) => n + more);
-    const [expected, found] = await Promise.all(
+  for (let n = 0; n < ANSWERS; n += AT_ONCE) {
+    const secret = secrets[(n / AT_ONCE) % secrets.length]!;
+    const numbers = Array.from({ length: AT_ONCE }, (_, more) => n + more);
+    const [expected = [], found = []] = await Promise.all(
       [service, restored].map((one) => Promise.all(numbers.map((number) => ask(one, secret, number)))),
     );
     checkEqual('answers', expected, found);
@@ -203,11 +209,10 @@ async function booksOf({ command }: Service, accounts: { id: string }[]) {
   return books;
 }
 
-function checkEqual(what: string, expected: unknown, found: unknown): void {
-  if (Bun.deepEquals(expected, found)) return;
-  throw new Error(
-    `other ${what}: ${JSON.stringify(found).slice(0, 500)} not ${JSON.stringify(expected).slice(0, 500)}`,
-  );
+function checkEqual(what: string, expected: unknown[], found: unknown[]): void {
+  const at = expected.findIndex((each, index) => !Bun.deepEquals(each, found[index]));
+  if (at !== -1)
+    throw new Error(`other ${what}: ${JSON.stringify(found[at])}, not ${JSON.stringify(expected[at])}`);
 }
 
 try {
