@@ -91,7 +91,10 @@ function memberTable(
         html`${email} ${id === user.id && html`<span class="badge">${messages.byYou}</span>`}`,
     ],
     [messages.name, ({ name }) => name],
-    [messages.role, (one) => [messages.roles[one.role], isMany && role === 'owner' && change(one)]],
+    [
+      messages.role,
+      (one) => html`<span>${messages.roles[one.role]}${isMany && role === 'owner' && change(one)}</span>`,
+    ],
     [messages.memberSince, ({ since }) => dateOf(formats, since)],
     [messages.lastSignIn, ({ lastSignIn }) => (lastSignIn === null ? '–' : dateOf(formats, lastSignIn))],
     [messages.secondFactor, ({ secondFactor }) => messages[secondFactor ? 'on' : 'off']],
