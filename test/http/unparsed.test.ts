@@ -19,8 +19,8 @@ const [browser, session] = ['dashboard.browser', 'dashboard.session_token'].map(
 
 let hasTokens = true;
 let asked = 0;
-// Refusals are late, and these are hundreds.
-const sleep = spyOn(Bun, 'sleep').mockResolvedValue();
+// Refusals are late, and these are hundreds. A loop that waits for something by sleeping must let it happen.
+const sleep = spyOn(Bun, 'sleep').mockImplementation(() => new Promise((resolve) => setImmediate(resolve)));
 const dashboard = await createDashboard({
   sql: service.sql,
   publicUrl: service.baseUrl,
