@@ -5,7 +5,17 @@ const SRC = join(import.meta.dir, '../src');
 
 // The dashboard's folders. A room has the pages of one feature, with their SQL and figures.
 const BELOW_PAGES = ['ui', 'request', 'auth'];
-const ROOMS = ['mails', 'reference', 'usage', 'keys', 'account-data', 'account', 'sign-in', 'try'];
+const ROOMS = [
+  'mails',
+  'reference',
+  'usage',
+  'keys',
+  'activity',
+  'account-data',
+  'account',
+  'sign-in',
+  'try',
+];
 
 /** The imports between files of `src`, as pairs of paths below it. */
 async function imports(): Promise<[from: string, to: string][]> {

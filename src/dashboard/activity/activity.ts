@@ -16,7 +16,7 @@ import { field } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
-import { pageLinks } from './paging.ts';
+import { pageLinks } from '../usage/paging.ts';
 
 /** Rows of a page. */
 const ROWS = 100;
