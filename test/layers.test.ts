@@ -95,6 +95,7 @@ const WING_OF_MIGRATION: Record<string, string> = {
   '0004_dashboard.sql': 'dashboard',
   '0005_runs.sql': 'platform',
   '0006_activity.sql': 'metering',
+  '0007_connections.sql': 'metering',
 };
 
 /** Who belongs to an account, and in which role: a view of the dashboard that wings below it read. */

@@ -7,6 +7,7 @@ import { startInterval } from '../platform/runtime/interval.ts';
 import { HOUR, MINUTE, SECOND } from '../platform/units.ts';
 import { removeExpired } from './account-data/remove-expired.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
+import { connectionRoutes } from './connections/endpoints.ts';
 import { sendAllDueMails } from './mails/send-all.ts';
 import { pageNotices } from './notices.ts';
 import type { DashboardParts } from './page-context.ts';
@@ -100,6 +101,8 @@ export async function createDashboard(parts: DashboardParts) {
     },
     /** The pages of the service that need no sign-in. */
     publicPages: createPublicPages(pageTools, parts.openApi),
+    /** The endpoints that agents' clients call themselves. */
+    connectionRoutes: connectionRoutes(parts),
     async close() {
       await Promise.all([removals.stop(), dueMails?.stop()]);
       await mailer?.close();

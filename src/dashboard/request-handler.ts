@@ -35,6 +35,9 @@ const MAX_HOST = 100;
 /** Characters of a `User-Agent` that are kept: as many as a list of sessions can show. */
 const MAX_USER_AGENT = 300;
 
+/** Pages that lead on to the page that was asked for. */
+const SIGN_IN = ['/sign-in', '/sign-in/code'];
+
 /** Stands for a zero byte in an address, which Postgres takes in no text. */
 const REPLACEMENT = '%EF%BF%BD';
 
@@ -81,7 +84,14 @@ export function createRequestHandler(tools: Tools) {
       cookies: visit.cookies,
       language: visit.messages.lang,
       hasLinkToken: hasLinkToken(request),
+      isPopup: isConnecting(visit),
     });
+  }
+
+  /** Whether the page is one of the way on which an agent is connected, with the sign-in on it. */
+  function isConnecting({ path, url, form }: Visit): boolean {
+    const to = url?.searchParams.get('to') ?? form?.get('to') ?? '';
+    return /^\/connect(\/|$)/.test(SIGN_IN.includes(path) ? to.replace(/\?.*/s, '') : path);
   }
 
   function arrive({ headers }: Request, peer: string | null) {

@@ -15,8 +15,10 @@ import { quoteOnce } from '../metering/admission/face.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import { free, type Handler, type Quote } from '../metering/admission/quote.ts';
 import { notPermitted } from '../metering/admission/refusals.ts';
+import { bearerToken } from '../metering/keys/authenticate.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import { callIdOf, isShort } from './refused-call.ts';
+import { challengeOf } from './resource.ts';
 import type { Conversation } from './sdk.ts';
 import { seenBy, toolsOf } from './tools.ts';
 
@@ -71,6 +73,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
     const answer = await pipeline.serve(request, trace, {
       right: null,
       charge: null,
+      takesConnections: true,
       async quote(context) {
         const body = await readJson(request, stopping);
         if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
@@ -104,8 +107,13 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
       : finish(conversation, answer, { paid, route, request, trace });
   };
 
-  /** A request that was refused before its body was read. For the rate, a call gets a result. */
+  /** A request that was refused before its body was read. For the rate, a call gets a result; without a key, the way to one. */
   async function refuse(request: Request, answer: Answer, trace: RequestTrace): Promise<Answer | Response> {
+    if (!answer.ok && answer.problem.kind === 'unauthorized') {
+      const hasToken = bearerToken(request.headers.get('authorization')) !== null;
+      const headers = { ...answer.problem.headers, 'WWW-Authenticate': challengeOf(publicUrl, hasToken) };
+      return { ok: false, problem: { ...answer.problem, headers } };
+    }
     if (answer.ok || answer.problem.kind !== 'rate-limit-exceeded' || !isShort(request)) return answer;
     const id = await callIdOf(request, stopping);
     if (id === null) return answer;

@@ -59,6 +59,7 @@ export function createApp(parts: AppParts) {
       .use(mcpRoute(parts))
       .use(publicRoutes({ ...parts, pages: parts.dashboard.publicPages }))
       .use(dashboardRoutes(parts.dashboard))
+      .use(parts.dashboard.connectionRoutes)
       // A browser at the bare address gets the front page; other clients get the problem.
       .get('/', ({ request }) =>
         observer.observe(request, 'unknown', () =>

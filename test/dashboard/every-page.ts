@@ -6,8 +6,9 @@ import '../../src/dashboard/ui/assets.ts';
 import '../../src/dashboard/ui/assets/dashboard.css' with { type: 'text' };
 import '../../src/dashboard/ui/parts.ts';
 import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
+import { authorizePath, registerAgent } from './connections/agent.ts';
 import { faultsOfWidth } from './faults-of-width.ts';
-import { fillAccount, memberPages, VISITOR_PAGES } from './full-account.ts';
+import { fillAccount, LONG, memberPages, VISITOR_PAGES } from './full-account.ts';
 
 const PHONE = 360;
 const DESKTOP = 1280;
@@ -40,7 +41,7 @@ const SPACED = `(() => {
  */
 export async function testEveryPage(locale: string, colorScheme: 'light' | 'dark', axeWidths: number[]) {
   setDefaultTimeout(120_000);
-  const { service, browsing, stop } = await startBrowsedDashboard(ALL_PARTS);
+  const { service, browsing, stop } = await startBrowsedDashboard({ ...ALL_PARTS, OAUTH_REGISTRATION: 'on' });
   afterAll(() => stop());
 
   const faults = {
@@ -79,6 +80,8 @@ export async function testEveryPage(locale: string, colorScheme: 'light' | 'dark
         const isEven = index % 2 === 0;
         await visit(page, `/dashboard${path}`, isEven === (locale === 'en-GB') ? ACCOUNT_MENU : PAGES_MENU);
       }
+      await page.goto(service.baseUrl + authorizePath(await registerAgent(service, { name: LONG })));
+      await visit(page, page.url().slice(service.baseUrl.length));
     }),
   );
 

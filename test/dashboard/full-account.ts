@@ -66,12 +66,15 @@ export const VISITOR_PAGES = [
   ...Object.keys(PROBLEMS).map((kind) => `/problems/${kind}`),
 ];
 
+/** A page of a member that is not one of the dashboard's: it has no navigation, and wants the request of an agent. */
+const CONSENT = '/connect/consent';
+
 /** The pages of members, below the dashboard. */
 export async function memberPages({ sql }: TestService, accountId: string, keyId: string): Promise<string[]> {
   const [member] = await sql<{ id: string }[]>`
     SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId} ORDER BY user_id LIMIT 1`;
   const paths = Object.entries(ROUTES).flatMap(([path, route]) =>
-    route.for === 'member' && route.GET !== undefined && !/\.\w+$/.test(path) ? path : [],
+    route.for === 'member' && route.GET !== undefined && !/\.\w+$/.test(path) && path !== CONSENT ? path : [],
   );
   return paths.map((path) => path.replace(':id', path.startsWith('/keys') ? keyId : member!.id));
 }

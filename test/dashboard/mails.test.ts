@@ -36,6 +36,7 @@ const values = {
   isElsewhere: false,
   reason: 'Invoice 17',
   by: 'ana@example.com',
+  client: 'claude.ai',
   contact: 'help@example.com',
 };
 const LIST: Record<string, Mail> = {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AnyElysia } from 'elysia';
+import { type AnyElysia, Elysia } from 'elysia';
 import { ok } from '../../src/http/answer.ts';
 import { createObserver } from '../../src/http/observe.ts';
 import { free } from '../../src/metering/admission/quote.ts';
@@ -51,6 +51,7 @@ beforeAll(() => {
         return keep(page());
       },
       publicPages: { front: page, reference: page, problem: page, notFound: () => null, icon: '/icon.svg' },
+      connectionRoutes: new Elysia({ name: 'connections' }),
       close: async () => {},
     },
   };

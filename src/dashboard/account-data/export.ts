@@ -1,5 +1,5 @@
 import { entryOf, type HistoryRow } from '../../metering/account-data/history.ts';
-import { isMember } from '../../metering/accounts/events.ts';
+import { isClient, isMember } from '../../metering/accounts/events.ts';
 import { requireAccount } from '../../metering/accounts/store.ts';
 import { batchesOf } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
@@ -22,7 +22,7 @@ export async function exportAccount(
   { reader }: { reader?: string } = {},
 ): Promise<void> {
   const shown = (row: object) =>
-    reader !== undefined && 'actor' in row && !isMember(String(row.actor))
+    reader !== undefined && 'actor' in row && !isMember(String(row.actor)) && !isClient(String(row.actor))
       ? { ...row, actor: 'operator' }
       : row;
   await sql.begin('ISOLATION LEVEL REPEATABLE READ READ ONLY', async (sql) => {

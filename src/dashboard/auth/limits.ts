@@ -45,10 +45,41 @@ export const changesOf = (user: { id: string }, kind: EventKind) => limit(`${kin
 /** Downloads of account data by a member. */
 export const downloadsOf = (user: { id: string }) => limit(`download ${user.id}`, 1, MINUTE);
 
+/** Requests for a connection, before a sign-in. Each waits in a row. */
+export const connectsOf = (address: ClientAddress) => ofAddress('connect', address, 100, 10 * MINUTE);
+
+/** Documents of clients that a member makes the service read. */
+export const clientsOf = (user: { id: string }) => limit(`clients ${user.id}`, 30, 10 * MINUTE);
+
+/** Registrations of clients from one address. */
+export const registrationsOf = (address: ClientAddress) => ofAddress('register', address, 20, HOUR);
+
+/** Codes and refresh tokens from one address that were refused. */
+export const tokenFailuresOf = (address: ClientAddress) => ofAddress('token', address, 200, 10 * MINUTE);
+
 /** Counts an attempt, also one that is refused. @returns the seconds to wait; `null` means that it may go on */
 export async function countAttempt(sql: Sql, ...limits: Limit[]): Promise<number | null> {
   const over = (await addAttempt(sql, limits)).filter(isOver);
   return over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS));
+}
+
+/** Does work of which failures alone count. @returns the seconds to wait if there were too many */
+export async function countFailure<T extends object>(
+  sql: Sql,
+  limits: Limit[],
+  work: () => Promise<T>,
+  isFailure: (outcome: T) => boolean,
+): Promise<T | { retryAfterS: number }> {
+  const over = (await addAttempt(sql, limits)).filter(isOver);
+  let isCounted = false;
+  try {
+    if (over.length > 0) return { retryAfterS: Math.max(...over.map(({ leftS }) => leftS)) };
+    const outcome = await work();
+    isCounted = isFailure(outcome);
+    return outcome;
+  } finally {
+    if (!isCounted) await takeBackAttempt(sql, limits);
+  }
 }
 
 const isFirst = async (sql: Sql, key: string, windowMs: number) =>

@@ -70,6 +70,17 @@ export const MAILS = {
   'new-password': timedMail('resetTitle', 'mailNewPassword'),
   /** To a user whose password somebody knows who guesses codes of the second factor. */
   'code-lock': timedMail('mailCodeLockSubject', 'mailCodeLock'),
+  /** @param client the host of an agent's client, which it has proved */
+  connected: ({ client, url }: Link & { client: string }): Mail => ({
+    about: 'security',
+    to: 'member',
+    write: (messages) => [
+      messages.mailConnectedSubject,
+      messages.mailConnected(client),
+      url,
+      messages.mailConnectedEnd,
+    ],
+  }),
   suspended: ({ reason, contact }: { reason: string; contact: string | null }): Mail => ({
     about: 'suspension',
     to: 'member',

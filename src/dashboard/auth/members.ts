@@ -1,6 +1,7 @@
 import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
 import { lockForOwner } from '../../metering/accounts/rights.ts';
 import { createAccountIn, lockAccount } from '../../metering/accounts/store.ts';
+import { lockConnections } from '../../metering/connections/store.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { User } from '../request/context.ts';
 import type { Language } from '../ui/language.ts';
@@ -81,7 +82,7 @@ export async function listMembers(sql: Sql | Transaction, accountId: string): Pr
 }
 
 /**
- * Gives a member another role, or removes them with their sessions, password and links (0004_dashboard.sql). Pending invitations to
+ * Gives a member another role, or removes them with their sessions, password, links and connections (0004_dashboard.sql). Pending invitations to
  * them and by them end, because these say an earlier role. An account keeps an owner.
  *
  * @param isMeant picks the member
@@ -97,6 +98,7 @@ export async function changeMember(
   actor: Actor,
 ): Promise<AccountMember | 'last' | null> {
   return sql.begin(async (sql) => {
+    if (to === 'removed') await lockConnections(sql, accountId);
     // If two members remove each other, the second removal waits for this lock and finds a last owner.
     await lockAccount(sql, accountId);
     const members = await listMembers(sql, accountId);

@@ -20,7 +20,7 @@ export async function findReader(sql: Sql, email: string, language: Language): P
 /** The mails that have one link and no other value. */
 type LinkMail = Exclude<
   keyof typeof MAILS,
-  'new-password' | 'code-lock' | 'suspended' | 'deleted' | 'invitation'
+  'new-password' | 'code-lock' | 'connected' | 'suspended' | 'deleted' | 'invitation'
 >;
 
 /** Mails a user a link in the background, in the language of their latest visit. @param path below the dashboard */

@@ -20,6 +20,7 @@ export type SecurityEvent =
   | `member ${'invited' | 'removed'}`
   | 'role changed'
   | 'other sessions ended'
+  | 'agent connected'
   | 'account deleted';
 
 /** Written into each line, because a line holds an address (docs/data-protection.md). */

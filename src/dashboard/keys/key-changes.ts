@@ -59,6 +59,7 @@ export const rotate = keyForm({
 
 /** /dashboard/keys/:id/rename */
 export const rename = keyForm({
+  ofConnections: true,
   form: ({ messages }, key) => ({
     title: messages.renameTitle(keyName(key, messages)),
     fields: [{ name: 'name', label: messages.name, hint: messages.keyNameHint, value: key.name }],
@@ -80,6 +81,7 @@ export const rename = keyForm({
 
 /** /dashboard/keys/:id/revoke: asks once more. A key that is revoked already stays so. */
 export const revoke = keyForm({
+  ofConnections: true,
   form: (context, key) => ({
     title: context.messages.revokeTitle(keyName(key, context.messages)),
     lead: html`

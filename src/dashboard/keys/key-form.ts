@@ -8,9 +8,14 @@ import { type FormPage, formPage, notFoundPage } from '../request/layout.ts';
 export function keyForm(page: {
   form(context: MemberContext, key: ListedKey): Omit<FormPage, 'cancel'>;
   checks?: 'name'[];
+  /** Whether connections have it, too. */
+  ofConnections?: true;
   submit(context: MemberContext, key: ListedKey): Promise<PageResponse | Refusal>;
 }) {
-  const find = ({ tools, account, id }: MemberContext) => findKey(tools.sql, account.id, id);
+  const find = async ({ tools, account, id }: MemberContext) => {
+    const key = await findKey(tools.sql, account.id, id);
+    return key?.connection === true && page.ofConnections !== true ? null : key;
+  };
   return formHandlers({
     async show(context: MemberContext, refusal) {
       const key = await find(context);

@@ -15,10 +15,10 @@ import { keyName } from './key-parts.ts';
 /** The name of the checkbox of a right. */
 const boxOf = (right: Right) => `only-${right}`;
 
-/** The fields of a key's budget and rights. @param key that has them already */
+/** The fields of a key's budget and rights. @param key that has them already, or is to have them */
 export function limitFields(
   { messages }: Pick<MemberContext, 'messages'>,
-  key: Pick<ApiKey, 'budget' | 'only' | 'test'> | null = null,
+  key: (KeyLimits & { test?: boolean }) | null = null,
 ): Field[] {
   const { budget = null, only = null } = key ?? {};
   const rights: Field = {
@@ -48,11 +48,15 @@ export function limitFields(
   ];
 }
 
+/** The rights that a sent form names. */
+export const sentRights = (sent: MemberContext['sent']): Right[] =>
+  RIGHTS.filter((right) => sent(boxOf(right)) === 'yes');
+
 /** The limits of a sent form; the fault of its number of credits. No right, or every one, means all rights. */
 export function sentLimits({ sent, messages, formats }: MemberContext): KeyLimits | { fault: string } {
   const credits = sent('credits').trim();
   const per = BUDGET_PERIODS.find((period) => period === sent('per')) ?? 'day';
-  const only = RIGHTS.filter((right) => sent(boxOf(right)) === 'yes');
+  const only = sentRights(sent);
   const isNumber = /^\d{1,10}$/.test(credits) && Number(credits) >= 1 && Number(credits) <= MAX_BUDGET;
   if (credits !== '' && !isNumber) return { fault: messages.keyBudgetInvalid(formats.number(MAX_BUDGET)) };
   return {
@@ -63,6 +67,7 @@ export function sentLimits({ sent, messages, formats }: MemberContext): KeyLimit
 
 /** /dashboard/keys/:id/limits: the budget and the rights of a key that works. */
 export const limits = keyForm({
+  ofConnections: true,
   form: ({ messages }, key) => ({
     title: messages.limitTitle(keyName(key, messages)),
     lead: html`<p>${messages.limitLead}</p>`,

@@ -22,6 +22,8 @@ export function keyBadges({ messages, formats }: MemberContext, key: ApiKey): Ht
   const testBadge = test && html`<span class="badge">${messages.testKey}</span>`;
   if (revoked !== null)
     return html`${testBadge} <span class="badge bad">${messages.revoked} ${moment(formats, revoked)}</span>`;
+  if (key.connection)
+    return html`<span class="badge">${hasExpired(key) ? messages.expired : messages.connection}</span>`;
   if (hasExpired(key))
     return html`${testBadge} <span class="badge bad">${messages.expired} ${endOf(formats, expires!)}</span>`;
   return html`
@@ -43,7 +45,14 @@ export function lastUse(
   return counts.credits > 0 ? messages.justNow : messages.never;
 }
 
+/** Changes of a key that works. The secrets and the end of a connection are its client's. */
 const CHANGES = ['rotate', 'limits', 'expiry', 'rename', 'revoke'] as const;
+
+function changesOf(key: ApiKey): readonly (typeof CHANGES)[number][] {
+  if (key.revoked !== null) return [];
+  if (key.connection) return hasExpired(key) ? [] : ['limits', 'rename'];
+  return hasExpired(key) ? ['expiry', 'rename'] : CHANGES;
+}
 
 /** The changes that a key allows, in one menu; nothing for a key without any. */
 export function changeMenu(context: MemberContext, key: ApiKey): HtmlValue {
@@ -58,7 +67,7 @@ export function changeMenu(context: MemberContext, key: ApiKey): HtmlValue {
 /** Links to the changes that a key allows. An expired key only gets a new last day or a name, and a revoked one nothing. */
 export function changeLinks({ messages, tools }: MemberContext, key: ApiKey, look = 'button small'): Html[] {
   const labels = { ...messages, expiry: messages.newExpiry, limits: messages.limit };
-  const paths = hasExpired(key) ? (['expiry', 'rename'] as const) : key.revoked === null ? CHANGES : [];
+  const paths = changesOf(key);
   const link = (path: (typeof CHANGES)[number]) =>
     html`<a class="${look} ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `;
   return paths.map(link);

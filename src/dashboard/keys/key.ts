@@ -17,6 +17,7 @@ import { filled } from '../ui/state-text.ts';
 import { emptyPlot, errorsSection, plotAndTable, totalOf } from '../usage/calls.ts';
 import { callsOf, type DailyHistory, loadDailyCalls } from '../usage/daily-calls.ts';
 import { seriesOf } from '../usage/series.ts';
+import { connectionFacts, endForm } from './connection.ts';
 import { keyForm } from './key-form.ts';
 import { limitsCard } from './key-limits.ts';
 import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
@@ -37,7 +38,9 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
   if (key === null || used === null) return notFoundPage(context);
   const calls = seriesOf(history.rows, 'credits', 'kind', messages);
   const about: Fact[] = [
-    [messages.begins, html`<code>${key.start}…</code>`],
+    ...(key.connection
+      ? await connectionFacts(context)
+      : ([[messages.begins, html`<code>${key.start}…</code>`]] as Fact[])),
     [messages.keyId, html`<code>${key.id}</code>`],
     [messages.created, moment(formats, key.created)],
     [messages.lastUsed, lastUse(context, used, { credits: sumOfCalls(history), refused: 0 })],
@@ -48,6 +51,7 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
 ${failureNotice(refusal?.message)}
 ${facts(about, 'card')}
 <p class="actions">${changeLinks(context, key)}</p>
+${key.connection && key.revoked === null && endForm(context)}
 ${limitsCard(context, key)}
 <section class="card" aria-labelledby="use-title">
   <div>
@@ -57,7 +61,7 @@ ${limitsCard(context, key)}
   ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, history, calls, { filter: { key: id } })}
 </section>
 ${errorsSection(context, history, { range: DAYS, split: 'kind' }, { key: id, outcome: 'answer' })}
-${secretsCard(context, key)}`;
+${key.connection ? null : secretsCard(context, key)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });
 }
 

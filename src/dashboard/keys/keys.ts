@@ -1,4 +1,10 @@
-import { KEY_STATES, type KeyFilter, type ListedKey, pageOfKeys } from '../../metering/keys/list.ts';
+import {
+  KEY_STATES,
+  type KeyFilter,
+  type ListedKey,
+  listConnections,
+  pageOfKeys,
+} from '../../metering/keys/list.ts';
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
 import { createKey, KeyExistsError, TooManyKeysError } from '../../metering/keys/store.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -21,6 +27,7 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, contactLink, table } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import { pageLinks } from '../usage/paging.ts';
+import { connectionsCard } from './connection.ts';
 import { type KeyCounts, NO_COUNTS, readKeyCounts } from './key-counts.ts';
 import { budgetLeft, limitFields, sentLimits } from './key-limits.ts';
 import { changeMenu, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
@@ -84,7 +91,8 @@ export async function showKeys(
   const before = url.searchParams.get('before');
   const page = await pageOfKeys(tools.sql, account.id, { before, text, state });
   const { active, hasOlder, ended, hasMoreEnded } = page;
-  const counts = await readKeyCounts(tools.sql, account.id, [...active, ...ended]);
+  const connections = await listConnections(tools.sql, account.id);
+  const counts = await readKeyCounts(tools.sql, account.id, [...active, ...ended, ...connections]);
   const limit = formats.number(account.keyLimit);
   const isFiltered = text !== '' || state !== 'all';
   const isEmpty = active.length + ended.length === 0 && before === null && !isFiltered;
@@ -114,7 +122,8 @@ ${
 <p class="lead">${messages.keysLead}</p>
 ${account.keys > account.keyLimit && html`<p class="notice warn" data-over-limit>${overLimit(context)} ${contactLink(context)}</p>`}
 ${secret !== null && newSecretCard(context, secret)}
-${isFormFirst ? [create, list] : [list, create]}`;
+${isFormFirst ? [create, list] : [list, create]}
+${connectionsCard(context, connections, counts)}`;
   return memberPage(context, { title: messages.keys, body, ...refusal });
 }
 

@@ -2,7 +2,7 @@ import { searchOf } from '../../http/url.ts';
 import type { PageResponse } from './context.ts';
 
 /** Everything is loaded from here. Nothing is inline or framed. */
-const CONTENT_SECURITY_POLICY = [
+const DIRECTIVES = [
   "default-src 'none'",
   "style-src 'self'",
   "script-src 'self'",
@@ -12,7 +12,13 @@ const CONTENT_SECURITY_POLICY = [
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
-].join('; ');
+];
+const CONTENT_SECURITY_POLICY = DIRECTIVES.join('; ');
+
+/** The policy of a page whose form leads to another site. Its text is escaped, so that no other form can be in it. */
+export const POLICY_WITHOUT_FORM_ACTION = DIRECTIVES.filter(
+  (directive) => !directive.startsWith('form-action'),
+).join('; ');
 
 const HEADERS = {
   'Content-Security-Policy': CONTENT_SECURITY_POLICY,
@@ -37,13 +43,22 @@ export const hasLinkToken = ({ url }: Request): boolean => searchOf(url).include
  * @param options.acceptEncoding of the request
  * @param options.cookies to be set before those of the page
  * @param options.hasLinkToken whether the page's address holds a one-time token
+ * @param options.isPopup whether another site may have opened the page in a window, and waits for it
  */
 export function respond(
   response: PageResponse,
-  options: { language: string; acceptEncoding?: string; cookies?: string[]; hasLinkToken?: boolean },
+  options: {
+    language: string;
+    acceptEncoding?: string;
+    cookies?: string[];
+    hasLinkToken?: boolean;
+    isPopup?: boolean;
+  },
 ): Response {
-  const { language, acceptEncoding = '', cookies = [], hasLinkToken = false } = options;
+  const { language, acceptEncoding = '', cookies = [], hasLinkToken = false, isPopup = false } = options;
   const headers = new Headers({ ...HEADERS, ...response.headers });
+  // It would cut the window off from its opener for good, also once it is back at the opener's site.
+  if (isPopup) headers.delete('Cross-Origin-Opener-Policy');
   for (const cookie of [...cookies, ...(response.cookies ?? [])]) headers.append('Set-Cookie', cookie);
   if ('redirect' in response) {
     headers.set('Location', response.redirect);

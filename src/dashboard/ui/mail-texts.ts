@@ -44,6 +44,11 @@ export const MAIL_TEXTS = {
     Vale a partir do próximo início de sessão. Não o fez? Altere já a palavra-passe e avise o operador.`,
   mailSecondFactorReset: `The operator turned it off. Set it up again. Did you not ask? Tell the operator now.
     O operador desativou-o. Configure-o de novo. Não o pediu? Avise já o operador.`,
+  mailConnectedSubject: ['An agent was connected', 'Foi ligado um agente'],
+  mailConnected: `You let an agent of {client} use this account. See what it may spend and do, or end it, here:
+    Permitiu que um agente de {client} use esta conta. Veja aqui o que pode gastar e fazer, ou termine a ligação:`,
+  mailConnectedEnd: `Not you? End it there now, change your password, and tell the operator of this service.
+    Não foi o próprio? Termine-a já, altere a palavra-passe e avise o operador deste serviço.`,
   mailCodeLockSubject: ['Ten wrong codes at your sign-in', 'Dez códigos errados no seu início de sessão'],
   mailCodeLock: `The password was right. Codes are refused until {until}. Not you? Choose a new password.
     A palavra-passe estava certa. Os códigos são recusados até {until}. Não o fez? Escolha outra palavra-passe.`,

@@ -352,6 +352,44 @@ const TEXTS = {
     activity: ['See the account’s activity', 'Ver a atividade da conta'],
   },
   lostSecret: ['Lost it later? Make a new one:', 'Perdeu-o mais tarde? Crie outro:'],
+  connection: ['Connection', 'Ligação'],
+  connections: ['Connected agents', 'Agentes ligados'],
+  connectionsLead: `Agents that a member has signed in, as Claude or ChatGPT. Add this address there to connect one:
+    Agentes ligados por um membro, como o Claude ou o ChatGPT. Para ligar um, adicione lá este endereço:`,
+  connectedOn: ['Connected', 'Ligado'],
+  connectedBy: ['By', 'Por'],
+  connectionEnd: ['End this connection', 'Terminar esta ligação'],
+  client: ['Agent of', 'Agente de'],
+  clientCalls: ['It calls itself', 'Chama-se a si próprio'],
+  clientSendsTo: ['Leads you back to', 'Leva-o de volta a'],
+  clientUnknown: ['an unchecked program', 'um programa não verificado'],
+  clientUnknownWarning: `Nobody has checked who this program is of. Go on only if you began this yourself.
+    Ninguém verificou de quem é este programa. Continue só se foi o próprio a começar.`,
+  clientLocalWarning: `It leads to a program on this computer. Go on only if you began this there yourself.
+    Leva a um programa neste computador. Continue só se foi o próprio a começar lá.`,
+  clientRefused: ['This agent can’t be connected', 'Não é possível ligar este agente'],
+  clientRefusedLead: `The service could not read who it is, or takes no agents of its host. The operator can tell more.
+    O serviço não pôde verificar quem é, ou não aceita agentes desse domínio. O operador sabe mais.`,
+  connectTitle: ['Connect an agent?', 'Ligar um agente?'],
+  connectLead: `It will call the service for your account, and spend its credits, as you allow here.
+    Fará pedidos ao serviço em nome da sua conta, e gastará os seus créditos, como permitir aqui.`,
+  connectBudgetHint: ['The most credits that it spends.', 'O máximo de créditos que gasta.'],
+  connectBudgetMissing: ['An agent needs a budget.', 'Um agente precisa de um orçamento.'],
+  connectRightsHint: ['A lookup shows debts, too.', 'Uma consulta também mostra dívidas.'],
+  connectRightsMissing: ['Tick what the agent may do.', 'Marque o que o agente pode fazer.'],
+  connectAllow: ['Connect', 'Ligar'],
+  connectDeny: ['Do not connect', 'Não ligar'],
+  connectInvalid: ['This request is not valid', 'Este pedido não é válido'],
+  connectInvalidLead: `The agent has sent you here with parameters that are missing or wrong. Nothing was connected.
+    O agente enviou-o para aqui com parâmetros em falta ou errados. Nada foi ligado.`,
+  connectError: `The agent’s request has a fault: {error}. Nothing was connected.
+    O pedido do agente tem uma falha: {error}. Nada foi ligado.`,
+  connectBack: ['Back to {host}', 'Voltar a {host}'],
+  connectEnded: ['This request has ended', 'Este pedido terminou'],
+  connectEndedLead: `It waits for ten minutes, in the browser that began it, and connects once. Begin again in the agent.
+    Espera dez minutos, no navegador em que começou, e liga uma só vez. Comece de novo no agente.`,
+  tooManyConnections: `The account has {limit} connected agents, which is the most. End one first.
+    A conta tem {limit} agentes ligados, que é o máximo. Termine primeiro uma ligação.`,
   createKey: ['Create key', 'Criar chave'],
   testKey: ['Test key', 'Chave de teste'],
   createTestKey: ['Create test key', 'Criar chave de teste'],
@@ -695,6 +733,7 @@ const TEXTS = {
     'key-revoked': ['Key revoked', 'Chave revogada'],
     'key-expiry-changed': ['End of a key changed', 'Validade da chave alterada'],
     'key-limited': ['Limits of a key changed', 'Limites de uma chave alterados'],
+    'connection-created': ['Agent connected', 'Agente ligado'],
     'key-secret-ended': ['Old secret ended', 'Segredo anterior terminado'],
     'member-invited': ['Member invited', 'Membro convidado'],
     'invitation-withdrawn': ['Invitation withdrawn', 'Convite retirado'],

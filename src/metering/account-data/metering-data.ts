@@ -5,6 +5,7 @@ import { type Actor, recordEvent } from '../accounts/events.ts';
 import { lockForOwner } from '../accounts/rights.ts';
 import { unknownAccount } from '../accounts/store.ts';
 import { removeActivity, removeLastActivity, rowColumns } from '../activity/store.ts';
+import { IDLE_S } from '../connections/store.ts';
 import { keyColumns } from '../keys/store.ts';
 import type { AccountData } from './account-data.ts';
 import { historyRows } from './history.ts';
@@ -16,12 +17,18 @@ const EVENTS_AT_ONCE = 1000;
 /** Sign-ins stay in the history of their account for this many days. */
 const SIGN_IN_DAYS = 90;
 
+/** Who connected an ended agent is known for this many days. Its refresh tokens are forgotten before. */
+const CONNECTION_DAYS = 90;
+
 /** Counts of error answers are kept for as long as a range of days can be, and a month. */
 const ERROR_MONTHS = 13;
 
 export const METERING_DATA: AccountData = {
   lists: (sql, id) => ({
     keys: sql`SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${id} ORDER BY created_at, id`,
+    connections: sql`
+      SELECT key_id AS key, member_id AS member, client_id AS "clientId", client_name AS "clientName", redirect_uri AS "redirectUri"
+      FROM connections WHERE account_id = ${id} ORDER BY key_id`,
     secretUses: sql`
       SELECT k.id AS key, used_at AS "lastUsed" FROM api_key_uses
       JOIN (SELECT id, secret_sha256 FROM api_keys WHERE account_id = ${id}
@@ -38,8 +45,13 @@ export const METERING_DATA: AccountData = {
     activity: sql`SELECT ${rowColumns(sql)} FROM activity WHERE account_id = ${id} ORDER BY number`,
   }),
 
-  /** Keys that have ended, members in events, error answers, activity. */
+  /** Used refresh tokens, keys that have ended, members in events, error answers, activity. */
   async removeInParts(sql, id) {
+    await removeInParts(
+      sql,
+      'connection_refresh_tokens',
+      sql`used_at IS NOT NULL AND key_id IN (SELECT key_id FROM connections WHERE account_id = ${id})`,
+    );
     const ended = inPages<{ id: string }>(
       (last) => sql`
         SELECT id FROM api_keys WHERE account_id = ${id} AND ends_at <= now()
@@ -62,14 +74,28 @@ export const METERING_DATA: AccountData = {
 
   async remove(sql, id) {
     await emptyKeys(sql, namedOrWorking(sql, id));
+    const connected = sql`key_id IN (SELECT key_id FROM connections WHERE account_id = ${id})`;
+    await sql`DELETE FROM connection_tokens WHERE ${connected}`;
+    await sql`DELETE FROM connection_refresh_tokens WHERE ${connected}`;
+    await sql`DELETE FROM connections WHERE account_id = ${id}`;
     await sql`DELETE FROM account_events WHERE account_id = ${id} AND kind = 'signed-in'`;
   },
 
-  /** Old sign-ins and error answers, and the uses of forgotten secrets. */
+  /**
+   * Old sign-ins and error answers, the uses of forgotten secrets, and what connections no longer need. A refresh token is forgotten when
+   * its connection would have ended without a refresh.
+   */
   expired: (sql) => ({
     account_events: sql`kind = 'signed-in' AND at < now() - ${SIGN_IN_DAYS} * interval '1 day'`,
     daily_error_answers: sql`
       day < ((now() AT TIME ZONE 'UTC')::date - ${ERROR_MONTHS} * interval '1 month')::date`,
+    connection_requests: sql`until < now()`,
+    connection_tokens: sql`until < now()`,
+    connection_refresh_tokens: sql`created_at < now() - ${IDLE_S} * interval '1 second'`,
+    connections: sql`
+      key_id IN (SELECT id FROM api_keys WHERE is_connection AND ends_at < now() - ${CONNECTION_DAYS} * interval '1 day')`,
+    connection_clients: sql`
+      created_at < now() - interval '1 day' AND NOT EXISTS (SELECT 1 FROM connections c WHERE c.client_id = connection_clients.id)`,
     api_key_uses: sql`
       NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.secret_sha256 = api_key_uses.secret_sha256)
       AND NOT EXISTS (SELECT 1 FROM api_key_previous_secrets s WHERE s.secret_sha256 = api_key_uses.secret_sha256)`,

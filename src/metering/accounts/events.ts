@@ -7,6 +7,9 @@ export type Actor = string;
 /** Whether a member has made a change, and no operator. */
 export const isMember = (actor: Actor) => actor.startsWith('dashboard:');
 
+/** Whether the client of a connection has made a change: `client:claude.ai`. */
+export const isClient = (actor: Actor) => actor.startsWith('client:');
+
 export type EventKind =
   | 'created'
   | 'plan'
@@ -22,6 +25,7 @@ export type EventKind =
   | 'key-expiry-changed'
   | 'key-limited'
   | 'key-secret-ended'
+  | 'connection-created'
   | 'member-invited'
   | 'invitation-withdrawn'
   | 'member-added'

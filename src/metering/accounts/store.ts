@@ -33,7 +33,7 @@ export interface AccountDetails extends AccountSummary, PlanQuotas {
   used: number;
   /** Purchased credits among `used`. */
   usedPurchased: number;
-  /** Keys that are neither revoked nor expired, without test keys. */
+  /** Keys that are neither revoked nor expired, without test keys and connections. */
   keys: number;
   /** Whether purchased credits pay for calls beyond the allowance. Otherwise these are refused. */
   spendPurchased: boolean;
@@ -175,7 +175,7 @@ function accountRows(sql: Sql | Transaction, condition: Fragment, instant: Date 
       (a.period).starts_at AS start, (a.period).ends_at AS end,
       CASE WHEN a.instant < a.period_end THEN a.used ELSE 0 END AS used,
       CASE WHEN a.instant < a.period_end THEN a.used_purchased ELSE 0 END AS "usedPurchased",
-      (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.ends_at > a.instant AND NOT k.is_test) AS keys,
+      (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.ends_at > a.instant AND NOT k.is_test AND NOT k.is_connection) AS keys,
       plans.api_keys AS "keyLimit",
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
       coalesce(a.included_credits, plans.included_credits) AS "includedCredits",

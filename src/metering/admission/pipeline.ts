@@ -81,7 +81,7 @@ export function createPipeline(parts: PipelineParts) {
     try {
       // Key. Under load a key lookup times out in our own queue.
       try {
-        caller = known ?? (await authenticator.authenticate(token!, trace));
+        caller = known ?? (await authenticator.authenticate(token!, trace, call.takesConnections));
       } catch (cause) {
         const failed = problem('authentication-failed', undefined, { cause });
         return failureAnswer(cause, load.isOverloaded(call.charge) ? refusals.overloaded() : failed);

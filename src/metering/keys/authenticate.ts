@@ -68,6 +68,10 @@ const BEARER = /^bearer +/i;
 
 interface KnownKey {
   caller: Caller;
+  /** Whether the secret is an access token of a connection. */
+  isConnection: boolean;
+  /** The SHA-256 that its uses are noted under: that of the secret, or for a connection that of the key. */
+  usedAs: string;
   /** The answer is used until then: the TTL, or the end of the secret if that comes first. */
   untilMs: number;
   /** In the order of `known`, which `untilMs` is not. */
@@ -132,44 +136,47 @@ export async function createAuthenticator(
     }
   }
 
-  async function askAll(hashes: string[], bound: Bound): Promise<(Caller | null)[]> {
+  async function askAll(hashes: string[], bound: Bound): Promise<(KnownKey | null)[]> {
     const asked = new Set([...hashes, ...dueForRefresh()]);
     const askedAtMs = nowMs();
     const askedAtChange = changes;
     const rows = await bound(callersQuery(sql, [...asked]));
-    const callers = new Map<string, Caller>();
+    const accepted = new Map<string, KnownKey>();
     const refused = new Map<string, Caller>();
-    for (const { hash, endsInMs, isRefused, ...caller } of rows) {
+    for (const { hash, endsInMs, isRefused, isConnection, usedAs, ...caller } of rows) {
       if (isRefused) {
         refused.set(hash, caller);
         continue;
       }
-      callers.set(hash, caller);
       unknown.delete(hash);
       known.delete(hash);
       if (known.size >= MAX_KNOWN) known.delete(oldestOf(known));
-      known.set(hash, {
+      const entry = {
         caller,
+        isConnection,
+        usedAs,
         // Counted from before the query, so that the entry expires early rather than late. Then Postgres's clock decides.
         untilMs: askedAtMs + Math.min(CACHE_TTL_MS, endsInMs ?? CACHE_TTL_MS),
         refreshAtMs: askedAtMs + CACHE_TTL_MS - REFRESH_AHEAD_MS,
         askedAtChange,
         isUsed: false,
         isRefreshing: false,
-      });
+      };
+      known.set(hash, entry);
+      accepted.set(hash, entry);
     }
     for (const hash of asked) {
-      if (callers.has(hash)) continue;
+      if (accepted.has(hash)) continue;
       known.delete(hash);
       unknown.delete(hash);
       if (unknown.size >= MAX_UNKNOWN) unknown.delete(oldestOf(unknown));
       unknown.set(hash, { untilMs: askedAtMs + UNKNOWN_TTL_MS, key: refused.get(hash) ?? null });
     }
-    return hashes.map((hash) => callers.get(hash) ?? null);
+    return hashes.map((hash) => accepted.get(hash) ?? null);
   }
 
-  /** The cached caller; `null` means refused, `undefined` means that Postgres must be asked. */
-  function readCache(hash: string): Caller | null | undefined {
+  /** The cached key; `null` means refused, `undefined` means that Postgres must be asked. */
+  function readCache(hash: string): KnownKey | null | undefined {
     const entry = known.get(hash);
     const now = nowMs();
     if (entry === undefined || now >= entry.untilMs || !isCurrent(entry)) {
@@ -181,7 +188,7 @@ export async function createAuthenticator(
       // If it fails, the first request after the entry expires asks again and gets the error.
       ask(hash).catch(() => {});
     }
-    return entry.caller;
+    return entry;
   }
 
   return {
@@ -190,45 +197,59 @@ export async function createAuthenticator(
      * the overlap of a replaced secret is over, or that the account is suspended. All are answered alike (contract: 401).
      *
      * @param trace of the request
+     * @param takesConnections whether an access token of a connection is accepted, too
      * @throws OverloadedError when the secret queued too long for Postgres, or this process is too busy
      * @throws another error when Postgres could not be asked (problem `authentication-failed`)
      */
-    async authenticate(secret: string, trace: Trace = {}): Promise<Caller | null> {
+    async authenticate(secret: string, trace: Trace = {}, takesConnections = false): Promise<Caller | null> {
       const hash = hashSecret(secret).toString('base64');
-      let caller = readCache(hash);
+      let entry = readCache(hash);
       // Checked after the caches, because a cached secret is well formed.
-      if (caller === undefined) caller = isWellFormedSecret(secret) ? await ask(hash) : null;
-      if (caller !== null) watch.used(hash);
-      else {
+      if (entry === undefined) entry = isWellFormedSecret(secret) ? await ask(hash) : null;
+      if (entry === null) {
         const key = unknown.get(hash)?.key;
         if (key?.isTest === false) watch.refused(key, trace);
+        return null;
       }
-      return caller;
+      if (entry.isConnection && !takesConnections) return null;
+      watch.used(entry.usedAs);
+      return entry.caller;
     },
     close: (): Promise<void> => listening.unlisten(),
   };
 }
 
+interface CallerRow extends Pick<KnownKey, 'isConnection' | 'usedAs'> {
+  hash: string;
+  endsInMs: number | null;
+  isRefused: boolean;
+}
+
 /**
  * The callers of these secrets, by their SHA-256 in base64. A secret that never was a key's has no row. `isRefused` means that the
  * key has ended, that the secret was replaced, or that the account is suspended. One statement reads current and previous secrets, so
- * that it sees a rotation either whole or not at all. `endsInMs` is `null` if neither the key expires nor
+ * that it sees a rotation either whole or not at all. An access token that has expired has no row, because its client then refreshes it.
+ * `endsInMs` is `null` if neither the key expires nor
  * the overlap of a previous secret ends.
  */
 function callersQuery(sql: Sql, hashes: string[]) {
-  return sql<({ hash: string; endsInMs: number | null; isRefused: boolean } & Caller)[]>`
-    SELECT asked.hash, CASE WHEN k.ends_at < now() - interval '30 days' THEN ${LONG_ENDED_KEYS} ELSE k.id END AS "keyId", a.id AS "accountId", plans.name AS plan,
+  return sql<(CallerRow & Caller)[]>`
+    SELECT asked.hash, secret.is_connection AS "isConnection",
+      CASE WHEN secret.is_connection THEN encode(k.secret_sha256, 'base64') ELSE asked.hash END AS "usedAs", CASE WHEN k.ends_at < now() - interval '30 days' THEN ${LONG_ENDED_KEYS} ELSE k.id END AS "keyId", a.id AS "accountId", plans.name AS plan,
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute", k.is_test AS "isTest",
       k.rights AS "only", (SELECT json_build_object('credits', credits, 'per', per) FROM key_budgets WHERE key_id = k.id AND credits IS NOT NULL) AS budget,
       (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs",
       (now() >= least(k.ends_at, secret.until) OR a.suspended_at IS NOT NULL) AS "isRefused"
     FROM unnest(${hashes}::text[]) AS asked (hash)
     CROSS JOIN LATERAL (
-      SELECT id AS key_id, NULL::timestamptz AS until FROM api_keys
+      SELECT id AS key_id, NULL::timestamptz AS until, false AS is_connection FROM api_keys
       WHERE secret_sha256 = decode(asked.hash, 'base64')
       UNION ALL
-      SELECT key_id, until FROM api_key_previous_secrets
+      SELECT key_id, until, false FROM api_key_previous_secrets
       WHERE secret_sha256 = decode(asked.hash, 'base64')
+      UNION ALL
+      SELECT key_id, until, true FROM connection_tokens
+      WHERE secret_sha256 = decode(asked.hash, 'base64') AND until > now()
     ) AS secret
     JOIN api_keys k ON k.id = secret.key_id
     JOIN accounts a ON a.id = k.account_id

@@ -4,14 +4,14 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { clock } from '../accounts/plan.ts';
 import { lockAccount, requireAccount } from '../accounts/store.ts';
-import { lockKey, refuseWithoutRoom } from './store.ts';
+import { lockKey, refuseConnection, refuseWithoutRoom } from './store.ts';
 
 /**
  * Changes the end of a key, or gives a key that has expired a new one (contract: `key expire`). An expired key then takes a place
  * of the plan again.
  *
  * @param expires the key is refused from then on; `null` means that it doesn't expire
- * @throws RefusedError for an unknown or revoked key, or an instant that is not in the future
+ * @throws RefusedError for an unknown or revoked key, a connection, or an instant that is not in the future
  * @throws TooManyKeysError when the plan has no room for an expired key
  */
 export async function expireKey(
@@ -21,7 +21,9 @@ export async function expireKey(
   actor: Actor,
 ): Promise<{ id: string; expires: Date | null }> {
   return sql.begin(async (sql) => {
-    const { accountId, revoked, test } = await lockKey(sql, id);
+    const key = await lockKey(sql, id);
+    refuseConnection(id, key);
+    const { accountId, revoked, test } = key;
     // Key first, then account, as in every change of a key. Under both, two keys at once for the last place get one.
     await lockAccount(sql, accountId);
     if (revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);

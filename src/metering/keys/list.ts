@@ -53,7 +53,7 @@ export interface KeyFilter {
 /** A text is sought in so many of the keys that ended last, because their number has no bound. */
 const SOUGHT_ENDED = 5000;
 
-/** The account's keys, narrowed by a filter. */
+/** The account's keys without its connections, narrowed by a filter. */
 export async function pageOfKeys(sql: Sql, accountId: string, filter: KeyFilter = {}): Promise<KeysPage> {
   const { before = null, text = '', state = 'all' } = filter;
   const matching = sql`
@@ -67,14 +67,14 @@ export async function pageOfKeys(sql: Sql, accountId: string, filter: KeyFilter 
   const [active, ended] = await Promise.all([
     sql<ListedKey[]>`
       SELECT ${listedColumns(sql)}
-      FROM (SELECT * FROM api_keys WHERE account_id = ${accountId} AND ends_at > now() OFFSET 0) AS api_keys
+      FROM (SELECT * FROM api_keys WHERE account_id = ${accountId} AND ends_at > now() AND NOT is_connection OFFSET 0) AS api_keys
       WHERE ${matching} AND ${inState}
         AND (${before}::text IS NULL
           OR (created_at, id) < (SELECT created_at, id FROM api_keys WHERE id = ${before} AND account_id = ${accountId}))
       ORDER BY created_at DESC, id DESC LIMIT ${PAGE.active + 1}`,
     sql<ListedKey[]>`
       SELECT ${listedColumns(sql)}
-      FROM (SELECT * FROM api_keys WHERE account_id = ${accountId} AND ends_at <= now() ORDER BY ends_at DESC, id DESC
+      FROM (SELECT * FROM api_keys WHERE account_id = ${accountId} AND ends_at <= now() AND NOT is_connection ORDER BY ends_at DESC, id DESC
         LIMIT ${text === '' ? PAGE.ended + 1 : SOUGHT_ENDED}) AS api_keys
       WHERE ${matching} AND ${['all', 'ended'].includes(state)}
       ORDER BY ends_at DESC, id DESC LIMIT ${PAGE.ended + 1}`,
@@ -92,4 +92,11 @@ export async function findKey(sql: Sql, accountId: string, id: string): Promise<
   const [key] = await sql<ListedKey[]>`
     SELECT ${listedColumns(sql)} FROM api_keys WHERE id = ${id} AND account_id = ${accountId}`;
   return key ?? null;
+}
+
+/** The connections of the account that work, the latest first. There are at most 50 (src/metering/connections). */
+export async function listConnections(sql: Sql, accountId: string): Promise<ListedKey[]> {
+  return sql<ListedKey[]>`
+    SELECT ${listedColumns(sql)} FROM api_keys WHERE account_id = ${accountId} AND ends_at > now() AND is_connection
+    ORDER BY created_at DESC, id DESC`;
 }

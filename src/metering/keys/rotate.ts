@@ -5,7 +5,7 @@ import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { DAY, SECOND } from '../../platform/units.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { generateSecret, hashSecret } from './secret.ts';
-import { isPreviousSecret, KeyExistsError, lockKey } from './store.ts';
+import { isPreviousSecret, KeyExistsError, lockKey, refuseConnection } from './store.ts';
 
 /** How long the previous secret works after a rotation, in seconds (contract: `key rotate`). */
 export const OVERLAP_S = { default: DAY / SECOND, max: (30 * DAY) / SECOND };
@@ -29,7 +29,7 @@ export class RotationError extends RefusedError {
  *
  * @param overlapS seconds; `0` ends earlier secrets at once
  * @param given the new secret, of the key's kind; by default a random one. If the key has it already, nothing changes, so that a form that is sent twice rotates once
- * @throws RefusedError for an unknown or revoked key
+ * @throws RefusedError for an unknown or revoked key, or a connection
  * @throws RotationError for an expired key, or after {@link ROTATIONS_PER_DAY}
  * @throws KeyExistsError if another rotation has replaced this secret already
  */
@@ -42,6 +42,7 @@ export async function rotateKey(
 ): Promise<{ id: string; secret: string; previousUntil: Date }> {
   return sql.begin(async (sql) => {
     const key = await lockKey(sql, id);
+    refuseConnection(id, key);
     const secret = given ?? generateSecret(undefined, key.test);
     if (key.revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
     const rows = await sql<{ isSame: boolean; isExpired: boolean; earlier: Date; until: Date }[]>`

@@ -14,6 +14,8 @@ export interface ApiKey {
   id: string;
   name: string;
   test: boolean;
+  /** Whether it is a connection, which works at `/mcp` alone (src/metering/connections). */
+  connection: boolean;
   /** The first characters of the secret. */
   start: string;
   created: Date;
@@ -132,7 +134,7 @@ async function refuseTooMany(sql: Transaction, account: AccountDetails, isTest: 
   const perDay = KEYS_PER_DAY[plan];
   const { lastDay } = only(
     await sql<{ lastDay: number }[]>`
-      SELECT count(*) AS "lastDay" FROM api_keys WHERE account_id = ${id} AND created_at > now() - interval '1 day'`,
+      SELECT count(*) AS "lastDay" FROM api_keys WHERE account_id = ${id} AND created_at > now() - interval '1 day' AND NOT is_connection`,
   );
   if (lastDay >= perDay) {
     const message = `the account has created ${lastDay} keys in the last 24 hours, and its plan allows ${perDay}: try again later`;
@@ -160,11 +162,11 @@ export async function listKeys(sql: Sql, accountId: string, last?: ApiKey): Prom
 
 /** The columns of an {@link ApiKey}. */
 export const keyColumns = (sql: Sql | Transaction) => sql`
-  id, name, is_test AS test, start, created_at AS created, revoked_at AS revoked, expires_at AS expires,
+  id, name, is_test AS test, is_connection AS connection, start, created_at AS created, revoked_at AS revoked, expires_at AS expires,
   (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = api_keys.id AND now() < until) AS "previousUntil",
   ${limitColumns(sql)}`;
 
-type LockedKey = Pick<ApiKey, 'name' | 'test' | 'revoked'> & { accountId: string };
+type LockedKey = Pick<ApiKey, 'name' | 'test' | 'revoked'> & { accountId: string; isConnection: boolean };
 
 /** A key, locked: changes of one key queue up. @throws RefusedError when there is none, or a secret was given for an id */
 export async function lockKey(sql: Transaction, id: string): Promise<LockedKey> {
@@ -174,10 +176,17 @@ export async function lockKey(sql: Transaction, id: string): Promise<LockedKey> 
     );
   }
   const [key] = await sql<LockedKey[]>`
-    SELECT account_id AS "accountId", name, is_test AS test, revoked_at AS revoked FROM api_keys WHERE id = ${id} FOR UPDATE`;
+    SELECT account_id AS "accountId", name, is_test AS test, revoked_at AS revoked, is_connection AS "isConnection"
+    FROM api_keys WHERE id = ${id} FOR UPDATE`;
   if (key === undefined)
     throw new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
   return key;
+}
+
+/** @throws RefusedError for a connection, whose tokens and end are its client's */
+export function refuseConnection(id: string, { isConnection }: LockedKey): void {
+  if (isConnection)
+    throw new RefusedError(`the key ${id} is a connection: its client renews it, and \`key revoke\` ends it`);
 }
 
 /** Gives a key another name. The ledger says that it was renamed, and no name. @throws RefusedError for an unknown key */
@@ -192,13 +201,20 @@ export async function renameKey(sql: Sql, id: string, name: string, actor: Actor
 
 /** Revokes a key for good. Repeating it keeps the first date. @throws RefusedError for an unknown key */
 export async function revokeKey(sql: Sql, id: string, actor: Actor): Promise<{ id: string; revoked: Date }> {
-  return sql.begin(async (sql) => {
-    const { accountId, revoked } = await lockKey(sql, id);
-    if (revoked !== null) return { id, revoked };
-    const rows = await sql<{ revoked: Date }[]>`
-      UPDATE api_keys SET revoked_at = now() WHERE id = ${id} RETURNING revoked_at AS revoked`;
-    await sql`DELETE FROM api_key_previous_secrets WHERE key_id = ${id}`;
-    await recordEvent(sql, accountId, { kind: 'key-revoked', actor, detail: { key: id } });
-    return { id, revoked: only(rows).revoked };
-  });
+  return sql.begin((sql) => revokeKeyIn(sql, id, actor));
+}
+
+/** {@link revokeKey} within the caller's transaction. */
+export async function revokeKeyIn(
+  sql: Transaction,
+  id: string,
+  actor: Actor,
+): Promise<{ id: string; revoked: Date }> {
+  const { accountId, revoked } = await lockKey(sql, id);
+  if (revoked !== null) return { id, revoked };
+  const rows = await sql<{ revoked: Date }[]>`
+    UPDATE api_keys SET revoked_at = now() WHERE id = ${id} RETURNING revoked_at AS revoked`;
+  await sql`DELETE FROM api_key_previous_secrets WHERE key_id = ${id}`;
+  await recordEvent(sql, accountId, { kind: 'key-revoked', actor, detail: { key: id } });
+  return { id, revoked: only(rows).revoked };
 }

@@ -11,6 +11,7 @@ import {
   checkEnvFile,
   type Environment,
   hostName,
+  hosts,
   httpAddress,
   httpUrl,
   indexName,
@@ -210,6 +211,18 @@ export const SETTINGS = {
     'optional',
     oneOf(['optional', 'owners']),
     'If it is `owners`, every owner of an account sets up a second factor (TOTP) before they use the dashboard.',
+  ),
+  oauthClientHosts: setting(
+    'OAUTH_CLIENT_HOSTS',
+    'claude.ai, chatgpt.com',
+    hosts,
+    'Hosts, with commas between them, whose agents members can connect by signing in (docs/mcp.md). `*` stands for all.',
+  ),
+  oauthRegistration: setting(
+    'OAUTH_REGISTRATION',
+    'off',
+    oneOf(['off', 'on']),
+    'If it is `on`, agents of any host register themselves, under a name that nobody has checked. For tests, and hosts that know no metadata documents.',
   ),
   shutdownDelayS: setting(
     'SHUTDOWN_DELAY_S',

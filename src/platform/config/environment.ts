@@ -234,6 +234,16 @@ export function networks(name: string, value: string): string[] {
   );
 }
 
+/** Host names in lower case; `*` alone stands for all. */
+export function hosts(name: string, value: string): string[] {
+  const entries = value.split(',').map((entry) => entry.trim().toLowerCase());
+  if (entries.every((entry) => /^([a-z0-9-]+\.)+[a-z0-9-]+$/.test(entry) || entries.join() === '*'))
+    return entries;
+  throw new ConfigError(
+    `${name} must be host names as claude.ai, with commas between them, or *, not ${quote(value)}`,
+  );
+}
+
 function isNetwork(entry: string): boolean {
   const [address = '', bits, ...rest] = entry.split('/');
   const family = isIP(address);

@@ -26,6 +26,7 @@ test('key create answers {id, secret}; key list the members of the contract, the
       id,
       name: 'production',
       test: false,
+      connection: false,
       start: secret.slice(0, 10),
       created: expect.stringMatching(INSTANT),
       revoked: null,

@@ -32,10 +32,11 @@ CREATE TABLE api_keys (
   ends_at timestamptz NOT NULL GENERATED ALWAYS AS (coalesce(least(revoked_at, expires_at), 'infinity')) STORED,
   rights text[], -- src/http/right.ts lists them; NULL: all
   -- A test key is known by its secret, so that no key can pass for the other kind. It takes no place of the plan.
-  is_test boolean NOT NULL GENERATED ALWAYS AS (starts_with(start, 'svc_test_')) STORED
+  is_test boolean NOT NULL GENERATED ALWAYS AS (starts_with(start, 'svc_test_')) STORED,
+  is_connection boolean NOT NULL DEFAULT false -- 0007_connections.sql has the rest of it; it takes no place of the plan
 );
 -- All reads of keys that work, or have ended: a key that has ended takes no place.
-CREATE INDEX api_keys_by_end ON api_keys (account_id, ends_at) INCLUDE (is_test);
+CREATE INDEX api_keys_by_end ON api_keys (account_id, ends_at) INCLUDE (is_test, is_connection);
 -- How many keys an account has created in a day; its latest keys.
 CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at, id);
 -- Keys that end soon, or have ended, of all accounts: their members get a mail.

@@ -113,11 +113,14 @@ AFTER UPDATE OF suspended_at ON accounts
 FOR EACH ROW WHEN (OLD.suspended_at IS NULL AND NEW.suspended_at IS NOT NULL)
 EXECUTE FUNCTION dashboard_end_suspended();
 
--- A user goes with their membership: their sessions and password in cascade, and the links that were mailed to them.
+-- A user goes with their membership: their sessions and password in cascade, the links that were mailed to them, and the agents that
+-- they have connected (0007_connections.sql).
 CREATE FUNCTION dashboard_remove_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM dashboard_verifications WHERE "value" = OLD.user_id;
   DELETE FROM dashboard_users WHERE "id" = OLD.user_id;
+  UPDATE api_keys SET revoked_at = now()
+  WHERE revoked_at IS NULL AND id IN (SELECT key_id FROM connections WHERE member_id = OLD.user_id);
   RETURN NULL;
 END
 $$;

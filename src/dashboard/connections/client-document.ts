@@ -1,0 +1,163 @@
+/**
+ * Clients by their Client ID Metadata Documents: the id of a client is the address of a document that it has published. A visitor chooses the
+ * address, so this is the one request that the service makes to an address of others. It is made for signed-in members only.
+ */
+import { lookup } from 'node:dns/promises';
+import https from 'node:https';
+import type { Client } from '../../metering/connections/clients.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
+import { KIB, SECOND } from '../../platform/units.ts';
+import { isPublicAddress } from './public-address.ts';
+import { isRedirect } from './redirects.ts';
+
+const MAX_BYTES = 5 * KIB;
+const TIMEOUT_MS = 3 * SECOND;
+const MAX_ID_LENGTH = 300;
+const MAX_REDIRECTS = 50;
+const MAX_NAME_LENGTH = 60;
+
+/** A client whose document was not taken. The message is for the log, and holds nothing of the document. */
+export class ClientError extends Error {}
+
+export type ReadClient = (id: string) => Promise<Client>;
+
+/** How a document is reached, for tests. */
+export interface Network {
+  /** The addresses of a host name. */
+  resolve(host: string): Promise<{ address: string; family: number }[]>;
+  isAllowed(address: string): boolean;
+  port?: number;
+  ca?: string;
+}
+
+const INTERNET: Network = {
+  resolve: (host) => lookup(host, { all: true }),
+  isAllowed: isPublicAddress,
+};
+
+/** Whether the id of a client can be the address of its document. */
+export function isDocumentAddress(id: string): boolean {
+  const url = id.length <= MAX_ID_LENGTH ? URL.parse(id) : null;
+  return (
+    url !== null &&
+    url.href === id &&
+    url.protocol === 'https:' &&
+    url.port === '' &&
+    url.username === '' &&
+    url.password === '' &&
+    url.pathname !== '/' &&
+    !/[?#]/.test(id)
+  );
+}
+
+/** @param hosts that documents are read from; `*` stands for all */
+export function createClientReader(hosts: string[], network: Network = INTERNET): ReadClient {
+  return async (id) => {
+    if (!isDocumentAddress(id)) throw new ClientError('the client id is no address of a document');
+    const url = new URL(id);
+    if (!hosts.includes('*') && !hosts.includes(url.hostname))
+      throw new ClientError(`OAUTH_CLIENT_HOSTS does not name ${url.hostname}`);
+    try {
+      return clientOf(id, await read(url, network));
+    } catch (error) {
+      throw new ClientError(
+        `${url.hostname}: ${error instanceof ClientError ? error.message : codeOf(error)}`,
+      );
+    }
+  };
+}
+
+/** An error of the network by its code: its message can hold the address. */
+const codeOf = (error: unknown) =>
+  (error as { code?: string } | null)?.code ?? (error instanceof SyntaxError ? 'no JSON' : messageOf(error));
+
+/** Reads the document over one connection to one address, which was checked. Nothing resolves the name again. */
+async function read(url: URL, network: Network): Promise<unknown> {
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  const late = new Promise<never>((_, reject) => {
+    timeout.addEventListener('abort', () => reject(new ClientError('no answer within 3 s')));
+  });
+  const addresses = await Promise.race([network.resolve(url.hostname), late]);
+  const [first] = addresses;
+  // All of them, because an attacker's name can have a public address beside a private one.
+  if (first === undefined || !addresses.every(({ address }) => network.isAllowed(address)))
+    throw new ClientError('its address is not public');
+  return parseUntrusted(await Promise.race([request(url, first, network, timeout), late]));
+}
+
+function request(
+  url: URL,
+  pinned: { address: string; family: number },
+  { ca, port }: Network,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const sent = https.request(
+    url,
+    {
+      // Node's hook for the address of a name. It answers one address, so there is no other to fall back to.
+      lookup: (_host, options, done) => {
+        if (options.all === true) done(null, [pinned]);
+        else done(null, pinned.address, pinned.family);
+      },
+      headers: { Accept: 'application/json', 'Accept-Encoding': 'identity' },
+      agent: false,
+      signal,
+      ...(ca !== undefined && { ca }),
+      ...(port !== undefined && { port }),
+    },
+    (response) => {
+      const fail = (reason: string) => {
+        reject(new ClientError(reason));
+        sent.destroy();
+      };
+      // A redirect is none of the service's requests.
+      if (response.statusCode !== 200) return fail(`status ${response.statusCode}`);
+      if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(response.headers['content-type'] ?? ''))
+        return fail('no JSON');
+      const parts: Buffer[] = [];
+      let bytes = 0;
+      response.on('data', (part: Buffer) => {
+        bytes += part.length;
+        if (bytes > MAX_BYTES) fail('more than 5 KiB');
+        else parts.push(part);
+      });
+      response.on('end', () => resolve(Buffer.concat(parts)));
+      response.on('error', reject);
+    },
+  );
+  sent.on('error', reject);
+  sent.end();
+  return promise;
+}
+
+/** @throws ClientError if the document is not that of a public client which takes codes */
+function clientOf(id: string, document: unknown): Client {
+  if (!isObject(document)) throw new ClientError('no object');
+  const { client_id, client_name, redirect_uris, token_endpoint_auth_method: method } = document;
+  const methods = document.token_endpoint_auth_methods_supported;
+  // Without this, a page where strangers can store a file would speak for its host.
+  if (client_id !== id) throw new ClientError('it is the document of another client');
+  if (!isListOfTexts(redirect_uris)) throw new ClientError('no redirect_uris');
+  const isPublic =
+    method === undefined || method === 'none' || (Array.isArray(methods) && methods.includes('none'));
+  if (!isPublic) throw new ClientError('no public client');
+  return { id, name: clientName(client_name), redirectUris: redirect_uris.filter(isRedirect) };
+}
+
+export const isListOfTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.length <= MAX_REDIRECTS &&
+  value.every((text) => typeof text === 'string');
+
+/** The name that a client gives itself, cut, and without characters that could rearrange the page around it. */
+export function clientName(value: unknown): string {
+  if (typeof value !== 'string') return '';
+  const plain = value
+    .toWellFormed()
+    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+    .trim();
+  return [...plain].slice(0, MAX_NAME_LENGTH).join('');
+}

@@ -1,0 +1,285 @@
+/**
+ * The endpoints that clients of agents call themselves (OAuth 2.1): metadata, tokens, revocation, registration. The member's half is
+ * `authorize.ts` and `consent.ts`.
+ */
+import { Elysia } from 'elysia';
+import { problem } from '../../http/answer.ts';
+import { MCP_PATH } from '../../http/api-route.ts';
+import { readBody } from '../../http/body.ts';
+import type { Observer } from '../../http/observe.ts';
+import { RESOURCE_METADATA, resourceOf, takesConnections } from '../../mcp/resource.ts';
+import { registerClient } from '../../metering/connections/clients.ts';
+import {
+  ACCESS_S,
+  exchangeCode,
+  type Granted,
+  refreshTokens,
+  revokeByToken,
+} from '../../metering/connections/tokens.ts';
+import type { RateLimiter } from '../../metering/rate-limit/limiter.ts';
+import type { Config } from '../../platform/config/config.ts';
+import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
+import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
+import { KIB, SECOND } from '../../platform/units.ts';
+import { VERSION } from '../../platform/version.ts';
+import { countAttempt, countFailure, registrationsOf, tokenFailuresOf } from '../auth/limits.ts';
+import { type ClientAddress, createClientAddress, networkOf } from '../request/client-address.ts';
+import { clientName, isListOfTexts } from './client-document.ts';
+import { isRedirect } from './redirects.ts';
+
+const AUTHORIZE_PATH = '/dashboard/connect';
+const TOKEN_PATH = '/oauth/token';
+const REVOKE_PATH = '/oauth/revoke';
+const REGISTER_PATH = '/oauth/register';
+const SERVER_METADATA = '/.well-known/oauth-authorization-server';
+
+/** Requests of a network in a minute for metadata and revocation. A host of agents has many users behind one address. */
+const REQUESTS_PER_MINUTE = 600;
+const MAX_BODY_BYTES = 8 * KIB;
+const BODY_TIMEOUT_MS = 5 * SECOND;
+
+export interface ConnectionParts {
+  publicUrl: string;
+  config: Config;
+  sql: Sql;
+  observer: Observer;
+  rateLimiter: RateLimiter;
+  /** Aborted when the service stops. */
+  stopping: AbortSignal;
+}
+
+/** A browser's page may call these, because each is open to any program anyway, and none reads a cookie. */
+const CORS = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Methods': 'GET, POST, OPTIONS',
+  'Access-Control-Allow-Headers': 'Authorization, Content-Type, MCP-Protocol-Version',
+  'Access-Control-Max-Age': '86400',
+};
+
+const answer = (status: number, body: object | null, headers: Record<string, string> = {}) =>
+  new Response(body === null ? null : JSON.stringify(body), {
+    status,
+    headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...CORS, ...headers },
+  });
+
+/** An error as RFC 6749 has it. */
+const refusal = (error: string, description: string, status = 400, headers = {}) =>
+  answer(status, { error, error_description: description }, headers);
+
+const tooMany = (waitS: number) =>
+  refusal('temporarily_unavailable', 'Too many requests.', 429, { 'Retry-After': String(Math.ceil(waitS)) });
+
+/** Attempts to lock a connection, whose refreshes queue up. The pool bounds the wait of each. */
+const MAX_ATTEMPTS = 4;
+
+/** Hosts refresh in bursts, so work that has waited for too long begins again. Later its client does. */
+async function inTurn(work: () => Response | Promise<Response>): Promise<Response> {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+    }
+  }
+  return refusal('temporarily_unavailable', 'The service is busy.', 503, { 'Retry-After': '1' });
+}
+
+/** A request, with the address that it is counted against. */
+interface Sent {
+  request: Request;
+  from: ClientAddress;
+}
+type Handle = (sent: Sent) => Response | Promise<Response>;
+
+/** The endpoints as routes of the service; none if `publicUrl` can't have connections. */
+export function connectionRoutes(parts: ConnectionParts) {
+  const { publicUrl, config, sql, observer, rateLimiter } = parts;
+  const app = new Elysia({ name: 'connections' });
+  if (!takesConnections(publicUrl)) return app;
+  const addressOf = createClientAddress(config.trustProxy);
+  const registers = config.oauthRegistration === 'on';
+
+  function add(path: string, method: 'GET' | 'POST', handle: Handle): void {
+    app.all(
+      path,
+      ({ request, server }) =>
+        observer.observe(request, path, () => {
+          const peer = server?.requestIP(request)?.address ?? null;
+          const from = addressOf(peer, request.headers.get('x-forwarded-for'));
+          if (request.method === 'OPTIONS') return answer(204, null);
+          if (request.method !== method)
+            return refusal('invalid_request', `The method is ${method}.`, 405, {
+              Allow: `${method}, OPTIONS`,
+            });
+          return handle({ request, from });
+        }),
+      { parse: 'none' },
+    );
+  }
+
+  /** Bounds the requests of a network. */
+  const bounded =
+    (handle: Handle): Handle =>
+    async (sent) => {
+      const rate = await rateLimiter.take(`oauth:${networkOf(sent.from.address)}`, REQUESTS_PER_MINUTE);
+      return rate.taken ? handle(sent) : tooMany(rate.waitUs / (SECOND * 1000));
+    };
+
+  const resource = {
+    resource: resourceOf(publicUrl),
+    authorization_servers: [publicUrl],
+    bearer_methods_supported: ['header'],
+    resource_name: `Company Directory ${VERSION}`,
+  };
+  const server = {
+    issuer: publicUrl,
+    authorization_endpoint: publicUrl + AUTHORIZE_PATH,
+    token_endpoint: publicUrl + TOKEN_PATH,
+    revocation_endpoint: publicUrl + REVOKE_PATH,
+    ...(registers && { registration_endpoint: publicUrl + REGISTER_PATH }),
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    code_challenge_methods_supported: ['S256'],
+    token_endpoint_auth_methods_supported: ['none'],
+    revocation_endpoint_auth_methods_supported: ['none'],
+    authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: true,
+  };
+  const cached = { 'Cache-Control': 'public, max-age=300' };
+  for (const path of [RESOURCE_METADATA, RESOURCE_METADATA + MCP_PATH])
+    add(
+      path,
+      'GET',
+      bounded(() => answer(200, resource, cached)),
+    );
+  add(
+    SERVER_METADATA,
+    'GET',
+    bounded(() => answer(200, server, cached)),
+  );
+
+  // Failures alone count: a host of agents refreshes the tokens of all its users from few addresses.
+  add(TOKEN_PATH, 'POST', async ({ request, from }) => {
+    const form = await readForm(request, parts.stopping);
+    if (form === null) return refusal('invalid_request', 'The form was not read.');
+    const outcome = await countFailure(
+      sql,
+      tokenFailuresOf(from),
+      () => inTurn(() => grant(sql, form, publicUrl)),
+      isFailure,
+    );
+    return 'retryAfterS' in outcome ? tooMany(outcome.retryAfterS) : outcome;
+  });
+
+  add(
+    REVOKE_PATH,
+    'POST',
+    bounded(async ({ request }) => {
+      const form = await readForm(request, parts.stopping);
+      const token = form?.get('token') ?? '';
+      if (token === '') return refusal('invalid_request', 'The field token is missing.');
+      return inTurn(async () => {
+        await revokeByToken(sql, token);
+        // The same for a token that is none (RFC 7009).
+        return answer(200, {});
+      });
+    }),
+  );
+
+  if (registers)
+    add(REGISTER_PATH, 'POST', async ({ request, from }) => {
+      const retryAfterS = await countAttempt(sql, ...registrationsOf(from));
+      return retryAfterS === null
+        ? register(sql, await readBytes(request, parts.stopping))
+        : tooMany(retryAfterS);
+    });
+  else
+    app.all(REGISTER_PATH, ({ request }) =>
+      observer.observe(request, REGISTER_PATH, () => problem('not-found')),
+    );
+  return app;
+}
+
+const isFailure = ({ status }: Response) => status === 400;
+
+async function readBytes(request: Request, stopping: AbortSignal): Promise<Buffer | null> {
+  const body = await readBody(request, { maxBytes: MAX_BODY_BYTES, timeoutMs: BODY_TIMEOUT_MS, stopping });
+  return typeof body === 'string' ? null : body;
+}
+
+/** A form whose fields are there once each; `null` if it is none. */
+async function readForm(request: Request, stopping: AbortSignal): Promise<URLSearchParams | null> {
+  const type = request.headers.get('content-type') ?? '';
+  if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) return null;
+  const body = await readBytes(request, stopping);
+  if (body === null) return null;
+  const form = new URLSearchParams(body.toString('utf8'));
+  return new Set(form.keys()).size === form.size ? form : null;
+}
+
+async function grant(sql: Sql, form: URLSearchParams, publicUrl: string): Promise<Response> {
+  const sent = (name: string) => form.get(name) ?? '';
+  const resource = form.get('resource');
+  if (resource !== null && resource !== resourceOf(publicUrl))
+    return refusal('invalid_target', `The resource is ${resourceOf(publicUrl)}.`);
+  const clientId = sent('client_id');
+  const type = sent('grant_type');
+  if (type === 'authorization_code') {
+    const exchange = { code: sent('code'), clientId, redirectUri: form.get('redirect_uri') };
+    return granted(await exchangeCode(sql, { ...exchange, verifier: sent('code_verifier') }), 'code');
+  }
+  if (type === 'refresh_token')
+    return granted(await refreshTokens(sql, sent('refresh_token'), clientId), 'refresh token');
+  return refusal('unsupported_grant_type', 'The grant types are authorization_code and refresh_token.');
+}
+
+function granted(tokens: Granted, from: string): Response {
+  if (tokens === 'too many') return tooMany(60);
+  if (tokens === 'invalid')
+    return refusal(
+      'invalid_grant',
+      `The ${from} is unknown, used, expired or another client's. Sign in again.`,
+    );
+  const { access, refresh } = tokens;
+  return answer(200, {
+    access_token: access,
+    token_type: 'Bearer',
+    expires_in: ACCESS_S,
+    refresh_token: refresh,
+  });
+}
+
+/** Registers a public client (RFC 7591). */
+async function register(sql: Sql, body: Buffer | null): Promise<Response> {
+  const document = body === null ? null : parse(body);
+  if (!isObject(document)) return refusal('invalid_client_metadata', 'The body is no object of JSON.');
+  const { redirect_uris, client_name, token_endpoint_auth_method: method = 'none' } = document;
+  if (!isListOfTexts(redirect_uris) || !redirect_uris.every(isRedirect))
+    return refusal(
+      'invalid_redirect_uri',
+      'redirect_uris are https addresses, or http ones on the own machine.',
+    );
+  if (method !== 'none') return refusal('invalid_client_metadata', 'token_endpoint_auth_method is none.');
+  const { id, name, redirectUris } = await registerClient(sql, {
+    name: clientName(client_name),
+    redirectUris: redirect_uris,
+  });
+  return answer(201, {
+    client_id: id,
+    client_id_issued_at: Math.floor(Date.now() / SECOND),
+    client_name: name,
+    redirect_uris: redirectUris,
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+  });
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return parseUntrusted(body);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * The secrets of a connection's client: a code once, then access tokens and refresh tokens. All have the form of a key, so that logs hide
+ * them, and only their hashes are stored.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { HOUR, MINUTE, SECOND } from '../../platform/units.ts';
+import type { Actor } from '../accounts/events.ts';
+import { generateSecret, hashSecret, isWellFormedSecret } from '../keys/secret.ts';
+import { lockKey, revokeKeyIn } from '../keys/store.ts';
+import { IDLE_S } from './store.ts';
+
+/** The life of an access token. */
+export const ACCESS_S = HOUR / SECOND;
+
+/** A refresh token may be used again within this time, because hosts refresh in bursts and lose answers. */
+const REUSE_S = (2 * MINUTE) / SECOND;
+const MAX_REUSES = 10;
+
+/** Access tokens of a connection that work at the same time. */
+const MAX_TOKENS = 60;
+
+interface Tokens {
+  access: string;
+  refresh: string;
+}
+
+/** The client has refreshed {@link MAX_TOKENS} times in an hour. */
+export type Granted = Tokens | 'invalid' | 'too many';
+
+interface CodeExchange {
+  code: string;
+  clientId: string;
+  /** `null` means that it was not sent. */
+  redirectUri: string | null;
+  verifier: string;
+}
+
+/**
+ * Exchanges a code for tokens. A second exchange with the right verifier revokes the connection, because two have the code.
+ */
+export async function exchangeCode(sql: Sql, exchange: CodeExchange): Promise<Granted> {
+  const { code, clientId, redirectUri, verifier } = exchange;
+  if (!isWellFormedSecret(code)) return 'invalid';
+  return sql.begin(async (sql) => {
+    const [found] = await sql<{ id: string }[]>`
+      SELECT key_id AS id FROM connections WHERE code_sha256 = ${hashSecret(code)}`;
+    if (found === undefined) return 'invalid';
+    const connection = await lockConnection(sql, found.id);
+    const isRight =
+      connection.clientId === clientId &&
+      (redirectUri === null || redirectUri === connection.redirectUri) &&
+      isVerifier(verifier, connection.challenge);
+    if (!isRight || !connection.isActive) return 'invalid';
+    if (connection.isExchanged) return revoke(sql, connection);
+    await sql`UPDATE connections SET code_used_at = now() WHERE key_id = ${found.id}`;
+    return issue(sql, found.id);
+  });
+}
+
+/**
+ * Exchanges a refresh token for new tokens; access tokens that were issued before work on. A token that was used before gets further ones for
+ * two minutes, and then its reuse revokes the connection.
+ */
+export async function refreshTokens(sql: Sql, token: string, clientId: string): Promise<Granted> {
+  if (!isWellFormedSecret(token)) return 'invalid';
+  return sql.begin(async (sql) => {
+    const [found] = await sql<{ id: string }[]>`
+      SELECT key_id AS id FROM connection_refresh_tokens WHERE secret_sha256 = ${hashSecret(token)}`;
+    if (found === undefined) return 'invalid';
+    const connection = await lockConnection(sql, found.id);
+    if (connection.clientId !== clientId || !connection.isActive) return 'invalid';
+    const [use] = await sql<{ isOld: boolean; uses: number; tokens: number }[]>`
+      SELECT coalesce(clock_timestamp() > used_at + ${REUSE_S} * interval '1 second', false) AS "isOld", uses,
+        (SELECT count(*) FROM connection_tokens WHERE key_id = ${found.id} AND until > now()) AS tokens
+      FROM connection_refresh_tokens WHERE secret_sha256 = ${hashSecret(token)}`;
+    // Removed meanwhile, with its account.
+    if (use === undefined) return 'invalid';
+    if (use.isOld) return revoke(sql, connection);
+    if (use.tokens >= MAX_TOKENS) return 'too many';
+    if (use.uses > MAX_REUSES) return 'invalid';
+    await sql`
+      UPDATE connection_refresh_tokens SET used_at = coalesce(used_at, clock_timestamp()), uses = uses + 1
+      WHERE secret_sha256 = ${hashSecret(token)}`;
+    return issue(sql, found.id);
+  });
+}
+
+/** Ends the connection of an access token or a refresh token, used ones too. An unknown token ends nothing. */
+export async function revokeByToken(sql: Sql, token: string): Promise<void> {
+  if (!isWellFormedSecret(token)) return;
+  await sql.begin(async (sql) => {
+    const hash = hashSecret(token);
+    const [found] = await sql<{ id: string }[]>`
+      SELECT key_id AS id FROM connection_tokens WHERE secret_sha256 = ${hash}
+      UNION ALL SELECT key_id FROM connection_refresh_tokens WHERE secret_sha256 = ${hash}`;
+    if (found === undefined) return;
+    const connection = await lockConnection(sql, found.id);
+    if (connection.isActive) await revoke(sql, connection);
+  });
+}
+
+interface LockedConnection {
+  id: string;
+  clientId: string;
+  redirectUri: string;
+  challenge: string;
+  isExchanged: boolean;
+  /** Whether it works: neither its key has ended nor is its account suspended. */
+  isActive: boolean;
+}
+
+async function lockConnection(sql: Transaction, id: string): Promise<LockedConnection> {
+  await lockKey(sql, id);
+  // Read behind the lock, because the first statement may have waited for a change. `now()` is before that wait.
+  const [connection] = await sql<LockedConnection[]>`
+    SELECT k.id, client_id AS "clientId", redirect_uri AS "redirectUri", challenge, code_used_at IS NOT NULL AS "isExchanged",
+      k.ends_at > clock_timestamp() AND suspended_at IS NULL AS "isActive"
+    FROM connections c JOIN api_keys k ON k.id = c.key_id JOIN accounts a ON a.id = k.account_id WHERE k.id = ${id}`;
+  return (
+    connection ?? { id, clientId: '', redirectUri: '', challenge: '', isExchanged: true, isActive: false }
+  );
+}
+
+/** No event: the ledger would get one an hour. */
+async function issue(sql: Transaction, id: string): Promise<Tokens> {
+  const tokens = { access: generateSecret(), refresh: generateSecret() };
+  await sql`DELETE FROM connection_tokens WHERE key_id = ${id} AND until <= now()`;
+  await sql`
+    INSERT INTO connection_tokens (secret_sha256, key_id, until)
+    VALUES (${hashSecret(tokens.access)}, ${id}, clock_timestamp() + ${ACCESS_S} * interval '1 second')`;
+  await sql`INSERT INTO connection_refresh_tokens (secret_sha256, key_id) VALUES (${hashSecret(tokens.refresh)}, ${id})`;
+  await sql`UPDATE api_keys SET expires_at = clock_timestamp() + ${IDLE_S} * interval '1 second' WHERE id = ${id}`;
+  return tokens;
+}
+
+/** The client's host for the ledger. A client that has registered itself proves no host. */
+const actorOf = (clientId: string): Actor => `client:${URL.parse(clientId)?.hostname ?? 'registered'}`;
+
+async function revoke(sql: Transaction, { id, clientId }: LockedConnection): Promise<'invalid'> {
+  await revokeKeyIn(sql, id, actorOf(clientId));
+  return 'invalid';
+}
+
+function isVerifier(verifier: string, challenge: string): boolean {
+  const made = Buffer.from(createHash('sha256').update(verifier).digest('base64url'));
+  const known = Buffer.from(challenge);
+  return made.length === known.length && timingSafeEqual(made, known);
+}

@@ -1,0 +1,159 @@
+/** An agent's client as far as OAuth goes, and the member who connects it. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { TestService } from '../../support/service.ts';
+import type { PageAnswer, Person, Visitor } from '../visitor.ts';
+
+type Service = Pick<TestService, 'baseUrl'>;
+
+const REDIRECT = 'https://agent.example/callback';
+
+export interface Agent {
+  clientId: string;
+  redirectUri: string;
+  verifier: string;
+  state: string;
+}
+
+/** Registers a client, for a service with OAUTH_REGISTRATION=on. */
+export async function registerAgent(
+  { baseUrl }: Service,
+  { name = 'Helper', redirectUri = REDIRECT } = {},
+): Promise<Agent> {
+  const response = await fetch(`${baseUrl}/oauth/register`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': randomAddress() },
+    body: JSON.stringify({ redirect_uris: [redirectUri], client_name: name }),
+  });
+  const { client_id: clientId } = (await response.json()) as { client_id: string };
+  const random = () => randomBytes(32).toString('base64url');
+  return { clientId, redirectUri, verifier: random(), state: random() };
+}
+
+/** The path to which the agent sends the browser. @param changed `null` leaves a parameter out */
+export function authorizePath(
+  { clientId, redirectUri, verifier, state }: Agent,
+  changed: Record<string, string | null> = {},
+): string {
+  const parameters: Record<string, string | null> = {
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    state,
+    ...changed,
+  };
+  const sent = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== null);
+  return `/dashboard/connect?${new URLSearchParams(sent)}`;
+}
+
+/** Opens the page of consent, for a member who is signed in. @returns its path */
+export async function openConsent(visitor: Visitor, agent: Agent, changed = {}): Promise<string> {
+  const answer = await visitor.get(authorizePath(agent, changed));
+  const to = answer.headers.get('location');
+  if (to === null) throw new Error(`no page of consent: ${answer.status} ${answer.textOf('main')}`);
+  return to;
+}
+
+export const boxesOf = ({ document }: PageAnswer) =>
+  [...document.querySelectorAll('input[type=checkbox][checked]')].map((box) => box.getAttribute('name')!);
+
+/** Consents with the defaults of the page. */
+export async function consent(visitor: Visitor, person: Pick<Person, 'password'>, page: string, fields = {}) {
+  const shown = await visitor.get(page);
+  const ticked = Object.fromEntries(boxesOf(shown).map((name) => [name, 'yes']));
+  const inputs = [...shown.document.querySelectorAll('main form input:not([type=checkbox])')].slice(0, -2);
+  const own = Object.fromEntries(inputs.map((i) => [i.getAttribute('name'), i.getAttribute('value') ?? '']));
+  return visitor.post(page, {
+    ...own,
+    ...ticked,
+    present: person.password,
+    per: 'day',
+    answer: 'yes',
+    ...fields,
+  });
+}
+
+/** The parameters with which the browser comes back to the client. */
+export function answerOf({ headers }: PageAnswer): Record<string, string> {
+  return Object.fromEntries(new URL(headers.get('location')!).searchParams);
+}
+
+export interface TokenAnswer {
+  status: number;
+  access_token: string;
+  refresh_token: string;
+  expires_in: number;
+  error?: string;
+}
+
+export async function askToken(
+  { baseUrl }: Service,
+  fields: Record<string, string>,
+  address = randomAddress(),
+): Promise<TokenAnswer> {
+  const response = await fetch(`${baseUrl}/oauth/token`, {
+    method: 'POST',
+    headers: { 'X-Forwarded-For': address },
+    body: new URLSearchParams(fields),
+  });
+  return { status: response.status, ...((await response.json()) as Omit<TokenAnswer, 'status'>) };
+}
+
+export const exchange = (
+  service: Service,
+  agent: Agent,
+  code: string,
+  changed: Record<string, string> = {},
+) =>
+  askToken(service, {
+    grant_type: 'authorization_code',
+    code,
+    client_id: agent.clientId,
+    redirect_uri: agent.redirectUri,
+    code_verifier: agent.verifier,
+    ...changed,
+  });
+
+export const refresh = (service: Service, { clientId }: Pick<Agent, 'clientId'>, token: string) =>
+  askToken(service, { grant_type: 'refresh_token', refresh_token: token, client_id: clientId });
+
+export const revoke = ({ baseUrl }: Service, token: string) =>
+  fetch(`${baseUrl}/oauth/revoke`, { method: 'POST', body: new URLSearchParams({ token }) });
+
+/** Connects an agent of a member. */
+export async function connectAgent(
+  service: Service,
+  { visitor, password }: { visitor: Visitor; password: string },
+  fields = {},
+) {
+  const agent = await registerAgent(service);
+  const answer = await consent(visitor, { password }, await openConsent(visitor, agent), fields);
+  const { code } = answerOf(answer);
+  const tokens = await exchange(service, agent, code!);
+  return { agent, code: code!, tokens };
+}
+
+/** A message of the protocol with a token. @returns its status */
+export async function callTool(
+  { baseUrl }: Service,
+  token: string | null,
+  params: object = { name: 'list_datasets', arguments: {} },
+): Promise<{ status: number; challenge: string | null; body: { result: { isError?: true } } }> {
+  const response = await fetch(`${baseUrl}/mcp`, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+      ...(token !== null && { Authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+  });
+  return {
+    status: response.status,
+    challenge: response.headers.get('www-authenticate'),
+    body: (await response.json()) as { result: { isError?: true } },
+  };
+}
+
+const randomAddress = () => `2001:db8:${randomBytes(2).toString('hex')}:${randomBytes(2).toString('hex')}::1`;

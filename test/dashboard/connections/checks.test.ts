@@ -1,0 +1,386 @@
+/** What keeps a connection from the wrong agent, browser and address (contract: connections). */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { startDashboardService } from '../service.ts';
+import { createMember, createVisitor } from '../visitor.ts';
+import {
+  type Agent,
+  answerOf,
+  askToken,
+  authorizePath,
+  callTool,
+  connectAgent,
+  consent,
+  exchange,
+  openConsent,
+  refresh,
+  registerAgent,
+  revoke,
+} from './agent.ts';
+
+const service = await startDashboardService({ OAUTH_REGISTRATION: 'on' });
+afterAll(() => service.stop());
+const { baseUrl, sql } = service;
+
+/** A code that was not exchanged yet, with its agent. */
+async function codeOf(
+  member: Awaited<ReturnType<typeof createMember>>,
+): Promise<{ agent: Agent; code: string }> {
+  const agent = await registerAgent(service);
+  const answer = await consent(member.visitor, member, await openConsent(member.visitor, agent));
+  return { agent, code: answerOf(answer).code! };
+}
+
+describe('metadata', () => {
+  test('a 401 at /mcp leads to it, and says if the token is the fault', async () => {
+    const metadata = `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource/mcp"`;
+    expect((await callTool(service, null)).challenge).toBe(`Bearer ${metadata}`);
+    expect((await callTool(service, 'svc_wrong')).challenge).toBe(
+      `Bearer error="invalid_token", ${metadata}`,
+    );
+    const elsewhere = await fetch(`${service.url}/usage`);
+    expect(elsewhere.headers.get('www-authenticate')).toBe('Bearer');
+  });
+
+  test('it names the resource and the endpoints, S256 alone, public clients, and iss', async () => {
+    const read = async (path: string) => (await fetch(`${baseUrl}/.well-known/${path}`)).json();
+    const resource = await read('oauth-protected-resource');
+    expect(resource).toMatchObject({ resource: `${baseUrl}/mcp`, authorization_servers: [baseUrl] });
+    expect(await read('oauth-protected-resource/mcp')).toEqual(resource);
+    expect(await read('oauth-authorization-server')).toEqual({
+      issuer: baseUrl,
+      authorization_endpoint: `${baseUrl}/dashboard/connect`,
+      token_endpoint: `${baseUrl}/oauth/token`,
+      revocation_endpoint: `${baseUrl}/oauth/revoke`,
+      registration_endpoint: `${baseUrl}/oauth/register`,
+      response_types_supported: ['code'],
+      response_modes_supported: ['query'],
+      grant_types_supported: ['authorization_code', 'refresh_token'],
+      code_challenge_methods_supported: ['S256'],
+      token_endpoint_auth_methods_supported: ['none'],
+      revocation_endpoint_auth_methods_supported: ['none'],
+      authorization_response_iss_parameter_supported: true,
+      client_id_metadata_document_supported: true,
+    });
+  });
+
+  test.each(['http://directory.example', 'https://directory.example/api'])(
+    'with PUBLIC_URL %s there are no connections',
+    async (PUBLIC_URL) => {
+      const off = await startDashboardService({ PUBLIC_URL, OAUTH_REGISTRATION: 'on' });
+      try {
+        for (const path of [
+          '/.well-known/oauth-protected-resource',
+          '/.well-known/oauth-authorization-server',
+        ])
+          expect((await fetch(off.baseUrl + path)).status).toBe(404);
+        for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/register'])
+          expect((await fetch(off.baseUrl + path, { method: 'POST' })).status).toBe(404);
+        expect((await callTool(off, null)).challenge).toBe('Bearer');
+        const agent = {
+          clientId: 'client',
+          redirectUri: 'https://agent.example/',
+          verifier: 'v',
+          state: 's',
+        };
+        expect((await createVisitor(off.baseUrl).get(authorizePath(agent))).status).toBe(404);
+      } finally {
+        await off.stop();
+      }
+    },
+  );
+
+  test('without OAUTH_REGISTRATION no client registers itself', async () => {
+    const off = await startDashboardService();
+    try {
+      expect((await fetch(`${off.baseUrl}/oauth/register`, { method: 'POST', body: '{}' })).status).toBe(404);
+      const metadata = await (await fetch(`${off.baseUrl}/.well-known/oauth-authorization-server`)).json();
+      expect(metadata).not.toHaveProperty('registration_endpoint');
+      // One that has registered itself before is refused, too.
+      await off.sql`INSERT INTO connection_clients VALUES ('client_before', 'Before', '{https://agent.example/}')`;
+      const member = await createMember(off);
+      const agent = {
+        clientId: 'client_before',
+        redirectUri: 'https://agent.example/',
+        verifier: 'v',
+        state: 's',
+      };
+      const path = await openConsent(member.visitor, agent);
+      expect((await member.visitor.get(path)).textOf('h1')).toBe('This agent can’t be connected');
+    } finally {
+      await off.stop();
+    }
+  });
+
+  test('pages of other sites may read what agents call, without cookies, but neither /mcp nor pages', async () => {
+    const cors = async (path: string, method = 'GET') =>
+      (await fetch(baseUrl + path, { method, headers: { Origin: 'https://agent.example' } })).headers;
+    for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server']) {
+      expect((await cors(path)).get('access-control-allow-origin')).toBe('*');
+      expect((await cors(path)).get('access-control-allow-credentials')).toBeNull();
+    }
+    for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/register'])
+      for (const method of ['OPTIONS', 'POST'])
+        expect((await cors(path, method)).get('access-control-allow-origin')).toBe('*');
+    for (const path of ['/mcp', '/dashboard/connect', '/dashboard/sign-in'])
+      for (const method of ['OPTIONS', 'POST'])
+        expect((await cors(path, method)).get('access-control-allow-origin')).toBeNull();
+  });
+});
+
+describe('the request of an agent', () => {
+  test.each([
+    ['without a challenge', { code_challenge: null }, 'invalid_request'],
+    ['with a plain challenge', { code_challenge_method: 'plain' }, 'invalid_request'],
+    ['without a method of its challenge', { code_challenge_method: null }, 'invalid_request'],
+    ['for a token in the address', { response_type: 'token' }, 'unsupported_response_type'],
+    ['for another resource', { resource: 'https://other.example/mcp' }, 'invalid_target'],
+    ['for the API', { resource: `${baseUrl}/api/v1` }, 'invalid_target'],
+  ])('%s is refused by a page whose link has the error, state and iss', async (_, changed, error) => {
+    const member = await createMember(service);
+    const agent = await registerAgent(service);
+    const page = await member.visitor.get(await openConsent(member.visitor, agent, changed));
+    expect(page.status).toBe(400);
+    const back = new URL(page.document.querySelector('main a.button')!.getAttribute('href')!);
+    expect(back.origin + back.pathname).toBe(agent.redirectUri);
+    expect(Object.fromEntries(back.searchParams)).toEqual({ error, state: agent.state, iss: baseUrl });
+  });
+
+  test('names this resource, or none', async () => {
+    const member = await createMember(service);
+    for (const resource of [`${baseUrl}/mcp`, null]) {
+      const agent = await registerAgent(service);
+      const path = await openConsent(member.visitor, agent, { resource });
+      const { code } = answerOf(await consent(member.visitor, member, path));
+      const other = await exchange(service, agent, code!, { resource: 'https://other.example/mcp' });
+      expect(other.error).toBe('invalid_target');
+      const given = resource === null ? {} : { resource };
+      expect((await exchange(service, agent, code!, given)).status).toBe(200);
+    }
+  });
+
+  test('that is denied goes back with access_denied, state and iss, and has ended', async () => {
+    const member = await createMember(service);
+    const agent = await registerAgent(service);
+    const path = await openConsent(member.visitor, agent);
+    const answer = await consent(member.visitor, member, path, { answer: 'no' });
+    expect(answerOf(answer)).toEqual({ error: 'access_denied', state: agent.state, iss: baseUrl });
+    expect((await member.visitor.get(path)).status).toBe(404);
+  });
+
+  test.each([
+    ['an address that is not registered', 'https://agent.example/other'],
+    ['the registered one with a query', 'https://agent.example/callback?to=evil'],
+    ['a subdomain', 'https://evil.agent.example/callback'],
+  ])('with %s leads nowhere', async (_, redirectUri) => {
+    const member = await createMember(service);
+    const agent = { ...(await registerAgent(service)), redirectUri };
+    const page = await member.visitor.get(await openConsent(member.visitor, agent));
+    expect([page.status, page.text.includes(redirectUri)]).toEqual([400, false]);
+  });
+
+  test.each([
+    ['http to another machine', 'http://agent.example/callback'],
+    ['a private scheme', 'cursor://callback'],
+    ['javascript', 'javascript:alert(1)'],
+    ['a fragment', 'https://agent.example/#callback'],
+    ['credentials', 'https://user:word@agent.example/'],
+    ['a line break', 'https://agent.example/\n'],
+    ['two of them', ''],
+  ])(
+    'with a redirect_uri of %s is refused before the sign-in, and can not be registered',
+    async (_, redirectUri) => {
+      const agent = await registerAgent(service);
+      const path = authorizePath({ ...agent, redirectUri });
+      const twice = `${path}&redirect_uri=${encodeURIComponent(agent.redirectUri)}`;
+      const visitor = createVisitor(baseUrl);
+      expect((await visitor.get(redirectUri === '' ? twice : path)).status).toBe(400);
+      expect((await registerAgent(service, { redirectUri })).clientId).toBeUndefined();
+    },
+  );
+
+  test('on the own machine takes any port, and the page warns of it', async () => {
+    const member = await createMember(service);
+    const agent = await registerAgent(service, { redirectUri: 'http://127.0.0.1:1234/callback' });
+    const other = { ...agent, redirectUri: 'http://127.0.0.1:4321/callback' };
+    const page = await member.visitor.get(await openConsent(member.visitor, other));
+    expect(page.text).toContain('It leads to a program on this computer.');
+    const elsewhere = { ...agent, redirectUri: 'http://localhost:4321/callback' };
+    expect((await member.visitor.get(await openConsent(member.visitor, elsewhere))).status).toBe(400);
+  });
+
+  test('waits for ten minutes, in the browser that began it', async () => {
+    const [member, other] = [await createMember(service), await createMember(service)];
+    const agent = await registerAgent(service);
+    const path = await openConsent(member.visitor, agent);
+    expect((await other.visitor.get(path)).status).toBe(404);
+    // Also in a browser that began another request.
+    await openConsent(other.visitor, agent);
+    expect((await other.visitor.get(path)).status).toBe(404);
+    expect((await member.visitor.get(path)).status).toBe(200);
+    const [waits] =
+      await sql`SELECT bool_and(until BETWEEN now() + interval '9 minutes' AND now() + interval '10 minutes') AS "isRight" FROM connection_requests`;
+    expect(waits).toEqual({ isRight: true });
+    await sql`UPDATE connection_requests SET until = now()`;
+    expect((await member.visitor.get(path)).status).toBe(404);
+  });
+});
+
+describe('a code', () => {
+  test('is exchanged by its own agent with its verifier, to its own address, and once', async () => {
+    const member = await createMember(service);
+    const { agent, code } = await codeOf(member);
+    const other = await registerAgent(service);
+    for (const changed of [
+      { code_verifier: other.verifier },
+      { code_verifier: '' },
+      { client_id: other.clientId },
+      { redirect_uri: 'https://agent.example/other' },
+      { code: other.state },
+    ] as Record<string, string>[])
+      expect(await exchange(service, agent, code, changed)).toMatchObject({
+        status: 400,
+        error: 'invalid_grant',
+      });
+    const tokens = await exchange(service, agent, code);
+    expect(tokens.status).toBe(200);
+    // Somebody else's guess ends nothing.
+    expect((await exchange(service, agent, code, { code_verifier: other.verifier })).error).toBe(
+      'invalid_grant',
+    );
+    expect((await callTool(service, tokens.access_token)).status).toBe(200);
+    expect((await exchange(service, agent, code)).error).toBe('invalid_grant');
+    expect((await refresh(service, agent, tokens.refresh_token)).error).toBe('invalid_grant');
+    const last = await sql`
+      SELECT kind, actor FROM account_events WHERE account_id = ${member.accountId} ORDER BY id DESC LIMIT 1`;
+    expect([...last]).toEqual([{ kind: 'key-revoked', actor: 'client:registered' }]);
+  });
+
+  test('of two exchanges at once gets tokens for one alone', async () => {
+    const { agent, code } = await codeOf(await createMember(service));
+    const outcomes = await Promise.all([1, 2, 3, 4].map(() => exchange(service, agent, code)));
+    expect(outcomes.filter(({ status }) => status === 200)).toHaveLength(1);
+  });
+
+  test('lives for a minute', async () => {
+    const member = await createMember(service);
+    const { agent, code } = await codeOf(member);
+    const of = sql`account_id = ${member.accountId} AND is_connection`;
+    const [life] =
+      await sql`SELECT expires_at - created_at BETWEEN '59 seconds' AND '61 seconds' AS "isRight" FROM api_keys WHERE ${of}`;
+    expect(life).toEqual({ isRight: true });
+    await sql`UPDATE api_keys SET expires_at = now() WHERE ${of}`;
+    expect((await exchange(service, agent, code)).error).toBe('invalid_grant');
+  });
+});
+
+describe('a refresh token', () => {
+  const age = (seconds: number) =>
+    sql`UPDATE connection_refresh_tokens SET used_at = used_at - ${seconds} * interval '1 second'`;
+
+  test('gets ten further pairs within two minutes of its use; its reuse later ends the connection', async () => {
+    const { agent, tokens } = await connectAgent(service, await createMember(service));
+    const burst = await Promise.all(
+      Array.from({ length: 12 }, () => refresh(service, agent, tokens.refresh_token)),
+    );
+    const pairs = burst.filter(({ status }) => status === 200);
+    expect(pairs).toHaveLength(11);
+    for (const { access_token } of pairs) expect((await callTool(service, access_token)).status).toBe(200);
+    await age(119);
+    expect((await refresh(service, agent, pairs[0]!.refresh_token)).status).toBe(200);
+    await age(2);
+    expect((await refresh(service, agent, tokens.refresh_token)).error).toBe('invalid_grant');
+    expect((await refresh(service, agent, pairs[1]!.refresh_token)).error).toBe('invalid_grant');
+  });
+
+  test('is its own agent’s, moves the end of the connection, and writes no event', async () => {
+    const member = await createMember(service);
+    const { agent, tokens } = await connectAgent(service, member);
+    const other = await registerAgent(service);
+    expect((await refresh(service, other, tokens.refresh_token)).error).toBe('invalid_grant');
+    const events = () => sql`SELECT id FROM account_events WHERE account_id = ${member.accountId}`;
+    const before = (await events()).length;
+    await sql`UPDATE api_keys SET expires_at = now() + interval '1 minute' WHERE account_id = ${member.accountId}`;
+    expect((await refresh(service, agent, tokens.refresh_token)).status).toBe(200);
+    const [key] = await sql`
+      SELECT expires_at BETWEEN now() + interval '29 days 23 hours' AND now() + interval '30 days' AS "isMoved" FROM api_keys WHERE account_id = ${member.accountId}`;
+    expect(key).toEqual({ isMoved: true });
+    expect((await events()).length).toBe(before);
+    await sql`UPDATE api_keys SET expires_at = now() WHERE account_id = ${member.accountId}`;
+    expect((await refresh(service, agent, tokens.refresh_token)).error).toBe('invalid_grant');
+  });
+
+  test('of a connection gets sixty access tokens an hour, which end after it', async () => {
+    const member = await createMember(service);
+    const { agent, tokens } = await connectAgent(service, member);
+    await sql`
+      INSERT INTO connection_tokens SELECT sha256(convert_to(key_id || n, 'UTF8')), key_id, now() + interval '1 minute'
+      FROM connections, generate_series(1, 59) AS n WHERE account_id = ${member.accountId}`;
+    expect((await refresh(service, agent, tokens.refresh_token)).status).toBe(429);
+    await sql`UPDATE connection_tokens SET until = now()`;
+    expect((await refresh(service, agent, tokens.refresh_token)).status).toBe(200);
+    const left = await sql`
+      SELECT 1 FROM connection_tokens JOIN connections USING (key_id) WHERE account_id = ${member.accountId}`;
+    expect(left).toHaveLength(1);
+  });
+});
+
+describe('limits by address', () => {
+  const address = '203.0.113.77';
+
+  test('at the token endpoint failures alone count', async () => {
+    const { agent, tokens } = await connectAgent(service, await createMember(service));
+    const fields = { grant_type: 'refresh_token', client_id: agent.clientId };
+    const key = (kind: string) => sql`key = ${`${kind} ${address}`}`;
+    await askToken(service, { ...fields, refresh_token: 'wrong' }, address);
+    await askToken(service, { ...fields, refresh_token: tokens.refresh_token }, address);
+    expect([...(await sql`SELECT attempts FROM dashboard_attempts WHERE ${key('token')}`)]).toEqual([
+      { attempts: 1 },
+    ]);
+    await sql`UPDATE dashboard_attempts SET attempts = 200 WHERE ${key('token')}`;
+    const refused = await askToken(service, { ...fields, refresh_token: 'wrong' }, address);
+    expect([refused.status, refused.error]).toEqual([429, 'temporarily_unavailable']);
+  });
+
+  test('bound the requests that wait, registrations, metadata and revocations', async () => {
+    const headers = { 'X-Forwarded-For': address };
+    const visitor = createVisitor(baseUrl, { address });
+    const agent = await registerAgent(service);
+    await visitor.get(authorizePath(agent));
+    await sql`UPDATE dashboard_attempts SET attempts = 100 WHERE key = ${`connect ${address}`}`;
+    expect((await visitor.get(authorizePath(agent))).status).toBe(429);
+    const register = () => fetch(`${baseUrl}/oauth/register`, { method: 'POST', headers, body: '{}' });
+    await register();
+    await sql`UPDATE dashboard_attempts SET attempts = 20 WHERE key = ${`register ${address}`}`;
+    expect((await register()).status).toBe(429);
+    let refused = 0;
+    for (let sent = 0; sent < 620; sent += 1) {
+      const { status } = await fetch(`${baseUrl}/.well-known/oauth-authorization-server`, { headers });
+      if (status === 429) refused += 1;
+    }
+    expect(refused).toBeGreaterThan(0);
+  });
+});
+
+test('no token, code, verifier or state is in a log', async () => {
+  const member = await createMember(service);
+  const { agent, code, tokens } = await connectAgent(service, member);
+  const next = await refresh(service, agent, tokens.refresh_token);
+  await callTool(service, next.access_token);
+  await exchange(service, agent, code);
+  await revoke(service, next.refresh_token);
+  const log = JSON.stringify(service.logLines);
+  for (const secret of [
+    code,
+    tokens.access_token,
+    tokens.refresh_token,
+    next.access_token,
+    next.refresh_token,
+    agent.verifier,
+    agent.state,
+  ])
+    expect(log).not.toContain(secret);
+  const stored =
+    await sql`SELECT connections.*, connection_requests.parameters FROM connections, connection_requests`;
+  for (const secret of [code, tokens.access_token, tokens.refresh_token, agent.verifier])
+    expect(JSON.stringify(stored)).not.toContain(secret);
+});

@@ -1,0 +1,218 @@
+/** Reading the document of an agent's client: one request to one public address, within 3 s and 5 KiB. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import {
+  createClientReader,
+  isDocumentAddress,
+  type Network,
+} from '../../../src/dashboard/connections/client-document.ts';
+import { isPublicAddress } from '../../../src/dashboard/connections/public-address.ts';
+import { takesRedirect } from '../../../src/dashboard/connections/redirects.ts';
+import { createAuthority } from '../../support/certificates.ts';
+
+const HOST = 'agent.example';
+const ID = `https://${HOST}/client.json`;
+const DOCUMENT = { client_id: ID, client_name: 'Agent', redirect_uris: ['https://agent.example/callback'] };
+
+let server: ReturnType<typeof Bun.serve>;
+let answer: (request: Request) => Response | Promise<Response>;
+let requests: { path: string; host: string | null }[] = [];
+let resolved: string[] = [];
+let ca: string;
+beforeAll(() => {
+  const authority = createAuthority('test');
+  ca = authority.cert;
+  server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    tls: authority.issue([HOST]),
+    fetch(request) {
+      const { pathname } = new URL(request.url);
+      requests.push({ path: pathname, host: request.headers.get('host') });
+      return answer(request);
+    },
+  });
+});
+afterAll(() => server.stop(true));
+
+const network = (changed: Partial<Network> = {}): Network => ({
+  async resolve(host) {
+    resolved.push(host);
+    return [{ address: '127.0.0.1', family: 4 }];
+  },
+  isAllowed: () => true,
+  port: server.port!,
+  ca,
+  ...changed,
+});
+const read = (id = ID, changed: Partial<Network> = {}, hosts = [HOST]) => {
+  requests = [];
+  resolved = [];
+  return createClientReader(hosts, network(changed))(id);
+};
+
+test('a client is read over TLS from the one address that was checked', async () => {
+  answer = () =>
+    Response.json({ ...DOCUMENT, redirect_uris: [...DOCUMENT.redirect_uris, 'javascript:alert(1)'] });
+  expect(await read()).toEqual({ id: ID, name: 'Agent', redirectUris: ['https://agent.example/callback'] });
+  expect(requests).toEqual([{ path: '/client.json', host: expect.stringContaining(HOST) }]);
+  expect(resolved).toEqual([HOST]);
+});
+
+test.each<[string, () => Response | Promise<Response>, string]>([
+  ['redirects', () => Response.redirect('https://agent.example/other.json', 302), 'status 302'],
+  ['is missing', () => new Response('', { status: 404 }), 'status 404'],
+  [
+    'is no JSON by its type',
+    () => new Response(JSON.stringify(DOCUMENT), { headers: { 'Content-Type': 'text/html' } }),
+    'no JSON',
+  ],
+  [
+    'is no JSON',
+    () => new Response('<html>', { headers: { 'Content-Type': 'application/json' } }),
+    'no JSON',
+  ],
+  ['is larger than 5 KiB', () => Response.json({ ...DOCUMENT, more: 'x'.repeat(6000) }), 'more than 5 KiB'],
+  [
+    'has no end',
+    () => new Response(endless(), { headers: { 'Content-Type': 'application/json' } }),
+    'more than 5 KiB',
+  ],
+  [
+    'is another client’s',
+    () => Response.json({ ...DOCUMENT, client_id: 'https://agent.example/other.json' }),
+    'it is the document of another client',
+  ],
+  [
+    'has no addresses for codes',
+    () => Response.json({ client_id: ID, client_name: 'Agent' }),
+    'no redirect_uris',
+  ],
+  [
+    'wants a secret',
+    () => Response.json({ ...DOCUMENT, token_endpoint_auth_method: 'client_secret_post' }),
+    'no public client',
+  ],
+  ['is a list', () => Response.json([DOCUMENT]), 'no object'],
+])('a document that %s is refused', async (_, given, reason) => {
+  answer = given;
+  await expect(read()).rejects.toThrow(`${HOST}: ${reason}`);
+  expect(requests).toHaveLength(1);
+});
+
+function endless(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(1000).fill(32)) });
+}
+
+test('a host that does not answer in 3 s, or is never resolved, is refused', async () => {
+  answer = () => new Promise(() => {});
+  const [late, unresolved] = await Promise.all([
+    read().catch((error: Error) => error.message),
+    read(ID, { resolve: () => new Promise(() => {}) }).catch((error: Error) => error.message),
+  ]);
+  expect([late, unresolved]).toEqual([`${HOST}: no answer within 3 s`, `${HOST}: no answer within 3 s`]);
+}, 10_000);
+
+test('a certificate of another host, or of an unknown authority, is refused', async () => {
+  answer = () => Response.json(DOCUMENT);
+  const other = 'https://other.example/client.json';
+  await expect(read(other, {}, ['*'])).rejects.toThrow('other.example: ERR_TLS_CERT_ALTNAME_INVALID');
+  const stranger = createAuthority('stranger').cert;
+  await expect(read(ID, { ca: stranger })).rejects.toThrow(HOST);
+  expect(requests).toEqual([]);
+});
+
+test('nothing is sent to an address that is not public, also if the name has a public one, too', async () => {
+  for (const addresses of [['10.0.0.1'], ['93.184.216.34', '127.0.0.1'], ['::1'], []]) {
+    const resolve = async () =>
+      addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    await expect(read(ID, { resolve, isAllowed: isPublicAddress })).rejects.toThrow(
+      'its address is not public',
+    );
+  }
+  expect(requests).toEqual([]);
+});
+
+test('a host that OAUTH_CLIENT_HOSTS does not name is not even resolved', async () => {
+  await expect(read(ID, {}, ['claude.ai'])).rejects.toThrow('OAUTH_CLIENT_HOSTS does not name agent.example');
+  expect(resolved).toEqual([]);
+});
+
+describe('an address of a document', () => {
+  test.each([
+    ID,
+    'https://claude.ai/oauth/claude-code-client-metadata',
+    'https://chatgpt.com/oauth/a1/client.json',
+  ])('%s', (id) => expect(isDocumentAddress(id)).toBe(true));
+
+  test.each([
+    'http://agent.example/client.json',
+    'https://agent.example/',
+    'https://agent.example',
+    'https://agent.example:8443/client.json',
+    'https://user@agent.example/client.json',
+    'https://agent.example/client.json#a',
+    'https://agent.example/client.json?a',
+    'https://agent.example/../client.json',
+    'https://AGENT.example/client.json',
+    `https://agent.example/${'x'.repeat(300)}`,
+    'client_1',
+    '',
+  ])('is not %s', (id) => expect(isDocumentAddress(id)).toBe(false));
+});
+
+test.each(
+  [
+    [
+      '127.0.0.1',
+      '10.1.2.3',
+      '172.16.0.1',
+      '192.168.1.1',
+      '169.254.169.254',
+      '100.64.0.1',
+      '0.0.0.0',
+      '224.0.0.1',
+      '255.255.255.255',
+      '192.0.0.1',
+      '198.18.0.1',
+    ],
+    [
+      '::',
+      '::1',
+      'fe80::1',
+      'fc00::1',
+      'fd00:ec2::254',
+      'ff02::1',
+      '::ffff:127.0.0.1',
+      '::ffff:8.8.8.8',
+      '64:ff9b::7f00:1',
+      '2002:7f00:1::',
+      '2001::1',
+      '2001:db8::1',
+      '100::1',
+    ],
+    ['', 'localhost', '1', '0x7f000001'],
+  ].map((addresses) => [addresses] as const),
+)('special addresses are not public: %j', (addresses) => {
+  for (const address of addresses) expect([address, isPublicAddress(address)]).toEqual([address, false]);
+});
+
+test('public addresses are public', () => {
+  for (const address of ['8.8.8.8', '93.184.216.34', '172.32.0.1', '2606:4700::1111', '2a00:1450::1'])
+    expect([address, isPublicAddress(address)]).toEqual([address, true]);
+});
+
+test('a code goes to exactly one of the client’s addresses; on the own machine the port may differ, and nothing else', () => {
+  const own = ['https://agent.example/callback', 'http://localhost/callback', 'http://[::1]:1/callback'];
+  const takes = (uri: string) => takesRedirect(own, uri);
+  for (const uri of [...own, 'http://localhost:5000/callback', 'http://[::1]:5000/callback'])
+    expect([uri, takes(uri)]).toEqual([uri, true]);
+  for (const uri of [
+    'https://agent.example/callback/',
+    'https://agent.example:444/callback',
+    'https://localhost/callback',
+    'http://127.0.0.1/callback',
+    'http://localhost:5000/callback?a',
+    'http://localhost:5000/other',
+  ])
+    expect([uri, takes(uri)]).toEqual([uri, false]);
+});

@@ -1,0 +1,253 @@
+/** The way of an agent from its first 401 to its end (contract: connections). */
+import { afterAll, expect, test } from 'bun:test';
+import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { setSuspended } from '../../../src/metering/accounts/changes.ts';
+import { findAccount } from '../../../src/metering/accounts/store.ts';
+import { MAX_CONNECTIONS } from '../../../src/metering/connections/store.ts';
+import { expireKey } from '../../../src/metering/keys/expire.ts';
+import { rotateKey } from '../../../src/metering/keys/rotate.ts';
+import { codeOf, enrolled } from '../enrolled.ts';
+import { startMailedDashboard } from '../service.ts';
+import { acceptAs, createMember, createVisitor, linkTo, usageStatus } from '../visitor.ts';
+import {
+  answerOf,
+  authorizePath,
+  boxesOf,
+  callTool,
+  connectAgent,
+  consent,
+  exchange,
+  openConsent,
+  refresh,
+  registerAgent,
+  revoke,
+} from './agent.ts';
+
+const { service, mail, stop } = await startMailedDashboard({ OAUTH_REGISTRATION: 'on' });
+afterAll(stop);
+
+const SEARCH = { name: 'search_companies', arguments: { q: 'empresa' } };
+const keyOf = async (accountId: string) => {
+  const rows = await service.sql<{ id: string; ends: Date; revoked: Date | null; name: string }[]>`
+    SELECT id, ends_at AS ends, revoked_at AS revoked, name FROM api_keys WHERE account_id = ${accountId} AND is_connection`;
+  return rows[0]!;
+};
+/** Revocation is in force once every instance has the notification. */
+async function statusOnceEnded(token: string): Promise<number> {
+  const untilMs = performance.now() + 5000;
+  let status = 200;
+  while (status !== 401 && performance.now() < untilMs) ({ status } = await callTool(service, token));
+  return status;
+}
+
+test('an agent that a member connects calls tools at /mcp alone, refreshes, and is ended by its own revocation', async () => {
+  const member = await createMember(service);
+  const { agent, tokens } = await connectAgent(service, member);
+  expect(tokens).toMatchObject({ status: 200, token_type: 'Bearer', expires_in: 3600 });
+  expect((await callTool(service, tokens.access_token, SEARCH)).body.result.isError).toBeUndefined();
+  expect((await findAccount(service.sql, member.accountId))!.used).toBe(1);
+  expect(await usageStatus(service, tokens.access_token)).toBe(401);
+  const next = await refresh(service, agent, tokens.refresh_token);
+  for (const token of [next.access_token, tokens.access_token])
+    expect((await callTool(service, token)).status).toBe(200);
+  expect((await revoke(service, next.refresh_token)).status).toBe(200);
+  expect(await statusOnceEnded(next.access_token)).toBe(401);
+  expect(await refresh(service, agent, next.refresh_token)).toMatchObject({
+    status: 400,
+    error: 'invalid_grant',
+  });
+  const [created, revoked] = (await loadHistory(service.sql, member.accountId)).slice(-2);
+  expect(created).toMatchObject({ kind: 'connection-created', detail: { client: 'Helper' } });
+  expect(revoked).toMatchObject({ kind: 'key-revoked', actor: 'client:registered' });
+});
+
+test('the page of consent says who asks and where it leads; 100 credits a day and named rights are its defaults', async () => {
+  const member = await createMember(service);
+  const agent = await registerAgent(service, { name: '<script>alert(1)</script>' });
+  const path = await openConsent(member.visitor, agent);
+  const page = await member.visitor.get(path);
+  expect(page.text).not.toContain('<script>alert');
+  expect(page.textOf('dl')).toMatch(/an unchecked program.*<script>alert\(1\).*agent\.example/);
+  expect(page.document.querySelector('#credits')!.getAttribute('value')).toBe('100');
+  expect(boxesOf(page)).not.toContain('only-activity');
+  const answer = await consent(member.visitor, member, path);
+  expect(answerOf(answer)).toEqual({ code: expect.any(String), state: agent.state, iss: service.baseUrl });
+  const { id } = await keyOf(member.accountId);
+  const limits = await service.sql`
+    SELECT credits, per, rights FROM api_keys JOIN key_budgets ON key_id = id WHERE id = ${id}`;
+  expect([...limits]).toEqual([
+    {
+      credits: 100,
+      per: 'day',
+      rights: ['search', 'matches', 'resolve', 'lookup', 'debts', 'changes', 'usage', 'datasets'],
+    },
+  ]);
+  const { text } = await mail.mailTo(member.email);
+  expect(text).toContain(`${service.baseUrl}/dashboard/keys/${id}`);
+  expect(text).not.toContain('script');
+});
+
+test('the consent wants the password, a budget and a right; a press that is sent twice connects once', async () => {
+  const member = await createMember(service);
+  const agent = await registerAgent(service);
+  const path = await openConsent(member.visitor, agent);
+  const wrong = await consent(member.visitor, { password: 'another password' }, path);
+  expect([wrong.status, wrong.textOf('#present-fault')]).toEqual([422, 'The current password is wrong.']);
+  expect((await consent(member.visitor, member, path, { credits: '' })).textOf('#credits-fault')).toBe(
+    'An agent needs a budget.',
+  );
+  const page = await member.visitor.get(path);
+  const none = Object.fromEntries(boxesOf(page).map((name) => [name, 'no']));
+  expect((await consent(member.visitor, member, path, none)).textOf('[role=alert]')).toBe(
+    'Tick what the agent may do.',
+  );
+  const [first, second] = [
+    await consent(member.visitor, member, path),
+    await consent(member.visitor, member, path),
+  ];
+  expect(second.headers.get('location')).toBe(first.headers.get('location'));
+  const { count } = (
+    await service.sql`
+    SELECT count(*)::integer AS count FROM api_keys WHERE account_id = ${member.accountId}`
+  )[0]!;
+  expect(count).toBe(1);
+  const { code } = answerOf(first);
+  expect((await exchange(service, agent, code!)).status).toBe(200);
+  expect((await consent(member.visitor, member, path)).status).toBe(409);
+});
+
+test('without a session the way leads through the sign-in and the code of the second factor', async () => {
+  const { person, secret } = await enrolled(service);
+  const visitor = createVisitor(service.baseUrl);
+  const agent = await registerAgent(service);
+  const begun = await visitor.get(authorizePath(agent));
+  const path = begun.headers.get('location')!;
+  const signIn = (await visitor.get(path)).headers.get('location')!;
+  const code = await visitor.submit(signIn, { ...person });
+  const to = (await visitor.get(code.headers.get('location')!)).headers.get('location')!;
+  const asked = await visitor.get(to);
+  const done = await visitor.submit(to, { code: codeOf(secret, 1) });
+  expect(done.headers.get('location')).toBe(path);
+  const page = await visitor.get(path);
+  // Nothing on the way cuts the window off from its opener.
+  for (const { headers } of [begun, code, asked, done, page])
+    expect(headers.get('cross-origin-opener-policy')).toBeNull();
+  expect(page.headers.get('content-security-policy')).not.toContain('form-action');
+  expect((await visitor.get('/dashboard/sign-in')).headers.get('cross-origin-opener-policy')).toBe(
+    'same-origin',
+  );
+  const keys = await visitor.get('/dashboard/keys');
+  expect(keys.headers.get('cross-origin-opener-policy')).toBe('same-origin');
+  expect(keys.headers.get('content-security-policy')).toContain("form-action 'self'");
+  expect((await consent(visitor, person, path)).status).toBe(303);
+});
+
+test('a member sees the connection among the keys, changes its budget, and ends it by one press', async () => {
+  const member = await createMember(service);
+  const { tokens } = await connectAgent(service, member);
+  await callTool(service, tokens.access_token, SEARCH);
+  const { id } = await keyOf(member.accountId);
+  const list = await member.visitor.get('/dashboard/keys');
+  expect(list.textOf('[aria-labelledby=connections-title] tbody')).toContain('Helper');
+  expect(list.textOf('[data-figure=quota]')).toBe('0 of 2 in use');
+  const page = await member.visitor.get(`/dashboard/keys/${id}`);
+  expect(page.textOf('dl')).toMatch(/It calls itselfHelper.*agent\.exampleByYou/);
+  expect(page.textOf('[data-budget]')).toBe('Credits used today: 1 of 100');
+  expect(page.text).not.toContain('secrets-title');
+  for (const closed of ['rotate', 'expiry', 'end-secret'])
+    expect((await member.visitor.get(`/dashboard/keys/${id}/${closed}`)).status).toBe(404);
+  await member.visitor.submit(`/dashboard/keys/${id}/limits`, { credits: '1', per: 'day' });
+  expect((await callTool(service, tokens.access_token, SEARCH)).body.result.isError).toBe(true);
+  const ended = await member.visitor.submit(
+    `/dashboard/keys/${id}`,
+    {},
+    { form: `form[action$="/${id}/revoke"]` },
+  );
+  expect(ended.headers.get('location')).toBe('/dashboard/keys?done=revoked');
+  expect(await statusOnceEnded(tokens.access_token)).toBe(401);
+});
+
+test('a member who leaves or is removed ends the connections that are theirs, and no others', async () => {
+  const owner = await createMember(service);
+  await owner.visitor.submit('/dashboard/settings/members', {
+    email: 'colleague@example.com',
+    role: 'member',
+    present: owner.password,
+  });
+  const token = new URL(await linkTo(mail, 'colleague@example.com'), service.baseUrl).searchParams.get(
+    'token',
+  )!;
+  const colleague = await acceptAs(service.baseUrl, token, 'Colleague');
+  const theirs = await registerAgent(service);
+  const password = await passwordOf(colleague);
+  const answer = await consent(colleague, { password }, await openConsent(colleague, theirs));
+  const lost = await exchange(service, theirs, answerOf(answer).code!);
+  const { tokens: kept } = await connectAgent(service, owner);
+  const [found] = await service.sql<{ user: string }[]>`
+    SELECT "id" AS user FROM dashboard_users WHERE "email" = 'colleague@example.com'`;
+  const { user } = found!;
+  await owner.visitor.submit(`/dashboard/settings/members/${user}/remove`, { present: owner.password });
+  expect(await statusOnceEnded(lost.access_token)).toBe(401);
+  expect((await refresh(service, theirs, lost.refresh_token)).error).toBe('invalid_grant');
+  expect((await callTool(service, kept.access_token)).status).toBe(200);
+});
+
+/** The helper chooses a password that it does not tell. */
+async function passwordOf(visitor: ReturnType<typeof createVisitor>): Promise<string> {
+  const person = await createMember(service);
+  await service.sql`
+    UPDATE dashboard_credentials SET "password" = (
+      SELECT c."password" FROM dashboard_credentials c JOIN dashboard_users u ON u."id" = c."userId" WHERE u."email" = ${person.email})
+    WHERE "userId" = (SELECT "id" FROM dashboard_users WHERE "email" = 'colleague@example.com')`;
+  await visitor.submit('/dashboard/sign-in', { email: 'colleague@example.com', password: person.password });
+  return person.password;
+}
+
+test('a suspended account connects no agent, and its agents are refused until it is resumed', async () => {
+  const member = await createMember(service);
+  const { agent, tokens } = await connectAgent(service, member);
+  await setSuspended(service.sql, member.accountId, true, 'test');
+  expect(await statusOnceEnded(tokens.access_token)).toBe(401);
+  expect((await refresh(service, agent, tokens.refresh_token)).error).toBe('invalid_grant');
+  await setSuspended(service.sql, member.accountId, false, 'test');
+  expect((await refresh(service, agent, tokens.refresh_token)).status).toBe(200);
+});
+
+test('connections take no place of the plan; an account has at most 50', async () => {
+  const member = await createMember(service);
+  await connectAgent(service, member);
+  await service.sql`
+    INSERT INTO api_keys (id, account_id, start, secret_sha256, is_connection)
+    SELECT 'key_full' || n, ${member.accountId}, '', sha256(convert_to(${member.accountId} || n, 'UTF8')), true
+    FROM generate_series(2, ${MAX_CONNECTIONS}::integer) AS n`;
+  const agent = await registerAgent(service);
+  const refused = await consent(member.visitor, member, await openConsent(member.visitor, agent));
+  expect([refused.status, refused.textOf('[role=alert]')]).toEqual([
+    409,
+    'The account has 50 connected agents, which is the most. End one first.',
+  ]);
+  expect((await findAccount(service.sql, member.accountId))!.keys).toBe(0);
+  expect((await member.visitor.submit('/dashboard/keys', { name: 'own' })).textOf('#new-secret')).toMatch(
+    /^svc_/,
+  );
+});
+
+test('a connection can be neither rotated nor given another end, and its account takes it along when it is deleted', async () => {
+  const member = await createMember(service);
+  const { tokens } = await connectAgent(service, member);
+  const { id, ends } = await keyOf(member.accountId);
+  expect(ends.getTime() - Date.now()).toBeGreaterThan(29 * 86_400_000);
+  await expect(rotateKey(service.sql, id, 0, 'test')).rejects.toThrow('is a connection');
+  await expect(expireKey(service.sql, id, null, 'test')).rejects.toThrow('is a connection');
+  const exported = JSON.parse((await member.visitor.get('/dashboard/settings/account.json')).text);
+  expect(exported.connections).toMatchObject([
+    { key: id, clientName: 'Helper', redirectUri: 'https://agent.example/callback' },
+  ]);
+  await deleteAccount(service.sql, member.accountId, 'test');
+  expect(await statusOnceEnded(tokens.access_token)).toBe(401);
+  for (const table of ['connections', 'connection_tokens', 'connection_refresh_tokens'])
+    expect([table, ...(await service.sql`SELECT 1 FROM ${service.sql(table)} WHERE key_id = ${id}`)]).toEqual(
+      [table],
+    );
+});

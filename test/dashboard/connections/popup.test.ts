@@ -1,0 +1,72 @@
+/** The way of consent in a window that another site has opened, in Chromium. */
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { startBrowsedDashboard } from '../browser.ts';
+import { faultsOfWidth } from '../faults-of-width.ts';
+import { LONG } from '../full-account.ts';
+import { createMember } from '../visitor.ts';
+import { authorizePath, callTool, connectAgent, exchange, registerAgent } from './agent.ts';
+
+setDefaultTimeout(60_000);
+const { service, browsing, stop } = await startBrowsedDashboard({ OAUTH_REGISTRATION: 'on' });
+afterAll(stop);
+
+test('a site opens it in a window, gets the code there behind a redirect to another host, and hears of it from its window', async () => {
+  // Two sites: the window comes back to the one, which leads on to the other, as hosts of agents do.
+  const site = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch({ url }) {
+      const { pathname, search, port } = new URL(url);
+      if (pathname === '/callback') return Response.redirect(`http://localhost:${port}/done${search}`, 302);
+      const script =
+        pathname === '/done'
+          ? 'opener.postMessage(location.search, "*")'
+          : 'onmessage = ({ data }) => { document.title = data }';
+      return new Response(`<script>${script}</script>`, { headers: { 'Content-Type': 'text/html' } });
+    },
+  });
+  try {
+    const agent = await registerAgent(service, { redirectUri: `http://127.0.0.1:${site.port}/callback` });
+    const { email, password } = await createMember(service);
+    await browsing.inBrowser({ locale: 'en-GB' }, async (page) => {
+      await page.goto(`http://127.0.0.1:${site.port}/`);
+      const opened = page.waitForEvent('popup');
+      await page.evaluate(
+        `void window.open(${JSON.stringify(service.baseUrl + authorizePath(agent))}, 'connect')`,
+      );
+      const popup = await opened;
+      await popup.fill('#email', email);
+      await popup.fill('#password', password);
+      await popup.click('main form button[type=submit]');
+      await popup.waitForSelector('#present');
+      await popup.fill('#present', password);
+      await popup.click('main form button[type=submit]:has-text("Connect")');
+      await page.waitForFunction('document.title.includes("code=")');
+      const answer = new URLSearchParams(await page.title());
+      expect([answer.get('state'), answer.get('iss')]).toEqual([agent.state, service.baseUrl]);
+      const { access_token } = await exchange(service, agent, answer.get('code')!);
+      expect((await callTool(service, access_token)).status).toBe(200);
+    });
+  } finally {
+    await site.stop(true);
+  }
+});
+
+test.each(['en-GB', 'pt-PT'])(
+  'the pages of consent and of a connection can be read and used, also narrow (%s)',
+  async (locale) => {
+    await browsing.inBrowser({ locale, viewport: { width: 360, height: 740 } }, async (page) => {
+      const member = await browsing.enter(page.context());
+      await connectAgent(service, member);
+      const [key] = await service.sql<
+        { id: string }[]
+      >`SELECT id FROM api_keys WHERE account_id = ${member.accountId}`;
+      const consent = authorizePath(await registerAgent(service, { name: LONG }));
+      for (const path of [consent, `/dashboard/keys/${key!.id}`, '/dashboard/keys']) {
+        await page.goto(service.baseUrl + path);
+        await browsing.inspect(page);
+        expect(await faultsOfWidth(page, path)).toEqual([]);
+      }
+    });
+  },
+);
