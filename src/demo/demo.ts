@@ -18,7 +18,6 @@ import { watchInterrupts } from '../platform/terminal/interrupt.ts';
 import { withProgress } from '../platform/terminal/progress.ts';
 import { startService } from '../service/serve.ts';
 import { EXAMPLE_DEBTORS, IMPORT_NEXT, importExampleDebts } from './example-debts.ts';
-import { startExampleProvider } from './example-provider.ts';
 import { withoutLaunchers } from './launchers.ts';
 
 const EXAMPLE_FILE = join(import.meta.dir, '..', '..', 'examples', 'companies.csv');
@@ -156,6 +155,32 @@ Ctrl-C stops it. Its data stays in ${dataDir}.
 /** A word of a shell's command. */
 function quoted(word: string): string {
   return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/**
+ * A small data provider in nif.pt's format, for the demo. It answers for the companies of the example directory with their
+ * names, and leaves all other members empty rather than invent them.
+ *
+ * @param names legal names by NIF
+ */
+function startExampleProvider(names: Map<string, string>) {
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch(request) {
+      const nif = new URL(request.url).searchParams.get('q') ?? '';
+      const name = names.get(nif);
+      if (name === undefined) return Response.json({ result: 'error', message: 'No records found' });
+      return Response.json({
+        result: 'success',
+        records: { [nif]: { nif: Number(nif), title: name } },
+        nif_validation: true,
+        is_nif: true,
+        credits: { used: 'free', left: [] },
+      });
+    },
+  });
+  return { url: `http://127.0.0.1:${server.port}/`, stop: () => server.stop(true) };
 }
 
 await runToExit(() => demo().catch(fail));

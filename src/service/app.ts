@@ -71,7 +71,7 @@ export function createApp(parts: AppParts) {
   );
 }
 
-/** Answers the paths that have no route, so there is no route with a wildcard (sent-paths.ts). */
+/** Answers the paths that have no route, so there is no route with a wildcard (`sentPaths`). */
 export function createUnknown({
   observer,
   dashboard,

@@ -1,8 +1,53 @@
+import { type Static, Type } from '@sinclair/typebox';
 import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { free, type Handler } from '../../metering/admission/quote.ts';
-import { type DatasetsAnswer, DatasetsAnswerSchema } from './schema.ts';
 import type { Datasets, DebtDataset, ReadDatasets } from './store.ts';
+
+const Companies = Type.Integer({ minimum: 0, description: 'How many companies it has.' });
+
+const DebtDatasetSchema = Type.Object(
+  {
+    date: Type.String({ format: 'date', description: "The dataset's own date." }),
+    companies: Companies,
+  },
+  { $id: 'DebtDataset' },
+);
+
+const DebtDatasetOrNull = (publisher: string) =>
+  Type.Union([DebtDatasetSchema, Type.Null()], {
+    description: `Debt brackets published by ${publisher}; \`null\` means that none were ever imported.`,
+  });
+
+const DatasetsAnswerSchema = Type.Object(
+  {
+    data: Type.Object(
+      {
+        directory: Type.Object(
+          {
+            companies: Companies,
+            updated: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+              description: 'When the directory was last imported, UTC; `null` means never.',
+            }),
+          },
+          { $id: 'DirectoryDataset', description: 'The directory that searches find companies in.' },
+        ),
+        debts: Type.Object(
+          {
+            tax: DebtDatasetOrNull('the tax authority'),
+            social_security: DebtDatasetOrNull('social security'),
+          },
+          { $id: 'DebtDatasets' },
+        ),
+      },
+      { $id: 'Datasets' },
+    ),
+    error: Type.Null(),
+  },
+  { $id: 'DatasetsAnswer' },
+);
+
+type DatasetsAnswer = Static<typeof DatasetsAnswerSchema>;
 
 /** GET /datasets (contract, Beyond the specification) */
 export const datasetsRoute: ApiRoute = {

@@ -1,11 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { isRealDate } from '../../platform/dates.ts';
-import { defineExport } from '../../platform/terminal/export-command.ts';
+import { RefusedError } from '../../platform/errors.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { defineExport, type ExportSource } from '../../platform/terminal/export-command.ts';
 import { defineImport } from '../ingest/import-command.ts';
-import { findDataset } from './export.ts';
 import { DEBTS_LAYOUT } from './file-layout.ts';
 import { importDebts } from './import.ts';
-import { DEBT_KINDS } from './kind.ts';
+import { DEBT_KINDS, type DebtKind } from './kind.ts';
 
 /** `debts import` and `debts export` (contract, Command line). */
 export function debtCommands(program: Command): void {
@@ -65,4 +66,16 @@ const kindOption = () =>
 function realDate(text: string): string {
   if (isRealDate(text)) return text;
   throw new InvalidArgumentError('It must be a real date, as in 2026-10-31.');
+}
+
+/** The present dataset of a kind. @throws RefusedError when none was ever imported */
+async function findDataset(sql: Sql, { kind }: { kind: DebtKind }): Promise<ExportSource> {
+  const [dataset] = await sql<{ date: string; rows: number }[]>`
+    SELECT dataset_date::text AS date, rows FROM debt_datasets WHERE kind = ${kind}`;
+  if (dataset === undefined) throw new RefusedError(`no ${kind} dataset was ever imported`);
+  return {
+    name: `the ${kind} dataset of ${dataset.date}`,
+    rows: dataset.rows,
+    select: `SELECT nif, start_amount AS start, end_amount AS end FROM debts WHERE kind = '${kind}' ORDER BY nif`,
+  };
 }

@@ -1,12 +1,15 @@
 import type { Command } from 'commander';
+import { RefusedError } from '../../platform/errors.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { quoted } from '../../platform/postgres/identifier.ts';
 import { type CommandTools, defineCommand } from '../../platform/terminal/command.ts';
-import { defineExport } from '../../platform/terminal/export-command.ts';
+import { defineExport, type ExportSource } from '../../platform/terminal/export-command.ts';
 import { count, type Progress, withProgress } from '../../platform/terminal/progress.ts';
 import { fields, toSecond } from '../../platform/terminal/text.ts';
 import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
 import { defineImport } from '../ingest/import-command.ts';
-import { findDirectory } from './export.ts';
 import { DIRECTORY_LAYOUT } from './file-layout.ts';
+import { readDirectory } from './generations.ts';
 import { describeHolder } from './lock.ts';
 import type { IndexStatus, StatusReport } from './status.ts';
 
@@ -137,4 +140,18 @@ function describeDebts(dataset: DebtDataset | null): string {
   if (dataset === null) return 'not imported';
   const { companies, date, imported, by } = dataset;
   return `${count(companies)} companies of ${date}, imported ${toSecond(imported)} by ${by}`;
+}
+
+/**
+ * The rows of the current generation's table. While an export reads it, imports go on, and the table stays.
+ * @throws RefusedError when nothing was ever imported
+ */
+async function findDirectory(sql: Sql): Promise<ExportSource> {
+  const { current } = await readDirectory(sql);
+  if (current.rows === 0) throw new RefusedError('the directory has no companies: import a file first');
+  return {
+    name: 'the directory',
+    rows: current.rows,
+    select: `SELECT nif, legal_name FROM ${quoted(current.tableName)} ORDER BY nif`,
+  };
 }

@@ -2,7 +2,8 @@
 
 import { FileError } from '../../platform/terminal/file-error.ts';
 import type { FileColumn } from './columns.ts';
-import { headedParser, passSeparatorLine } from './csv/header.ts';
+import { delimitedParser } from './csv/delimited.ts';
+import { headedLayout, passSeparatorLine } from './csv/header.ts';
 import { type Cursor, firstCharacter, type ParseRows } from './cursor.ts';
 import { checkEncoding } from './encoding.ts';
 import { jsonLinesParser } from './json/lines.ts';
@@ -73,7 +74,8 @@ export function parserFor(
     return { parse: checked(jsonLinesParser(objects)), finish: objects.finish };
   }
   const delimiters = named === null ? [...DELIMITERS.csv, ...DELIMITERS.tsv] : DELIMITERS[format];
-  return { parse: checked(headedParser(fileName, cursor, delimiters, columns)), finish() {} };
+  const layout = headedLayout(fileName, cursor, delimiters, columns);
+  return { parse: checked(delimitedParser(layout)), finish() {} };
 }
 
 /** Whether the first object ends on its line, as those of JSON Lines do. */

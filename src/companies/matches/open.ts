@@ -1,11 +1,10 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { Config } from '../../platform/config/config.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import type { AnswerQuery } from '../search/answer.ts';
+import type { AnswerQuery, KeyOf } from '../search/answer.ts';
 import type { OpenDirectory } from '../search/open.ts';
 import { MAX_RESULTS } from '../search/search.ts';
 import { createElasticsearchMatches } from './elasticsearch.ts';
-import { keyOfMatch } from './keeping.ts';
 import { MATCH_BATCHES } from './matches.ts';
 import { createPostgresMatches } from './postgres.ts';
 import type { MatchQuery } from './query.ts';
@@ -24,3 +23,7 @@ export function openMatch(
     query.kind === 'words' ? find(query, MAX_RESULTS) : search.find(query);
   return answering({ find: findAny }, keyOfMatch);
 }
+
+/** The key of a match in the cache of answers. No query begins with a blank, so that searches and matches share no key. */
+export const keyOfMatch: KeyOf<MatchQuery> = (query) =>
+  query.kind === 'words' ? ` ${query.normalized}` : null;

@@ -6,7 +6,6 @@ import { messageOf, RefusedError } from '../errors.ts';
 import { SECOND } from '../units.ts';
 import type { Transaction } from './connect.ts';
 import { openDedicated } from './dedicated.ts';
-import { ofAnotherVersion } from './other-version.ts';
 
 const MIGRATIONS = join(import.meta.dir, 'migrations');
 
@@ -73,4 +72,18 @@ export async function readMigrations(): Promise<Map<string, { text: string; sha2
     migrations.set(file.slice(0, -'.sql'.length), { text, sha256: hash('sha256', text) });
   }
   return migrations;
+}
+
+/**
+ * The refusal of data that this version neither made nor can go on with. Nothing tells which of two versions is newer.
+ *
+ * @param dataDir the DATA_DIR of embedded data; `null` means a database that DATABASE_URL names
+ * @param reason what differs
+ */
+function ofAnotherVersion(dataDir: string | null, reason: string): RefusedError {
+  const [data, instead] =
+    dataDir === null
+      ? ['the database', 'let DATABASE_URL name an empty database']
+      : [`the data in DATA_DIR ${dataDir}`, 'set DATA_DIR to a new folder'];
+  return new RefusedError(`${data} is of another version (${reason}): start that version, or ${instead}`);
 }

@@ -111,7 +111,9 @@ const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
     };
     return { near: search(resolve('Azull Mar 17')), frequent: search(resolve('Azul Mar')) };
   },
-  'companies/directory/export.ts': async () => ({ export: command(['companies', 'export'], generationsIn) }),
+  'companies/directory/commands.ts': async () => ({
+    export: command(['companies', 'export'], generationsIn),
+  }),
   'companies/directory/status.ts': async () => ({
     status: command(['index', 'status', '--json'], (stdout) => [JSON.parse(stdout).documents - COMPANIES]),
   }),
@@ -129,6 +131,8 @@ const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
 /** The files that learn which generation is current, and read no table of it, or only under the directory's lock. */
 const OTHERS = [
   ...[
+    'backup/restore.ts',
+    'companies/datasets/age-metrics.ts',
     'companies/datasets/store.ts',
     'demo/demo.ts',
     'companies/directory/garbage.ts',

@@ -1,6 +1,6 @@
 /** Answers of matches that are kept in memory. */
 import { expect, test } from 'bun:test';
-import { keyOfMatch } from '../../../src/companies/matches/keeping.ts';
+import { keyOfMatch } from '../../../src/companies/matches/open.ts';
 import { parseMatchQuery } from '../../../src/companies/matches/query.ts';
 import { keyOfSearch } from '../../../src/companies/search/answer.ts';
 import { parseQuery } from '../../../src/companies/search/query.ts';

@@ -2,16 +2,16 @@ import type { Static } from '@sinclair/typebox';
 import { type Answer, failureAnswer, ok, problem, unavailable } from '../../../http/answer.ts';
 import type { ApiRoute } from '../../../http/api-route.ts';
 import { free, type Handler, type Payment, single } from '../../../metering/admission/quote.ts';
-import { API_KINDS } from '../kind.ts';
-import { readChangesBody } from './body.ts';
-import { writeCursor } from './cursor.ts';
+import { invalidNif, listedNif } from '../../nif-parameter.ts';
+import { API_KINDS, DEBT_KINDS } from '../kind.ts';
+import { readCursor, writeCursor } from './cursor.ts';
 import {
   type DebtChange,
   type DebtChangesAnswer,
   DebtChangesAnswerSchema,
   DebtChangesRequestSchema,
 } from './schema.ts';
-import type { Change, Page, ReadPage } from './store.ts';
+import type { Change, Page, PageOptions, ReadPage } from './store.ts';
 
 /** POST /debts/changes (contract, Beyond the specification) */
 export const debtChangesRoute: ApiRoute = {
@@ -99,5 +99,27 @@ function present({ number, at, kind, nif, before, after, date }: Change): DebtCh
     before,
     after,
     date,
+  };
+}
+
+/** The page that a request asks for, or the detail of its problem (contract: changes of debts). */
+function readChangesBody({
+  after,
+  nifs,
+  kinds,
+}: Static<typeof DebtChangesRequestSchema>): { page: PageOptions } | { invalid: string } {
+  const companies = nifs?.map((nif) => listedNif(String(nif))) ?? null;
+  const wrong = companies?.indexOf(null) ?? -1;
+  if (wrong >= 0) {
+    const { detail } = invalidNif().problem;
+    return { invalid: `"nifs", number ${wrong + 1}, is not valid. ${detail}` };
+  }
+  return {
+    page: {
+      after: after === null ? null : readCursor(after),
+      // A company that stands there twice has each change once.
+      nifs: companies && [...new Set(companies as string[])],
+      kinds: DEBT_KINDS.filter((kind) => kinds?.includes(API_KINDS[kind]) ?? true),
+    },
   };
 }

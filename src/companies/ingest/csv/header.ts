@@ -3,9 +3,9 @@
 import { FileError } from '../../../platform/terminal/file-error.ts';
 import { isValidNif, normalizeNif } from '../../nif.ts';
 import { columnAdvice, comparable, type FileColumn, shownNames } from '../columns.ts';
-import { type Cursor, type Found, firstCharacter, type ParseRows } from '../cursor.ts';
+import { type Cursor, type Found, firstCharacter } from '../cursor.ts';
 import { REASONS } from '../rows.ts';
-import { delimitedParser } from './delimited.ts';
+import { type DelimitedLayout, delimitedParser } from './delimited.ts';
 
 const DELIMITER_NAMES: Record<string, string> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' };
 
@@ -30,17 +30,17 @@ export function passSeparatorLine(cursor: Cursor): void {
 }
 
 /**
- * Makes the parser for the rows and moves the cursor behind the header.
+ * Reads the layout of the rows, and moves the cursor behind the header.
  *
  * @param delimiters the candidates; the one that gives all columns is used
  * @throws {FileError} the header is too long, or lacks a column
  */
-export function headedParser(
+export function headedLayout(
   fileName: string,
   cursor: Cursor,
   delimiters: readonly string[],
   columns: readonly FileColumn[],
-): ParseRows {
+): DelimitedLayout {
   let best: Header | null = null;
   let problem = '';
   for (const delimiter of delimiters) {
@@ -83,7 +83,7 @@ function useHeader(
   cursor: Cursor,
   header: Header,
   columns: readonly FileColumn[],
-): ParseRows {
+): DelimitedLayout {
   const names = header.names.map(comparable);
   const slots = new Int16Array(names.length).fill(-1);
   for (const [slot, { source }] of columns.entries()) {
@@ -95,7 +95,7 @@ function useHeader(
   }
   cursor.at = header.at;
   cursor.line = header.line;
-  return delimitedParser({ delimiter: header.delimiter.charCodeAt(0), slots, width: columns.length });
+  return { delimiter: header.delimiter.charCodeAt(0), slots, width: columns.length };
 }
 
 function missingColumns(
