@@ -11,6 +11,7 @@ const ROOMS = [
   'usage',
   'keys',
   'activity',
+  'connections',
   'account-data',
   'account',
   'sign-in',

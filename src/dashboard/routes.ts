@@ -3,12 +3,9 @@ import * as member from './account/member.ts';
 import * as members from './account/members.ts';
 import * as profile from './account/profile.ts';
 import * as settings from './account/settings.ts';
-<<<<<<< HEAD
 import * as activity from './activity/activity.ts';
-=======
 import { authorize } from './connections/authorize.ts';
 import { consent } from './connections/consent.ts';
->>>>>>> f3d7f8c0 (Let members connect agents by signing in)
 import * as key from './keys/key.ts';
 import * as keyChanges from './keys/key-changes.ts';
 import * as keyLimits from './keys/key-limits.ts';

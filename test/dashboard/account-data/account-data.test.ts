@@ -114,7 +114,17 @@ describe('the export', () => {
     const data = await exportOf(id);
     expect(Object.keys(data)).toEqual([
       ...['exported', 'account', 'members', 'mails', 'sessions', 'links', 'emailChanges', 'attempts'],
-      ...['invitations', 'keys', 'connections', 'secretUses', 'history', 'calls', 'errors', 'activity', 'refreshes'],
+      ...[
+        'invitations',
+        'keys',
+        'connections',
+        'secretUses',
+        'history',
+        'calls',
+        'errors',
+        'activity',
+        'refreshes',
+      ],
     ]);
     expect(data).toMatchObject({
       account: { id, name: 'Padaria Central', plan: 'free', credits: 100, used: 1, spendPurchased: true },
