@@ -1,0 +1,239 @@
+/**
+ * `bun bench/resolve.ts [--names 1000000] [--directory FILE.csv] [--pairs FILE.json] [--strangers FILE.json] [--database URL --alias NAME]`:
+ * how well names as people write them are resolved, what they cost in CPU, and what single lookups beside them wait, with Postgres alone
+ * and with Elasticsearch.
+ *
+ * The directory is that of the tests, or a file, and names that are made like its own (real-names.ts) up to `--names`. Pairs are
+ * `{"nif", "written"}`, strangers the same or texts. `--database` and `--alias` have the names already, and stay.
+ * Servers: those of the environment (TEST_…_URL), or started here with durable commits. CPU of Elasticsearch is not measured.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { buildSearchIndexes } from '../src/companies/directory/tables.ts';
+import { createElasticsearchReader } from '../src/companies/resolve/elasticsearch.ts';
+import { createPostgresReader } from '../src/companies/resolve/postgres.ts';
+import type { WithReader } from '../src/companies/resolve/reader.ts';
+import { NAMES_AT_ONCE, type Resolution, resolveNames } from '../src/companies/resolve/resolve.ts';
+import { vocabularyOf, vocabularyStatements } from '../src/companies/resolve/vocabulary-table.ts';
+import { createPostgresSearch } from '../src/companies/search/postgres.ts';
+import { createElasticsearch } from '../src/platform/elasticsearch/client.ts';
+import { connectPostgres } from '../src/platform/postgres/connect.ts';
+import { withTimeout } from '../src/platform/runtime/timeout.ts';
+import real from '../test/companies/resolve/real-names.json' with { type: 'json' };
+import { startServers } from '../test/servers/servers.ts';
+import { cpuSeconds } from './lib/processes.ts';
+import { createRealNames, readNames, writeRealNames } from './lib/real-names.ts';
+import { createDatabase, runCommand } from './lib/stack.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    names: { type: 'string', default: '1000000' },
+    directory: { type: 'string' },
+    pairs: { type: 'string' },
+    strangers: { type: 'string' },
+    database: { type: 'string' },
+    alias: { type: 'string', default: 'bench-resolve' },
+  },
+});
+const LIST = 100;
+const PATIENCE_MS = 60_000;
+/** Lookups a second beside lists. */
+const LOOKUPS_PER_SECOND = 200;
+
+type Written = { nif: string; written: string };
+const readJson = async <T>(path: string | undefined, otherwise: T): Promise<T> =>
+  path === undefined ? otherwise : ((await Bun.file(path).json()) as T);
+const pairs = await readJson<Written[]>(options.pairs, real.spellings);
+const strangers = (await readJson<(string | Written)[]>(options.strangers, real.strangers)).map((one) =>
+  typeof one === 'string' ? one : one.written,
+);
+const quote = (text: string) => `"${text.replaceAll('"', '""')}"`;
+
+const servers = await startServers({ purpose: 'benchmarks', elasticsearchHeapMb: 2_048 });
+const folder = await mkdtemp(join(tmpdir(), 'bench-resolve-'));
+const elasticsearch = createElasticsearch({ ...servers, elasticsearchApiKey: null })!;
+const databaseUrl = options.database ?? (await createDatabase(servers.postgresUrl));
+const sql = connectPostgres(databaseUrl, { max: 1, pointQueries: true });
+const lookups = connectPostgres(databaseUrl, { max: 2, pointQueries: true });
+try {
+  if (options.database === undefined) await importNames();
+  const [{ table, rows }] = await sql<[{ table: string; rows: number }]>`
+    SELECT table_name AS "table", rows FROM directory JOIN directory_generations ON directory_generations.id = current`;
+  await measureVocabulary(table);
+  const [{ pid }] = await sql<[{ pid: number }]>`SELECT pg_backend_pid() AS pid`;
+  say(`\n${rows} names, ${pairs.length} pairs, ${strangers.length} strangers\n`);
+  say('| | first | among 5 | clear, right | strangers clear | CPU a name, ms: Postgres, service |');
+  say('| --- | --- | --- | --- | --- | --- |');
+  const answers: string[] = [];
+  for (const [mode, withReader] of Object.entries({
+    Postgres: createPostgresReader(sql),
+    Elasticsearch: createElasticsearchReader(elasticsearch, sql, PATIENCE_MS),
+  })) {
+    answers.push(await measureQuality(mode, withReader, pid));
+    await measureWorst(withReader, pid, table);
+    await measureBeside(withReader, table);
+  }
+  say(`\nboth modes ${answers[0] === answers[1] ? 'give the same answers' : 'DIFFER'}`);
+} finally {
+  await Promise.all([sql.end(), lookups.end()]);
+  if (options.database === undefined) {
+    const indices = Object.keys(await elasticsearch.indices.get({ index: `${options.alias}-*` }));
+    for (const index of indices) await elasticsearch.indices.delete({ index });
+  }
+  await elasticsearch.close();
+  await rm(folder, { recursive: true, force: true });
+  await servers.stop();
+}
+
+async function importNames(): Promise<void> {
+  const file = join(folder, 'companies.csv');
+  const own = options.directory
+    ? await Bun.file(options.directory).text()
+    : `nif,legal_name\n${real.directory.map(([nif, name]) => `${nif},${quote(name!)}\n`).join('')}`;
+  const ownFile = join(folder, 'own.csv');
+  await Bun.write(ownFile, own);
+  const names = await readNames(ownFile);
+  await writeRealNames(file, Number(options.names) - names.length, createRealNames(names));
+  const made = await Bun.file(file).text();
+  await Bun.write(file, own.trimEnd() + made.slice(made.indexOf('\n')));
+  const startedMs = performance.now();
+  await runCommand(['companies', 'import', file], {
+    DATABASE_URL: databaseUrl,
+    ELASTICSEARCH_URL: servers.elasticsearchUrl,
+    ELASTICSEARCH_ALIAS: options.alias,
+  });
+  say(`imported in ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
+  const [{ table }] = await sql<[{ table: string }]>`
+    SELECT table_name AS "table" FROM directory JOIN directory_generations ON directory_generations.id = current`;
+  const builder = connectPostgres(databaseUrl, { max: 1 });
+  await buildSearchIndexes(builder, table);
+  await builder.end();
+}
+
+/** How long the vocabulary takes, by making it once more, and how large it is. */
+async function measureVocabulary(table: string): Promise<void> {
+  const builder = connectPostgres(databaseUrl, { max: 1 });
+  const copy = 'bench_names';
+  const size = 'pg_total_relation_size($1::regclass) AS bytes';
+  await builder.unsafe(`DROP VIEW IF EXISTS ${copy}; CREATE VIEW ${copy} AS SELECT * FROM ${table}`);
+  const [{ pid }] = await builder<[{ pid: number }]>`SELECT pg_backend_pid() AS pid`;
+  const startedMs = performance.now();
+  const before = cpuSeconds([pid]);
+  for (const statement of vocabularyStatements(copy)) await builder.unsafe(statement);
+  const seconds = (performance.now() - startedMs) / 1000;
+  const [row] = await builder.unsafe<{ bytes: number }[]>(`SELECT ${size}`, [vocabularyOf(table)]);
+  const cpu = (cpuSeconds([pid]) - before).toFixed(1);
+  say(`vocabulary: ${seconds.toFixed(1)} s (${cpu} s of CPU), ${(row!.bytes / 1e6).toFixed(0)} MB`);
+  await builder.unsafe(`DROP TABLE ${vocabularyOf(copy)}; DROP VIEW ${copy}`);
+  await builder.end();
+}
+
+async function resolveList(withReader: WithReader, names: string[]): Promise<Resolution[]> {
+  const resolutions: Resolution[] = [];
+  for (let from = 0; from < names.length; from += NAMES_AT_ONCE) {
+    const group = names.slice(from, from + NAMES_AT_ONCE);
+    const resolve = withTimeout(
+      (bound) => withReader((reader) => resolveNames(reader, group), bound),
+      PATIENCE_MS,
+      'the directory',
+    );
+    resolutions.push(...(await resolve));
+  }
+  return resolutions;
+}
+
+/** CPU of this process and of one of Postgres, ms a name. */
+async function costOf(names: number, pid: number, work: () => Promise<unknown>): Promise<string> {
+  const [before, own] = [cpuSeconds([pid]), process.cpuUsage()];
+  await work();
+  const { user, system } = process.cpuUsage(own);
+  const ofPostgres = ((cpuSeconds([pid]) - before) * 1000) / names;
+  return `${ofPostgres.toFixed(1)}, ${((user + system) / 1000 / names).toFixed(1)}`;
+}
+
+async function measureQuality(mode: string, withReader: WithReader, pid: number): Promise<string> {
+  const names = [...pairs.map(({ written }) => written), ...strangers];
+  // The first run learns the generation, and compiles.
+  await resolveList(withReader, names.slice(0, LIST));
+  const found: Resolution[] = [];
+  const cost = await costOf(names.length, pid, async () => {
+    for (let from = 0; from < names.length; from += LIST)
+      found.push(...(await resolveList(withReader, names.slice(from, from + LIST))));
+  });
+  const nifsOf = ({ candidates }: Resolution) => candidates.map(({ nif }) => nif);
+  const count = (test: (one: Resolution, nif: string) => boolean) =>
+    pairs.filter(({ nif }, at) => test(found[at]!, nif)).length;
+  const isFirst = (one: Resolution, nif: string) => nifsOf(one)[0] === nif;
+  const clear = count(({ clear }) => clear);
+  const right = count((one, nif) => one.clear && isFirst(one, nif));
+  const wrong = found.slice(pairs.length).filter((one) => one.clear).length;
+  const five = count((one, nif) => nifsOf(one).includes(nif));
+  say(`| ${mode} | ${count(isFirst)} | ${five} | ${clear}, ${right} | ${wrong} | ${cost} |`);
+  return JSON.stringify(
+    found.map(({ clear, candidates }) => [clear, candidates.map((one) => [one.nif, one.evidence])]),
+  );
+}
+
+/** Names that cost the most: frequent words meet in many entries, and unknown ones have near words. */
+async function worstNames(table: string): Promise<Record<string, string>> {
+  const words = await sql.unsafe<{ word: string }[]>(
+    `SELECT word FROM ${vocabularyOf(table)} WHERE char_length(word) > 4 ORDER BY entries DESC LIMIT 60`,
+  );
+  const frequent = words.map(({ word }) => word);
+  const unknown = 'zqxwvutk yqxwvutk zqxwyutk yqxwyutk zqxwvuuk zqywvutk wqxwvutk zqxwvutm zqpwvutk zaxwvutk';
+  return {
+    'eight frequent words': frequent.slice(0, 8).join(' '),
+    'eight frequent words and an unknown one': `${frequent.slice(8, 16).join(' ')} zqxwvutk`,
+    'ten unknown words': unknown,
+    '500 characters of frequent words': frequent.join(' ').slice(0, 500),
+    '500 characters of one word': 'construcoes'.repeat(50).slice(0, 500),
+    '500 characters of letters': 'a b c f g h i j k l m n '.repeat(21).slice(0, 500),
+  };
+}
+
+async function measureWorst(withReader: WithReader, pid: number, table: string): Promise<void> {
+  for (const [kind, name] of Object.entries(await worstNames(table))) {
+    await resolveList(withReader, [name]);
+    const times = 20;
+    const cost = await costOf(times, pid, async () => {
+      for (let time = 0; time < times; time += 1) await resolveList(withReader, [name]);
+    });
+    say(`| ${kind} | | | | | ${cost} |`);
+  }
+}
+
+/** What a lookup of a NIF waits beside a list of the worst names, and without one. */
+async function measureBeside(withReader: WithReader, table: string): Promise<void> {
+  const worst = (await worstNames(table))['eight frequent words and an unknown one']!;
+  const nifs = await sql.unsafe<{ nif: string }[]>(`SELECT nif FROM ${table} LIMIT 500`);
+  const search = createPostgresSearch(lookups);
+  const p99During = async (work: Promise<unknown>) => {
+    let isOver = false;
+    const ended = work.finally(() => {
+      isOver = true;
+    });
+    const waits: number[] = [];
+    const running: Promise<unknown>[] = [];
+    while (!isOver) {
+      const { nif } = nifs[waits.length % nifs.length]!;
+      const startedMs = performance.now();
+      running.push(search.find({ kind: 'nif', nif }).then(() => waits.push(performance.now() - startedMs)));
+      await Bun.sleep(1000 / LOOKUPS_PER_SECOND);
+    }
+    await Promise.all([ended, ...running]);
+    return waits.sort((one, other) => one - other)[Math.floor(waits.length * 0.99)]!.toFixed(1);
+  };
+  const quiet = await p99During(Bun.sleep(3_000));
+  const startedMs = performance.now();
+  const beside = await p99During(resolveList(withReader, Array(LIST).fill(worst)));
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  say(
+    `| lookups beside ${LIST} of the worst (${seconds} s): p99 ${beside} ms, without ${quiet} ms | | | | | |`,
+  );
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
