@@ -7,7 +7,7 @@ import { sendText } from '../support/client.ts';
 import { createCommandLine } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';
-import { poll, until } from '../support/until.ts';
+import { eventually, poll, until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, type PageAnswer, type Visitor } from './visitor.ts';
 
@@ -148,6 +148,49 @@ describe('Screen a list', () => {
     ]);
   });
 
+  test('names without a NIF are resolved for their price, and the clear ones stand behind their rows', async () => {
+    const file = join(createFolder('names'), 'companies.csv');
+    const names = ['Padaria Aurora Lda', 'Talho Beirão Lda', 'Talho Beirão do Porto Lda'];
+    await Bun.write(file, `nif,legal_name\n${names.map((name, n) => `${nif(70 + n)},${name}`).join('\n')}\n`);
+    await createCommandLine(service.databaseUrl).json('companies', 'import', file);
+    const { visitor, accountId } = await createMember(service);
+    const list = `${nif(1)}\nPadaria Aurora\nTalho Beiro\nInexistente Qualquer\nn/d`;
+    const priced = await read(visitor, list);
+    expect(priced.textOf('[name=resolve]')).toBe('Find 3 names: at most 3 credits');
+    const resolved = await visitor.submit('/dashboard/screen', { list, resolve: 'yes' });
+    // The credit of a name without a candidate comes back by the roll-up.
+    await eventually(() => used(accountId), 2);
+    expect(resolved.textOf('[data-resolved] .hint')).toStartWith('2 credits spent.');
+    const choices = resolved.document.querySelector('[name=choices]')!.getAttribute('value');
+    expect(choices).toBe(`2:${nif(70)}`);
+    const offered = [...resolved.document.querySelectorAll('[data-line="3"] option')].map((option) =>
+      option.getAttribute('value'),
+    );
+    expect(offered).toEqual(['', nif(71), nif(72)]);
+    // The same names again cost nothing.
+    const again = await visitor.submit('/dashboard/screen', { list, resolve: 'yes' });
+    expect(again.textOf('[data-resolved] .hint')).toStartWith('No credit spent');
+    const taken = await visitor.submit('/dashboard/screen', {
+      list,
+      choices: `${choices} 3:${nif(72)} 99:${nif(1)}`,
+    });
+    expect(taken.document.querySelector('textarea')!.textContent).toBe(
+      `${nif(1)}\nPadaria Aurora ${nif(70)}\nTalho Beiro ${nif(72)}\nInexistente Qualquer\nn/d`,
+    );
+    expect(taken.textOf('[data-rows]')).toBe('5 rows: 3 companies, 2 without a NIF.');
+    await eventually(() => used(accountId), 2);
+  });
+
+  test('a list of names alone is offered to be resolved, and has nothing to screen', async () => {
+    const { visitor } = await createMember(service);
+    const page = await read(visitor, 'Padaria Central\nTalho Moderno');
+    expect([
+      page.status,
+      page.textOf('[name=resolve]'),
+      page.document.querySelector('button[name=price]'),
+    ]).toEqual([200, 'Find 2 names: at most 2 credits', null]);
+  });
+
   test('with credits for some, the others are named and not charged; with none it says why', async () => {
     const { visitor, accountId } = await createMember(service, { language: 'pt' });
     await changeLimits(service.sql, accountId, { includedCredits: 2 }, 'test');
@@ -168,7 +211,7 @@ describe('Screen a list', () => {
     const { visitor, accountId } = await createMember(service);
     const many = Array.from({ length: 1001 }, (_, n) => nif(n)).join('\n');
     for (const [list, fault] of [
-      ['Padaria Central', 'No NIF found'],
+      ['n/d; 12', 'No NIF found'],
       [many, 'It has 1,001 NIFs, and one list 1,000 at most'],
     ] as const) {
       const page = await run(visitor, list, 1);

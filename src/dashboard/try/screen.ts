@@ -9,6 +9,14 @@ import { moreCredits } from '../ui/parts.ts';
 import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
 import { type NifList, readNifList } from './screen-list.ts';
+import {
+  nameRows,
+  type Resolved,
+  resolveButton,
+  resolvedNames,
+  resolveNames,
+  withChoices,
+} from './screen-names.ts';
 import { beginSending } from './screen-once.ts';
 import { reconciled } from './screen-rows.ts';
 
@@ -25,24 +33,34 @@ export const screen = formHandlers({
     const { messages, formats, sent } = context;
     const refusal = callRefusal(context);
     if (refusal !== null) return refusal;
-    const list = readNifList(sent('list'));
+    const text = withChoices(sent('list'), sent('choices'));
+    const list = readNifList(text);
+    const hasNames = nameRows(list).length > 0;
     const count = list.nifs.length;
     const tooMany = messages.screenTooMany(formats.number(count), formats.number(MAX_COMPANIES));
-    const fault = count === 0 ? messages.screenNone : count > MAX_COMPANIES && tooMany;
+    const fault = count === 0 && !hasNames ? messages.screenNone : count > MAX_COMPANIES && tooMany;
     if (fault !== false) return refuse(422, { faults: { list: fault } });
+    if (sent('resolve') === 'yes' && hasNames) {
+      const outcome = await resolveNames(context, list);
+      if (outcome === null) return showScreen(context, null, { list, text, isLate: true });
+      return showScreen(outcome.fresh, null, { list, text, resolved: outcome.resolved });
+    }
     // The member has seen this price. A list that was changed since is shown again.
-    if (sent('price') !== String(count)) return showScreen(context, null, { list });
+    if (count === 0 || sent('price') !== String(count)) return showScreen(context, null, { list, text });
     const sending = await beginSending(context, list.nifs);
-    if (sending === null) return showScreen(context, null, { list, isLate: true });
+    if (sending === null) return showScreen(context, null, { list, text, isLate: true });
     const { answer, fresh } = await makeOwnCall(context, debtsRoute, { nifs: list.nifs }, sending.identity);
     // A list that was paid before stays so.
     if (!answer.ok && !sending.isRepeated) await sending.forget();
-    return showScreen(fresh, null, { list, screened: { answer, sending } });
+    return showScreen(fresh, null, { list, text, screened: { answer, sending } });
   },
 });
 
 interface Shown {
   list?: NifList;
+  /** Of the list, with the NIFs that were chosen for its names. */
+  text?: string;
+  resolved?: Resolved;
   /** Whether the list's free time is over, so that its price is shown again. */
   isLate?: boolean;
   screened?: Screened;
@@ -51,12 +69,13 @@ interface Shown {
 async function showScreen(
   context: MemberContext,
   refusal: Refusal | null,
-  { list, isLate = false, screened }: Shown = {},
+  { list, text, isLate = false, screened, resolved }: Shown = {},
 ): Promise<PageResponse> {
   const { messages, formats, tools, sent, account } = context;
   const fault = refusal?.faults?.list;
   const isPriced = list !== undefined && !screened?.answer.ok;
   const canPay = creditsLeft(account) > 0;
+  const canRun = isPriced && canPay && list.nifs.length > 0;
   const body = html`
 <h1>${messages.screenTitle}</h1>
 ${!account.suspended && html`<p class="lead">${messages.screenLead(formats.number(creditsLeft(account)))}</p>`}
@@ -66,7 +85,7 @@ ${screened?.answer.ok === false && (await screenedList(context, list!, screened)
   ${tokenField(context)}
   <div class="field">
     <label for="list">${messages.screenLabel(formats.number(MAX_COMPANIES))}</label>
-    <textarea id="list" name="list" rows="8" spellcheck="false" required aria-describedby="${fault && 'list-fault '}list-hint"${fault && html` aria-invalid="true" autofocus`}>${sent('list')}</textarea>
+    <textarea id="list" name="list" rows="8" spellcheck="false" required aria-describedby="${fault && 'list-fault '}list-hint"${fault && html` aria-invalid="true" autofocus`}>${text ?? sent('list')}</textarea>
     ${fault && html`<p class="fault" id="list-fault" role="alert">${fault}</p>`}
     <p class="hint" id="list-hint">${messages.screenHint}</p>
   </div>
@@ -77,9 +96,11 @@ ${screened?.answer.ok === false && (await screenedList(context, list!, screened)
     <p class="fault" role="alert" data-workbook hidden>${messages.screenWorkbook}</p>
   </div>
   ${isPriced && price(context, list, isLate, screened === undefined)}
+  ${resolved !== undefined && (await resolvedNames(context, resolved))}
   <div class="actions">
-    ${isPriced && canPay && html`<button type="submit" name="price" value="${list.nifs.length}">${messages.screenRun(formats.number(list.nifs.length))} <small>${messages.creditCount(formats.number(list.nifs.length))}</small></button>`}
-    <button${isPriced && canPay && html` class="quiet"`} type="submit"${account.suspended && html` disabled`}>${messages.screenRead}</button>
+    ${canRun && html`<button type="submit" name="price" value="${list.nifs.length}">${messages.screenRun(formats.number(list.nifs.length))} <small>${messages.creditCount(formats.number(list.nifs.length))}</small></button>`}
+    ${isPriced && canPay && resolved === undefined && resolveButton(context, list)}
+    <button${canRun && resolved === undefined && html` class="quiet"`} type="submit"${account.suspended && html` disabled`}>${resolved === undefined ? messages.screenRead : messages.screenReadChosen}</button>
   </div>
 </form>
 ${screened?.answer.ok === true && (await screenedList(context, list!, screened))}`;
@@ -100,7 +121,7 @@ function price(context: MemberContext, list: NifList, isLate: boolean, isFocused
   return html`
 <div role="status"${isFocused && html` tabindex="-1" autofocus`} data-price>
   ${reconciled(context, list)}
-  <p><strong>${messages.screenPrice(formats.number(nifs.length))}</strong></p>
+  ${nifs.length > 0 && html`<p><strong>${messages.screenPrice(formats.number(nifs.length))}</strong></p>`}
   ${notes.map((note) => note !== false && html`<p>${note}</p>`)}
 </div>`;
 }

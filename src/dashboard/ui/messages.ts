@@ -572,6 +572,15 @@ const TEXTS = {
     without: ['No bracket', 'Sem escalão'],
     unpaid: ['Not screened, not charged', 'Não verificada, não cobrada'],
   },
+  screenResolve: `Find 1 name: at most 1 credit | Find {count} names: at most {count} credits
+    Procurar 1 nome: no máximo 1 crédito | Procurar {count} nomes: no máximo {count} créditos`,
+  screenCandidates: ['Companies with this name', 'Empresas com este nome'],
+  screenNoCandidate: ['None found, at no cost', 'Nenhuma, sem custo'],
+  screenChoose: ['None of these', 'Nenhuma destas'],
+  screenClear: ['Clear', 'Sem dúvida'],
+  screenTake: `Choose, and read the list again: the NIFs go behind their names.
+    Escolha e volte a ler a lista: os NIF ficam a seguir aos nomes.`,
+  screenReadChosen: ['Read the list with these NIFs', 'Ler a lista com estes NIF'],
   screenFrom: ['from', 'de'],
   screenTo: ['to', 'a'],
   screenFileName: ['debts.csv', 'dividas.csv'],

@@ -56,6 +56,15 @@ for (const field of document.querySelectorAll('[data-file-for]')) {
   });
 }
 
+// The companies that are chosen for names travel as one field.
+addEventListener('change', ({ target }) => {
+  if (!target.matches('[data-line]')) return;
+  const chosen = [...document.querySelectorAll('[data-line]')].filter(({ value }) => value !== '');
+  document.querySelector('[name=choices]').value = chosen
+    .map(({ dataset, value }) => `${dataset.line}:${value}`)
+    .join(' ');
+});
+
 // A list that was sent without a session is in its field again after the sign-in, in this tab alone.
 const kept = document.querySelector('[data-keep]');
 const list = document.querySelector('[name=list]:not([data-keep])');

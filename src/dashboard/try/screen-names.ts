@@ -1,0 +1,108 @@
+import { resolutionsRoute } from '../../companies/resolve/route.ts';
+import { type Answer, responseTo } from '../../http/answer.ts';
+import type { MemberContext } from '../page-context.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import { type Column, table } from '../ui/parts.ts';
+import { callProblem } from './call-problem.ts';
+import { makeOwnCall } from './own-call.ts';
+import type { NifList, Row } from './screen-list.ts';
+import { beginSending, type Sending } from './screen-once.ts';
+
+/** Names that are resolved at once: as many as POST /resolutions takes. */
+const MAX_NAMES = 100;
+/** A text without three letters in a row is no name. */
+const NAME = /\p{L}{3}/u;
+/** A line of the list, and the NIF that was chosen for it. */
+const CHOICE = /(\d{1,6}):(\d{9})/g;
+
+/** An item of the answer: with candidates unless it got a problem. */
+interface Item {
+  status: number;
+  clear?: boolean;
+  candidates?: { nif: string; legal_name: string }[];
+}
+
+/** Names of a list that were resolved. */
+export interface Resolved {
+  answer: Answer;
+  rows: Row[];
+  isRepeated: boolean;
+}
+
+/** The rows of a list without a NIF that may be a company's name. */
+export const nameRows = ({ rows }: NifList): Row[] =>
+  rows.filter(({ leftOut, text }) => leftOut === 'missing' && NAME.test(text)).slice(0, MAX_NAMES);
+
+/**
+ * Resolves the names of a list, by the pipeline of calls with a key. The same names cost nothing again for ten minutes.
+ * @returns `null` for a form that is sent again after that time
+ */
+export async function resolveNames(
+  context: MemberContext,
+  list: NifList,
+): Promise<{ resolved: Resolved; fresh: MemberContext } | null> {
+  const rows = nameRows(list);
+  const names = rows.map(({ text }) => text);
+  const sending: Sending | null = await beginSending(context, ['names', ...names]);
+  if (sending === null) return null;
+  const { answer, fresh } = await makeOwnCall(context, resolutionsRoute, { names }, sending.identity);
+  if (!answer.ok && !sending.isRepeated) await sending.forget();
+  return { resolved: { answer, rows, isRepeated: sending.isRepeated }, fresh };
+}
+
+/** The button that resolves the names of a list, with the most that it costs; nothing for a list without any. */
+export function resolveButton({ messages, formats }: MemberContext, list: NifList): HtmlValue {
+  const count = nameRows(list).length;
+  return (
+    count > 0 &&
+    html`<button class="quiet" type="submit" name="resolve" value="yes">${messages.screenResolve(formats.number(count))}</button>`
+  );
+}
+
+/**
+ * The candidates of each name, to choose from. The choices travel as one field, because a form has few. dashboard.js keeps it; without
+ * this script it has the clear ones.
+ */
+export async function resolvedNames(
+  context: MemberContext,
+  { answer, rows, isRepeated }: Resolved,
+): Promise<Html> {
+  const { messages, formats, tools } = context;
+  if (!answer.ok) return html`<div>${callProblem(context, answer.problem)}</div>`;
+  const { data } = (await responseTo(tools.publicUrl, answer).json()) as { data: Item[] };
+  const found = rows.map((row, index) => ({ row, item: data[index]! }));
+  const clear = found.flatMap(({ row, item }) =>
+    item.clear ? [`${row.line}:${item.candidates![0]!.nif}`] : [],
+  );
+  const spent = Math.max(1, data.filter(({ candidates = [] }) => candidates.length > 0).length);
+  const choice = ({ row, item }: (typeof found)[number]) => {
+    const { candidates = [], clear = false, status } = item;
+    if (candidates.length === 0)
+      return status === 200 ? messages.screenNoCandidate : messages.screenOutcomes.unpaid;
+    return html`
+<select data-line="${row.line}" aria-label="${row.text}">
+  <option value="">${messages.screenChoose}</option>
+  ${candidates.map(({ nif, legal_name }, index) => html`<option value="${nif}"${clear && index === 0 && html` selected`}>${nif} ${legal_name}</option>`)}
+</select>${clear && html` <span class="badge good">${messages.screenClear}</span>`}`;
+  };
+  const columns: Column<(typeof found)[number]>[] = [
+    [messages.screenPasted, ({ row }) => html`<span class="cut" title="${row.text}">${row.text}</span>`],
+    [messages.screenCandidates, choice],
+  ];
+  return html`
+<div data-resolved>
+  <p class="hint">${isRepeated ? messages.screenAgain : messages.creditsSpent(formats.number(spent))}. ${messages.screenTake}</p>
+  <input type="hidden" name="choices" value="${clear.join(' ')}">
+  ${table(columns, found, 'stacked')}
+</div>`;
+}
+
+/** The text of a list with the chosen NIFs behind their rows. */
+export function withChoices(text: string, choices: string): string {
+  const lines = text.split(/\r\n|\n|\r/);
+  for (const [, line, nif] of choices.matchAll(CHOICE)) {
+    const index = Number(line) - 1;
+    if (index in lines) lines[index] += ` ${nif}`;
+  }
+  return lines.join('\n');
+}
