@@ -45,7 +45,7 @@ test('a text that is one of several is an enumeration, which every generator kno
 });
 
 test('the status of an item tells what it is', () => {
-  const items = Object.entries(schemas).filter(([name]) => name.endsWith('ItemFailed'));
+  const items = Object.entries(schemas).filter(([name]) => name.endsWith('Failed'));
   expect(items).toHaveLength(3);
   for (const [name, failed] of items) {
     const found = schemas[name.replace('Failed', 'Found')]!;

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
+import { enumeration } from '../../http/enumeration.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
 import { inTurn } from '../../metering/admission/in-turn.ts';
 import {
@@ -24,9 +25,10 @@ const isPlain = (kind: Kind) => kind === 'same' || kind === 'missing';
 
 const EvidenceSchema = Type.Union(
   [
-    Type.Literal('same'),
-    Type.Literal('missing'),
-    ...KINDS.filter((kind) => !isPlain(kind)).map((kind) => Type.Object({ [kind]: Type.String() })),
+    enumeration(KINDS.filter(isPlain), ''),
+    ...KINDS.filter((kind) => !isPlain(kind)).map((kind) =>
+      Type.Object({ [kind]: Type.String() }, { $id: `Evidence${kind[0]!.toUpperCase()}${kind.slice(1)}` }),
+    ),
   ],
   {
     $id: 'Evidence',
@@ -57,10 +59,13 @@ const ResolvedNameSchema = itemSchema(
   {
     clear: Type.Boolean({ description: 'Whether the first candidate is the company without doubt.' }),
     words: Type.Array(
-      Type.Object({
-        word: Type.String(),
-        weight: Type.Unsafe<number>({ type: 'integer', enum: [1, 2, 4, 8] }),
-      }),
+      Type.Object(
+        {
+          word: Type.String(),
+          weight: Type.Unsafe<number>({ type: 'integer', enum: [1, 2, 4, 8] }),
+        },
+        { $id: 'NameWord' },
+      ),
       {
         maxItems: MAX_HEAVY_WORDS,
         description: 'The words of the name that are weighed. A word is heavier if fewer entries have it.',
