@@ -1,6 +1,7 @@
 /**
- * Fails when a document or a comment names a file that does not exist, or a document links to one. It also fails when a document names
- * a symbol that no file of code has: a function, type, constant, variable, column or metric between backticks.
+ * Fails when a document or a comment names a file that does not exist, or a document links to one or to a missing heading. It also fails
+ * when a comment cites a rule by a heading that its page doesn't have, and when a document names a symbol that no file of code has: a
+ * function, type, constant, variable, column or metric between backticks.
  */
 import { basename, dirname, join } from 'node:path';
 import { Glob } from 'bun';
@@ -24,8 +25,10 @@ const TOP = 'src|test|bench|docs|examples|deploy|patches|search-mappings|\\.ci|\
 const PATH = new RegExp(String.raw`(?<![\w./@-])(?:${TOP})/[\w./*{},@-]*[\w*}/]`, 'g');
 /** A file named without its folder, such as `once.ts`. */
 const NAME = /(?<![\w./*@{}-])[a-z][\w-]*(?:\.test)?\.(?:ts|lua|md)(?![\w/-])/g;
-/** A link to a file of the repository, without its anchor. */
-const LINK = /\]\((?![a-z]+:|#)([^)\s#]+)[^)]*\)/g;
+/** A link to a file of the repository and to an anchor there, or to one on the same page. */
+const LINK = /\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]+))?[^)]*\)/g;
+/** A rule cited by page and headings: `docs/api.md: normalized name, order of results`. */
+const RULES = /(docs\/[\w-]+\.md): ([^.;()]+)[.;)]/g;
 /** The forms that only names of code have: camelCase, PascalCase, UPPER_CASE, snake_case. */
 const SYMBOL =
   /^(?:[a-z]+\d*(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+\d*(?:_[a-z0-9]+)+)(?:\(\))?$/;
@@ -48,13 +51,18 @@ const words = new Set(
 const complaints: string[] = [];
 for (const [path, text] of texts) {
   if (MARKDOWN.test(path)) {
-    for (const [link, target] of text.matchAll(LINK))
-      if (!exists(join(dirname(path), target!))) complain(path, text, link);
+    for (const [link, target, anchor] of text.matchAll(LINK))
+      if (!leads(path, target!, anchor)) complain(path, text, link);
   }
   if (NOT_READ.test(path)) continue;
   const prose = MARKDOWN.test(path) ? text : commentsOf(text);
   for (const [mention] of prose.matchAll(PATH)) if (!exists(mention)) complain(path, text, mention);
   for (const [mention] of prose.matchAll(NAME)) if (!names.has(mention)) complain(path, text, mention);
+  if (!MARKDOWN.test(path)) {
+    for (const [, page, rules] of flat(prose).matchAll(RULES)) {
+      for (const rule of rules!.split(', ')) if (!hasRule(page!, rule)) complain(path, text, `${page}: ${rule}`);
+    }
+  }
   if (!MARKDOWN.test(path) || SYMBOLS_OF_OTHERS.test(path)) continue;
   for (const [, span] of text.replace(/^```[\s\S]*?^```/gm, '').matchAll(/`([^`\n]+)`/g)) {
     if (SYMBOL.test(span!) && !words.has(span!.replace('()', ''))) complain(path, text, span!);
@@ -68,6 +76,41 @@ if (complaints.length > 0) {
 function complain(path: string, text: string, mention: string): void {
   const line = text.slice(0, text.indexOf(mention)).split('\n').length;
   complaints.push(`${path}:${line}: there is no ${mention}`);
+}
+
+/** @param target a file, seen from the one at `path`; empty means the same page */
+function leads(path: string, target: string, anchor: string | undefined): boolean {
+  const file = target === '' ? path : join(dirname(path), target);
+  if (target !== '' && !exists(file)) return false;
+  const page = texts.get(file);
+  if (anchor === undefined || page === undefined || !MARKDOWN.test(file)) return true;
+  return page.includes(`id="${anchor}"`) || headingsOf(page).some((heading) => anchorOf(heading) === anchor);
+}
+
+/** The headings outside of code, without backticks. */
+function headingsOf(page: string): string[] {
+  const prose = page.replace(/^```[\s\S]*?^```/gm, '');
+  return [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!.replaceAll('`', ''));
+}
+
+/** The anchor that GitHub gives to a heading. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** Whether a heading of the page begins with the rule's name. */
+function hasRule(page: string, rule: string): boolean {
+  return headingsOf(texts.get(page) ?? '').some((heading) =>
+    heading.toLowerCase().startsWith(rule.toLowerCase()),
+  );
+}
+
+/** Comments as one text, so that a citation may go over the end of a line. */
+function flat(comments: string): string {
+  return comments.replace(/\s*\n\s*(?:\*|\/\/|#|--)\s+/g, ' ');
 }
 
 function foldersOf(path: string): string[] {

@@ -50,7 +50,7 @@ const KNOWN_COMPANIES = 400;
 const SETTLE_TIMEOUT_MS = 60_000;
 const READY_TIMEOUT_MS = 10_000;
 const PROVIDER_TIMEOUT_MS = 2000;
-/** The bound of a lookup (contract: refresh), and the longest pause of its instance. */
+/** The bound of a lookup (docs/api.md: refresh), and the longest pause of its instance. */
 const SLOWEST_ANSWER_MS = 2 * PROVIDER_TIMEOUT_MS + 1000 + LONGEST_MS.pause;
 
 const MODES = ['stores', 'kill', 'statements', 'grown'] as const;

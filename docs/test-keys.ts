@@ -94,6 +94,9 @@ An account has at most five, beside the keys of its plan.
 - \`GET /activity\` answers rows of the fixed world, not the account's.
 - An answer has \`X-Test-Key: true\` once the bucket was asked.
 - No company source is asked, no record is stored or refreshed, and no call or error is counted.
+- \`_meta.credits_left\` of a tool is left out.
+- A request's log line has \`"test": true\` and no error, and \`http_test_requests_total\` counts it, in place of the metrics by route.
+- Rotation, expiry and revocation are those of every key; a rotated test key stays one.
 
 <!-- Written by docs/test-keys.ts from src/companies/test-world/world.json. -->
 

@@ -13,7 +13,7 @@ import { EXIT_USAGE, fail, runToExit } from './platform/terminal/command.ts';
 import { VERSION } from './platform/version.ts';
 import { serviceCommands } from './service/commands.ts';
 
-/** `bun directory …`: every command of the service (contract, Command line). */
+/** `bun directory …`: every command of the service (docs/commands.md). */
 export function createProgram(): Command {
   const program = new Command('directory')
     .usage('COMMAND [options]')
@@ -36,7 +36,7 @@ export function createProgram(): Command {
   return program;
 }
 
-/** Commander ends with 1 for wrong usage; the contract says 2. */
+/** Commander ends with 1 for wrong usage; docs/commands.md says 2. */
 function exitWithOurCodes(command: Command): void {
   command.exitOverride().showHelpAfterError('(add --help for what this command takes)');
   for (const child of command.commands) exitWithOurCodes(child);

@@ -19,8 +19,8 @@ import { variablesOfConfig } from './support/config-variables.ts';
 import '../README.md' with { type: 'text' };
 import '../CHANGELOG.md' with { type: 'text' };
 import '../docs/api.md' with { type: 'text' };
+import '../docs/commands.md' with { type: 'text' };
 import '../docs/configuration.md' with { type: 'text' };
-import '../docs/contract.md' with { type: 'text' };
 import '../docs/mcp.md' with { type: 'text' };
 import '../docs/scaling.md' with { type: 'text' };
 import '../docs/test-keys.md' with { type: 'text' };
@@ -78,16 +78,13 @@ test('README.md and docs/api.md have each endpoint in the order of the reference
   expect(headings.map(([, endpoint, credits]) => [endpoint, credits === 'free'])).toEqual(expected);
 });
 
-test('docs/mcp.md and docs/contract.md have each tool in the order of the list, the former with its endpoint', async () => {
+test('docs/mcp.md has each tool in the order of the list, with its endpoint', async () => {
   const tools = [...TOOLS.values()];
   const mcp = await Bun.file(join(ROOT, 'docs/mcp.md')).text();
   const rows = [...mcp.matchAll(/^\| `([a-z_]+)` +\|.*\| `([^`]+)` +\|$/gm)];
   expect(rows.map(([, name, endpoint]) => [name, endpoint])).toEqual(
     tools.map(({ name, route }) => [name, endpointOf(route)]),
   );
-  const contract = await Bun.file(join(ROOT, 'docs/contract.md')).text();
-  const [list] = /^- The tools are (.+?);/m.exec(contract)!;
-  expect(codeOf(list)).toEqual(tools.map(({ name }) => name));
 });
 
 test('docs/configuration.md names every variable that the configuration reads, and marks those that a file can hold', async () => {
@@ -131,8 +128,8 @@ function usagesOf(command: Command, words: string[] = []): string[] {
   return [describe(words.join(' '), command.registeredArguments.length, options)];
 }
 
-test('docs/contract.md lists exactly the commands, their arguments and their options', async () => {
-  const items = await listedCommands('docs/contract.md', '## Command line');
+test('docs/commands.md lists exactly the commands, their arguments and their options', async () => {
+  const items = await listedCommands('docs/commands.md', '## Each command with its JSON answer');
   // In brackets stands what explains a value.
   const usages = items.flatMap((item) => codeOf(item.replace(/\([^)]*\)/g, '')));
   expect(usages.map(readUsage).toSorted()).toEqual(usagesOf(createProgram()).toSorted());

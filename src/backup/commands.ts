@@ -9,7 +9,7 @@ import { openBackup, restoreInto } from './restore.ts';
 
 const WITHOUT_SECRETS = 'AUTH_SECRET is not in the file: keep secrets/, or DATA_DIR/auth-secret, with it';
 
-/** `backup` and `restore` (contract, Command line). */
+/** `backup` and `restore` (docs/commands.md). */
 export function backupCommands(program: Command): void {
   const backup = program
     .command('backup')

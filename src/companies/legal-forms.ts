@@ -1,5 +1,5 @@
 /**
- * Legal forms at the end of a name, in lower case and without marks and punctuation (contract: normalized name). The dotted
+ * Legal forms at the end of a name, in lower case and without marks and punctuation (docs/api.md: normalized name). The dotted
  * spellings (`S. A.`, `L.da`) have become single letters with spaces.
  */
 export const LEGAL_FORMS: readonly string[] = [
@@ -51,7 +51,7 @@ const ENDINGS = LEGAL_FORMS.map((form) => ` ${form}`).sort((a, b) => b.length - 
 
 /**
  * Removes trailing legal forms, the longest that fits first, again and again, while a word stays in front of them
- * (contract: normalized name). Takes words joined by single spaces. It cuts the text once, so that a name of ten
+ * (docs/api.md: normalized name). Takes words joined by single spaces. It cuts the text once, so that a name of ten
  * thousand forms costs no more than its length.
  */
 export function withoutLegalForms(words: string): string {

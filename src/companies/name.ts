@@ -1,12 +1,11 @@
 /**
- * Company names: the one normalization that queries, Postgres and Elasticsearch share (contract: normalized name, order of
- * results).
+ * Company names: the one normalization that queries, Postgres and Elasticsearch share (docs/api.md: normalized name, order of results).
  */
 import { hash } from 'node:crypto';
 import { LEGAL_FORMS, withoutLegalForms } from './legal-forms.ts';
 
 /**
- * The form in which queries and legal names are compared (contract: normalized name): NFKD, marks removed, lower case, runs
+ * The form in which queries and legal names are compared (docs/api.md: normalized name): NFKD, marks removed, lower case, runs
  * of other characters than letters and digits replaced by one space, trimmed, trailing legal forms removed while a word
  * stays in front. `''` means that nothing is left. Idempotent; takes any string, also with lone surrogates.
  */
@@ -16,7 +15,7 @@ export function normalizeName(name: string): string {
 }
 
 /**
- * The key that results are ordered by, compared by code point (contract: order of results): NFKD, marks removed, lower
+ * The key that results are ordered by, compared by code point (docs/api.md: order of results): NFKD, marks removed, lower
  * case. Punctuation, spaces and legal forms stay. Idempotent. It can be up to 18 times as long as the name (NFKD of U+FDFA).
  *
  * A lone surrogate becomes U+FFFD, as `cleanName` stores it; otherwise two halves with a mark between them would become one
@@ -35,7 +34,7 @@ export function sortKey(name: string): string {
 }
 
 /**
- * A raw name made storable (contract, Files): control characters (C0, DEL, C1, and the line and paragraph
+ * A raw name made storable (docs/imports.md: files): control characters (C0, DEL, C1, and the line and paragraph
  * separators) become spaces, lone surrogates U+FFFD, and white space around it goes. Runs of spaces inside stay.
  */
 export function cleanName(raw: string): string {

@@ -7,15 +7,14 @@
 
 const NIF = /^[0-9]{9}$/;
 
-/** Between digits: spaces, tabs, no-break spaces, hyphens and periods (contract: NIF or name). */
+/** Between digits: spaces, tabs, no-break spaces, hyphens and periods (docs/api.md: NIF or name). */
 const SEPARATORS = /[ \t\u00a0\u202f.-]+/g;
 
 /** Single digits, joined by any number of separators. */
 const DIGIT_RUNS = new RegExp(`[0-9](?:(?:${SEPARATORS.source})?[0-9])*`, 'g');
 
 /**
- * The nine digits of a text that holds a NIF and separators only, or `null` (specification, get company; contract: NIF or
- * name). The text has no `PT` and ASCII digits only. The check digit is not checked.
+ * The nine digits of a text that holds a NIF and separators only, or `null` (specification, get company; docs/api.md: NIF or name). The text has no `PT` and ASCII digits only. The check digit is not checked.
  */
 export function normalizeNif(text: string): string | null {
   if (NIF.test(text)) return text; // the usual form, which is not copied
@@ -25,7 +24,7 @@ export function normalizeNif(text: string): string | null {
 
 /**
  * A text without the `PT` that stands directly before its digits, as VAT numbers have it. Lists, tools and commands take it; a path does
- * not (contract: NIF or name).
+ * not (docs/api.md: NIF or name).
  */
 export const withoutCountry = (text: string) => text.replace(/^\s*PT(?=[0-9])/i, '');
 
@@ -49,7 +48,7 @@ export function isValidNif(nif: string): boolean {
 }
 
 /**
- * The NIF of a search query, or `null` (contract: NIF or name). It is the first maximal run of single digits, joined by any
+ * The NIF of a search query, or `null` (docs/api.md: NIF or name). It is the first maximal run of single digits, joined by any
  * number of separators, that has exactly nine digits. It takes time in proportion to the query.
  */
 export function findNif(query: string): string | null {

@@ -18,7 +18,7 @@ export interface ProblemAnswer {
   problem: Problem;
 }
 
-/** Headers of every API answer (contract: no CORS headers). Bun copies `Headers` in half the time of a plain object. */
+/** Headers of every API answer (docs/api.md: headers). Bun copies `Headers` in half the time of a plain object. */
 const SUCCESS_HEADERS = new Headers({
   'Content-Type': 'application/json',
   'Cache-Control': 'private, no-store',
@@ -52,7 +52,7 @@ export function unavailable(detail: string, cause?: unknown): ProblemAnswer {
 
 /**
  * The answer when a dependency has failed: its own problem. Work that queued too long in this process is a 503, because it never
- * reached the dependency (contract: problem details).
+ * reached the dependency (docs/api.md: problems).
  * @throws an error of the language, which is a fault of this program
  */
 export function failureAnswer(cause: unknown, itsProblem: ProblemAnswer): ProblemAnswer {

@@ -14,10 +14,10 @@ export const BASE_PATH = '/api/v1';
 /** The address of the same API for agents (src/mcp). */
 export const MCP_PATH = '/mcp';
 
-/** The form of the header `Idempotency-Key`, which every POST takes (contract). */
+/** The form of the header `Idempotency-Key`, which every POST takes (docs/api.md: Idempotency-Key). */
 export const IDEMPOTENCY_KEY = '^[A-Za-z0-9_-]{1,64}$';
 
-/** Answers to a known caller have it: the credits that this sending was charged, less those refunded (contract). */
+/** Answers to a known caller have it: the credits that this sending was charged, less those refunded (docs/api.md: headers). */
 export const CREDITS_HEADER = 'X-Credits';
 
 /** Answers to a test key have it, once the request was given a token or refused one. */

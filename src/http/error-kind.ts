@@ -24,5 +24,5 @@ export function errorKindOf(problem: ProblemName): ErrorKind {
   return PROBLEMS[problem].status < 500 ? '4xx' : '5xx';
 }
 
-/** Whether a problem costs nothing, also that of an item (contract: problem details): a refusal, or it is ours to mend. */
+/** Whether a problem costs nothing, also that of an item (docs/api.md: problems): a refusal, or it is ours to mend. */
 export const isFree = (problem: ProblemName) => [403, 429, 503].includes(PROBLEMS[problem].status);

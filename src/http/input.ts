@@ -21,7 +21,7 @@ export function createAddressReader({ path, params, query }: ApiRoute): (url: st
     const before = `${BASE_PATH}${path.slice(0, path.indexOf(':'))}`;
     return (url) => ({ [name]: unescaped(pathBehind(before, url)) });
   }
-  // By `q` a test key calls up a problem of a route that takes no other input (contract: test keys).
+  // By `q` a test key calls up a problem of a route that takes no other input (docs/test-keys.md: test keys).
   const names = new Set(['q', ...Object.keys(query?.properties ?? {})]);
   return (url) => {
     const values = new URLSearchParams(searchOf(url));

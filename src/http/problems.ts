@@ -8,8 +8,7 @@ export interface ProblemKind {
 }
 
 /**
- * The catalogue of all problems that the service answers: the specification's kinds first, then the contract's (contract:
- * problem details).
+ * The catalogue of all problems that the service answers: the specification's kinds first, then ours (docs/api.md: problems).
  */
 export const PROBLEMS = {
   validation: {
@@ -142,7 +141,7 @@ export interface Problem {
   cause?: unknown;
 }
 
-/** The `type` of a problem: the address of its page (contract: problem details). */
+/** The `type` of a problem: the address of its page (docs/api.md: problems). */
 export function problemType(publicUrl: string, kind: ProblemName): string {
   return `${publicUrl}/problems/${kind}`;
 }

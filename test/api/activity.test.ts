@@ -1,4 +1,4 @@
-/** GET /activity over HTTP: every sentence of the contract about it. */
+/** GET /activity over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, expect, test } from 'bun:test';
 import { purgeActivity } from '../../src/metering/activity/purge.ts';
 import { revokeKey } from '../../src/metering/keys/store.ts';

@@ -1,4 +1,4 @@
-/** POST /lookups over HTTP: every sentence of the contract about it. */
+/** POST /lookups over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { type Instance, startApi } from '../support/api.ts';
 import { ask, keepSecret } from '../support/ask.ts';

@@ -1,4 +1,4 @@
-/** POST /debts/changes over HTTP: every sentence of the contract about it. */
+/** POST /debts/changes over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { purgeChanges } from '../../src/companies/debts/changes/purge.ts';
 import { DAY } from '../../src/platform/units.ts';

@@ -1,4 +1,4 @@
-/** POST /debts over HTTP: every sentence of the contract about it. */
+/** POST /debts over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { importBrackets } from '../companies/debts/support.ts';
 import { startApi } from '../support/api.ts';

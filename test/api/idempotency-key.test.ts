@@ -1,4 +1,4 @@
-/** The header `Idempotency-Key` over HTTP: every sentence of the contract about it. */
+/** The header `Idempotency-Key` over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../src/metering/keys/store.ts';
 import { importBrackets } from '../companies/debts/support.ts';

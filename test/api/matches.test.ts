@@ -1,4 +1,4 @@
-/** GET /matches over HTTP, in both modes: every sentence of the contract about them. */
+/** GET /matches over HTTP, in both modes: every sentence of docs/api.md about them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';

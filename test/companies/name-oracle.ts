@@ -1,5 +1,5 @@
 /**
- * The rules for names written a second time, as slowly and plainly as they read (contract: normalized name, order of results), to
+ * The rules for names written a second time, as slowly and plainly as they read (docs/api.md: normalized name, order of results), to
  * check the fast ones against. Shares nothing with them.
  */
 

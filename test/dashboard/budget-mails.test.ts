@@ -1,4 +1,4 @@
-/** Mails when a key has spent its budget (contract: usage alerts). */
+/** Mails when a key has spent its budget (docs/members.md: usage alerts). */
 import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import { budgetMails } from '../../src/dashboard/mails/budget-mails.ts';

@@ -1,4 +1,4 @@
-/** The commands that send mail, and those about pending invitations (contract, Command line). */
+/** The commands that send mail, and those about pending invitations (docs/commands.md). */
 import { afterAll, expect, test } from 'bun:test';
 import { createUser } from '../../src/dashboard/account/invitations.ts';
 import { createCommandLine } from '../support/command.ts';

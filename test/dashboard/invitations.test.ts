@@ -1,4 +1,4 @@
-/** Invitations end with their ground, and make no member more than they say (contract: members). */
+/** Invitations end with their ground, and make no member more than they say (docs/members.md: members). */
 import { afterAll, expect, test } from 'bun:test';
 import {
   acceptInvitation,

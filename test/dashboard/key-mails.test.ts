@@ -1,4 +1,4 @@
-/** Mails before a key ends, and when it has ended or was revoked (contract: usage alerts). */
+/** Mails before a key ends, and when it has ended or was revoked (docs/members.md: usage alerts). */
 import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import { sendDueMails } from '../../src/dashboard/mails/due-mails.ts';

@@ -1,4 +1,4 @@
-/** Mails when 80% and 100% of the allowance are used (contract: usage alerts). */
+/** Mails when 80% and 100% of the allowance are used (docs/members.md: usage alerts). */
 import { afterAll, beforeEach, expect, spyOn, test } from 'bun:test';
 import { deleteAccount } from '../../src/dashboard/account-data/delete.ts';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';

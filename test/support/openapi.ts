@@ -21,7 +21,7 @@ export type AnswerChecker = (method: string, path: string, answer: Answer) => vo
 
 /**
  * Makes the check of every answer against the service's own OpenAPI document: the status is documented for that path,
- * and so are content type, body and headers. What every answer of the API has to have (contract: problem details, 401, no CORS headers)
+ * and so are content type, body and headers. What every answer of the API has to have (docs/api.md: problems, 401, headers)
  * is checked with it.
  *
  * @param document as /openapi/json gives it
@@ -47,7 +47,7 @@ export function createAnswerChecker(document: unknown): AnswerChecker {
     checkProblem(answer, origin, complain);
     const allowed = Object.keys(paths[template ?? ''] ?? {}).map((name) => name.toUpperCase());
     if (template === null || !allowed.includes(method)) {
-      // Not an endpoint: the two problems that ask for no key (contract: problem details).
+      // Not an endpoint: the two problems that ask for no key (docs/api.md: problems).
       const status = template === null ? 404 : 405;
       if (answer.status !== status) complain(`${status} is what is not in the document answers`);
       if (status === 405 && answer.headers.get('allow') !== allowed.join(', ')) complain('Allow is wrong');

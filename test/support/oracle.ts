@@ -3,7 +3,7 @@ import type { ParsedQuery } from '../../src/companies/search/query.ts';
 import type { DirectorySearch } from '../../src/companies/search/search.ts';
 import { oracleNormalize, oracleSortKey } from '../companies/name-oracle.ts';
 
-/** The search as the specification and the contract (NIF or name, normalized name, order of results) put it, and nothing else: slow and plain. */
+/** The search as the specification and docs/api.md (NIF or name, normalized name, order of results) put it, and nothing else: slow and plain. */
 export interface OracleSearch extends DirectorySearch {
   /** What `q`, as a caller types it, must answer. */
   answer(q: string): SearchEntry[];
@@ -42,7 +42,7 @@ export function createOracleSearch(entries: readonly SearchEntry[]): OracleSearc
   };
 }
 
-/** The first maximal run of single digits and separators between them that has nine digits (contract: NIF or name). */
+/** The first maximal run of single digits and separators between them that has nine digits (docs/api.md: NIF or name). */
 function oracleNif(query: string): string | null {
   for (const [run] of query.matchAll(/[0-9](?:[ \t\u00a0\u202f.-]*[0-9])*/g)) {
     const digits = run.replace(/[^0-9]/g, '');

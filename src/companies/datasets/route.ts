@@ -49,7 +49,7 @@ const DatasetsAnswerSchema = Type.Object(
 
 type DatasetsAnswer = Static<typeof DatasetsAnswerSchema>;
 
-/** GET /datasets (contract, Beyond the specification) */
+/** GET /datasets (docs/api.md: datasets) */
 export const datasetsRoute: ApiRoute = {
   right: 'datasets',
   path: '/datasets',

@@ -8,7 +8,7 @@ import { DEBTS_LAYOUT } from './file-layout.ts';
 import { importDebts } from './import.ts';
 import { DEBT_KINDS, type DebtKind } from './kind.ts';
 
-/** `debts import` and `debts export` (contract, Command line). */
+/** `debts import` and `debts export` (docs/commands.md). */
 export function debtCommands(program: Command): void {
   const debts = program
     .command('debts')

@@ -1,6 +1,6 @@
 import type { FileLayout } from '../ingest/staging.ts';
 
-/** How a file of debt brackets is read (contract, Files). */
+/** How a file of debt brackets is read (docs/imports.md: files). */
 export const DEBTS_LAYOUT: FileLayout = {
   command: 'debts import',
   columns: ['start', 'end'],

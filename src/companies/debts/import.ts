@@ -21,7 +21,7 @@ export interface DebtsImportOptions extends FileOptions {
 interface DebtsReport extends ImportReport, Pick<DebtDifference, 'appeared' | 'changed' | 'ended'> {}
 
 /**
- * Replaces the whole dataset of one kind by a file's rows (contract, Files), in one transaction: lookups see the old
+ * Replaces the whole dataset of one kind by a file's rows (docs/imports.md: files), in one transaction: lookups see the old
  * dataset or the new one. The same transaction writes the changes since the old one.
  *
  * @returns `imported` counts the dataset's brackets, `removed` the companies that are no longer in it

@@ -14,7 +14,7 @@ import { describeHolder } from './lock.ts';
 import type { IndexStatus, StatusReport } from './status.ts';
 
 /**
- * `companies import`, `companies export` and `index …` (contract, Command line). The modules that use Elasticsearch are imported by
+ * `companies import`, `companies export` and `index …` (docs/commands.md). The modules that use Elasticsearch are imported by
  * these commands alone, because its client takes a third of the start of every command.
  */
 export function directoryCommands(program: Command): void {

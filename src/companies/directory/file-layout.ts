@@ -5,7 +5,7 @@ import type { FileLayout } from '../ingest/staging.ts';
 import { cleanName } from '../name.ts';
 import { directoryRow } from '../search/document.ts';
 
-/** The most characters (code points) of a legal name (contract, Files). */
+/** The most characters (code points) of a legal name (docs/imports.md: files). */
 const MAX_NAME_LENGTH = 500;
 
 export const DIRECTORY_LAYOUT: FileLayout = {

@@ -56,7 +56,7 @@ export interface DirectoryReport extends ImportReport {
 }
 
 /**
- * Imports a directory file (contract, Files). Readers see the old directory until the new one is complete. A run that fails or
+ * Imports a directory file (docs/imports.md: files). Readers see the old directory until the new one is complete. A run that fails or
  * dies changes nothing that they see.
  *
  * @returns `imported` counts new companies and changed names; `index` is the table in embedded mode

@@ -1,4 +1,4 @@
-/** The columns that an import reads, by our names and by the file's (contract, Files: `--columns`). */
+/** The columns that an import reads, by our names and by the file's (docs/imports.md: files). */
 
 export interface FileColumn {
   /** Our name, e.g. `nif`. */

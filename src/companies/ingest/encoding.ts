@@ -1,4 +1,4 @@
-/** Accepts UTF-8 only (contract, Files), and refuses other text with its line and the remedy. */
+/** Accepts UTF-8 only (docs/imports.md: files), and refuses other text with its line and the remedy. */
 import { isUtf8 } from 'node:buffer';
 import { FileError } from '../../platform/terminal/file-error.ts';
 import { type Cursor, LF, nextLineBreak } from './cursor.ts';

@@ -1,4 +1,4 @@
-/** Finds the format of a file, and the parser for it (contract, Files). */
+/** Finds the format of a file, and the parser for it (docs/imports.md: files). */
 
 import { FileError } from '../../platform/terminal/file-error.ts';
 import type { FileColumn } from './columns.ts';
@@ -47,7 +47,7 @@ export interface FileParser {
 /**
  * Makes the parser for a file by its first bytes and moves the cursor behind the header.
  *
- * @param named the format; `null` means by the first line (contract: on standard input)
+ * @param named the format; `null` means by the first line (docs/imports.md: files)
  * @throws {FileError} the header is missing, too long, or lacks a column; the file is a JSON document
  */
 export function parserFor(

@@ -1,6 +1,6 @@
 /**
  * Reads the rows of directory and debts files in constant memory: CSV, TSV or JSON Lines, gzip or not, of any length
- * (contract, Files).
+ * (docs/imports.md: files).
  */
 
 import { FileError } from '../../platform/terminal/file-error.ts';

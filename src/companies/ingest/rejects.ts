@@ -1,4 +1,4 @@
-/** The file of `--rejects`: the rows that were not imported, and why, as CSV `line,reason,row` (contract, Files). */
+/** The file of `--rejects`: the rows that were not imported, and why, as CSV `line,reason,row` (docs/imports.md: files). */
 
 import { csvCell } from '../../platform/csv-cell.ts';
 import { openOutputFile, orFileError } from '../../platform/terminal/output-file.ts';

@@ -1,7 +1,7 @@
-/** The rows of a reader, and its limits (contract, Files). */
+/** The rows of a reader, and its limits (docs/imports.md: files). */
 import { KIB } from '../../platform/units.ts';
 
-/** A longer row is rejected without being kept (contract, Files). Its line break doesn't count. */
+/** A longer row is rejected without being kept (docs/imports.md: files). Its line break doesn't count. */
 export const MAX_ROW_BYTES = 64 * KIB;
 
 /** The part of a rejected row that is kept for its reader. */

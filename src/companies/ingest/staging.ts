@@ -31,7 +31,7 @@ export interface FileLayout {
   read(nif: string, values: Row['values']): { fields: string } | { reason: string };
 }
 
-/** The options for reading a file of any kind (contract, Files). */
+/** The options for reading a file of any kind (docs/imports.md: files). */
 export interface FileOptions {
   /** The file's names of our columns. */
   columns?: ColumnNames | undefined;
@@ -55,14 +55,14 @@ export interface Staged {
   reasons: Record<string, number>;
 }
 
-/** The reason of all rows of a NIF except the last (contract, Files). */
+/** The reason of all rows of a NIF except the last (docs/imports.md: files). */
 const COMES_AGAIN = 'NIF comes again later in the file';
 
 /** The reason of the rows that `--legal-persons` skips. Nothing else of them is kept. */
 const NATURAL_PERSON = 'NIF of a natural person';
 
 /**
- * NIFs of natural persons begin with 1, 2 or 3, those of non-residents with 45 (contract, Files). Only the first digits count,
+ * NIFs of natural persons begin with 1, 2 or 3, those of non-residents with 45 (docs/imports.md: files). Only the first digits count,
  * so that a mistyped NIF isn't written to the rejects either.
  */
 const NATURAL_PERSON_NIF = /^\D*(?:[123]|4\D*5)/;

@@ -16,7 +16,7 @@ type OtherAttempt =
 
 /** Rows of ended attempts stay this long for their followers. */
 const KEEP_MS = 1 * MINUTE;
-/** A definite "no such company" is answered for this long without asking a source (contract: not found). */
+/** A definite "no such company" is answered for this long without asking a source (docs/api.md: not found). */
 const NOT_FOUND_MS = 5 * MINUTE;
 
 /**

@@ -30,7 +30,7 @@ const LookupItemSchema = itemSchema(
   },
 );
 
-/** POST /lookups (contract, Beyond the specification) */
+/** POST /lookups (docs/api.md: several lookups) */
 export const lookupListRoute: ApiRoute = {
   right: 'lookup',
   method: 'POST',
@@ -67,7 +67,7 @@ export interface LookupListParts extends ListService {
   lookUp: Lookup;
 }
 
-/** Looks up several companies (contract: batch lookup). A NIF that stands there twice is looked up once. */
+/** Looks up several companies (docs/api.md: several lookups). A NIF that stands there twice is looked up once. */
 export function createLookupListHandler({
   findCompanies,
   lookUp,

@@ -69,7 +69,7 @@ export function createLookup({ refresher, timeoutMs, onOverBudget }: LookupParts
   };
 }
 
-/** The 503 of a budget that is used up: our own limit, so it costs nothing (contract: refresh). */
+/** The 503 of a budget that is used up: our own limit, so it costs nothing (docs/api.md: refresh). */
 function overBudget(cause: OverBudgetError): ProblemAnswer {
   const detail = `${USED_UP[cause.budget]}: this company, which has no fresh record, can be refreshed at ${cause.roomAt.toISOString()}.`;
   const headers = { 'Retry-After': String(cause.retryAfterS) };

@@ -31,7 +31,7 @@ export function openLookup(
   if (config.nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
     log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
   }
-  // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (contract: refresh); the rest is for the way out.
+  // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (docs/api.md: refresh); the rest is for the way out.
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
   const { findCompany, findCompanies } = createCompanyReader(pointQueries, config.recordMaxAgeS, timeoutMs);
   const budget = createRefreshBudget(sql, config.refreshesPerDay, log);

@@ -42,7 +42,7 @@ export function createRefresher(options: RefresherOptions) {
 
   /**
    * Brings the record of a NIF up to date and stores it. Callers that ask for a NIF that is being refreshed, here or on
-   * another instance, wait and share the outcome, failure included (contract: refresh). Only the caller that begins a refresh
+   * another instance, wait and share the outcome, failure included (docs/api.md: refresh). Only the caller that begins a refresh
    * pays for it, and only when a source is asked.
    *
    * @param untilMs the caller waits until then, by `performance.now()`; afterwards no refresh begins for it

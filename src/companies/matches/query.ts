@@ -2,13 +2,13 @@ import { normalizeName } from '../name.ts';
 import { findNif } from '../nif.ts';
 import { canMatch, type ParsedQuery } from '../search/query.ts';
 
-/** The words of a query that are asked (contract: matches). */
+/** The words of a query that are asked (docs/api.md: by any words). */
 export const MAX_WORDS = 8;
 
 /** A query for names that have all of its words, the last one as the beginning of a word. */
 export interface WordsQuery {
   kind: 'words';
-  /** The whole query (contract: normalized name); never empty. */
+  /** The whole query (docs/api.md: normalized name); never empty. */
   normalized: string;
   /** Its words before the last, each once. */
   before: string[];

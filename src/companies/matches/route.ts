@@ -7,7 +7,7 @@ import { missingQ, type QueryInput, searchProblem } from '../search/route.ts';
 import { SearchAnswerSchema } from '../search/schema.ts';
 import { MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
 
-/** GET /matches?q= (contract: matches) */
+/** GET /matches?q= (docs/api.md: by any words) */
 export const matchesRoute: ApiRoute = {
   right: 'matches',
   path: '/matches',

@@ -1,5 +1,5 @@
 /**
- * The order of matches (contract: matches): names that begin with the query, then names that have all of its words whole, then the
+ * The order of matches (docs/api.md: by any words): names that begin with the query, then names that have all of its words whole, then the
  * rest; each by sort key and NIF.
  */
 import type { SearchEntry } from '../search/document.ts';

@@ -5,7 +5,7 @@ import type { WeighedName } from './words.ts';
 
 /** An entry that one of the reads has found. */
 export interface Candidate extends SortedEntry {
-  /** Contract: normalized name. */
+  /** docs/api.md: normalized name. */
   normalized: string;
 }
 
@@ -125,7 +125,7 @@ function isClear(name: WeighedName, [first, second]: Ranked[]): boolean {
 /** In the order of the evidence. */
 const heavyWeights = ({ weights }: WeighedName) => weights.filter((weight) => weight > 0);
 
-/** Contract: order of results. */
+/** docs/api.md: order of results. */
 function compareResults(one: Candidate, other: Candidate): number {
   return compareCodePoints(one.sortKey, other.sortKey) || compareCodePoints(one.nif, other.nif);
 }

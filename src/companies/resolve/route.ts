@@ -81,7 +81,7 @@ const ResolvedNameSchema = itemSchema(
   },
 );
 
-/** POST /resolutions (contract, Resolutions) */
+/** POST /resolutions (docs/api.md: names as people write them) */
 export const resolutionsRoute: ApiRoute = {
   right: 'resolve',
   method: 'POST',

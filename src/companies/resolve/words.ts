@@ -19,7 +19,7 @@ export const isHeavy = (word: string) => !LIGHT_WORDS.has(word);
 
 /** A name as it was sent, in words. */
 export interface NameWords {
-  /** The whole name (contract: normalized name); `''` means that nothing is left of it. */
+  /** The whole name (docs/api.md: normalized name); `''` means that nothing is left of it. */
   normalized: string;
   /** Its words that are read, light ones among them. */
   words: string[];

@@ -15,9 +15,9 @@ export interface DirectoryRow {
   nif: string;
   /** The name in answers. */
   legal_name: string;
-  /** Compared with queries (contract: normalized name). */
+  /** Compared with queries (docs/api.md: normalized name). */
   normalized_name: string;
-  /** Orders results, by its UTF-8 bytes (contract: order of results). */
+  /** Orders results, by its UTF-8 bytes (docs/api.md: order of results). */
   sort_key: string;
 }
 
@@ -40,7 +40,7 @@ export function directoryRow(nif: string, legalName: string): DirectoryRow {
 }
 
 /**
- * No name can fail a bulk request. A legal name has at most 500 characters (contract, Files), and each becomes at most 33 bytes
+ * No name can fail a bulk request. A legal name has at most 500 characters (docs/imports.md: files), and each becomes at most 33 bytes
  * of UTF-8 (U+FDFA) in its sort key. With the name that is 18,510 bytes, and a Lucene term may have 32,766.
  */
 export function searchDocument(nif: string, legalName: string): SearchDocument {

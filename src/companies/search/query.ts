@@ -9,14 +9,14 @@ export type ParsedQuery =
   | { kind: 'nothing' };
 
 /**
- * The longest normalized name: 500 characters (contract, Files), each of which becomes at most 18 (U+FDFA). A longer query can't
+ * The longest normalized name: 500 characters (docs/imports.md: files), each of which becomes at most 18 (U+FDFA). A longer query can't
  * match, so the directory is not asked.
  */
 const MAX_NORMALIZED_LENGTH = 500 * 18;
 
 /**
- * Reads a query that is not only white space. Nine digits in a run make it a NIF query (contract: NIF or name); otherwise it is
- * a name (contract: normalized name).
+ * Reads a query that is not only white space. Nine digits in a run make it a NIF query (docs/api.md: NIF or name); otherwise it is
+ * a name (docs/api.md: normalized name).
  */
 export function parseQuery(q: string): ParsedQuery {
   const nif = findNif(q.trim());

@@ -8,7 +8,7 @@ import { DirectoryAwayError, type SearchResult } from './search.ts';
 
 /** The most rounds of a batch while the alias moves. */
 const MAX_ROUNDS = 4;
-/** When no node has answered for this long, a search is not tried (contract: problem details). */
+/** When no node has answered for this long, a search is not tried (docs/api.md: problems). */
 const AWAY_AFTER_MS = 3 * SECOND;
 const TOO_MANY_REQUESTS = 429;
 

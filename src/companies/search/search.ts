@@ -34,8 +34,7 @@ export class DirectoryAwayError extends Error {
  */
 export interface DirectorySearch {
   /**
-   * Names that equal the query in normalized form, then those that begin with it, both by sort key and NIF (contract: order of
-   * results).
+   * Names that equal the query in normalized form, then those that begin with it, both by sort key and NIF (docs/api.md: order of results).
    *
    * @throws DirectoryAwayError when the search was not tried; another error when it fails or takes longer than
    * {@link SEARCH_TIMEOUT_MS}

@@ -13,7 +13,7 @@ import { type Permit, SourceError, type SourceErrorReason, type SourceName } fro
 
 /** Enough for a burst of lookups. Further ones wait for a connection, for half of their timeout at most. */
 const MAX_CONNECTIONS = 32;
-/** An answer over 1 MiB is a failure (contract: not found). */
+/** An answer over 1 MiB is a failure (docs/api.md: not found). */
 const MAX_BODY_BYTES = MIB;
 /** 1 MiB that can't be compressed grows by a few bytes for every stored block. */
 const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;
@@ -62,7 +62,7 @@ export interface Question {
  * accepts only a JSON object in well-formed UTF-8. Its faults hold no text of a provider, and no URL. It ignores the content
  * type, because parsing shows what the body is.
  *
- * @param timeoutMs for everything that a request does (contract, PROVIDER_TIMEOUT_MS: for each provider, whole). It also
+ * @param timeoutMs for everything that a request does (docs/configuration.md: for each source, whole). It also
  * ends an attempt to connect whose request has timed out
  */
 export function createJsonClient(source: SourceName, timeoutMs: number) {

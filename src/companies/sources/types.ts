@@ -40,7 +40,7 @@ export type SourceName = 'nif.pt' | 'vies' | 'einforma';
 
 /**
  * An answer of a healthy source. `not-found` is definite and becomes our 404. `unknown` means that the source can't tell, as
- * VIES about a company that isn't registered there (contract: not found).
+ * VIES about a company that isn't registered there (docs/api.md: not found).
  */
 export type SourceAnswer =
   | { kind: 'found'; details: CompanyDetails }
@@ -76,7 +76,7 @@ export type SourceErrorReason = (typeof ERROR_REASONS)[number];
 export const SOURCE_OUTCOMES = ['found', 'not-found', 'unknown', ...ERROR_REASONS] as const;
 
 /**
- * A source could not answer, so the lookup asks the fallback (contract: not found). It never has a `cause`, because undici's
+ * A source could not answer, so the lookup asks the fallback (docs/api.md: not found). It never has a `cause`, because undici's
  * errors can hold the URL, and nif.pt's URL holds the key.
  */
 export class SourceError extends Error {

@@ -7,7 +7,7 @@ const POSTAL_LINE = /^(\d{4}(?:-\d{3})?)(?:\s+(.*))?$/;
 
 /**
  * The EU's VAT register: `GET {url}/ms/PT/vat/<nif>`. It has only name and address, and only of companies registered for trade
- * inside the EU. So "invalid" is `unknown`, never a 404 (contract: not found). It answers faults with HTTP 200, too.
+ * inside the EU. So "invalid" is `unknown`, never a 404 (docs/api.md: not found). It answers faults with HTTP 200, too.
  */
 export function createVies(config: SourcesConfig, now: () => number): CompanySource {
   return createSource('vies', config.providerTimeoutMs, now, async (nif, question) => {

@@ -88,7 +88,7 @@ const readActivity: ReadActivity = async (_, after) => ({
   highest: LAST_OF_ACTIVITY,
 });
 
-/** The adapters of test keys: they know world.json alone, and ask nobody (contract: test keys). */
+/** The adapters of test keys: they know world.json alone, and ask nobody (docs/test-keys.md: test keys). */
 export const TEST_WORLD = {
   readDatasets: async () => WORLD.datasets,
   search: findFirst(MAX_RESULTS),

@@ -6,7 +6,7 @@ import { defineList } from '../../platform/terminal/list-command.ts';
 import { deleteAccount } from './delete.ts';
 import { exportAccount } from './export.ts';
 
-/** `account history`, `account export` and `account delete` (contract, Command line). */
+/** `account history`, `account export` and `account delete` (docs/commands.md). */
 export function accountDataCommands(program: Command): void {
   const account = existingCommand(program, 'account');
   defineList<HistoryEntry>(

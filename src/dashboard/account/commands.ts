@@ -18,7 +18,7 @@ import { listInvitations, withdrawInvitation } from './pending-invitations.ts';
 /** Each mail of a command is a connection, and a relay refuses a client that opens many. */
 const MAILS_AT_ONCE = 5;
 
-/** Commands about the members of an account, their invitations and its suspension (contract, Command line). */
+/** Commands about the members of an account, their invitations and its suspension (docs/commands.md). */
 export function memberCommands(program: Command): void {
   const account = existingCommand(program, 'account');
   /** @param example its further arguments there */

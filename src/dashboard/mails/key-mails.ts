@@ -11,7 +11,7 @@ interface EndingKey extends Due {
 }
 
 /**
- * Mails to members before a key of their account ends, and when it has ended or was revoked (contract: usage alerts). The keys
+ * Mails to members before a key of their account ends, and when it has ended or was revoked (docs/members.md: usage alerts). The keys
  * of one stage share a mail. A key that was created for less than the time of a stage skips it. The end of a connection moves with its use.
  */
 export const keyMails: MailKind<EndingKey> = {

@@ -13,7 +13,7 @@ interface EndingPlan extends Due {
 }
 
 /**
- * Mails to members 7 days before the plan of their account ends, and when it has ended (contract: usage alerts). A subscription
+ * Mails to members 7 days before the plan of their account ends, and when it has ended (docs/members.md: usage alerts). A subscription
  * that was made for less than 7 days has the second one only.
  */
 export const planMails: MailKind<EndingPlan> = {

@@ -2,7 +2,7 @@ import { buyAddress } from '../../metering/accounts/buy-address.ts';
 import { keepsPurchased } from '../../metering/accounts/store.ts';
 import type { Due, MailKind } from './due-mails.ts';
 
-/** Shares of the allowance, in percent, at which members get a mail (contract: usage alerts). */
+/** Shares of the allowance, in percent, at which members get a mail (docs/members.md: usage alerts). */
 const THRESHOLDS = [80, 100];
 
 /** An account that has reached a threshold. */

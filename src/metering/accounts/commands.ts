@@ -20,7 +20,7 @@ import {
 const readPlan = oneOfWords<Plan>('free', 'plus');
 const readYesNo = oneOfWords('yes', 'no');
 
-/** `account …` (contract, Command line). */
+/** `account …` (docs/commands.md). */
 export function accountCommands(program: Command): void {
   const account = program.command('account').description('accounts, their plans, limits and credits');
 

@@ -12,7 +12,7 @@ const ROWS_A_PAGE = 500;
 /** A row as the endpoint has it, and a row of a table. */
 type PrintedRow = Omit<ActivityRow, 'number' | 'at'> & { id: string; at: string };
 
-/** `account activity` (contract, Command line). */
+/** `account activity` (docs/commands.md). */
 export function activityCommands(program: Command): void {
   defineList<PrintedRow>(
     existingCommand(program, 'account')

@@ -8,7 +8,7 @@ import { readCursor, writeCursor } from './cursor.ts';
 import { type ActivityAnswer, ActivityAnswerSchema, Cursor } from './schema.ts';
 import type { ActivityPage, ActivityRow, ReadActivity } from './store.ts';
 
-/** GET /activity (contract, Beyond the specification) */
+/** GET /activity (docs/api.md: activity) */
 export const activityRoute: ApiRoute = {
   path: '/activity',
   // Without the right `activity` a key gets its own rows alone.

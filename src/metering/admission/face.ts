@@ -19,7 +19,7 @@ export interface FaceCall {
   right: Right | null;
   /** The kind of call, for the estimate of its wait; `null` means that it is not known yet. */
   charge: CallKind | null;
-  /** Whether an access token of a connection makes such calls (contract: connections). */
+  /** Whether an access token of a connection makes such calls (docs/mcp.md: connections). */
   takesConnections?: true;
   /** Reads the input and asks the handler, once the call has its token. */
   quote(context: CallContext): Quote | Promise<Quote>;

@@ -57,7 +57,7 @@ export interface ListParts extends ItemList, ListService {
 }
 
 /**
- * Answers a request of several items (contract: batch lookup).
+ * Answers a request of several items (docs/api.md: several items in one request).
  *
  * All reads come before the credits. Then it is known which items get an answer, and exactly those are charged. If the credits
  * suffice for some, the first items get them. A refund comes of a store that fails later, and of empty items that are free; but a

@@ -120,7 +120,7 @@ export function createPipeline(parts: PipelineParts) {
       } finally {
         if (quote.isSearch) load.searches.leave();
       }
-      // A 503 costs nothing (contract: problem details).
+      // A 503 costs nothing (docs/api.md: problems).
       const isUnavailable = !answer.ok && answer.problem.kind === 'service-unavailable';
       payment.refund(isUnavailable ? payment.spent : 0);
       return end(caller, trace, answer, rate, payment);

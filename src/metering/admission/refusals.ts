@@ -10,7 +10,7 @@ import type { RateDecision } from '../rate-limit/bucket.ts';
 /** The answer to a request that an overloaded service refuses. */
 export const overloaded = () => unavailable(OVERLOADED);
 
-/** The same for every token that is no valid key (contract: 401). */
+/** The same for every token that is no valid key (docs/api.md: 401). */
 const NO_VALID_KEY = 'The key is unknown, revoked or expired, or its account is suspended.';
 
 const NO_KEY =

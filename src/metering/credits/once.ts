@@ -8,11 +8,11 @@ import type { Call, Charge, Quota, SpentBudget } from './call.ts';
 import { chargeCalls, paidOf } from './charge-calls.ts';
 import { isRolledBack } from './void.ts';
 
-/** A request that is sent again within this time is not charged again (contract: Idempotency-Key). */
+/** A request that is sent again within this time is not charged again (docs/api.md: Idempotency-Key). */
 export const REPEAT_WINDOW_MS = 10 * MINUTE;
 
 /**
- * A request with an identity is charged once, however often it is sent (contract: Idempotency-Key). The charge's row has an id
+ * A request with an identity is charged once, however often it is sent (docs/api.md: Idempotency-Key). The charge's row has an id
  * made from the identity, which is unique: of two sendings one charges, and the other finds the charge. Each sending has a row with
  * the charge's attempt, and the charge counts them. Credits are refunded when every sending has refunded them.
  */

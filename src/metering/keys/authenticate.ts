@@ -48,7 +48,7 @@ export type Authenticator = Awaited<ReturnType<typeof createAuthenticator>>;
 
 /**
  * TTL of a cached caller if the notification of a change gets lost. Revocation, suspension, plan and limits are in force
- * within 5 seconds on every instance (contract: command line).
+ * within 5 seconds on every instance (docs/commands.md).
  */
 const CACHE_TTL_MS = 4 * SECOND;
 /** TTL of an unknown key, which may exist soon. Repeating a guess costs one query a second. */
@@ -63,7 +63,7 @@ const MAX_CHANGED = 10_000;
  */
 const REFRESH_AHEAD_MS = 2 * SECOND;
 const MAX_TAKEN_ALONG = 500;
-/** The scheme is matched without regard to case (contract: 401). */
+/** The scheme is matched without regard to case (docs/api.md: 401). */
 const BEARER = /^bearer +/i;
 
 interface KnownKey {
@@ -194,7 +194,7 @@ export async function createAuthenticator(
   return {
     /**
      * The caller of a key's secret ({@link bearerToken}). `null` means that the key is malformed, unknown, revoked or expired, that
-     * the overlap of a replaced secret is over, or that the account is suspended. All are answered alike (contract: 401).
+     * the overlap of a replaced secret is over, or that the account is suspended. All are answered alike (docs/api.md: 401).
      *
      * @param trace of the request
      * @param takesConnections whether an access token of a connection is accepted, too

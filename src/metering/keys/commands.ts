@@ -33,7 +33,7 @@ interface CreateOptions {
   only?: Right[];
 }
 
-/** `key …` (contract, Command line). */
+/** `key …` (docs/commands.md). */
 export function keyCommands(program: Command): void {
   const key = program.command('key').description('API keys');
 

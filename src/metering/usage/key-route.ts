@@ -49,7 +49,7 @@ const KeyAnswerSchema = Type.Object(
 
 type KeyAnswer = Static<typeof KeyAnswerSchema>;
 
-/** GET /key (contract: limits of a key): what the holder of a key may know without seeing its account. */
+/** GET /key (docs/members.md: limits of a key): what the holder of a key may know without seeing its account. */
 export const keyRoute: ApiRoute = {
   right: null,
   path: '/key',

@@ -67,7 +67,7 @@ function presentUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' 
       period: { start: dateOf(account.period.start), end: dateOf(lastInstant) },
       quotas: {
         requests: { used: account.used, limit: account.includedCredits, unit: 'calls' },
-        // The specification calls the keys of Plus unlimited. Its room is a bound of ours (contract: keys).
+        // The specification calls the keys of Plus unlimited. Its room is a bound of ours (docs/members.md: keys).
         apiKeys: {
           used: account.keys,
           limit: account.plan === 'plus' ? null : account.keyLimit,

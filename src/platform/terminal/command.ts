@@ -35,7 +35,7 @@ export interface CommandTools {
 // biome-ignore lint/suspicious/noExplicitAny: commander types its arguments so
 export type ActionArguments = any[];
 
-/** Exit codes (contract, Command line). */
+/** Exit codes (docs/commands.md). */
 const EXIT_FAILED = 1;
 export const EXIT_USAGE = 2;
 

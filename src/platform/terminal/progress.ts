@@ -20,7 +20,7 @@ const BAR_WIDTH = 12;
 const CLEAR_LINE = '\r\u001b[K';
 
 /**
- * Shows the progress of long work on stderr, because stdout is for answers (contract, Command line).
+ * Shows the progress of long work on stderr, because stdout is for answers (docs/commands.md).
  *
  * A bar with count, rate and time left on a terminal, redrawn ten times a second; elsewhere a plain line every five
  * seconds. A phase that ends before it was shown leaves one line on a terminal and none elsewhere.

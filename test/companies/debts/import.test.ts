@@ -230,7 +230,7 @@ test('two imports at once take turns: the dataset is the one or the other as a w
   expect(rows.map(({ n }) => n)).toEqual([2_000]);
 });
 
-test('the command answers the contract’s members; wrong usage ends with 2, a refusal with 1', async () => {
+test('the command answers the members of docs/commands.md; wrong usage ends with 2, a refusal with 1', async () => {
   const { json, refusal } = createCommandLine(database.url);
   const file = join(folder, 'command.csv');
   await Bun.write(file, `nif,start,end\n${nif(1)},1,2\n1,1,2\n`);

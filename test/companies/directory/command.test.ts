@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => bench.close());
 
-test('import, rebuild, rollback and status answer the contract’s members, and what an operator asks beside them', async () => {
+test('import, rebuild, rollback and status answer the members of docs/commands.md, and what an operator asks beside them', async () => {
   const first = await bench.write('first.csv', csv(0, 10));
   const second = await bench.write('second.csv', `${csv(5, 12)}1,x\n`);
   const imported = await line.json('companies', 'import', first);

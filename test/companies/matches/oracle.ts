@@ -1,7 +1,7 @@
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { oracleNormalize, oracleSortKey } from '../name-oracle.ts';
 
-/** Matches as the contract puts them, and nothing else: slow and plain. @returns what `q`, as a caller types it, must answer */
+/** Matches as docs/api.md puts them, and nothing else: slow and plain. @returns what `q`, as a caller types it, must answer */
 export function createMatchOracle(entries: readonly SearchEntry[]) {
   const rows = entries.map((entry) => {
     const normalized = oracleNormalize(entry.legalName);

@@ -1,4 +1,4 @@
-/** What keeps a connection from the wrong agent, browser and address (contract: connections). */
+/** What keeps a connection from the wrong agent, browser and address (docs/mcp.md: connections). */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { startDashboardService } from '../service.ts';
 import { createMember, createVisitor } from '../visitor.ts';

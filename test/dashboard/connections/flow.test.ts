@@ -1,4 +1,4 @@
-/** The way of an agent from its first 401 to its end (contract: connections). */
+/** The way of an agent from its first 401 to its end (docs/mcp.md: connections). */
 import { afterAll, expect, test } from 'bun:test';
 import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';

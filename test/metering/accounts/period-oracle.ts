@@ -15,7 +15,7 @@ export interface ExpectedPeriod {
 }
 
 /**
- * The period by the words of the specification (Credits 4) and the contract, found by counting months up from the anchor:
+ * The period by the words of the specification (Credits 4) and docs/members.md, found by counting months up from the anchor:
  * slow, and made of nothing that src/ uses.
  */
 export function expectedPeriod({ plan, since, anchor, until }: PlanTerms, at: Date): ExpectedPeriod {

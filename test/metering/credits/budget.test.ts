@@ -1,4 +1,4 @@
-/** Budgets of keys are exact (contract: limits of a key). */
+/** Budgets of keys are exact (docs/members.md: limits of a key). */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** Requests that are charged once, however often they are sent (contract: Idempotency-Key). */
+/** Requests that are charged once, however often they are sent (docs/api.md: Idempotency-Key). */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';

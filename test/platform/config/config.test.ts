@@ -19,7 +19,7 @@ function refusal(env: Environment): string | null {
   }
 }
 
-test('without any variable, the defaults of the contract', () => {
+test('without any variable, the defaults of docs/configuration.md', () => {
   expect(readConfig({})).toMatchObject({
     host: '127.0.0.1',
     port: 3000,

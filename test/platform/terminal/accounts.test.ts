@@ -61,7 +61,7 @@ describe('account create', () => {
   });
 });
 
-test('account show answers every member of the contract and no other', async () => {
+test('account show answers every member of docs/commands.md and no other', async () => {
   const id = await create();
   const shown = await cli.json('account', 'show', id);
   const now = new Date();
@@ -83,7 +83,7 @@ test('account show answers every member of the contract and no other', async () 
   });
 });
 
-test('account list answers all accounts, oldest first, with the members of the contract', async () => {
+test('account list answers all accounts, oldest first, with the members of docs/commands.md', async () => {
   const ids = [await create(), await create('--plan', 'plus')];
   await cli.json('account', 'credits', ids[0]!, '--add', '7');
   await cli.json('account', 'suspend', ids[1]!);

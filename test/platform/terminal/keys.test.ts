@@ -11,7 +11,7 @@ afterAll(() => database.drop());
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const createAccount = async () => (await cli.json('account', 'create', '--name', 'Test')).id as string;
 
-test('key create answers {id, secret}; key list the members of the contract, the secret never again', async () => {
+test('key create answers {id, secret}; key list the members of docs/commands.md, the secret never again', async () => {
   const account = await createAccount();
   const { id, secret, ...more } = await cli.json('key', 'create', account, '--name', 'production');
   expect([id, secret, more]).toEqual([

@@ -13,7 +13,7 @@ import {
 } from './schema.ts';
 import type { Change, Page, PageOptions, ReadPage } from './store.ts';
 
-/** POST /debts/changes (contract, Beyond the specification) */
+/** POST /debts/changes (docs/api.md: follow changes of debts) */
 export const debtChangesRoute: ApiRoute = {
   right: 'changes',
   method: 'POST',
@@ -102,7 +102,7 @@ function present({ number, at, kind, nif, before, after, date }: Change): DebtCh
   };
 }
 
-/** The page that a request asks for, or the detail of its problem (contract: changes of debts). */
+/** The page that a request asks for, or the detail of its problem (docs/api.md: follow changes of debts). */
 function readChangesBody({
   after,
   nifs,

@@ -32,7 +32,7 @@ const DatasetDate = (publisher: string) =>
     description: `The date of the dataset of ${publisher}; \`null\` means that none was ever imported, so its brackets say nothing.`,
   });
 
-/** POST /debts (contract, Beyond the specification) */
+/** POST /debts (docs/api.md: screen a list for debts) */
 export const debtsRoute: ApiRoute = {
   right: 'debts',
   method: 'POST',

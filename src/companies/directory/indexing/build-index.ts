@@ -135,7 +135,7 @@ async function checkName(
     fail('by its words');
 }
 
-/** In the order of code points, which is that of UTF-8 (contract: order of results). */
+/** In the order of code points, which is that of UTF-8 (docs/api.md: order of results). */
 function isBefore(a: string, b: string): boolean {
   return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 }

@@ -1,4 +1,4 @@
-/** Reads the header of CSV and TSV: the places of our columns, or the fault (contract, Files). */
+/** Reads the header of CSV and TSV: the places of our columns, or the fault (docs/imports.md: files). */
 
 import { FileError } from '../../../platform/terminal/file-error.ts';
 import { isValidNif, normalizeNif } from '../../nif.ts';

@@ -1,4 +1,4 @@
-/** JSON Lines: an object a line, with the wanted columns as members (contract, Files). */
+/** JSON Lines: an object a line, with the wanted columns as members (docs/imports.md: files). */
 import { nextLineBreak, type ParseRows, passLine, rejectLine, withoutCr } from '../cursor.ts';
 import { MAX_ROW_BYTES, REASONS } from '../rows.ts';
 import type { ObjectReader } from './object.ts';

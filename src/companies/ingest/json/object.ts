@@ -1,4 +1,4 @@
-/** Reads the members of JSON objects that an import needs, for JSON Lines (contract, Files). */
+/** Reads the members of JSON objects that an import needs, for JSON Lines (docs/imports.md: files). */
 
 import { isObject } from '../../../platform/runtime/json.ts';
 import { FileError } from '../../../platform/terminal/file-error.ts';

@@ -84,7 +84,7 @@ CREATE TYPE quota_period AS (
   ends_at timestamptz -- exclusive
 );
 
--- The one place where periods are computed (specification, Credits 4; contract: credits).
+-- The one place where periods are computed (specification, Credits 4; docs/api.md: credits).
 -- Plus: calendar months counted from the anchor in UTC (31 January, 28 February, 31 March), cut short when the
 -- subscription lapses. Free: the calendar month in UTC; the first one begins where the plan did.
 CREATE FUNCTION account_period(plan text, since timestamptz, anchor timestamptz, until timestamptz, instant timestamptz)
@@ -138,7 +138,7 @@ CREATE TABLE balances (
   CHECK (used >= 0 AND credits >= 0 AND included_credits >= 0 AND (plan <> 'plus' OR plus_anchor IS NOT NULL))
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
 
--- The one place where windows of budgets are computed (contract: budgets): a day or a month of UTC, or ever.
+-- The one place where windows of budgets are computed (docs/members.md: limits of a key): a day or a month of UTC, or ever.
 CREATE FUNCTION budget_window(per text, instant timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE per WHEN 'ever' THEN '-infinity' ELSE date_trunc(per, instant AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' END
 $$;
