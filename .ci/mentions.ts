@@ -27,8 +27,8 @@ const PATH = new RegExp(String.raw`(?<![\w./@-])(?:${TOP})/[\w./*{},@-]*[\w*}/]`
 const NAME = /(?<![\w./*@{}-])[a-z][\w-]*(?:\.test)?\.(?:ts|lua|md)(?![\w/-])/g;
 /** A link to a file of the repository and to an anchor there, or to one on the same page. */
 const LINK = /\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]+))?[^)]*\)/g;
-/** A rule cited by page and headings: `docs/api.md: normalized name, order of results`. */
-const RULES = /(docs\/[\w-]+\.md): ([^.;()]+)[.;)]/g;
+/** A rule cited by page and headings, in parentheses: `docs/api.md: normalized name, order of results`. */
+const RULES = /\((?:specification[^();]*; )?(docs\/[\w-]+\.md): ([^();]+)\)/g;
 /** The forms that only names of code have: camelCase, PascalCase, UPPER_CASE, snake_case. */
 const SYMBOL =
   /^(?:[a-z]+\d*(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+\d*(?:_[a-z0-9]+)+)(?:\(\))?$/;
@@ -60,7 +60,8 @@ for (const [path, text] of texts) {
   for (const [mention] of prose.matchAll(NAME)) if (!names.has(mention)) complain(path, text, mention);
   if (!MARKDOWN.test(path)) {
     for (const [, page, rules] of flat(prose).matchAll(RULES)) {
-      for (const rule of rules!.split(', ')) if (!hasRule(page!, rule)) complain(path, text, `${page}: ${rule}`);
+      for (const rule of rules!.split(', '))
+        if (!hasRule(page!, rule)) complain(path, text, `${page}: ${rule}`);
     }
   }
   if (!MARKDOWN.test(path) || SYMBOLS_OF_OTHERS.test(path)) continue;

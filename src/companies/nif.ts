@@ -14,7 +14,8 @@ const SEPARATORS = /[ \t\u00a0\u202f.-]+/g;
 const DIGIT_RUNS = new RegExp(`[0-9](?:(?:${SEPARATORS.source})?[0-9])*`, 'g');
 
 /**
- * The nine digits of a text that holds a NIF and separators only, or `null` (specification, get company; docs/api.md: NIF or name). The text has no `PT` and ASCII digits only. The check digit is not checked.
+ * The nine digits of a text that holds a NIF and separators only, or `null` (specification, get company; docs/api.md: NIF or
+ * name). The text has no `PT` and ASCII digits only. The check digit is not checked.
  */
 export function normalizeNif(text: string): string | null {
   if (NIF.test(text)) return text; // the usual form, which is not copied

@@ -1,6 +1,7 @@
 /**
  * One rule for every place where a NIF is given by itself: nine digits and separators, and `PT` directly before them except in a path
- * (docs/api.md: NIF or name). Files and pasted lists hold further text, and any `PT` in them is dropped (docs/imports.md: files). The places are the code's own lists.
+ * (docs/api.md: NIF or name). Files and pasted lists hold further text, and any `PT` in them is dropped (docs/imports.md:
+ * files). The places are the code's own lists.
  */
 import { afterAll, expect, test } from 'bun:test';
 import type { Command } from 'commander';

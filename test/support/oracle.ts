@@ -3,7 +3,10 @@ import type { ParsedQuery } from '../../src/companies/search/query.ts';
 import type { DirectorySearch } from '../../src/companies/search/search.ts';
 import { oracleNormalize, oracleSortKey } from '../companies/name-oracle.ts';
 
-/** The search as the specification and docs/api.md (NIF or name, normalized name, order of results) put it, and nothing else: slow and plain. */
+/**
+ * The search as the specification and docs/api.md (NIF or name, normalized name, order of results) put it, and nothing
+ * else: slow and plain.
+ */
 export interface OracleSearch extends DirectorySearch {
   /** What `q`, as a caller types it, must answer. */
   answer(q: string): SearchEntry[];

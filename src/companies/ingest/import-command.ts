@@ -15,7 +15,8 @@ export interface ImportReport extends Pick<Staged, 'read' | 'rejected' | 'reason
 }
 
 /**
- * Defines `import <file>` with the options for reading a file and `--dry-run`, which are the same for every import (docs/imports.md: files). It shows the progress and prints the report.
+ * Defines `import <file>` with the options for reading a file and `--dry-run`, which are the same for every import
+ * (docs/imports.md: files). It shows the progress and prints the report.
  */
 export function defineImport<Options extends FileOptions>(
   command: Command,

@@ -43,7 +43,8 @@ export interface ReadOptions {
 /**
  * Opens a file, or standard input, and reads its header.
  *
- * @param columns lower-case names; a row's values come in their order. Headers match trimmed and without regard to case, further columns are ignored
+ * @param columns lower-case names; a row's values come in their order. Headers match trimmed and without regard to case, further
+ * columns are ignored
  * @throws {FileError} one line: missing, a directory, empty, an unknown ending, not UTF-8, columns missing, …
  */
 export async function openRows(

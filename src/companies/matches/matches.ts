@@ -1,6 +1,7 @@
 /**
  * Names by any of their words (docs/api.md: by any words). `query.ts` reads a query, `elasticsearch.ts` and `postgres.ts` answer it (the
- * latter by the index of `words-index.ts`), and `tiers.ts` has the order. Both adapters first ask for all matches in the order of sort keys. If these are few, they are put in
+ * latter by the index of `words-index.ts`), and `tiers.ts` has the order. Both adapters first ask for all matches in the order
+ * of sort keys. If these are few, they are put in
  * order here; otherwise the first ones of each kind are asked for. test/companies/matches/adapters.test.ts compares the adapters.
  */
 

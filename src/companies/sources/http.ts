@@ -62,7 +62,7 @@ export interface Question {
  * accepts only a JSON object in well-formed UTF-8. Its faults hold no text of a provider, and no URL. It ignores the content
  * type, because parsing shows what the body is.
  *
- * @param timeoutMs for everything that a request does (docs/configuration.md: for each source, whole). It also
+ * @param timeoutMs for everything that a request does (docs/configuration.md). It also
  * ends an attempt to connect whose request has timed out
  */
 export function createJsonClient(source: SourceName, timeoutMs: number) {

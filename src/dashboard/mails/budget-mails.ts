@@ -14,7 +14,8 @@ interface SpentKey extends Due {
 }
 
 /**
- * Mails to members when a key of their account has spent its budget of a month or for good (docs/members.md: usage alerts). A budget of a day
+ * Mails to members when a key of their account has spent its budget of a month or for good (docs/members.md: usage alerts). A
+ * budget of a day
  * has none. The occasion is the window with the budget, so that a raised budget that is spent has another mail.
  */
 export const budgetMails: MailKind<SpentKey> = {

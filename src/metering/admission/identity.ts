@@ -5,7 +5,10 @@ const KEY = new RegExp(IDEMPOTENCY_KEY);
 
 export const INVALID_KEY = 'Idempotency-Key is not 1 to 64 letters of A to Z, a to z, 0 to 9, "_" and "-".';
 
-/** The `Idempotency-Key` of a request (docs/api.md: Idempotency-Key). @returns `undefined` without the header, and `null` if it is not valid */
+/**
+ * The `Idempotency-Key` of a request (docs/api.md: Idempotency-Key). @returns `undefined` without the header, and `null`
+ * if it is not valid
+ */
 export function keyOf(headers: Headers): string | null | undefined {
   const key = headers.get('idempotency-key');
   if (key === null) return undefined;

@@ -7,7 +7,7 @@ import { type Actor, recordEvent } from '../accounts/events.ts';
 import { generateSecret, hashSecret } from './secret.ts';
 import { isPreviousSecret, KeyExistsError, lockKey, refuseConnection } from './store.ts';
 
-/** How long the previous secret works after a rotation, in seconds (docs/commands.md: key rotate). */
+/** How long the previous secret works after a rotation, in seconds (docs/commands.md). */
 export const OVERLAP_S = { default: DAY / SECOND, max: (30 * DAY) / SECOND };
 
 /** Rotations of one key in 24 hours. The bound keeps previous secrets and the ledger small. */
@@ -28,7 +28,8 @@ export class RotationError extends RefusedError {
  * latest, so only the overlap of a rotation ends a working secret. Of two rotations at once, both new secrets work.
  *
  * @param overlapS seconds; `0` ends earlier secrets at once
- * @param given the new secret, of the key's kind; by default a random one. If the key has it already, nothing changes, so that a form that is sent twice rotates once
+ * @param given the new secret, of the key's kind; by default a random one. If the key has it already, nothing changes, so that a
+ * form that is sent twice rotates once
  * @throws RefusedError for an unknown or revoked key, or a connection
  * @throws RotationError for an expired key, or after {@link ROTATIONS_PER_DAY}
  * @throws KeyExistsError if another rotation has replaced this secret already

@@ -25,7 +25,8 @@ export interface EmbeddedPostgres {
 }
 
 /**
- * Joins the Postgres under `dataDir`. The first participant makes and starts it, the last to close stops it (docs/commands.md), in any number of processes at once.
+ * Joins the Postgres under `dataDir`. The first participant makes and starts it, the last to close stops it (docs/commands.md),
+ * in any number of processes at once.
  *
  * Each participant holds a lock that the kernel drops with the process, so a `kill -9` counts as leaving. Postgres then
  * runs on until the next participant has left. If Postgres itself is killed, the next participant starts it again on the same
