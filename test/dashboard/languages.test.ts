@@ -6,10 +6,14 @@ import { ROUTES } from '../../src/dashboard/routes.ts';
 import type { Language } from '../../src/dashboard/ui/language.ts';
 import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
+import { openConsent, registerAgent } from './connections/agent.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createMember, createMemberWithKey, createVisitor, makeKey } from './visitor.ts';
 
-const service = await startDashboardService({ CONTACT: 'mailto:help@example.com' });
+const service = await startDashboardService({
+  CONTACT: 'mailto:help@example.com',
+  OAUTH_REGISTRATION: 'on',
+});
 afterAll(() => service.stop());
 
 /** The texts of a table, without the values in them: parts of at least three words. */
@@ -58,7 +62,8 @@ async function readPages(language: Language): Promise<Map<string, string>> {
     SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId}`;
   for (const [path, route] of Object.entries(ROUTES)) {
     if (route.for !== 'member' || route.GET === undefined || /\.\w+$/.test(path)) continue;
-    await read(`/dashboard${path.replace(':id', path.startsWith('/keys') ? key!.id : user!.id)}`);
+    if (path === '/connect/consent') await read(await openConsent(visitor, await registerAgent(service)));
+    else await read(`/dashboard${path.replace(':id', path.startsWith('/keys') ? key!.id : user!.id)}`);
   }
   return texts;
 }
