@@ -25,6 +25,7 @@ export function activityCommands(program: Command): void {
       .addHelpText(
         'after',
         `
+When a customer writes "I was charged twice", --request finds the calls with the X-Request-Id of an answer.
 A call's rows have the same CALL. Rows are kept for ACTIVITY_DAYS, and come some seconds after the call.
 
 Examples:

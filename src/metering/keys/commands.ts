@@ -126,7 +126,7 @@ Examples:
       .description('change what a key may spend and do: a budget counts what was spent in its window')
       .addHelpText(
         'after',
-        '\nExample:\n  bun directory key limit key_… --credits 50 --per day --only lookup',
+        '\nWhen a customer writes that a key is refused for its budget or its rights, this changes them.\n\nExample:\n  bun directory key limit key_… --credits 50 --per day --only lookup',
       ),
     async ({ sql, actor }, id: string, options: LimitOptions) => {
       const { only } = options;
