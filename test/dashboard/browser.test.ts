@@ -202,7 +202,7 @@ describe('in a real browser', () => {
       // The focus is where the news is.
       expect(await page.evaluate<boolean>(`document.activeElement.matches('.new-key')`)).toBe(true);
 
-      await send('/screen', 'main form', { list: 'no number' });
+      await send('/screen', 'main form', { list: 'n/d; 12' });
       expect([await focus(), await described('list')]).toEqual([
         'list',
         expect.stringContaining('No NIF found'),
