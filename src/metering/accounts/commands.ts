@@ -84,7 +84,7 @@ Example:
   bun directory account show acc_…`,
       ),
     async ({ sql }, id: string) => {
-      const { planUntil: _, keyLimit: __, ...shown } = await requireAccount(sql, id);
+      const { planUntil: _, keyLimit: __, usedPurchased: ___, ...shown } = await requireAccount(sql, id);
       return { ...shown, emails: await emailsOf(sql, id) };
     },
     ({ period, emails, ...members }) =>
