@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { RefusedError } from '../platform/errors.ts';
-import { defineCommand, print, withTools } from '../platform/terminal/command.ts';
+import { declareAnswer, defineCommand, print, withTools } from '../platform/terminal/command.ts';
 import { count, duration, withProgress } from '../platform/terminal/progress.ts';
 import { recordRun } from '../platform/terminal/runs.ts';
 import { fields, printableJson } from '../platform/terminal/text.ts';
@@ -28,6 +28,8 @@ Examples:
     );
   defineCommand(
     backup,
+    `{file, bytes, milliseconds}
+With - it goes to standard error.`,
     (tools, file: string) =>
       withProgress(async (progress) => {
         if (file === '-' && process.stdout.isTTY)
@@ -78,6 +80,11 @@ Examples:
   DATA_DIR=restored bun directory restore directory.backup
   ssh backups@example.com 'cat directory.backup' | bun directory restore - && bun directory index rebuild`,
     );
+  declareAnswer(
+    command,
+    `{restored, of, tables, rows, next, milliseconds}
+of is the moment of the copy; next is the command that brings the search index, or null.`,
+  );
   // Not by defineCommand: a broken file must not even make a new installation.
   command.action(async (file: string) => {
     const startedMs = performance.now();

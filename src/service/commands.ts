@@ -20,6 +20,7 @@ export function serviceCommands(program: Command): void {
       .command('migrate')
       .description("bring the database's tables up to date (serve does it too)")
       .addHelpText('after', '\nExample:\n  bun directory migrate --json'),
+    '{applied: string[]}',
     async ({ migrated }) => ({ applied: migrated }),
     ({ applied }) => (applied.length === 0 ? 'nothing to do' : `applied ${applied.join(', ')}`),
   );

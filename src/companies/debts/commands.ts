@@ -42,7 +42,12 @@ Examples:
     --legal-persons --columns nif=nipc,start=step.start,end=step.end
   zcat seg-social.tsv.gz | bun directory debts import - --kind social-security --date 2026-11-01`,
     );
-  defineImport(importing, DEBTS_LAYOUT, importDebts);
+  defineImport(
+    importing,
+    '{read, imported, rejected, removed, appeared, changed, ended, reasons, milliseconds}',
+    DEBTS_LAYOUT,
+    importDebts,
+  );
 
   const exporting = debts
     .command('export')

@@ -48,6 +48,9 @@ Example:
   );
   defineCommand(
     index.command('status').description('what serves, how old it is, and what a rollback would return to'),
+    `{index, table, previous, documents, datasets, running, drift?, driftMeans?}
+table is the current generation in Postgres, datasets have date, rows and origin, and running is the holder of the lock
+or null. If Elasticsearch doesn't answer, index says so and documents is null.`,
     async (context) => {
       const { statusReport } = await import('./status.ts');
       return withProgress((progress) => statusReport(context, progress), context.signal);
@@ -81,8 +84,11 @@ Examples:
   jq -c '.[]' entidades.json | bun directory companies import - --columns nif=nifEntidade,legal_name=desigEntidade
   zcat export.tsv.gz | bun directory companies import - --dry-run`,
     );
-  defineImport(command, DIRECTORY_LAYOUT, async (...given) =>
-    (await import('./import.ts')).importCompanies(...given),
+  defineImport(
+    command,
+    '{read, imported, unchanged, rejected, removed, index, reasons, milliseconds}',
+    DIRECTORY_LAYOUT,
+    async (...given) => (await import('./import.ts')).importCompanies(...given),
   );
 }
 
@@ -110,6 +116,7 @@ function indexCommand(
 ): Command {
   return defineCommand(
     index.command(name).description(description),
+    '{index, previous, documents}',
     (context) => withProgress((progress) => run(context, progress), context.signal),
     (status) => fields({ ...status }),
   );

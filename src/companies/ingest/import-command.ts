@@ -20,6 +20,7 @@ export interface ImportReport extends Pick<Staged, 'read' | 'rejected' | 'reason
  */
 export function defineImport<Options extends FileOptions>(
   command: Command,
+  answer: string,
   layout: FileLayout,
   run: (
     tools: CommandTools,
@@ -43,6 +44,7 @@ export function defineImport<Options extends FileOptions>(
     .option('--dry-run', 'read, compare and report; change nothing');
   return defineCommand(
     command,
+    answer,
     (tools, file: string, options: Options) =>
       withProgress(async (progress) => {
         const startedAt = Date.now();

@@ -17,6 +17,7 @@ export function recordCommands(program: Command): void {
       .argument('<nif>', 'nine digits', nif)
       .description('the stored record of a company')
       .addHelpText('after', '\nExample:\n  bun directory companies show 599910020'),
+    'the stored record as a lookup answers it, with fetchedAt and source',
     async ({ sql, config }, nif: string) => {
       const company = await createCompanyReader(sql, config.recordMaxAgeS).findCompany(nif);
       if (company === null) throw new RefusedError(`no record of ${nif} is stored`);
@@ -35,6 +36,7 @@ export function recordCommands(program: Command): void {
       .argument('<nif>', 'nine digits', nif)
       .description('remove the stored record of a company, so that the next lookup refreshes it')
       .addHelpText('after', '\nExample:\n  bun directory companies forget 599910020'),
+    '{nif, forgotten}',
     async ({ sql }, nif: string) => ({ nif, forgotten: await forgetCompany(sql, nif) }),
     ({ nif, forgotten }) => (forgotten ? `the record of ${nif} is gone` : `no record of ${nif} was stored`),
   );

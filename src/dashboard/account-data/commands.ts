@@ -23,6 +23,8 @@ Examples:
   bun directory account history acc_…
   bun directory account history acc_… --json`,
       ),
+    `[{at, kind, actor, credits?, balance?, note?, reference?, key?, keyName?, detail?}]
+The oldest is first.`,
     ({ sql }, id: string) => wholeHistory(sql, id),
     [
       ['AT', ({ at }) => at.toISOString()],
@@ -51,6 +53,7 @@ was repeated without an Idempotency-Key is two.
 Example:
   bun directory account export acc_… > account.json`,
       ),
+    'one JSON document, sent as it is read',
     async ({ sql }, id: string, { json }: { json?: boolean }) => {
       const write = (part: string) => print(json === true ? part.replaceAll('\n', '') : part);
       await exportAccount(sql, id, write);
@@ -72,6 +75,8 @@ When a customer writes "delete my account": docs/data-protection.md has what sta
 Example:
   bun directory account delete acc_… --yes`,
       ),
+    `{id, deleted}
+Keys are revoked; members, invitations and names are removed; the ledger stays.`,
     async ({ sql, actor }, id: string) => ({ id, deleted: await deleteAccount(sql, id, actor) }),
     ({ id, deleted }) => `${id} is deleted since ${iso(deleted)}`,
   );

@@ -49,6 +49,9 @@ export function memberCommands(program: Command): void {
       'owner or member: owners invite, remove, and delete the account',
       oneOfWords<Role>('owner', 'member'),
     ),
+    `{id, email, link, expires, mailed}
+With SMTP_URL the link is mailed, too, unless a suspended account invites a new member. For a member it is a password
+reset, and with --role owner a promotion; without --role a member keeps theirs.`,
     async ({ sql, config, actor }, id: string, { email, role }: { email: string; role?: Role }) => {
       const invited = await invite(sql, { accountId: id, email, role }, actor);
       const publicUrl = publicUrlOf(config);
@@ -62,6 +65,7 @@ export function memberCommands(program: Command): void {
 
   defineCommand(
     ofAccount('invitations', 'invitations that nobody has accepted yet'),
+    '[{email, role, actor, created, expires}]',
     ({ sql }, id: string) => listInvitations(sql, id),
     (invitations) =>
       textTable([
@@ -78,6 +82,8 @@ export function memberCommands(program: Command): void {
 
   defineCommand(
     ofEmail('withdraw-invitation', 'withdraw a pending invitation: its link is dead', 'who was invited'),
+    `{id, email, withdrawn}
+Without a pending invitation it is refused.`,
     async ({ sql, actor }, id: string, { email }: { email: string }) => {
       if (!(await withdrawInvitation(sql, { accountId: id, email }, actor))) {
         throw new RefusedError(`${email} has no pending invitation to ${id}: see \`account invitations\``);
@@ -89,6 +95,7 @@ export function memberCommands(program: Command): void {
 
   defineCommand(
     ofAccount('members', 'who signs in to an account, since when, and when they last did'),
+    '[{email, name, role, since, lastSignIn, secondFactor}]',
     async ({ sql }, id: string) => {
       await requireAccount(sql, id);
       const members = await listMembers(sql, id);
@@ -115,6 +122,8 @@ export function memberCommands(program: Command): void {
       'who is removed',
       'Keys go on working: see `key revoke`.',
     ),
+    `{id, email, removed}
+Their sessions, password and links end. The last owner is refused.`,
     async ({ sql, actor }, id: string, { email }: { email: string }) => {
       const removed = await changeMember(sql, id, (member) => member.email === email, 'removed', actor);
       if (removed === null) throw new RefusedError(`${email} is no member of ${id}: see \`account members\``);
@@ -133,6 +142,8 @@ export function memberCommands(program: Command): void {
       'who lost the app and the backup codes',
       'When a customer writes "I lost my phone", first make sure that it is the member who asks: the password alone signs in afterwards.',
     ),
+    `{id, email, reset, mailed}
+A member without a second factor is refused.`,
     async ({ sql, config, actor }, id: string, { email }: { email: string }) => {
       if (!(await resetSecondFactor(sql, id, email, actor)))
         throw new RefusedError(
@@ -153,6 +164,8 @@ export function memberCommands(program: Command): void {
       "answer 401 to the account's keys, end its members' sessions, and tell them by mail",
       ' --reason "Invoice 17 is overdue"',
     ).option('--reason <text>', 'why; its members see it in the dashboard and in a mail', readName),
+    `{id, suspended, mailed}
+The reason is in the dashboard, on its sign-in page in a member's browser, and in the mails; mailed is how many.`,
     async ({ sql, config, actor }, id: string, { reason = '' }: { reason?: string }) => {
       const isNew = await setSuspended(sql, id, true, actor, reason);
       const members = isNew ? await listMembers(sql, id) : [];
@@ -174,6 +187,7 @@ export function memberCommands(program: Command): void {
 
   defineCommand(
     ofAccount('resume', "let the account's keys work again"),
+    '{id, suspended}',
     async ({ sql, actor }, id: string) => {
       await setSuspended(sql, id, false, actor);
       return { id, suspended: false };

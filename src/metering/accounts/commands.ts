@@ -33,6 +33,7 @@ export function accountCommands(program: Command): void {
     )
       .description('create an account')
       .addHelpText('after', '\nExample:\n  bun directory account create --name "Example Lda" --plan plus'),
+    '{id, name, plan}',
     ({ sql, actor }, options: { name: string; plan: Plan } & Subscription) =>
       createAccount(sql, options, actor),
     ({ id, name, plan }) =>
@@ -58,6 +59,7 @@ Examples:
   bun directory account list --email maria@example.com
   bun directory account list --above 80`,
       ),
+    '[{id, name, plan, credits, suspended, emails}]',
     ({ sql }, filter: AccountFilter) => inPages<ListedAccount>((last) => listAccounts(sql, filter, last)),
     [
       ['ID', ({ id }) => id],
@@ -83,6 +85,8 @@ refused: "used" of "includedCredits" in this period, and purchased "credits".
 Example:
   bun directory account show acc_…`,
       ),
+    `{id, name, plan, period: {start, end}, credits, used, usedPurchased, keys, requestsPerMinute,
+includedCredits, spendPurchased, suspended, emails}`,
     async ({ sql }, id: string) => {
       const { planUntil: _, keyLimit: __, usedPurchased: ___, ...shown } = await requireAccount(sql, id);
       return { ...shown, emails: await emailsOf(sql, id) };
@@ -105,6 +109,7 @@ Example:
         'after',
         '\nExample:\n  bun directory account plan acc_… plus --until 2027-01-01T00:00:00Z',
       ),
+    '{id, plan, period: {start, end}}',
     async ({ sql, actor }, id: string, to: Plan, subscription: Subscription) => {
       const { plan, period } = await changePlan(sql, id, to, subscription, actor);
       return { id, plan, period };
@@ -133,6 +138,7 @@ Example:
       )
       .description('give an account its own limits; without options: show them')
       .addHelpText('after', '\nExample:\n  bun directory account limits acc_… --requests-per-minute 6000'),
+    '{id, requestsPerMinute, includedCredits, spendPurchased}',
     async ({ sql, actor }, id: string, given: GivenLimits) => {
       const { requestsPerMinute, includedCredits, spendPurchased } = given;
       const change = {
@@ -168,6 +174,8 @@ Examples:
   bun directory account credits acc_… --add 3 --note "three calls of 12 November, charged twice"
   bun directory account credits acc_… --add -900 --note "1000 was a typing error"`,
       ),
+    `{id, credits}
+If fewer unspent credits are left than a minus takes back, it is refused.`,
     async ({ sql, actor }, id: string, options: { add: number; note?: string; reference?: string }) => {
       const { add: credits, note, reference } = options;
       return { id, credits: await grantCredits(sql, id, { credits, note, reference }, actor) };

@@ -32,6 +32,8 @@ Examples:
   bun directory account activity acc_… --request order-17
   bun directory account activity acc_… --key key_… --from 2026-01-31T00:00:00Z --json`,
       ),
+    `[{id, at, call, request, kind, key, endpoint, status, problem, credits, unlisted}]
+The oldest is first.`,
     async function* ({ sql }, accountId: string, filter: Pick<ActivityFilter, 'request' | 'key' | 'from'>) {
       await requireAccount(sql, accountId);
       const pages = inPages<ActivityRow>((last) =>

@@ -53,6 +53,7 @@ export function keyCommands(program: Command): void {
       .option('--only <rights>', `what it may do, of ${RIGHTS.join(', ')} (default: all)`, rights)
       .description('create a key: its secret is shown now and never again')
       .addHelpText('after', '\nExample:\n  bun directory key create acc_… --name production'),
+    '{id, secret, test?}',
     async ({ sql, actor }, account: string, options: CreateOptions) => {
       const { name, expires = null, test = false, only = null } = options;
       const limits: KeyLimits = { budget: budgetOf(create, options) ?? null, only };
@@ -72,12 +73,13 @@ export function keyCommands(program: Command): void {
       .argument('<id>')
       .option(
         '--overlap <seconds>',
-        'how long the previous secret still works; 0 means that it ends at once',
+        `how long the previous secret still works, at most ${OVERLAP_S.max}; 0 means that it ends at once`,
         wholeNumber({ min: 0, max: OVERLAP_S.max }),
         OVERLAP_S.default,
       )
       .description('give a key a new secret, shown now and never again: its id, name and expiry stay')
       .addHelpText('after', '\nExample:\n  bun directory key rotate key_… --overlap 3600'),
+    '{id, secret, previousUntil}',
     ({ sql, actor }, id: string, { overlap }: { overlap: number }) => rotateKey(sql, id, overlap, actor),
     ({ id, secret, previousUntil }) =>
       `${secret}\n\nThis is the new secret of ${id}. Keep it now: it can't be shown again. The previous one works until ${iso(previousUntil)}.`,
@@ -97,6 +99,7 @@ Examples:
   bun directory key list acc_…
   bun directory key list acc_… --json`,
       ),
+    '[{id, name, test, connection, start, created, revoked, expires, previousUntil, budget, only}]',
     ({ sql }, account: string) => inPages<ApiKey>((last) => listKeys(sql, account, last)),
     [
       ['ID', ({ id }) => id],
@@ -128,6 +131,8 @@ Examples:
         'after',
         '\nWhen a customer writes that a key is refused for its budget or its rights, this changes them.\n\nExample:\n  bun directory key limit key_… --credits 50 --per day --only lookup',
       ),
+    `{id, budget, only}
+It wants --credits, --only or both.`,
     async ({ sql, actor }, id: string, options: LimitOptions) => {
       const { only } = options;
       const budget = budgetOf(limit, options);
@@ -150,6 +155,8 @@ Examples:
     .addHelpText('after', '\nExample:\n  bun directory key expire key_… --at 2027-01-31T00:00:00Z');
   defineCommand(
     expire,
+    `{id, expires}
+It wants one of the options. An expired key gets a new end if the plan has room.`,
     async ({ sql, actor }, id: string, { at, never }: { at?: Date; never?: boolean }) => {
       if ((at === undefined) === (never === undefined)) {
         expire.error('error: give either --at INSTANT or --never');
@@ -174,6 +181,9 @@ Examples:
   bun directory key show key_…
   bun directory key show key_… --json`,
       ),
+    `{id, account, name, test, connection, start, created, revoked, expires, previousUntil, budget, only, calls,
+errors, errorCredits, secrets: [{until, lastUsed}]}
+Calls, errors by kind and what these cost are of the last 30 days (UTC). The current secret is first.`,
     ({ sql }, id: string) => requireKeyDetails(sql, id),
     ({
       id,
@@ -225,6 +235,7 @@ Examples:
       .argument('<id>')
       .description('revoke a key for good: in force on every instance within 5 seconds')
       .addHelpText('after', '\nExample:\n  bun directory key revoke key_…'),
+    '{id, revoked}',
     ({ sql, actor }, id: string) => revokeKey(sql, id, actor),
     ({ id, revoked }) => `${id} is revoked since ${iso(revoked)}`,
   );

@@ -40,23 +40,36 @@ const EXIT_FAILED = 1;
 export const EXIT_USAGE = 2;
 
 /**
+ * Adds the answer of a command to its `--help`, from which docs/commands.md is made.
+ * @param answer the members of its JSON (`?` marks those that may be missing), and lines that say what else it means
+ */
+export function declareAnswer(command: Command, answer: string): Command {
+  return command.addHelpText('after', `\nAnswer:\n  ${answer.replaceAll('\n', '\n  ')}`);
+}
+
+/**
  * Defines the action of a command: it opens the stores, runs the command, and prints the answer in the words of `describe`. Adds
  * `--json` to the command, which prints the answer as one JSON document.
+ *
+ * @param answer for {@link declareAnswer}
  *
  * A failure prints one line on stderr and nothing on stdout. The exit code is 1, or 2 if the environment makes no sense. A command
  * with a long answer prints it itself ({@link print}) and returns none. It may fail in the middle.
  */
 export function defineCommand<Answer>(
   command: Command,
+  answer: string,
   run: (tools: CommandTools, ...args: ActionArguments) => Promise<Answer>,
   describe: (answer: Answer) => string = String,
 ): Command {
-  return command.option('--json', 'print one JSON document').action(async (...args: ActionArguments) => {
-    const { json } = command.opts<{ json?: boolean }>();
-    const answer = await withTools((tools) => run(tools, ...args));
-    if (answer === undefined) return;
-    await print(`${json === true ? printableJson(answer) : describe(answer)}\n`);
-  });
+  return declareAnswer(command, answer)
+    .option('--json', 'print one JSON document')
+    .action(async (...args: ActionArguments) => {
+      const { json } = command.opts<{ json?: boolean }>();
+      const answer = await withTools((tools) => run(tools, ...args));
+      if (answer === undefined) return;
+      await print(`${json === true ? printableJson(answer) : describe(answer)}\n`);
+    });
 }
 
 /**

@@ -5,7 +5,7 @@ import { beginAgain } from '../postgres/begin-again.ts';
 import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { KIB } from '../units.ts';
-import { type CommandTools, print, withTools } from './command.ts';
+import { type CommandTools, declareAnswer, print, withTools } from './command.ts';
 import { openOutputFile, orFileError } from './output-file.ts';
 import { count, type Progress, withProgress } from './progress.ts';
 import { filePath } from './values.ts';
@@ -29,7 +29,7 @@ export function defineExport<Options>(
   command: Command,
   find: (sql: Sql, options: Options) => Promise<ExportSource>,
 ): Command {
-  return command
+  return declareAnswer(command, 'CSV, all of one moment, in the order of NIFs')
     .option(
       '--output <file>',
       'write to a file, packed if it ends in .gz; without it to standard output',
