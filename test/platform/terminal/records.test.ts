@@ -45,7 +45,7 @@ test('companies forget answers {nif, forgotten}, and then there is nothing to sh
 });
 
 test('a NIF of a bad check digit, or none at all, is wrong usage', async () => {
-  for (const nif of ['500002577', '50000257', 'PT500002576', '']) {
+  for (const nif of ['500002577', '50000257', 'PT500002577', '']) {
     expect([nif, (await cli.refusal('companies', 'show', nif)).code]).toEqual([nif, 2]);
     expect([nif, (await cli.refusal('companies', 'forget', nif)).code]).toEqual([nif, 2]);
   }
