@@ -36,7 +36,8 @@ export async function authorize(context: PageContext): Promise<PageResponse> {
   const sent = url.searchParams;
   const clientId = sent.get('client_id') ?? '';
   const redirectUri = sent.get('redirect_uri') ?? '';
-  const isOnce = [...sent.keys()].every((name) => sent.getAll(name).length === 1);
+  // By a set: a comparison of each name with all others takes a third of a second for an address of 16 KiB.
+  const isOnce = new Set(sent.keys()).size === sent.size;
   const isClient = clientId !== '' && clientId.length <= MAX_CLIENT_ID;
   if (!isOnce || !isClient || !isRedirect(redirectUri) || url.search.length > MAX_PARAMETERS)
     return messagePage(context, 400, messages.connectInvalid, messages.connectInvalidLead);

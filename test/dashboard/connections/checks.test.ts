@@ -198,6 +198,21 @@ describe('the request of an agent', () => {
     },
   );
 
+  test('with a parameter twice, or longer than 4,000 characters, is refused before the sign-in', async () => {
+    const path = authorizePath(await registerAgent(service));
+    const visitor = createVisitor(baseUrl);
+    expect((await visitor.get(`${path}&other=1`)).status).toBe(303);
+    for (const more of ['&state=again', `&other=${'x'.repeat(4000)}`, many(5000)])
+      expect((await visitor.get(path + more)).status).toBe(400);
+  });
+
+  /** Parameters with different names. */
+  const many = (length: number) => {
+    let text = '';
+    for (let n = 0; text.length < length; n += 1) text += `&${n.toString(36)}`;
+    return text;
+  };
+
   test('on the own machine takes any port, and the page warns of it', async () => {
     const member = await createMember(service);
     const agent = await registerAgent(service, { redirectUri: 'http://127.0.0.1:1234/callback' });
