@@ -24,19 +24,11 @@ import { findReader } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import { clientHost } from '../keys/connection.ts';
-import { limitFields, sentLimits, sentRights } from '../keys/key-limits.ts';
+import { connectionFields, sentConnectionLimits } from '../keys/key-limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { bytesOfForm } from '../request/csrf.ts';
-import {
-  type Field,
-  form,
-  formHandlers,
-  presentPassword,
-  type Refusal,
-  refuse,
-  tooMany,
-} from '../request/forms.ts';
+import { form, formHandlers, presentPassword, type Refusal, refuse, tooMany } from '../request/forms.ts';
 import { awaitsConfirmation, cardPage, messagePage } from '../request/layout.ts';
 import { POLICY_WITHOUT_FORM_ACTION } from '../request/respond.ts';
 import { html } from '../ui/html.ts';
@@ -170,16 +162,11 @@ function consentPage(context: MemberContext, request: Known, refusal: Refusal | 
     [messages.signedInAs, html`<span class="email">${user.email}</span>`],
   ];
   const path = `${PATH}?request=${id}`;
-  const hints: Record<string, Partial<Field>> = {
-    credits: { hint: messages.connectBudgetHint, optional: false },
-    only: { hint: messages.connectRightsHint },
-  };
-  const limits = limitFields(context, LIMITS).map((field) => ({ ...field, ...hints[field.name] }));
   const yes = form(context, {
     path,
     hidden: { answer: 'yes' },
     username: user.email,
-    fields: [...limits, presentPassword(messages)],
+    fields: [...connectionFields(context, LIMITS), presentPassword(messages)],
     focus: false,
     button: messages.connectAllow,
     refusal,
@@ -208,12 +195,8 @@ async function connect(context: MemberContext, request: Known): Promise<PageResp
   const { id, clientId, clientName, redirectUri, parameters } = request;
   if (awaitsConfirmation(context)) return refuse(403, { message: messages.confirmFirst });
   if (account.suspended) return refuse(403, { message: messages.suspendedRefusal });
-  const sent = sentLimits(context);
-  if ('fault' in sent) return refuse(422, { faults: { credits: sent.fault } });
-  // Named ones, so that what comes later is closed to agents that were connected before.
-  const limits = { budget: sent.budget, only: sentRights(context.sent) };
-  if (limits.budget === null) return refuse(422, { faults: { credits: messages.connectBudgetMissing } });
-  if (limits.only.length === 0) return refuse(422, { message: messages.connectRightsMissing });
+  const limits = sentConnectionLimits(context);
+  if ('refused' in limits) return limits;
   const wrong = await presentRefusal(context);
   if (wrong !== null) return wrong;
   const often = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'connection-created')));

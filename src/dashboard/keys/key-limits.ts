@@ -6,7 +6,7 @@ import { changesOf, countAttempt } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
-import { type Field, refuse, tooMany } from '../request/forms.ts';
+import { type Field, type Refusal, refuse, tooMany } from '../request/forms.ts';
 import { notFoundPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { keyForm } from './key-form.ts';
@@ -49,7 +49,7 @@ export function limitFields(
 }
 
 /** The rights that a sent form names. */
-export const sentRights = (sent: MemberContext['sent']): Right[] =>
+const sentRights = (sent: MemberContext['sent']): Right[] =>
   RIGHTS.filter((right) => sent(boxOf(right)) === 'yes');
 
 /** The limits of a sent form; the fault of its number of credits. No right, or every one, means all rights. */
@@ -65,19 +65,40 @@ export function sentLimits({ sent, messages, formats }: MemberContext): KeyLimit
   };
 }
 
+/** {@link limitFields} of a connection, which always has a budget and named rights. */
+export function connectionFields({ messages }: Pick<MemberContext, 'messages'>, limits: KeyLimits): Field[] {
+  const changed: Record<string, Partial<Field>> = {
+    credits: { hint: messages.connectBudgetHint, optional: false },
+    only: { hint: messages.connectRightsHint },
+  };
+  return limitFields({ messages }, limits).map((field) => ({ ...field, ...changed[field.name] }));
+}
+
+/** The limits of a sent form for a connection. Its rights are named, so that what comes later is closed to it. */
+export function sentConnectionLimits(context: MemberContext): KeyLimits | Refusal {
+  const { messages } = context;
+  const sent = sentLimits(context);
+  if ('fault' in sent) return refuse(422, { faults: { credits: sent.fault } });
+  const only = sentRights(context.sent);
+  if (sent.budget === null) return refuse(422, { faults: { credits: messages.connectBudgetMissing } });
+  if (only.length === 0) return refuse(422, { message: messages.connectRightsMissing });
+  return { budget: sent.budget, only };
+}
+
 /** /dashboard/keys/:id/limits: the budget and the rights of a key that works. */
 export const limits = keyForm({
   ofConnections: true,
   form: ({ messages }, key) => ({
     title: messages.limitTitle(keyName(key, messages)),
     lead: html`<p>${messages.limitLead}</p>`,
-    fields: limitFields({ messages }, key),
+    fields: key.connection ? connectionFields({ messages }, key) : limitFields({ messages }, key),
     focus: false,
     button: messages.save,
   }),
   async submit(context, key) {
     const { tools, user } = context;
-    const sent = sentLimits(context);
+    const sent = key.connection ? sentConnectionLimits(context) : sentLimits(context);
+    if ('refused' in sent) return sent;
     if ('fault' in sent) return refuse(422, { faults: { credits: sent.fault } });
     if (key.revoked !== null) return notFoundPage(context);
     const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-limited')));

@@ -143,7 +143,13 @@ test('without a session the way leads through the sign-in and the code of the se
   expect((await consent(visitor, person, path)).status).toBe(303);
 });
 
-test('a member sees the connection among the keys, changes its budget, and ends it by one press', async () => {
+async function findLimits(id: string) {
+  const [limits] = await service.sql<{ rights: number | null; credits: number }[]>`
+    SELECT cardinality(rights) AS rights, credits::integer AS credits FROM api_keys JOIN key_budgets ON key_id = id WHERE id = ${id}`;
+  return limits;
+}
+
+test('a member sees the connection among the keys, changes its limits, but can not drop them, and ends it by one press', async () => {
   const member = await createMember(service);
   const { tokens } = await connectAgent(service, member);
   await callTool(service, tokens.access_token, SEARCH);
@@ -157,7 +163,17 @@ test('a member sees the connection among the keys, changes its budget, and ends 
   expect(page.text).not.toContain('secrets-title');
   for (const closed of ['rotate', 'expiry', 'end-secret'])
     expect((await member.visitor.get(`/dashboard/keys/${id}/${closed}`)).status).toBe(404);
-  await member.visitor.submit(`/dashboard/keys/${id}/limits`, { credits: '1', per: 'day' });
+  const limits = `/dashboard/keys/${id}/limits`;
+  const ticked = boxesOf(await member.visitor.get(limits));
+  const none = Object.fromEntries(ticked.map((name) => [name, 'no']));
+  const change = (fields: Record<string, string>) => member.visitor.submit(limits, { per: 'day', ...fields });
+  expect((await change({ credits: '' })).textOf('#credits-fault')).toBe('An agent needs a budget.');
+  expect((await change({ credits: '1', ...none })).textOf('[role=alert]')).toBe(
+    'Tick what the agent may do.',
+  );
+  expect(await findLimits(id)).toEqual({ rights: 8, credits: 100 });
+  await change({ credits: '1' });
+  expect(await findLimits(id)).toEqual({ rights: 8, credits: 1 });
   expect((await callTool(service, tokens.access_token, SEARCH)).body.result.isError).toBe(true);
   const ended = await member.visitor.submit(
     `/dashboard/keys/${id}`,
