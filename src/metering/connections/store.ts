@@ -43,7 +43,7 @@ export interface NewConnection {
 /**
  * Creates a connection, which ends after {@link CODE_S} unless its client exchanges the code. A consent that is sent twice creates one.
  *
- * @returns the id of its key; `null` if an earlier sending of the consent created it and it is in use or has ended
+ * @returns the id of its key; `null` if an earlier sending of the consent created it and it is in use, has ended or is another member's
  * @throws TooManyConnectionsError when the account has too many
  * @throws RefusedError for a suspended account, and a user who is no member of it any more
  */
@@ -57,7 +57,7 @@ export async function createConnection(
     // A removal of the member takes the same lock, so it ends this connection or this finds no member.
     await lockAccount(sql, accountId);
     const [known] = await sql<{ id: string; isOpen: boolean }[]>`
-      SELECT id, code_used_at IS NULL AND ends_at > clock_timestamp() AS "isOpen"
+      SELECT id, code_used_at IS NULL AND ends_at > clock_timestamp() AND member_id = ${memberId} AS "isOpen"
       FROM connections JOIN api_keys ON id = key_id WHERE code_sha256 = ${hashSecret(code)}`;
     if (known !== undefined) return known.isOpen ? { id: known.id, isNew: false } : null;
     await refuseUnlessMember(sql, accountId, memberId);

@@ -96,7 +96,8 @@ export async function revokeByToken(sql: Sql, token: string): Promise<void> {
       UNION ALL SELECT key_id FROM connection_refresh_tokens WHERE secret_sha256 = ${hash}`;
     if (found === undefined) return;
     const connection = await lockConnection(sql, found.id);
-    if (connection.isActive) await revoke(sql, connection);
+    // Also of a suspended account, which may be resumed.
+    if (!connection.hasEnded) await revoke(sql, connection);
   });
 }
 
@@ -106,6 +107,8 @@ interface LockedConnection {
   redirectUri: string;
   challenge: string;
   isExchanged: boolean;
+  /** Whether its key has ended. */
+  hasEnded: boolean;
   /** Whether it works: neither its key has ended nor is its account suspended. */
   isActive: boolean;
 }
@@ -115,11 +118,10 @@ async function lockConnection(sql: Transaction, id: string): Promise<LockedConne
   // Read behind the lock, because the first statement may have waited for a change. `now()` is before that wait.
   const [connection] = await sql<LockedConnection[]>`
     SELECT k.id, client_id AS "clientId", redirect_uri AS "redirectUri", challenge, code_used_at IS NOT NULL AS "isExchanged",
-      k.ends_at > clock_timestamp() AND suspended_at IS NULL AS "isActive"
+      k.ends_at <= clock_timestamp() AS "hasEnded", k.ends_at > clock_timestamp() AND suspended_at IS NULL AS "isActive"
     FROM connections c JOIN api_keys k ON k.id = c.key_id JOIN accounts a ON a.id = k.account_id WHERE k.id = ${id}`;
-  return (
-    connection ?? { id, clientId: '', redirectUri: '', challenge: '', isExchanged: true, isActive: false }
-  );
+  const none = { clientId: '', redirectUri: '', challenge: '', isExchanged: true };
+  return connection ?? { id, ...none, hasEnded: true, isActive: false };
 }
 
 /** No event: the ledger would get one an hour. */

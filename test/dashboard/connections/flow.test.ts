@@ -230,6 +230,38 @@ test('a suspended account connects no agent, and its agents are refused until it
   expect((await refresh(service, agent, tokens.refresh_token)).status).toBe(200);
 });
 
+test('an agent that ends its connection while the account is suspended has ended it for good', async () => {
+  const member = await createMember(service);
+  const { agent, tokens } = await connectAgent(service, member);
+  await setSuspended(service.sql, member.accountId, true, 'test');
+  expect((await revoke(service, tokens.refresh_token)).status).toBe(200);
+  await setSuspended(service.sql, member.accountId, false, 'test');
+  expect((await refresh(service, agent, tokens.refresh_token)).error).toBe('invalid_grant');
+  expect(await statusOnceEnded(tokens.access_token)).toBe(401);
+});
+
+test('the page of consent is there in the other language, too', async () => {
+  const member = await createMember(service);
+  const path = await openConsent(member.visitor, await registerAgent(service));
+  const page = await member.visitor.get(path);
+  const link = page.document.querySelector('footer a[hreflang]')!.getAttribute('href')!;
+  const other = await member.visitor.get(
+    new URL(link, service.baseUrl + path).href.replace(service.baseUrl, ''),
+  );
+  expect([other.status, other.text.includes('Helper')]).toEqual([200, true]);
+});
+
+test('a consent that another member of the browser sends again does not give them the first one’s code', async () => {
+  const member = await createMember(service);
+  const agent = await registerAgent(service);
+  const path = await openConsent(member.visitor, agent);
+  const { code } = answerOf(await consent(member.visitor, member, path));
+  const other = await createMember(service, { visitor: member.visitor });
+  const again = await consent(member.visitor, other, path);
+  expect([again.status, again.headers.get('location')]).toEqual([409, null]);
+  expect((await exchange(service, agent, code!)).status).toBe(200);
+});
+
 test('connections take no place of the plan; an account has at most 50', async () => {
   const member = await createMember(service);
   await connectAgent(service, member);
