@@ -60,8 +60,8 @@ async function demo(): Promise<void> {
   }
 }
 
-/** The variables that the demo reads: its address, and the folder of its data. */
-const OWN_VARIABLES = ['HOST', 'PORT', 'DATA_DIR'];
+/** The variables that the demo reads: its address, the folder of its data, and whether agents may register themselves. */
+const OWN_VARIABLES = ['HOST', 'PORT', 'DATA_DIR', 'OAUTH_REGISTRATION'];
 
 /**
  * The defaults, with the example provider and open sign-up. Variables of a shell or a `.env` for another service are not read,
