@@ -1,6 +1,6 @@
 /** Prints docs/commands.md, from the `--help` of every command; `bun docs/commands.ts --write` writes it. */
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Help } from 'commander';
 import { createProgram } from '../src/main.ts';
 
 const FILE = join(import.meta.dir, 'commands.md');
@@ -9,7 +9,7 @@ const HELP_WIDTH = 110;
 const HEAD = `# Commands
 
 Scripts and black-box checks rely on this page.
-It has the \`--help\` of every command of \`bun directory …\` (also \`bun run directory …\`), below the rules that all of them share.
+It has the \`--help\` of every command of \`bun directory …\` (also \`bun run directory …\`), without the options \`--help\` and \`--json\`.
 
 - \`--version\` prints the version alone.
   Options may stand anywhere after the command's words.
@@ -44,10 +44,17 @@ export function commandsPage(): string {
   return [HEAD, ...sections].join('\n');
 }
 
-/** What `--help` of the command prints on a terminal of {@link HELP_WIDTH}. */
+/** The options that the head of the page has for all commands. */
+const SHARED_OPTIONS = ['--help', '--json'];
+
+/** What `--help` of the command prints on a terminal of {@link HELP_WIDTH}, without {@link SHARED_OPTIONS}. */
 export function helpOf(command: Command): string {
   let help = '';
   command.configureOutput({ writeOut: (text) => (help += text), getOutHelpWidth: () => HELP_WIDTH });
+  command.configureHelp({
+    visibleOptions: (shown) =>
+      new Help().visibleOptions(shown).filter(({ long }) => !SHARED_OPTIONS.includes(long!)),
+  });
   command.outputHelp();
   return help.trim();
 }
