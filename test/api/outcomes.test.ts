@@ -126,7 +126,10 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
           401,
           'unauthorized',
         ]);
-        expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
+        // The agents' address says where to sign in (docs/mcp.md).
+        expect(answer.headers.get('WWW-Authenticate')).toMatch(
+          way === 'MCP' ? /^Bearer (?:error="invalid_token", )?resource_metadata="http[^"]+"$/ : /^Bearer$/,
+        );
         expect(answer.headers.get('RateLimit-Limit')).toBeNull();
         const isToken = /^bearer +[^ ]/i.test(headers.Authorization ?? '');
         details.add(`${isToken} ${answer.body.detail}`);
