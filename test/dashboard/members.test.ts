@@ -41,7 +41,7 @@ test('the list has every member with their name, since when, and their last sign
   const rows = [...page.document.querySelectorAll('tbody tr')].map((row) =>
     [...row.children].slice(0, 5).map((cell) => cell.textContent!.trim().replace(/\s+/g, ' ')),
   );
-  expect(rows).toContainEqual([other.email, 'Rui', 'Owner', '1 Mar 2026', '2 Apr 2026']);
+  expect(rows).toContainEqual([other.email, 'Rui', 'OwnerChange', '1 Mar 2026', '2 Apr 2026']);
   expect(rows.map(([email]) => email)).toContain(`${person.email} You`);
   expect(page.document.querySelectorAll('a[href$="/remove"]')).toHaveLength(2);
 });
