@@ -85,7 +85,7 @@ refused: "used" of "includedCredits" in this period, and purchased "credits".
 Example:
   bun directory account show acc_…`,
       ),
-    `{id, name, plan, period: {start, end}, credits, used, usedPurchased, keys, requestsPerMinute,
+    `{id, name, plan, period: {start, end}, credits, used, keys, requestsPerMinute,
 includedCredits, spendPurchased, suspended, emails}`,
     async ({ sql }, id: string) => {
       const { planUntil: _, keyLimit: __, usedPurchased: ___, ...shown } = await requireAccount(sql, id);

@@ -74,7 +74,6 @@ test('account show answers every member of docs/commands.md and no other', async
     period: { start: month(0), end: month(1) },
     credits: 0,
     used: 0,
-    usedPurchased: 0,
     keys: 0,
     requestsPerMinute: 20,
     includedCredits: 500,
