@@ -40,7 +40,7 @@ describe('Try it', () => {
     expect(body.data.quotas.requests.used).toBe(3);
     expect(body.data.rateLimit.remaining).toBeWithin(0, 2); // None of four is left. A further one may have come back, which takes 15 s.
     const csv = (await visitor.get('/dashboard/usage.csv')).text;
-    expect(csv).toContain(',"","dashboard",1,0,2,0,3');
+    expect(csv).toContain(',"","dashboard",1,0,0,2,0,3');
   });
 
   test('a problem is a sentence in the language of the reader, and says what it cost', async () => {
