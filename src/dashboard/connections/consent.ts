@@ -68,12 +68,13 @@ export const consent = formHandlers({
 async function knownRequest(
   context: MemberContext,
 ): Promise<Known | Extract<PageResponse, { page: unknown }>> {
-  const { tools, messages, url, user } = context;
+  const { tools, messages, url, user, request } = context;
   const id = url.searchParams.get('request') ?? '';
   const found = takesConnections(tools.publicUrl)
     ? await findRequest(tools.sql, id, browserOf(context))
     : null;
-  if (found === null)
+  // Only a page whose client is known has a form, so a form in the place of passwords never waits for a document.
+  if (found === null || (found.clientName === null && request.method === 'POST'))
     return page(messagePage(context, 404, messages.connectEnded, messages.connectEndedLead));
   let { clientName } = found;
   if (clientName === null) {
@@ -95,12 +96,14 @@ const page = (response: PageResponse) => response as Extract<PageResponse, { pag
 
 /** The name of the request's client; `null` if there is no such client, or it takes no codes at the request's address. */
 async function readClientName(
-  { tools, trace }: MemberContext,
+  { tools, trace, leave }: MemberContext,
   { clientId, redirectUri }: ConnectionRequest,
 ): Promise<string | null> {
   const { oauthRegistration, oauthClientHosts } = tools.config;
   try {
     const registered = oauthRegistration === 'on' ? await findRegistered(tools.sql, clientId) : null;
+    // A slow host must not keep a place from other pages.
+    if (registered === null) leave();
     const client = registered ?? (await createClientReader(oauthClientHosts)(clientId));
     if (takesRedirect(client.redirectUris, redirectUri)) return client.name;
     throw new ClientError('it takes no codes at the redirect_uri');

@@ -1,5 +1,8 @@
 /** What keeps a connection from the wrong agent, browser and address (docs/mcp.md: connections). */
 import { afterAll, describe, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { consent as consentPage } from '../../../src/dashboard/connections/consent.ts';
+import { storeRequest } from '../../../src/metering/connections/requests.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, createVisitor } from '../visitor.ts';
 import {
@@ -221,6 +224,34 @@ describe('the request of an agent', () => {
     expect(page.text).toContain('It leads to a program on this computer.');
     const elsewhere = { ...agent, redirectUri: 'http://localhost:4321/callback' };
     expect((await member.visitor.get(await openConsent(member.visitor, elsewhere))).status).toBe(400);
+  });
+
+  test('has no consent before its page has found its client', async () => {
+    const member = await createMember(service);
+    const path = await openConsent(member.visitor, await registerAgent(service));
+    const other = await openConsent(member.visitor, await registerAgent(service));
+    const form = (await member.visitor.get(other)).document.querySelector('input[name=form_token]')!;
+    const fields = { form_token: form.getAttribute('value'), present: member.password, answer: 'yes' };
+    expect((await member.visitor.post(path, fields)).status).toBe(404);
+    expect((await member.visitor.get(path)).status).toBe(200);
+  });
+
+  test('gives its place to other pages before the document of its client is read', async () => {
+    const browser = randomBytes(16).toString('base64url');
+    const request = { clientId: 'https://agent.invalid/client.json', redirectUri: 'https://agent.invalid/' };
+    const id = await storeRequest(sql, browser, { ...request, parameters: {} });
+    const left = new Error('left');
+    const context = {
+      tools: { sql, publicUrl: baseUrl, config: { oauthRegistration: 'off', oauthClientHosts: ['*'] } },
+      url: new URL(`${baseUrl}/dashboard/connect/consent?request=${id}`),
+      request: new Request(baseUrl, { headers: { Cookie: `dashboard.connect=${browser}` } }),
+      user: { id: 'user' },
+      trace: {},
+      leave() {
+        throw left;
+      },
+    };
+    await expect(consentPage.GET(context as never)).rejects.toBe(left);
   });
 
   test('waits for ten minutes, in the browser that began it', async () => {
