@@ -75,7 +75,7 @@ test('filters by key, endpoint, outcome and day leave the rows that meet all of 
     ["?key='&endpoint=x&outcome=y&day=2026-02-30&before=-1", 10],
   ] as const)
     expect([query, (await rows(visitor, query)).length]).toEqual([query, count]);
-  expect((await visitor.get('/dashboard/activity?outcome=5xx')).textOf('.empty')).toBe('No call matches.');
+  expect((await visitor.get('/dashboard/activity?outcome=5xx')).textOf('.empty')).toBe('No request matches.');
 });
 
 test('pages go back by the rows’ numbers, keep the filter, and show no row of another account', async () => {

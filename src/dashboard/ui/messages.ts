@@ -264,19 +264,19 @@ const TEXTS = {
   errorCredits: ['Credits spent on errors', 'Créditos gastos em erros'],
 
   activityTitle: ['Activity', 'Atividade'],
-  activityLead: `Calls that cost credits, gave some back, or were a problem, of the last {days} days. It has no query and no NIF.
-    Chamadas que custaram ou devolveram créditos, ou tiveram erro, dos últimos {days} dias. Sem pesquisas nem NIF.`,
+  activityLead: `Requests that cost credits, got some back, or were a problem, of the last {days} days. It has no query and no NIF.
+    Pedidos que custaram ou devolveram créditos, ou tiveram erro, dos últimos {days} dias. Sem pesquisas nem NIF.`,
   activityOff: ['This service keeps no activity.', 'Este serviço não guarda a atividade.'],
   activityEmpty: [
-    'No calls yet. A call shows up within seconds.',
-    'Ainda sem chamadas. Aparecem em poucos segundos.',
+    'No requests yet. One shows up within seconds.',
+    'Ainda sem pedidos. Aparecem em poucos segundos.',
   ],
-  activityNone: ['No call matches.', 'Nenhuma chamada corresponde.'],
+  activityNone: ['No request matches.', 'Nenhum pedido corresponde.'],
   activityMore: ['{count} further answers at no cost', 'Mais {count} respostas sem custo'],
-  activityRepeated: ['Repeated, at no cost', 'Repetida, sem custo'],
-  activityOf: ['See these calls', 'Ver estas chamadas'],
+  activityRepeated: ['Repeated, at no cost', 'Repetido, sem custo'],
+  activityOf: ['See these requests', 'Ver estes pedidos'],
   rowKinds: {
-    charge: ['Charged', 'Cobrada'],
+    charge: ['Charged', 'Cobrado'],
     return: ['Credits came back', 'Créditos devolvidos'],
     answer: ['Answer at no further cost', 'Resposta sem mais custo'],
   },
