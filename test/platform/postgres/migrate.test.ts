@@ -1,6 +1,18 @@
 import { afterEach, describe, expect, mock, spyOn, test } from 'bun:test';
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
+import { Glob } from 'bun';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { migrate } from '../../../src/platform/postgres/migrate.ts';
+import accounts from '../../../src/platform/postgres/migrations/0001_accounts.sql' with { type: 'text' };
+import companies from '../../../src/platform/postgres/migrations/0002_companies.sql' with { type: 'text' };
+import debts from '../../../src/platform/postgres/migrations/0003_debts.sql' with { type: 'text' };
+import dashboard from '../../../src/platform/postgres/migrations/0004_dashboard.sql' with { type: 'text' };
+import runs from '../../../src/platform/postgres/migrations/0005_runs.sql' with { type: 'text' };
+import activity from '../../../src/platform/postgres/migrations/0006_activity.sql' with { type: 'text' };
+import connections from '../../../src/platform/postgres/migrations/0007_connections.sql' with {
+  type: 'text',
+};
 import { runCommand } from '../../support/command.ts';
 import { createEmptyDatabase } from '../../support/database.ts';
 
@@ -16,6 +28,31 @@ function changeFile(part: string, change: (text: string) => string): void {
     return path.includes(part) ? { text: () => file.text().then(change) } : file;
   }) as typeof Bun.file);
 }
+
+const MIGRATIONS = join(import.meta.dir, '../../../src/platform/postgres/migrations');
+
+/** Each migration of a release with its SHA-256. Their imports let `bun run check` run this file after a change of one. */
+const RELEASED: [name: string, text: string, sha256: string][] = [
+  ['0001_accounts', accounts, '410161bb9517accdec06758f7398675e80c361afc5bb191ad782eb887360d224'],
+  ['0002_companies', companies, 'dba7a4c529d05ae11df3c34edd622d48dfdd2c4b30c3db28343afe871bf0b6a3'],
+  ['0003_debts', debts, 'f85419fe8d87d928b27dd5e5071fc1006f8e5ce1972c07a60c156e035439a024'],
+  ['0004_dashboard', dashboard, '93e21454b2c2123b0d679c30e98419f9b2d629234f7408ec95a1272157c45068'],
+  ['0005_runs', runs, '9cb83b9490c21aac3c7423068531c4de8f4c11bab552ae74c5b1e38e1fbe2752'],
+  ['0006_activity', activity, '77a66062457e2e76a547b6ac440f3e3c5d04da0b7d4581253dc782991fa928d7'],
+  ['0007_connections', connections, '55f630e9dea44aab0b71a5256b2bb32451458d08253e9f9ee94abca4a82dd91a'],
+];
+
+test.each(RELEASED)(
+  '%s is released, so it never changes: a change is a new migration',
+  (_name, text, sha256) => {
+    expect(hash('sha256', text)).toBe(sha256);
+  },
+);
+
+test('every migration is pinned', async () => {
+  const files = [...new Glob('*.sql').scanSync(MIGRATIONS)].toSorted();
+  expect(files).toEqual(RELEASED.map(([name]) => `${name}.sql`));
+});
 
 test('a connection that is lost in the middle leaves nothing, and the next process applies all', async () => {
   const { url, drop } = await createEmptyDatabase('migrate');
