@@ -1,9 +1,9 @@
 """`python3 resolve.py NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name that finds one.
 
 The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets
-a row for each, in their order: the likeliest company, and the evidence for each word of the name. Look at the rows that are not
-clear before you trust them. Each batch is written when it is answered. Run it again after it has stopped, however it did: names that
-OUT.csv has are not asked for, nor paid, again.
+each row as it is, in their order, and five columns more: the likeliest company, and the evidence for each word of the name. Look at
+the rows that are not clear before you trust them. Each batch is written when it is answered. Run it again after it has stopped,
+however it did: rows that OUT.csv has are not asked for, nor paid, again.
 """
 import csv
 import io
@@ -11,39 +11,64 @@ import os
 import re
 import sys
 
-from directory import call, complete_lines, run, text_of, two_files
+from directory import call, run, text_of, two_files
 
 BATCH = 100  # a batch that a killed run has paid but not written is free for ten minutes
-HEADER = "name,status,clear,nif,legal_name,evidence"
+COLUMNS = ["nif", "legal_name", "clear", "evidence", "status"]
 
 
-def names_of(path):
-    text = text_of(path)
+def table_of(path):
+    """The separator, the heading of OUT.csv, and each name with the beginning of its row there: its own row, as wide as the widest."""
+    text = re.sub("\r\n?", "\n", text_of(path))
     if "\ufffd" in text:
         sys.exit(f"{path}: not UTF-8. Save it as UTF-8")
-    unquoted = re.sub('"[^"]*"', "", re.split("[\r\n]", text, maxsplit=1)[0])
+    unquoted = re.sub('"[^"]*"', "", text.split("\n", 1)[0])
     # Spreadsheets save with semicolons where a comma is in numbers.
     separator = next((one for one in ";\t" if one in unquoted), ",")
-    names, end = [], 0
-    lines = io.StringIO(text, newline="").readlines()
+    table, end = [], 0
+    lines = io.StringIO(text).readlines()
     rows = csv.reader(lines, delimiter=separator, strict=True)
     try:
-        for row in rows:
-            begin, end = end, rows.line_num
-            name = " ".join(row[0].split()) if row else ""
+        for cells in rows:
+            row = "".join(lines[end : rows.line_num]).rstrip("\n")
+            end = rows.line_num
+            name = " ".join(cells[0].split()) if cells else ""
             if name:
-                names.append(name)
-            elif any(cell.strip() for cell in row):
-                print("left out, no name:", " ".join("".join(lines[begin:end]).split()), file=sys.stderr)
+                table.append((name, row, len(cells)))
+            elif any(cell.strip() for cell in cells):
+                print("left out, no name:", " ".join(row.split()), file=sys.stderr)
     except csv.Error:
         sys.exit(f"{path}: a quote is not closed, or text follows it: {lines[end].strip()}")
-    names = names[1:] if names and names[0].lower() in ("name", "nome", "legal_name") else names
-    if not names:
+    if not table or table[0][0].lower() not in ("name", "nome", "legal_name"):
+        table.insert(0, ("name", "name", 1))
+    if len(table) == 1:
         sys.exit(f"{path}: no name in its first column")
-    return names
+    width = max(cells for _, _, cells in table)
+    (_, heading), *rest = [(name, row + separator * (width - cells + 1)) for name, row, cells in table]
+    return separator, heading + separator.join(COLUMNS), rest
 
 
-def row(name, item):
+def written_lines(path, source, begins):
+    """How many of these lines runs before this one have written. The last one is removed if a killed run has cut it off."""
+    count = end = 0
+    with open(path, "ab+") as file:
+        file.seek(0)
+        data = file.read()
+        while end < len(data):
+            begin = begins[count].encode() if count < len(begins) else b"\n"
+            found = data[end : end + len(begin)]
+            if not begin.startswith(found):
+                sys.exit(f"{path}: its rows are not the first ones of {source}. Write to another file")
+            # A quoted cell of NAMES.csv may have line breaks; the columns after it have none.
+            following = data.find(b"\n", end + len(begin)) + 1
+            if following == 0:
+                file.truncate(end)
+                break
+            count, end = count + 1, following
+    return count
+
+
+def columns_of(item, separator):
     candidates = item.get("candidates", [])
     first = candidates[0] if candidates else {"nif": "", "legal_name": "", "evidence": []}
     reasons = []
@@ -51,35 +76,33 @@ def row(name, item):
         found = [one] if isinstance(one, str) else list(*one.items())
         reasons.append(" ".join([word["word"], *found]))
     clear = "true" if item.get("clear") else "false"
-    return [name, item["status"], clear, first["nif"], first["legal_name"], "; ".join(reasons)]
+    cells = [first["nif"], first["legal_name"], clear, "; ".join(reasons), str(item["status"])]
+    quoted = ['"' + cell.replace('"', '""') + '"' if '"' in cell or separator in cell else cell for cell in cells]
+    return separator.join(quoted)
 
 
 def main():
     source, out = two_files()
-    lines = complete_lines(out, HEADER)
-    names = names_of(source)
-    done = [cells[0] for cells in csv.reader(lines[1:])]
-    if names[: len(done)] != done:
-        sys.exit(f"{out}: its names are not the first ones of {source}. Write to another file")
-    names = names[len(done) :]
+    separator, heading, rows = table_of(source)
+    written = written_lines(out, source, [heading, *(begin for _, begin in rows)])
+    rows = rows[max(written - 1, 0) :]
     unclear = 0
     with open(out, "a", newline="", encoding="utf-8") as file:
-        if not lines:
-            file.write(HEADER + "\n")
-        rows = csv.writer(file, lineterminator="\n")
-        for start in range(0, len(names), BATCH):
-            batch = names[start : start + BATCH]
-            items = call("/resolutions", {"names": batch})["data"]
+        if written == 0:
+            file.write(heading + "\n")
+        for start in range(0, len(rows), BATCH):
+            batch = rows[start : start + BATCH]
+            items = call("/resolutions", {"names": [name for name, _ in batch]})["data"]
             # Names for which the credits did not suffice come last; the service was too busy for others. The next run asks for them.
             answered = next((n for n, item in enumerate(items) if item["status"] in (429, 503)), len(items))
             unclear += sum(not item.get("clear") for item in items[:answered])
-            rows.writerows(row(name, item) for name, item in zip(batch[:answered], items))
+            file.writelines(begin + columns_of(item, separator) + "\n" for (_, begin), item in zip(batch[:answered], items))
             file.flush()
             os.fsync(file.fileno())
             if answered < len(items):
                 kind = items[answered]["problem"]["type"].rsplit("/", 1)[-1]
-                sys.exit(f"{kind}: stopped after {start + answered} of {len(names)} names")
-    print(f"{len(names)} names resolved, {unclear} to look at")
+                sys.exit(f"{kind}: stopped after {start + answered} of {len(rows)} names")
+    print(f"{len(rows)} names resolved, {unclear} to look at")
 
 
 run(main)

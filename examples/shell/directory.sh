@@ -61,7 +61,7 @@ text_of() {
   esac
   [ "$(tr -d '\000' <"$work/decoded" | wc -c)" -eq "$(wc -c <"$work/decoded")" ] ||
     fail "$1: not UTF-8, nor UTF-16 with its mark. Save it as UTF-8"
-  tr '\r' '\n' <"$work/decoded"
+  LC_ALL=C sed "s/$(printf '\r')\$//" "$work/decoded" | tr '\r' '\n'
 }
 
 # nifs_of FILE: the first valid NIF of each row, each once: of a list, or of a table of suppliers. A row that has none, or several, is

@@ -1,41 +1,41 @@
 #!/bin/sh
 # `sh resolve.sh NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name that finds one.
 #
-# The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets a
-# row for each, in their order: the likeliest company, and the evidence for each word of the name. Look at the rows that are not clear
-# before you trust them. Each batch is appended when it is answered. Run it again after it has stopped, however it did: names that
-# OUT.csv has are not asked for, nor paid, again.
+# The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets
+# each row as it is, in their order, and five columns more: the likeliest company, and the evidence for each word of the name. Look at
+# the rows that are not clear before you trust them. Each batch is appended when it is answered. Run it again after it has stopped,
+# however it did: rows that OUT.csv has are not asked for, nor paid, again.
 set -eu
 . "$(dirname "$0")/directory.sh"
 [ $# -eq 2 ] || fail "it takes a file to read and one to write"
 source=$1
 out=$2
-header=name,status,clear,nif,legal_name,evidence
 batch=100 # a batch that a killed run has paid but not written is free for ten minutes
 
-# first_cells FILE SEPARATOR <TEXT: the first cell of each row, a line each. A quoted cell may have separators, quotes and line breaks. A
-# row without a name is told.
-first_cells() {
-  jq --raw-input --null-input --arg separator "$2" '
+# named_rows <TEXT: the rows of NAMES.csv that have a name, as JSON. A quoted cell may have separators, quotes and line breaks. A row
+# without a name is told.
+named_rows() {
+  jq --raw-input --null-input --compact-output --arg separator "$separator" '
     def one_line: [splits("\\s+") | select(. != "")] | join(" ");
     def first_cell:
       if startswith("\"") then capture("^\"(?<text>([^\"]|\"\")*)\"").text | gsub("\"\""; "\"") else split($separator)[0] // "" end;
-    "(\"([^\"]|\"\")*\"|(?!\")[^\($separator)]*)" as $cell
+    "(?:\"(?:[^\"]|\"\")*\"|(?!\")[^\($separator)]*)" as $cell
     | foreach (inputs, null) as $line ({};
         if $line == null then {broken: .first}
         else ((.begun // "") + ($line | ltrimstr("\ufeff"))) as $row
           | (.first // $row) as $first
           | if $row | test("^\($cell)(\($separator)\($cell))*$") then {$row}
             elif ($row | length) > 99999 then {broken: $first}
-            else {begun: ($row + " "), $first} end
+            else {begun: ($row + "\n"), $first} end
         end;
-        if .broken then {broken} elif .row == null then empty
-        else {row, name: (.row | first_cell | one_line)} | select(.name != "" or (.row | test("[^\\s\",;]"))) | .row |= one_line end)' \
-    >"$work/cells"
-  jq --raw-output 'select(.name == "") | "left out, no name: \(.row)"' "$work/cells" >&2
-  broken=$(jq --raw-output '.broken // empty' "$work/cells" | head -n 1)
-  [ -z "$broken" ] || fail "$1: a quote is not closed, or text follows it: $broken"
-  jq --raw-output '.name | select(. != "")' "$work/cells"
+        if .broken then {broken: (.broken | one_line)} elif .row == null then empty
+        else .row as $row
+          | {$row, name: ($row | first_cell | one_line), width: ([$row | scan("(?:^|\($separator))\($cell)")] | length)}
+          | select(.name != "" or ($row | test("[^\\s\",;]"))) end)' >"$work/found"
+  jq --raw-output 'select(.name == "") | .row | "left out, no name: \([splits("\\s+") | select(. != "")] | join(" "))"' "$work/found" >&2
+  broken=$(jq --raw-output '.broken // empty' "$work/found" | head -n 1)
+  [ -z "$broken" ] || fail "$source: a quote is not closed, or text follows it: $broken"
+  jq --compact-output 'select(.name != "")' "$work/found"
 }
 
 text_of "$source" >"$work/text"
@@ -47,56 +47,61 @@ case $(head -n 1 "$work/text" | sed 's/"[^"]*"//g') in
   *"$tab"*) separator=$tab ;;
   *) separator=, ;;
 esac
-first_cells "$source" "$separator" <"$work/text" >"$work/found"
-case $(head -n 1 "$work/found" | tr '[:upper:]' '[:lower:]') in
-  name | nome | legal_name) tail -n +2 "$work/found" >"$work/all" ;;
-  *) mv "$work/found" "$work/all" ;;
-esac
-[ -s "$work/all" ] || fail "$source: no name in its first column"
+named_rows <"$work/text" >"$work/rows"
+# A line for each line of OUT.csv, its heading first: the name, and the beginning, which is the row of NAMES.csv, as wide as the widest.
+jq --slurp --compact-output --arg separator "$separator" '
+  if .[0].name // "" | ascii_downcase | . == "name" or . == "nome" or . == "legal_name" then . else [{row: "name", width: 1}] + . end
+  | (map(.width) | max) as $width
+  | map({name, begin: (.row + $separator * ($width - .width + 1))})
+  | .[0].begin += (["nif", "legal_name", "clear", "evidence", "status"] | join($separator))
+  | .[]' "$work/rows" >"$work/table"
+[ "$(wc -l <"$work/table")" -gt 1 ] || fail "$source: no name in its first column"
 
-go_on "$out" "$header"
-[ -s "$out" ] || echo "$header" >"$out"
-tail -n +2 "$out" | first_cells "$out" , >"$work/done"
-head -n "$(wc -l <"$work/done")" "$work/all" | cmp -s - "$work/done" ||
-  fail "$out: its names are not the first ones of $source. Write to another file"
-tail -n "+$(wc -l <"$out")" "$work/all" >"$work/names"
-total=$(wc -l <"$work/names")
-
-# rows: a row for each name that is answered. Names for which the credits did not suffice (429) come last; the service was too busy
-# for others (503). The next run asks for them.
-rows() {
-  jq --raw-input --null-input --raw-output --slurpfile answer "$work/answer" '
-    def cell: if type == "string" and test("[\",]") then [.] | @csv else . end;
-    [inputs] as $names
-    | $answer[0].data
-    | .[:(map(.status == 429 or .status == 503) | index(true))]
-    | to_entries[]
-    | .value as $item
-    | ([($item.words // [])[].word, ($item.candidates[0].evidence // [])] | .[:-1] as $words | .[-1]
-      | to_entries
-      | map("\($words[.key]) \(.value | if type == "string" then . else to_entries[0] | "\(.key) \(.value)" end)")
-      | join("; ")) as $reasons
-    | [$names[.key], $item.status, ($item.clear // false), ($item.candidates[0] | .nif, .legal_name), $reasons]
-    | map(cell) | join(",")'
-}
+# How many of these rows, and how many lines, runs before this one have written. The last one is removed if a killed run has cut it off.
+# A quoted cell of NAMES.csv may have line breaks; the columns after it have none.
+[ -e "$out" ] || : >"$out"
+written=$(jq --raw-input --slurp --raw-output --slurpfile table "$work/table" '
+  (rtrimstr("\ufffd") | split("\n")) as $lines
+  | {rows: 0, lines: 0}
+  | until(.ended;
+      ($table[.rows].begin // "\u0000") as $begin
+      | (.lines + ($begin | split("\n") | length)) as $next
+      | ($lines[.lines:$next] | join("\n")) as $text
+      | if ($text | startswith($begin)) and $next < ($lines | length) then .rows += 1 | .lines = $next
+        else .ended = true | .fits = ($next >= ($lines | length) and ($text[:$begin | length] as $found | $begin | startswith($found))) end)
+  | select(.fits) | "\([.rows, 1] | max) \(.lines)"' "$out")
+[ -n "$written" ] || fail "$out: its rows are not the first ones of $source. Write to another file"
+head -n "${written#* }" "$out" >"$out.tmp"
+mv "$out.tmp" "$out"
+[ -s "$out" ] || head -n 1 "$work/table" | jq --raw-output .begin >"$out"
+tail -n "+$((${written% *} + 1))" "$work/table" >"$work/rest"
+total=$(wc -l <"$work/rest")
 
 stopped_after=0
 unclear=0
-while [ -s "$work/names" ]; do
-  head -n "$batch" "$work/names" >"$work/asked"
-  jq --raw-input --null-input --compact-output '{names: [inputs]}' <"$work/asked" >"$work/request"
+while [ -s "$work/rest" ]; do
+  head -n "$batch" "$work/rest" >"$work/asked"
+  jq --slurp --compact-output '{names: map(.name)}' "$work/asked" >"$work/request"
   call /resolutions --data-binary "@$work/request" >"$work/answer"
-  rows <"$work/asked" >"$work/rows"
+  # Names for which the credits did not suffice (429) come last; the service was too busy for others (503). The next run asks for them.
+  answered=$(jq '.data | map(.status == 429 or .status == 503) | index(true) // length' "$work/answer")
+  jq --raw-output --slurpfile asked "$work/asked" --arg separator "$separator" --argjson answered "$answered" '
+    def cell: tostring | if contains("\"") or contains($separator) then [.] | @csv else . end;
+    .data[:$answered] | to_entries[] | .key as $at | .value as $item
+    | ($item.candidates[0].evidence // [] | to_entries
+      | map("\($item.words[.key].word) \(.value | if type == "string" then . else to_entries[0] | "\(.key) \(.value)" end)")
+      | join("; ")) as $reasons
+    | [($item.candidates[0] | .nif // "", .legal_name // ""), $item.clear // false, $reasons, $item.status]
+    | $asked[$at].begin + (map(cell) | join($separator))' "$work/answer" >"$work/rows"
   cat "$work/rows" >>"$out"
-  unclear=$((unclear + $(jq "[.data[:$(wc -l <"$work/rows")][] | select(.clear != true)] | length" "$work/answer")))
-  answered=$(wc -l <"$work/rows")
+  unclear=$((unclear + $(jq "[.data[:$answered][] | select(.clear != true)] | length" "$work/answer")))
   stopped_after=$((stopped_after + answered))
   if [ "$answered" -lt "$(wc -l <"$work/asked")" ]; then
-    kind=$(jq --raw-output ".data[$((answered))].problem.type | split(\"/\") | last" "$work/answer")
+    kind=$(jq --raw-output ".data[$answered].problem.type | split(\"/\") | last" "$work/answer")
     echo "$kind: stopped after $stopped_after of $((total)) names" >&2
     exit 1
   fi
-  tail -n "+$((batch + 1))" "$work/names" >"$work/rest"
-  mv "$work/rest" "$work/names"
+  tail -n "+$((batch + 1))" "$work/rest" >"$work/next"
+  mv "$work/next" "$work/rest"
 done
 echo "$((total)) names resolved, $unclear to look at"

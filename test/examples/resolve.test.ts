@@ -18,6 +18,7 @@ const NAMES = [
   ...Array.from({ length: 245 }, (_, n) => `Desconhecida ${n}`),
 ];
 const CSV = `Nome,Desde\n${NAMES.map((name) => `"${name.replaceAll('"', '""')}",2020\n`).join('')}`;
+const COLUMNS = 'nif,legal_name,clear,evidence,status';
 
 describe.each(LANGUAGES)('the example that resolves names in %s', (language) => {
   let files: Files;
@@ -31,18 +32,18 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
     await eventually(files.used, 5);
     expect(await files.lines()).toHaveLength(201);
     // The killed run was in the middle of a line.
-    await appendFile(files.out, 'Desconhec');
+    await appendFile(files.out, '"Desconhec');
     const { code, stderr, stdout } = await files.run('resolve');
     expect([code, stderr, stdout]).toEqual([0, '', '50 names resolved, 50 to look at\n']);
     await eventually(files.used, 6);
     const [header, ...rows] = await files.lines();
-    expect(header).toBe('name,status,clear,nif,legal_name,evidence');
+    expect(header).toBe(`Nome,Desde,${COLUMNS}`);
     expect(rows.slice(0, 5)).toEqual([
-      '"Filhos Ábaco, Lda",200,true,500002576,"Ábaco & Filhos, Lda",filhos same; abaco same',
-      '"O ""Grande"" Abacate",200,false,500002568,Abacate Lda,grande missing; abacate same',
-      'Abacate,200,true,500002568,Abacate Lda,abacate same',
-      'Abaco um dois tres quatro cinco seis sete oito nove,200,false,,,',
-      `caracol «doce»,200,true,${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda",caracol same; doce same`,
+      '"Filhos Ábaco, Lda",2020,500002576,"Ábaco & Filhos, Lda",true,filhos same; abaco same,200',
+      '"O ""Grande"" Abacate",2020,500002568,Abacate Lda,false,grande missing; abacate same,200',
+      '"Abacate",2020,500002568,Abacate Lda,true,abacate same,200',
+      '"Abaco um dois tres quatro cinco seis sete oito nove",2020,,,false,,200',
+      `"caracol «doce»",2020,${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda",true,caracol same; doce same,200`,
     ]);
     expect(rows).toHaveLength(250);
     expect(await files.run('resolve')).toMatchObject({ code: 0, requests: [] });
@@ -51,9 +52,10 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
   test('gives names of the test world their NIFs for nothing', async () => {
     await Bun.write(files.input, 'Construções Gaia\nsearch-failed\n');
     expect(await files.runFree('resolve')).toMatchObject({ code: 0 });
-    expect((await files.lines()).slice(1)).toEqual([
-      'Construções Gaia,200,true,599910089,"Gaia Norte - Construções e Obras, Lda",construcoes same; gaia same',
-      'search-failed,500,false,,,',
+    expect(await files.lines()).toEqual([
+      `name,${COLUMNS}`,
+      'Construções Gaia,599910089,"Gaia Norte - Construções e Obras, Lda",true,construcoes same; gaia same,200',
+      'search-failed,,,false,,500',
     ]);
     expect(await files.used()).toBe(0);
   });
@@ -62,7 +64,7 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
     await Bun.write(files.input, Buffer.from('\ufeffNome\r\nFilhos Ábaco\r\n', 'utf16le'));
     expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: '' });
     expect((await files.lines()).at(-1)).toBe(
-      'Filhos Ábaco,200,true,500002576,"Ábaco & Filhos, Lda",filhos same; abaco same',
+      'Filhos Ábaco,500002576,"Ábaco & Filhos, Lda",true,filhos same; abaco same,200',
     );
     await Bun.write(files.input, 'Nome\n\n');
     expect(await files.run('resolve')).toMatchObject({
@@ -87,10 +89,13 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
         stdout: '2 names resolved, 0 to look at\n',
         stderr: expect.stringMatching(/^left out, no name: .+Lisboa\n$/),
       });
-      expect((await files.lines()).slice(1)).toEqual([
-        '"Filhos Ábaco, Lda",200,true,500002576,"Ábaco & Filhos, Lda",filhos same; abaco same',
-        'Abacate,200,true,500002568,Abacate Lda,abacate same',
-      ]);
+      const reasons = separator === ';' ? '"filhos same; abaco same"' : 'filhos same; abaco same';
+      const expected = [
+        ['Nome', 'Cidade', ...COLUMNS.split(',')],
+        ['Filhos Ábaco, Lda', 'Braga', '500002576', 'Ábaco & Filhos, Lda', 'true', reasons, '200'],
+        ['"Abacate"', '"Faro"', '500002568', 'Abacate Lda', 'true', 'abacate same', '200'],
+      ];
+      expect(await files.lines()).toEqual(expected.map((row) => row.join(separator)));
     },
   );
 
@@ -104,8 +109,11 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
     ];
     await Bun.write(files.input, `Nome;Morada\n${rows.join('\n')}\n`);
     expect(await files.runFree('resolve')).toMatchObject({ code: 0, stderr: '' });
-    const names = ['"5"" Abacate"', '"O ""Grande"', 'Abacate', 'Filhos Ábaco', 'Caracol'];
-    expect((await files.lines()).slice(1).map((row) => row.split(',')[0]!)).toEqual(names);
+    const kept = (await files.lines())
+      .slice(1)
+      .join('\n')
+      .split(/;(?:[0-9]{9})?;[^;]*;(?:true|false);.*;200\n?/);
+    expect(kept).toEqual([...rows, '']);
     await rm(files.out);
     for (const bad of ['"Ábaco;x', '"Ábaco" Lda;x']) {
       await Bun.write(files.input, `Abacate;x\n${bad}\nCaracol;y\n`);
@@ -123,7 +131,7 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
     await Bun.write(files.input, 'Nome\nÁbaco\nAbacate\nCaracol\n');
     expect(await files.run('resolve')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('its names are not the first ones of'),
+      stderr: expect.stringContaining('its rows are not the first ones of'),
       requests: [],
     });
     await Bun.write(files.input, 'Nome\nAbacate\nCaracol\nÁbaco');
@@ -131,6 +139,78 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
       code: 0,
       stdout: expect.stringMatching(/^1 names resolved, /),
     });
+  });
+
+  test.each([
+    ['commas', ','],
+    ['semicolons', ';'],
+  ])(
+    'keeps all columns of a file with %s, and puts the same columns after each row',
+    async (_, separator) => {
+      const rows = [
+        ['Nome', 'nif', '"Valor ""líquido"" €"', 'status'],
+        ['Ábaco', '1', ' 1.000 ', 'x'],
+        ['Abacate'],
+        ['Abacate', '', `"a${separator}b"`, '', 'wider'],
+      ];
+      await Bun.write(files.input, rows.map((row) => `${row.join(separator)}\r\n`).join(''));
+      expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: '' });
+      const found = [
+        COLUMNS.split(','),
+        [
+          '500002576',
+          separator === ',' ? '"Ábaco & Filhos, Lda"' : 'Ábaco & Filhos, Lda',
+          'true',
+          'abaco same',
+          '200',
+        ],
+        ...Array(2).fill(['500002568', 'Abacate Lda', 'true', 'abacate same', '200']),
+      ];
+      const wide = rows.map((row, at) => [...row, ...Array(5 - row.length).fill(''), ...found[at]!]);
+      expect(await files.lines()).toEqual(wide.map((row) => row.join(separator)));
+      expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: '', requests: [] });
+    },
+  );
+
+  test('goes on after a run that was killed in the middle of a row with line breaks', async () => {
+    const begin = `"Abacate\n\nLda","Rua é\nLisboa"`;
+    await Bun.write(
+      files.input,
+      `Nome,"Mor\r\nada"\nCaracol,x\n${begin.replaceAll('\n', '\r\n')}\nAbacate,y\n`,
+    );
+    expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: '' });
+    const whole = await Bun.file(files.out).bytes();
+    const text = new TextDecoder().decode(whole);
+    expect(text).toStartWith(`Nome,"Mor\nada",${COLUMNS}\nCaracol,x,${nif(900)},`);
+    expect(text).toContain(`\n${begin},500002568,Abacate Lda,true,abacate same,200\nAbacate,y,500002568,`);
+    const at = Buffer.from(whole).indexOf(begin);
+    // After the first line break, in the middle of a letter, before the columns, and in them.
+    const ends = ['\n', '\nLda","Rua \u00e9', 'Lisboa"', 'Abacate Lda,tr'].map(
+      (part) => Buffer.from(whole).indexOf(part, at) + Buffer.byteLength(part),
+    );
+    for (const end of [3, at, ends[0]!, ends[1]! - 1, ends[2]!, ends[3]!]) {
+      await Bun.write(files.out, whole.slice(0, end));
+      expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: '' });
+      expect(await Bun.file(files.out).text()).toBe(text);
+    }
+  });
+
+  test('changes no file that it has not written', async () => {
+    await Bun.write(files.input, 'Nome\nAbacate\n');
+    for (const other of [
+      'Nome\nAbacate',
+      'Nome,Cidade\nAbacate,Faro',
+      'a note',
+      `Nome,${COLUMNS}\nCaracol`,
+    ]) {
+      await Bun.write(files.out, other);
+      expect(await files.run('resolve')).toMatchObject({
+        code: 1,
+        stderr: `${files.out}: its rows are not the first ones of ${files.input}. Write to another file\n`,
+        requests: [],
+      });
+      expect(await Bun.file(files.out).text()).toBe(other);
+    }
   });
 
   test('asks for no name of a file in another encoding than UTF-8 and UTF-16', async () => {

@@ -118,15 +118,20 @@ describe.each(LANGUAGES)('the example that screens in %s', (language) => {
       // The words in the wrong order. A last line without an end is not cut off.
       await Bun.write(files.out, 'Nome;NIPC\nA;500002576');
       const { code, stderr, requests } = await files.run(program);
-      expect([code, stderr, requests]).toEqual([1, `${files.out}: not written by this program\n`, []]);
+      const told = {
+        resolve: `its rows are not the first ones of ${files.input}. Write to another file`,
+        screen: 'not written by this program',
+        follow: 'not written by this program',
+      };
+      expect([code, stderr, requests]).toEqual([1, `${files.out}: ${told[program]}\n`, []]);
       expect(await Bun.file(files.out).text()).toBe('Nome;NIPC\nA;500002576');
-      for (const [words, told] of [
+      for (const [words, reason] of [
         [['input.csv'], 'it takes a file to read and one to write\n'],
         [['nothing.csv', `${files.out}.new`], 'nothing.csv: No such file or directory\n'],
         [['.', `${files.out}.new`], '.: Is a directory\n'],
       ] as [string[], string][]) {
         const outcome = await files.run(program, { words });
-        expect([words, outcome.code, outcome.stderr]).toEqual([words, 1, told]);
+        expect([words, outcome.code, outcome.stderr]).toEqual([words, 1, reason]);
       }
     },
   );
