@@ -1,8 +1,9 @@
 /**
  * `bun bench/faults.ts --minutes 3 --mode stores`: runs three instances under a steady load of searches, lookups and batches of
  * 100 while Postgres and Redis fail in many ways, accounts are locked, plans change and directories are imported. When all faults
- * have healed, it checks every account's ledger against the answers. Exits 1 if a rule of the ledger does not hold, or an answer
- * took too long. Servers come from the environment (test/README.md, Servers) or are started.
+ * have healed, it checks every account's ledger against the answers, and a client's `X-Credits` against its activity. Exits 1 if a
+ * rule of the ledger does not hold, or an answer took too long. Servers come from the environment (test/README.md, Servers) or are
+ * started.
  *
  * `--mode kill` also ends instances. `--mode statements` lets statements fail amid their rows instead. `--mode grown` measures a
  * neighbour and the memory beside an account with 300,000 rows of everything, over its pages, files and commands.
@@ -23,6 +24,7 @@ import { measureGrown } from './lib/faults/grown.ts';
 import { type FaultMode, type Injector, LONGEST_MS, startFaults } from './lib/faults/inject.ts';
 import { startLastCredits } from './lib/faults/last-credits.ts';
 import { type Load, startLoad } from './lib/faults/load.ts';
+import { startReconciler } from './lib/faults/reconcile.ts';
 import { failStatements } from './lib/faults/statements.ts';
 import { generateCompany } from './lib/names.ts';
 import { checkOut } from './lib/revision.ts';
@@ -138,17 +140,21 @@ async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promis
     seed,
   });
   const lastCredits = await startLastCredits(sql, load, checkout);
+  const reconciler = await startReconciler(sql, fleet.instances, { checkout, companies: COMPANIES, seed });
   const changes = startChanges(sql, accounts, ready.files.toReversed(), ready);
   injector =
     mode === 'statements'
       ? await failStatements(sql)
-      : startFaults(fleet.instances, { mode, perSecond: Number(options.faults), seed, sql, accounts });
+      : startFaults(fleet.instances, {
+          ...{ mode, perSecond: Number(options.faults), seed, sql },
+          accounts: [...accounts, reconciler.account],
+        });
   await Promise.race([Bun.sleep(Number(options.minutes) * 60_000), once(interrupts.signal)]);
   await injector.stop();
   await changes.stop();
   const unready = await waitUntilReady(fleet);
   await lastCredits.stop();
-  await load.stop();
+  await Promise.all([load.stop(), reconciler.stop()]);
   for (const { accountId, credits } of injector.ended.flatMap(({ doubtful }) => doubtful)) {
     load.seen.get(accountId)!.doubtful += credits;
   }
@@ -156,12 +162,15 @@ async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promis
   const { settledMs } = await settle(sql, all, load, false);
   await Promise.all(accounts.filter(({ budget }) => budget !== null).map(load.drain));
   const { rows } = await settle(sql, all, load, true);
+  const reconciled = await reconciler.reconcile(injector.ended, SETTLE_TIMEOUT_MS);
   report(rows.slice(0, accounts.length), load, injector, changes, settledMs);
   process.stdout.write(
-    `${lastCredits.accounts.length} accounts' last credits, each by one request, twice at once\n\n`,
+    `${lastCredits.accounts.length} accounts' last credits, each by one request, twice at once\n\n` +
+      `${reconciled.summary}\n\n`,
   );
   const failures = [
     ...rows.flatMap(({ violations }) => violations),
+    ...reconciled.failures,
     ...fleet.crashes.map((name) => `${name} ended by itself`),
     ...unready.map((name) => `${name} is not ready ${READY_TIMEOUT_MS / 1000} s after the last fault`),
     ...new Set(load.wrong.map((answer) => `answered ${answer}`)),

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { runDirectory } from './directory.ts';
 
 /** An account whose credits are known before the faults begin. */
@@ -53,4 +55,20 @@ export async function createKnownAccounts(
     return accounts;
   });
   return (await Promise.all(lanes)).flat();
+}
+
+/** One account on Plus with so many included credits and one key, made at once by the checkout's code. No rate limit binds it. */
+export async function createKnownAccount(
+  sql: Sql,
+  checkout: string,
+  name: string,
+  included: number,
+): Promise<KnownAccount> {
+  const { createAccount } = await import(join(checkout, 'src/metering/accounts/store.ts'));
+  const { changeLimits } = await import(join(checkout, 'src/metering/accounts/changes.ts'));
+  const { createKey } = await import(join(checkout, 'src/metering/keys/store.ts'));
+  const { id } = await createAccount(sql, { name, plan: 'plus' }, 'faults');
+  await changeLimits(sql, id, { requestsPerMinute: 10_000_000, includedCredits: included }, 'faults');
+  const { id: keyId, secret } = await createKey(sql, id, '', 'faults');
+  return { id, keyId, key: secret, included, granted: 0, changesPlan: false, budget: null };
 }

@@ -31,7 +31,7 @@ export interface Load {
 }
 
 /** The caller gives up after this: far beyond every timeout of the service. */
-const ANSWER_TIMEOUT_MS = 30_000;
+export const ANSWER_TIMEOUT_MS = 30_000;
 /** No request is sent while so many are in flight. */
 const MAX_IN_FLIGHT = 400;
 const TICK_MS = 20;
