@@ -76,7 +76,7 @@ describe('Screen a list', () => {
     const { visitor, accountId } = await createMember(service);
     const page = await read(visitor, `${nif(1)}\n${nif(2)}\n${nif(2)} ${WRONG_CHECK_DIGIT}`);
     expect(page.status).toBe(200);
-    expect(page.textOf('[data-rows]')).toBe('4 rows: 2 companies, 1 there before, 1 not valid.');
+    expect(page.textOf('[data-rows]')).toBe('4 rows: 2 companies, 1 repeated, 1 not valid.');
     const again = `${nif(2)} ${WRONG_CHECK_DIGIT}`;
     expect(rowsOf(page, '.left-out')).toEqual([
       [again, '3', 'The same as row 2'],
@@ -126,7 +126,7 @@ describe('Screen a list', () => {
       [WRONG_CHECK_DIGIT, WRONG_CHECK_DIGIT, '', 'Wrong check digit', '', ''],
       [`${nif(1)};Um`, nif(1), 'Empresa 000001', 'No bracket', '–', 'not imported'],
       [`${nif(3)};Três`, nif(3), 'Empresa 000003', ...found],
-      [nif(5), nif(5), '', 'On a list of debtors', '1,000,000 € or more', 'not imported'],
+      [nif(5), nif(5), 'not in the directory', 'On a list of debtors', '1,000,000 € or more', 'not imported'],
       ['n/d', '', '', 'No NIF', '', ''],
       [nif(3), nif(3), 'Empresa 000003', `${found[0]} (The same as row 3)`, ...found.slice(1)],
     ]);
@@ -156,7 +156,7 @@ describe('Screen a list', () => {
     const { visitor, accountId } = await createMember(service);
     const list = `${nif(1)}\nPadaria Aurora\nTalho Beiro\nInexistente Qualquer\nn/d`;
     const priced = await read(visitor, list);
-    expect(priced.textOf('[name=resolve]')).toBe('Find 3 names: at most 3 credits');
+    expect(priced.textOf('[name=resolve]')).toBe('Find 3 names: 1 to 3 credits');
     const resolved = await visitor.submit('/dashboard/screen', { list, resolve: 'yes' });
     // The credit of a name without a candidate comes back by the roll-up.
     await eventually(() => used(accountId), 2);
@@ -181,6 +181,16 @@ describe('Screen a list', () => {
     await eventually(() => used(accountId), 2);
   });
 
+  test('a row with a wrong number and a name is resolved by its name, and its wrong number goes', async () => {
+    const { visitor } = await createMember(service);
+    const list = `${WRONG_CHECK_DIGIT};Padaria Aurora\n5,00003E+08;Talho Beirão Lda\n50000257;"Padaria Aurora Lda"`;
+    const resolved = await visitor.submit('/dashboard/screen', { list, resolve: 'yes' });
+    const choices = resolved.document.querySelector('[name=choices]')!.getAttribute('value')!;
+    expect(choices).toBe(`1:${nif(70)} 2:${nif(71)} 3:${nif(70)}`);
+    const taken = await visitor.submit('/dashboard/screen', { list, choices });
+    expect(taken.textOf('[data-rows]')).toBe('3 rows: 2 companies, 1 repeated.');
+  });
+
   test('a list of names alone is offered to be resolved, and has nothing to screen', async () => {
     const { visitor } = await createMember(service);
     const page = await read(visitor, 'Padaria Central\nTalho Moderno');
@@ -188,7 +198,7 @@ describe('Screen a list', () => {
       page.status,
       page.textOf('[name=resolve]'),
       page.document.querySelector('button[name=price]'),
-    ]).toEqual([200, 'Find 2 names: at most 2 credits', null]);
+    ]).toEqual([200, 'Find 2 names: 1 to 2 credits', null]);
   });
 
   test('with credits for some, the others are named and not charged; with none it says why', async () => {

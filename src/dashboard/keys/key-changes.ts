@@ -45,7 +45,10 @@ export const rotate = keyForm({
     const random = bytesOfForm(tools.secret, sent(TOKEN_FIELD), `rotate ${key.id}`, RANDOM_BYTES);
     const secret = generateSecret(random, key.test);
     try {
-      return showKeys(context, null, await rotateKey(tools.sql, key.id, overlapS, actorOf(user), secret));
+      return showKeys(context, null, {
+        ...(await rotateKey(tools.sql, key.id, overlapS, actorOf(user), secret)),
+        only: key.only,
+      });
     } catch (error) {
       const reason =
         error instanceof KeyExistsError ? 'repeated' : error instanceof RotationError && error.reason;

@@ -105,7 +105,7 @@ export const limits = keyForm({
     if (refusal !== null) return refusal;
     const changed = key.test ? { only: sent.only } : sent;
     await limitKey(tools.sql, key.id, changed, actorOf(user));
-    return redirectTo(context, `/keys/${key.id}`);
+    return redirectTo(context, '/keys?done=saved');
   },
 });
 

@@ -61,7 +61,7 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
     const random = bytesOfForm(tools.secret, sent(TOKEN_FIELD), what, RANDOM_BYTES);
     const secret = generateSecret(random, isTest);
     const { id } = await createKey(tools.sql, account.id, name, actorOf(user), expires, secret, limits);
-    return showKeys(await fresh(), null, { id, secret, previousUntil: null });
+    return showKeys(await fresh(), null, { id, secret, previousUntil: null, only: limits.only });
   } catch (error) {
     if (error instanceof KeyExistsError) return refuse(409, { message: messages.sentAlready });
     if (!(error instanceof TooManyKeysError)) throw error;

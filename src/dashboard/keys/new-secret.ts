@@ -1,4 +1,5 @@
 import { MCP_PATH } from '../../http/api-route.ts';
+import type { Right } from '../../http/right.ts';
 import type { MemberContext } from '../page-context.ts';
 import { codeSamples, EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import { type Html, html } from '../ui/html.ts';
@@ -8,15 +9,19 @@ import { copyable } from '../ui/parts.ts';
 export interface NewSecret {
   /** Of its key. */
   id: string;
+  /** The rights of the key; `null` means all. */
+  only: Right[] | null;
   secret: string;
   /** The instant until which the replaced secret works; `null` if there is none. */
   previousUntil: Date | null;
 }
 
 /** The card with a new secret, and what to do with it. */
-export function newSecretCard(context: MemberContext, { id, secret, previousUntil }: NewSecret): Html {
+export function newSecretCard(context: MemberContext, { id, secret, previousUntil, only }: NewSecret): Html {
   const { messages, tools, formats } = context;
-  const address = `${tools.publicUrl}/api/v1/companies?q=${EXAMPLE_QUERY}`;
+  // Every key may ask for itself.
+  const canSearch = only === null || only.includes('search');
+  const address = `${tools.publicUrl}/api/v1/${canSearch ? `companies?q=${EXAMPLE_QUERY}` : 'key'}`;
   return html`
 <section class="card new-key" role="status" tabindex="-1" autofocus data-forget-form>
   <h2>${messages.newKey}</h2>

@@ -35,6 +35,7 @@ export function about({ messages, tools }: LayoutContext, document: OpenApi): Ht
   <h2 id="about-title">${messages.exampleAnswer}</h2>
   <p><code>${request}</code> <span class="badge">${messages.costs}</span></p>
   <pre lang="en" tabindex="0" role="group" aria-label="${messages.exampleAnswer}">${answer}</pre>
+  <p class="hint">${messages.exampleInvented}</p>
   <p>${messages.aboutCost}</p>
   ${prices.length > 0 && html`<p>${prices.join(' · ')}</p>`}
 </section>`;

@@ -138,7 +138,7 @@ function columnsOf(context: MemberContext, datasets: Datasets): Column<Result>[]
   return [
     [messages.screenPasted, ({ row }) => html`<span class="cut" title="${row.text}">${row.text}</span>`],
     ['NIF', ({ row }) => row.nif && html`<code>${row.nif}</code>`],
-    [messages.legalName, ({ name }) => name],
+    [messages.legalName, ({ name, item }) => name || (item?.status === 200 && messages.screenUnknown)],
     [messages.screenOutcome, outcome],
     [messages.dataTax, ({ item }) => cell(item, item?.debts?.tax_debt, datasets.tax)],
     [

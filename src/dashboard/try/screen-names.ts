@@ -12,6 +12,10 @@ import { beginSending, type Sending } from './screen-once.ts';
 const MAX_NAMES = 100;
 /** A text without three letters in a row is no name. */
 const NAME = /\p{L}{3}/u;
+/** Between the cells of a row. A comma can be part of a name. */
+const SEPARATORS = /[;\t|]/;
+/** A word that is a number, perhaps rounded by a spreadsheet. */
+const NUMBER = /(?<![\p{L}\d])[\d.,]*\d{5,}[\d.,]*(?!\p{L})|\d[.,]\d+E\+?\d+/gu;
 /** A line of the list, and the NIF that was chosen for it. */
 const CHOICE = /(\d{1,6}):(\d{9})/g;
 
@@ -26,12 +30,27 @@ interface Item {
 export interface Resolved {
   answer: Answer;
   rows: Row[];
+  /** One for each row; none if the whole answer is a problem. */
+  items: Item[];
   isRepeated: boolean;
 }
 
-/** The rows of a list without a NIF that may be a company's name. */
+/** Whether there is a candidate to choose. */
+export const hasCandidates = ({ items }: Resolved): boolean =>
+  items.some(({ candidates = [] }) => candidates.length > 0);
+
+/** The rows of a list without a right NIF that may have a company's name. */
 export const nameRows = ({ rows }: NifList): Row[] =>
-  rows.filter(({ leftOut, text }) => leftOut === 'missing' && NAME.test(text)).slice(0, MAX_NAMES);
+  rows
+    .filter(({ leftOut, text }) => leftOut !== null && leftOut !== 'repeated' && NAME.test(nameIn(text)))
+    .slice(0, MAX_NAMES);
+
+/** The cell of a row that has the most letters, without numbers. */
+function nameIn(text: string): string {
+  const lettersOf = (cell: string) => cell.match(/\p{L}/gu)?.length ?? 0;
+  const [name] = text.split(SEPARATORS).toSorted((a, b) => lettersOf(b) - lettersOf(a));
+  return name!.replace(NUMBER, ' ').trim();
+}
 
 /**
  * Resolves the names of a list, by the pipeline of calls with a key. The same names cost nothing again for ten minutes.
@@ -42,12 +61,14 @@ export async function resolveNames(
   list: NifList,
 ): Promise<{ resolved: Resolved; fresh: MemberContext } | null> {
   const rows = nameRows(list);
-  const names = rows.map(({ text }) => text);
+  const names = rows.map(({ text }) => nameIn(text));
   const sending: Sending | null = await beginSending(context, ['names', ...names]);
   if (sending === null) return null;
   const { answer, fresh } = await makeOwnCall(context, resolutionsRoute, { names }, sending.identity);
   if (!answer.ok && !sending.isRepeated) await sending.forget();
-  return { resolved: { answer, rows, isRepeated: sending.isRepeated }, fresh };
+  const body = answer.ok ? await responseTo(context.tools.publicUrl, answer).json() : { data: [] };
+  const { data: items } = body as { data: Item[] };
+  return { resolved: { answer, rows, items, isRepeated: sending.isRepeated }, fresh };
 }
 
 /** The button that resolves the names of a list, with the most that it costs; nothing for a list without any. */
@@ -63,18 +84,15 @@ export function resolveButton({ messages, formats }: MemberContext, list: NifLis
  * The candidates of each name, to choose from. The choices travel as one field, because a form has few. dashboard.js keeps it; without
  * this script it has the clear ones.
  */
-export async function resolvedNames(
-  context: MemberContext,
-  { answer, rows, isRepeated }: Resolved,
-): Promise<Html> {
-  const { messages, formats, tools } = context;
+export function resolvedNames(context: MemberContext, resolved: Resolved): Html {
+  const { answer, rows, items, isRepeated } = resolved;
+  const { messages, formats } = context;
   if (!answer.ok) return html`<div>${callProblem(context, answer.problem)}</div>`;
-  const { data } = (await responseTo(tools.publicUrl, answer).json()) as { data: Item[] };
-  const found = rows.map((row, index) => ({ row, item: data[index]! }));
+  const found = rows.map((row, index) => ({ row, item: items[index]! }));
   const clear = found.flatMap(({ row, item }) =>
     item.clear ? [`${row.line}:${item.candidates![0]!.nif}`] : [],
   );
-  const spent = Math.max(1, data.filter(({ candidates = [] }) => candidates.length > 0).length);
+  const spent = Math.max(1, items.filter(({ candidates = [] }) => candidates.length > 0).length);
   const choice = ({ row, item }: (typeof found)[number]) => {
     const { candidates = [], clear = false, status } = item;
     if (candidates.length === 0)
@@ -91,7 +109,7 @@ export async function resolvedNames(
   ];
   return html`
 <div data-resolved>
-  <p class="hint">${isRepeated ? messages.screenAgain : messages.creditsSpent(formats.number(spent))}. ${messages.screenTake}</p>
+  <p class="hint">${isRepeated ? messages.screenAgain : messages.creditsSpent(formats.number(spent))}. ${hasCandidates(resolved) ? messages.screenTake : messages.screenAtLeast}</p>
   <input type="hidden" name="choices" value="${clear.join(' ')}">
   ${table(columns, found, 'stacked')}
 </div>`;
@@ -102,7 +120,8 @@ export function withChoices(text: string, choices: string): string {
   const lines = text.split(/\r\n|\n|\r/);
   for (const [, line, nif] of choices.matchAll(CHOICE)) {
     const index = Number(line) - 1;
-    if (index in lines) lines[index] += ` ${nif}`;
+    // A wrong number of the row goes.
+    if (index in lines) lines[index] = `${lines[index]!.replace(NUMBER, '').trim()} ${nif}`;
   }
   return lines.join('\n');
 }

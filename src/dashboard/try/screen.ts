@@ -10,6 +10,7 @@ import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
 import { type NifList, readNifList } from './screen-list.ts';
 import {
+  hasCandidates,
   nameRows,
   type Resolved,
   resolveButton,
@@ -75,6 +76,7 @@ async function showScreen(
   const fault = refusal?.faults?.list;
   const isPriced = list !== undefined && !screened?.answer.ok;
   const canPay = creditsLeft(account) > 0;
+  const canChoose = resolved !== undefined && hasCandidates(resolved);
   const canRun = isPriced && canPay && list.nifs.length > 0;
   const body = html`
 <h1>${messages.screenTitle}</h1>
@@ -96,11 +98,11 @@ ${screened?.answer.ok === false && (await screenedList(context, list!, screened)
     <p class="fault" role="alert" data-workbook hidden>${messages.screenWorkbook}</p>
   </div>
   ${isPriced && price(context, list, isLate, screened === undefined)}
-  ${resolved !== undefined && (await resolvedNames(context, resolved))}
+  ${resolved !== undefined && resolvedNames(context, resolved)}
   <div class="actions">
     ${canRun && html`<button type="submit" name="price" value="${list.nifs.length}">${messages.screenRun(formats.number(list.nifs.length))} <small>${messages.creditCount(formats.number(list.nifs.length))}</small></button>`}
     ${isPriced && canPay && resolved === undefined && resolveButton(context, list)}
-    <button${canRun && resolved === undefined && html` class="quiet"`} type="submit"${account.suspended && html` disabled`}>${resolved === undefined ? messages.screenRead : messages.screenReadChosen}</button>
+    <button${canRun && !canChoose && html` class="quiet"`} type="submit"${account.suspended && html` disabled`}>${canChoose ? messages.screenReadChosen : messages.screenRead}</button>
   </div>
 </form>
 ${screened?.answer.ok === true && (await screenedList(context, list!, screened))}`;

@@ -52,6 +52,10 @@ const TEXTS = {
   requestBody: ['Body', 'Corpo'],
   example: ['Example', 'Exemplo'],
   exampleAnswer: ['Example answer', 'Exemplo de resposta'],
+  exampleInvented: [
+    'Its company is invented: a test key gets it.',
+    'A empresa é inventada: é o que recebe uma chave de teste.',
+  ],
   findInReference: ['Search the reference', 'Pesquisar na referência'],
   findHint: [
     'A field, a problem, a path: all words must be there.',
@@ -278,7 +282,7 @@ const TEXTS = {
   rowKinds: {
     charge: ['Charged', 'Cobrado'],
     return: ['Credits came back', 'Créditos devolvidos'],
-    answer: ['Answer at no further cost', 'Resposta sem mais custo'],
+    answer: ['Refusals and problems', 'Recusas e erros'],
   },
   all: ['All', 'Todos'],
   key: ['Key', 'Chave'],
@@ -551,7 +555,7 @@ const TEXTS = {
     1 empresa custa 1 crédito. | {count} empresas custam {count} créditos.`,
   screenRows: ['1 row | {count} rows', '1 linha | {count} linhas'],
   screenCompanies: ['1 company | {count} companies', '1 empresa | {count} empresas'],
-  screenRepeated: ['1 there before | {count} there before', '1 repetida | {count} repetidas'],
+  screenRepeated: ['1 repeated | {count} repeated', '1 repetida | {count} repetidas'],
   screenWrong: ['1 not valid | {count} not valid', '1 inválida | {count} inválidas'],
   screenWithoutNif: ['1 without a NIF | {count} without a NIF', '1 sem NIF | {count} sem NIF'],
   screenLeftOutTitle: `The row that is not screened | The {count} rows that are not screened
@@ -572,15 +576,20 @@ const TEXTS = {
     without: ['No bracket', 'Sem escalão'],
     unpaid: ['Not screened, not charged', 'Não verificada, não cobrada'],
   },
-  screenResolve: `Find 1 name: at most 1 credit | Find {count} names: at most {count} credits
-    Procurar 1 nome: no máximo 1 crédito | Procurar {count} nomes: no máximo {count} créditos`,
+  screenResolve: `Find 1 name: 1 credit | Find {count} names: 1 to {count} credits
+    Procurar 1 nome: 1 crédito | Procurar {count} nomes: de 1 a {count} créditos`,
   screenCandidates: ['Companies with this name', 'Empresas com este nome'],
-  screenNoCandidate: ['None found, at no cost', 'Nenhuma, sem custo'],
+  screenNoCandidate: ['None found', 'Nenhuma encontrada'],
   screenChoose: ['None of these', 'Nenhuma destas'],
   screenClear: ['Clear', 'Sem dúvida'],
   screenTake: `Choose, and read the list again: the NIFs go behind their names.
     Escolha e volte a ler a lista: os NIF ficam a seguir aos nomes.`,
+  screenAtLeast: [
+    'Nothing was found. A request costs at least 1.',
+    'Nada foi encontrado. Um pedido custa pelo menos 1.',
+  ],
   screenReadChosen: ['Read the list with these NIFs', 'Ler a lista com estes NIF'],
+  screenUnknown: ['not in the directory', 'fora do diretório'],
   screenFrom: ['from', 'de'],
   screenTo: ['to', 'a'],
   screenFileName: ['debts.csv', 'dividas.csv'],
