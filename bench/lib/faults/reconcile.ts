@@ -58,7 +58,7 @@ export async function startReconciler(
   const follower: Reader = { rows: [] };
   let isStopped = false;
 
-  /** Searches, lookups and lists. A lookup of several companies refunds those beyond ten refreshes. */
+  /** Searches, lookups and lists. */
   function question(): { path: string; nifs?: string[]; most: number } {
     const company = () => generateCompany(Math.floor(random() * companies * 1.1));
     const nifs = Array.from({ length: LISTED }, () => company().nif);
