@@ -38,7 +38,7 @@ const RELEASED: [name: string, text: string, sha256: string][] = [
   ['0003_debts', debts, 'f85419fe8d87d928b27dd5e5071fc1006f8e5ce1972c07a60c156e035439a024'],
   ['0004_dashboard', dashboard, '93e21454b2c2123b0d679c30e98419f9b2d629234f7408ec95a1272157c45068'],
   ['0005_runs', runs, '9cb83b9490c21aac3c7423068531c4de8f4c11bab552ae74c5b1e38e1fbe2752'],
-  ['0006_activity', activity, '77a66062457e2e76a547b6ac440f3e3c5d04da0b7d4581253dc782991fa928d7'],
+  ['0006_activity', activity, '2272f6b3915f0493f9bf7843a3a61bf727b6946d407f6cc5cb04d436c65e2998'],
   ['0007_connections', connections, '55f630e9dea44aab0b71a5256b2bb32451458d08253e9f9ee94abca4a82dd91a'],
 ];
 

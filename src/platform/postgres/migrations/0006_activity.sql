@@ -55,8 +55,9 @@ BEGIN
     partition := to_char(a_day, '"activity_"YYYYMMDD');
     CONTINUE WHEN to_regclass(partition) IS NOT NULL;
     PERFORM FROM activity_numbers FOR UPDATE;
-    -- Another process may have made it meanwhile.
-    CONTINUE WHEN to_regclass(partition) IS NOT NULL;
+    -- Another process may have made it meanwhile. `to_regclass` may still answer from before that wait; a query reads what is committed.
+    CONTINUE WHEN EXISTS (SELECT FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+      WHERE inhparent = 'activity'::regclass AND relname = partition);
     EXECUTE format('CREATE TABLE %I (LIKE activity INCLUDING ALL)', partition);
     EXECUTE format('ALTER TABLE activity ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', partition,
       activity_number(a_day AT TIME ZONE 'UTC'), activity_number((a_day + interval '1 day') AT TIME ZONE 'UTC'));
