@@ -14,8 +14,8 @@ import { memberPage, notFoundPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, endOf, type Fact, facts, moment, sentence, table } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
-import { emptyPlot, errorsSection, plotAndTable, totalOf } from '../usage/calls.ts';
-import { callsOf, type DailyHistory, loadDailyCalls } from '../usage/daily-calls.ts';
+import { emptyPlot, errorsSection, plotAndTable, sumOf, totalOf } from '../usage/calls.ts';
+import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { seriesOf } from '../usage/series.ts';
 import { connectionFacts, endForm } from './connection.ts';
 import { keyForm } from './key-form.ts';
@@ -24,8 +24,6 @@ import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from 
 
 /** GET /dashboard/keys/:id: a key with its use and its secrets, also one that has ended. */
 export const showKey = (context: MemberContext): Promise<PageResponse> => keyPage(context, null);
-
-const sumOfCalls = ({ rows }: DailyHistory) => rows.reduce((sum, row) => sum + callsOf(row), 0);
 
 /** @param refusal of a form about the key */
 export async function keyPage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
@@ -43,7 +41,7 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
       : ([[messages.begins, html`<code>${key.start}…</code>`]] as Fact[])),
     [messages.keyId, html`<code>${key.id}</code>`],
     [messages.created, moment(formats, key.created)],
-    [messages.lastUsed, lastUse(context, used, { credits: sumOfCalls(history), refused: 0 })],
+    [messages.lastUsed, lastUse(context, used, { credits: sumOf(calls), refused: 0 })],
   ];
   if (key.revoked !== null) about.push([messages.revokedBy, await revokedBy(context, key)]);
   const body = html`

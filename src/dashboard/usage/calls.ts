@@ -7,7 +7,7 @@ import { daysMenu } from './days.ts';
 import { type CallLinks, countIn, plotSeries } from './plot.ts';
 import { type Days, type Range, rangeQuery } from './range.ts';
 import { type Series, type Split, seriesOf } from './series.ts';
-import { slotsOf } from './slots.ts';
+import { type Slot, slotsOf } from './slots.ts';
 
 /** What a page shows of credits and errors, from its address. */
 export interface CallsView {
@@ -67,7 +67,7 @@ ${plotSeries(all, slots, formats, { label, links })}
 <div class="under">
   <details>
     <summary>${messages.table}</summary>
-    ${tableOf(context, all, days, links)}
+    ${tableOf(context, all, slots, links)}
     <p class="hint">${messages.tableEmptyDays}</p>
   </details>
   ${beside}
@@ -87,7 +87,8 @@ function callLinks({ messages, tools }: MemberContext, filter: Record<string, st
   };
 }
 
-const sumOf = (all: Series[]) => all.reduce((sum, { total }) => sum + total, 0);
+/** The sum of the series' totals. */
+export const sumOf = (all: Series[]) => all.reduce((sum, { total }) => sum + total, 0);
 
 /** The days that a section shows, in words. */
 function daysShown({ messages, formats }: MemberContext, { from, to }: Days, range: Range): string {
@@ -98,8 +99,7 @@ function daysShown({ messages, formats }: MemberContext, { from, to }: Days, ran
 }
 
 /** The plot's numbers, a row for each of its bars, the latest first. */
-function tableOf({ messages, formats }: MemberContext, all: Series[], days: Days, links: CallLinks): Html {
-  const slots = slotsOf(days, formats);
+function tableOf({ messages, formats }: MemberContext, all: Series[], slots: Slot[], links: CallLinks): Html {
   const rows = slots.map((slot) => ({ slot, counts: all.map((series) => countIn(series, slot)) }));
   const isDays = slots.every(({ from, to }) => from === to);
   const withSum = (counts: number[]) =>
