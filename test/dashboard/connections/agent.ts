@@ -121,17 +121,25 @@ export const refresh = (service: Service, { clientId }: Pick<Agent, 'clientId'>,
 export const revoke = ({ baseUrl }: Service, token: string) =>
   fetch(`${baseUrl}/oauth/revoke`, { method: 'POST', body: new URLSearchParams({ token }) });
 
-/** Connects an agent of a member. */
-export async function connectAgent(
+/** A code that was not exchanged yet, with its agent. @param fields of the consent */
+export async function waitingCode(
   service: Service,
   { visitor, password }: { visitor: Visitor; password: string },
   fields = {},
-) {
+): Promise<{ agent: Agent; code: string }> {
   const agent = await registerAgent(service);
   const answer = await consent(visitor, { password }, await openConsent(visitor, agent), fields);
-  const { code } = answerOf(answer);
-  const tokens = await exchange(service, agent, code!);
-  return { agent, code: code!, tokens };
+  return { agent, code: answerOf(answer).code! };
+}
+
+/** Connects an agent of a member. */
+export async function connectAgent(
+  service: Service,
+  person: { visitor: Visitor; password: string },
+  fields = {},
+) {
+  const { agent, code } = await waitingCode(service, person, fields);
+  return { agent, code, tokens: await exchange(service, agent, code) };
 }
 
 /** A message of the protocol with a token. @returns its status */

@@ -5,27 +5,19 @@ import { createKey } from '../../../src/metering/keys/store.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, createVisitor, usageStatus } from '../visitor.ts';
 import {
-  answerOf,
   callTool,
   connectAgent,
-  consent,
   exchange,
   openConsent,
   refresh,
   registerAgent,
   revoke,
+  waitingCode,
 } from './agent.ts';
 
 const service = await startDashboardService({ OAUTH_REGISTRATION: 'on' });
 afterAll(() => service.stop());
 const { baseUrl, sql } = service;
-
-/** A code that was not exchanged yet, with its agent. */
-async function waitingCode(member: Awaited<ReturnType<typeof createMember>>) {
-  const agent = await registerAgent(service);
-  const answer = await consent(member.visitor, member, await openConsent(member.visitor, agent));
-  return { agent, code: answerOf(answer).code! };
-}
 
 test('the pages of the way alone lack the opener policy, the consent alone form-action, and none can be framed', async () => {
   const member = await createMember(service);
@@ -58,7 +50,7 @@ test('the pages of the way alone lack the opener policy, the consent alone form-
 test('each secret works in its own place alone: a key, a code, an access token, a refresh token', async () => {
   const member = await createMember(service);
   const { agent, tokens } = await connectAgent(service, member);
-  const { agent: other, code } = await waitingCode(member);
+  const { agent: other, code } = await waitingCode(service, member);
   const { secret: key } = await createKey(sql, member.accountId, 'own', 'test');
   const secrets = { key, code, access: tokens.access_token, refresh: tokens.refresh_token };
   // What a secret of another kind does not end either.
@@ -84,7 +76,7 @@ test('each secret works in its own place alone: a key, a code, an access token, 
 
 test('a code that waits is worth nothing once its member was removed', async () => {
   const member = await createMember(service);
-  const { agent, code } = await waitingCode(member);
+  const { agent, code } = await waitingCode(service, member);
   await sql`DELETE FROM dashboard_members WHERE account_id = ${member.accountId}`;
   expect((await exchange(service, agent, code)).error).toBe('invalid_grant');
 });

@@ -6,7 +6,6 @@ import { storeRequest } from '../../../src/metering/connections/requests.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, createVisitor } from '../visitor.ts';
 import {
-  type Agent,
   answerOf,
   askToken,
   authorizePath,
@@ -18,20 +17,12 @@ import {
   refresh,
   registerAgent,
   revoke,
+  waitingCode,
 } from './agent.ts';
 
 const service = await startDashboardService({ OAUTH_REGISTRATION: 'on' });
 afterAll(() => service.stop());
 const { baseUrl, sql } = service;
-
-/** A code that was not exchanged yet, with its agent. */
-async function codeOf(
-  member: Awaited<ReturnType<typeof createMember>>,
-): Promise<{ agent: Agent; code: string }> {
-  const agent = await registerAgent(service);
-  const answer = await consent(member.visitor, member, await openConsent(member.visitor, agent));
-  return { agent, code: answerOf(answer).code! };
-}
 
 describe('metadata', () => {
   test('a 401 at /mcp leads to it, and says if the token is the fault', async () => {
@@ -274,7 +265,7 @@ describe('the request of an agent', () => {
 describe('a code', () => {
   test('is exchanged by its own agent with its verifier, to its own address, and once', async () => {
     const member = await createMember(service);
-    const { agent, code } = await codeOf(member);
+    const { agent, code } = await waitingCode(service, member);
     const other = await registerAgent(service);
     for (const changed of [
       { code_verifier: other.verifier },
@@ -302,14 +293,14 @@ describe('a code', () => {
   });
 
   test('of two exchanges at once gets tokens for one alone', async () => {
-    const { agent, code } = await codeOf(await createMember(service));
+    const { agent, code } = await waitingCode(service, await createMember(service));
     const outcomes = await Promise.all([1, 2, 3, 4].map(() => exchange(service, agent, code)));
     expect(outcomes.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
   test('lives for a minute', async () => {
     const member = await createMember(service);
-    const { agent, code } = await codeOf(member);
+    const { agent, code } = await waitingCode(service, member);
     const of = sql`account_id = ${member.accountId} AND is_connection`;
     const [life] =
       await sql`SELECT expires_at - created_at BETWEEN '59 seconds' AND '61 seconds' AS "isRight" FROM api_keys WHERE ${of}`;
