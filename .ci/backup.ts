@@ -202,7 +202,7 @@ async function check(): Promise<void> {
   );
 }
 
-/** What every account has used, and what it can still spend. */
+/** The used and the left credits of every account. */
 async function booksOf({ command }: Service, accounts: { id: string }[]) {
   const books = [];
   for (const { id } of accounts) books.push(await command('account', 'show', id));

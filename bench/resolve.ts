@@ -204,7 +204,7 @@ async function measureWorst(withReader: WithReader, pid: number, table: string):
   }
 }
 
-/** What a lookup of a NIF waits beside a list of the worst names, and without one. */
+/** How long a lookup of a NIF waits beside a list of the worst names, and without one. */
 async function measureBeside(withReader: WithReader, table: string): Promise<void> {
   const worst = (await worstNames(table))['eight frequent words and an unknown one']!;
   const nifs = await sql.unsafe<{ nif: string }[]>(`SELECT nif FROM ${table} LIMIT 500`);

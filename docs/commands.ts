@@ -47,7 +47,7 @@ export function commandsPage(): string {
 /** The options that the head of the page has for all commands. */
 const SHARED_OPTIONS = ['--help', '--json'];
 
-/** What `--help` of the command prints on a terminal of {@link HELP_WIDTH}, without {@link SHARED_OPTIONS}. */
+/** The text that `--help` of the command prints on a terminal of {@link HELP_WIDTH}, without {@link SHARED_OPTIONS}. */
 export function helpOf(command: Command): string {
   let help = '';
   command.configureOutput({ writeOut: (text) => (help += text), getOutHelpWidth: () => HELP_WIDTH });

@@ -81,7 +81,7 @@ interface Line {
   socket: Bun.Socket<Line>;
   /** When its request was sent. `null` means that it is free. */
   sentMs: number | null;
-  /** What the socket has not taken yet of the request. */
+  /** The part of the request that the socket has not taken yet. */
   rest: Buffer | null;
   /** The beginning of an answer that did not arrive whole. */
   received: Buffer | null;

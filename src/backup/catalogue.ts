@@ -1,4 +1,4 @@
-/** What Postgres's catalogue says about the tables, so that a new table is in every backup by itself. */
+/** The tables as Postgres's catalogue describes them, so that a new table is in every backup by itself. */
 import type { Sql, Transaction } from '../platform/postgres/connect.ts';
 
 export interface Table {

@@ -13,7 +13,7 @@ import type { BackupTools } from './backup.ts';
 import { readForeignKeys, readIndexes, readTables, readTriggers } from './catalogue.ts';
 import { type BackupReader, type Block, decode, type Header } from './file.ts';
 
-/** What a new database has rows in, because its migrations insert them. */
+/** The tables that have rows in a new database, because its migrations insert them. */
 export const FILLED_WHEN_NEW = [
   'activity_numbers',
   'day_refreshes',

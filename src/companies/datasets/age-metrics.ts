@@ -7,7 +7,7 @@ import { readDatasets } from './store.ts';
 /** Pages of the table of records whose ages are looked at, some hundred records. */
 const SAMPLED_PAGES = 100;
 
-/** What `/metrics` shows of the data's age and size. */
+/** The metrics of the data's age and size. */
 interface Ages {
   directory: { companies: number; updatedS: number; generations: number };
   /** By kind. */

@@ -68,7 +68,7 @@ function memberNamed(object: Record<string, unknown>, name: string): unknown {
   return undefined;
 }
 
-/** What a path of names leads to. A member's name may have dots in it, so the longest name is tried first. */
+/** The value that a path of names leads to. A member's name may have dots in it, so the longest name is tried first. */
 function memberAt(value: unknown, path: readonly string[]): unknown {
   if (path.length === 0) return value;
   if (!isObject(value)) return undefined;
