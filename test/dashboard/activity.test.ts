@@ -1,6 +1,7 @@
 /** The page Activity: single calls, their filters, and the ways that lead there. */
 import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../src/metering/keys/store.ts';
+import { storeActivity } from '../support/activity.ts';
 import { call } from '../support/client.ts';
 import { until } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
@@ -19,15 +20,16 @@ const rows = async (visitor: Visitor, query = '') => rowsOf(await visitor.get(`/
 async function store(
   accountId: string,
   count: number,
-  row: { key?: string; kind?: string; credits?: number; problem?: string; endpoint?: string } = {},
+  row: {
+    key?: string;
+    kind?: 'charge' | 'return' | 'answer';
+    credits?: number;
+    problem?: string;
+    endpoint?: string;
+  } = {},
 ) {
   const { key = '', kind = 'charge', credits = 1, problem = null, endpoint = 'GET /companies' } = row;
-  await service.sql`SELECT make_activity_days()`;
-  await service.sql`
-    INSERT INTO activity (number, account_id, kind, at, call_id, request_id, key_id, endpoint, status, problem, credits)
-    SELECT taken + n, ${accountId}, ${kind}, now(), gen_random_uuid(), NULL, ${key}, ${endpoint},
-      CASE WHEN ${problem}::text IS NULL THEN NULL ELSE 429 END, ${problem}, ${credits}
-    FROM (SELECT take_activity_numbers(${count}) AS taken) AS numbers, generate_series(1, ${count}::integer) AS n`;
+  await storeActivity(service.sql, { accountId, rows: count, key, kind, credits, problem, endpoint });
 }
 
 test('a call that was charged, one that was a problem, and one in the dashboard stand there within seconds', async () => {

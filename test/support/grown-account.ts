@@ -1,4 +1,5 @@
 import type { Sql } from '../../src/platform/postgres/connect.ts';
+import { storeActivity } from './activity.ts';
 
 /** Keys that work at the same time, the most of Plus. */
 const ACTIVE_KEYS = 10_000;
@@ -49,12 +50,9 @@ export async function growAccount(
   await sql`
     INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
     SELECT ${accountId}, day, key, '401', 3 FROM (SELECT ${counted} FROM generate_series(1, ${rows}::integer) AS n) AS c ORDER BY day`;
-  await sql`SELECT make_activity_days()`;
-  await sql`
-    INSERT INTO activity (number, account_id, kind, at, call_id, key_id, endpoint, status, problem, credits)
-    SELECT taken + n, ${accountId}, CASE WHEN n % 2 = 0 THEN 'charge' ELSE 'answer' END, now(), gen_random_uuid(), ${id('(1 + n / 30)')},
-      'GET /companies/{nif}', CASE WHEN n % 2 = 1 THEN 429 END, CASE WHEN n % 2 = 1 THEN 'rate-limit-exceeded' END, (n + 1) % 2
-    FROM (SELECT take_activity_numbers(${rows}::integer) AS taken) AS numbers, generate_series(1, ${rows}::integer) AS n`;
+  const part = { accountId, endpoint: 'GET /companies/{nif}', key: id('(1 + n / 15)'), rows: rows / 2 };
+  await storeActivity(sql, part);
+  await storeActivity(sql, { ...part, kind: 'answer', credits: 0, problem: 'rate-limit-exceeded' });
   await sql`
     WITH users AS (
       INSERT INTO dashboard_users ("id", "name", "email", "emailVerified")

@@ -38,7 +38,10 @@ export async function openStages(
     elasticsearchUrl: environment.ELASTICSEARCH_URL!,
     elasticsearchApiKey: null,
   });
-  const accounts = await sql<{ id: string }[]>`SELECT id FROM accounts`;
+  // Accounts without an allowance would be charged by the longer statement.
+  const accounts = await sql<
+    { id: string }[]
+  >`SELECT account_id AS id FROM balances WHERE included_credits > 0`;
   const account = (position: number) => accounts[position % accounts.length]!.id;
   const limiter = createRedisRateLimiter(redis);
   const credits = createCredits(pointQueries);

@@ -42,7 +42,7 @@ export const METERING_DATA: AccountData = {
     errors: sql`
       SELECT day::text, nullif(key_id, '') AS key, kind, calls, credits FROM daily_error_answers
       WHERE account_id = ${id} ORDER BY day, key_id, kind`,
-    activity: sql`SELECT ${rowColumns(sql)} FROM activity WHERE account_id = ${id} ORDER BY number`,
+    activity: sql`SELECT ${rowColumns(sql)} FROM activity WHERE account_id = ${id} ORDER BY last, number`,
   }),
 
   /** Used refresh tokens, keys that have ended, members in events, error answers, activity. */

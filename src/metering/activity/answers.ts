@@ -6,6 +6,7 @@ import { answerOf } from '../../platform/postgres/answer.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import { SECOND } from '../../platform/units.ts';
+import { writeActivity } from '../credits/activity.ts';
 import type { Caller } from '../keys/authenticate.ts';
 
 const WRITE_EVERY_MS = 5 * SECOND;
@@ -142,15 +143,12 @@ function rowsOf(accountId: string, { rows, unlisted }: { rows: AnswerRow[]; unli
 function writeAnswers(sql: Sql, rows: AnswerRow[]) {
   return sql`
     WITH numbers AS MATERIALIZED (SELECT take_activity_numbers(${rows.length}) AS taken), answer AS MATERIALIZED (
-      SELECT *, row_number() OVER (ORDER BY at) AS position FROM jsonb_to_recordset(${sql.json(rows as never)}) AS answer (
+      SELECT "accountId" AS account_id, at, "callId" AS call_id, "requestId" AS request_id, "keyId" AS key_id, endpoint, status,
+        problem, 0::bigint AS credits, unlisted
+      FROM jsonb_to_recordset(${sql.json(rows as never)}) AS answer (
         "accountId" text, at timestamptz, "callId" uuid, "requestId" text, "keyId" text, endpoint text, status smallint,
         problem text, unlisted bigint)
+      WHERE (SELECT taken FROM numbers) IS NOT NULL
     )
-    INSERT INTO activity
-      (number, account_id, kind, at, call_id, request_id, key_id, endpoint, status, problem, credits, unlisted)
-    SELECT taken + position, "accountId", 'answer', at, "callId", "requestId", "keyId", endpoint, status, problem, 0, unlisted
-    FROM numbers CROSS JOIN LATERAL living_accounts(
-        CASE WHEN taken IS NOT NULL THEN ARRAY(SELECT DISTINCT "accountId" FROM answer) END) AS living
-      JOIN answer ON "accountId" = living.id
-    ORDER BY "accountId" COLLATE "C", at`;
+    ${writeActivity(sql, 'answer', sql`SELECT * FROM answer`)}`;
 }

@@ -20,7 +20,7 @@ export async function purgeActivity(sql: Sql, days: number): Promise<void> {
     FROM (SELECT activity_number(date_trunc('day', now(), 'UTC') - ${days} * interval '1 day') AS oldest) AS kept`;
   const old = await sql<{ partition: string }[]>`
     SELECT relname AS partition FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-    WHERE inhparent = 'activity'::regclass AND activity_number((right(relname, 8)::date + 1) AT TIME ZONE 'UTC')
+    WHERE inhparent = 'activity_parts'::regclass AND activity_number((right(relname, 8)::date + 1) AT TIME ZONE 'UTC')
       <= (SELECT removed FROM activity_numbers)
     ORDER BY relname`;
   for (const { partition } of old) {

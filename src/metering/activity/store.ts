@@ -36,6 +36,9 @@ export const rowColumns = (sql: Sql | Transaction) => sql`
   number, at, kind, call_id AS call, coalesce(request_id, call_id::text) AS request, nullif(key_id, '') AS key, endpoint,
   status, problem, credits, unlisted`;
 
+/** SQL: rows after this number, which are only searched for in parts that may have some. */
+const isAfter = (sql: Sql, number: RowsQuery) => sql`last > ${number} AND number > ${number}`;
+
 /** Rows after a number, and which ones there are, all at one moment. */
 export interface ActivityPage {
   rows: ActivityRow[];
@@ -78,10 +81,10 @@ export async function readActivity(
   const ofKey = keyId === null ? sql`` : sql`AND key_id = ${keyId}`;
   const found = await answerOf(sql<PageRow[]>`
     SELECT numbers.removed, numbers.last, greatest(numbers.last, activity_number(clock_timestamp())) AS highest, page.*
-    FROM activity_numbers numbers LEFT JOIN LATERAL (
+    FROM activity_numbers numbers, LATERAL (SELECT greatest(numbers.removed, ${after}::bigint) AS number) AS start LEFT JOIN LATERAL (
       SELECT ${rowColumns(sql)} FROM activity
-      WHERE account_id = ${accountId} AND number > greatest(numbers.removed, ${after}::bigint) ${ofKey}
-      ORDER BY number LIMIT ${sql.unsafe(String(PAGE_ROWS + 1))}
+      WHERE account_id = ${accountId} AND ${isAfter(sql, sql`start.number`)} ${ofKey}
+      ORDER BY last, number LIMIT ${sql.unsafe(String(PAGE_ROWS + 1))}
     ) AS page ON true
     ORDER BY number`);
   const { removed, last, highest } = found[0]!;
@@ -127,26 +130,33 @@ export function listActivity(
   { order, behind, rows }: ActivitySlice,
 ): Promise<ActivityRow[]> {
   const { key, endpoint, outcome, day, request, from } = filter;
-  const conditions: RowsQuery[] = [sql`number > (SELECT removed FROM activity_numbers)`];
+  const conditions: RowsQuery[] = [isAfter(sql, sql`(SELECT removed FROM activity_numbers)`)];
   if (behind !== undefined)
-    conditions.push(order === 'ASC' ? sql`number > ${behind}` : sql`number < ${behind}`);
+    conditions.push(
+      order === 'ASC' ? isAfter(sql, sql`${behind}::bigint`) : isBefore(sql, accountId, behind),
+    );
   if (key !== undefined) conditions.push(sql`key_id = ${key}`);
   if (endpoint !== undefined) conditions.push(sql`endpoint = ${endpoint}`);
   if (outcome !== undefined) conditions.push(ofOutcome(sql, outcome));
   if (request !== undefined) conditions.push(sql`(request_id = ${request} OR call_id::text = ${request})`);
   // A row is never written before its call counts.
-  if (from !== undefined) conditions.push(sql`at >= ${from} AND number >= activity_number(${from})`);
+  if (from !== undefined) conditions.push(sql`at >= ${from} AND last >= activity_number(${from})`);
   if (day !== undefined) {
     const start = sql`(${day}::date::timestamp AT TIME ZONE 'UTC')`;
     conditions.push(
-      sql`at >= ${start} AND at < ${start} + interval '1 day' AND number >= activity_number(${start})`,
+      sql`at >= ${start} AND at < ${start} + interval '1 day' AND last >= activity_number(${start})`,
     );
   }
   return answerOf(sql<ActivityRow[]>`
     SELECT ${rowColumns(sql)} FROM activity
     WHERE account_id = ${accountId} ${conditions.map((condition) => sql`AND ${condition} `)}
-    ORDER BY number ${sql.unsafe(order)} LIMIT ${rows}`);
+    ORDER BY last ${sql.unsafe(order)}, number ${sql.unsafe(order)} LIMIT ${rows}`);
 }
+
+/** SQL: rows before this number. Only the first part behind it can have some, and those before that. */
+const isBefore = (sql: Sql, accountId: string, number: number) => sql`
+  number < ${number} AND last <= coalesce(
+    (SELECT min(last) FROM activity_parts WHERE account_id = ${accountId} AND last >= ${number}), ${number})`;
 
 function ofOutcome(sql: Sql, outcome: Outcome): RowsQuery {
   // Literally, so that a list of answers is read by their index.
@@ -158,21 +168,21 @@ function ofOutcome(sql: Sql, outcome: Outcome): RowsQuery {
   return sql`${isNoCharge} AND problem = ANY (${problems}::text[])`;
 }
 
-/** Rows that one statement of a deletion removes. */
+/** Parts that one statement of a deletion removes. */
 const REMOVED_AT_ONCE = 1000;
 
-/** Removes an account's activity in parts. Rows that are written meanwhile may stay. */
+/** Removes an account's activity. What is written meanwhile may stay. */
 export async function removeActivity(sql: Sql, accountId: string): Promise<void> {
-  for (let rows = 1; rows > 0; ) {
+  for (let parts = 1; parts > 0; ) {
     const removed = await sql`
-      DELETE FROM activity WHERE account_id = ${accountId} AND number IN (
-        SELECT number FROM activity WHERE account_id = ${accountId} ORDER BY number LIMIT ${REMOVED_AT_ONCE})`;
-    rows = removed.count;
+      DELETE FROM activity_parts WHERE account_id = ${accountId} AND last IN (
+        SELECT last FROM activity_parts WHERE account_id = ${accountId} ORDER BY last LIMIT ${REMOVED_AT_ONCE})`;
+    parts = removed.count;
   }
 }
 
 /** Removes the rest of it, in the transaction that marks the account as deleted. No row of the account is written after that. */
 export async function removeLastActivity(sql: Transaction, accountId: string): Promise<void> {
   await sql`SELECT take_activity_numbers(0)`;
-  await sql`DELETE FROM activity WHERE account_id = ${accountId}`;
+  await sql`DELETE FROM activity_parts WHERE account_id = ${accountId}`;
 }

@@ -3,12 +3,13 @@ import type { Trace } from '../../http/observe.ts';
 import type { RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 
-/** Between the parts of an entry; no part has one. */
+/** Between the parts of an entry, and between those of a batch; no part has one. */
 const SEPARATOR = '\t';
+const END = '\n';
 
 /**
- * What the activity tells of a call beside its charge, as one text in the batch's row of the journal: the call's id, its endpoint
- * or tool, and the caller's `X-Request-Id` if it sent one. `writeCalls` takes it apart.
+ * What the activity tells of a call beside its charge, as a line of a text in the batch's row of the journal: the call's id, its
+ * endpoint or tool, and the caller's `X-Request-Id` if it sent one. The roll-up takes it apart.
  *
  * @returns undefined if the call has no id
  */
@@ -19,19 +20,36 @@ export function entryOf({ callId, requestId, endpoint = '' }: Trace): string | u
   return parts.join(SEPARATOR);
 }
 
+/** The entries of a batch as one text, because an array of them took the service and Postgres longer; `null` means none of any. */
+export const entriesOf = (calls: { activity?: string | undefined }[]) =>
+  calls.some(({ activity }) => activity !== undefined)
+    ? calls.map(({ activity = '' }) => activity).join(END)
+    : null;
+
 /**
- * SQL that writes charges or returns, as a part of the statement that counts them, so that both are committed or none is. The
+ * SQL that writes rows of activity, as a step of a statement: with the step that counts the calls both are committed or none is. The
  * statement has a step `numbers`, which took at least as many as there are rows before the statement locked any row.
  *
- * @param calls SQL for rows of account, time of the charge, key, entry (`entryOf`) and credits. Rows without an entry are left out
+ * @param rows SQL for columns `account_id` and those of the type `activity_row`. Rows of deleted accounts are left out
  */
-export function writeCalls(sql: Sql, kind: 'charge' | 'return', calls: RowsQuery) {
-  return sql`
-    INSERT INTO activity (number, account_id, kind, at, call_id, request_id, key_id, endpoint, credits)
-    SELECT taken + row_number() OVER (ORDER BY at), account_id, ${kind}, at, split_part(entry, E'\t', 1)::uuid,
-      nullif(split_part(entry, E'\t', 3), ''), key_id, nullif(split_part(entry, E'\t', 2), ''), credits
-    FROM numbers, (${calls}) AS call (account_id, at, key_id, entry, credits)
-    WHERE entry IS NOT NULL AND account_id IN (
-      SELECT id FROM living_accounts(ARRAY(SELECT DISTINCT account_id FROM (${calls}) AS call (account_id, at, key_id, entry, credits))))
-    ORDER BY account_id COLLATE "C", at`;
-}
+export const writeActivity = (sql: Sql, kind: 'charge' | 'return' | 'answer', rows: RowsQuery) => sql`
+  INSERT INTO activity_parts (account_id, kind, first, last, rows)
+  SELECT account_id, ${kind}, 1 + last - cardinality(rows), last, rows
+  FROM (
+    SELECT account_id, (taken + sum(count(*)) OVER (ORDER BY account_id))::bigint AS last, array_agg(one ORDER BY (one).at) AS rows
+    FROM numbers, (
+      SELECT account_id COLLATE "C" AS account_id,
+        ROW(at, call_id, request_id, key_id, endpoint, status, problem, credits, unlisted)::activity_row AS one
+      FROM (${rows}) AS row
+      WHERE account_id IN (SELECT id FROM living_accounts(ARRAY(SELECT DISTINCT account_id FROM (${rows}) AS row)))) AS row
+    GROUP BY account_id, taken) AS part`;
+
+/**
+ * SQL for {@link writeActivity} of charged or refunded calls.
+ * @param calls SQL for rows of account, time of the charge, key, entry (`entryOf`) and credits. Those without an entry are left out
+ */
+export const callRows = (sql: Sql, calls: RowsQuery) => sql`
+  SELECT account_id, at, split_part(entry, E'\t', 1)::uuid AS call_id, nullif(split_part(entry, E'\t', 3), '') AS request_id, key_id,
+    nullif(split_part(entry, E'\t', 2), '') AS endpoint, NULL::smallint AS status, NULL AS problem, credits, NULL::bigint AS unlisted
+  FROM (${calls}) AS call (account_id, at, key_id, entry, credits)
+  WHERE entry <> ''`;

@@ -2,8 +2,9 @@ import { codeOf } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
+import { entriesOf } from './activity.ts';
 import type { Call } from './call.ts';
-import { activityOf, type ChargedBatch, chargeCalls } from './charge-calls.ts';
+import { type ChargedBatch, chargeCalls } from './charge-calls.ts';
 import { CREDITS_BY_ACCOUNT, includedCredits } from './charge-sql.ts';
 
 /** The code of `raise_allowance_short`. This error is an answer: Postgres has rolled the statement back, and nothing was charged. */
@@ -19,7 +20,7 @@ const CHARGE_ALLOWANCES = `
   )
   INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity)
   SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[],
-    CASE WHEN count(*) = $6::integer THEN $5::bigint[] ELSE raise_allowance_short() END, $7::text[]
+    CASE WHEN count(*) = $6::integer THEN $5::bigint[] ELSE raise_allowance_short() END, $7::text
   FROM charged
   RETURNING true`;
 const PAID_FROM_ALLOWANCES: ChargedBatch = { spent: null, purchased: null, quotas: null, left: null };
@@ -74,7 +75,7 @@ function chargeAllowances(sql: Sql, calls: Call[], attempt: string) {
     calls.map(({ kind }) => kind),
     calls.map(({ credits }) => credits),
     new Set(accountIds).size,
-    activityOf(calls),
+    entriesOf(calls),
   ];
   return sql.unsafe(CHARGE_ALLOWANCES, parameters, { prepare: true });
 }

@@ -1,4 +1,5 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
+import { entriesOf } from './activity.ts';
 import type { Call, Charge, Quota, SpentBudget } from './call.ts';
 import { CHARGES } from './charge-sql.ts';
 
@@ -19,10 +20,6 @@ export interface ChargedBatch {
   /** Credits that are left of them, by key. */
   budgetsLeft?: Record<string, number> | null;
 }
-
-/** What the activity tells of each call; `null` means nothing of any. */
-export const activityOf = (calls: Call[]) =>
-  calls.some(({ activity }) => activity !== undefined) ? calls.map(({ activity }) => activity ?? null) : null;
 
 /**
  * Charges each account for its calls, as far as its credits suffice, and the budgets of their keys: included ones first
@@ -50,7 +47,7 @@ export function chargeCalls(
     calls.map(({ kind }) => kind),
     calls.map(({ credits }) => credits),
     calls.some(({ wantsLeft }) => wantsLeft),
-    activityOf(calls),
+    entriesOf(calls),
   ];
   const limited = calls.filter(({ hasBudget }) => hasBudget).map(({ keyId }) => keyId);
   const ofRequest = once === undefined ? [] : [once.sending, once.request];

@@ -146,7 +146,7 @@ function statement(rules: Rules, once: boolean): string {
   return `
   WITH ${charged}, journal AS (
     INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity, purchased ${columns} ${ofRequest})
-    SELECT $1::uuid, ${at}, $2::text[], $3::text[], $4::text[], coalesce(spent, $5::bigint[]), $7::text[], purchased ${values} ${itsValues}
+    SELECT $1::uuid, ${at}, $2::text[], $3::text[], $4::text[], coalesce(spent, $5::bigint[]), $7::text, purchased ${values} ${itsValues}
     FROM outcome WHERE credits > 0
   )${once ? sent : ''}
   SELECT spent, purchased, CASE WHEN spent IS NOT NULL THEN ${quotas} END AS quotas, "left" ${further}

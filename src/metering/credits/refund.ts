@@ -2,7 +2,7 @@ import { inPages } from '../../platform/postgres/batches.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { MINUTE } from '../../platform/units.ts';
 import { findLocked } from '../accounts/locked.ts';
-import { writeCalls } from './activity.ts';
+import { callRows, writeActivity } from './activity.ts';
 import type { Call } from './call.ts';
 import { includedCredits } from './charge-sql.ts';
 import { REPEAT_WINDOW_MS } from './once.ts';
@@ -30,7 +30,7 @@ export function refundCredits(sql: Sql, id: string, call: Call, attempt: string,
   return sql`
     INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, activity, purchased, budgets, counted, owed)
     SELECT ${id}::uuid, at, spent_at, ARRAY[${accountId}::text], ARRAY[${keyId}::text], ARRAY[${kind}::text],
-      ARRAY[${credits}::bigint], ARRAY[${activity}::text], jsonb_build_object(${accountId}::text, ${purchased}::bigint), budgets, true, true
+      ARRAY[${credits}::bigint], ${activity}::text, jsonb_build_object(${accountId}::text, ${purchased}::bigint), budgets, true, true
     FROM call_journal WHERE attempt = ${attempt}
     ON CONFLICT (attempt) DO NOTHING`;
 }
@@ -83,9 +83,9 @@ function refundRow(sql: Sql, attempt: string) {
     ), entry AS MATERIALIZED (
       SELECT entry.*, at, spent_at, counted, coalesce((purchased ->> entry.account_id)::bigint, 0) AS purchased,
         coalesce(entry.key_id = ANY (budgets), false) AS is_budgeted
-      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls, batch.activity) AS entry (account_id, key_id, kind, calls, activity)
+      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls, string_to_array(batch.activity, E'\n')) AS entry (account_id, key_id, kind, calls, activity)
       WHERE entry.calls > 0
-    ), returned AS (${writeCalls(sql, 'return', sql`SELECT account_id, at, key_id, activity, -calls FROM entry WHERE counted`)}
+    ), returned AS (${writeActivity(sql, 'return', callRows(sql, sql`SELECT account_id, at, key_id, activity, -calls FROM entry WHERE counted`))}
     ), account AS MATERIALIZED (
       SELECT b.*, owed.*, ${sql.unsafe(includedCredits('b.period_plan'))} AS included, b.period_opened_at <= spent_at AS is_current
       FROM (SELECT account_id AS id, spent_at, purchased, sum(calls)::bigint AS calls FROM entry GROUP BY 1, 2, 3) AS owed

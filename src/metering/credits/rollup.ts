@@ -5,12 +5,15 @@ import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { SECOND } from '../../platform/units.ts';
-import { writeCalls } from './activity.ts';
+import { callRows, writeActivity } from './activity.ts';
 import { MAX_CALLS, REFUND_WINDOW_MS, refundOwed } from './refund.ts';
 
 const ROLL_UP_EVERY_MS = 5 * SECOND;
-/** Rows of the journal in one statement, and calls, which take Postgres 0.15 s of CPU with their activity. */
-const ROWS_AT_ONCE = 400;
+/**
+ * Rows of the journal in one statement, and calls, which take Postgres 0.1 s of CPU with their activity. More calls of an account in
+ * one statement are cheaper: the account's rows are written once.
+ */
+const ROWS_AT_ONCE = 2000;
 const CALLS_AT_ONCE = 20_000;
 /** Nothing is purged for this long after a start or an outage, because voids of earlier batches may still be on their way. */
 const PURGE_PAUSE_MS = 30 * SECOND;
@@ -42,8 +45,9 @@ export async function rollUpCalls(
         FOR UPDATE SKIP LOCKED))
       RETURNING *
     ), entry AS MATERIALIZED (
-      SELECT entry.*, at
-      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls, batch.activity) AS entry (account_id, key_id, kind, calls, activity)
+      SELECT account_id COLLATE "C" AS account_id, key_id, kind, entry.calls, entry.activity, at
+      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls, string_to_array(batch.activity, E'\n'))
+        AS entry (account_id, key_id, kind, calls, activity)
       WHERE entry.calls > 0
     ), daily AS (
       INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
@@ -51,7 +55,7 @@ export async function rollUpCalls(
       GROUP BY account_id, day, key_id, kind
       ORDER BY account_id, day, key_id, kind
       ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
-    ), charged AS (${writeCalls(sql, 'charge', sql`SELECT account_id, at, key_id, activity, calls FROM entry`)}
+    ), charged AS (${writeActivity(sql, 'charge', callRows(sql, sql`SELECT account_id, at, key_id, activity, calls FROM entry`))}
     )
     SELECT count(*) AS rows,
       count(*) >= ${atOnce} OR coalesce(sum(cardinality(account_ids)), 0) > ${CALLS_AT_ONCE - MAX_CALLS} AS "isFull"

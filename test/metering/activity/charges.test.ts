@@ -225,7 +225,7 @@ test('a statement writes 20,000 calls at most, and says that more follow', async
   await sql`
     INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity)
     SELECT gen_random_uuid(), now(), array_fill(${accountId}::text, ARRAY[500]), array_fill(''::text, ARRAY[500]),
-      array_fill('search'::text, ARRAY[500]), array_fill(1::bigint, ARRAY[500]), array_fill(gen_random_uuid()::text, ARRAY[500])
+      array_fill('search'::text, ARRAY[500]), array_fill(1::bigint, ARRAY[500]), array_to_string(array_fill(gen_random_uuid(), ARRAY[500]), E'\\n')
     FROM generate_series(1, 41)`;
   expect(await rollUpCalls(sql)).toEqual({ rows: 40, isFull: true });
   expect(await rollUpCalls(sql)).toEqual({ rows: 1, isFull: false });

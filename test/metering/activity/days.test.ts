@@ -9,6 +9,7 @@ import { listActivity, readActivity } from '../../../src/metering/activity/store
 import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { storeActivity } from '../../support/activity.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
@@ -21,7 +22,7 @@ afterAll(() => database.drop());
 const partitions = async () => {
   const rows = await sql<{ name: string }[]>`
     SELECT relname AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-    WHERE inhparent = 'activity'::regclass ORDER BY relname`;
+    WHERE inhparent = 'activity_parts'::regclass ORDER BY relname`;
   return rows.map(({ name }) => name);
 };
 const nameOf = (daysAgo: number) =>
@@ -34,11 +35,10 @@ async function storeDay(accountId: string, daysAgo: number): Promise<void> {
   const bound = (to: string) => `${Date.parse(to) * 1000}`;
   const next = new Date(Date.parse(day) + 86_400_000).toISOString();
   await sql.unsafe(
-    `CREATE TABLE ${nameOf(daysAgo)} PARTITION OF activity FOR VALUES FROM (${bound(day)}) TO (${bound(next)})`,
+    `CREATE TABLE ${nameOf(daysAgo)} PARTITION OF activity_parts FOR VALUES FROM (${bound(day)}) TO (${bound(next)})`,
   );
-  await sql`
-    INSERT INTO activity (number, account_id, kind, at, call_id, key_id, endpoint, credits)
-    VALUES (activity_number(${at}), ${accountId}, 'charge', ${at}, ${randomUUID()}, 'key_a', 'GET /companies', ${daysAgo})`;
+  const taken = sql`activity_number(${at}) - 1`;
+  await storeActivity(sql, { accountId, rows: 1, at, credits: daysAgo, taken });
 }
 
 test('whole days go once they are over, by the dropping of their table, and a reader sees none of them', async () => {
@@ -68,7 +68,7 @@ test('the table of a new day is made by the first write, beside a backup that re
   const { accountId } = await createCaller(sql);
   for (const name of await partitions()) await sql.unsafe(`DROP TABLE ${name}`);
   const backup = await sql.reserve();
-  await backup.unsafe('BEGIN; LOCK TABLE activity IN ACCESS SHARE MODE');
+  await backup.unsafe('BEGIN; LOCK TABLE activity_parts IN ACCESS SHARE MODE');
   await chargeCalls(sql, [callOf(accountId)], randomUUID());
   await Promise.all([rollUpCalls(sql), rollUpCalls(sql)]);
   expect(await partitions()).toEqual([nameOf(0), nameOf(-1)]);
@@ -86,13 +86,13 @@ test('a deletion removes an account’s activity, and no roll-up or note that wa
   await charge();
   // The deletion waits with its last step, when it has the numbers.
   const gate = await sql.reserve();
-  await gate.unsafe(`BEGIN; LOCK TABLE activity IN ROW SHARE MODE`);
-  await gate`SELECT FROM activity WHERE account_id = ${accountId} FOR UPDATE`;
+  await gate.unsafe(`BEGIN; LOCK TABLE activity_parts IN ROW SHARE MODE`);
+  await gate`SELECT FROM activity_parts WHERE account_id = ${accountId} FOR UPDATE`;
   const deleting = connectPostgres(database.url, { max: 1 });
   const deletion = deleting.begin(async (transaction) => {
     await transaction`SELECT take_activity_numbers(0)`;
     await transaction`UPDATE accounts SET deleted_at = now(), suspended_at = now() WHERE id = ${accountId}`;
-    await transaction`DELETE FROM activity WHERE account_id = ${accountId}`;
+    await transaction`DELETE FROM activity_parts WHERE account_id = ${accountId}`;
   });
   await waitingForLock(sql, 1);
   const notes = createAnswerNotes(sql);

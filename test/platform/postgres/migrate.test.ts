@@ -33,12 +33,12 @@ const MIGRATIONS = join(import.meta.dir, '../../../src/platform/postgres/migrati
 
 /** Each migration of a release with its SHA-256. Their imports let `bun run check` run this file after a change of one. */
 const RELEASED: [name: string, text: string, sha256: string][] = [
-  ['0001_accounts', accounts, '410161bb9517accdec06758f7398675e80c361afc5bb191ad782eb887360d224'],
+  ['0001_accounts', accounts, '9fa67f7d9d2f6b80e609ddb82743086e712fb3d0998ea82bb58802e075c8f591'],
   ['0002_companies', companies, 'dba7a4c529d05ae11df3c34edd622d48dfdd2c4b30c3db28343afe871bf0b6a3'],
   ['0003_debts', debts, 'f85419fe8d87d928b27dd5e5071fc1006f8e5ce1972c07a60c156e035439a024'],
   ['0004_dashboard', dashboard, '93e21454b2c2123b0d679c30e98419f9b2d629234f7408ec95a1272157c45068'],
   ['0005_runs', runs, '9cb83b9490c21aac3c7423068531c4de8f4c11bab552ae74c5b1e38e1fbe2752'],
-  ['0006_activity', activity, '2272f6b3915f0493f9bf7843a3a61bf727b6946d407f6cc5cb04d436c65e2998'],
+  ['0006_activity', activity, '49ac746ea574e169bb5c63391446b6937f9de95e39f878a4f7f73f9125d24745'],
   ['0007_connections', connections, '55f630e9dea44aab0b71a5256b2bb32451458d08253e9f9ee94abca4a82dd91a'],
 ];
 

@@ -206,7 +206,7 @@ CREATE TABLE call_journal (
   key_ids text[] NOT NULL, -- '' for calls made in the dashboard
   kinds text[] NOT NULL,
   calls bigint[] NOT NULL, -- negative: refunded
-  activity text[], -- of each call what its activity tells (src/metering/credits/activity.ts); NULL: nothing
+  activity text, -- of each call a line that its activity tells (src/metering/credits/activity.ts); NULL: nothing of any
   purchased jsonb, -- purchased credits among those spent, by account; NULL: none
   budgets text[], -- keys whose budgets count their calls; NULL: none
   -- A request with an Idempotency-Key has one row for its charge, and an empty one for each of its sendings

@@ -1,22 +1,36 @@
 -- The activity of accounts (src/metering/activity): rows are only added, and removed by whole days.
 
-CREATE TABLE activity (
-  number bigint NOT NULL, -- rows become visible in the order of their numbers
-  account_id text COLLATE "C" NOT NULL,
-  kind text NOT NULL, -- 'charge', 'return' (of credits) or 'answer' (a problem, a refusal, or a repetition of a keyed request)
-  at timestamptz NOT NULL, -- of a charge and its returns: when the calls count at
+CREATE TYPE activity_row AS (
+  at timestamptz, -- of a charge and its returns: when the calls count at
   call_id uuid, -- NULL: the row stands for `unlisted` answers
   request_id text, -- the caller's; NULL: the call's id
-  key_id text NOT NULL, -- '' for calls made in the dashboard
+  key_id text, -- '' for calls made in the dashboard
   endpoint text, -- or tool
   status smallint, -- of an answer
   problem text, -- of an answer; NULL: a repetition, or `unlisted` answers
-  credits bigint NOT NULL, -- negative: returned
-  unlisted bigint, -- further answers of the same seconds
-  PRIMARY KEY (account_id, number)
-) PARTITION BY RANGE (number);
+  credits bigint, -- negative: returned
+  unlisted bigint -- further answers of the same seconds
+);
+
+-- What one statement wrote of an account: its rows in the order of their numbers, which are consecutive. A table with a row for each
+-- call took the roll-up twice the time, most of it for the index.
+CREATE TABLE activity_parts (
+  account_id text COLLATE "C" NOT NULL,
+  first bigint NOT NULL, -- the numbers of its first and of its last row; rows become visible in the order of their numbers
+  last bigint NOT NULL,
+  kind text NOT NULL, -- 'charge', 'return' (of credits) or 'answer' (a problem, a refusal, or a repetition of a keyed request)
+  rows activity_row[] NOT NULL,
+  PRIMARY KEY (account_id, last)
+) PARTITION BY RANGE (last);
 -- The rows that are not charges, of which a page or a reader may look for few among many.
-CREATE INDEX activity_answers ON activity (account_id, number) WHERE kind <> 'charge';
+CREATE INDEX activity_answers ON activity_parts (account_id, last) WHERE kind <> 'charge';
+
+-- What readers see. Ordered by `last, number` it is read part by part, in the order of the index.
+CREATE VIEW activity AS
+SELECT account_id, last, first + position - 1 AS number, kind,
+  at, call_id, request_id, key_id, endpoint, status, problem, credits, unlisted
+FROM activity_parts, unnest(rows) WITH ORDINALITY AS of_part
+  (at, call_id, request_id, key_id, endpoint, status, problem, credits, unlisted, position);
 
 -- The number of an instant, microseconds since 1970. Below 2^53 until the year 2255.
 CREATE FUNCTION activity_number(instant timestamptz) RETURNS bigint IMMUTABLE
@@ -57,9 +71,9 @@ BEGIN
     PERFORM FROM activity_numbers FOR UPDATE;
     -- Another process may have made it meanwhile. `to_regclass` may still answer from before that wait; a query reads what is committed.
     CONTINUE WHEN EXISTS (SELECT FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-      WHERE inhparent = 'activity'::regclass AND relname = partition);
-    EXECUTE format('CREATE TABLE %I (LIKE activity INCLUDING ALL)', partition);
-    EXECUTE format('ALTER TABLE activity ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', partition,
+      WHERE inhparent = 'activity_parts'::regclass AND relname = partition);
+    EXECUTE format('CREATE TABLE %I (LIKE activity_parts INCLUDING ALL) WITH (toast_tuple_target = 8160)', partition);
+    EXECUTE format('ALTER TABLE activity_parts ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', partition,
       activity_number(a_day AT TIME ZONE 'UTC'), activity_number((a_day + interval '1 day') AT TIME ZONE 'UTC'));
   END LOOP;
 END $$;
