@@ -117,7 +117,8 @@ function sentPaths(paths: Iterable<string>, known: Answer, unknown: Answer) {
  */
 function isAsSent(path: string, params: Record<string, string>, form: RegExp): boolean {
   if (!form.test(path)) return false;
-  const sent = Object.values(params).join('').split('\\').length - 1;
+  let sent = 0;
+  for (const name in params) if (params[name]!.includes('\\')) sent += params[name]!.split('\\').length - 1;
   return sent === 0 || sent === path.match(/%5c/gi)?.length;
 }
 

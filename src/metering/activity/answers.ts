@@ -124,13 +124,16 @@ export function createAnswerNotes(sql: Sql) {
 }
 
 /** What is noted of an answer: its problem, each kind of problem of its items, and whether it repeats an earlier one. */
-function* notedAnswers(answer: Answer, isRepeated: boolean): Generator<NotedAnswer> {
+function notedAnswers(answer: Answer, isRepeated: boolean): NotedAnswer[] {
   if (!answer.ok) {
     const { kind } = answer.problem;
-    return yield { status: PROBLEMS[kind].status, problem: kind };
+    return [{ status: PROBLEMS[kind].status, problem: kind }];
   }
-  for (const problem of new Set(answer.itemProblems)) yield { status: 200, problem };
-  if (isRepeated) yield { status: 200, problem: null };
+  const noted: NotedAnswer[] = isRepeated ? [{ status: 200, problem: null }] : [];
+  // Nearly every answer has none, and a Set of nothing would take it two microseconds.
+  if (answer.itemProblems !== undefined)
+    for (const problem of new Set(answer.itemProblems)) noted.push({ status: 200, problem });
+  return noted;
 }
 
 function rowsOf(accountId: string, { rows, unlisted }: { rows: AnswerRow[]; unlisted: number }): AnswerRow[] {
