@@ -15,9 +15,8 @@ const END = '\n';
  */
 export function entryOf({ callId, requestId, endpoint = '' }: Trace): string | undefined {
   if (callId === undefined) return undefined;
-  const parts = [callId, endpoint];
-  if (requestId !== undefined && requestId !== callId) parts.push(requestId);
-  return parts.join(SEPARATOR);
+  const entry = callId + SEPARATOR + endpoint;
+  return requestId === undefined || requestId === callId ? entry : entry + SEPARATOR + requestId;
 }
 
 /** The entries of a batch as one text, because an array of them took the service and Postgres longer; `null` means none of any. */
