@@ -39,9 +39,9 @@ export const writeActivity = (sql: Sql, kind: 'charge' | 'return' | 'answer', ro
     FROM numbers, (
       SELECT account_id COLLATE "C" AS account_id,
         ROW(at, call_id, request_id, key_id, endpoint, status, problem, credits, unlisted)::activity_row AS one
-      FROM (${rows}) AS row
-      WHERE account_id IN (SELECT id FROM living_accounts(ARRAY(SELECT DISTINCT account_id FROM (${rows}) AS row)))) AS row
-    GROUP BY account_id, taken) AS part`;
+      FROM (${rows}) AS row) AS row
+    GROUP BY account_id, taken) AS part
+  WHERE account_id IN (SELECT id FROM living_accounts(ARRAY(SELECT DISTINCT account_id FROM (${rows}) AS row)))`;
 
 /**
  * SQL for {@link writeActivity} of charged or refunded calls.
