@@ -84,7 +84,7 @@ export async function decode(packed: AsyncIterable<Uint8Array>, name: string): P
       const space = text.lastIndexOf(' ');
       const [table, bytes] = [text.slice(0, space), Number(text.slice(space + 1))];
       const isKnown = header.tables.some((each) => each.name === table);
-      if (!isKnown || !Number.isSafeInteger(bytes) || bytes > LARGEST_BLOCK) throw damaged(name);
+      if (!isKnown || !Number.isSafeInteger(bytes) || bytes < 0 || bytes > LARGEST_BLOCK) throw damaged(name);
       hasher.update(line);
       const rows = await input.bytes(bytes);
       hasher.update(rows);

@@ -151,10 +151,14 @@ async function broken(): Promise<Record<string, string[]>> {
     'is damaged': [
       ...(await Promise.all([0.02, 0.3, 0.5, 0.9].map((share) => write(`bit-${share}`, flipped(share))))),
       await write('other-row', await packed((text) => text.replace('Full disk', 'Full Disk'))),
-      await write(
-        'other-length',
-        await packed((text) => text.replace(/\naccounts \d+\n/, '\naccounts 9e99\n')),
-      ),
+      ...(await Promise.all(
+        ['9e99', '-5', '1.5'].map(async (length) =>
+          write(
+            `length${length}`,
+            await packed((text) => text.replace(/\naccounts \d+\n/, `\naccounts ${length}\n`)),
+          ),
+        ),
+      )),
     ],
     'is no backup': [
       await bench.write('text', 'nif,legal_name\n'),

@@ -39,8 +39,10 @@ interface AnswerRow {
 /**
  * Notes answers for the activity, in memory, so that a request costs no statement. A process that is killed, or whose write got no
  * answer, loses those since its last write, usually of five seconds.
+ *
+ * @param maxRows for tests
  */
-export function createAnswerNotes(sql: Sql) {
+export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
   /** By account, its rows, and how many answers have none. */
   let noted = new Map<string, { rows: AnswerRow[]; unlisted: number }>();
   let rows = 0;
@@ -55,11 +57,11 @@ export function createAnswerNotes(sql: Sql) {
     if (callId === undefined) return;
     let account = noted.get(accountId);
     if (account === undefined) {
-      if (noted.size >= MAX_ROWS) return;
+      if (noted.size >= maxRows) return;
       account = { rows: [], unlisted: 0 };
       noted.set(accountId, account);
     }
-    if (account.rows.length >= ROWS_AN_ACCOUNT || rows >= MAX_ROWS) {
+    if (account.rows.length >= ROWS_AN_ACCOUNT || rows >= maxRows) {
       account.unlisted += 1;
       return;
     }
@@ -101,7 +103,8 @@ export function createAnswerNotes(sql: Sql) {
   function keep(id: string, earlier: { rows: AnswerRow[]; unlisted: number }): void {
     const later = noted.get(id);
     const all = [...earlier.rows, ...(later?.rows ?? [])];
-    const kept = all.slice(0, ROWS_AN_ACCOUNT);
+    const free = maxRows - rows + (later?.rows.length ?? 0);
+    const kept = all.slice(0, Math.min(ROWS_AN_ACCOUNT, free));
     noted.set(id, {
       rows: kept,
       unlisted: earlier.unlisted + (later?.unlisted ?? 0) + all.length - kept.length,

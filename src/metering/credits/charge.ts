@@ -20,7 +20,7 @@ import type { Call, Charge } from './call.ts';
 import { createBatchCharge } from './charge-batch.ts';
 import { type ChargedBatch, paidOf } from './charge-calls.ts';
 import { chargeOnce, refundSending } from './once.ts';
-import { refundCredits } from './refund.ts';
+import { MAX_CALLS, refundCredits } from './refund.ts';
 import { isRolledBack, voidAttempt } from './void.ts';
 
 export type Credits = ReturnType<typeof createCredits>;
@@ -48,7 +48,7 @@ const LEDGER = 'the credit ledger';
  * One batch is in flight at a time. Two took Postgres a fifth more time for each call, and waited for each other's rows.
  */
 export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}) {
-  const enqueue = createBatcher(chargeBatch, { name: LEDGER, stage: 'credit' });
+  const enqueue = createBatcher(chargeBatch, { name: LEDGER, stage: 'credit', maxBatch: MAX_CALLS });
   /** A request with an identity is charged alone. */
   const enqueueAlone = createBatcher(([call]: Call[], bound) => chargeAlone(call!, bound), {
     name: LEDGER,

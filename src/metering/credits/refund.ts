@@ -13,7 +13,7 @@ import { REPEAT_WINDOW_MS } from './once.ts';
  */
 export const REFUND_WINDOW_MS = REPEAT_WINDOW_MS + MINUTE;
 
-/** Calls of a row of the journal: those of a batch (src/platform/runtime/batcher.ts). */
+/** Calls of a row of the journal at most: those of a batch. */
 export const MAX_CALLS = 500;
 
 /** Rows of the journal that are read at once. */

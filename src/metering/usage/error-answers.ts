@@ -55,7 +55,8 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
 
   /**
    * Adds the counters to the days' counts, in parts.
-   * @throws if Postgres did not take a part. It is lost, unless it only waited too long for its turn. Later parts wait for the next write
+   * A part that waited too long for its turn waits for the next write, with the later ones.
+   * @throws if Postgres did not take a part. It is lost; later ones wait for the next write
    */
   async function write(): Promise<void> {
     for (let parts = Math.ceil(counters.size / COUNTERS_AT_ONCE); parts > 0; parts -= 1) {
@@ -63,8 +64,9 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
       try {
         await answerOf(addCounters(sql, part));
       } catch (error) {
-        if (isLockTimeout(error)) for (const counter of part) add(counter);
-        throw error;
+        if (!isLockTimeout(error)) throw error;
+        for (const counter of part) add(counter);
+        return;
       }
     }
   }

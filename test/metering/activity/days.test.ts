@@ -158,6 +158,34 @@ test('notes that wait in vain for their turn are written with the next ones, twe
   await impatient.end();
 });
 
+test('notes that wait for their turn have the same bound as new ones', async () => {
+  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 50 });
+  const notes = createAnswerNotes(impatient, 3);
+  const callers = await Promise.all([createCaller(sql), createCaller(sql)]);
+  const noteOfEach = () => {
+    for (const { accountId } of callers)
+      for (const keyId of ['key_a', 'key_b'])
+        notes.note({ accountId, keyId }, { callId: randomUUID() }, problem('validation'), false);
+  };
+  const holder = await sql.reserve();
+  await holder.unsafe('BEGIN; SELECT FROM activity_numbers FOR UPDATE');
+  noteOfEach();
+  const writing = notes.write();
+  noteOfEach();
+  await writing;
+  await holder.unsafe('COMMIT');
+  holder.release();
+  await notes.write();
+  const pages = await Promise.all(callers.map(({ accountId }) => readActivity(sql, accountId, null)));
+  const rows = pages.flatMap((page) => page.rows);
+  const [listed, others] = [
+    rows.filter(({ unlisted }) => unlisted === null),
+    rows.map((row) => row.unlisted ?? 0),
+  ];
+  expect([listed.length, others.reduce((sum, count) => sum + count, 0)]).toEqual([3, 5]);
+  await impatient.end();
+});
+
 test('a list is filtered by key, endpoint, outcome, day and request, and read in parts from either end', async () => {
   const { accountId } = await createCaller(sql, { included: 100 });
   const own = randomUUID();

@@ -198,7 +198,8 @@ test('a write that waits too long for its turn loses no count: it and the parts 
   }
   await sql.begin(async (locking) => {
     await locking`SELECT pg_advisory_xact_lock('daily_error_answers'::regclass::bigint)`;
-    await expect(errors.write()).rejects.toThrow('lock timeout');
+    // No fault for the log, because nothing is lost.
+    await errors.write();
   });
   expect(await countsOf(caller.accountId)).toEqual({});
   await errors.write();
