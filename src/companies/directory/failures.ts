@@ -1,8 +1,7 @@
 import { errors } from '@elastic/elasticsearch';
-import postgres from 'postgres';
 import { messageOf, RefusedError } from '../../platform/errors.ts';
-import { isSessionLost } from '../../platform/postgres/session-watch.ts';
 import { ForeignAliasError } from './indexing/alias.ts';
+import { IndexError } from './indexing/indices.ts';
 
 /** The meaning of an error of Elasticsearch, in a few words. */
 export function failureOf(error: unknown): string {
@@ -14,10 +13,17 @@ export function failureOf(error: unknown): string {
   return messageOf(error);
 }
 
-/**
- * Runs requests to Elasticsearch. Its failure becomes one line for an operator; an error of Postgres stays as it is.
- * @param outcome said to the operator; `null` when no change was meant
- */
+/** A failure of Elasticsearch as one line for an operator. @param outcome said to the operator; `null` when no change was meant */
+export function plainError(error: unknown, outcome: 'nothing has changed' | null): RefusedError {
+  const advice = error instanceof errors.ElasticsearchClientError && 'check ELASTICSEARCH_URL and the server';
+  const consequence = [outcome, advice].filter(Boolean).join('; ');
+  return new RefusedError(
+    `Elasticsearch doesn't answer as it should: ${failureOf(error)}${consequence && `: ${consequence}`}`,
+    { cause: error },
+  );
+}
+
+/** Runs a whole command. A failure of Elasticsearch becomes a {@link plainError}; every other error stays as it is. */
 export async function withPlainErrors<T>(
   work: () => Promise<T>,
   outcome: 'nothing has changed' | null = 'nothing has changed',
@@ -25,21 +31,14 @@ export async function withPlainErrors<T>(
   try {
     return await work();
   } catch (error) {
-    const isOfPostgres = error instanceof postgres.PostgresError || isSessionLost(error);
-    if (error instanceof RefusedError || isOfPostgres) throw error;
-    const isOfClient = error instanceof errors.ElasticsearchClientError;
-    const parts = [outcome, isOfClient ? 'check ELASTICSEARCH_URL and the server' : null];
-    const consequence = parts.filter((part) => part !== null).join('; ');
-    throw new RefusedError(
-      `Elasticsearch doesn't answer as it should: ${failureOf(error)}${consequence && `: ${consequence}`}`,
-      { cause: error },
-    );
+    const isOfIndex = error instanceof errors.ElasticsearchClientError || error instanceof IndexError;
+    throw isOfIndex ? plainError(error, outcome) : error;
   }
 }
 
 /**
- * {@link withPlainErrors} for a change that Postgres has committed. It needs no rollback, because servers move the alias to the
- * current index (watch.ts).
+ * Runs the rest of a change that Postgres has committed. It needs no rollback, because servers move the alias to the current index
+ * (watch.ts).
  *
  * @param change the change, e.g. `import`
  */
@@ -51,7 +50,7 @@ export async function failAfterChange<T>(change: string, work: () => Promise<T>)
       throw new RefusedError(`the ${change} is done in Postgres, but ${error.message}`, { cause: error });
     const isRefused = error instanceof RefusedError;
     if (!isRefused && !(error instanceof errors.ElasticsearchClientError)) throw error; // of Postgres
-    // The advice differs from the one of withPlainErrors.
+    // The advice differs from that of plainError.
     const failure = failureOf(isRefused ? (error.cause ?? error) : error);
     throw new RefusedError(
       `the ${change} is done, but Elasticsearch failed: ${failure}: searches follow within 15 s where a server runs, else` +

@@ -64,25 +64,25 @@ export interface DirectoryReport extends ImportReport {
  * @throws RefusedError, in one line, when no row is usable, when the import would wipe the directory, when another process
  * changes the directory, when the alias leads to another directory's index, or when Elasticsearch failed
  */
-export async function importCompanies(
+export function importCompanies(
   context: DirectoryContext,
   source: RowSource,
   options: ImportOptions,
   progress: Progress,
 ): Promise<DirectoryReport> {
   if (options.dryRun) {
-    return withDedicated(context, async (sql) => {
-      const { report } = await readAndCompare(context, sql, source, options, progress);
-      return report;
-    });
+    return withPlainErrors(() =>
+      withDedicated(context, async (sql) => {
+        const { report } = await readAndCompare(context, sql, source, options, progress);
+        return report;
+      }),
+    );
   }
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
     const { elasticsearch: client, config } = context;
-    await withPlainErrors(async () => {
-      if (client !== null) await assertOwnAlias(client, config.elasticsearchAlias, directory.id);
-      await collectGarbage(context, lock);
-    });
+    if (client !== null) await assertOwnAlias(client, config.elasticsearchAlias, directory.id);
+    await collectGarbage(context, lock);
     const compared = await readAndCompare(context, lock.sql, source, options, progress);
     const { report, difference } = compared;
     const changes = difference.imported + difference.removed;
@@ -92,8 +92,7 @@ export async function importCompanies(
       const { id, current } = directory;
       const isServed =
         client === null ||
-        (report.index === current.indexName &&
-          (await withPlainErrors(() => belongsToDirectory(client, report.index, id))));
+        (report.index === current.indexName && (await belongsToDirectory(client, report.index, id)));
       if (isServed) return report;
     }
     try {
@@ -108,7 +107,7 @@ export async function importCompanies(
     }
     return report;
   };
-  return withDirectoryLock(context, 'companies import', work, { progress });
+  return withPlainErrors(() => withDirectoryLock(context, 'companies import', work, { progress }));
 }
 
 /** Reads the file into the staging table and compares it with the directory. Changes nothing. */
@@ -139,7 +138,7 @@ async function readAndCompare(
   }
   const { read, rejected, reasons } = staged;
   const { imported, unchanged, removed } = difference;
-  const index = await withPlainErrors(() => servedIndex(context, directory));
+  const index = await servedIndex(context, directory);
   return { report: { read, imported, unchanged, rejected, removed, reasons, index }, difference };
 }
 

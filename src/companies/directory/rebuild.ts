@@ -6,6 +6,7 @@ import { failAfterChange, withPlainErrors } from './failures.ts';
 import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
   type Directory,
+  type Generation,
   isStale,
   makePreviousCurrent,
   nextGeneration,
@@ -13,6 +14,7 @@ import {
 } from './generations.ts';
 import { indexRows } from './index-rows.ts';
 import { assertOwnAlias, pointAlias } from './indexing/alias.ts';
+import type { BuiltIndex } from './indexing/build-index.ts';
 import { isSearchable } from './indexing/copies.ts';
 import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
@@ -30,7 +32,7 @@ import { copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
 export function rebuildIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
   const work = async (lock: DirectoryLock) => {
     const directory = await reconcile(context, lock);
-    await withPlainErrors(() => collectGarbage(context, lock));
+    await collectGarbage(context, lock);
     try {
       await replaceIndex(context, lock, directory, progress, 'rebuild');
     } finally {
@@ -38,7 +40,7 @@ export function rebuildIndex(context: DirectoryContext, progress: Progress): Pro
     }
     return failAfterChange('rebuild', () => indexStatus({ ...context, signal: NEVER_ABORTED }));
   };
-  return withDirectoryLock(context, 'index rebuild', work, { progress });
+  return withPlainErrors(() => withDirectoryLock(context, 'index rebuild', work, { progress }));
 }
 
 /**
@@ -74,9 +76,7 @@ export async function replaceIndex(
     origin: 'rebuild' as const,
   };
   signal.throwIfAborted();
-  const index = await withPlainErrors(() =>
-    indexRows(context, sql, { directoryId: directory.id, of: generation, progress }),
-  );
+  const index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
   return publish(context, lock, directory, generation, index, { change, progress });
 }
 
@@ -92,7 +92,7 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
     const { id, previous } = await readDirectory(lock.sql);
     const { elasticsearch: client, config } = context;
     const alias = config.elasticsearchAlias;
-    if (client !== null) await withPlainErrors(() => assertOwnAlias(client, alias, id));
+    if (client !== null) await assertOwnAlias(client, alias, id);
     if (previous === null) {
       // If a run died before the alias moved, searches use the previous directory already, and stay there.
       const { movedTo } = await reconcile(context, lock);
@@ -103,19 +103,7 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
           : `the change before is finished only now, and searches go to ${movedTo}; beyond it ${nothing}`,
       );
     }
-    const index = await withPlainErrors(async () => {
-      const { indexName } = previous;
-      if (client === null) {
-        // A directory that was loaded in full mode has no indexes for searches in Postgres.
-        if (await hasSearchIndexes(lock.sql, previous.tableName)) return null;
-      } else if (indexName !== null && (await belongsToDirectory(client, indexName, id))) {
-        if (await isSearchable(client, indexName)) {
-          return { name: indexName, fingerprint: previous.indexFingerprint! };
-        }
-        progress.note(`the index ${indexName} is on no node that answers: it is rebuilt from Postgres`);
-      }
-      return indexRows(context, lock.sql, { directoryId: id, of: previous, progress });
-    });
+    const index = await searchableIndex(context, lock, { directoryId: id, of: previous, progress });
     context.signal.throwIfAborted();
     await makePreviousCurrent(lock, previous, index);
     return failAfterChange('rollback', async () => {
@@ -125,5 +113,23 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
       return indexStatus({ ...context, signal: NEVER_ABORTED });
     });
   };
-  return withDirectoryLock(context, 'index rollback', work, { progress });
+  return withPlainErrors(() => withDirectoryLock(context, 'index rollback', work, { progress }));
+}
+
+/** The index of an earlier generation, built again if it is lost; `null` in embedded mode. */
+async function searchableIndex(
+  context: DirectoryContext,
+  { sql }: DirectoryLock,
+  rows: { directoryId: string; of: Generation; progress: Progress },
+): Promise<BuiltIndex | null> {
+  const { elasticsearch: client } = context;
+  const { tableName, indexName, indexFingerprint } = rows.of;
+  if (client === null) {
+    // A directory that was loaded in full mode has no indexes for searches in Postgres.
+    if (await hasSearchIndexes(sql, tableName)) return null;
+  } else if (indexName !== null && (await belongsToDirectory(client, indexName, rows.directoryId))) {
+    if (await isSearchable(client, indexName)) return { name: indexName, fingerprint: indexFingerprint! };
+    rows.progress.note(`the index ${indexName} is on no node that answers: it is rebuilt from Postgres`);
+  }
+  return indexRows(context, sql, rows);
 }

@@ -2,7 +2,6 @@ import type { Client } from '@elastic/elasticsearch';
 import { SECOND } from '../../platform/units.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
-import { withPlainErrors } from './failures.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, foreignIndices, pointAlias } from './indexing/alias.ts';
 import { untilCopied } from './indexing/copies.ts';
@@ -20,7 +19,7 @@ export interface Reconciled extends Directory {
  * failing. An alias that leads to another directory's index stays as it is.
  *
  * @returns the directory as it is now
- * @throws RefusedError when Elasticsearch can't be reached
+ * @throws the error of Elasticsearch when it can't be reached
  */
 export async function reconcile(context: DirectoryContext, lock: DirectoryLock): Promise<Reconciled> {
   const directory = await readDirectory(lock.sql);
@@ -28,22 +27,20 @@ export async function reconcile(context: DirectoryContext, lock: DirectoryLock):
   const unmoved = { ...directory, movedTo: null };
   if (client === null) return unmoved;
   const alias = context.config.elasticsearchAlias;
-  return withPlainErrors(async () => {
-    const { id, current } = directory;
-    const { indexName: index } = current;
-    const targets = await aliasTargets(client, alias);
-    if ((await foreignIndices(client, targets, id)).length > 0) return unmoved;
-    if (index !== null) {
-      const isServed = targets.length === 1 && targets[0] === index;
-      if (isServed || !(await belongsToDirectory(client, index, id))) return unmoved;
-      await assertHeld(lock);
-      await pointAlias(client, { alias, index, directoryId: id, takesOver: false });
-      return { ...directory, movedTo: index };
-    }
-    if (current.rows > 0 || targets.length > 0) return unmoved;
-    const empty = await serveEmptyIndex(client, alias, directory, lock);
-    return { ...directory, current: { ...current, ...empty }, movedTo: null };
-  });
+  const { id, current } = directory;
+  const { indexName: index } = current;
+  const targets = await aliasTargets(client, alias);
+  if ((await foreignIndices(client, targets, id)).length > 0) return unmoved;
+  if (index !== null) {
+    const isServed = targets.length === 1 && targets[0] === index;
+    if (isServed || !(await belongsToDirectory(client, index, id))) return unmoved;
+    await assertHeld(lock);
+    await pointAlias(client, { alias, index, directoryId: id, takesOver: false });
+    return { ...directory, movedTo: index };
+  }
+  if (current.rows > 0 || targets.length > 0) return unmoved;
+  const empty = await serveEmptyIndex(client, alias, directory, lock);
+  return { ...directory, current: { ...current, ...empty }, movedTo: null };
 }
 
 /** An empty index is copied at once, unless a node has no room. */

@@ -1,3 +1,4 @@
+import { errors } from '@elastic/elasticsearch';
 import { RefusedError } from '../../platform/errors.ts';
 import { SECOND } from '../../platform/units.ts';
 import { mappingFingerprint } from '../search/document.ts';
@@ -57,8 +58,9 @@ async function repair(context: DirectoryContext): Promise<void> {
   await withDirectoryLock(context, TIDYING, work, {
     patienceMs: isEmbedded ? EMBEDDED_PATIENCE_MS : 0,
   }).catch((error) => {
-    // A running import or rebuild repairs the directory itself.
-    if (!(error instanceof RefusedError)) throw error;
+    // A running import or rebuild repairs the directory itself. The check after this one meets an error of Elasticsearch again.
+    const isKnown = error instanceof RefusedError || error instanceof errors.ElasticsearchClientError;
+    if (!isKnown) throw error;
   });
 }
 

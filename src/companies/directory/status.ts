@@ -1,11 +1,10 @@
 import { isNodeFault } from '../../platform/elasticsearch/nodes.ts';
-import { messageOf } from '../../platform/errors.ts';
 import { beginAgain } from '../../platform/postgres/begin-again.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
 import { type Datasets, type DebtDataset, readDatasets } from '../datasets/store.ts';
 import type { DirectoryContext } from './context.ts';
-import { withPlainErrors } from './failures.ts';
+import { plainError, withPlainErrors } from './failures.ts';
 import { collectGarbageNow } from './garbage.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { aliasTargets, foreignIndices } from './indexing/alias.ts';
@@ -45,26 +44,31 @@ export interface StatusReport extends IndexStatus {
  * A report on the directory. While Elasticsearch doesn't answer, it has what Postgres knows, because operators need it most then.
  * Removes what a dead run has left, unless a run changes the directory now.
  */
-export async function statusReport(
+export function statusReport(
+  context: DirectoryContext,
+  progress: Pick<Progress, 'note'>,
+): Promise<StatusReport> {
+  return withPlainErrors(() => readReport(context, progress), null);
+}
+
+async function readReport(
   context: DirectoryContext,
   progress: Pick<Progress, 'note'>,
 ): Promise<StatusReport> {
   const running = await readHolder(context.sql);
   const status = await indexStatus(context).catch(async (error): Promise<IndexStatus> => {
-    if (!isNodeFault((error as Error).cause)) throw error;
-    progress.note(`warning: ${messageOf(error)}`);
+    if (!isNodeFault(error)) throw error;
+    progress.note(`warning: ${plainError(error, null).message}`);
     const { previous } = await readDirectory(context.sql);
     return { index: UNKNOWN_INDEX, previous: nameOf(previous), documents: null };
   });
   const isKnown = status.documents !== null;
-  if (isKnown && running === null && (await withPlainErrors(() => collectGarbageNow(context), null))) {
+  if (isKnown && running === null && (await collectGarbageNow(context))) {
     progress.note('removed what a stopped run had left');
   }
   const directory = await readDirectory(context.sql);
   const means =
-    status.drift === undefined
-      ? {}
-      : { driftMeans: await withPlainErrors(() => meaningOf(context, status.index, directory), null) };
+    status.drift === undefined ? {} : { driftMeans: await meaningOf(context, status.index, directory) };
   const { debts, ...datasets } = await readDatasets(context.sql);
   return {
     ...status,
@@ -118,13 +122,11 @@ async function readStatus(context: DirectoryContext): Promise<IndexStatus> {
     );
     return { index: current.tableName, previous: previous?.tableName ?? null, documents: row!.documents };
   }
-  const served = await withPlainErrors(async () => {
-    const index = await servedIndex(context, directory);
-    const documents = index === NO_INDEX ? 0 : await countDocuments(elasticsearch, index, context.signal);
-    return { index, documents, isForeign: await isForeign(context, index, directory) };
-  }, null);
-  const { index, documents } = served;
-  const drift = served.isForeign ? current.rows + documents : await driftOf(context, directory, served);
+  const index = await servedIndex(context, directory);
+  const documents = index === NO_INDEX ? 0 : await countDocuments(elasticsearch, index, context.signal);
+  const drift = (await isForeign(context, index, directory))
+    ? current.rows + documents
+    : await driftOf(context, directory, { index, documents });
   return {
     index,
     previous: nameOf(previous),

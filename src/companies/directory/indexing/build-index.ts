@@ -19,6 +19,7 @@ import {
   countDocuments,
   createIndex,
   finishIndex,
+  IndexError,
   mergeIndex,
   newIndexName,
   refreshIndex,
@@ -84,7 +85,7 @@ export async function checkIndex(
   { index, table, rows, signal }: { index: string; table: string; rows: number; signal: AbortSignal },
 ): Promise<void> {
   const documents = await countDocuments(client, index, signal);
-  if (documents !== rows) throw new Error(`the new index has ${documents} documents for ${rows} rows`);
+  if (documents !== rows) throw new IndexError(`the new index has ${documents} documents for ${rows} rows`);
   const samples = await sampleNames(sql, table);
   await Promise.all(samples.map((sample) => checkName(client, index, sample, signal)));
 }
@@ -116,7 +117,7 @@ async function checkName(
     return hits.hits.map(({ sort }) => String(sort![0]));
   };
   const fail = (how: string): never => {
-    throw new Error(`the new index doesn't find NIF ${nif} ${how}`);
+    throw new IndexError(`the new index doesn't find NIF ${nif} ${how}`);
   };
   /** Whether it is among the results, or behind them if there are more. */
   const isIn = (found: string[]) =>

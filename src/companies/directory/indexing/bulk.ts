@@ -2,6 +2,7 @@ import { type Client, errors } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../../platform/elasticsearch/nodes.ts';
 import { MINUTE, SECOND } from '../../../platform/units.ts';
 import { searchDocument } from '../../search/document.ts';
+import { IndexError } from './indices.ts';
 
 /** An overloaded Elasticsearch (429) answers at once, and gets this time. */
 const BUSY_PATIENCE_MS = 5 * MINUTE;
@@ -24,7 +25,7 @@ interface BulkAnswer {
 }
 
 /** Elasticsearch was too busy for some entries, and refused no other one. */
-class BusyError extends Error {}
+class BusyError extends IndexError {}
 
 /** Monotonic. Tests have one of their own. */
 const CLOCK = { nowMs: () => performance.now(), sleep: (ms: number) => Bun.sleep(ms) };
@@ -85,7 +86,7 @@ async function sendOnce(client: Client, index: string, lines: Buffer, signal: Ab
   const lasting = failures.find(({ type }) => type !== 'es_rejected_execution_exception');
   const { type, reason } = lasting ?? failures[0] ?? { type: 'unknown error', reason: '' };
   const message = `Elasticsearch refused an entry: ${type}: ${reason}`;
-  throw lasting === undefined ? new BusyError(message) : new Error(message);
+  throw lasting === undefined ? new BusyError(message) : new IndexError(message);
 }
 
 function isBusy(error: unknown): boolean {

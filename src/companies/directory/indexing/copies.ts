@@ -2,6 +2,7 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { Progress } from '../../../platform/terminal/progress.ts';
 import { MINUTE, SECOND } from '../../../platform/units.ts';
+import { IndexError } from './indices.ts';
 
 /** 5 million names take about 20 s by Elasticsearch's own limit (40 MB/s). */
 const COPY_TIMEOUT_MS = 5 * MINUTE;
@@ -50,7 +51,7 @@ export async function untilCopied(
   if (health.status === 'green') return;
   const index = health.indices?.[name];
   if (health.status === 'red' || index === undefined) {
-    throw new Error('a shard of the new index is on no node that answers');
+    throw new IndexError('a shard of the new index is on no node that answers');
   }
   const copies = 1 + Number(index.number_of_replicas);
   const nodes = health.number_of_data_nodes;

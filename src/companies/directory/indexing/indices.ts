@@ -13,6 +13,9 @@ export interface IndexMeta {
   fingerprint: string;
 }
 
+/** An index is not as it should be, though Elasticsearch answered. */
+export class IndexError extends Error {}
+
 /**
  * Refreshing and finishing an index can take long on a busy cluster. A retry happens only if the node is lost, because
  * otherwise one dead node of three would end every import.
