@@ -84,8 +84,7 @@ Each documented problem can be called up at will.
 The examples of [api.md](api.md) and of the reference are such answers.
 
 \`key create ACCOUNT --test\` makes one, and so does the button "Create test key" on the dashboard's page of keys.
-Its secret begins with \`svc_test_\`.
-An account has at most five, beside the keys of its plan.
+Its secret begins with \`svc_test_\`, and it takes [no place](members.md#keys) of the plan.
 
 - The validation, the headers, the problems and the order of the stages are those of a real key.
 - A request with an \`Idempotency-Key\` is answered like any other, because nothing is charged; a bad one is a \`validation\`.
@@ -95,7 +94,6 @@ An account has at most five, beside the keys of its plan.
 - An answer has \`X-Test-Key: true\` once the bucket was asked.
 - No company source is asked, no record is stored or refreshed, and no call or error is counted.
 - \`_meta.credits_left\` of a tool is left out.
-- A request's log line has \`"test": true\` and no error, and \`http_test_requests_total\` counts it, in place of the metrics by route.
 - Rotation, expiry and revocation are those of every key; a rotated test key stays one.
 
 <!-- Written by docs/test-keys.ts from src/companies/test-world/world.json. -->
@@ -122,9 +120,6 @@ A \`rate-limit-exceeded\` that passes is the real one, which a burst of requests
 ## Companies
 
 They do not exist, and nobody has their NIFs.
-Companies get their numbers in order: from 500 million on, and in 2026 below 520 million.
-The numbers up to 599 million are eight million NIFs, because the last digit is a check digit.
-At some 50,000 new companies a year they last for over a century.
 The NIFs are valid and begin like those of companies, so that a client's own checks take them.
 
 A lookup of another valid NIF is a \`company-not-found\`.

@@ -4,7 +4,7 @@ import { isOfSource, SourceError, type SourceErrorReason, type SourceName } from
 const COMPANIES_TO_OPEN = 10;
 /** An open breaker lets no attempt through in this time, and then one probe at a time. */
 const QUIET_MS = 5 * SECOND;
-/** How long a breaker stays open after the last fault, whether a probe was answered or not (docs/api.md: not found). */
+/** How long a breaker stays open after the last fault, whether a probe was answered or not (docs/architecture.md: a request). */
 const OPEN_MS = 10 * SECOND;
 
 /** Faults of the connection to a source. Other faults come from a source that answers promptly. */
@@ -22,7 +22,7 @@ const COUNTED: ReadonlySet<SourceErrorReason> = new Set<SourceErrorReason>([
 export type Breaker = <T>(nif: string, attempt: () => Promise<T>) => Promise<T>;
 
 /**
- * A circuit breaker for one source (docs/api.md: not found). It opens after counted faults in a row about ten companies, for 10 s at
+ * A circuit breaker for one source (docs/architecture.md: a request). It opens after counted faults in a row about ten companies, for 10 s at
  * most, and closes with the first answer. Every further fault opens it again. Repeated faults about one company count once, so
  * that a client can't close a source for all by asking for one odd company ten times.
  */

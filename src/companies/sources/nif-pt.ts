@@ -31,7 +31,7 @@ export function isDefaultNifPtUrl(url: string): boolean {
 
 /**
  * The primary provider: `GET {url}?json=1&q=<nif>&key=<key>`. It answers everything with HTTP 200; `result` has the kind. After
- * a limit answer it is asked once an hour only, until the named window ends or it gives an answer (docs/api.md: not found).
+ * a limit answer it is asked once an hour only, until the named window ends or it gives an answer (docs/architecture.md: a request).
  *
  * @param onLimit called for each answer that a limit is reached
  */
