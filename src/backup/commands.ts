@@ -7,7 +7,8 @@ import { fields, printableJson } from '../platform/terminal/text.ts';
 import { type BackupReport, backUp } from './backup.ts';
 import { openBackup, restoreInto } from './restore.ts';
 
-const WITHOUT_SECRETS = 'AUTH_SECRET is not in the file: keep secrets/, or DATA_DIR/auth-secret, with it';
+const WITHOUT_SECRETS =
+  'AUTH_SECRET is not in the file: keep secrets/, the file of variables or DATA_DIR/auth-secret with it';
 
 /** `backup` and `restore` (docs/commands.md). */
 export function backupCommands(program: Command): void {
@@ -19,8 +20,10 @@ export function backupCommands(program: Command): void {
       'after',
       `
 The file has every table as it is at one moment, with and without Elasticsearch. A backup that fails leaves the last one
-as it is. ${WITHOUT_SECRETS}; without it everyone
-signs in to the dashboard again, and sets up the second factor again.
+as it is.
+
+${WITHOUT_SECRETS}.
+Without it everyone signs in to the dashboard again, and each second factor needs "account reset-second-factor".
 
 Examples:
   bun directory backup directory.backup
@@ -63,6 +66,9 @@ interface RestoreReport {
   milliseconds: number;
 }
 
+const BRINGS_BACK =
+  'what ended after the backup, such as revoked keys, works again: end it before the service starts (docs/operating.md)';
+
 function defineRestore(program: Command): void {
   const command = program
     .command('restore')
@@ -73,12 +79,14 @@ function defineRestore(program: Command): void {
       'after',
       `
 The file is checked to its end before anything changes, and then everything in it is restored, or nothing. It must be of
-this version. Restore only a file that you trust, because it can run any statement in the database. With Elasticsearch
-run "index rebuild" afterwards, as the answer says. ${WITHOUT_SECRETS}.
+this version. Restore only a file that you trust, because it can run any statement in the database.
+
+A restore brings back all that ended after the backup, such as revoked keys. End it again before the service starts
+(docs/operating.md). With Elasticsearch run "index rebuild" afterwards, as the answer says.
 
 Examples:
   DATA_DIR=restored bun directory restore directory.backup
-  ssh backups@example.com 'cat directory.backup' | bun directory restore - && bun directory index rebuild`,
+  ssh backups@example.com 'cat directory.backup' | bun directory restore -`,
     );
   declareAnswer(
     command,
@@ -93,6 +101,7 @@ of is the moment of the copy; next is the command that brings the search index, 
     const report = await withTools((tools) =>
       withProgress(async (progress): Promise<RestoreReport> => {
         const restored = await restoreInto(tools, reader, progress);
+        progress.note(BRINGS_BACK);
         return {
           restored: file,
           of: reader.header.at,

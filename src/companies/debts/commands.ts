@@ -21,7 +21,7 @@ export function debtCommands(program: Command): void {
     .addOption(
       new Option(
         '--force',
-        'also when the file is older or of the future, or has under 90% of the present companies',
+        'also when the file is older or of the future, or has under 90% of the present companies; once for each',
       )
         .preset('')
         .argParser((_, given: number | undefined) => (given ?? 0) + 1),
@@ -29,18 +29,10 @@ export function debtCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-An empty end means that the bracket is open-ended. Lookups see the old dataset until the new one is complete.
-A file is refused if it has an earlier --date than the present dataset, or one after tomorrow (UTC), or under 90% of its
-companies: --force imports it nevertheless. Each --force overrides one refusal, so a file that is refused for its date and
-for its companies needs it twice.
-
-POST /debts/changes tells customers which companies appeared, changed and ended. --dry-run says how many these are.
-
 Examples:
   bun directory debts import tax.csv --kind tax --date 2026-10-31
   jq -c '.colective_debtors[]' debtors.json | bun directory debts import - --kind tax --date 2026-10-31 \\
-    --legal-persons --columns nif=nipc,start=step.start,end=step.end
-  zcat seg-social.tsv.gz | bun directory debts import - --kind social-security --date 2026-11-01`,
+    --legal-persons --columns nif=nipc,start=step.start,end=step.end`,
     );
   defineImport(
     importing,
@@ -56,7 +48,7 @@ Examples:
     .addHelpText(
       'after',
       `
-All brackets are of one moment. The date of the dataset goes to standard error.
+The date of the dataset goes to standard error.
 
 Examples:
   bun directory debts export --kind tax > tax.csv

@@ -76,13 +76,10 @@ function importCommand(companies: Command): void {
     .addHelpText(
       'after',
       `
-Searches see the old directory until the new one is complete. A run that is killed changes nothing that they see.
-
 Examples:
   bun directory companies import companies.csv.gz --replace --rejects rejects.csv
   bun directory companies import changes.jsonl
-  jq -c '.[]' entidades.json | bun directory companies import - --columns nif=nifEntidade,legal_name=desigEntidade
-  zcat export.tsv.gz | bun directory companies import - --dry-run`,
+  jq -c '.[]' entidades.json | bun directory companies import - --columns nif=nifEntidade,legal_name=desigEntidade`,
     );
   defineImport(
     command,
@@ -99,8 +96,6 @@ function exportCommand(companies: Command): void {
     .addHelpText(
       'after',
       `
-All rows are of one moment.
-
 Examples:
   bun directory companies export > companies.csv
   bun directory companies export --output companies.csv.gz`,

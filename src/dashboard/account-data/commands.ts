@@ -19,9 +19,8 @@ export function accountDataCommands(program: Command): void {
         `
 When a customer writes "an invoice of last month": "credits" are what was bought and when, with its reference.
 
-Examples:
-  bun directory account history acc_…
-  bun directory account history acc_… --json`,
+Example:
+  bun directory account history acc_…`,
       ),
     `[{at, kind, actor, credits?, balance?, note?, reference?, key?, keyName?, detail?}]
 The oldest is first.`,
@@ -47,8 +46,7 @@ The oldest is first.`,
       .addHelpText(
         'after',
         `
-When a customer writes "I was charged twice": it has the calls of each day and key, and what errors cost. A request that
-was repeated without an Idempotency-Key is two.
+When a customer writes "I was charged twice": it has the calls of each day and key, and what errors cost.
 
 Example:
   bun directory account export acc_… > account.json`,

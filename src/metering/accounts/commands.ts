@@ -166,8 +166,7 @@ includedCredits, spendPurchased, suspended, emails}`,
       .addHelpText(
         'after',
         `
-When a customer writes "I was charged twice", and the calls show it, add credits in their place. The note tells the
-customer why, and the same --reference adds once.
+When a customer writes "I was charged twice", and the calls show it, add credits in their place.
 
 Examples:
   bun directory account credits acc_… --add 1000 --reference invoice-17

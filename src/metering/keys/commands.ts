@@ -95,9 +95,8 @@ export function keyCommands(program: Command): void {
         `
 When a customer writes about a key, "start" finds it by its first letters, which are no secret.
 
-Examples:
-  bun directory key list acc_…
-  bun directory key list acc_… --json`,
+Example:
+  bun directory key list acc_…`,
       ),
     '[{id, name, test, connection, start, created, revoked, expires, previousUntil, budget, only}]',
     ({ sql }, account: string) => inPages<ApiKey>((last) => listKeys(sql, account, last)),
@@ -177,9 +176,8 @@ It wants one of the options. An expired key gets a new end if the plan has room.
 When a customer writes "my key doesn't work": "revoked" and "expires" say if it has ended, "errors" which answers it got,
 and "lastUsed" if the call arrived with it at all.
 
-Examples:
-  bun directory key show key_…
-  bun directory key show key_… --json`,
+Example:
+  bun directory key show key_…`,
       ),
     `{id, account, name, test, connection, start, created, revoked, expires, previousUntil, budget, only, calls,
 errors, errorCredits, secrets: [{until, lastUsed}]}
