@@ -115,6 +115,7 @@ test('a pipe carries a backup, and the answer is beside it', async () => {
     expect.stringContaining('AUTH_SECRET is not in the file'),
   ]);
   expect(stderr).toMatch(/^\{"file":"-","bytes":\d+,"milliseconds":\d+\}$/m);
+  expect(stderr).toContain('such as revoked keys, works again: end it before the service starts');
   expect(JSON.parse(stdout)).toMatchObject({ restored: '-', next: null });
   expect(await contentOf(target.sql)).toEqual(await contentOf(bench.database.sql));
   await target.drop();
