@@ -64,6 +64,21 @@ test('keys of one stage share a mail; a revoked key has one, and a key that was 
   expect(mail.received(email)).toBe(0);
 });
 
+test('a connection has a mail when it was revoked, and none before or at its end, which its use moves', async () => {
+  const { email, id, expire } = await createKeyOwner();
+  await service.sql`UPDATE api_keys SET is_connection = true WHERE id = ${id}`;
+  for (const hours of [6 * 24, 23, -1]) {
+    await expire(hours);
+    await send();
+  }
+  expect(mail.received(email)).toBe(0);
+  await service.sql`UPDATE api_keys SET expires_at = now() + interval '30 days', revoked_at = now() WHERE id = ${id}`;
+  await send();
+  const { text } = await mail.mailTo(email);
+  expect(text).toContain('API keys were revoked');
+  expect(text).toContain(`/dashboard/keys/${id}`);
+});
+
 test('no mail goes to a member who turned them off; one that the relay does not take is sent later', async () => {
   const { email, id } = await createKeyOwner();
   await service.sql`

@@ -12,7 +12,8 @@ interface EndingKey extends Due {
 
 /**
  * Mails to members before a key of their account ends, and when it has ended or was revoked (docs/members.md: usage alerts). The keys
- * of one stage share a mail. A key that was created for less than the time of a stage skips it. The end of a connection moves with its use.
+ * of one stage share a mail. A key that was created for less than the time of a stage skips it. The end of a connection moves with its use, so
+ * only its revocation has a mail: a token that was used twice has ended it, too (src/metering/connections/tokens.ts).
  */
 export const keyMails: MailKind<EndingKey> = {
   due: (sql) => sql`
@@ -24,7 +25,7 @@ export const keyMails: MailKind<EndingKey> = {
       WHEN k.ends_at <= now() THEN 'expired'
       WHEN k.ends_at <= now() + interval '1 day' THEN 'day'
       ELSE 'week' END AS stage) AS s
-    WHERE NOT k.is_connection AND k.ends_at < 'infinity' AND k.ends_at BETWEEN now() - interval '1 day' AND now() + interval '7 days'
+    WHERE (NOT k.is_connection OR stage = 'revoked') AND k.ends_at < 'infinity' AND k.ends_at BETWEEN now() - interval '1 day' AND now() + interval '7 days'
       AND (k.ends_at <= now()
         OR k.created_at < k.ends_at - CASE stage WHEN 'day' THEN interval '1 day' ELSE interval '7 days' END)`,
   sharedBy: ({ stage }) => stage,
