@@ -64,14 +64,21 @@ async function demo(): Promise<void> {
 const OWN_VARIABLES = ['HOST', 'PORT', 'DATA_DIR', 'OAUTH_REGISTRATION'];
 
 /**
- * The defaults, with the example provider and open sign-up. Variables of a shell or a `.env` for another service are not read,
+ * The defaults, with the example provider, example prices and open sign-up. Variables of a shell or a `.env` for another service are not read,
  * because the curl lines would send the key to its PUBLIC_URL, and its sources could end the start.
  */
 function demoConfig(providerUrl: string): Config {
   const own = Object.fromEntries(OWN_VARIABLES.map((name) => [name, process.env[name]]));
   own.DATA_DIR ||= DATA_DIR;
-  return { ...readConfig(own), nifPtUrl: providerUrl, registry: 'none', signUp: 'open' };
+  return { ...readConfig(own), ...EXAMPLE_PRICES, nifPtUrl: providerUrl, registry: 'none', signUp: 'open' };
 }
+
+/** The dashboard shows them beside what a customer has left. */
+const EXAMPLE_PRICES = {
+  plusPrice: '29 € a month (example)',
+  creditsPrice: '10 € for 1,000 (example)',
+  contact: 'mailto:sales@example.com',
+};
 
 interface Access {
   /** Of its API key. */
