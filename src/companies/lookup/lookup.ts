@@ -17,7 +17,7 @@ export interface LookupParts {
   onOverBudget?: (budget: Budget) => void;
 }
 
-/** How a lookup of a valid NIF ended: with a fresh record, or with a problem that the single and the batch lookup share. */
+/** How a lookup of a valid NIF ended: with a fresh record, or with a problem of the request or of its item in a list. */
 type LookupOutcome = { ok: true; company: StoredCompany } | ProblemAnswer;
 
 /**
