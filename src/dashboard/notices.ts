@@ -13,14 +13,15 @@ import { buyLink, contactLink, endOf, moment, sentence } from './ui/parts.ts';
 import { filled } from './ui/state-text.ts';
 import { allowanceNotice } from './usage/allowance.ts';
 
-/** The most ended keys with a line on each page, and the most refused keys among which they are sought. */
+/** The most ended keys with a line on each page. */
 const MAX_KEYS = 5;
+/** The most refused keys among which they are sought. */
+const MAX_REFUSED_KEYS = 500;
 /** The most keys that end soon and are counted. */
 const MAX_SOON = 100;
 /** The cookie of a browser whose reader has dismissed the notice, with a mark of the ends that it was about. */
 const SEEN_ENDS = 'dashboard.ends';
 const MARK_LENGTH = 16;
-const MAX_REFUSED_KEYS = 500;
 
 /** The time for which pages say that Plus has ended, and before it ends. */
 const LAPSED_FOR_MS = 30 * DAY;

@@ -27,7 +27,7 @@ export interface Compared {
   isExtraLast: boolean;
 }
 
-/** A word of either side. */
+/** The words of one side. */
 interface Side {
   words: string[];
   /** The evidence of the name's words; of the candidate's only whether they are used. */

@@ -25,7 +25,7 @@ interface Tokens {
   refresh: string;
 }
 
-/** The client has refreshed {@link MAX_TOKENS} times in an hour. */
+/** Tokens, or why there are none. `'too many'` means that the client has refreshed {@link MAX_TOKENS} times in an hour. */
 export type Granted = Tokens | 'invalid' | 'too many';
 
 interface CodeExchange {
