@@ -58,7 +58,7 @@ export const consent = formHandlers({
     if ('page' in request) return request;
     if (context.sent('answer') === 'no') {
       await dropRequest(context.tools.sql, request.id);
-      return leave(context, request, { error: 'access_denied' });
+      return sendBack(context, request, { error: 'access_denied' });
     }
     return connect(context, request);
   },
@@ -136,7 +136,7 @@ function answerTo(
   });
 }
 
-const leave = (context: MemberContext, request: Known, answer: Record<string, string>): PageResponse => ({
+const sendBack = (context: MemberContext, request: Known, answer: Record<string, string>): PageResponse => ({
   redirect: answerTo(context, request, answer),
 });
 
@@ -232,5 +232,5 @@ async function connect(context: MemberContext, request: Known): Promise<PageResp
     if (!(error instanceof TooManyConnectionsError)) throw error;
     return refuse(409, { message: messages.tooManyConnections(String(MAX_CONNECTIONS)) });
   }
-  return leave(context, request, { code });
+  return sendBack(context, request, { code });
 }
