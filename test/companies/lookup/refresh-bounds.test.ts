@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
-import { createRefreshBudget, OverBudgetError } from '../../../src/companies/lookup/budget.ts';
+import { createRefreshBounds, RefreshesUsedUpError } from '../../../src/companies/lookup/refresh-bounds.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { createVisitor, signUp } from '../../dashboard/visitor.ts';
@@ -54,7 +54,7 @@ async function metric(name: string, at: Pick<Instance, 'baseUrl'> = api): Promis
   );
 }
 
-/** Checks the 503 of a budget: its text, and when to come back. @returns the instant that it names */
+/** Checks the 503 of a bound: its text, and when to come back. @returns the instant that it names */
 function refusedUntil(problem: { status: number; type: string; detail: string }, text: string): number {
   expect(problem.type).toEndWith('/problems/service-unavailable');
   expect([problem.status, problem.detail]).toEqual([503, expect.stringContaining(text)]);
@@ -272,7 +272,7 @@ describe('of all accounts together (REFRESHES_PER_DAY)', () => {
       Date.now() - 60_000,
     );
     expect(warned()).toHaveLength(1);
-    // What was refused was taken from no budget, and cost nothing.
+    // What was refused was taken from no bound, and cost nothing.
     let [taken, used] = [0, 0];
     for (const { accountId } of [...free, plus]) {
       taken += await refreshesOf(accountId);
@@ -296,16 +296,16 @@ describe('of all accounts together (REFRESHES_PER_DAY)', () => {
   });
 
   test('yesterday counts for nothing, also in a process that has taken none today', async () => {
-    const budget = createRefreshBudget(api.sql, 1, createLogTo({ write() {} }));
+    const bounds = createRefreshBounds(api.sql, 1, createLogTo({ write() {} }));
     const { accountId } = await api.caller({ plan: 'plus' });
     const payer = { accountId, plan: 'plus' as const, requestsPerMinute: 60 };
-    expect(budget.today()).toBe(0);
+    expect(bounds.today()).toBe(0);
     await setAll(500, 500, 1);
-    await budget.take(payer);
-    expect(budget.today()).toBe(1);
-    await expect(budget.take(payer)).rejects.toThrow(OverBudgetError);
+    await bounds.take(payer);
+    expect(bounds.today()).toBe(1);
+    await expect(bounds.take(payer)).rejects.toThrow(RefreshesUsedUpError);
     setSystemTime(new Date(Date.now() + DAY_MS));
-    expect(budget.today()).toBe(0);
+    expect(bounds.today()).toBe(0);
     setSystemTime();
   });
 });

@@ -14,51 +14,52 @@ const FREE_REFRESHES_PER_REQUEST = 0.5;
 /** The account that causes a refresh. */
 export type Payer = Pick<Caller, 'accountId' | 'plan' | 'requestsPerMinute'>;
 
-/** A budget of refreshes: of one account, of all accounts together (`REFRESHES_PER_DAY`), or of all Free accounts. */
-export type Budget = 'account-day' | 'account-minute' | 'all-day' | 'free-day';
+/** A bound of refreshes: of one account, of all accounts together (`REFRESHES_PER_DAY`), or of all Free accounts. */
+export type RefreshBound = 'account-day' | 'account-minute' | 'all-day' | 'free-day';
 
-/** A refresh was refused because a budget is used up. */
-export class OverBudgetError extends Error {
+/** A refresh was refused because a bound is used up. */
+export class RefreshesUsedUpError extends Error {
+  /** As logs have it. Operators know a bound as a budget, from logs and metrics. */
   override readonly name = 'OverBudgetError';
 
   constructor(
-    readonly budget: Budget,
-    /** When the budget has room again. */
+    readonly bound: RefreshBound,
+    /** When the bound has room again. */
     readonly roomAt: Date,
     /** Whole seconds until then, at least 1. */
     readonly retryAfterS: number,
   ) {
-    super(`the refreshes are used up: ${budget}`);
+    super(`the refreshes are used up: ${bound}`);
   }
 }
 
-export type RefreshBudget = ReturnType<typeof createRefreshBudget>;
+export type RefreshBounds = ReturnType<typeof createRefreshBounds>;
 
 /**
- * The budgets of refreshes, by Postgres's clock.
+ * The bounds of refreshes, by Postgres's clock.
  * @param allPerDay `REFRESHES_PER_DAY`, of which Free accounts get half; `null` means no bound
  * @param log gets a warning, once a day over all instances, when half of that is used up
  */
-export function createRefreshBudget(sql: Sql, allPerDay: number | null, log: Pick<Log, 'warn'>) {
+export function createRefreshBounds(sql: Sql, allPerDay: number | null, log: Pick<Log, 'warn'>) {
   let last = { day: '', refreshes: 0 };
   const counted = () => (last.day === utcDay() ? last.refreshes : 0);
 
   return {
     /**
-     * Takes one refresh from every budget that counts for the account, for all instances together.
-     * @throws OverBudgetError when one of them is used up; then nothing was taken
+     * Takes one refresh from every bound that counts for the account, for all instances together.
+     * @throws RefreshesUsedUpError when one of them is used up; then nothing was taken
      */
     async take({ accountId, plan, requestsPerMinute }: Payer): Promise<void> {
       const isFree = plan === 'free';
       const accountPerDay = requestsPerMinute * DAILY_REFRESHES_PER_REQUEST;
       const accountPerMinute = isFree ? Math.ceil(requestsPerMinute * FREE_REFRESHES_PER_REQUEST) : null;
       const freePerDay = isFree && allPerDay !== null ? Math.floor(allPerDay / 2) : null;
-      const query = sql<{ refused: Budget | null; roomAt: Date; waitS: number; today: number }[]>`
+      const query = sql<{ refused: RefreshBound | null; roomAt: Date; waitS: number; today: number }[]>`
         SELECT refused, room_at AS "roomAt", ceil(extract(epoch FROM room_at - now()))::integer AS "waitS", today
         FROM take_refresh(${accountId}, ${accountPerDay}, ${accountPerMinute}, ${allPerDay}, ${freePerDay}, ${isFree})`;
       const [taken] = await answerOf(query);
       const { refused, roomAt, waitS, today } = taken!;
-      if (refused !== null) throw new OverBudgetError(refused, roomAt, Math.max(1, waitS));
+      if (refused !== null) throw new RefreshesUsedUpError(refused, roomAt, Math.max(1, waitS));
       // Answers may come in another order than their refreshes were taken in.
       last = { day: utcDay(), refreshes: Math.max(counted(), today) };
       // One instance takes this very refresh.
