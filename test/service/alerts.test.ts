@@ -1,4 +1,7 @@
-/** Every series of a counter, and every one that a rule of deploy/prometheus reads, is there before its first event: Prometheus sees no increase in a series that begins at 1. */
+/**
+ * Every series of a counter, and every one that a rule of deploy/prometheus reads, is there before its first event: Prometheus
+ * sees no increase in a series that begins at 1.
+ */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { dashboard, ROWS } from '../../docs/grafana.ts';

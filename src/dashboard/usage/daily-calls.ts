@@ -80,8 +80,8 @@ function countRows(sql: Sql | Transaction, id: string, { from, to }: Days, ofKey
 export type DailyRow = Omit<DailyCalls, 'keyStart'>;
 
 /**
- * A row for each day and key that has calls or errors, in batches, by day and key, the dashboard's last. Each day is read by itself: Postgres would group
- * all days before it answers the first row, which takes longer than a statement may.
+ * A row for each day and key that has calls or errors, in batches, by day and key, the dashboard's last. Each day is read by
+ * itself: Postgres would group all days before it answers the first row, which takes longer than a statement may.
  */
 export async function* dailyRows(sql: Transaction, { id }: Counted, { from, to }: Days) {
   for (let day = from; day <= to; day = dayAfter(day)) {

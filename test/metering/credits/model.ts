@@ -1,6 +1,7 @@
 /**
  * The rules of the ledger in plain words of JavaScript, for two accounts whose operations happen one after another. Each has a key that
- * can have a budget of a month, and calls without a key. The test beside it does them at the same moment, and looks for an order for each account in which the model ends as Postgres did.
+ * can have a budget of a month, and calls without a key. The test beside it does them at the same moment, and looks for an order
+ * for each account in which the model ends as Postgres did.
  */
 
 /** A charge's share of one account. */
