@@ -6,7 +6,7 @@ import { suspensionText } from './account/suspension-text.ts';
 import { keyName } from './keys/key-parts.ts';
 import type { MemberContext } from './page-context.ts';
 import { type Notice, type PageResponse, redirectTo } from './request/context.ts';
-import { readCookie, writeCookie } from './request/cookies.ts';
+import { cookieScopeOf, readCookie, writeCookie } from './request/cookies.ts';
 import { tokenField } from './request/forms.ts';
 import { html } from './ui/html.ts';
 import { buyLink, contactLink, endOf, moment, sentence } from './ui/parts.ts';
@@ -148,8 +148,7 @@ function soonNotice(context: MemberContext, keys: EndingKey[]): Notice[] {
 /** POST /dashboard/keys/ends-seen: dismisses the notice of these ends in this browser, until another key ends soon. */
 export async function dismissEnds(context: MemberContext): Promise<PageResponse> {
   const ends = context.sent('ends').slice(0, MARK_LENGTH);
-  const { base: path, publicUrl } = context.tools;
-  const scope = { path, secure: publicUrl.startsWith('https:') };
+  const scope = cookieScopeOf(context.tools);
   return redirectTo(context, '', /^[\w-]+$/.test(ends) ? [writeCookie(SEEN_ENDS, ends, scope, 8 * DAY)] : []);
 }
 

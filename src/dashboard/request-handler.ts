@@ -9,7 +9,7 @@ import { createPageAnswer } from './answer-page.ts';
 import type { Tools, Visit } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
 import type { Client, PageResponse } from './request/context.ts';
-import { pickCookies, readCookie, writeCookie } from './request/cookies.ts';
+import { cookieScopeOf, pickCookies, readCookie, writeCookie } from './request/cookies.ts';
 import { createKnownBrowsers } from './request/known-browser.ts';
 import { ownersOnly } from './request/layout.ts';
 import { createPlaces } from './request/places.ts';
@@ -58,15 +58,15 @@ const REPLACEMENT = '%EF%BF%BD';
  */
 export function createRequestHandler(tools: Tools) {
   const { origin, hostname } = new URL(tools.publicUrl);
-  const cookieOptions = { path: tools.base, secure: origin.startsWith('https:') };
-  const browsers = createKnownBrowsers(tools.secret, cookieOptions);
+  const cookieScope = cookieScopeOf(tools);
+  const browsers = createKnownBrowsers(tools.secret, cookieScope);
   const clientAddress = createClientAddress(tools.config.trustProxy, (peer) =>
     tools.log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
   );
   const places = createPlaces();
   const requestLimit = createRequestLimit(tools.rateLimiter);
   const { refuse, refuseHeaders } = createRefusals();
-  const answerPage = createPageAnswer(tools, cookieOptions);
+  const answerPage = createPageAnswer(tools, cookieScope);
 
   /** As {@link Dashboard.handle}. @param path the key of its route in `ROUTES`; any other text is answered 404 */
   async function handle(
@@ -152,7 +152,7 @@ export function createRequestHandler(tools: Tools) {
     visit.url = url;
     const asked = languageOf(url.searchParams.get('lang'));
     if (asked !== null) {
-      visit.cookies.push(writeCookie(LANGUAGE, asked, cookieOptions, LANGUAGE_LIFE_MS));
+      visit.cookies.push(writeCookie(LANGUAGE, asked, cookieScope, LANGUAGE_LIFE_MS));
       visit.client.language = asked;
       visit.messages = MESSAGES[asked];
     }
