@@ -3,7 +3,7 @@
  * the member is known. The browser leaves for the client's address by a press of the member alone.
  */
 import { resourceOf, takesConnections } from '../../mcp/resource.ts';
-import { findRegistered } from '../../metering/connections/clients.ts';
+import { clientHost, findRegistered } from '../../metering/connections/clients.ts';
 import {
   type ConnectionRequest,
   dropRequest,
@@ -23,7 +23,6 @@ import { MAILS } from '../auth/mail-text.ts';
 import { findReader } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
-import { clientHost } from '../keys/connection.ts';
 import { connectionFields, sentConnectionLimits } from '../keys/key-limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
