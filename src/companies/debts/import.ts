@@ -1,3 +1,4 @@
+import { utcDay } from '../../platform/dates.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import type { Transaction } from '../../platform/postgres/connect.ts';
 import { withDedicated } from '../../platform/postgres/dedicated.ts';
@@ -115,7 +116,7 @@ interface Suspicion {
 
 function suspiciousDate({ presentDate }: DebtDifference, kind: DebtKind, date: string): Suspicion[] {
   // A mistyped year would be shown to customers, and refuse every right file after it.
-  if (date > new Date(Date.now() + DAY).toISOString().slice(0, 10)) {
+  if (date > utcDay(Date.now() + DAY)) {
     return [{ reason: `${date} is after tomorrow`, outcome: 'imports the dataset of that date' }];
   }
   if (presentDate === null || date >= presentDate) return [];

@@ -1,4 +1,5 @@
 import type { Caller } from '../../metering/keys/authenticate.ts';
+import { utcDay } from '../../platform/dates.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
@@ -42,7 +43,7 @@ export type RefreshBounds = ReturnType<typeof createRefreshBounds>;
  */
 export function createRefreshBounds(sql: Sql, allPerDay: number | null, log: Pick<Log, 'warn'>) {
   let last = { day: '', refreshes: 0 };
-  const counted = () => (last.day === utcDay() ? last.refreshes : 0);
+  const counted = () => (last.day === utcDay(Date.now()) ? last.refreshes : 0);
 
   return {
     /**
@@ -61,7 +62,7 @@ export function createRefreshBounds(sql: Sql, allPerDay: number | null, log: Pic
       const { refused, roomAt, waitS, today } = taken!;
       if (refused !== null) throw new RefreshesUsedUpError(refused, roomAt, Math.max(1, waitS));
       // Answers may come in another order than their refreshes were taken in.
-      last = { day: utcDay(), refreshes: Math.max(counted(), today) };
+      last = { day: utcDay(Date.now()), refreshes: Math.max(counted(), today) };
       // One instance takes this very refresh.
       if (allPerDay !== null && today === Math.floor(allPerDay / 2)) {
         log.warn({ refreshes: today, of: allPerDay }, 'half of the refreshes of the day are used up');
@@ -71,5 +72,3 @@ export function createRefreshBounds(sql: Sql, allPerDay: number | null, log: Pic
     today: counted,
   };
 }
-
-const utcDay = () => new Date().toISOString().slice(0, 10);
