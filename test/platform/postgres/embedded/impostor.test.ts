@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openEmbeddedPostgres } from '../../../src/platform/postgres/embedded/embedded.ts';
-import { prepareLayout } from '../../../src/platform/postgres/embedded/paths.ts';
-import { findRunning } from '../../../src/platform/postgres/embedded/server.ts';
-import { disposeSeed, query, temporaryDirectory, usedDataDir } from './embedded-support.ts';
+import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
+import { prepareLayout } from '../../../../src/platform/postgres/embedded/paths.ts';
+import { findRunning } from '../../../../src/platform/postgres/embedded/server.ts';
+import { disposeSeed, query, temporaryDirectory, usedDataDir } from './support.ts';
 
 setDefaultTimeout(60_000);
 
