@@ -1,8 +1,8 @@
 /** The sessions of a member: listed, and ended except the present one. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { browserName } from '../../src/dashboard/account/browser-name.ts';
-import { startDashboardService } from './service.ts';
-import { createMember, createVisitor, formTokenOf, type Visitor } from './visitor.ts';
+import { browserName } from '../../../src/dashboard/account/browser-name.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, createVisitor, formTokenOf, type Visitor } from '../visitor.ts';
 
 const SETTINGS = '/dashboard/settings';
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0';

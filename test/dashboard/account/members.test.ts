@@ -5,11 +5,11 @@ import {
   createUser,
   findInvitation,
   invite,
-} from '../../src/dashboard/account/invitations.ts';
-import { changeMember, listMembers } from '../../src/dashboard/auth/members.ts';
-import { loadHistory } from '../../src/metering/account-data/history.ts';
-import { startDashboardService } from './service.ts';
-import { createMember, createVisitor, newPerson, type Person, type Visitor } from './visitor.ts';
+} from '../../../src/dashboard/account/invitations.ts';
+import { changeMember, listMembers } from '../../../src/dashboard/auth/members.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, createVisitor, newPerson, type Person, type Visitor } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());

@@ -1,13 +1,13 @@
 import { afterAll, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { createUser } from '../../src/dashboard/account/invitations.ts';
-import { exportAccount } from '../../src/dashboard/account-data/export.ts';
-import { grantCredits } from '../../src/metering/accounts/grant.ts';
-import { until } from '../support/until.ts';
-import { pageRequest } from './crowd.ts';
-import { startDashboardService } from './service.ts';
-import { createMember, createVisitor, makeKey, newPerson, type Visitor } from './visitor.ts';
+import { createUser } from '../../../src/dashboard/account/invitations.ts';
+import { exportAccount } from '../../../src/dashboard/account-data/export.ts';
+import { grantCredits } from '../../../src/metering/accounts/grant.ts';
+import { until } from '../../support/until.ts';
+import { pageRequest } from '../crowd.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, createVisitor, makeKey, newPerson, type Visitor } from '../visitor.ts';
 
 const DOWNLOAD = '/dashboard/settings/account.json';
 

@@ -1,12 +1,12 @@
 /** A member's name and email. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
-import { askEmailChange, confirmEmailChange } from '../../src/dashboard/account/email-change.ts';
-import { findInvitation, invite } from '../../src/dashboard/account/invitations.ts';
-import { removeExpired } from '../../src/dashboard/account-data/remove-expired.ts';
-import { loadHistory } from '../../src/metering/account-data/history.ts';
-import { startDashboardService } from './service.ts';
-import { startMailServer } from './smtp.ts';
-import { createMember, createVisitor, linkTo, newPerson } from './visitor.ts';
+import { askEmailChange, confirmEmailChange } from '../../../src/dashboard/account/email-change.ts';
+import { findInvitation, invite } from '../../../src/dashboard/account/invitations.ts';
+import { removeExpired } from '../../../src/dashboard/account-data/remove-expired.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { startDashboardService } from '../service.ts';
+import { startMailServer } from '../smtp.ts';
+import { createMember, createVisitor, linkTo, newPerson } from '../visitor.ts';
 
 const NAME = '/dashboard/settings/name';
 const EMAIL = '/dashboard/settings/email';

@@ -1,12 +1,12 @@
 /** Owners and members, invitations by owners, and the one account of a user (src/dashboard/account/members.ts). */
 import { afterAll, expect, test } from 'bun:test';
-import { acceptInvitation, createUser, invite } from '../../src/dashboard/account/invitations.ts';
-import { listInvitations } from '../../src/dashboard/account/pending-invitations.ts';
-import { changeMember, accountOf as getAccountOf, listMembers } from '../../src/dashboard/auth/members.ts';
-import { loadHistory } from '../../src/metering/account-data/history.ts';
-import { createAccount } from '../../src/metering/accounts/store.ts';
-import { codeOf } from '../../src/platform/errors.ts';
-import { startDashboardService, startMailedDashboard } from './service.ts';
+import { acceptInvitation, createUser, invite } from '../../../src/dashboard/account/invitations.ts';
+import { listInvitations } from '../../../src/dashboard/account/pending-invitations.ts';
+import { changeMember, accountOf as getAccountOf, listMembers } from '../../../src/dashboard/auth/members.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { codeOf } from '../../../src/platform/errors.ts';
+import { startDashboardService, startMailedDashboard } from '../service.ts';
 import {
   createMember,
   createVisitor,
@@ -15,7 +15,7 @@ import {
   newPerson,
   type Person,
   type Visitor,
-} from './visitor.ts';
+} from '../visitor.ts';
 
 const MEMBERS = '/dashboard/settings/members';
 const INVITE = 'main section form';

@@ -5,16 +5,16 @@ import {
   createUser,
   findInvitation,
   invite,
-} from '../../src/dashboard/account/invitations.ts';
-import { listInvitations, withdrawInvitation } from '../../src/dashboard/account/pending-invitations.ts';
-import { deleteAccount } from '../../src/dashboard/account-data/delete.ts';
-import { actorOf, changeMember, listMembers, renameAccount } from '../../src/dashboard/auth/members.ts';
-import { setSuspended } from '../../src/metering/accounts/changes.ts';
-import { NotOwnerError } from '../../src/metering/accounts/rights.ts';
-import { createKey } from '../../src/metering/keys/store.ts';
-import { lockRow, waitingForLock } from '../support/locks.ts';
-import { until } from '../support/until.ts';
-import { startMailedDashboard } from './service.ts';
+} from '../../../src/dashboard/account/invitations.ts';
+import { listInvitations, withdrawInvitation } from '../../../src/dashboard/account/pending-invitations.ts';
+import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
+import { actorOf, changeMember, listMembers, renameAccount } from '../../../src/dashboard/auth/members.ts';
+import { setSuspended } from '../../../src/metering/accounts/changes.ts';
+import { NotOwnerError } from '../../../src/metering/accounts/rights.ts';
+import { createKey } from '../../../src/metering/keys/store.ts';
+import { lockRow, waitingForLock } from '../../support/locks.ts';
+import { until } from '../../support/until.ts';
+import { startMailedDashboard } from '../service.ts';
 import {
   acceptAs,
   createMember,
@@ -23,7 +23,7 @@ import {
   newPerson,
   type Person,
   usageStatus,
-} from './visitor.ts';
+} from '../visitor.ts';
 
 const MEMBERS = '/dashboard/settings/members';
 const INVITE = 'main section form';
