@@ -1,8 +1,8 @@
 /** Wrong codes of the second factor lock it, for longer each time, and right ones that meet are all taken. */
 import { afterAll, expect, test } from 'bun:test';
-import { enrolled } from './enrolled.ts';
-import { startMailedDashboard } from './service.ts';
-import { createVisitor, type Person, type Visitor } from './visitor.ts';
+import { enrolled } from '../enrolled.ts';
+import { startMailedDashboard } from '../service.ts';
+import { createVisitor, type Person, type Visitor } from '../visitor.ts';
 
 const { service, mail, stop } = await startMailedDashboard();
 afterAll(stop);

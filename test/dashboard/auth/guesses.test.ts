@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import { startDashboardService } from './service.ts';
-import { type MailServer, startMailServer } from './smtp.ts';
-import { createMember, createVisitor, linkTo, newPerson, type Person } from './visitor.ts';
+import { startDashboardService } from '../service.ts';
+import { type MailServer, startMailServer } from '../smtp.ts';
+import { createMember, createVisitor, linkTo, newPerson, type Person } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());

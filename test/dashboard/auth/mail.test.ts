@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { until } from '../support/until.ts';
-import { startMailedDashboard } from './service.ts';
+import { until } from '../../support/until.ts';
+import { startMailedDashboard } from '../service.ts';
 import {
   createMember,
   createVisitor,
@@ -11,7 +11,7 @@ import {
   type PageAnswer,
   signUpByMail,
   type Visitor,
-} from './visitor.ts';
+} from '../visitor.ts';
 
 const { mail, service, stop } = await startMailedDashboard({ MAIL_FROM: 'Directory <hello@example.com>' });
 afterAll(() => stop());

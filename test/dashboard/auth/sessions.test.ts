@@ -1,13 +1,13 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { invite } from '../../src/dashboard/account/invitations.ts';
-import { removeExpired } from '../../src/dashboard/account-data/remove-expired.ts';
-import { setSuspended } from '../../src/metering/accounts/changes.ts';
-import { createAccount } from '../../src/metering/accounts/store.ts';
-import { until } from '../support/until.ts';
-import { codeOf, fieldsOf } from './enrolled.ts';
-import { pausing } from './pausing.ts';
-import { startMailedDashboard } from './service.ts';
-import { createMember, createVisitor, formTokenOf, linkTo, type Person, type Visitor } from './visitor.ts';
+import { invite } from '../../../src/dashboard/account/invitations.ts';
+import { removeExpired } from '../../../src/dashboard/account-data/remove-expired.ts';
+import { setSuspended } from '../../../src/metering/accounts/changes.ts';
+import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { until } from '../../support/until.ts';
+import { codeOf, fieldsOf } from '../enrolled.ts';
+import { pausing } from '../pausing.ts';
+import { startMailedDashboard } from '../service.ts';
+import { createMember, createVisitor, formTokenOf, linkTo, type Person, type Visitor } from '../visitor.ts';
 
 const NEW = 'another long password';
 

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test';
-import { invite } from '../../src/dashboard/account/invitations.ts';
-import { startMailedDashboard } from './service.ts';
-import { createVisitor, linkTo, newPerson, signUpByMail } from './visitor.ts';
+import { invite } from '../../../src/dashboard/account/invitations.ts';
+import { startMailedDashboard } from '../service.ts';
+import { createVisitor, linkTo, newPerson, signUpByMail } from '../visitor.ts';
 
 const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { chmod, chown, link, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { keptAuthSecret } from '../../src/dashboard/auth/auth-secret.ts';
+import { keptAuthSecret } from '../../../src/dashboard/auth/auth-secret.ts';
 
 const SECRET = 'a secret that another user of this machine knows';
 
