@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { startMailedDashboard } from './service.ts';
-import { createMember, createVisitor, formTokenOf, linkTo, newPerson, signUpByMail } from './visitor.ts';
+import { startMailedDashboard } from '../service.ts';
+import { createMember, createVisitor, formTokenOf, linkTo, newPerson, signUpByMail } from '../visitor.ts';
 
 const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());

@@ -1,10 +1,10 @@
 /** The second factor of members (src/dashboard/sign-in/second-factor.ts), and its reset by an operator. */
 import { afterAll, expect, test } from 'bun:test';
-import { invite } from '../../src/dashboard/account/invitations.ts';
-import { resetSecondFactor } from '../../src/dashboard/auth/members.ts';
-import { loadHistory } from '../../src/metering/account-data/history.ts';
-import { codeOf, enrolled, fieldsOf } from './enrolled.ts';
-import { startMailedDashboard } from './service.ts';
+import { invite } from '../../../src/dashboard/account/invitations.ts';
+import { resetSecondFactor } from '../../../src/dashboard/auth/members.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { codeOf, enrolled, fieldsOf } from '../enrolled.ts';
+import { startMailedDashboard } from '../service.ts';
 import {
   createMember,
   createVisitor,
@@ -13,7 +13,7 @@ import {
   type PageAnswer,
   type Person,
   type Visitor,
-} from './visitor.ts';
+} from '../visitor.ts';
 
 const PAGE = '/dashboard/settings/second-factor';
 const { service, mail, stop } = await startMailedDashboard();

@@ -1,8 +1,8 @@
 /** Where a visitor gets to: from a bare address, a deep link, a form that is out of date; and in which language. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import type { OpenApi } from '../../src/http/openapi.ts';
-import { startDashboardService } from './service.ts';
-import { createMember, createVisitor, newPerson, type PageAnswer, signUp } from './visitor.ts';
+import type { OpenApi } from '../../../src/http/openapi.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, createVisitor, newPerson, type PageAnswer, signUp } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());

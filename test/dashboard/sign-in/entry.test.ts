@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
-import { runHere } from '../support/command.ts';
-import type { TestService } from '../support/service.ts';
-import { startDashboardService } from './service.ts';
-import { createVisitor, makeKey, newPerson, type PageAnswer, signUp } from './visitor.ts';
+import { MESSAGES } from '../../../src/dashboard/ui/messages.ts';
+import { runHere } from '../../support/command.ts';
+import type { TestService } from '../../support/service.ts';
+import { startDashboardService } from '../service.ts';
+import { createVisitor, makeKey, newPerson, type PageAnswer, signUp } from '../visitor.ts';
 
 const open = await startDashboardService();
 afterAll(() => open.stop());
