@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test';
-import { until } from '../support/until.ts';
-import { startDashboardService, storeCalls } from './service.ts';
-import { createMember, createMemberWithKey, formTokenOf, usageStatus } from './visitor.ts';
+import { until } from '../../support/until.ts';
+import { startDashboardService, storeCalls } from '../service.ts';
+import { createMember, createMemberWithKey, formTokenOf, usageStatus } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());

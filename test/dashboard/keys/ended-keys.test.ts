@@ -1,9 +1,9 @@
 /** What the dashboard says about keys that end, or have ended, and what can be done. */
 import { afterAll, expect, test } from 'bun:test';
-import { createKey } from '../../src/metering/keys/store.ts';
-import { eventually, until } from '../support/until.ts';
-import { startDashboardService } from './service.ts';
-import { createMemberWithKey, formTokenOf, usageStatus } from './visitor.ts';
+import { createKey } from '../../../src/metering/keys/store.ts';
+import { eventually, until } from '../../support/until.ts';
+import { startDashboardService } from '../service.ts';
+import { createMemberWithKey, formTokenOf, usageStatus } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'bun:test';
-import { changePlan, setSuspended } from '../../src/metering/accounts/changes.ts';
-import { createKey } from '../../src/metering/keys/store.ts';
-import { until } from '../support/until.ts';
-import { startDashboardService } from './service.ts';
+import { changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
+import { createKey } from '../../../src/metering/keys/store.ts';
+import { until } from '../../support/until.ts';
+import { startDashboardService } from '../service.ts';
 import {
   createMember,
   createMemberWithKey,
@@ -11,7 +11,7 @@ import {
   newPerson,
   type PageAnswer,
   signUp,
-} from './visitor.ts';
+} from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());

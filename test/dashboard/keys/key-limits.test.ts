@@ -1,9 +1,9 @@
 /** The budget, the rights and the counts of keys, as their pages show and change them. */
 import { afterAll, expect, test } from 'bun:test';
-import { RIGHTS } from '../../src/http/right.ts';
-import { loadHistory } from '../../src/metering/account-data/history.ts';
-import { startDashboardService, storeCalls } from './service.ts';
-import { createMember, createMemberWithKey } from './visitor.ts';
+import { RIGHTS } from '../../../src/http/right.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { startDashboardService, storeCalls } from '../service.ts';
+import { createMember, createMemberWithKey } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
