@@ -1,9 +1,9 @@
 /** Calls with an error, as the overview and the CSV show them. */
 import { afterAll, expect, test } from 'bun:test';
-import { createKey } from '../../src/metering/keys/store.ts';
-import { eventually } from '../support/until.ts';
-import { startDashboardService } from './service.ts';
-import { createMember, makeKey, type PageAnswer } from './visitor.ts';
+import { createKey } from '../../../src/metering/keys/store.ts';
+import { eventually } from '../../support/until.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, makeKey, type PageAnswer } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());

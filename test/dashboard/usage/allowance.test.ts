@@ -1,11 +1,11 @@
 /** What the pages say when credits run low, and how a customer gets more. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { formatsOf } from '../../src/dashboard/ui/language.ts';
-import { creditHistory } from '../../src/dashboard/usage/credits.ts';
-import { changePlan } from '../../src/metering/accounts/changes.ts';
-import { grantCredits } from '../../src/metering/accounts/grant.ts';
-import { startDashboardService, storeCalls } from './service.ts';
-import { createMember, createVisitor, makeKey } from './visitor.ts';
+import { formatsOf } from '../../../src/dashboard/ui/language.ts';
+import { creditHistory } from '../../../src/dashboard/usage/credits.ts';
+import { changePlan } from '../../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../../src/metering/accounts/grant.ts';
+import { startDashboardService, storeCalls } from '../service.ts';
+import { createMember, createVisitor, makeKey } from '../visitor.ts';
 
 const service = await startDashboardService({
   CONTACT: 'mailto:help@example.com',

@@ -1,8 +1,8 @@
 /** Past months and chosen days: calls and errors, as a page and as a CSV. */
 import { afterAll, expect, test } from 'bun:test';
-import { monthOf, rangeOf } from '../../src/dashboard/usage/range.ts';
-import { startDashboardService } from './service.ts';
-import { createMember, type PageAnswer } from './visitor.ts';
+import { monthOf, rangeOf } from '../../../src/dashboard/usage/range.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, type PageAnswer } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());

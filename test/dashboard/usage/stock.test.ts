@@ -1,12 +1,12 @@
 /** The first row of the overview: what is left, what was paid, and what happens at 0. */
 import { afterAll, expect, test } from 'bun:test';
-import { formatsOf } from '../../src/dashboard/ui/language.ts';
-import { slotsOf } from '../../src/dashboard/usage/slots.ts';
-import { changeLimits, setSuspended } from '../../src/metering/accounts/changes.ts';
-import { grantCredits } from '../../src/metering/accounts/grant.ts';
-import { createKey } from '../../src/metering/keys/store.ts';
-import { startDashboardService, storeCalls } from './service.ts';
-import { createMember } from './visitor.ts';
+import { formatsOf } from '../../../src/dashboard/ui/language.ts';
+import { slotsOf } from '../../../src/dashboard/usage/slots.ts';
+import { changeLimits, setSuspended } from '../../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../../src/metering/accounts/grant.ts';
+import { createKey } from '../../../src/metering/keys/store.ts';
+import { startDashboardService, storeCalls } from '../service.ts';
+import { createMember } from '../visitor.ts';
 
 const service = await startDashboardService({
   BUY_URL: 'https://shop.example/buy?account={account}',

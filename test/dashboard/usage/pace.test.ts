@@ -1,8 +1,8 @@
 /** The time that a download waits for its reader (src/dashboard/usage/pace.ts). */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { createPace } from '../../src/dashboard/usage/pace.ts';
-import { KIB, MINUTE, SECOND } from '../../src/platform/units.ts';
-import { stopClock } from '../support/stopped-clock.ts';
+import { createPace } from '../../../src/dashboard/usage/pace.ts';
+import { KIB, MINUTE, SECOND } from '../../../src/platform/units.ts';
+import { stopClock } from '../../support/stopped-clock.ts';
 
 let clock: ReturnType<typeof stopClock>;
 beforeEach(() => {

@@ -5,9 +5,9 @@ import {
   daysOf,
   loadDailyCalls,
   OTHER_KEYS,
-} from '../../src/dashboard/usage/daily-calls.ts';
-import { createAccount } from '../../src/metering/accounts/store.ts';
-import { createTestDatabase } from '../support/database.ts';
+} from '../../../src/dashboard/usage/daily-calls.ts';
+import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { createTestDatabase } from '../../support/database.ts';
 
 test('of thousands of keys the busiest have rows of their own, and nothing of the others is lost', async () => {
   const { sql, drop } = await createTestDatabase('daily-calls');
