@@ -1,15 +1,15 @@
 /** Mails when 80% and 100% of the allowance are used (docs/members.md: usage alerts). */
 import { afterAll, beforeEach, expect, spyOn, test } from 'bun:test';
-import { deleteAccount } from '../../src/dashboard/account-data/delete.ts';
-import { createMailer } from '../../src/dashboard/auth/mail.ts';
-import { type DueMailParts, sendDueMails } from '../../src/dashboard/mails/due-mails.ts';
-import { usageAlerts } from '../../src/dashboard/mails/usage-alerts.ts';
-import { changeLimits, changePlan } from '../../src/metering/accounts/changes.ts';
-import { grantCredits } from '../../src/metering/accounts/grant.ts';
-import { createLogTo } from '../../src/platform/observability/log.ts';
-import { MINUTE } from '../../src/platform/units.ts';
-import { startMailedDashboard } from './service.ts';
-import { createMember, makeKey } from './visitor.ts';
+import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
+import { createMailer } from '../../../src/dashboard/auth/mail.ts';
+import { type DueMailParts, sendDueMails } from '../../../src/dashboard/mails/due-mails.ts';
+import { usageAlerts } from '../../../src/dashboard/mails/usage-alerts.ts';
+import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../../src/metering/accounts/grant.ts';
+import { createLogTo } from '../../../src/platform/observability/log.ts';
+import { MINUTE } from '../../../src/platform/units.ts';
+import { startMailedDashboard } from '../service.ts';
+import { createMember, makeKey } from '../visitor.ts';
 
 const timers = spyOn(globalThis, 'setInterval');
 const { mail, service, stop } = await startMailedDashboard();

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'bun:test';
-import { invite } from '../../src/dashboard/account/invitations.ts';
-import { setSuspended } from '../../src/metering/accounts/changes.ts';
-import { startMailedDashboard } from './service.ts';
-import { acceptAs, createMember, newPerson } from './visitor.ts';
+import { invite } from '../../../src/dashboard/account/invitations.ts';
+import { setSuspended } from '../../../src/metering/accounts/changes.ts';
+import { startMailedDashboard } from '../service.ts';
+import { acceptAs, createMember, newPerson } from '../visitor.ts';
 
 const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());

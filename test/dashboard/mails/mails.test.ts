@@ -1,19 +1,19 @@
 /** Every mail of the service: those of src/dashboard/auth/mail-text.ts, and those of src/dashboard/mails. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { createMailer } from '../../src/dashboard/auth/mail.ts';
-import { MAILS, type Mail, writeMail } from '../../src/dashboard/auth/mail-text.ts';
-import { budgetMails } from '../../src/dashboard/mails/budget-mails.ts';
-import { dueMail } from '../../src/dashboard/mails/due-mails.ts';
-import { keyMails } from '../../src/dashboard/mails/key-mails.ts';
-import { planMails } from '../../src/dashboard/mails/plan-mails.ts';
-import { sendAllDueMails } from '../../src/dashboard/mails/send-all.ts';
-import { usageAlerts } from '../../src/dashboard/mails/usage-alerts.ts';
-import { formatsOf } from '../../src/dashboard/ui/language.ts';
-import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
-import { changePlan, setSuspended } from '../../src/metering/accounts/changes.ts';
-import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
-import { startMailedDashboard } from './service.ts';
-import { createMember } from './visitor.ts';
+import { createMailer } from '../../../src/dashboard/auth/mail.ts';
+import { MAILS, type Mail, writeMail } from '../../../src/dashboard/auth/mail-text.ts';
+import { budgetMails } from '../../../src/dashboard/mails/budget-mails.ts';
+import { dueMail } from '../../../src/dashboard/mails/due-mails.ts';
+import { keyMails } from '../../../src/dashboard/mails/key-mails.ts';
+import { planMails } from '../../../src/dashboard/mails/plan-mails.ts';
+import { sendAllDueMails } from '../../../src/dashboard/mails/send-all.ts';
+import { usageAlerts } from '../../../src/dashboard/mails/usage-alerts.ts';
+import { formatsOf } from '../../../src/dashboard/ui/language.ts';
+import { MESSAGES } from '../../../src/dashboard/ui/messages.ts';
+import { changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
+import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
+import { startMailedDashboard } from '../service.ts';
+import { createMember } from '../visitor.ts';
 
 const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());

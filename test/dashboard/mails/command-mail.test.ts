@@ -1,9 +1,9 @@
 /** The commands that send mail, and those about pending invitations (docs/commands.md). */
 import { afterAll, expect, test } from 'bun:test';
-import { createUser } from '../../src/dashboard/account/invitations.ts';
-import { createCommandLine } from '../support/command.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { startMailServer } from './smtp.ts';
+import { createUser } from '../../../src/dashboard/account/invitations.ts';
+import { createCommandLine } from '../../support/command.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { startMailServer } from '../smtp.ts';
 
 const database = await createTestDatabase('command_mail');
 const mail = await startMailServer();
