@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { networkOf } from '../../src/dashboard/request/client-address.ts';
-import { createRequestLimit } from '../../src/dashboard/request/request-limit.ts';
-import { createProcessRateLimiter } from '../../src/metering/rate-limit/process.ts';
-import { call } from '../support/client.ts';
-import type { TestService } from '../support/service.ts';
-import { startDashboardService } from './service.ts';
-import { createMember, createVisitor, makeKey } from './visitor.ts';
+import { networkOf } from '../../../src/dashboard/request/client-address.ts';
+import { createRequestLimit } from '../../../src/dashboard/request/request-limit.ts';
+import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
+import { call } from '../../support/client.ts';
+import type { TestService } from '../../support/service.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, createVisitor, makeKey } from '../visitor.ts';
 
 function setUp() {
   let nowMs = 1000;

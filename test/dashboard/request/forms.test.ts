@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'bun:test';
 import type { Socket } from 'node:net';
-import { sendText } from '../support/client.ts';
-import type { TestService } from '../support/service.ts';
-import { until } from '../support/until.ts';
-import { startDashboardService } from './service.ts';
+import { sendText } from '../../support/client.ts';
+import type { TestService } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
+import { startDashboardService } from '../service.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
