@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { changeLimits } from '../../src/metering/accounts/changes.ts';
-import { call } from '../support/client.ts';
-import { storeRecord } from '../support/records.ts';
-import { startDashboardService } from './service.ts';
-import { createMember, makeKey, type PageAnswer } from './visitor.ts';
+import { changeLimits } from '../../../src/metering/accounts/changes.ts';
+import { call } from '../../support/client.ts';
+import { storeRecord } from '../../support/records.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, makeKey, type PageAnswer } from '../visitor.ts';
 
 const NIF = '509442013';
 

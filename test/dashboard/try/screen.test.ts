@@ -1,15 +1,15 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { readNifList } from '../../src/dashboard/try/screen-list.ts';
-import { changeLimits } from '../../src/metering/accounts/changes.ts';
-import { importBrackets } from '../companies/debts/support.ts';
-import { sendText } from '../support/client.ts';
-import { createCommandLine } from '../support/command.ts';
-import { csv, nif } from '../support/companies.ts';
-import { createFolder } from '../support/folder.ts';
-import { eventually, poll, until } from '../support/until.ts';
-import { startDashboardService } from './service.ts';
-import { createMember, type PageAnswer, type Visitor } from './visitor.ts';
+import { readNifList } from '../../../src/dashboard/try/screen-list.ts';
+import { changeLimits } from '../../../src/metering/accounts/changes.ts';
+import { importBrackets } from '../../companies/debts/support.ts';
+import { sendText } from '../../support/client.ts';
+import { createCommandLine } from '../../support/command.ts';
+import { csv, nif } from '../../support/companies.ts';
+import { createFolder } from '../../support/folder.ts';
+import { eventually, poll, until } from '../../support/until.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, type PageAnswer, type Visitor } from '../visitor.ts';
 
 const WRONG_CHECK_DIGIT = '500002577';
 
