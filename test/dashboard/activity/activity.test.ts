@@ -1,11 +1,11 @@
 /** The page Activity: single calls, their filters, and the ways that lead there. */
 import { afterAll, expect, test } from 'bun:test';
-import { createKey } from '../../src/metering/keys/store.ts';
-import { storeActivity } from '../support/activity.ts';
-import { call } from '../support/client.ts';
-import { until } from '../support/until.ts';
-import { startDashboardService } from './service.ts';
-import { createMember, createMemberWithKey, type PageAnswer, type Visitor } from './visitor.ts';
+import { createKey } from '../../../src/metering/keys/store.ts';
+import { storeActivity } from '../../support/activity.ts';
+import { call } from '../../support/client.ts';
+import { until } from '../../support/until.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, createMemberWithKey, type PageAnswer, type Visitor } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
