@@ -38,7 +38,7 @@ import { answerAddress, isLocalRedirect, takesRedirect } from './redirects.ts';
 
 const PATH = '/connect/consent';
 
-/** What a connection may spend and do unless the member changes it. The account's activity has no tool. */
+/** The limits of a connection unless the member changes them. The account's activity has no tool. */
 const LIMITS: KeyLimits = {
   budget: { credits: 100, per: 'day' },
   only: ['search', 'matches', 'resolve', 'lookup', 'debts', 'changes', 'usage', 'datasets'],
@@ -113,7 +113,7 @@ async function readClientName(
   }
 }
 
-/** What is wrong with a request of a known client, as RFC 6749, 7636 and 8707 name it; `null` if nothing is. */
+/** The fault of a request of a known client, as RFC 6749, 7636 and 8707 name it; `null` if it has none. */
 function errorOf({ parameters }: Known, publicUrl: string): string | null {
   if (parameters.response_type !== 'code') return 'unsupported_response_type';
   const isChallenge = /^[\w-]{43}$/.test(parameters.code_challenge ?? '');

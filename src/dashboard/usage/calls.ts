@@ -10,7 +10,7 @@ import { type Days, type Range, rangeQuery } from './range.ts';
 import { type Series, type Split, seriesOf } from './series.ts';
 import { type Slot, slotsOf } from './slots.ts';
 
-/** What a page shows of credits and errors, from its address. */
+/** The choices of a page about credits and errors, from its address. */
 export interface CallsView {
   range: Range;
   split: Split;

@@ -48,7 +48,7 @@ interface Rules {
   columns: string;
   values: string;
   shortOf: string;
-  /** What the statement answers. */
+  /** Columns of the statement's answer. */
   quotas: string;
   further: string;
 }

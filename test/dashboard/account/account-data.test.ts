@@ -107,7 +107,7 @@ test('two downloads run at once, one of an account; readers that stop keep no ot
     const [head] = await once(socket, 'data');
     socket.pause();
     socket.on('error', () => {}); // the service resets it
-    /** What is in its buffers, up to the end of the connection. */
+    /** Reads its buffers, up to the end of the connection. */
     const rest = async () => {
       const parts: string[] = [];
       socket.on('data', (part) => parts.push(String(part)));

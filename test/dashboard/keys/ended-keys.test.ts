@@ -1,4 +1,4 @@
-/** What the dashboard says about keys that end, or have ended, and what can be done. */
+/** Keys that end, or have ended: the dashboard says so, and offers a remedy. */
 import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../../src/metering/keys/store.ts';
 import { eventually, until } from '../../support/until.ts';

@@ -1,4 +1,4 @@
-/** What the pages say when credits run low, and how a customer gets more. */
+/** Pages when credits run low, and the ways to get more. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
 import { creditHistory } from '../../../src/dashboard/usage/credits.ts';
