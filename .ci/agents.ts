@@ -9,10 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { consent, revoke } from '../test/dashboard/connections/agent.ts';
 import { createVisitor, newPerson, signUp } from '../test/dashboard/visitor.ts';
+import { startDemo } from './parts.ts';
 
 const PYTHON = ['mcp==2.3.0'];
-const ROOT = join(import.meta.dir, '..');
-const START_TIMEOUT_MS = 120_000;
 
 const CLIENT = `import asyncio
 import sys
@@ -101,23 +100,11 @@ asyncio.run(main())
 `;
 
 const folder = await mkdtemp(join(tmpdir(), 'agents-'));
-const demo = Bun.spawn([process.execPath, 'src/demo/demo.ts'], {
-  cwd: ROOT,
-  env: {
-    ...process.env,
-    HOST: '127.0.0.1',
-    PORT: '0',
-    DATA_DIR: join(folder, 'data'),
-    OAUTH_REGISTRATION: 'on',
-  },
-  stdout: 'pipe',
-  stderr: 'inherit',
-});
+const demo = startDemo(folder, { OAUTH_REGISTRATION: 'on' });
 try {
   process.exitCode = await check();
 } finally {
-  demo.kill('SIGTERM');
-  await demo.exited;
+  await demo.stop();
   await rm(folder, { recursive: true, force: true });
 }
 
@@ -126,7 +113,7 @@ async function check(): Promise<number> {
     console.log('skipped: python3 is missing');
     return 77;
   }
-  const baseUrl = await demoUrl();
+  const { url: baseUrl } = await demo.greeting();
   const visitor = createVisitor(baseUrl);
   const person = await signUp(visitor, newPerson());
   await run(['python3', '-m', 'venv', 'venv']);
@@ -155,20 +142,6 @@ async function check(): Promise<number> {
   if ((await client.exited) !== 0) throw new Error('the Python SDK did not connect');
   console.log('Python: connected, paid for two calls, refreshed, and was ended');
   return 0;
-}
-
-/** The address that the demo prints. */
-async function demoUrl(): Promise<string> {
-  const timer = setTimeout(() => demo.kill('SIGKILL'), START_TIMEOUT_MS);
-  let text = '';
-  for await (const line of linesOf(demo.stdout)) {
-    text += `${line}\n`;
-    const url = /running at (\S+?),/.exec(text)?.[1];
-    if (url === undefined || !line.includes('claude mcp add')) continue;
-    clearTimeout(timer);
-    return url;
-  }
-  throw new Error('the demo has not started');
 }
 
 async function* linesOf(output: ReadableStream<Uint8Array>): AsyncGenerator<string> {

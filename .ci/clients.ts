@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseHTML } from 'linkedom';
 import type { OpenApi, Operation } from '../src/http/openapi.ts';
+import { ROOT, startDemo } from './parts.ts';
 
 const TYPESCRIPT = [
   'openapi-typescript@7.13.0',
@@ -21,27 +22,13 @@ const TYPESCRIPT = [
 const PYTHON = ['openapi-python-client==0.29.1', 'mypy==1.18.2', 'httpx==0.28.1'];
 /** Problems that a client calls up, as those that know their types do. */
 const LIMITS = ['key-budget-exceeded', 'key-budget-spent', 'not-permitted'];
-const ROOT = join(import.meta.dir, '..');
-const START_TIMEOUT_MS = 120_000;
 
 const folder = await mkdtemp(join(tmpdir(), 'clients-'));
-const environment: Record<string, string | undefined> = {
-  ...process.env,
-  HOST: '127.0.0.1',
-  PORT: '0',
-  DATA_DIR: join(folder, 'data'),
-};
-const demo = Bun.spawn([process.execPath, 'src/demo/demo.ts'], {
-  cwd: ROOT,
-  env: environment,
-  stdout: 'pipe',
-  stderr: 'inherit',
-});
+const demo = startDemo(folder);
 try {
   process.exitCode = await check();
 } finally {
-  demo.kill('SIGTERM');
-  await demo.exited;
+  await demo.stop();
   await rm(folder, { recursive: true, force: true });
 }
 
@@ -50,7 +37,7 @@ async function check(): Promise<number> {
     console.log('skipped: python3 is missing');
     return 77;
   }
-  const { url, key } = await greeting();
+  const { url, key } = await demo.greeting();
   await allowMany();
   const document = (await (await fetch(`${url}/openapi/json`)).json()) as OpenApi;
   await Bun.write(join(folder, 'openapi.json'), JSON.stringify(document));
@@ -67,21 +54,6 @@ interface ApiCall {
   path: string;
   method: string;
   operation: Operation;
-}
-
-/** The address and the test key that the demo prints. */
-async function greeting(): Promise<{ url: string; key: string }> {
-  let text = '';
-  const timer = setTimeout(() => demo.kill('SIGKILL'), START_TIMEOUT_MS);
-  for await (const chunk of demo.stdout) {
-    text += new TextDecoder().decode(chunk);
-    const url = /running at (\S+?),/.exec(text)?.[1];
-    const key = /^svc_test_\w+$/m.exec(text)?.[0];
-    if (url === undefined || key === undefined || !text.includes('claude mcp add')) continue;
-    clearTimeout(timer);
-    return { url, key };
-  }
-  throw new Error('the demo has not started');
 }
 
 /** Three calls of each operation would be over the limit of a minute. */
@@ -248,7 +220,12 @@ async function checkSamples(url: string, key: string, calls: ApiCall[]): Promise
 
 /** @throws Error with all that it has printed when it fails */
 async function run(words: string[], cwd: string, more: Record<string, string> = {}): Promise<string> {
-  const child = Bun.spawn(words, { cwd, env: { ...environment, ...more }, stdout: 'pipe', stderr: 'pipe' });
+  const child = Bun.spawn(words, {
+    cwd,
+    env: { ...demo.environment, ...more },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
   const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   if (code !== 0) throw new Error(`${words.slice(0, 3).join(' ')} ended with ${code}:\n${stdout}${stderr}`);
   return stdout;

@@ -1,11 +1,14 @@
 /** Helpers that the steps of `.ci/run` share. */
 import { join } from 'node:path';
-import { SECOND } from '../src/platform/units.ts';
+import { MINUTE, SECOND } from '../src/platform/units.ts';
 
 export const ROOT = join(import.meta.dir, '..');
 
 /** The service is ready within this time on a slow machine. */
 export const START_TIMEOUT_MS = 60 * SECOND;
+
+/** The demo is ready within this time: it makes its Postgres and its examples first. */
+const DEMO_TIMEOUT_MS = 2 * MINUTE;
 
 /** @throws Error when a condition does not come true in time; a condition that throws is not true yet */
 export async function until(what: string, timeoutMs: number, isTrue: () => Promise<boolean>): Promise<void> {
@@ -37,6 +40,45 @@ export function createProcesses(folder: string) {
         child.kill('SIGTERM');
         await child.exited;
       }
+    },
+  };
+}
+
+/** Starts the demo on a free port of this machine. @param folder gets its data @param more further variables */
+export function startDemo(folder: string, more: Record<string, string> = {}) {
+  const environment: Record<string, string | undefined> = {
+    ...process.env,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    DATA_DIR: join(folder, 'data'),
+    ...more,
+  };
+  const demo = Bun.spawn([process.execPath, 'src/demo/demo.ts'], {
+    cwd: ROOT,
+    env: environment,
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  return {
+    /** For commands on its data. */
+    environment,
+    /** The address and the test key that it prints. */
+    async greeting(): Promise<{ url: string; key: string }> {
+      const timer = setTimeout(() => demo.kill('SIGKILL'), DEMO_TIMEOUT_MS);
+      let text = '';
+      for await (const chunk of demo.stdout) {
+        text += new TextDecoder().decode(chunk);
+        const url = /running at (\S+?),/.exec(text)?.[1];
+        const key = /^svc_test_\w+$/m.exec(text)?.[0];
+        if (url === undefined || key === undefined || !text.includes('claude mcp add')) continue;
+        clearTimeout(timer);
+        return { url, key };
+      }
+      throw new Error('the demo has not started');
+    },
+    async stop(): Promise<void> {
+      demo.kill('SIGTERM');
+      await demo.exited;
     },
   };
 }

@@ -13,6 +13,7 @@ import { type Burst, type Pair, scenarioTable } from './lib/compare-report.ts';
 import { figuresOf, runLoad } from './lib/load.ts';
 import { cpuSeconds, storeProcesses } from './lib/processes.ts';
 import { checkOut } from './lib/revision.ts';
+import { sayAside } from './lib/say.ts';
 import { createScenarios, requestsOf, type Scenario, scenariosOf } from './lib/scenarios.ts';
 import { type Service, type Stack, startBenchServers, startStack } from './lib/stack.ts';
 
@@ -46,8 +47,6 @@ const connections = Number(options.connections);
 /** The service's work after its last answer (log lines, refunds) ends within this time. */
 const SETTLE_MS = 500;
 
-const say = (text: string) => process.stderr.write(`${text}\n`);
-
 async function main(): Promise<void> {
   const [a, b] = revisions;
   if (a === undefined || b === undefined) throw new Error('usage: bun bench/compare.ts A B [--scenario …]');
@@ -61,7 +60,7 @@ async function main(): Promise<void> {
       process.stdout.write(`${scenarioTable(scenario.name, measured)}\n`);
     }
   } finally {
-    for (const cleanup of cleanups.reverse()) await cleanup().catch((error) => say(String(error)));
+    for (const cleanup of cleanups.reverse()) await cleanup().catch((error) => sayAside(String(error)));
     interrupts.release();
   }
 }
@@ -80,7 +79,7 @@ async function prepare(
     const { folder: checkout, label, remove } = await checkOut(revision, join(folder, `checkout-${index}`));
     cleanups.push(remove);
     process.stdout.write(`${'AB'[index]} = ${label}\n`);
-    say(`loading ${names} names`);
+    sayAside(`loading ${names} names`);
     const stack = await startStack({
       companies: names,
       records,
@@ -107,7 +106,7 @@ async function comparePairs(
   sides: Record<'a' | 'b', Side>,
   signal: AbortSignal,
 ): Promise<Pair[]> {
-  say(`${scenario.name}: ${pairs} pairs`);
+  sayAside(`${scenario.name}: ${pairs} pairs`);
   const burst = async (name: 'a' | 'b', pair: number, seconds = Number(options.seconds)) => {
     signal.throwIfAborted();
     return measureBurst(scenario, sides[name], requestsOf(scenario, sides[name].stack.keys, pair), seconds);

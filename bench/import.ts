@@ -25,6 +25,7 @@ import { openDedicated } from '../src/platform/postgres/dedicated.ts';
 import { count } from '../src/platform/terminal/progress.ts';
 import { startServers } from '../test/servers/servers.ts';
 import { generateCompany } from './lib/names.ts';
+import { say } from './lib/say.ts';
 
 const RUNS = Number(process.argv.find((word) => word.startsWith('--runs='))?.slice(7) ?? 3);
 const WITH_SEARCHES = !process.argv.includes('--no-searches');
@@ -334,10 +335,6 @@ async function elasticsearchCpuMs(client: Client): Promise<number> {
 
 function median(numbers: number[]): number {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }
 
 await main();

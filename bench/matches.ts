@@ -19,6 +19,7 @@ import { connectPostgres, type Sql } from '../src/platform/postgres/connect.ts';
 import { startServers } from '../test/servers/servers.ts';
 import { type GeneratedCompany, seededRandom } from './lib/names.ts';
 import { createRealNames, EXAMPLES, readNames, writeRealNames } from './lib/real-names.ts';
+import { say } from './lib/say.ts';
 import { createDatabase, runCommand } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
@@ -125,10 +126,6 @@ async function sizesInElasticsearch(url: string): Promise<string> {
 
 const mb = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
 const percent = (part: number, whole: number) => `${Math.round((100 * part) / whole)}%`;
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
 
 const servers = await startServers({ purpose: 'benchmarks', elasticsearchHeapMb: 2_048 });
 const folder = await mkdtemp(join(tmpdir(), 'bench-matches-'));

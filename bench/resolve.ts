@@ -25,6 +25,7 @@ import real from '../test/companies/resolve/real-names.json' with { type: 'json'
 import { startServers } from '../test/servers/servers.ts';
 import { cpuSeconds } from './lib/processes.ts';
 import { createRealNames, readNames, writeRealNames } from './lib/real-names.ts';
+import { say } from './lib/say.ts';
 import { createDatabase, runCommand } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
@@ -232,8 +233,4 @@ async function measureBeside(withReader: WithReader, table: string): Promise<voi
   say(
     `| lookups beside ${LIST} of the worst (${seconds} s): p99 ${beside} ms, without ${quiet} ms | | | | | |`,
   );
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

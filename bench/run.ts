@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { figuresOf, type Load, runLoad } from './lib/load.ts';
 import { cpuSeconds, residentMb, storeProcesses } from './lib/processes.ts';
 import { median, type Row, report } from './lib/report.ts';
+import { sayAside } from './lib/say.ts';
 import {
   checkDirectSearch,
   createScenarios,
@@ -33,12 +34,10 @@ const { values: options } = parseArgs({
 
 type Services = Record<Exclude<Scenario['on'], 'elasticsearch'>, Service>;
 
-const say = (text: string) => process.stderr.write(`${text}\n`);
-
 async function main(): Promise<void> {
   const companies = Number(options.names);
   const records = Math.min(Number(options.records), companies);
-  say(`starting the stack with ${companies} names`);
+  sayAside(`starting the stack with ${companies} names`);
   const stack = await startStack({ companies, records, accounts: Number(options.accounts) });
   const services: Services = {
     bare: await startProcess(['bench/lib/bare.ts'], {}),
@@ -69,7 +68,7 @@ async function main(): Promise<void> {
       for (const scenario of measured) await warmUp(scenario, connections);
       const runs = new Map<Scenario, Row[]>(measured.map((scenario) => [scenario, []]));
       for (let run = 1; run <= Number(options.runs); run += 1) {
-        say(`${connections} connections, run ${run}`);
+        sayAside(`${connections} connections, run ${run}`);
         // Each run measures every scenario, so that a disturbance of the machine affects all of them.
         for (const scenario of measured) {
           if (scenario.name === 'autocomplete') {
@@ -124,7 +123,7 @@ async function measure(
   const before = await cpu();
   const { answers, perSecond, p50Ms, p99Ms, wrong } = figuresOf(await load());
   const after = await cpu();
-  if (wrong > 0) say(`${scenario.name}: ${wrong} of ${answers + wrong} without a right answer`);
+  if (wrong > 0) sayAside(`${scenario.name}: ${wrong} of ${answers + wrong} without a right answer`);
   const perRequestMs = (name: keyof typeof before) => ((after[name] - before[name]) * 1000) / answers;
   return {
     scenario: scenario.name,

@@ -1,4 +1,4 @@
-/** What `.ci/run` makes of a run of the tests; `npx`, docker and promtool are stand-ins. */
+/** The outcome that `.ci/run` makes of a run of the tests; `npx`, docker and promtool are stand-ins. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

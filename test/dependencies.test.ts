@@ -1,4 +1,4 @@
-/** What the lockfile says of every package, read without a network. How they are looked through: CONTRIBUTING.md. */
+/** The lockfile's facts about every package, read without a network. How they are looked through: CONTRIBUTING.md. */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import manifest from '../package.json';

@@ -13,7 +13,7 @@ const PROCESSES = Math.min(availableParallelism() + 3, 6);
 const ROOT = join(import.meta.dir, '..');
 /** Durations of a run, by which bun starts the longest files first: `bun run test --update-timings` writes them. */
 const TIMINGS = join(ROOT, '.ci/timings.json');
-/** What `bun run test:slowest` reads. */
+/** The report that `bun run test:slowest` reads. */
 export const REPORT = join(ROOT, 'node_modules/.cache/tests.xml');
 
 async function main(words: string[]): Promise<number> {

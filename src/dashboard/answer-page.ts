@@ -27,14 +27,14 @@ const SECOND_FACTOR = '/settings/second-factor';
 type Admitted = Visit & { url: URL };
 
 /** The last stage of a request: the page of its route, as far as the session and the form's token allow it. */
-export function createPageAnswer(tools: Tools, cookieOptions: CookieScope) {
+export function createPageAnswer(tools: Tools, cookieScope: CookieScope) {
   const { origin } = new URL(tools.publicUrl);
   const formKey = formKeyOf(tools.secret);
 
   /** @param leave see {@link PageContext.leave} */
   return async function answerPage(visit: Admitted, leave: () => void): Promise<PageResponse> {
     const { request, session } = visit;
-    const owner = formOwner(session?.id ?? null, request.headers.get('cookie'), cookieOptions);
+    const owner = formOwner(session?.id ?? null, request.headers.get('cookie'), cookieScope);
     if (owner.setCookie !== null) visit.cookies.push(owner.setCookie);
     const context = contextOf(visit, formToken(formKey, owner), leave);
 

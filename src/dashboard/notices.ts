@@ -6,21 +6,22 @@ import { suspensionText } from './account/suspension-text.ts';
 import { keyName } from './keys/key-parts.ts';
 import type { MemberContext } from './page-context.ts';
 import { type Notice, type PageResponse, redirectTo } from './request/context.ts';
-import { readCookie, writeCookie } from './request/cookies.ts';
+import { cookieScopeOf, readCookie, writeCookie } from './request/cookies.ts';
 import { tokenField } from './request/forms.ts';
 import { html } from './ui/html.ts';
 import { buyLink, contactLink, endOf, moment, sentence } from './ui/parts.ts';
 import { filled } from './ui/state-text.ts';
 import { allowanceNotice } from './usage/allowance.ts';
 
-/** The most ended keys with a line on each page, and the most refused keys among which they are sought. */
+/** The most ended keys with a line on each page. */
 const MAX_KEYS = 5;
+/** The most refused keys among which they are sought. */
+const MAX_REFUSED_KEYS = 500;
 /** The most keys that end soon and are counted. */
 const MAX_SOON = 100;
 /** The cookie of a browser whose reader has dismissed the notice, with a mark of the ends that it was about. */
 const SEEN_ENDS = 'dashboard.ends';
 const MARK_LENGTH = 16;
-const MAX_REFUSED_KEYS = 500;
 
 /** The time for which pages say that Plus has ended, and before it ends. */
 const LAPSED_FOR_MS = 30 * DAY;
@@ -147,8 +148,7 @@ function soonNotice(context: MemberContext, keys: EndingKey[]): Notice[] {
 /** POST /dashboard/keys/ends-seen: dismisses the notice of these ends in this browser, until another key ends soon. */
 export async function dismissEnds(context: MemberContext): Promise<PageResponse> {
   const ends = context.sent('ends').slice(0, MARK_LENGTH);
-  const { base: path, publicUrl } = context.tools;
-  const scope = { path, secure: publicUrl.startsWith('https:') };
+  const scope = cookieScopeOf(context.tools);
   return redirectTo(context, '', /^[\w-]+$/.test(ends) ? [writeCookie(SEEN_ENDS, ends, scope, 8 * DAY)] : []);
 }
 

@@ -4,15 +4,14 @@ import { NotOwnerError } from '../metering/accounts/rights.ts';
 import { isLoopbackHost } from '../platform/config/addresses.ts';
 import { isLockTimeout } from '../platform/postgres/connect.ts';
 import { OverloadedError, withTimeout } from '../platform/runtime/timeout.ts';
-import { DAY, SECOND } from '../platform/units.ts';
+import { DAY, KIB, SECOND } from '../platform/units.ts';
 import { createPageAnswer } from './answer-page.ts';
 import type { Tools, Visit } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
 import type { Client, PageResponse } from './request/context.ts';
-import { pickCookies, readCookie, writeCookie } from './request/cookies.ts';
+import { cookieScopeOf, pickCookies, readCookie, writeCookie } from './request/cookies.ts';
 import { createKnownBrowsers } from './request/known-browser.ts';
 import { ownersOnly } from './request/layout.ts';
-import { hasLongHeaders } from './request/long-headers.ts';
 import { createPlaces } from './request/places.ts';
 import { dropBody, MAX_FORM_BYTES, MAX_LIST_BYTES, readForm } from './request/read-form.ts';
 import { createRefusals, faultPage, type RefusalKind, unreadPage } from './request/refusals.ts';
@@ -35,6 +34,9 @@ const MAX_HOST = 100;
 /** Characters of a `User-Agent` that are kept: as many as a list of sessions can show. */
 const MAX_USER_AGENT = 300;
 
+/** A browser's address and headers have 1 or 2 KB. */
+const MAX_HEADER_BYTES = 16 * KIB;
+
 /** Pages that lead on to the page that was asked for. */
 const SIGN_IN = ['/sign-in', '/sign-in/code'];
 
@@ -56,15 +58,15 @@ const REPLACEMENT = '%EF%BF%BD';
  */
 export function createRequestHandler(tools: Tools) {
   const { origin, hostname } = new URL(tools.publicUrl);
-  const cookieOptions = { path: tools.base, secure: origin.startsWith('https:') };
-  const browsers = createKnownBrowsers(tools.secret, cookieOptions);
+  const cookieScope = cookieScopeOf(tools);
+  const browsers = createKnownBrowsers(tools.secret, cookieScope);
   const clientAddress = createClientAddress(tools.config.trustProxy, (peer) =>
     tools.log.warn({ peer }, 'X-Forwarded-For is ignored: TRUST_PROXY does not name its sender'),
   );
   const places = createPlaces();
   const requestLimit = createRequestLimit(tools.rateLimiter);
   const { refuse, refuseHeaders } = createRefusals();
-  const answerPage = createPageAnswer(tools, cookieOptions);
+  const answerPage = createPageAnswer(tools, cookieScope);
 
   /** As {@link Dashboard.handle}. @param path the key of its route in `ROUTES`; any other text is answered 404 */
   async function handle(
@@ -150,7 +152,7 @@ export function createRequestHandler(tools: Tools) {
     visit.url = url;
     const asked = languageOf(url.searchParams.get('lang'));
     if (asked !== null) {
-      visit.cookies.push(writeCookie(LANGUAGE, asked, cookieOptions, LANGUAGE_LIFE_MS));
+      visit.cookies.push(writeCookie(LANGUAGE, asked, cookieScope, LANGUAGE_LIFE_MS));
       visit.client.language = asked;
       visit.messages = MESSAGES[asked];
     }
@@ -199,4 +201,15 @@ export function createRequestHandler(tools: Tools) {
   }
 
   return handle;
+}
+
+/**
+ * Whether a request's address and headers are too long for a page. The server itself takes 64 KiB, because a long `q` of the API is a
+ * search that costs a credit.
+ */
+function hasLongHeaders({ url, headers }: Request): boolean {
+  let bytes = url.length;
+  // With its colon, blank and line end.
+  for (const [name, value] of headers) bytes += name.length + value.length + 4;
+  return bytes > MAX_HEADER_BYTES;
 }

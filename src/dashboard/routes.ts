@@ -29,16 +29,16 @@ interface Methods<Context> {
   POST?: (context: Context) => Promise<PageResponse>;
 }
 
-/**
- * The pages of one path, for anyone or for signed-in users. `hasPassword`: its form has one, which takes long to check or hash.
- * `hasList`: its form may be long.
- */
+/** The pages of one path, for anyone or for signed-in users. */
 export type Route = PublicRoute | MemberRoute;
 type PublicRoute = Traits & { for: 'anyone' } & Methods<PageContext>;
 export type MemberRoute = Traits & { for: 'member' } & Methods<MemberContext>;
 interface Traits {
+  /** Its form has a password, which takes long to check or hash. */
   hasPassword?: true;
+  /** Its form may be long. */
   hasList?: true;
+  /** A member who is no owner gets 403. */
   ownersOnly?: true;
 }
 

@@ -8,7 +8,7 @@ export type Answer =
       ok: true;
       json: string;
       headers?: Record<string, string>;
-      /** The problems among the items of a batch lookup. */
+      /** The problems among the items of a list. */
       itemProblems?: ProblemName[];
     }
   | ProblemAnswer;

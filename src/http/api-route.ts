@@ -94,7 +94,7 @@ export interface ApiRoute {
    * misspelt filter would be a request about all companies, and be paid for.
    */
   body?: TObject;
-  /** What is not valid in a request, beside its body and its `Idempotency-Key`, in words. */
+  /** The faults that make a request invalid, beside its body and its `Idempotency-Key`, in words. */
   invalid?: string;
   /** The body of the 200. */
   success: TSchema;

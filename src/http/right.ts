@@ -12,6 +12,10 @@ export const RIGHTS = [
 ] as const;
 export type Right = (typeof RIGHTS)[number];
 
-/** Whether a key may call a route. @param only the key's rights; `null` means all @param right the route's; `null` means that it is open to every key */
+/**
+ * Whether a key may call a route.
+ * @param only the key's rights; `null` means all
+ * @param right the route's; `null` means that it is open to every key
+ */
 export const permits = (only: Right[] | null, right: Right | null): boolean =>
   only === null || right === null || only.includes(right);

@@ -39,7 +39,7 @@ interface Paid {
 }
 const NOTHING: Paid = { left: null, isCharged: false };
 
-/** What is known of a request once it has its answer. */
+/** A request that has its answer. */
 interface Ended {
   paid: Paid;
   /** The route that has answered a call. */

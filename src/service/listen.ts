@@ -7,8 +7,8 @@ import { codeOf, messageOf, RefusedError } from '../platform/errors.ts';
 import { KIB, SECOND } from '../platform/units.ts';
 
 /**
- * Bun answers a longer body with a bare 413. The bounds of a batch lookup (64 KiB) and of a form (16 KiB) are lower, so that a
- * body a little too long gets our answer.
+ * Bun answers a longer body with a bare 413. The bounds of JSON (`MAX_JSON_BYTES`) and of forms (`MAX_LIST_BYTES`) are lower, so
+ * that a body a little too long gets our answer.
  */
 const MAX_BODY_BYTES = 256 * KIB;
 

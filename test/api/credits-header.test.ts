@@ -17,7 +17,7 @@ afterAll(() => api.stop());
 const plenty = { limits: { requestsPerMinute: 6000 }, included: 10_000 };
 const creditsOf = ({ headers }: Pick<CallAnswer, 'headers'>) => headers.get('x-credits');
 
-/** What the log says of the latest request. */
+/** The log's line of the latest request. */
 const logged = () =>
   api.logLines.findLast(({ msg, route }) => msg === 'request' && route !== '/openapi/json');
 

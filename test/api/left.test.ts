@@ -1,4 +1,4 @@
-/** What is left is said once: in every state of an account `/usage`, `get_usage` and `credits_left` say what the next calls get. */
+/** In every state of an account `/usage`, `get_usage` and `credits_left` say what the next calls get. */
 import { afterAll, expect, test } from 'bun:test';
 import { changeLimits, setSuspended } from '../../src/metering/accounts/changes.ts';
 import { post } from '../companies/test-world/requests.ts';

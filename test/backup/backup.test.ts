@@ -66,7 +66,7 @@ async function contentOf(sql: Sql): Promise<Record<string, string>> {
   return content;
 }
 
-/** What else a database has: how its tables are made, their indexes, and where its sequences are. */
+/** The rest of a database: how its tables are made, their indexes, and where its sequences are. */
 const schemaOf = async (sql: Sql) => ({
   tables: (await readTables(sql)).map(({ estimate, ...table }) => table),
   sequences: await readSequences(sql),

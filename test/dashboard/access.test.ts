@@ -294,7 +294,7 @@ function cookiesOf(visitor: Visitor): string {
   return [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
 }
 
-/** What a forged form could have changed. */
+/** The rows that a forged form could have changed. */
 async function stateOf(accountId: string) {
   return service.sql`
     SELECT used, credits, (SELECT count(*) FROM account_events e WHERE e.account_id = a.id) AS events,

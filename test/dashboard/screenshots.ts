@@ -1,6 +1,6 @@
 /**
- * `bun run screenshots`: takes the pictures in docs/screenshots, on an embedded Postgres with the demo's data and made-up calls. Not a test: run it when
- * the pages have changed.
+ * `bun run screenshots`: takes the pictures in docs/screenshots, on an embedded Postgres with the demo's data and made-up calls.
+ * Not a test: run it when the pages have changed.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

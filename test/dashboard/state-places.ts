@@ -9,7 +9,8 @@ export type Place = (typeof PLACES)[number];
 
 /**
  * How a place says it. `notice`: above the page. `card`: a part of the page. `answer`: the answer to a call that is made there. `page`: in
- * place of the page. `problem` names it, and `mail` the one of MAILS (auth/mail-text.ts) with its stage. `none` is the reason why the place says nothing.
+ * place of the page. `problem` names it, and `mail` the one of MAILS (auth/mail-text.ts) with its stage. `none` is the reason why
+ * the place says nothing.
  */
 export type Shown =
   | 'notice'

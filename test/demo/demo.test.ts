@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { postgresPid, temporaryDirectory } from '../platform/postgres/embedded-support.ts';
+import { postgresPid, temporaryDirectory } from '../platform/postgres/embedded/support.ts';
 import { bareEnvironment, ROOT } from '../support/command.ts';
 import { until } from '../support/until.ts';
 

@@ -5,7 +5,7 @@ import {
   postgresPid,
   temporaryDirectory,
   usedDataDir,
-} from '../platform/postgres/embedded-support.ts';
+} from '../platform/postgres/embedded/support.ts';
 import { ask, checkLog } from '../support/ask.ts';
 import { runCommand } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';

@@ -18,7 +18,7 @@ import { createCaller, type ServiceProcess, spawnService } from '../support/serv
 
 const HOSTS = ['localhost', '127.0.0.1'];
 const UNTRUSTED = 'no authority that is trusted here has signed its certificate';
-/** What is wrong with a certificate, and what the operator is told. */
+/** The fault of a certificate, and the message for the operator. */
 const WRONG: [string, (ours: Authority, others: Authority) => Certificate, string][] = [
   ['of another authority', (_, others) => others.issue(HOSTS), UNTRUSTED],
   ['for another host', (ours) => ours.issue(['db.example']), 'its certificate is for another host name'],

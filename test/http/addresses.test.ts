@@ -14,7 +14,7 @@ api.provider.answer(FOUND, nifPtFound(FOUND));
 const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
 afterAll(() => api.stop());
 
-/** What is answered to a request line, with the caller's key. */
+/** The answer to a request line, with the caller's key. */
 async function send(method: string, target: string) {
   const head = `Host: h\r\nAuthorization: Bearer ${caller.key}\r\nConnection: close\r\n\r\n`;
   const answer = await sendRaw(api, `${method} ${target} HTTP/1.1\r\n${head}`);

@@ -13,7 +13,7 @@ const UP_TIMEOUT_MS = 15 * 60_000;
 const READY_TIMEOUT_MS = 240_000;
 const STOP_TIMEOUT_MS = 60_000;
 export const ROOT = join(import.meta.dir, '../..');
-/** What docker-compose.yml reads for the servers; one file does for all of them. */
+/** The variables that docker-compose.yml reads for the servers; one file does for all of them. */
 const SECRETS = [
   'POSTGRES_PASSWORD_SECRET',
   'DATABASE_PASSWORD_SECRET',

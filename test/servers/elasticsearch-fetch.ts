@@ -90,7 +90,7 @@ async function makeReadable(folder: string): Promise<void> {
   await run({ command: 'chmod', args: ['-R', 'a+rX', folder] }, UNPACK_TIMEOUT_MS);
 }
 
-/** What runs that were killed left behind; under the lock nobody else's work can be among it. */
+/** Removes the files that killed runs have left. Under the lock none of them is another process's work. */
 async function removeLeftovers(cache: string): Promise<void> {
   for (const name of await readdir(cache)) {
     if (name.startsWith(TEMPORARY_PREFIX)) await rm(join(cache, name), { recursive: true, force: true });

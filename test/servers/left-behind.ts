@@ -5,8 +5,9 @@ import { removeRunFolders } from './folders.ts';
 const GRACE_MS = 20_000;
 
 /**
- * Ends the processes that a run has left, and removes the folders of its servers. Linux tells the environment and the folder of other processes, other systems don't.
- * A process of a run has its TEST_RUN_ID, or, as an embedded Postgres, works in a temporary folder with it in the name.
+ * Ends the processes that a run has left, and removes the folders of its servers. Linux tells the environment and the folder of
+ * other processes, other systems don't. A process of a run has its TEST_RUN_ID, or, as an embedded Postgres, works in a temporary
+ * folder with it in the name.
  *
  * @returns one line each: its id, and what it is
  */

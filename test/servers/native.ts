@@ -15,7 +15,7 @@ import type { ServerName, ServerSource, StartRequest } from './servers.ts';
 
 const SETTLE_TIMEOUT_MS = 3000;
 
-/** What every native server needs to start. */
+/** The parts that every native server needs to start. */
 export type NativeContext = {
   /** Everything that the run writes; removed when it ends. */
   runFolder: string;

@@ -50,7 +50,7 @@ export type RunningServers = {
   stop(): Promise<void>;
 };
 
-/** What the keeper writes to its standard output, a JSON document a line. */
+/** The messages of the keeper on its standard output, a JSON document a line. */
 export type KeeperMessage = { address: string } | { say: string } | { failed: string };
 
 /** The servers can't be started; `message` is one line when a prerequisite is missing. */

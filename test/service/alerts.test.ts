@@ -1,10 +1,13 @@
-/** Every series of a counter, and every one that a rule of deploy/prometheus reads, is there before its first event: Prometheus sees no increase in a series that begins at 1. */
+/**
+ * Every series of a counter, and every one that a rule of deploy/prometheus reads, is there before its first event: Prometheus
+ * sees no increase in a series that begins at 1.
+ */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { dashboard, ROWS } from '../../docs/grafana.ts';
 import { metricsTable } from '../../docs/metrics.ts';
 import { readRules, rulesTable } from '../../docs/rules.ts';
-import type { Budget } from '../../src/companies/lookup/budget.ts';
+import type { RefreshBound } from '../../src/companies/lookup/refresh-bounds.ts';
 import type { LimitWindow } from '../../src/companies/sources/nif-pt.ts';
 import { SOURCE_OUTCOMES } from '../../src/companies/sources/types.ts';
 import { BASE_PATH, statusesOf, templateOf } from '../../src/http/api-route.ts';
@@ -140,7 +143,7 @@ const SERIES: Record<string, Labels[] | { some: Labels[]; because: string }> = {
     source: 'nif.pt',
     window,
   })),
-  refreshes_refused_total: keysOf<Budget>({
+  refreshes_refused_total: keysOf<RefreshBound>({
     'account-day': 1,
     'account-minute': 1,
     'all-day': 1,

@@ -50,7 +50,7 @@ export interface Api extends Instance {
   database: TestDatabase;
   /** A pool of the test's own, past every proxy. */
   sql: Sql;
-  /** What an instance or a command of this service needs. */
+  /** The environment of an instance or a command of this service. */
   env: Record<string, string>;
   provider: Provider;
   /** Of the dependencies that were asked for. */
@@ -63,7 +63,7 @@ export interface Api extends Instance {
   importDirectory(csv: string): Promise<void>;
   /** Runs a command of the command line on this service's stores. */
   command(...words: string[]): ReturnType<typeof runHere>;
-  /** What the ledger says of an account: credits used in the period, and purchased ones left. */
+  /** The ledger of an account: credits used in the period, and purchased ones left. */
   ledger(account: Pick<Caller, 'accountId'>): Promise<{ used: number; credits: number }>;
 }
 

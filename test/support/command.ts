@@ -147,7 +147,7 @@ export function createCommandLine(databaseUrl: string, further: Record<string, s
       }
       return json;
     },
-    /** What a command that has to fail says, and how it ends; it must print nothing on stdout. */
+    /** The message and the end of a command that has to fail; it must print nothing on stdout. */
     async refusal(...words: string[]): Promise<{ code: number; stderr: string }> {
       const { code, stdout, stderr } = await run(...words);
       if (code === 0 || stdout !== '') throw new Error(`${words.join(' ')} → ${code}\n${stdout}`);

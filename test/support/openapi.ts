@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
-/** What came back of one request. */
+/** The answer to one request. */
 export type Answer = { status: number; headers: Headers; body: unknown };
 
 type Documented = {
@@ -94,7 +94,7 @@ function validatorOf({ servers: _, ...document }: Document): Ajv2020 {
   return ajv;
 }
 
-/** What is published is open, so that members can be added. Here each answer has the documented members alone. */
+/** Published schemas are open, so that members can be added. Here each answer has the documented members alone. */
 export function strictly<Schema>(schema: Schema): Schema {
   const text = JSON.stringify(schema, (_, value) =>
     value?.properties === undefined ? value : { ...value, additionalProperties: false },

@@ -8,7 +8,7 @@ import { oracleNormalize, oracleSortKey } from '../companies/name-oracle.ts';
  * else: slow and plain.
  */
 export interface OracleSearch extends DirectorySearch {
-  /** What `q`, as a caller types it, must answer. */
+  /** The right answer to `q`, as a caller types it. */
   answer(q: string): SearchEntry[];
 }
 

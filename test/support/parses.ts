@@ -43,7 +43,7 @@ export function countParses() {
   };
 
   return {
-    /** What was parsed since the last time. */
+    /** The texts that were parsed since the last time. */
     take(): string[] {
       const taken = parses;
       parses = [];

@@ -20,7 +20,7 @@ export type AnswerFault =
 export const MEBIBYTE = 1024 * 1024;
 const DRIP_MS = 50;
 
-/** What becomes of a connection on which a request has come. `refused` is for those that were open when the mode changed. */
+/** The fate of a connection on which a request has come. `refused` is for those that were open when the mode changed. */
 export const CONNECTION_FAULTS: Record<ConnectionFault, (socket: Socket) => void> = {
   refused: (socket) => socket.resetAndDestroy(),
   reset: (socket) => socket.resetAndDestroy(),

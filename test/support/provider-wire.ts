@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import type { WireAnswer } from './provider-answers.ts';
 
-/** What a request is for, told from its path and query. */
+/** The purpose of a request, told from its path and query. */
 type RequestKind = 'nif.pt' | 'vies' | 'einforma' | 'einforma-token' | 'other';
 
 export interface ProviderRequest {

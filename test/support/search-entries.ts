@@ -2,7 +2,7 @@ import type { SearchEntry } from '../../src/companies/search/document.ts';
 import { parseQuery } from '../../src/companies/search/query.ts';
 import type { DirectorySearch } from '../../src/companies/search/search.ts';
 
-/** What a directory finds for `q`, as a caller types it. */
+/** The entries that a directory finds for `q`, as a caller types it. */
 export async function searchEntries(directory: DirectorySearch, q: string): Promise<SearchEntry[]> {
   return (await directory.find(parseQuery(q))).entries;
 }

@@ -123,7 +123,7 @@ function writeCertificate({ runFolder, user }: NativeContext, certificate: Certi
   return files;
 }
 
-/** What Postgres shows behind its answer to an SSLRequest, as PEM. */
+/** The certificate that Postgres shows behind its answer to an SSLRequest, as PEM. */
 function postgresCertificate(port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connectTo(port, '127.0.0.1');

@@ -36,13 +36,13 @@ export type TestService = {
   sql: Sql;
   databaseUrl: string;
   config: Config;
-  /** What the service has logged so far. */
+  /** The lines that the service has logged so far. */
   logLines: LogLine[];
   stop(): Promise<void>;
 };
 
 /**
- * What a service needs in a mode: its own database, and for `full` its own index alias. Without outside
+ * The environment of a service in a mode: its own database, and for `full` its own index alias. Without outside
  * sources: no REGISTRY and a nif.pt that refuses connections, unless `env` says otherwise.
  */
 export async function createTestEnvironment(options: ServiceOptions = {}) {

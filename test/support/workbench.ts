@@ -35,7 +35,7 @@ export interface Workbench {
   rebuild(): Promise<IndexStatus>;
   rollback(): Promise<IndexStatus>;
   status(): Promise<IndexStatus>;
-  /** What consumers find, as `NIF name`. */
+  /** The entries that consumers find, as `NIF name`. */
   search(query: string): Promise<string[]>;
   /** Postgres's directory, as `NIF name`, by NIF. */
   rows(): Promise<string[]>;

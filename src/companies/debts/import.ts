@@ -1,12 +1,13 @@
+import { utcDay } from '../../platform/dates.ts';
 import { RefusedError } from '../../platform/errors.ts';
+import type { Transaction } from '../../platform/postgres/connect.ts';
 import { withDedicated } from '../../platform/postgres/dedicated.ts';
 import type { CommandTools } from '../../platform/terminal/command.ts';
 import { count, type Progress } from '../../platform/terminal/progress.ts';
 import { DAY } from '../../platform/units.ts';
 import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
-import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
-import { compareStagedDebts, type DebtDifference } from './difference.ts';
+import { type FileOptions, SMALLEST_REPLACEMENT, STAGING, stageFile } from '../ingest/staging.ts';
 import { DEBTS_LAYOUT } from './file-layout.ts';
 import type { DebtKind } from './kind.ts';
 
@@ -16,6 +17,20 @@ export interface DebtsImportOptions extends FileOptions {
   date: string;
   /** How many refusals of a suspicious file are overridden ({@link refuseSuspicious}). */
   force?: number | undefined;
+}
+
+/** A staged file beside the present dataset of its kind. */
+interface DebtDifference {
+  /** The present dataset's date; `null` means that there is none. */
+  presentDate: string | null;
+  /** Companies in the present dataset. */
+  present: number;
+  /** Companies of the present dataset that the file has, too. */
+  kept: number;
+  /** The changes that an import would write: none for a first dataset, and none of natural persons. */
+  appeared: number;
+  changed: number;
+  ended: number;
 }
 
 interface DebtsReport extends ImportReport, Pick<DebtDifference, 'appeared' | 'changed' | 'ended'> {}
@@ -56,6 +71,25 @@ export function importDebts(
   });
 }
 
+/** Compares the rows of the session's staging table with the dataset that they would replace. */
+async function compareStagedDebts(transaction: Transaction, kind: DebtKind): Promise<DebtDifference> {
+  const [row] = await transaction<DebtDifference[]>`
+    SELECT "presentDate", count(present_nif) AS present,
+      count(*) FILTER (WHERE present_nif = staged_nif) AS kept,
+      count(*) FILTER (WHERE is_announced AND present_nif IS NULL) AS appeared,
+      count(*) FILTER (WHERE is_announced AND present_nif = staged_nif AND is_changed) AS changed,
+      count(*) FILTER (WHERE is_announced AND staged_nif IS NULL) AS ended
+    FROM (SELECT max(dataset_date)::text AS "presentDate" FROM debt_datasets WHERE kind = ${kind}) AS dataset
+      LEFT JOIN LATERAL (
+        SELECT present.nif AS present_nif, staged.nif AS staged_nif,
+          (present.start_amount, present.end_amount) IS DISTINCT FROM (staged.start_amount, staged.end_amount) AS is_changed,
+          "presentDate" IS NOT NULL AND NOT is_natural_person(nif) AS is_announced
+        FROM (SELECT * FROM debts WHERE kind = ${kind}) AS present FULL JOIN ${transaction(STAGING)} staged USING (nif)
+      ) AS compared ON true
+    GROUP BY "presentDate"`;
+  return row!;
+}
+
 /**
  * Refuses a dataset whose date is suspicious, or which would end the brackets of over a tenth of the companies, as a file does
  * that was cut off. Readers of the changes would get each of these ends.
@@ -82,7 +116,7 @@ interface Suspicion {
 
 function suspiciousDate({ presentDate }: DebtDifference, kind: DebtKind, date: string): Suspicion[] {
   // A mistyped year would be shown to customers, and refuse every right file after it.
-  if (date > new Date(Date.now() + DAY).toISOString().slice(0, 10)) {
+  if (date > utcDay(Date.now() + DAY)) {
     return [{ reason: `${date} is after tomorrow`, outcome: 'imports the dataset of that date' }];
   }
   if (presentDate === null || date >= presentDate) return [];

@@ -1,6 +1,6 @@
 import type { AccountData } from '../../metering/account-data/account-data.ts';
 
-/** What the companies' wing stores of accounts: their refreshes. */
+/** The rows of accounts that the companies' wing stores: their refreshes. */
 export const COMPANIES_DATA: AccountData = {
   lists: (sql, id) => ({
     refreshes: sql`

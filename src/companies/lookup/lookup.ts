@@ -5,19 +5,19 @@
 import { failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
 import type { Caller } from '../../metering/keys/authenticate.ts';
 import { withTimeout } from '../../platform/runtime/timeout.ts';
-import { type Budget, OverBudgetError } from './budget.ts';
 import type { Refresher } from './refresh.ts';
+import { type RefreshBound, RefreshesUsedUpError } from './refresh-bounds.ts';
 import type { StoredCompany } from './store.ts';
 
 export interface LookupParts {
   refresher: Pick<Refresher, 'refresh'>;
   /** Time of a lookup from its arrival to its answer. */
   timeoutMs: number;
-  /** Called for each lookup that was refused because of a budget. */
-  onOverBudget?: (budget: Budget) => void;
+  /** Called for each lookup that was refused because a bound of refreshes is used up. */
+  onUsedUp?: (bound: RefreshBound) => void;
 }
 
-/** How a lookup of a valid NIF ended: with a fresh record, or with a problem that the single and the batch lookup share. */
+/** How a lookup of a valid NIF ended: with a fresh record, or with a problem of the request or of its item in a list. */
 type LookupOutcome = { ok: true; company: StoredCompany } | ProblemAnswer;
 
 /**
@@ -36,14 +36,14 @@ export type Lookup = (
 const NO_SOURCE =
   'There is no fresh record of this company, and no source could supply one: they failed, were too slow, or do not know it.';
 
-const USED_UP: Record<Budget, string> = {
+const USED_UP: Record<RefreshBound, string> = {
   'account-day': 'The account has used up its refreshes of the day (UTC)',
   'account-minute': 'The account has used up the refreshes that a Free account has in a minute',
   'all-day': 'The refreshes of the day (UTC) of all accounts together are used up',
   'free-day': 'The refreshes of the day (UTC) of all Free accounts together are used up',
 };
 
-export function createLookup({ refresher, timeoutMs, onOverBudget }: LookupParts): Lookup {
+export function createLookup({ refresher, timeoutMs, onUsedUp }: LookupParts): Lookup {
   return async (nif, record, caller, arrivedMs) => {
     try {
       const stored = await record;
@@ -58,9 +58,9 @@ export function createLookup({ refresher, timeoutMs, onOverBudget }: LookupParts
       }
       return { ok: true, company: refreshed };
     } catch (cause) {
-      if (cause instanceof OverBudgetError) {
-        onOverBudget?.(cause.budget);
-        return overBudget(cause);
+      if (cause instanceof RefreshesUsedUpError) {
+        onUsedUp?.(cause.bound);
+        return usedUp(cause);
       }
       // Sources have their own timeouts. So this is our own failure, also when the time is up, and the call costs nothing.
       const text = 'The record could not be read, refreshed or stored in time.';
@@ -69,9 +69,9 @@ export function createLookup({ refresher, timeoutMs, onOverBudget }: LookupParts
   };
 }
 
-/** The 503 of a budget that is used up: our own limit, so it costs nothing (docs/api.md: refresh). */
-function overBudget(cause: OverBudgetError): ProblemAnswer {
-  const detail = `${USED_UP[cause.budget]}: this company, which has no fresh record, can be refreshed at ${cause.roomAt.toISOString()}.`;
+/** The 503 of a bound that is used up: our own limit, so it costs nothing (docs/api.md: refresh). */
+function usedUp(cause: RefreshesUsedUpError): ProblemAnswer {
+  const detail = `${USED_UP[cause.bound]}: this company, which has no fresh record, can be refreshed at ${cause.roomAt.toISOString()}.`;
   const headers = { 'Retry-After': String(cause.retryAfterS) };
   return problem('service-unavailable', detail, { headers, cause });
 }

@@ -8,9 +8,9 @@ import { MINUTE, SECOND } from '../../platform/units.ts';
 import { createSources } from '../sources/create-sources.ts';
 import { isDefaultNifPtUrl, type LimitWindow } from '../sources/nif-pt.ts';
 import { SOURCE_OUTCOMES } from '../sources/types.ts';
-import { type Budget, createRefreshBudget } from './budget.ts';
 import { createLookup, type Lookup } from './lookup.ts';
 import { createRefresher } from './refresh.ts';
+import { createRefreshBounds, type RefreshBound } from './refresh-bounds.ts';
 import { createCompanyReader, type FindCompanies, type FindCompany } from './store.ts';
 
 /** The reader of stored records, and the lookup with its sources, as the configuration names them. */
@@ -34,10 +34,10 @@ export function openLookup(
   // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (docs/api.md: refresh); the rest is for the way out.
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
   const { findCompany, findCompanies } = createCompanyReader(pointQueries, config.recordMaxAgeS, timeoutMs);
-  const budget = createRefreshBudget(sql, config.refreshesPerDay, log);
+  const bounds = createRefreshBounds(sql, config.refreshesPerDay, log);
   const counts = createLookupMetrics(metrics, {
     sources: sources.map(({ name }) => name),
-    refreshesToday: budget.today,
+    refreshesToday: bounds.today,
     refreshesPerDay: config.refreshesPerDay,
   });
   const refresher = createRefresher({
@@ -45,7 +45,7 @@ export function openLookup(
     sql,
     findCompany,
     sources,
-    budget,
+    bounds,
     log,
     onAnswer: counts.onAnswer,
   });
@@ -53,12 +53,12 @@ export function openLookup(
     log.warn({ err: error }, 'old refreshes were not removed'),
   );
   cleanup.add('the sweep of old refreshes', sweeps.stop);
-  const lookUp = createLookup({ refresher, timeoutMs, onOverBudget: counts.onOverBudget });
+  const lookUp = createLookup({ refresher, timeoutMs, onUsedUp: counts.onUsedUp });
   return { findCompany, findCompanies, lookUp };
 }
 
 const WINDOWS: LimitWindow[] = ['minute', 'hour', 'day', 'month'];
-const BUDGETS: Budget[] = ['account-day', 'account-minute', 'all-day', 'free-day'];
+const BOUNDS: RefreshBound[] = ['account-day', 'account-minute', 'all-day', 'free-day'];
 
 interface Observed {
   /** The names of the sources that are asked. */
@@ -91,7 +91,7 @@ function createLookupMetrics(metrics: Metrics, observed: Observed) {
     'Lookups that were refused because the refreshes of their account, or of all accounts, were used up, by budget.',
     'budget',
   );
-  for (const budget of BUDGETS) refused.inc({ budget }, 0);
+  for (const budget of BOUNDS) refused.inc({ budget }, 0);
   metrics.gaugeOf(
     'refreshes_today',
     'Refreshes of all accounts on this day (UTC), as this process last took one.',
@@ -103,6 +103,6 @@ function createLookupMetrics(metrics: Metrics, observed: Observed) {
   return {
     onAnswer: (source: string, outcome: string) => requests.inc({ source, outcome }),
     onLimit: (source: string, window: LimitWindow) => limits.inc({ source, window }),
-    onOverBudget: (budget: Budget) => refused.inc({ budget }),
+    onUsedUp: (bound: RefreshBound) => refused.inc({ budget: bound }),
   };
 }

@@ -3,8 +3,8 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { type CompanySource, type Permit, SourceError } from '../sources/types.ts';
-import { OverBudgetError, type Payer, type RefreshBudget } from './budget.ts';
 import { createRefreshLeases } from './lease.ts';
+import { type Payer, type RefreshBounds, RefreshesUsedUpError } from './refresh-bounds.ts';
 import type { FindCompany, StoredCompany } from './store.ts';
 
 export interface RefresherOptions {
@@ -12,7 +12,7 @@ export interface RefresherOptions {
   /** In the order in which they are asked. */
   sources: CompanySource[];
   providerTimeoutMs: number;
-  budget: RefreshBudget;
+  bounds: RefreshBounds;
   findCompany: FindCompany;
   log: Log;
   /** Gets the outcome of each question to a source: `found`, `not-found`, `unknown`, or the reason of its fault. */
@@ -34,7 +34,7 @@ const FIRST_POLL_MS = 25;
 const SLOWEST_POLL_MS = 250;
 
 export function createRefresher(options: RefresherOptions) {
-  const { sql, sources, providerTimeoutMs, budget, findCompany, log, onAnswer } = options;
+  const { sql, sources, providerTimeoutMs, bounds, findCompany, log, onAnswer } = options;
   /** The longest attempt: two sources, and the storing of the record. */
   const attemptMs = 2 * providerTimeoutMs + 1 * SECOND;
   const leases = createRefreshLeases(sql, attemptMs);
@@ -46,7 +46,7 @@ export function createRefresher(options: RefresherOptions) {
    * pays for it, and only when a source is asked.
    *
    * @param untilMs the caller waits until then, by `performance.now()`; afterwards no refresh begins for it
-   * @throws OverBudgetError when the account, or all together, have used up their refreshes
+   * @throws RefreshesUsedUpError when the account, or all together, have used up their refreshes
    * @throws another error when this service failed, and not the sources
    */
   async function refresh(nif: string, caller: Payer, untilMs: number): Promise<RefreshResult> {
@@ -60,9 +60,9 @@ export function createRefresher(options: RefresherOptions) {
       try {
         return await attempt.result;
       } catch (error) {
-        // The first caller's budget and time say nothing about those of another caller, which begins the refresh itself.
+        // The first caller's bounds and time say nothing about those of another caller, which begins the refresh itself.
         const isOnlyItsOwn =
-          (error instanceof OverBudgetError && attempt.accountId !== caller.accountId) ||
+          (error instanceof RefreshesUsedUpError && attempt.accountId !== caller.accountId) ||
           (error instanceof LateError && performance.now() < untilMs);
         if (!isOnlyItsOwn) throw error;
       }
@@ -104,7 +104,7 @@ export function createRefresher(options: RefresherOptions) {
       const result = await askSources(nif, attempt, async () => {
         if (isPaid) return;
         if (performance.now() >= untilMs) throw new LateError('nobody waits for the refresh any more');
-        await budget.take(caller);
+        await bounds.take(caller);
         isPaid = true;
       });
       if (typeof result === 'string') await leases.complete(nif, attempt, result);

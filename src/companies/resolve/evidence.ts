@@ -1,5 +1,5 @@
 /**
- * What speaks for a candidate: one evidence for each heavy word of the name. The kinds are tried one after the other, each over the
+ * The evidence for a candidate: one for each heavy word of the name. The kinds are tried one after the other, each over the
  * words from the left, and each takes the leftmost unused word of the candidate (docs/api.md, The rule).
  */
 import { isWithinEdits } from './edits.ts';
@@ -27,7 +27,7 @@ export interface Compared {
   isExtraLast: boolean;
 }
 
-/** A word of either side. */
+/** The words of one side. */
 interface Side {
   words: string[];
   /** The evidence of the name's words; of the candidate's only whether they are used. */

@@ -11,7 +11,7 @@ import { READ_LIMITS, readsOf } from './reads.ts';
 import { type KnownName, readVocabulary } from './vocabulary.ts';
 import { isHeavy, readWords, type WeighedName } from './words.ts';
 
-/** What a name is resolved to. */
+/** The outcome of a name. */
 export interface Resolution extends Outcome {
   name: WeighedName;
 }
@@ -53,7 +53,7 @@ function resolutionOf(name: KnownName, entries: Candidate[], compared: number): 
   return { name, ...rank(name, [...byNif.values()], compared) };
 }
 
-/** What a text with a NIF is resolved to. @param entry the one of the NIF; `undefined` means that the directory has none */
+/** The outcome of a text with a NIF. @param entry the one of the NIF; `undefined` means that the directory has none */
 export function companyOf(entry: SearchEntry | undefined): Resolution {
   const candidates =
     entry === undefined ? [] : [{ ...entry, missing: 0, changed: 0, extra: 0, evidence: [] }];

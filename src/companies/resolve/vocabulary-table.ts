@@ -3,7 +3,7 @@ import { quoted } from '../../platform/postgres/identifier.ts';
 import { NAME_WORDS } from '../matches/words-index.ts';
 import { MAX_KEY_LENGTH } from './words.ts';
 
-/** What follows the name of a generation's table in the name of its vocabulary. */
+/** The end of a vocabulary's name, behind the name of its generation's table. */
 export const VOCABULARY = '_vocabulary';
 
 /** The plain name of the vocabulary of a table. */

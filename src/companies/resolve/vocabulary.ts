@@ -1,5 +1,5 @@
 /**
- * What the directory knows of the words of some names. The vocabulary, a table of each generation, has every word with the number
+ * Reads the frequency of the words of some names. The vocabulary, a table of each generation, has every word with the number
  * of entries that have it. It is read twice: for the words themselves, then for the near words and parts of the rare ones.
  */
 import { editsOf, hasNearWords } from './edits.ts';

@@ -48,8 +48,8 @@ export const HEAVIEST = 8;
 
 /**
  * The weight of a word, by the number of entries that have it.
- * @param rows entries of the directory. Fewer than a million count as a million, because a word is not frequent in a small
- *   directory only because one company has it
+ * @param rows entries of the directory. Fewer than 5,000 count as 5,000, because a word is not frequent in a small directory
+ *   only because one company has it
  */
 export function weightOf(entries: number, rows: number): number {
   const perMillion = (entries * 1_000_000) / Math.max(rows, 5_000);

@@ -1,4 +1,4 @@
-/** What the dashboard stores of accounts: members, their sessions and mails, invitations. */
+/** The rows of accounts that the dashboard stores: members, their sessions and mails, invitations. */
 import type { AccountData } from '../../metering/account-data/account-data.ts';
 import { removeInParts } from '../../platform/postgres/batches.ts';
 import { SECOND } from '../../platform/units.ts';

@@ -77,7 +77,7 @@ export const deletion = confirmedForm({
   },
 });
 
-/** What is left of the allowance and of the purchased credits, also if the account does not spend them. */
+/** The rest of the allowance and of the purchased credits, also if the account does not spend them. */
 const lostCredits = ({ includedCredits, used, credits }: AccountDetails) =>
   Math.max(0, includedCredits - used) + credits;
 

@@ -156,7 +156,7 @@ function columnsOf(context: MemberContext, keys: Map<string, string>): Column<Ac
   ];
 }
 
-/** What a row tells: a charge, credits that came back, or the problem of an answer, with its page. */
+/** The outcome in a row: a charge, credits that came back, or the problem of an answer, with its page. */
 function outcomeOf({ messages, formats, tools }: MemberContext, row: ActivityRow): HtmlValue {
   const { kind, status, problem, unlisted } = row;
   if (unlisted !== null) return messages.activityMore(formats.number(unlisted));

@@ -247,7 +247,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
      * @throws when it could not be checked
      */
     async linkOwner(kind: 'reset' | 'confirm', token: string): Promise<string | null> {
-      // The link of better-auth 1.7 is a JWT with the email. If an update changes that, test/dashboard/links.test.ts fails.
+      // The link of better-auth 1.7 is a JWT with the email. If an update changes that, test/dashboard/sign-in/links.test.ts fails.
       if (kind === 'confirm') return (await verifyJWT<{ email: string }>(token, secret))?.email ?? null;
       const reset = resets.read(token);
       if (reset === null || !(await isGoodReset(reset.token))) return null;

@@ -5,12 +5,13 @@ import { keyFor } from '../request/csrf.ts';
 import { isEmail } from '../request/read-form.ts';
 import type { EmailOwner } from './sessions.ts';
 
-/** A link works for an hour, and can be sent again. */
+/** Longer than the hour of a link, because a link can be sent again. */
 const LIFE_MS = 1 * DAY;
 
 /**
- * The cookie of a browser that has signed up, in which the link of the mail signs in, too. It has the email for the next page, and is bound to the password of that sign-up:
- * neither a link alone opens a session, nor the browser of a stranger that gave the email before.
+ * The cookie of a browser that has signed up, in which the link of the mail signs in, too. It has the email for the next page,
+ * and is bound to the password of that sign-up: neither a link alone opens a session, nor the browser of a stranger that gave the
+ * email before.
  *
  * @param name of the cookie
  */

@@ -6,7 +6,7 @@ import { SECOND } from '../../platform/units.ts';
 import { connectsOf, countAttempt } from '../auth/limits.ts';
 import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
-import { readCookie, writeCookie } from '../request/cookies.ts';
+import { cookieScopeOf, readCookie, writeCookie } from '../request/cookies.ts';
 import { tooMany } from '../request/forms.ts';
 import { messagePage, notFoundPage } from '../request/layout.ts';
 import { isRedirect } from './redirects.ts';
@@ -49,7 +49,6 @@ export async function authorize(context: PageContext): Promise<PageResponse> {
   );
   const browser = browserOf(context) || randomBytes(16).toString('base64url');
   const id = await storeRequest(tools.sql, browser, { clientId, redirectUri, parameters });
-  const scope = { path: tools.base, secure: tools.publicUrl.startsWith('https:') };
-  const cookie = writeCookie(COOKIE, browser, scope, REQUEST_S * SECOND);
+  const cookie = writeCookie(COOKIE, browser, cookieScopeOf(tools), REQUEST_S * SECOND);
   return redirectTo(context, `/connect/consent?request=${id}`, [cookie]);
 }

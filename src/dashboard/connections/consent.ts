@@ -3,7 +3,7 @@
  * the member is known. The browser leaves for the client's address by a press of the member alone.
  */
 import { resourceOf, takesConnections } from '../../mcp/resource.ts';
-import { findRegistered } from '../../metering/connections/clients.ts';
+import { clientHost, findRegistered } from '../../metering/connections/clients.ts';
 import {
   type ConnectionRequest,
   dropRequest,
@@ -23,7 +23,6 @@ import { MAILS } from '../auth/mail-text.ts';
 import { findReader } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
-import { clientHost } from '../keys/connection.ts';
 import { connectionFields, sentConnectionLimits } from '../keys/key-limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
@@ -39,7 +38,7 @@ import { answerAddress, isLocalRedirect, takesRedirect } from './redirects.ts';
 
 const PATH = '/connect/consent';
 
-/** What a connection may spend and do unless the member changes it. The account's activity has no tool. */
+/** The limits of a connection unless the member changes them. The account's activity has no tool. */
 const LIMITS: KeyLimits = {
   budget: { credits: 100, per: 'day' },
   only: ['search', 'matches', 'resolve', 'lookup', 'debts', 'changes', 'usage', 'datasets'],
@@ -58,7 +57,7 @@ export const consent = formHandlers({
     if ('page' in request) return request;
     if (context.sent('answer') === 'no') {
       await dropRequest(context.tools.sql, request.id);
-      return leave(context, request, { error: 'access_denied' });
+      return sendBack(context, request, { error: 'access_denied' });
     }
     return connect(context, request);
   },
@@ -114,7 +113,7 @@ async function readClientName(
   }
 }
 
-/** What is wrong with a request of a known client, as RFC 6749, 7636 and 8707 name it; `null` if nothing is. */
+/** The fault of a request of a known client, as RFC 6749, 7636 and 8707 name it; `null` if it has none. */
 function errorOf({ parameters }: Known, publicUrl: string): string | null {
   if (parameters.response_type !== 'code') return 'unsupported_response_type';
   const isChallenge = /^[\w-]{43}$/.test(parameters.code_challenge ?? '');
@@ -136,7 +135,7 @@ function answerTo(
   });
 }
 
-const leave = (context: MemberContext, request: Known, answer: Record<string, string>): PageResponse => ({
+const sendBack = (context: MemberContext, request: Known, answer: Record<string, string>): PageResponse => ({
   redirect: answerTo(context, request, answer),
 });
 
@@ -232,5 +231,5 @@ async function connect(context: MemberContext, request: Known): Promise<PageResp
     if (!(error instanceof TooManyConnectionsError)) throw error;
     return refuse(409, { message: messages.tooManyConnections(String(MAX_CONNECTIONS)) });
   }
-  return leave(context, request, { code });
+  return sendBack(context, request, { code });
 }

@@ -73,7 +73,7 @@ const tooMany = (waitS: number) =>
 const MAX_ATTEMPTS = 4;
 
 /** Hosts refresh in bursts, so work that has waited for too long begins again. Later its client does. */
-async function inTurn(work: () => Response | Promise<Response>): Promise<Response> {
+async function retryLocked(work: () => Response | Promise<Response>): Promise<Response> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     try {
       return await work();
@@ -166,7 +166,7 @@ export function connectionRoutes(parts: ConnectionParts) {
     const outcome = await countFailure(
       sql,
       tokenFailuresOf(from),
-      () => inTurn(() => grant(sql, form, publicUrl)),
+      () => retryLocked(() => grant(sql, form, publicUrl)),
       isFailure,
     );
     return 'retryAfterS' in outcome ? tooMany(outcome.retryAfterS) : outcome;
@@ -179,7 +179,7 @@ export function connectionRoutes(parts: ConnectionParts) {
       const form = await readForm(request, parts.stopping);
       const token = form?.get('token') ?? '';
       if (token === '') return refusal('invalid_request', 'The field token is missing.');
-      return inTurn(async () => {
+      return retryLocked(async () => {
         await revokeByToken(sql, token);
         // The same for a token that is none (RFC 7009).
         return answer(200, {});

@@ -1,5 +1,6 @@
 /** Connections among keys: the list of an account's, and what only they have on their page. */
 import { takesConnections } from '../../mcp/resource.ts';
+import { clientHost } from '../../metering/connections/clients.ts';
 import { findConnection } from '../../metering/connections/store.ts';
 import type { ListedKey } from '../../metering/keys/list.ts';
 import { actorNames } from '../auth/actors.ts';
@@ -10,9 +11,6 @@ import { type Column, dateOf, type Fact, table } from '../ui/parts.ts';
 import { type KeyCounts, NO_COUNTS } from './key-counts.ts';
 import { budgetLeft } from './key-limits.ts';
 import { keyName, lastUse } from './key-parts.ts';
-
-/** The host that a client has proved by its document; `null` for one that has registered itself. */
-export const clientHost = (clientId: string): string | null => URL.parse(clientId)?.hostname ?? null;
 
 /** The agents that members have connected; nothing where none can connect. */
 export function connectionsCard(

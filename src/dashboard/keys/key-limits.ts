@@ -109,7 +109,7 @@ export const limits = keyForm({
   },
 });
 
-/** What a key may spend and do, as its page shows it; nothing for a key without limits. */
+/** The limits of a key, as its page shows them; nothing for a key without limits. */
 export function limitsCard({ messages, formats }: MemberContext, { budget, only }: ApiKey): HtmlValue {
   if (budget === null && only === null) return null;
   return html`

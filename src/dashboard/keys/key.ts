@@ -3,6 +3,7 @@ import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../met
 import { endPreviousSecrets, expireKey } from '../../metering/keys/expire.ts';
 import { findKey } from '../../metering/keys/list.ts';
 import { TooManyKeysError } from '../../metering/keys/store.ts';
+import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import { actorNames } from '../auth/actors.ts';
 import { changesOf, countAttempt } from '../auth/limits.ts';
@@ -98,7 +99,7 @@ function secretsCard(context: MemberContext, key: KeyDetails): Html {
 }
 
 /** The day, YYYY-MM-DD, at whose end a key ends. */
-const lastDay = (end: Date) => new Date(end.getTime() - 1).toISOString().slice(0, 10);
+const lastDay = (end: Date) => utcDay(end.getTime() - 1);
 
 /** /dashboard/keys/:id/expiry: a new last day, also for a key that has expired. */
 export const expiry = keyForm({

@@ -6,6 +6,12 @@ export interface CookieScope {
   secure: boolean;
 }
 
+/** @param tools the path of the dashboard, and the service's own address */
+export const cookieScopeOf = ({ base, publicUrl }: { base: string; publicUrl: string }): CookieScope => ({
+  path: base,
+  secure: new URL(publicUrl).protocol === 'https:',
+});
+
 /**
  * The value of one cookie as it was sent; '' if the browser has not sent it. The other cookies are not parsed, because a header of
  * 62 KB of them takes 9 ms.

@@ -10,7 +10,7 @@ export function leftOutText(messages: Messages, { leftOut, firstLine }: Row): st
   return typeof text === 'function' ? text(String(firstLine)) : text;
 }
 
-/** What became of each row of a list: a sentence that adds up to the rows, and the rows that are not screened, with the reason. */
+/** The outcome of each row of a list: a sentence that adds up to the rows, and the rows that are not screened, with the reason. */
 export function reconciled({ messages, formats }: MemberContext, { rows, nifs }: NifList): Html {
   const leftOut = rows.filter((row) => row.leftOut !== null);
   const countOf = (...reasons: Row['leftOut'][]) =>

@@ -109,7 +109,7 @@ ${screened?.answer.ok === true && (await screenedList(context, list!, screened))
   return memberPage(context, { title: messages.screenTitle, body, ...refusal });
 }
 
-/** What became of the rows of the list, and the price of its screening. */
+/** The outcome of the rows of the list, and the price of its screening. */
 function price(context: MemberContext, list: NifList, isLate: boolean, isFocused: boolean): Html {
   const { messages, formats, account } = context;
   const { nifs } = list;

@@ -1,6 +1,7 @@
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
 import { type AccountDetails, keepsPurchased } from '../../metering/accounts/store.ts';
 import type { Config } from '../../platform/config/config.ts';
+import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 import type { Formats } from './language.ts';
@@ -69,7 +70,7 @@ export function moment(formats: Formats, at: Date): Html {
 
 /** `21 Nov 2026` @param at a day in UTC as YYYY-MM-DD, or an instant of it */
 export function dateOf(formats: Formats, at: string | Date): Html {
-  const day = typeof at === 'string' ? at : at.toISOString().slice(0, 10);
+  const day = typeof at === 'string' ? at : utcDay(at);
   return html`<time datetime="${day}">${formats.date(new Date(at))}</time>`;
 }
 

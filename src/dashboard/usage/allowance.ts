@@ -35,7 +35,10 @@ export async function readAllowance({ messages, formats, tools, account }: Membe
   return { state: allowanceState(account, end), lasts };
 }
 
-/** What happens when no credit is left, and what more costs, with the way to buy it. @param lasts how long credits last, in words */
+/**
+ * The effect of an empty balance, and the price of more credits, with the way to buy them.
+ * @param lasts how long credits last, in words
+ */
 export function atZero(context: MemberContext, lasts: string | null): Html {
   const { messages, formats, tools, account } = context;
   const { plusPrice, creditsPrice } = tools.config;

@@ -1,3 +1,4 @@
+import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
@@ -9,7 +10,7 @@ import { type Days, type Range, rangeQuery } from './range.ts';
 import { type Series, type Split, seriesOf } from './series.ts';
 import { type Slot, slotsOf } from './slots.ts';
 
-/** What a page shows of credits and errors, from its address. */
+/** The choices of a page about credits and errors, from its address. */
 export interface CallsView {
   range: Range;
   split: Split;
@@ -77,7 +78,7 @@ ${plotSeries(all, slots, formats, { label, links })}
 /** The way from a day to its calls, as long as the service keeps them. */
 function callLinks({ messages, tools }: MemberContext, filter: Record<string, string>): CallLinks {
   const { activityDays } = tools.config;
-  const oldest = new Date(Date.now() - (activityDays - 1) * DAY).toISOString().slice(0, 10);
+  const oldest = utcDay(Date.now() - (activityDays - 1) * DAY);
   return {
     text: messages.activityOf,
     of({ from, to }) {

@@ -4,8 +4,7 @@ import { LONG_ENDED_KEYS } from '../../metering/keys/authenticate.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import { batchesOf } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
-import { DAY } from '../../platform/units.ts';
-import type { Days, Range } from './range.ts';
+import { type Days, dayAfter, type Range } from './range.ts';
 
 /** The counts of a day: calls by kind, error answers by kind (src/metering/usage/error-answers.ts), and the credits that errors cost. */
 type Counts = Record<CallKind | ErrorKind | 'errorCredits', number>;
@@ -80,8 +79,8 @@ function countRows(sql: Sql | Transaction, id: string, { from, to }: Days, ofKey
 export type DailyRow = Omit<DailyCalls, 'keyStart'>;
 
 /**
- * A row for each day and key that has calls or errors, in batches, by day and key, the dashboard's last. Each day is read by itself: Postgres would group
- * all days before it answers the first row, which takes longer than a statement may.
+ * A row for each day and key that has calls or errors, in batches, by day and key, the dashboard's last. Each day is read by
+ * itself: Postgres would group all days before it answers the first row, which takes longer than a statement may.
  */
 export async function* dailyRows(sql: Transaction, { id }: Counted, { from, to }: Days) {
   for (let day = from; day <= to; day = dayAfter(day)) {
@@ -96,8 +95,6 @@ export async function* dailyRows(sql: Transaction, { id }: Counted, { from, to }
     );
   }
 }
-
-const dayAfter = (day: string) => new Date(Date.parse(day) + DAY).toISOString().slice(0, 10);
 
 /** The busiest keys of a range are sought in its latest rows of a day, key and kind, up to so many. */
 const RANKED_ROWS = 10_000;

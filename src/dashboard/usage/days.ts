@@ -1,3 +1,4 @@
+import { utcDay } from '../../platform/dates.ts';
 import type { MemberContext } from '../page-context.ts';
 import { field } from '../request/forms.ts';
 import { pathBelow } from '../request/return-path.ts';
@@ -20,7 +21,7 @@ export function daysMenu(
   first: string | null,
 ): Html {
   const fault = rangeOf(url) === 'invalid' && messages.daysInvalid;
-  const today = new Date().toISOString().slice(0, 10);
+  const today = utcDay(Date.now());
   const action = `${tools.base}${pathBelow(url)}`;
   const label = (shown: Range) => {
     if (shown === 'period') return messages.thisPeriod;

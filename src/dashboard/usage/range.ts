@@ -1,4 +1,4 @@
-import { isRealDate } from '../../platform/dates.ts';
+import { isRealDate, utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 
 /** Days in UTC, each YYYY-MM-DD, both included. */
@@ -35,10 +35,12 @@ export function rangeQuery(range: Range): string {
   return typeof range === 'object' ? `from=${range.from}&to=${range.to}` : `days=${range}`;
 }
 
+/** The next day. */
+export const dayAfter = (day: string): string => utcDay(Date.parse(day) + DAY);
+
 /** The calendar month of a day, or the one so many months later. */
 export function monthOf(day: string, later = 0): Days {
   const [year, month] = day.split('-').map(Number) as [number, number];
-  const iso = (months: number, date: number) =>
-    new Date(Date.UTC(year, month - 1 + months, date)).toISOString().slice(0, 10);
+  const iso = (months: number, date: number) => utcDay(Date.UTC(year, month - 1 + months, date));
   return { from: iso(later, 1), to: iso(later + 1, 0) };
 }

@@ -30,7 +30,7 @@ export interface Series {
   total: number;
 }
 
-/** What a plot counts: the credits of charged calls, or errors. */
+/** The unit of a plot: the credits of charged calls, or errors. */
 export type Counted = 'credits' | 'errors';
 
 /** Keys with a colour each. Of more keys, the ones with the fewest calls and errors share the last colour. */

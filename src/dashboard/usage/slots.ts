@@ -1,8 +1,9 @@
+import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
 import { dateOf } from '../ui/parts.ts';
-import { type Days, monthOf } from './range.ts';
+import { type Days, dayAfter, monthOf } from './range.ts';
 
 /** The most days with a bar each, and the most that weeks have. A longer range has a bar a month. */
 const MAX_DAYS = 92;
@@ -43,10 +44,9 @@ function slotOf(days: Days, isMonth: boolean, formats: Formats): Slot {
 }
 
 const daysBetween = (from: string, to: string) => Math.round((Date.parse(to) - Date.parse(from)) / DAY);
-const dayAfter = (day: string) => new Date(Date.parse(day) + DAY).toISOString().slice(0, 10);
 const endOfMonth = (day: string) => monthOf(day).to;
 
 function sundayOf(day: string): string {
   const at = new Date(day);
-  return new Date(at.getTime() + ((7 - at.getUTCDay()) % 7) * DAY).toISOString().slice(0, 10);
+  return utcDay(at.getTime() + ((7 - at.getUTCDay()) % 7) * DAY);
 }

@@ -1,7 +1,7 @@
 import type { RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 
-/** What one wing stores of accounts, in its tables. `src/dashboard/account-data` runs these for all wings. */
+/** The rows of accounts that one wing stores in its tables. `src/dashboard/account-data` runs these for all wings. */
 export interface AccountData {
   /**
    * The lists of an export, by their names in the document.

@@ -1,4 +1,4 @@
-/** What the metering stores of accounts: keys, the ledger, calls and error answers. */
+/** The rows of accounts that the metering stores: keys, the ledger, calls and error answers. */
 import { inPages, type RowsQuery, removeInParts } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';

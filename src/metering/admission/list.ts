@@ -41,7 +41,7 @@ export function createItemCounter(metrics: Metrics): NonNullable<ListService['co
 /** The body of a list: its items, by the name of the list. */
 export type ListInput = Record<string, (string | number)[]>;
 
-/** What handlers of lists get from the service. */
+/** The parts of the service that handlers of lists get. */
 export interface ListService {
   publicUrl: string;
   /** Counts the answer to an item. @param count 0 shows the series before its first event */

@@ -1,4 +1,7 @@
-/** Clients that have registered themselves (RFC 7591). They prove nothing, so that the service takes them only if OAUTH_REGISTRATION is `on`. */
+/**
+ * Clients of agents, and those that have registered themselves (RFC 7591). The latter prove nothing, so that the service takes them
+ * only if OAUTH_REGISTRATION is `on`.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Sql } from '../../platform/postgres/connect.ts';
 
@@ -9,6 +12,9 @@ export interface Client {
   name: string;
   redirectUris: string[];
 }
+
+/** The host that a client has proved by its document; `null` for one that has registered itself. */
+export const clientHost = (clientId: string): string | null => URL.parse(clientId)?.hostname ?? null;
 
 export async function registerClient(sql: Sql, { name, redirectUris }: Omit<Client, 'id'>): Promise<Client> {
   const id = `client_${randomBytes(16).toString('hex')}`;

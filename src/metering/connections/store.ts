@@ -100,7 +100,7 @@ export async function lockConnections(sql: Transaction, accountId: string): Prom
     ORDER BY id FOR UPDATE`;
 }
 
-/** What only a connection has, beside its key. */
+/** The facts of a connection beside its key. */
 export interface Connection {
   clientId: string;
   /** As the client calls itself. */

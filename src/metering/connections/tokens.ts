@@ -8,6 +8,7 @@ import { HOUR, MINUTE, SECOND } from '../../platform/units.ts';
 import type { Actor } from '../accounts/events.ts';
 import { generateSecret, hashSecret, isWellFormedSecret } from '../keys/secret.ts';
 import { lockKey, revokeKeyIn } from '../keys/store.ts';
+import { clientHost } from './clients.ts';
 import { IDLE_S } from './store.ts';
 
 /** The life of an access token. */
@@ -25,7 +26,7 @@ interface Tokens {
   refresh: string;
 }
 
-/** The client has refreshed {@link MAX_TOKENS} times in an hour. */
+/** Tokens, or why there are none. `'too many'` means that the client has refreshed {@link MAX_TOKENS} times in an hour. */
 export type Granted = Tokens | 'invalid' | 'too many';
 
 interface CodeExchange {
@@ -137,7 +138,7 @@ async function issue(sql: Transaction, id: string): Promise<Tokens> {
 }
 
 /** The client's host for the ledger. A client that has registered itself proves no host. */
-const actorOf = (clientId: string): Actor => `client:${URL.parse(clientId)?.hostname ?? 'registered'}`;
+const actorOf = (clientId: string): Actor => `client:${clientHost(clientId) ?? 'registered'}`;
 
 async function revoke(sql: Transaction, { id, clientId }: LockedConnection): Promise<'invalid'> {
   await revokeKeyIn(sql, id, actorOf(clientId));

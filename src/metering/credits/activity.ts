@@ -1,4 +1,4 @@
-/** What the journal carries for the activity of accounts (src/metering/activity), and the rows that the roll-up makes of it. */
+/** The journal's entries for the activity of accounts (src/metering/activity), and the rows that the roll-up makes of them. */
 import type { Trace } from '../../http/observe.ts';
 import type { RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
@@ -8,7 +8,7 @@ const SEPARATOR = '\t';
 const END = '\n';
 
 /**
- * What the activity tells of a call beside its charge, as a line of a text in the batch's row of the journal: the call's id, its
+ * A call in the activity, beside its charge, as a line of a text in the batch's row of the journal: the call's id, its
  * endpoint or tool, and the caller's `X-Request-Id` if it sent one. The roll-up takes it apart.
  *
  * @returns undefined if the call has no id

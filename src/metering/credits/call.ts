@@ -17,7 +17,7 @@ export interface Call {
   identity?: string | undefined;
   /** Whether the key may have a budget. Without one its calls are charged by a shorter statement. */
   hasBudget?: boolean | undefined;
-  /** What the account's activity tells of it (src/metering/credits/activity.ts); absent: nothing. */
+  /** Its entry in the account's activity (src/metering/credits/activity.ts); absent: none. */
   activity?: string | undefined;
   /** Whether {@link Charge.left} is asked for. */
   wantsLeft?: boolean | undefined;

@@ -48,13 +48,13 @@ interface Rules {
   columns: string;
   values: string;
   shortOf: string;
-  /** What the statement answers. */
+  /** Columns of the statement's answer. */
   quotas: string;
   further: string;
 }
 
 /** SQL: the charge of calls without budgets. */
-const WITHOUT_BUDGETS = (): Rules => ({
+const WITHOUT_BUDGETS: Rules = {
   charged: `charged AS (${debit(CREDITS_BY_ACCOUNT, '$6::boolean')}
   ), outcome AS MATERIALIZED (
     SELECT sum(credits) AS credits, jsonb_object_agg(id, purchased) FILTER (WHERE purchased > 0) AS purchased,
@@ -73,16 +73,18 @@ const WITHOUT_BUDGETS = (): Rules => ({
   shortOf: `CASE WHEN spent IS NOT NULL THEN 'account' END`,
   quotas: 'short_quotas($2::text[], $5::bigint[], spent)',
   further: '',
-});
+};
 
 /**
  * SQL: the same for calls of keys with budgets. What a key can pay is read under the lock of its budget, before its account is debited.
  * Balances are locked first, then budgets, each in the order of ids, because changes of a key lock the key and then the account.
  *
  * A call gets what it needs, as far as its key and its account have that left after the earlier calls of the batch. `key_left` is NULL
- * for a key without a budget. A budget is filtered after its lock, because the version before the lock may have had none. The lower bound is the reason why a call got less; of two equal ones it is the account's.
+ * for a key without a budget. A budget is filtered after its lock, because the version before the lock may have had none. The
+ * lower bound is the reason why a call got less; of two equal ones it is the account's.
+ * @param keys the parameter with the ids of the keys that may have one
  */
-const WITH_BUDGETS = (keys: string): Rules => ({
+const withBudgets = (keys: string): Rules => ({
   charged: `locked AS MATERIALIZED (
     SELECT account_id FROM balances WHERE account_id = ANY ($2::text[]) ORDER BY account_id FOR NO KEY UPDATE
   ), budget AS MATERIALIZED (
@@ -155,8 +157,8 @@ function statement(rules: Rules, once: boolean): string {
 
 /** By whether a key of the batch may have a budget, and whether it is a request that is charged once. */
 export const CHARGES = {
-  calls: statement(WITHOUT_BUDGETS(), false),
-  once: statement(WITHOUT_BUDGETS(), true),
-  callsWithBudgets: statement(WITH_BUDGETS('$8'), false),
-  onceWithBudgets: statement(WITH_BUDGETS('$10'), true),
+  calls: statement(WITHOUT_BUDGETS, false),
+  once: statement(WITHOUT_BUDGETS, true),
+  callsWithBudgets: statement(withBudgets('$8'), false),
+  onceWithBudgets: statement(withBudgets('$10'), true),
 };

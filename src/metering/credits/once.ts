@@ -1,3 +1,8 @@
+/**
+ * A request with an identity is charged once, however often it is sent (docs/api.md: Idempotency-Key). The charge's row has an id
+ * made from the identity, which is unique: of two sendings one charges, and the other finds the charge. Each sending has a row with
+ * the charge's attempt, and the charge counts them. Credits are refunded when every sending has refunded them.
+ */
 import { randomUUID } from 'node:crypto';
 import { codeOf } from '../../platform/errors.ts';
 import { type Sql, UNIQUE_VIOLATION } from '../../platform/postgres/connect.ts';
@@ -10,12 +15,6 @@ import { isRolledBack } from './void.ts';
 
 /** A request that is sent again within this time is not charged again (docs/api.md: Idempotency-Key). */
 export const REPEAT_WINDOW_MS = 10 * MINUTE;
-
-/**
- * A request with an identity is charged once, however often it is sent (docs/api.md: Idempotency-Key). The charge's row has an id
- * made from the identity, which is unique: of two sendings one charges, and the other finds the charge. Each sending has a row with
- * the charge's attempt, and the charge counts them. Credits are refunded when every sending has refunded them.
- */
 
 interface Charged {
   /** Credits that this sending can use. */

@@ -228,16 +228,18 @@ interface CallerRow extends Pick<KnownKey, 'isConnection' | 'usedAs'> {
 /**
  * The callers of these secrets, by their SHA-256 in base64. A secret that never was a key's has no row. `isRefused` means that the
  * key has ended, that the secret was replaced, or that the account is suspended. One statement reads current and previous secrets, so
- * that it sees a rotation either whole or not at all. An access token that has expired has no row, because its client then refreshes it.
- * `endsInMs` is `null` if neither the key expires nor
- * the overlap of a previous secret ends.
+ * that it sees a rotation either whole or not at all. An access token that has expired has no row, because its client then
+ * refreshes it. `endsInMs` is `null` if neither the key expires nor the overlap of a previous secret ends.
  */
 function callersQuery(sql: Sql, hashes: string[]) {
   return sql<(CallerRow & Caller)[]>`
     SELECT asked.hash, secret.is_connection AS "isConnection",
-      CASE WHEN secret.is_connection THEN encode(k.secret_sha256, 'base64') ELSE asked.hash END AS "usedAs", CASE WHEN k.ends_at < now() - interval '30 days' THEN ${LONG_ENDED_KEYS} ELSE k.id END AS "keyId", a.id AS "accountId", plans.name AS plan,
+      CASE WHEN secret.is_connection THEN encode(k.secret_sha256, 'base64') ELSE asked.hash END AS "usedAs",
+      CASE WHEN k.ends_at < now() - interval '30 days' THEN ${LONG_ENDED_KEYS} ELSE k.id END AS "keyId",
+      a.id AS "accountId", plans.name AS plan,
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute", k.is_test AS "isTest",
-      k.rights AS "only", (SELECT json_build_object('credits', credits, 'per', per) FROM key_budgets WHERE key_id = k.id AND credits IS NOT NULL) AS budget,
+      k.rights AS "only",
+      (SELECT json_build_object('credits', credits, 'per', per) FROM key_budgets WHERE key_id = k.id AND credits IS NOT NULL) AS budget,
       (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs",
       (now() >= least(k.ends_at, secret.until) OR a.suspended_at IS NOT NULL) AS "isRefused"
     FROM unnest(${hashes}::text[]) AS asked (hash)

@@ -1,4 +1,4 @@
-/** What a key may do: a budget of credits, and its rights. */
+/** The limits of a key: a budget of credits, and its rights. */
 import { RIGHTS, type Right } from '../../http/right.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';

@@ -59,8 +59,8 @@ const SHOWN_AGAIN_S = (10 * MINUTE) / SECOND;
  * Creates a key. The secret is not stored and can't be shown again.
  *
  * @param expires the key is refused from then on; `null` means that it doesn't expire
- * @param secret the secret of the key, which makes it a test key or not. An active key that got it within the last ten minutes is returned as it is, so that a
- * form that is sent twice creates one key
+ * @param secret the secret of the key, which makes it a test key or not. An active key that got it within the last ten minutes is
+ * returned as it is, so that a form that is sent twice creates one key
  * @throws RefusedError for an unknown account, an expiry that is not in the future, or a test key with a budget
  * @throws KeyExistsError if a key got this secret earlier than that, or is revoked
  * @throws TooManyKeysError when the plan has no room for another key, or the account has created {@link KEYS_PER_DAY}

@@ -1,5 +1,6 @@
 import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
+import { utcDay } from '../../platform/dates.ts';
 import type { ReadAccount } from '../accounts/reader.ts';
 import { type AccountDetails, creditsLeft } from '../accounts/store.ts';
 import { type CallContext, free, type Handler } from '../admission/quote.ts';
@@ -64,7 +65,7 @@ function presentUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' 
       spendPurchased: account.spendPurchased,
       resetAt: account.period.end.toISOString(),
       rateLimit: { limit: rate.limit, remaining: rate.remaining },
-      period: { start: dateOf(account.period.start), end: dateOf(lastInstant) },
+      period: { start: utcDay(account.period.start), end: utcDay(lastInstant) },
       quotas: {
         requests: { used: account.used, limit: account.includedCredits, unit: 'calls' },
         // The specification calls the keys of Plus unlimited. Its room is a bound of ours (docs/members.md: keys).
@@ -76,8 +77,4 @@ function presentUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' 
       },
     },
   };
-}
-
-function dateOf(instant: Date): string {
-  return instant.toISOString().slice(0, 10);
 }

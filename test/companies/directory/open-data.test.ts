@@ -16,7 +16,7 @@ async function documentedCommands(): Promise<string[]> {
   return [...datasets.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, command]) => command!.trim());
 }
 
-/** What `jq -c '.NAME[]' FILE` does, on a machine without it. */
+/** Does the same as `jq -c '.NAME[]' FILE`, on a machine without it. */
 const JQ = `
   const [filter, file] = process.argv.slice(1);
   const document = JSON.parse((await Bun.file(file).text()).replace('\\ufeff', ''));

@@ -129,7 +129,7 @@ test('the alias not moved: import, rebuild and rollback say that they are done, 
   await expect(bench.rollback()).rejects.toThrow(/^there is nothing to return to: no import since/);
 });
 
-/** What a running server does every 15 s, with the alias to be moved as it should. */
+/** The work of a running server every 15 s, with the alias to be moved as it should. */
 async function healed(): Promise<void> {
   const { indices } = bench.tools.elasticsearch! as { indices: { updateAliases?: unknown } };
   const failing = indices.updateAliases;

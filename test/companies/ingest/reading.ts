@@ -47,7 +47,7 @@ export async function readAll(
   return everything;
 }
 
-/** What a CSV file of this content holds. */
+/** The rows of a CSV file of this content. */
 export function readCsv(content: string | Uint8Array, columns?: readonly string[]): Promise<Everything> {
   return readAll({ path: fileWith('rows.csv', content) }, columns);
 }

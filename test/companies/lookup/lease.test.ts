@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
-import { createRefreshBudget, OverBudgetError } from '../../../src/companies/lookup/budget.ts';
 import { createRefreshLeases } from '../../../src/companies/lookup/lease.ts';
 import { createRefresher } from '../../../src/companies/lookup/refresh.ts';
+import { createRefreshBounds, RefreshesUsedUpError } from '../../../src/companies/lookup/refresh-bounds.ts';
 import { createCompanyReader, forgetCompany } from '../../../src/companies/lookup/store.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
@@ -122,7 +122,7 @@ function refresherOf(meanwhile: (asked: number) => Promise<unknown>, providerTim
     sql,
     providerTimeoutMs,
     ...createCompanyReader(sql, 60),
-    budget: createRefreshBudget(sql, null, log),
+    bounds: createRefreshBounds(sql, null, log),
     log,
     sources: [
       {
@@ -176,7 +176,7 @@ test('a caller whose record came after its lease begins again while it has time,
   expect(await titleOf(late)).toBeNull();
 });
 
-test('a caller whose time is up begins nothing: no source is asked, no budget taken, and the lease is free again', async () => {
+test('a caller whose time is up begins nothing: no source is asked, no refresh taken, and the lease is free again', async () => {
   const number = nif(next++);
   const leases = createRefreshLeases(database.sql, LEASE_MS);
   const late = await newPayer();
@@ -202,7 +202,7 @@ test('a caller that has joined one whose time is up begins the refresh itself', 
   expect(asked).toEqual([number]);
 });
 
-test('an account without a budget that is first to ask refuses no other account that waits with it', async () => {
+test('an account without refreshes left that is first to ask refuses no other account that waits with it', async () => {
   const [poor, rich] = [await newPayer(), await newPayer()];
   await database.sql`
     INSERT INTO account_refreshes (account_id, day, refreshes)
@@ -215,7 +215,9 @@ test('an account without a budget that is first to ask refuses no other account 
     expect(await there.refresh(number, rich, inTime())).toMatchObject({ nif: number, source: 'nif.pt' });
     // Over two instances either may be first.
     const outcome = await refused;
-    expect(outcome instanceof OverBudgetError || (there === elsewhere && outcome.nif === number)).toBe(true);
+    expect(outcome instanceof RefreshesUsedUpError || (there === elsewhere && outcome.nif === number)).toBe(
+      true,
+    );
   }
   expect(here.asked.length + elsewhere.asked.length).toBe(2);
 });

@@ -1,4 +1,4 @@
-/** What matches by Elasticsearch do while the alias moves, and with an index that can't answer. */
+/** Matches by Elasticsearch while the alias moves, and with an index that can't answer. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { type Client, errors } from '@elastic/elasticsearch';
 import { createElasticsearchMatches } from '../../../src/companies/matches/elasticsearch.ts';

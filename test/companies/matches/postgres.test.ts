@@ -1,4 +1,4 @@
-/** What matches by Postgres read, and what they do when the directory changes or Postgres hangs. */
+/** Matches by Postgres: the rows that they read, a directory that changes, and a Postgres that hangs. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { MATCH_BATCHES } from '../../../src/companies/matches/matches.ts';
 import { createPostgresMatches } from '../../../src/companies/matches/postgres.ts';

@@ -8,7 +8,7 @@ import { createSearchTable } from '../../support/search-index.ts';
 import { numbered } from '../search/entries.ts';
 import { createMatchOracle } from './oracle.ts';
 
-/** What matches find for `q`, as a caller types it. */
+/** The matches for `q`, as a caller types it. */
 export async function matchEntries(find: FindMatches, q: string, limit = 20): Promise<SearchEntry[]> {
   const query = parseMatchQuery(q);
   if (query.kind === 'nothing') return [];

@@ -1,4 +1,4 @@
-/** What a list of names asks of the directory, and of the process: it never crowds out other lists and calls. */
+/** The load of a list of names on the directory and the process: it never crowds out other lists and calls. */
 import { expect, test } from 'bun:test';
 import { type Resolution, type Resolve, resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import { createResolutionsHandler } from '../../../src/companies/resolve/route.ts';

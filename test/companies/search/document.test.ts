@@ -8,7 +8,7 @@ import {
   searchDocument,
 } from '../../../src/companies/search/document.ts';
 
-/** What Lucene takes as one term at most. */
+/** The longest term that Lucene takes. */
 const MAX_TERM_BYTES = 32_766;
 
 /** Each assigned character, and a sample of the 950,000 others, which are all treated alike. */

@@ -1,4 +1,4 @@
-/** What the search does when Elasticsearch is away, frozen or half there, and while the alias moves. */
+/** The search when Elasticsearch is away, frozen or half there, and while the alias moves. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';

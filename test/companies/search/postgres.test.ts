@@ -1,4 +1,4 @@
-/** What search by Postgres costs, and what it does when Postgres hangs or the directory changes. */
+/** The cost of a search by Postgres, a Postgres that hangs, and a directory that changes. */
 import { afterAll, expect, test } from 'bun:test';
 import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';

@@ -1,4 +1,4 @@
-/** What the secrets of a connection, and the headers of its pages, must not open (docs/mcp.md: Connections). */
+/** The bounds of a connection's secrets, and of the headers of its pages (docs/mcp.md: Connections). */
 import { afterAll, expect, test } from 'bun:test';
 import { ROUTES } from '../../../src/dashboard/routes.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';

@@ -1,4 +1,4 @@
-/** What keeps a connection from the wrong agent, browser and address (docs/mcp.md: connections). */
+/** The checks that keep a connection from the wrong agent, browser and address (docs/mcp.md: connections). */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { consent as consentPage } from '../../../src/dashboard/connections/consent.ts';

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** What a host of agents keeps for its user. */
+/** The state that a host of agents keeps for its user. */
 function createHost() {
   const kept: Record<string, unknown> = {};
   const keep = (name: string) => (value: unknown) => {

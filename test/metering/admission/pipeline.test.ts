@@ -96,7 +96,7 @@ const neverQuotes = () => {
 /** For requests without a credit. */
 const neverHandles: Handle = () => Promise.reject(new Error('the handler was asked'));
 
-/** What came of one request, with the headers of either form of answer. */
+/** The outcome of one request, with the headers of either form of answer. */
 async function ask(
   key: string | null,
   handle: Handle = fine,

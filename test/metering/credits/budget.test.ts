@@ -44,7 +44,7 @@ const call = ({ accountId, keyId }: Limited, credits: number, more: Partial<Call
   ...more,
 });
 
-/** What the key's budget says that it has used, and what the account has. */
+/** The credits that the key's budget has counted, and those that the account has used. */
 async function usedOf({ accountId, keyId }: Limited): Promise<[key: number | undefined, account: number]> {
   const keys = await listKeys(sql, accountId);
   return [keys.find(({ id }) => id === keyId)?.budget?.used, (await ledgerOf(sql, accountId)).used];

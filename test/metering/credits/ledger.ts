@@ -19,7 +19,7 @@ export async function chargeMany(credits: Credits, accountId: string, count: num
   return { charged, refused: settled.length - charged, failed: count - settled.length };
 }
 
-/** What the tables hold of an account: its counters, and the calls of all days. */
+/** The rows of an account: its counters, and the calls of all days. */
 export async function ledgerOf(sql: Sql, accountId: string) {
   const [row] = await sql<{ used: number; credits: number; calls: number }[]>`
     SELECT used, credits,
@@ -35,7 +35,7 @@ export async function attemptsOf(sql: Sql, accountId: string): Promise<string[]>
   return rows.map(({ attempt }) => attempt);
 }
 
-/** What becomes of attempts without an answer: the process voids them, and the roll-up refunds their credits. */
+/** Ends attempts without an answer as the service does: the process voids them, and the roll-up refunds their credits. */
 export async function voidAndRefund(sql: Sql, attempts: string[]): Promise<void> {
   for (const attempt of attempts) await voidAttempt(sql, attempt);
   await refundOwed(sql);

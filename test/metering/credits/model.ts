@@ -1,6 +1,7 @@
 /**
  * The rules of the ledger in plain words of JavaScript, for two accounts whose operations happen one after another. Each has a key that
- * can have a budget of a month, and calls without a key. The test beside it does them at the same moment, and looks for an order for each account in which the model ends as Postgres did.
+ * can have a budget of a month, and calls without a key. The test beside it does them at the same moment, and looks for an order
+ * for each account in which the model ends as Postgres did.
  */
 
 /** A charge's share of one account. */
@@ -49,7 +50,7 @@ export interface Ledger {
   /** Counts the months that have passed. */
   month: number;
   accounts: AccountModel[];
-  /** What is charged and was not refunded, by attempt and account. */
+  /** Charges that were not refunded, by attempt and account. */
   batches: Map<string, (Part | null)[]>;
   /** Attempts with a refund. The service voids batches without an answer, and refunds batches with one, so no batch has both. */
   refunded: Set<string>;
@@ -128,7 +129,7 @@ export function take(ledger: Ledger, step: Step): Outcome {
 /** The purchased credits among so many refunded ones. */
 export const purchasedFirst = (part: Part, calls: number): number => Math.min(part.purchased, calls);
 
-/** What the budget has used in this month. */
+/** The credits that the budget has counted in this month. */
 export const usedBudget = ({ budget }: AccountModel, month: number): number | null =>
   budget && (budget.month < month ? 0 : budget.used);
 

@@ -14,7 +14,7 @@ import { chargeMany, chargeOne, ledgerOf } from './ledger.ts';
 let behindProxy: Sql;
 let credits: Credits;
 let lost: unknown[];
-/** What the roll-up does as soon as a void is acknowledged. */
+/** The refunds that begin as soon as a void is acknowledged. */
 let refunding: Promise<void>;
 
 const database = await createTestDatabase('deadlines');

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
 
-/** What the suite needs of an implementation. */
+/** The parts of an implementation that the suite needs. */
 export interface LimiterUnderTest {
   limiter: () => RateLimiter;
   /** Lets so many milliseconds pass by the limiter's clock. */

@@ -84,7 +84,7 @@ describe('Redis answers late, or now and then', () => {
   const LIMIT = 60;
   const TIMES = 2;
 
-  /** What one bucket gives in the time since it was full. */
+  /** The tokens of one bucket in the time since it was full. */
   const bucketSince = (startMs: number) => LIMIT + Math.floor((performance.now() - startMs) / 1000);
 
   async function takenOf(account: string, asks: number): Promise<number> {

@@ -27,7 +27,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What is stored of an account: key and kind, and the number of answers. */
+/** The stored counts of an account: key and kind, and the number of answers. */
 async function countsOf(accountId: string, from = sql): Promise<Record<string, number>> {
   const rows = await from`
     SELECT key_id || ' ' || kind AS name, sum(calls)::bigint AS calls FROM daily_error_answers

@@ -26,7 +26,7 @@ afterEach(() => server.stop(true));
 const client = (url: string, apiKey: string | null = null) =>
   createElasticsearch({ elasticsearchUrl: url, elasticsearchApiKey: apiKey })!;
 
-/** What the server was sent. */
+/** The requests that the server was sent. */
 async function sent(url: string, apiKey: string | null = null) {
   let seen: { path: string; headers: Headers; body: string } | null = null;
   respond = async (request) => {

@@ -1,3 +1,4 @@
+/** Makes the data directory, and in it the role and the database of the service. */
 import { chownSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,8 +10,6 @@ import { explainFileError, explainProgram } from './errors.ts';
 import type { Launcher } from './launcher.ts';
 import { hasCluster, type Layout, syncDirectory } from './paths.ts';
 import { socketUrl } from './socket.ts';
-
-/** Makes the data directory, and in it the role and the database of the service. */
 
 const UNFINISHED = 'cluster.new-';
 

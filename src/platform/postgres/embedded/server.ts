@@ -1,3 +1,7 @@
+/**
+ * Finds Postgres, starts it by `pg_ctl`, and stops it. Postgres has the lock `running` for as long as one of its processes
+ * lives, so no other process is ever taken for it. While the lock is held, `postmaster.pid` is of this Postgres.
+ */
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { MIB, MINUTE, SECOND } from '../../units.ts';
@@ -15,11 +19,6 @@ import {
   socketSettings,
   writeEndpoint,
 } from './socket.ts';
-
-/**
- * Finds Postgres, starts it by `pg_ctl`, and stops it. Postgres has the lock `running` for as long as one of its processes
- * lives, so no other process is ever taken for it. While the lock is held, `postmaster.pid` is of this Postgres.
- */
 
 const POLL_MS = 10;
 /** How long a Postgres that is ready may not answer. */

@@ -1,0 +1,171 @@
+import { afterAll, expect, test } from 'bun:test';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createUser } from '../../../src/dashboard/account/invitations.ts';
+import { exportAccount } from '../../../src/dashboard/account-data/export.ts';
+import { grantCredits } from '../../../src/metering/accounts/grant.ts';
+import { until } from '../../support/until.ts';
+import { pageRequest } from '../crowd.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, createVisitor, makeKey, newPerson, type Visitor } from '../visitor.ts';
+
+const DOWNLOAD = '/dashboard/settings/account.json';
+
+const service = await startDashboardService();
+afterAll(() => service.stop());
+
+async function member() {
+  const { visitor, ...person } = await createMember(service);
+  const secret = await makeKey(visitor, 'production');
+  await grantCredits(service.sql, person.accountId, { credits: 7, note: 'paid' }, 'cli:rui');
+  return { visitor, secret, ...person };
+}
+
+test('the history names members and "Operator", keys with a link to each, plans, and no operator and no secret', async () => {
+  const { visitor, secret, accountId } = await member();
+  await grantCredits(service.sql, accountId, { credits: -6, note: 'a typing error' }, 'cli:rui');
+  const page = await visitor.get('/dashboard/settings/history');
+  const rows = [...page.document.querySelectorAll('tbody tr')].map((row) =>
+    [...row.querySelectorAll('td')].map((cell) => cell.textContent),
+  );
+  const [key] = await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
+  expect(rows).toEqual([
+    ['Purchased credits', 'Operator', '−6 · a typing error'],
+    ['Purchased credits', 'Operator', '+7 · paid'],
+    ['Key created', 'You', 'production'],
+    ['Account created', 'You', 'Free'],
+  ]);
+  expect(page.document.querySelector('td a')!.getAttribute('href')).toBe(`/dashboard/keys/${key!.id}`);
+  expect(page.text).not.toContain('cli:rui');
+  expect(page.text).not.toContain(secret.slice(10));
+});
+
+test('the download has what is stored, without secrets and without operators’ names', async () => {
+  const { visitor, secret, email, accountId } = await member();
+  const answer = await visitor.get(DOWNLOAD);
+  expect(answer.headers.get('content-disposition')).toBe('attachment; filename="account.json"');
+  const stored = JSON.parse(answer.text);
+  expect(stored).toMatchObject({ account: { id: accountId, credits: 7 }, members: [{ email }] });
+  expect(stored.history.map((entry: { actor: string }) => entry.actor)).toContain('operator');
+  for (const hidden of ['cli:rui', secret.slice(10), visitor.cookies.get('dashboard.session_token')!]) {
+    expect(answer.text).not.toContain(hidden);
+  }
+});
+
+test('the download has the reader’s own sessions only, and the operator’s export has all', async () => {
+  const { visitor, accountId, email } = await member();
+  const [other, browser] = [newPerson('Rui'), createVisitor(service.baseUrl, { address: '203.0.113.77' })];
+  await createUser(service.sql, accountId, other, 'test');
+  await browser.submit('/dashboard/sign-in', { ...other });
+  const lists = ['sessions', 'links', 'mails', 'emailChanges', 'attempts'] as const;
+  const read = (text: string) => {
+    const stored = JSON.parse(text) as Record<string, { id?: string; member?: string; email?: string }[]>;
+    const emails = new Map(stored.members!.map((one) => [one.id, one.email]));
+    const owners = lists.flatMap((name) => stored[name]!.map((row) => row.email ?? emails.get(row.member)));
+    return { members: emails.size, owners: new Set(owners) };
+  };
+  const { text } = await visitor.get(DOWNLOAD);
+  expect(text).not.toContain('203.0.113.77');
+  expect(read(text)).toEqual({ members: 2, owners: new Set([email]) });
+  let whole = '';
+  await exportAccount(service.sql, accountId, async (part) => {
+    whole += part;
+  });
+  expect(whole).toContain('203.0.113.77');
+  expect(read(whole)).toEqual({ members: 2, owners: new Set([email, other.email]) });
+});
+
+test('a member downloads once a minute; the next time a page says how long to wait', async () => {
+  const { visitor, email } = await member();
+  expect((await visitor.get(DOWNLOAD)).status).toBe(200);
+  const early = await visitor.get(DOWNLOAD);
+  expect([early.status, early.textOf('h1')]).toEqual([429, 'Too many requests']);
+  const waitS = Number(early.headers.get('retry-after'));
+  expect(waitS > 30 && waitS <= 60).toBe(true);
+  await service.sql`
+    UPDATE dashboard_attempts SET ends_at = now() WHERE key = 'download ' || (
+      SELECT "id" FROM dashboard_users WHERE "email" = ${email})`;
+  expect((await visitor.get(DOWNLOAD)).status).toBe(200);
+});
+
+test('two downloads run at once, one of an account; readers that stop keep no other account out, and their files have no end', async () => {
+  const visitors = [];
+  for (let index = 0; index < 3; index += 1) {
+    const { visitor, accountId } = await member();
+    // More than the buffers of a connection take.
+    await service.sql`
+      INSERT INTO account_events (account_id, kind, actor, note)
+      SELECT ${accountId}, 'plan', 'test', repeat('x', 1000) FROM generate_series(1, 12000)`;
+    visitors.push(visitor);
+  }
+  const address = { hostname: '127.0.0.1', port: Number(new URL(service.baseUrl).port) };
+  /** Reads the beginning of a download, and no more. */
+  const start = async ({ cookies }: Visitor) => {
+    const socket = connect(address.port, address.hostname);
+    socket.write(pageRequest(address, cookies, 'GET', DOWNLOAD));
+    const closed = new Promise((resolve) => socket.on('close', resolve));
+    const [head] = await once(socket, 'data');
+    socket.pause();
+    socket.on('error', () => {}); // the service resets it
+    /** Reads its buffers, up to the end of the connection. */
+    const rest = async () => {
+      const parts: string[] = [];
+      socket.on('data', (part) => parts.push(String(part)));
+      socket.resume();
+      await closed;
+      return parts.join('');
+    };
+    return { status: Number(String(head).slice(9, 12)), head: String(head), rest };
+  };
+  const one = await start(visitors[0]!);
+  // The second download of one account waits, and takes no place of others.
+  const second = visitors[0]!.get('/dashboard/usage.csv');
+  expect((await visitors[2]!.get('/dashboard/credits.csv')).status).toBe(200);
+  const two = await start(visitors[1]!);
+  expect([one.status, two.status]).toEqual([200, 200]);
+  const open = async () => {
+    const [row] = await service.sql<{ count: number }[]>`
+      SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'`;
+    return row!.count;
+  };
+  await until('both to wait for their readers', async () => (await open()) === 2);
+  const third = await visitors[2]!.get(DOWNLOAD);
+  expect([third.status, JSON.parse(third.text).history.length]).toEqual([200, 12_003]);
+  expect((await second).status).toBe(200);
+  await until('the end of both', async () => (await open()) === 0);
+  expect(service.logLines.filter(({ msg }) => msg === 'a download was cut off')).toHaveLength(2);
+  // A body in chunks is whole if its last one is empty.
+  for (const { head, rest } of [one, two]) {
+    const answer = head + (await rest());
+    expect(answer.toLowerCase()).toContain('transfer-encoding: chunked');
+    expect(answer.endsWith('\r\n0\r\n\r\n')).toBe(false);
+  }
+}, 60_000);
+
+test('a deletion says which credits are lost, and wants the account’s name and the password; then nobody signs in and no key works', async () => {
+  const { visitor, secret, accountId, ...person } = await member();
+  const path = '/dashboard/settings/delete';
+  const lost = async () => (await visitor.get(path)).textOf('main .notice');
+  expect(await lost()).toBe('Credits that are lost: 507, of these purchased: 7.');
+  await service.sql`UPDATE balances SET credits = 0 WHERE account_id = ${accountId}`;
+  expect(await lost()).toBe('Credits that are lost: 500, of these purchased: 0.');
+  const wrongName = await visitor.submit(path, { name: 'Another', present: person.password });
+  expect([wrongName.status, wrongName.textOf('[role=alert]')]).toEqual([
+    422,
+    'That is not the name of the account.',
+  ]);
+  const wrongPassword = await visitor.submit(path, { name: person.name, present: 'not the password' });
+  expect(wrongPassword.status).toBe(422);
+  expect(
+    await service.sql`SELECT 1 FROM accounts WHERE id = ${accountId} AND deleted_at IS NULL`,
+  ).toHaveLength(1);
+  const answer = await visitor.submit(path, { name: person.name, present: person.password });
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/sign-in?done=deleted']);
+  expect((await visitor.get('/dashboard/sign-in?done=deleted')).textOf('[role=status]')).toBe(
+    'The account is deleted.',
+  );
+  expect((await visitor.get('/dashboard')).status).toBe(303);
+  expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+  const headers = { Authorization: `Bearer ${secret}` };
+  await until('the refusal', async () => (await fetch(`${service.url}/usage`, { headers })).status === 401);
+});

@@ -1,0 +1,218 @@
+/** A member's name and email. */
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
+import { askEmailChange, confirmEmailChange } from '../../../src/dashboard/account/email-change.ts';
+import { findInvitation, invite } from '../../../src/dashboard/account/invitations.ts';
+import { removeExpired } from '../../../src/dashboard/account-data/remove-expired.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { startDashboardService } from '../service.ts';
+import { startMailServer } from '../smtp.ts';
+import { createMember, createVisitor, linkTo, newPerson } from '../visitor.ts';
+
+const NAME = '/dashboard/settings/name';
+const EMAIL = '/dashboard/settings/email';
+
+const mail = await startMailServer();
+const service = await startDashboardService({ SMTP_URL: mail.url });
+afterEach(async () => void (await service.sql`DELETE FROM dashboard_attempts`));
+afterAll(async () => {
+  await service.stop();
+  await mail.stop();
+});
+
+const visit = () => createVisitor(service.baseUrl);
+const newEmail = () => newPerson().email;
+async function member() {
+  const { visitor, ...person } = await createMember(service);
+  const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
+  return { visitor, userId: user!.id as string, ...person };
+}
+const latestOf = async (accountId: string) => (await loadHistory(service.sql, accountId)).at(-1)!.kind;
+
+describe('the name', () => {
+  test('is changed, and that of the account stays, which owners alone change', async () => {
+    const { visitor, accountId } = await member();
+    const answer = await visitor.submit(NAME, { name: '  Padaria do Rossio ' });
+    expect(answer.headers.get('location')).toBe('/dashboard/settings?done=saved');
+    expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain('Padaria do Rossio');
+    expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Padaria Central');
+    expect(await latestOf(accountId)).toBe('name-changed');
+  });
+
+  test('has 1 to 200 characters', async () => {
+    const { visitor } = await member();
+    for (const name of ['', '   ', 'x'.repeat(201), 'a\tb\u0000']) {
+      const answer = await visitor.submit(NAME, { name });
+      expect([answer.status, answer.textOf('#name-fault')]).toEqual([
+        422,
+        'Write a name of 1 to 200 characters.',
+      ]);
+    }
+    expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Padaria Central');
+  });
+});
+
+describe('the email', () => {
+  test('changes when the link to the new address is opened; the old one is told before and after', async () => {
+    const { visitor, accountId, ...person } = await member();
+    const email = newEmail();
+    const asked = await visitor.submit(EMAIL, { email: email.toUpperCase(), present: person.password });
+    expect([asked.status, asked.headers.get('location')]).toEqual([303, '/dashboard/settings?done=email']);
+    expect((await visitor.get('/dashboard/settings?done=email')).textOf('[role=status]')).toContain(
+      'We sent a link',
+    );
+    expect((await mail.mailTo(person.email)).text).toContain('Someone with your password asked for it.');
+    expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
+
+    const link = await linkTo(mail, email);
+    const page = await visit().get(link);
+    expect([page.textOf('h1'), page.textOf('.lead')]).toEqual([
+      'Confirm your email',
+      `Sign in as ${email} from now on.`,
+    ]);
+    // Opening the link changes nothing: a mail scanner does, too.
+    expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
+    const elsewhere = visit();
+    const answer = await elsewhere.submit(link, {});
+    expect(answer.headers.get('location')).toBe('/dashboard/sign-in?done=email-changed');
+    const signIn = await elsewhere.get('/dashboard/sign-in?done=email-changed');
+    expect([
+      signIn.textOf('[role=status]'),
+      signIn.document.querySelector('#email')!.getAttribute('value'),
+    ]).toEqual(['Your email is changed.', email]);
+    expect((await mail.mailTo(person.email)).text).toContain('This address no longer signs in');
+    expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(email);
+    expect(await latestOf(accountId)).toBe('email-changed');
+    expect((await visit().submit(link, {}).catch(String)).toString()).toContain('has no form');
+    expect((await visit().submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+    expect((await visit().submit('/dashboard/sign-in', { ...person, email })).status).toBe(303);
+    const events = service.logLines.filter(({ msg }) => msg === 'security').map(({ event }) => event);
+    expect(events).toEqual(expect.arrayContaining(['email change asked', 'email changed']));
+  });
+
+  test('of a visitor who is signed in leads back to the settings', async () => {
+    const { visitor, ...person } = await member();
+    const email = newEmail();
+    await visitor.submit(EMAIL, { email, present: person.password });
+    const answer = await visitor.submit(await linkTo(mail, email), {});
+    expect(answer.headers.get('location')).toBe('/dashboard/settings?done=email-changed');
+  });
+
+  test('wants the password, and another address that is one; what was typed stays', async () => {
+    const { visitor, ...person } = await member();
+    const email = newEmail();
+    const faults: [fields: Record<string, string>, fault: string, message: string][] = [
+      [{ email: 'nothing', present: person.password }, 'email', 'Write an address as name@example.com.'],
+      [{ email: person.email, present: person.password }, 'email', 'That is your email already.'],
+      [{ email, present: 'not the password' }, 'present', 'The current password is wrong.'],
+    ];
+    for (const [fields, fault, message] of faults) {
+      const answer = await visitor.submit(EMAIL, fields);
+      expect([answer.status, answer.textOf(`#${fault}-fault`)]).toEqual([422, message]);
+      expect(answer.document.querySelector('#email')!.getAttribute('value')).toBe(fields.email!);
+      expect(answer.document.querySelector('[autofocus]')!.id).toBe(fault);
+    }
+    expect([mail.received(email), mail.received(person.email)]).toEqual([0, 0]);
+  });
+
+  test('that another user has is answered alike; its owner gets a mail, and no link takes it', async () => {
+    const [{ visitor, userId, ...person }, other] = [await member(), await member()];
+    const answer = await visitor.submit(EMAIL, { email: other.email, present: person.password });
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/settings?done=email']);
+    const { text } = await mail.mailTo(other.email);
+    expect(text).toContain('gave your email for an account');
+    expect(text).toContain('/dashboard/forgot');
+    const linkToken = await askEmailChange(service.sql, userId, other.email);
+    expect(await confirmEmailChange(service.sql, linkToken)).toBeNull();
+    expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
+  });
+
+  test('is sent one mail by a form that is sent twice; a new form’s link ends the earlier one', async () => {
+    const { visitor, ...person } = await member();
+    const email = newEmail();
+    const { document } = await visitor.get(EMAIL);
+    const formToken = document.querySelector('main [name=form_token]')!.getAttribute('value')!;
+    const fields = { form_token: formToken, email, present: person.password };
+    const answers = await Promise.all([visitor.post(EMAIL, fields), visitor.post(EMAIL, fields)]);
+    expect(answers.map(({ status }) => status)).toEqual([303, 303]);
+    const first = await linkTo(mail, email);
+    expect(mail.received(email)).toBe(0);
+    await visitor.submit(EMAIL, { email, present: person.password });
+    expect((await visit().get(first)).status).toBe(404);
+    expect((await visit().get(await linkTo(mail, email))).status).toBe(200);
+  });
+
+  test('of one member can be asked for five times an hour', async () => {
+    const { visitor, ...person } = await member();
+    await service.sql`DELETE FROM dashboard_attempts`;
+    for (let count = 1; count <= 5; count += 1) {
+      const answer = await visitor.submit(EMAIL, { email: newEmail(), present: person.password });
+      expect(answer.status).toBe(303);
+    }
+    const refused = await visitor.submit(EMAIL, { email: newEmail(), present: person.password });
+    expect([refused.status, refused.textOf('[role=alert]')]).toEqual([
+      429,
+      expect.stringContaining('Too many'),
+    ]);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+
+  test('a new password ends a change that was asked for with the old one; so does an hour', async () => {
+    const { visitor, userId, ...person } = await member();
+    const ended = await askEmailChange(service.sql, userId, newEmail());
+    const password = 'another long secret';
+    await visitor.submit('/dashboard/settings', { present: person.password, password });
+    expect(await confirmEmailChange(service.sql, ended)).toBeNull();
+    const late = await askEmailChange(service.sql, userId, newEmail());
+    await service.sql`UPDATE dashboard_email_changes SET expires_at = now() WHERE user_id = ${userId}`;
+    expect(await confirmEmailChange(service.sql, late)).toBeNull();
+    await askEmailChange(service.sql, userId, newEmail());
+    await service.sql`UPDATE dashboard_email_changes SET expires_at = now() - interval '1 second' WHERE user_id = ${userId}`;
+    await removeExpired(service.sql);
+    expect(await service.sql`SELECT 1 FROM dashboard_email_changes WHERE user_id = ${userId}`).toHaveLength(
+      0,
+    );
+  });
+
+  test('makes links and invitations to the old address dead', async () => {
+    const { accountId, userId, ...person } = await member();
+    const { token } = await invite(service.sql, { accountId, email: person.email }, 'test');
+    await visit().submit('/dashboard/forgot', { email: person.email });
+    const reset = await linkTo(mail, person.email);
+    await confirmEmailChange(service.sql, await askEmailChange(service.sql, userId, newEmail()));
+    expect(await findInvitation(service.sql, token)).toBeNull();
+    expect((await visit().get(reset)).status).toBe(404);
+  });
+
+  test('confirmed twice at the same time changes once', async () => {
+    const { userId, accountId } = await member();
+    const linkToken = await askEmailChange(service.sql, userId, newEmail());
+    const outcomes = await Promise.all([1, 2, 3].map(() => confirmEmailChange(service.sql, linkToken)));
+    expect(outcomes.filter((outcome) => outcome !== null)).toHaveLength(1);
+    const kinds = (await loadHistory(service.sql, accountId)).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'email-changed')).toHaveLength(1);
+  });
+
+  test('a link of another shape asks nobody', async () => {
+    for (const token of ['', 'x', `${'x'.repeat(32)}<`, 'x'.repeat(33)]) {
+      expect((await visit().get(`/dashboard/email?token=${encodeURIComponent(token)}`)).status).toBe(404);
+    }
+  });
+});
+
+test('without mail the page says whom to ask, and the form changes nothing', async () => {
+  const silent = await startDashboardService({ CONTACT: 'mailto:ajuda@example.com' });
+  try {
+    const { visitor, ...person } = await createMember(silent);
+    const page = await visitor.get(EMAIL);
+    expect(page.textOf('main')).toContain('This service sends no mail');
+    expect(page.textOf('main')).toContain('ajuda@example.com');
+    expect(page.document.querySelector('main form')).toBeNull();
+    const { document } = await visitor.get(NAME);
+    const formToken = document.querySelector('main [name=form_token]')!.getAttribute('value')!;
+    const sent = { form_token: formToken, email: newEmail(), present: person.password };
+    expect((await visitor.post(EMAIL, sent)).status).toBe(403);
+    expect(await silent.sql`SELECT 1 FROM dashboard_email_changes`).toHaveLength(0);
+  } finally {
+    await silent.stop();
+  }
+});

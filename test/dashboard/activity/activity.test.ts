@@ -1,0 +1,140 @@
+/** The page Activity: single calls, their filters, and the ways that lead there. */
+import { afterAll, expect, test } from 'bun:test';
+import { createKey } from '../../../src/metering/keys/store.ts';
+import { storeActivity } from '../../support/activity.ts';
+import { call } from '../../support/client.ts';
+import { until } from '../../support/until.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, createMemberWithKey, type PageAnswer, type Visitor } from '../visitor.ts';
+
+const service = await startDashboardService();
+afterAll(() => service.stop());
+
+const rowsOf = ({ document }: PageAnswer) =>
+  [...document.querySelectorAll('.activity tbody tr')].map((row) =>
+    [...row.children].map((cell) => cell.textContent!.trim()),
+  );
+const rows = async (visitor: Visitor, query = '') => rowsOf(await visitor.get(`/dashboard/activity${query}`));
+
+/** Rows of an account as the roll-up writes them, the oldest first. */
+async function store(
+  accountId: string,
+  count: number,
+  row: {
+    key?: string;
+    kind?: 'charge' | 'return' | 'answer';
+    credits?: number;
+    problem?: string;
+    endpoint?: string;
+  } = {},
+) {
+  const { key = '', kind = 'charge', credits = 1, problem = null, endpoint = 'GET /companies' } = row;
+  await storeActivity(service.sql, { accountId, rows: count, key, kind, credits, problem, endpoint });
+}
+
+test('a call that was charged, one that was a problem, and one in the dashboard stand there within seconds', async () => {
+  const { visitor, secret } = await createMemberWithKey(service, 'production');
+  await call(service.url, '/companies?q=abaco', { key: secret, headers: { 'X-Request-Id': 'order-17' } });
+  await call(service.url, '/companies', { key: secret });
+  await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+  await until('the rows', async () => (await rows(visitor)).length === 4);
+  const shown = (await rows(visitor)).map(([, ...cells]) => cells);
+  const [search, key] = ['GET /companies', 'production'];
+  expect(shown.map((cells) => cells.slice(0, 4)).toSorted()).toEqual(
+    [
+      ['400 validation', search, key, ''],
+      ['Charged', search, key, '1'],
+      ['Charged', search, key, '1'],
+      ['Charged', search, 'Dashboard', '1'],
+    ].toSorted(),
+  );
+  expect(shown.map((cells) => cells[4])).toContain('order-17');
+  expect(JSON.stringify(shown)).not.toContain('abaco');
+});
+
+test('filters by key, endpoint, outcome and day leave the rows that meet all of them', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const first = await createKey(service.sql, accountId, 'first', 'test');
+  const second = await createKey(service.sql, accountId, 'second', 'test');
+  await store(accountId, 3, { key: first.id });
+  await store(accountId, 2, { key: second.id, endpoint: 'POST /debts', credits: 7 });
+  await store(accountId, 4, { key: second.id, kind: 'answer', credits: 0, problem: 'rate-limit-exceeded' });
+  await store(accountId, 1, { kind: 'return', credits: -1 });
+  const today = new Date().toISOString().slice(0, 10);
+  for (const [query, count] of [
+    ['', 10],
+    [`?key=${first.id}`, 3],
+    [`?key=${second.id}`, 6],
+    ['?key=dashboard', 1],
+    ['?outcome=answer', 4],
+    ['?outcome=rate-limit-exceeded', 4],
+    ['?outcome=4xx', 0],
+    ['?outcome=return', 1],
+    [`?key=${second.id}&outcome=charge`, 2],
+    ['?endpoint=POST+%2Fdebts', 2],
+    [`?day=${today}`, 10],
+    ['?day=2026-01-01', 0],
+    ["?key='&endpoint=x&outcome=y&day=2026-02-30&before=-1", 10],
+  ] as const)
+    expect([query, (await rows(visitor, query)).length]).toEqual([query, count]);
+  expect((await visitor.get('/dashboard/activity?outcome=5xx')).textOf('.empty')).toBe('No request matches.');
+});
+
+test('pages go back by the rows’ numbers, keep the filter, and show no row of another account', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const other = await createMember(service);
+  await store(accountId, 150);
+  await store(other.accountId, 30);
+  await store(accountId, 100);
+  const sizes: number[] = [];
+  const seen = new Set<string>();
+  let next: string | null = '/dashboard/activity?outcome=charge';
+  while (next !== null) {
+    const page: PageAnswer = await visitor.get(next);
+    const found = rowsOf(page);
+    sizes.push(found.length);
+    for (const row of found) seen.add(row.at(-1)!);
+    const older = [...page.document.querySelectorAll('.contents a')].find(
+      ({ textContent }) => textContent === 'Older',
+    );
+    next = older?.getAttribute('href') ?? null;
+    if (next !== null) expect(next).toContain('outcome=charge');
+  }
+  expect([sizes, seen.size]).toEqual([[100, 100, 50], 250]);
+});
+
+test('plots and refused calls of a key lead to the calls', async () => {
+  const { visitor, accountId, id } = await createMemberWithKey(service, 'refused');
+  const today = new Date().toISOString().slice(0, 10);
+  await service.sql`INSERT INTO daily_calls VALUES (${accountId}, ${today}, ${id}, 'search', 4), (${accountId}, ${today}::date - 30, ${id}, 'search', 4)`;
+  await service.sql`
+    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
+    VALUES (${accountId}, ${today}, ${id}, 'rate-limit-exceeded', 13)`;
+  const overview = await visitor.get('/dashboard');
+  const links = (part: string) =>
+    [...overview.document.querySelectorAll(`${part} [data-calls], ${part} tbody a`)].map(
+      (link) => link.getAttribute('data-calls') ?? link.getAttribute('href'),
+    );
+  // Only days whose calls are kept.
+  expect(links('#calls')).toEqual(Array(2).fill(`/dashboard/activity?day=${today}`));
+  expect(links('#errors')).toEqual(Array(2).fill(`/dashboard/activity?outcome=answer&day=${today}`));
+  const keys = await visitor.get('/dashboard/keys');
+  expect(keys.document.querySelector('.keys td a')!.getAttribute('href')).toBe(
+    `/dashboard/activity?key=${id}&outcome=answer`,
+  );
+});
+
+test('without ACTIVITY_DAYS the page says that nothing is kept, and no plot leads there', async () => {
+  const off = await startDashboardService({ ACTIVITY_DAYS: '0' });
+  try {
+    const { visitor, accountId } = await createMember(off);
+    const today = new Date().toISOString().slice(0, 10);
+    await off.sql`INSERT INTO daily_calls VALUES (${accountId}, ${today}, '', 'search', 4)`;
+    expect((await visitor.get('/dashboard/activity')).textOf('.empty')).toBe(
+      'This service keeps no activity.',
+    );
+    expect((await visitor.get('/dashboard')).document.querySelector('[data-calls]')).toBeNull();
+  } finally {
+    await off.stop();
+  }
+});

@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { chmod, chown, link, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { keptAuthSecret } from '../../../src/dashboard/auth/auth-secret.ts';
+
+const SECRET = 'a secret that another user of this machine knows';
+
+let folder: string;
+let dataDir: string;
+let kept: string;
+let elsewhere: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'auth-secret-'));
+  dataDir = join(folder, 'data');
+  await mkdir(dataDir);
+  kept = join(dataDir, 'auth-secret');
+  elsewhere = join(folder, 'elsewhere');
+  await writeFile(elsewhere, SECRET, { mode: 0o644 });
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+
+test('a secret that was made before is kept, readable by its owner alone', async () => {
+  const made = await keptAuthSecret(dataDir);
+  expect(await modeOf(kept)).toBe(0o600);
+  expect(await keptAuthSecret(dataDir)).toBe(made);
+  await chmod(kept, 0o644);
+  expect(await keptAuthSecret(dataDir)).toBe(made);
+  expect(await modeOf(kept)).toBe(0o600);
+});
+
+test('a link is refused, and what it leads to keeps its mode', async () => {
+  await symlink(elsewhere, kept);
+  await expect(keptAuthSecret(dataDir)).rejects.toThrow(`${kept} is a link: remove it`);
+  expect([await modeOf(elsewhere), await readFile(elsewhere, 'utf8')]).toEqual([0o644, SECRET]);
+});
+
+test('a link that leads nowhere is refused', async () => {
+  await symlink(join(folder, 'nowhere'), kept);
+  await expect(keptAuthSecret(dataDir)).rejects.toThrow(`${kept} is a link: remove it`);
+});
+
+test('a second name of a file that others can read is refused, and the file keeps its mode', async () => {
+  await link(elsewhere, kept);
+  await expect(keptAuthSecret(dataDir)).rejects.toThrow('is not a file of this user: remove it');
+  expect(await modeOf(elsewhere)).toBe(0o644);
+});
+
+test('a folder in its place is refused', async () => {
+  await mkdir(kept);
+  await expect(keptAuthSecret(dataDir)).rejects.toThrow('is not a file of this user: remove it');
+});
+
+test("another user's file is refused, but root reads that of the owner of DATA_DIR", async () => {
+  await writeFile(kept, SECRET, { mode: 0o600 });
+  // Only root can give a file away. For any other user a file of root is one of another user.
+  if (process.geteuid?.() === 0) await chown(kept, 65_534, 65_534);
+  else await rm(kept).then(() => link('/etc/hostname', kept).catch(() => symlink('/etc/hostname', kept)));
+  await expect(keptAuthSecret(dataDir)).rejects.toThrow(/is (not a file of this user|a link): remove it/);
+  if (process.geteuid?.() !== 0) return;
+  await chown(dataDir, 65_534, 65_534);
+  expect(await keptAuthSecret(dataDir)).toBe(SECRET);
+});

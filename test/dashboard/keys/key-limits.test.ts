@@ -1,0 +1,88 @@
+/** The budget, the rights and the counts of keys, as their pages show and change them. */
+import { afterAll, expect, test } from 'bun:test';
+import { RIGHTS } from '../../../src/http/right.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { startDashboardService, storeCalls } from '../service.ts';
+import { createMember, createMemberWithKey } from '../visitor.ts';
+
+const service = await startDashboardService();
+afterAll(() => service.stop());
+
+const limitsOf = async (id: string) => {
+  const [row] = await service.sql`
+    SELECT rights AS only, credits, per FROM api_keys LEFT JOIN key_budgets ON key_id = id WHERE id = ${id}`;
+  return { ...row };
+};
+
+test('a new key gets the budget and the rights of its form, and the pages show them', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const fields = { name: 'colleague', credits: '50', per: 'day', 'only-lookup': 'yes', 'only-search': 'yes' };
+  const page = await visitor.submit('/dashboard/keys', fields);
+  const address = page.document.querySelector('.new-key a[href$="/rotate"]')!.getAttribute('href')!;
+  const id = address.split('/')[3]!;
+  expect(await limitsOf(id)).toEqual({ only: ['search', 'lookup'], credits: 50, per: 'day' });
+  expect(page.textOf('.keys tbody tr')).toContain('50 of 50 left today');
+  await service.sql`UPDATE key_budgets SET used = 12 WHERE key_id = ${id}`;
+  const card = (await visitor.get(`/dashboard/keys/${id}`)).textOf('[aria-labelledby=limits-title]');
+  expect(card).toMatch(
+    /^Budget and rights Credits used today: 12 of 50 .+ It may only: Search Look up companies$/,
+  );
+
+  const form = `/dashboard/keys/${id}/limits`;
+  const shown = await visitor.get(form);
+  expect(
+    [...shown.document.querySelectorAll('[type=checkbox][checked]')].map((box) => box.getAttribute('name')),
+  ).toEqual(['only-search', 'only-lookup']);
+  // Every right is no bound, so that it includes those that come later.
+  const all = Object.fromEntries(RIGHTS.map((right) => [`only-${right}`, 'yes']));
+  await visitor.submit(form, { ...all, credits: '80', per: 'month' });
+  expect(await limitsOf(id)).toEqual({ only: null, credits: 80, per: 'month' });
+  await visitor.submit(form, { credits: '', 'only-search': '', 'only-lookup': '' });
+  expect((await limitsOf(id)).credits).toBeNull();
+  expect((await loadHistory(service.sql, accountId)).map(({ kind }) => kind)).toEqual(
+    expect.arrayContaining(['key-limited']),
+  );
+});
+
+test.each(['0', '-1', '1.5', 'ten', '1000000001', '1e3'])(
+  'a budget of %s is a fault at its field, and creates no key',
+  async (credits) => {
+    const { visitor } = await createMember(service);
+    const page = await visitor.submit('/dashboard/keys', { name: 'a', credits, 'only-debts': 'yes' });
+    expect([page.status, page.textOf('#credits-fault')]).toEqual([
+      422,
+      'Write a whole number from 1 to 1,000,000,000.',
+    ]);
+    expect(page.document.querySelector('[name=only-debts]')!.hasAttribute('checked')).toBe(true);
+    expect((await visitor.get('/dashboard/keys')).text).toContain('No keys yet');
+  },
+);
+
+test('a test key has rights and no budget', async () => {
+  const { visitor } = await createMember(service);
+  await visitor.submit('/dashboard/keys', {}, { form: '.create form:last-of-type' });
+  const [key] = await service.sql`SELECT id FROM api_keys WHERE is_test ORDER BY created_at DESC LIMIT 1`;
+  const form = `/dashboard/keys/${key!.id}/limits`;
+  expect((await visitor.get(form)).document.querySelector('[name=credits]')).toBeNull();
+  await visitor.submit(form, { 'only-usage': 'yes', credits: '5' });
+  expect(await limitsOf(key!.id)).toEqual({ only: ['usage'], credits: null, per: 'ever' });
+});
+
+test('the list has the credits and the refusals of 7 days, and no key that was charged was “never” used', async () => {
+  const { visitor, accountId, id } = await createMemberWithKey(service, 'busy');
+  const cells = async () =>
+    [...(await visitor.get('/dashboard/keys')).document.querySelectorAll('.keys tbody tr > *')]
+      .slice(2, 5)
+      .map((cell) => cell.textContent!.trim());
+  expect(await cells()).toEqual(['Never', '0', '0']);
+  await storeCalls(service.sql, accountId, [
+    { daysAgo: 0, keyId: id, kind: 'search', calls: 4 },
+    { daysAgo: 6, keyId: id, kind: 'lookup', calls: 3 },
+    { daysAgo: 7, keyId: id, kind: 'lookup', calls: 100 },
+  ]);
+  await service.sql`
+    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
+    SELECT ${accountId}, (now() AT TIME ZONE 'UTC')::date - 6, ${id}, kind, 5
+    FROM unnest('{rate-limit-exceeded,401,4xx,5xx}'::text[]) AS kind`;
+  expect(await cells()).toEqual(['A moment ago', '7', '10']);
+});

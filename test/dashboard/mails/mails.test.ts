@@ -1,0 +1,184 @@
+/** Every mail of the service: those of src/dashboard/auth/mail-text.ts, and those of src/dashboard/mails. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { createMailer } from '../../../src/dashboard/auth/mail.ts';
+import { MAILS, type Mail, writeMail } from '../../../src/dashboard/auth/mail-text.ts';
+import { budgetMails } from '../../../src/dashboard/mails/budget-mails.ts';
+import { dueMail } from '../../../src/dashboard/mails/due-mails.ts';
+import { keyMails } from '../../../src/dashboard/mails/key-mails.ts';
+import { planMails } from '../../../src/dashboard/mails/plan-mails.ts';
+import { sendAllDueMails } from '../../../src/dashboard/mails/send-all.ts';
+import { usageAlerts } from '../../../src/dashboard/mails/usage-alerts.ts';
+import { formatsOf } from '../../../src/dashboard/ui/language.ts';
+import { MESSAGES } from '../../../src/dashboard/ui/messages.ts';
+import { changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
+import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
+import { startMailedDashboard } from '../service.ts';
+import { createMember } from '../visitor.ts';
+
+const { mail, service, stop } = await startMailedDashboard();
+afterAll(() => stop());
+
+const url = 'https://example.com/dashboard/somewhere';
+const expires = new Date('2026-12-01T00:00:00Z');
+const until = expires;
+const link = { url, expires };
+const invitation = { ...link, inviter: 'ana@example.com' };
+const addresses = { publicUrl: 'https://example.com', buyUrl: url, contact: null };
+const of = { accountId: 'acc_1', topic: 'topic', occasion: 'occasion' };
+
+const usage = { ...of, used: 13, included: 10, periodEnd: until, credits: 5, spendPurchased: true };
+const plan = { ...of, until, calls: 500, rate: 20, keys: 2 };
+const spentKey = { ...of, keyId: 'key_1', name: 'prod', start: 'svc_1', credits: 50 };
+const key = { ...of, name: 'prod', start: 'svc_1', endsAt: until };
+
+const values = {
+  ...invitation,
+  isElsewhere: false,
+  reason: 'Invoice 17',
+  by: 'ana@example.com',
+  client: 'claude.ai',
+  contact: 'help@example.com',
+};
+const LIST: Record<string, Mail> = {
+  ...Object.fromEntries(Object.entries(MAILS).map(([name, make]) => [name, make(values)])),
+  'invitation-elsewhere': MAILS.invitation({ ...invitation, isElsewhere: true }),
+  usage: dueMail(usageAlerts, [usage], addresses),
+  'usage-off': dueMail(usageAlerts, [{ ...usage, spendPurchased: false }], addresses),
+  keys: dueMail(keyMails, [{ ...key, stage: 'week' }], addresses),
+  'budget-month': dueMail(budgetMails, [{ ...spentKey, per: 'month', resets: until }], addresses),
+  'budget-ever': dueMail(budgetMails, [{ ...spentKey, per: 'ever', resets: null }], addresses),
+  plan: dueMail(planMails, [{ ...plan, stage: 'ended' }], addresses),
+};
+const NAMES = Object.keys(LIST);
+const ACCOUNT = 'Padaria http://evil.example';
+
+const written = (name: string, language: 'en' | 'pt', isSuspended = false) =>
+  writeMail(LIST[name]!, { to: 'rui@example.com', language, account: { name: ACCOUNT, isSuspended } });
+
+describe.each(NAMES)('the mail %s', (name) => {
+  test('is in both languages, the reader’s first, without a value that is missing or raw', () => {
+    for (const [first, second] of [
+      ['en', 'pt'],
+      ['pt', 'en'],
+    ] as const) {
+      const { subject, text } = written(name, first)!;
+      expect(subject).toStartWith(`${MESSAGES[first].brand}: `);
+      const [one, two, ...more] = text.split('――――――――――');
+      expect([
+        one!.trim().endsWith(MESSAGES[first].brand),
+        two!.trim().endsWith(MESSAGES[second].brand),
+      ]).toEqual([true, true]);
+      expect(more).toEqual([]);
+      expect(one!.trim()).not.toBe(two!.trim());
+      expect(subject + text).not.toMatch(/[{}]|undefined|null|mailto:|NaN/);
+    }
+  });
+
+  test('names the account to a member, and nothing that a customer typed to a stranger', () => {
+    const { to } = LIST[name]!;
+    for (const language of ['en', 'pt'] as const) {
+      const { subject, text } = written(name, language)!;
+      const named = text.split(`${MESSAGES[language].mailAccount(ACCOUNT)}\n`).length - 1;
+      expect([name, named]).toEqual([name, to === 'member' ? 1 : 0]);
+      if (to === 'stranger') expect(subject + text).not.toContain('evil');
+    }
+  });
+
+  test('is sent by a suspended account only if it is about the suspension or security', () => {
+    expect(written(name, 'en', true) === null).toBe(LIST[name]!.about === 'account');
+  });
+});
+
+test('the mails that strangers get are those to addresses that no member has confirmed', () => {
+  expect(NAMES.filter((name) => LIST[name]!.to === 'stranger')).toEqual([
+    'confirm',
+    'new-email',
+    'invitation',
+    'invitation-elsewhere',
+  ]);
+});
+
+test('a long name of an account is cut to 60 characters', () => {
+  const account = { name: 'n'.repeat(200), isSuspended: false };
+  const { text } = writeMail(MAILS.reset(link), { to: 'a@example.com', language: 'en', account })!;
+  expect(text).toContain(`Account: ${'n'.repeat(60)}…`);
+  expect(text).not.toContain('n'.repeat(61));
+});
+
+test('the mail to an account that does not spend its purchased credits links the switch, and nothing to buy', () => {
+  const { text } = written('usage-off', 'en')!;
+  expect(text).toContain(`${MESSAGES.en.spending}: https://example.com/dashboard/credits/spending`);
+  expect(text).not.toContain(url);
+});
+
+test('an end in a mail is the one of the pages', () => {
+  const { end } = formatsOf('pt');
+  expect([end(new Date('2026-11-27T00:00:00Z')), end(new Date('2026-11-27T10:30:00Z'))]).toEqual([
+    '26 nov 2026',
+    '27 nov 2026, 10:30 UTC',
+  ]);
+});
+
+async function send(): Promise<void> {
+  const log = { error() {} };
+  const publicUrl = 'https://example.com';
+  const mailer = createMailer(mail.url, null, publicUrl, log);
+  const parts = {
+    sql: service.sql,
+    mailer,
+    publicUrl,
+    buyUrl: null,
+    contact: 'mailto:help@example.com',
+  };
+  for (let time = 0; time < 2; time += 1) await Promise.all([sendAllDueMails(parts), sendAllDueMails(parts)]);
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const inDays = (days: number) => new Date(Date.now() + days * DAY_MS);
+const endPlan = (accountId: string, days: number, since = -30) => service.sql`
+  UPDATE balances SET plus_until = ${inDays(days)}, plan_since = ${inDays(since)} WHERE account_id = ${accountId}`;
+
+test('a suspended account sends no due mail', async () => {
+  const { email, accountId } = await createMember(service);
+  await changePlan(service.sql, accountId, 'plus', { until: inDays(3) }, 'test');
+  await endPlan(accountId, 3);
+  const { id } = await createKey(service.sql, accountId, 'prod', 'test');
+  await revokeKey(service.sql, id, 'test');
+  await service.sql`UPDATE balances SET used = 1000000 WHERE account_id = ${accountId}`;
+  await setSuspended(service.sql, accountId, true, 'test');
+  await send();
+  expect(mail.received(email)).toBe(0);
+  await setSuspended(service.sql, accountId, false, 'test');
+  await send();
+  expect(mail.received(email)).toBe(3);
+});
+
+test('a member has one mail 7 days before the plan ends, and one when it has ended; a new end has new ones', async () => {
+  const { email, accountId } = await createMember(service);
+  await changePlan(service.sql, accountId, 'plus', { until: inDays(30) }, 'test');
+  await send();
+  expect(mail.received(email)).toBe(0);
+  for (const _ of ['first', 'renewed']) {
+    await endPlan(accountId, 6);
+    await send();
+    const { text } = await mail.mailTo(email);
+    expect(text).toContain('Your plan ends within 7 days');
+    expect(text).toContain(`Plus ends on ${formatsOf('en').end(await untilOf(accountId))}.`);
+    expect(text).toContain('Ask the operator of this service to renew it. help@example.com');
+    await endPlan(accountId, -0.5);
+    await send();
+    expect((await mail.mailTo(email)).text).toContain(
+      'Credits a month: 500, requests a minute: 20, keys: 2. Further keys still work.',
+    );
+    expect(mail.received(email)).toBe(0);
+  }
+  await endPlan(accountId, 6, -0.1);
+  await send();
+  expect(mail.received(email)).toBe(0);
+});
+
+async function untilOf(accountId: string): Promise<Date> {
+  const [row] = await service.sql<{ until: Date }[]>`
+    SELECT plus_until AS until FROM balances WHERE account_id = ${accountId}`;
+  return row!.until;
+}

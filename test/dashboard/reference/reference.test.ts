@@ -1,0 +1,168 @@
+/** The reference for people: `/openapi`, and the same in the dashboard. */
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { pt } from '../../../src/dashboard/reference/reference-pt.ts';
+import type { OpenApi } from '../../../src/http/openapi.ts';
+import { createTestKey } from '../../support/service.ts';
+import { startBrowsedDashboard } from '../browser.ts';
+import { createMember, createVisitor } from '../visitor.ts';
+
+setDefaultTimeout(60_000);
+
+const { service, browsing, stop } = await startBrowsedDashboard();
+afterAll(() => stop());
+
+const operationsOf = async () => {
+  const document = (await (await fetch(`${service.baseUrl}/openapi/json`)).json()) as OpenApi;
+  return Object.values(document.paths).flatMap((methods) => Object.values(methods));
+};
+
+test('has every endpoint, parameter and problem in Portuguese, too', async () => {
+  const operations = await operationsOf();
+  expect(Object.keys(pt.operations).sort()).toEqual(operations.map((each) => each.operationId).sort());
+  const visitor = createVisitor(service.baseUrl, { language: 'pt' });
+  const page = await visitor.get('/openapi');
+  expect(page.document.documentElement.getAttribute('lang')).toBe('pt-PT');
+  for (const { summary } of Object.values(pt.operations)) expect(page.text).toContain(summary);
+  expect((await visitor.get('/openapi?lang=en')).textOf('h1')).toBe('API reference');
+  expect((await visitor.get('/problems/validation')).textOf('h1')).toBe(pt.problems.validation.title);
+  expect((await visitor.get('/problems/nothing')).status).toBe(404);
+});
+
+test('is kept without what the first visitor’s address had', async () => {
+  const get = (path: string) => createVisitor(service.baseUrl).get(path);
+  for (const path of ['/openapi', '/problems/search-failed']) {
+    await get(`${path}?lang=en&to=/evil.example/FREE&token=x&by=key&days=7&done=password`);
+    const page = await get(`${path}?lang=en`);
+    expect(page.document.querySelector('footer a[hreflang]')!.getAttribute('href')).toBe('?lang=pt');
+    expect(page.text).not.toContain('evil');
+  }
+});
+
+test('leads a visitor to an account', async () => {
+  const { document } = await createVisitor(service.baseUrl).get('/openapi');
+  expect(document.querySelector('.bar a[href="/dashboard/sign-up"]')!.textContent).toBe('Create an account');
+});
+
+test('is in the navigation of the dashboard, and only of those who are signed in', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  expect((await visitor.get('/dashboard/reference')).status).toBe(303);
+  await createMember(service, { visitor });
+  const page = await visitor.get('/dashboard/reference');
+  expect(page.textOf('nav [aria-current]')).toBe('Reference');
+  const operations = await operationsOf();
+  expect(page.document.querySelectorAll('.endpoint').length).toBe(operations.length);
+  const targets = [...page.document.querySelectorAll('.side a')].map((link) => link.getAttribute('href')!);
+  expect(targets).toContain(`#${operations[0]!.operationId}`);
+  expect(targets.filter((target) => page.document.querySelector(target) === null)).toEqual([]);
+});
+
+test('shows an example in four languages, which prints the answer beside it with a test key', async () => {
+  const { document } = await createVisitor(service.baseUrl).get('/openapi?lang=en');
+  const php = Bun.which('php');
+  for (const { operationId, responses } of await operationsOf()) {
+    // One account for each, because of the limit of a minute.
+    const { accountId } = await createMember(service);
+    const env = { ...process.env, API_KEY: await createTestKey(service.sql, accountId) };
+    const sample = (language: string) =>
+      document.querySelector(`#sample-${operationId}-${language}`)!.textContent!;
+    for (const language of ['curl', 'javascript', 'python', 'php']) {
+      expect(sample(language)).toContain(service.url);
+    }
+    const commands = [
+      ['sh', '-c', sample('curl')],
+      [process.execPath, '-e', sample('javascript')],
+      ...(php === null ? [] : [[php, '-r', sample('php').replace('<?php', '')]]),
+    ];
+    for (const command of commands) {
+      const run = Bun.spawn(command, { env, stdout: 'pipe', stderr: 'pipe' });
+      const [output, code] = [await run.stdout.json(), await run.exited];
+      const { example } = responses[200]!.content['application/json']!;
+      // The answers about usage and key are those of the account.
+      expect([operationId, code, output]).toEqual([
+        operationId,
+        0,
+        ['getUsage', 'getKey'].includes(operationId) ? expect.anything() : example,
+      ]);
+    }
+  }
+});
+
+test('each example says what has to be installed for it', async () => {
+  const { document } = await createVisitor(service.baseUrl).get('/openapi?lang=en');
+  const needs = { curl: 'curl', javascript: 'Node.js 18', python: 'pip install httpx', php: 'php-curl' };
+  for (const [language, text] of Object.entries(needs))
+    for (const sample of document.querySelectorAll(`[data-sample=${language}]`))
+      expect(sample.querySelector('.hint')!.textContent).toContain(text);
+});
+
+test('is searched by words, without accents and case; without scripts it is whole, and has no field', () =>
+  browsing.inBrowser({ locale: 'pt-PT' }, async (page) => {
+    await page.goto(`${service.baseUrl}/openapi?lang=en`);
+    const shown = (selector: string) => page.locator(`.reference ${selector}:visible`).count();
+    const whole = await page.evaluate<number>('document.documentElement.scrollHeight');
+    const status = page.locator('[data-results]');
+    await page.fill('#find', 'RÁTE-LIMIT  retry-after');
+    expect(await shown('tr:has(#problem-rate-limit-exceeded)')).toBe(1);
+    expect(await shown('tr:has(#problem-company-not-found)')).toBe(0);
+    expect(await page.evaluate<number>('document.documentElement.scrollHeight')).toBeLessThan(whole / 2);
+    expect(await status.textContent()).toMatch(/^Results: [1-9]\d?$/);
+    await page.fill('#find', 'nothing has these words');
+    expect([await shown('section'), await status.textContent()]).toEqual([0, 'Results: 0']);
+    await page.evaluate("location.hash = 'problem-company-not-found'");
+    await page.waitForFunction("document.getElementById('find').value === ''");
+    expect(await shown('tr:has(#problem-company-not-found)')).toBe(1);
+    expect(await page.evaluate<number>('document.documentElement.scrollHeight')).toBe(whole);
+    await browsing.inBrowser({ javaScriptEnabled: false }, async (other) => {
+      await other.goto(`${service.baseUrl}/openapi?lang=en`);
+      expect(await other.isVisible('#find')).toBe(false);
+      expect(await other.locator('.reference .endpoint:visible').count()).toBe((await operationsOf()).length);
+    });
+  }));
+
+test('an example fails when the API answers a problem', async () => {
+  const { document } = await createVisitor(service.baseUrl).get('/openapi?lang=en');
+  const sample = (language: string) => document.querySelector(`#sample-getUsage-${language}`)!.textContent!;
+  const commands = [[process.execPath, '-e', sample('javascript')]];
+  if (Bun.which('php') !== null) commands.push(['php', '-r', sample('php').replace('<?php', '')]);
+  for (const command of commands) {
+    const run = Bun.spawn(command, {
+      env: { ...process.env, API_KEY: 'svc_x' },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    const output = (await run.stdout.text()) + (await run.stderr.text());
+    expect([command[0], (await run.exited) !== 0, output]).toEqual([
+      command[0],
+      true,
+      expect.stringContaining('unauthorized'),
+    ]);
+  }
+});
+
+test('shows the headers of answers, and what a list is of', async () => {
+  const { document } = await createVisitor(service.baseUrl).get('/openapi?lang=en');
+  const cells = [...document.querySelectorAll('.reference :is(th, td)')].map((cell) => cell.textContent);
+  const shown = ['RateLimit-Reset', 'Retry-After', 'X-Record-Source', '(string | integer)[]'];
+  expect(cells).toEqual(expect.arrayContaining([...shown, '("tax" | "social_security")[]']));
+  expect(cells.filter((cell) => cell?.includes('Absent'))).toEqual([]);
+});
+
+for (const viewport of [
+  { width: 1280, height: 800 },
+  { width: 360, height: 740 },
+]) {
+  test(`at ${viewport.width} pixels it is accessible, and one choice of a language is for all examples`, () =>
+    browsing.inBrowser({ viewport, locale: 'pt-PT' }, async (page) => {
+      await browsing.enter(page.context());
+      await page.goto(`${service.baseUrl}/openapi`);
+      expect(await page.isVisible('.side a')).toBe(viewport.width === 1280);
+      // As it is before the choice, every-page.ts has axe look at it.
+      await page.goto(`${service.baseUrl}/dashboard/reference`);
+      expect(await page.locator('[data-sample=php]:visible').count()).toBe(0);
+      await page.click('label:has-text("PHP")');
+      const count = (await operationsOf()).length;
+      expect(await page.locator('[data-sample=php]:visible').count()).toBe(count);
+      expect(await page.locator('[data-sample=curl]:visible').count()).toBe(0);
+      await browsing.inspect(page);
+    }));
+}

@@ -1,0 +1,308 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { MESSAGES } from '../../../src/dashboard/ui/messages.ts';
+import { runHere } from '../../support/command.ts';
+import type { TestService } from '../../support/service.ts';
+import { startDashboardService } from '../service.ts';
+import { createVisitor, makeKey, newPerson, type PageAnswer, signUp } from '../visitor.ts';
+
+const open = await startDashboardService();
+afterAll(() => open.stop());
+
+const said = (answer: PageAnswer) => [answer.status, answer.textOf('[role=alert]')] as const;
+
+describe('sign-up', () => {
+  test('makes a Free account with its name, written to the ledger as done by this user', async () => {
+    const visitor = createVisitor(open.baseUrl);
+    const person = newPerson('Mercearia do Bairro');
+    const { accountId } = await signUp(visitor, person);
+    const [account] =
+      await open.sql`SELECT name, plan, used, credits FROM accounts JOIN balances ON account_id = id WHERE id = ${accountId}`;
+    expect(account).toEqual({ name: 'Mercearia do Bairro', plan: 'free', used: 0, credits: 0 });
+    const [user] = await open.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
+    const events = await open.sql`SELECT kind, actor FROM account_events WHERE account_id = ${accountId}`;
+    expect([...events]).toEqual([{ kind: 'created', actor: `dashboard:${user!.id}` }]);
+  });
+
+  test('says what the Free plan gives, as the plan has it', async () => {
+    const lead = async (language: string) =>
+      (await createVisitor(open.baseUrl, { language }).get('/dashboard/sign-up')).textOf('.lead + p');
+    expect(await lead('en')).toBe('Plan Free. Credits a month: 500. API keys: 2.');
+    await open.sql`UPDATE plans SET included_credits = 700, api_keys = 5 WHERE name = 'free'`;
+    expect(await lead('en')).toBe('Plan Free. Credits a month: 700. API keys: 5.');
+    expect(await lead('pt')).toBe('Plano gratuito. Créditos por mês: 700. Chaves: 5.');
+    await open.sql`UPDATE plans SET included_credits = 500, api_keys = 2 WHERE name = 'free'`;
+  });
+
+  test('stores no password, and none is logged', async () => {
+    const visitor = createVisitor(open.baseUrl);
+    const person = newPerson();
+    await signUp(visitor, person);
+    const [credential] = await open.sql`
+      SELECT c."password" FROM dashboard_credentials c JOIN dashboard_users u ON u."id" = c."userId"
+      WHERE u."email" = ${person.email}`;
+    expect(credential!.password).toMatch(/^[0-9a-f]{32}:[0-9a-f]{128}$/);
+    const logged = JSON.stringify(open.logLines);
+    expect(logged).not.toContain(person.password);
+    expect(logged).not.toContain(person.email);
+  });
+
+  test('says what is wrong with a name, an email or a password, and keeps what was typed', async () => {
+    const visitor = createVisitor(open.baseUrl);
+    const person = newPerson();
+    const attempts: [Partial<typeof person>, string][] = [
+      [{ name: ' ' }, 'Write a name of 1 to 200 characters.'],
+      [{ email: 'nobody' }, 'Write an address as name@example.com.'],
+      [{ email: 'a@b@c.pt' }, 'Write an address as name@example.com.'],
+      [{ password: 'short' }, 'A password has 12 to 128 characters.'],
+      [{ password: 'x'.repeat(129) }, 'A password has 12 to 128 characters.'],
+      [{ password: `1${person.email}` }, MESSAGES.en.passwordKnown],
+      [{ password: 'padaria central 1' }, MESSAGES.en.passwordKnown],
+    ];
+    for (const [wrong, message] of attempts) {
+      const answer = await visitor.submit('/dashboard/sign-up', { ...person, ...wrong });
+      expect(said(answer)).toEqual([422, message]);
+      const email = answer.document.querySelector('#email')!.getAttribute('value');
+      expect(email).toBe(wrong.email ?? person.email);
+      expect(answer.text).not.toContain(wrong.password ?? person.password);
+    }
+  });
+
+  test('an email can sign up once, whatever its case', async () => {
+    const person = newPerson();
+    await signUp(createVisitor(open.baseUrl), person);
+    const again = { ...person, email: person.email.toUpperCase(), password: 'another password' };
+    const answer = await createVisitor(open.baseUrl).submit('/dashboard/sign-up', again);
+    expect(said(answer)).toEqual([422, 'There is an account with this email already. Sign in instead.']);
+  });
+
+  test('at most five an hour come from one address, even at once; another address is not held up', async () => {
+    const address = '198.51.100.7';
+    const attempts = Array.from({ length: 8 }, () => {
+      const visitor = createVisitor(open.baseUrl, { address });
+      return visitor.submit('/dashboard/sign-up', { ...newPerson() });
+    });
+    const answers = await Promise.all(attempts);
+    expect(answers.filter((answer) => answer.status === 303).length).toBe(5);
+    const refused = answers.filter((answer) => answer.status === 429);
+    expect(refused.length).toBe(3);
+    const wait = Number(refused[0]!.headers.get('retry-after'));
+    expect(wait).toBeGreaterThan(3500);
+    expect(wait).toBeLessThanOrEqual(3600);
+    expect(refused[0]!.textOf('[role=alert]')).toContain('Too many attempts');
+    const other = createVisitor(open.baseUrl, { address: '198.51.100.8' });
+    expect((await other.submit('/dashboard/sign-up', { ...newPerson() })).status).toBe(303);
+  });
+
+  test('at most twenty an hour come from one IPv6 /48', async () => {
+    const signUpFrom = async (address: string) =>
+      (await createVisitor(open.baseUrl, { address }).submit('/dashboard/sign-up', { ...newPerson() }))
+        .status;
+    expect(await signUpFrom('2001:db8:77:1::1')).toBe(303);
+    await open.sql`UPDATE dashboard_attempts SET attempts = 19 WHERE key = 'sign-up 2001:db8:77::/48'`;
+    expect(await signUpFrom('2001:db8:77:2::1')).toBe(303);
+    expect(await signUpFrom('2001:db8:77:3::1')).toBe(429);
+    expect(await signUpFrom('2001:db8:78:3::1')).toBe(303);
+  });
+
+  test('X-Forwarded-For of an untrusted sender gets nobody further sign-ups', async () => {
+    const service = await startDashboardService({ TRUST_PROXY: '192.0.2.1' });
+    try {
+      const statuses: number[] = [];
+      for (let index = 0; index < 7; index += 1) {
+        const visitor = createVisitor(service.baseUrl, { address: `198.51.100.${index}` });
+        statuses.push((await visitor.submit('/dashboard/sign-up', { ...newPerson() })).status);
+      }
+      expect(statuses).toEqual([303, 303, 303, 303, 303, 429, 429]);
+    } finally {
+      await service.stop();
+    }
+  });
+});
+
+describe('sign-in', () => {
+  test('an unknown email and a wrong password are answered alike', async () => {
+    const person = newPerson();
+    await signUp(createVisitor(open.baseUrl), person);
+    const visitor = createVisitor(open.baseUrl);
+    const wrong = await visitor.submit('/dashboard/sign-in', { ...person, password: 'not the password' });
+    const unknown = await visitor.submit('/dashboard/sign-in', { ...newPerson() });
+    expect(said(wrong)).toEqual([401, 'The email or the password is wrong.']);
+    expect(said(unknown)).toEqual(said(wrong));
+    expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
+    expect((await visitor.get('/dashboard')).status).toBe(200);
+  });
+
+  test('after ten failures in five minutes an address is refused, with the right password too', async () => {
+    const person = newPerson();
+    await signUp(createVisitor(open.baseUrl), person);
+    const visitor = createVisitor(open.baseUrl);
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      const answer = await visitor.submit('/dashboard/sign-in', {
+        ...person,
+        password: `wrong ${attempt} xx`,
+      });
+      expect(answer.status).toBe(401);
+    }
+    const answer = await visitor.submit('/dashboard/sign-in', { ...person });
+    expect(answer.status).toBe(429);
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+
+  test('a new password ends every other session, and the old one signs nobody in', async () => {
+    const person = newPerson();
+    const visitor = createVisitor(open.baseUrl);
+    await signUp(visitor, person);
+    const elsewhere = createVisitor(open.baseUrl);
+    await elsewhere.submit('/dashboard/sign-in', { ...person });
+    const wrong = await visitor.submit('/dashboard/settings', {
+      present: 'wrong wrong',
+      password: 'new password 1',
+    });
+    expect(said(wrong)).toEqual([422, 'The current password is wrong.']);
+    const change = { present: person.password, password: 'new password 1' };
+    expect((await visitor.submit('/dashboard/settings', change)).status).toBe(303);
+    expect((await visitor.get('/dashboard')).status).toBe(200);
+    expect((await elsewhere.get('/dashboard')).status).toBe(303);
+    expect((await elsewhere.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+  });
+});
+
+describe('invitations', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startDashboardService({ SIGN_UP: 'closed' });
+  });
+  afterAll(() => service.stop());
+
+  async function directory(...args: string[]) {
+    const env = { DATABASE_URL: service.databaseUrl, PUBLIC_URL: service.baseUrl };
+    const { code, stderr, json: answer } = await runHere(env, ...args, '--json');
+    return { code, stderr, answer };
+  }
+
+  test('SIGN_UP=closed: nobody signs up, and the pages say so', async () => {
+    const users = async () => (await service.sql`SELECT 1 FROM dashboard_users`).length;
+    const before = await users();
+    const visitor = createVisitor(service.baseUrl);
+    expect((await visitor.get('/dashboard/sign-up')).status).toBe(403);
+    const page = await visitor.get('/dashboard/sign-in');
+    expect(page.text).not.toContain('/dashboard/sign-up');
+    const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    const answer = await visitor.post('/dashboard/sign-up', { ...newPerson(), form_token });
+    expect(answer.status).toBe(403);
+    expect(await users()).toBe(before);
+  });
+
+  test('`account invite` prints a link that works once, for this account and this email', async () => {
+    const { answer: account } = await directory('account', 'create', '--name', 'Invited Lda');
+    const { answer } = await directory('account', 'invite', account.id, '--email', 'Maria@Example.com');
+    expect(answer).toMatchObject({ id: account.id, email: 'maria@example.com', mailed: false });
+    expect(answer.link).toStartWith(`${service.baseUrl}/dashboard/invitation?token=`);
+    const stored = JSON.stringify(await service.sql`SELECT * FROM dashboard_invitations`);
+    expect(stored).not.toContain(new URL(answer.link).searchParams.get('token')!);
+
+    const path = answer.link.slice(service.baseUrl.length);
+    const visitor = createVisitor(service.baseUrl);
+    const choice = { name: 'Maria', password: 'a long password', email: 'mallory@example.com' };
+    expect((await visitor.submit(path, choice)).status).toBe(303);
+    expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Invited Lda');
+    expect((await visitor.get('/dashboard/settings')).text).toContain('maria@example.com');
+    await makeKey(visitor);
+
+    expect((await createVisitor(service.baseUrl).get(path)).status).toBe(404);
+    const late = createVisitor(service.baseUrl);
+    const page = await late.get('/dashboard/sign-in');
+    const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+    const token = new URL(answer.link).searchParams.get('token')!;
+    expect((await late.post('/dashboard/invitation', { ...choice, form_token, token })).status).toBe(404);
+  });
+
+  test('a second invitation of the same user sets a new password and ends their sessions', async () => {
+    const { answer: account } = await directory('account', 'create', '--name', 'Forgetful Lda');
+    const take = async (password: string) => {
+      const { answer } = await directory('account', 'invite', account.id, '--email', 'forgets@example.com');
+      const visitor = createVisitor(service.baseUrl);
+      const path = answer.link.slice(service.baseUrl.length);
+      const page = await visitor.get(path);
+      const said = `${page.textOf('h1')}: ${page.textOf('.lead')}`;
+      const hasName = page.document.querySelector('#name') !== null;
+      await visitor.submit(path, hasName ? { name: 'F', password } : { password });
+      return Object.assign(visitor, { said, hasName });
+    };
+    const first = await take('the first password');
+    expect([first.said, first.hasName]).toEqual([
+      'Choose a password: You were invited to the account “Forgetful Lda”. Your sign-in is forgets@example.com.',
+      true,
+    ]);
+    expect((await first.get('/dashboard')).status).toBe(200);
+    const second = await take('the second password');
+    expect([second.said, second.hasName]).toEqual([
+      'Choose a new password: Account “Forgetful Lda”, for forgets@example.com.',
+      false,
+    ]);
+    expect((await second.get('/dashboard')).textOf('.account strong')).toBe('Forgetful Lda');
+    expect((await first.get('/dashboard')).status).toBe(303);
+    const old = { email: 'forgets@example.com', password: 'the first password' };
+    expect((await first.submit('/dashboard/sign-in', old)).status).toBe(401);
+  });
+
+  test('an unknown account is exit 1, a wrong email exit 2, an old link a page that says so', async () => {
+    expect((await directory('account', 'invite', 'acc_none', '--email', 'a@example.com')).code).toBe(1);
+    expect((await directory('account', 'invite', 'acc_none', '--email', 'nobody')).code).toBe(2);
+    expect((await directory('account', 'invite', 'acc_none')).code).toBe(2);
+    const { answer: account } = await directory('account', 'create', '--name', 'Late');
+    const { answer } = await directory('account', 'invite', account.id, '--email', 'late@example.com');
+    await service.sql`UPDATE dashboard_invitations SET expires_at = now() WHERE account_id = ${account.id}`;
+    const page = await createVisitor(service.baseUrl).get(answer.link.slice(service.baseUrl.length));
+    expect([page.status, page.textOf('h1')]).toEqual([404, 'This link is not valid any more']);
+  });
+});
+
+describe('AUTH_SECRET', () => {
+  const services: TestService[] = [];
+  afterEach(async () => {
+    for (const service of services.splice(0).reverse()) await service.stop();
+  });
+
+  test('absent: one is made and kept in DATA_DIR for its owner alone, and outlives a restart', async () => {
+    const { mkdtemp, readFile, rm } = await import('node:fs/promises');
+    const { tmpdir } = await import('node:os');
+    const dataDir = await mkdtemp(join(tmpdir(), 'secret-'));
+    try {
+      const env = { DATA_DIR: dataDir, AUTH_SECRET: '' };
+      const start = async (more = {}) => {
+        const service = await startDashboardService({ ...env, ...more });
+        services.push(service);
+        return service;
+      };
+      const first = await start();
+      const secret = await readFile(join(dataDir, 'auth-secret'), 'utf8');
+      expect(secret.trim().length).toBeGreaterThanOrEqual(43);
+      expect((await stat(join(dataDir, 'auth-secret'))).mode & 0o777).toBe(0o600);
+      const visitor = createVisitor(first.baseUrl);
+      await signUp(visitor);
+      const again = await start({ DATABASE_URL: first.databaseUrl });
+      expect(await readFile(join(dataDir, 'auth-secret'), 'utf8')).toBe(secret);
+      const returning = createVisitor(again.baseUrl);
+      for (const [name, value] of visitor.cookies) returning.cookies.set(name, value);
+      expect((await returning.get('/dashboard')).status).toBe(200);
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+
+  test('with another secret a session is no session', async () => {
+    const other = await startDashboardService({
+      DATABASE_URL: open.databaseUrl,
+      AUTH_SECRET: 'y'.repeat(40),
+    });
+    services.push(other);
+    const visitor = createVisitor(open.baseUrl);
+    await signUp(visitor);
+    const copy = createVisitor(other.baseUrl);
+    for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
+    expect((await copy.get('/dashboard')).status).toBe(303);
+  });
+});

@@ -1,0 +1,63 @@
+import { expect, test } from 'bun:test';
+import {
+  type DailyRow,
+  dailyRows,
+  daysOf,
+  loadDailyCalls,
+  OTHER_KEYS,
+} from '../../../src/dashboard/usage/daily-calls.ts';
+import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { createTestDatabase } from '../../support/database.ts';
+
+test('of thousands of keys the busiest have rows of their own, and nothing of the others is lost', async () => {
+  const { sql, drop } = await createTestDatabase('daily-calls');
+  const { id } = await createAccount(sql, { name: 'Test', plan: 'plus' }, 'test');
+  // Key n has n calls a day, and every key an error on the last day, keys 2 and 3 another one.
+  await sql`
+    INSERT INTO daily_calls (account_id, day, key_id, kind, calls)
+    SELECT ${id}, (now() AT TIME ZONE 'UTC')::date - day, 'key_' || n, CASE WHEN n = 3000 THEN 'debts' ELSE 'search' END, n
+    FROM generate_series(0, 9) AS day, generate_series(1, 3000) AS n`;
+  await sql`
+    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
+    SELECT ${id}, (now() AT TIME ZONE 'UTC')::date, 'key_' || n, '4xx', CASE WHEN n IN (2, 3) THEN 2 ELSE 1 END FROM generate_series(1, 3000) AS n`;
+  const account = { id, period: { start: new Date() } };
+  const load = async (options: { ownRows?: number; ofKey?: string }) => {
+    const { rows, from, to } = await loadDailyCalls(sql, account, 7, options);
+    expect(Date.parse(to) - Date.parse(from)).toBe(6 * 86_400_000);
+    const sum = (of: (row: (typeof rows)[number]) => number) =>
+      rows.reduce((total, row) => total + of(row), 0);
+    return { keys: [...new Set(rows.map(({ keyId }) => keyId))].sort(), rows: rows.length, sum };
+  };
+  const calls = 7 * ((3000 * 3001) / 2);
+  for (const [ownRows, keys] of [
+    [0, [OTHER_KEYS]],
+    [2, ['key_2', 'key_2999', 'key_3', 'key_3000', OTHER_KEYS]],
+  ] as const) {
+    const loaded = await load({ ownRows });
+    expect([loaded.keys, loaded.rows]).toEqual([[...keys], 7 * keys.length]);
+    expect([loaded.sum((row) => row.search + row.debts), loaded.sum((row) => row['4xx'])]).toEqual([
+      calls,
+      3002,
+    ]);
+  }
+  const ofKey = await load({ ofKey: 'key_7' });
+  expect([ofKey.keys, ofKey.sum((row) => row.search), ofKey.sum((row) => row['4xx'])]).toEqual([
+    ['key_7'],
+    49,
+    1,
+  ]);
+  const parts: DailyRow[][] = [];
+  const days = await daysOf(sql, account, 7);
+  await sql.begin(async (sql) => {
+    for await (const rows of dailyRows(sql, account, days)) parts.push(rows);
+  });
+  const all = parts.flat();
+  expect([all.length, new Set(all.map(({ day, keyId }) => `${day} ${keyId}`)).size]).toEqual([
+    7 * 3000,
+    7 * 3000,
+  ]);
+  expect(all.map(({ day }) => day)).toEqual(all.map(({ day }) => day).toSorted());
+  expect(all.reduce((sum, row) => sum + row.search + row.debts, 0)).toBe(calls);
+  expect(parts.every(({ length }) => length <= 200)).toBe(true);
+  await drop();
+});

@@ -1,0 +1,87 @@
+/** Calls with an error, as the overview and the CSV show them. */
+import { afterAll, expect, test } from 'bun:test';
+import { createKey } from '../../../src/metering/keys/store.ts';
+import { eventually } from '../../support/until.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, makeKey, type PageAnswer } from '../visitor.ts';
+
+const service = await startDashboardService();
+afterAll(() => service.stop());
+
+test('an account without errors has no section about them', async () => {
+  const { visitor } = await createMember(service);
+  expect((await visitor.get('/dashboard')).textOf('#errors')).toBeNull();
+});
+
+test('errors of 90 days are summed by kind, listed by day, and stand beside the calls in the CSV', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const { id: keyId } = await createKey(service.sql, accountId, 'web', 'test');
+  const { sql } = service;
+  const [dates] = await sql`SELECT today::text, (today - 89)::text AS first, (today - 90)::text AS before
+    FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock`;
+  const { today, first, before } = dates!;
+  await sql`INSERT INTO daily_calls VALUES (${accountId}, ${today}, ${keyId}, 'lookup', 1500)`;
+  await sql`
+    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls, credits) VALUES
+      (${accountId}, ${before}, ${keyId}, '4xx', 99, 99), (${accountId}, ${first}, '', '5xx', 2, 1),
+      (${accountId}, ${today}, ${keyId}, '4xx', 1200, 1200), (${accountId}, ${today}, ${keyId}, 'rate-limit-exceeded', 3, 0),
+      (${accountId}, ${today}, ${keyId}, 'monthly-quota-exceeded', 4, 0), (${accountId}, ${today}, '', 'key-limits', 5, 0),
+      (${accountId}, ${today}, '', '4xx', 1, 1)`;
+  const page = await visitor.get('/dashboard');
+  expect(totalsOf(page)).toEqual({
+    'Too many requests in a minute (429)': '3',
+    'No credits left (429)': '4',
+    'Limits of a key (403, 429)': '5',
+    'Not valid, or not found (400, 404)': '1,201',
+    'Failed here (500 to 503)': '2',
+    credits: '1,202',
+  });
+  expect([...page.document.querySelectorAll('#errors .plot title')].map((bar) => bar.textContent)).toEqual([
+    expect.stringMatching(/: 2\nFailed here \(500 to 503\): 2$/),
+    expect.stringMatching(
+      /: 1,213\nToo many requests in a minute \(429\): 3\nNo credits left \(429\): 4\nLimits of a key \(403, 429\): 5\nNot valid/,
+    ),
+  ]);
+  const rows = [...page.document.querySelectorAll('#errors tbody tr')].map((row) => [
+    row.querySelector('time')!.getAttribute('datetime'),
+    ...[...row.querySelectorAll('td')].map((cell) => cell.textContent),
+  ]);
+  expect(rows).toEqual([
+    [today, '3', '4', '5', '1,201', '0', '1,213'],
+    [first, '0', '0', '0', '0', '2', '2'],
+  ]);
+  expect(page.textOf('[data-figure=plotted]')).toBe('1,500 credits');
+  expect((await visitor.get('/dashboard/usage.csv')).text.split('\r\n').slice(1, -1).toSorted()).toEqual([
+    `"${first}","","dashboard",0,0,0,0,0,0,0,0,0,0,2,0,1`,
+    `"${today}","","dashboard",0,0,0,0,0,0,0,0,5,1,0,0,1`,
+    `"${today}","${keyId}","web",0,0,0,1500,0,1500,3,4,0,1200,0,0,1200`,
+  ]);
+});
+
+test('a call with an error, by a key, in a batch or in the dashboard, shows up within seconds; one without a key never', async () => {
+  const { visitor } = await createMember(service);
+  const key = await makeKey(visitor);
+  await fetch(`${service.url}/companies`, { headers: { Authorization: `Bearer ${key}` } });
+  await fetch(`${service.url}/companies`);
+  await fetch(`${service.url}/lookups`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ nifs: ['1', '2'] }),
+  });
+  await visitor.submit('/dashboard/try', { q: '500000000', kind: 'lookup' });
+  const shown = async () => totalsOf(await visitor.get('/dashboard'));
+  await eventually(shown, {
+    'Not valid, or not found (400, 404)': '3',
+    'Failed here (500 to 503)': '1',
+    credits: '4',
+  });
+});
+
+/** The errors of the overview by the names of their kinds, and the credits that they cost. */
+function totalsOf({ document, textOf }: PageAnswer): Record<string, string | null> {
+  const kinds = [...document.querySelectorAll('#errors .legend li')].map((kind) => [
+    kind.querySelector('span')!.textContent,
+    kind.querySelector('strong')!.textContent,
+  ]);
+  return { ...Object.fromEntries(kinds), credits: textOf('[data-errors=credits]') };
+}

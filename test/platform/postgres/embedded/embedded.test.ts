@@ -1,0 +1,220 @@
+import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { chmodSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
+import { prepareLayout } from '../../../../src/platform/postgres/embedded/paths.ts';
+import { runCommand } from '../../../support/command.ts';
+import {
+  disposeSeed,
+  layUsedDataDir,
+  postgresPid,
+  query,
+  spawnHolder,
+  startHolder,
+  superuserUrl,
+  temporaryDirectory,
+  usedDataDir,
+} from './support.ts';
+
+// Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
+setDefaultTimeout(60_000);
+
+const socketFolder = (url: string) => decodeURIComponent(new URL(url).hostname);
+
+let directory: ReturnType<typeof temporaryDirectory>;
+let dataDir: string;
+
+beforeEach(() => {
+  directory = temporaryDirectory();
+  dataDir = join(directory.path, 'data of ours');
+});
+
+afterEach(() => directory.dispose());
+afterAll(disposeSeed);
+
+describe('whoever comes first starts it, whoever leaves last stops it', () => {
+  test('a database answers at the address, in a path with spaces, and nothing runs after the close', async () => {
+    dataDir = await usedDataDir();
+    const embedded = await openEmbeddedPostgres(dataDir);
+    const [row] = await query(
+      embedded.url,
+      `SELECT current_database() AS database, current_setting('server_encoding') AS encoding, current_setting('TimeZone')
+       AS timezone, current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous,
+       (SELECT datcollate FROM pg_database WHERE datname = current_database()) AS collation`,
+    );
+    expect(row).toEqual({
+      database: 'company_directory',
+      encoding: 'UTF8',
+      timezone: 'UTC',
+      fsync: 'on',
+      synchronous: 'on',
+      collation: 'C',
+    });
+    await embedded.close();
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('what was written is there at the same address after a restart', async () => {
+    dataDir = await usedDataDir();
+    const first = await openEmbeddedPostgres(dataDir);
+    await query(first.url, 'CREATE TABLE written AS SELECT 7 AS n');
+    await first.close();
+    const second = await openEmbeddedPostgres(dataDir);
+    expect(second.url).toBe(first.url);
+    expect(await query(second.url, 'SELECT n FROM written')).toEqual([{ n: 7 }]);
+    await second.close();
+  });
+
+  test('two of one process share it, closing twice counts once', async () => {
+    dataDir = await usedDataDir();
+    const [first, second] = await Promise.all([openEmbeddedPostgres(dataDir), openEmbeddedPostgres(dataDir)]);
+    expect(second.url).toBe(first.url);
+    await first.close();
+    await first.close();
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await second.close();
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('the process that started it may leave before one that joined', async () => {
+    dataDir = await usedDataDir();
+    const starter = await startHolder(dataDir);
+    const pid = postgresPid(dataDir);
+    const joined = await startHolder(dataDir);
+    expect(joined.url).toBe(starter.url);
+    expect(await starter.end('close')).toBe(0);
+    expect(postgresPid(dataDir)).toBe(pid);
+    expect(await query(joined.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(await joined.end('close')).toBe(0);
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('three processes that come at once on the very first start share one Postgres', async () => {
+    const holders = await Promise.all(Array.from({ length: 3 }, () => startHolder(dataDir)));
+    expect(new Set(holders.map((holder) => holder.url)).size).toBe(1);
+    await Promise.all(holders.map((holder) => query(holder.url, 'SELECT 1')));
+    expect(await Promise.all(holders.map((holder) => holder.end('close')))).toEqual([0, 0, 0]);
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('of several first commands at once only the one that made the installation says so', async () => {
+    const commands = Array.from({ length: 3 }, () => runCommand({ DATA_DIR: dataDir }, 'account', 'list'));
+    const outcomes = await Promise.all(commands);
+    expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0]);
+    expect(outcomes.filter(({ stderr }) => stderr.includes('made a new embedded installation'))).toHaveLength(
+      1,
+    );
+  });
+
+  test('three processes that come and go without pause always find it answering', async () => {
+    dataDir = await usedDataDir();
+    const visits = async () => {
+      for (let visit = 0; visit < 3; visit++) {
+        const holder = await startHolder(dataDir);
+        expect(await query(holder.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+        expect(await holder.end('close')).toBe(0);
+      }
+    };
+    await Promise.all(Array.from({ length: 3 }, visits));
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('a process that exits without closing has left', async () => {
+    dataDir = await usedDataDir();
+    const holder = await startHolder(dataDir);
+    expect(await holder.end('exit')).toBe(0);
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+
+  test('a start that is aborted leaves nothing running', async () => {
+    await layUsedDataDir(dataDir);
+    const abort = new AbortController();
+    const opening = openEmbeddedPostgres(dataDir, {
+      signal: abort.signal,
+      onLog: () => abort.abort(new Error('enough')),
+    });
+    await expect(opening).rejects.toThrow('enough');
+    expect(postgresPid(dataDir)).toBeNull();
+  });
+});
+
+describe('it is closed to others', () => {
+  test('only the owner can read anything under DATA_DIR', async () => {
+    dataDir = await usedDataDir();
+    const embedded = await openEmbeddedPostgres(dataDir);
+    const open = [
+      dataDir,
+      ...readdirSync(dataDir, { recursive: true }).map((name) => join(dataDir, String(name))),
+    ]
+      .map((path) => ({ path, mode: statSync(path, { throwIfNoEntry: false })?.mode ?? 0 }))
+      .filter(({ mode }) => (mode & 0o077) !== 0);
+    expect(open).toEqual([]);
+    await embedded.close();
+  });
+
+  test('it opens no port, and its socket lies in a folder that only its owner can enter', async () => {
+    dataDir = await usedDataDir();
+    const embedded = await openEmbeddedPostgres(dataDir);
+    const settings = await query(
+      superuserUrl(dataDir),
+      `SELECT current_setting('listen_addresses') AS address, current_setting('unix_socket_permissions') AS mode,
+         inet_server_addr() AS peer`,
+    );
+    expect(settings).toEqual([{ address: '', mode: '0700', peer: null }]);
+    const folder = socketFolder(embedded.url);
+    expect(folder).toBe(prepareLayout(dataDir).cluster);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(statSync(join(folder, '.s.PGSQL.5432')).isSocket()).toBe(true);
+    await embedded.close();
+    expect(existsSync(join(folder, '.s.PGSQL.5432'))).toBe(false);
+  });
+
+  test('a DATA_DIR with too long a path has its socket in one private temporary folder', async () => {
+    const deep = join(directory.path, 'x'.repeat(120));
+    await layUsedDataDir(deep);
+    const first = await startHolder(deep);
+    const second = await startHolder(deep);
+    const folder = socketFolder(first.url);
+    expect(second.url).toBe(first.url);
+    expect(folder).not.toStartWith(directory.path);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(await first.end('close')).toBe(0);
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(await second.end('close')).toBe(0);
+    // The next start uses it again, unless another user could have made it.
+    const again = await openEmbeddedPostgres(deep);
+    expect(socketFolder(again.url)).toBe(folder);
+    await again.close();
+    chmodSync(folder, 0o755);
+    const elsewhere = await openEmbeddedPostgres(deep);
+    expect(socketFolder(elsewhere.url)).not.toBe(folder);
+    await elsewhere.close();
+    for (const url of [again.url, elsewhere.url]) rmSync(socketFolder(url), { recursive: true });
+  });
+
+  test("the starter's environment, with its secrets, does not reach Postgres", async () => {
+    dataDir = await usedDataDir();
+    const holder = await startHolder(dataDir, undefined, {
+      NIF_PT_KEY: 'very-secret',
+      PGOPTIONS: '-c work_mem=1GB',
+    });
+    const [row] = await query<{ environment: string }>(
+      superuserUrl(dataDir),
+      `CREATE TEMPORARY TABLE got (line text); COPY got FROM PROGRAM 'env'; SELECT string_agg(line, ' ') AS environment FROM got`,
+    ).then((results) => results.flat().filter((entry) => 'environment' in entry));
+    expect(row?.environment).toContain('TZ=UTC');
+    expect(row?.environment).not.toContain('very-secret');
+    expect(row?.environment).not.toContain('PGOPTIONS');
+    await holder.end('close');
+  });
+});
+
+test('several that are killed while they wait or start delay nobody', async () => {
+  await layUsedDataDir(dataDir);
+  const doomed = Array.from({ length: 3 }, () => spawnHolder(dataDir));
+  for (const child of doomed) child.kill('SIGKILL');
+  await Promise.all(doomed.map((child) => child.exited));
+  const embedded = await openEmbeddedPostgres(dataDir);
+  expect(await query(embedded.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  await embedded.close();
+});

@@ -1,0 +1,138 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connectPostgres } from '../../../../src/platform/postgres/connect.ts';
+import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
+import { type Layout, prepareLayout } from '../../../../src/platform/postgres/embedded/paths.ts';
+import { findRunning, stopPostgres } from '../../../../src/platform/postgres/embedded/server.ts';
+import { readEndpoint, socketUrl } from '../../../../src/platform/postgres/embedded/socket.ts';
+
+const HOLDER = join(import.meta.dir, 'holder.ts');
+
+/** A process that uses the embedded Postgres. */
+export interface Holder {
+  url: string;
+  pid: number;
+  /** Sends one line and waits for the end; the exit code. */
+  end(command: 'close' | 'exit'): Promise<number>;
+  kill(signal: NodeJS.Signals): Promise<void>;
+}
+
+/** A socket's address holds about 100 characters. A temporary folder with a longer path, as on macOS, leaves too few for a DATA_DIR. */
+const LONGEST_BASE = 16;
+
+/** A directory for one test, and what removes it with everything that the test has left running. */
+export function temporaryDirectory(name = 'embedded'): { path: string; dispose(): Promise<void> } {
+  const base = tmpdir().length > LONGEST_BASE ? '/tmp' : tmpdir();
+  const path = mkdtempSync(join(base, `company-directory-${name}-${process.env.TEST_RUN_ID}-`));
+  const dispose = async () => {
+    for (const layout of layoutsBelow(path)) {
+      await stopPostgres(layout);
+    }
+    rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+  };
+  return { path, dispose };
+}
+
+/** In a path with spaces. */
+const SEED = 'data of ours';
+let seed: Promise<ReturnType<typeof temporaryDirectory>> | null = null;
+
+/** The file's DATA_DIR that has been started and stopped once, for tests that leave it in order: a first start takes seconds. */
+export async function usedDataDir(): Promise<string> {
+  seed ??= makeSeed();
+  return join((await seed).path, SEED);
+}
+
+/** Lays a copy of {@link usedDataDir}. */
+export async function layUsedDataDir(dataDir: string): Promise<void> {
+  const copied = Bun.spawnSync(['cp', '-a', await usedDataDir(), dataDir]);
+  if (copied.exitCode !== 0) throw new Error(copied.stderr.toString());
+}
+
+async function makeSeed() {
+  const directory = temporaryDirectory('seed');
+  await (await openEmbeddedPostgres(join(directory.path, SEED))).close();
+  return directory;
+}
+
+/** For `afterAll` of every file that uses {@link usedDataDir}. */
+export async function disposeSeed(): Promise<void> {
+  const made = seed;
+  seed = null;
+  await (await made)?.dispose();
+}
+
+function layoutsBelow(path: string): Layout[] {
+  const found: Layout[] = [];
+  for (const entry of [path, ...readdirSync(path).map((name) => join(path, name))]) {
+    try {
+      if (readdirSync(entry).includes('postgres')) found.push(prepareLayout(entry));
+    } catch {
+      // Not a directory.
+    }
+  }
+  return found;
+}
+
+/** Starts a process that joins, without waiting for it. */
+export function spawnHolder(dataDir: string, script = HOLDER, environment: Record<string, string> = {}) {
+  return Bun.spawn([process.execPath, script, dataDir], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    env: { ...process.env, ...environment },
+  });
+}
+
+/** Starts a process that joins and waits until it has. */
+export async function startHolder(...args: Parameters<typeof spawnHolder>): Promise<Holder> {
+  const child = spawnHolder(...args);
+  const url = await firstLine(child.stdout);
+  if (url === '') throw new Error(`the holder ended: ${await new Response(child.stderr).text()}`);
+  return {
+    url,
+    pid: child.pid,
+    end: async (command) => {
+      child.stdin.write(`${command}\n`);
+      await child.stdin.end();
+      return await child.exited;
+    },
+    kill: async (signal) => {
+      child.kill(signal);
+      await child.exited;
+    },
+  };
+}
+
+async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
+  let text = '';
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  while (!text.includes('\n')) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += decoder.decode(value);
+  }
+  return text.split('\n')[0] ?? '';
+}
+
+/** Asks one thing over a new connection. */
+export async function query<Row extends object>(url: string, statement: string): Promise<Row[]> {
+  const sql = connectPostgres(url, { max: 1 });
+  try {
+    return [...(await sql.unsafe<Row[]>(statement))];
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+/** The address of a database of the Postgres that runs under `dataDir`, for its superuser. */
+export function superuserUrl(dataDir: string, database = 'company_directory'): string {
+  return socketUrl(readEndpoint(prepareLayout(dataDir))!.socketFolder, 'postgres', database);
+}
+
+/** The PID of the Postgres under `dataDir`, or null when none runs. */
+export function postgresPid(dataDir: string): number | null {
+  return findRunning(prepareLayout(dataDir))?.pid ?? null;
+}
