@@ -488,6 +488,7 @@ const TEXTS = {
   plansLead: ['Plans', 'Planos'],
   creditsIncluded: ['Included credits a month', 'Créditos incluídos por mês'],
   requestsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
+  price: ['Price', 'Preço'],
   yourPlan: ['Your plan', 'O seu plano'],
   ownLimits: `Your own limits. Credits a month: {credits}. Requests a minute: {requests}.
     Os seus limites próprios. Créditos por mês: {credits}. Pedidos por minuto: {requests}.`,

@@ -48,7 +48,7 @@ export function atZero(context: MemberContext, lasts: string | null): Html {
   ].filter((price) => price !== false);
   return html`
 <div class="at-zero">
-  <p data-at-zero>${messages.atZero(formats.date(account.period.end))}${prices.length > 0 && html` <span data-prices>${prices.join(' · ')}</span>`}${lasts !== null && html` <span data-forecast>${lasts}</span>`}</p>
+  <p data-at-zero>${messages.atZero(formats.date(account.period.end))}${lasts !== null && html` <span data-forecast>${lasts}</span>`}${prices.length > 0 && html` <span data-prices>${prices.join(' · ')}</span>`}</p>
   ${buyLink(context, 'button small')}
 </div>`;
 }

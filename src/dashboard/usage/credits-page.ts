@@ -34,6 +34,7 @@ ${grants.length === 0 && !links ? empty : html`${history(context, creditHistory(
 
 function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Html {
   const { messages, formats, account } = context;
+  const { plusPrice, creditsPrice } = context.tools.config;
   const buy = buyLink(context, 'button');
   const current = plans[account.plan];
   const hasOwnLimits =
@@ -51,8 +52,10 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
       ${row(messages.creditsIncluded, (plan) => plan.includedCredits)}
       ${row(messages.requestsPerMinute, (plan) => plan.requestsPerMinute)}
       ${row(messages.keys, (plan) => plan.keyLimit)}
+      ${plusPrice !== null && html`<tr data-prices><th scope="row">${messages.price}</th><td>–</td><td>${plusPrice}</td></tr>`}
     </tbody>
   </table>
+  ${creditsPrice !== null && html`<p data-prices>${messages.purchased}: ${creditsPrice}</p>`}
   ${account.planUntil !== null && html`<p>${planEnd(context, plans.free)}</p>`}
   ${hasOwnLimits && html`<p data-own-limits>${messages.ownLimits(formats.number(account.includedCredits), formats.number(account.requestsPerMinute))}</p>`}
   ${buy !== null && html`<p>${buy}</p>`}

@@ -44,7 +44,7 @@ test('a suspended account has nothing to spend and nothing to buy', async () => 
 });
 
 test('what happens at 0 stands beside what is left, with the prices as they were set', async () => {
-  const { visitor } = await createMember(service);
+  const { visitor, accountId } = await createMember(service);
   const page = await visitor.get('/dashboard');
   expect(page.textOf('[data-at-zero]')).toMatch(
     /^At 0: requests are refused, at no cost, until 1 \w+ \d{4}\. Plus: 29 € <a month> · Credits: 10 € for 1,000/,
@@ -53,6 +53,16 @@ test('what happens at 0 stands beside what is left, with the prices as they were
   expect(portuguese.textOf('[data-at-zero]')).toStartWith(
     'Aos 0: os pedidos são recusados, sem custo, até 1 ',
   );
+  // A price ends with no full stop, so nothing follows it.
+  await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 7 }]);
+  expect((await visitor.get('/dashboard')).textOf('[data-at-zero]')).toMatch(
+    /\. At the pace [^.]*\. Plus: 29 € <a month> · Credits: 10 € for 1,000$/,
+  );
+  const plans = await visitor.get('/dashboard/credits');
+  expect([plans.textOf('tr[data-prices]'), plans.textOf('p[data-prices]')]).toEqual([
+    'Price–29 € <a month>',
+    'Purchased credits: 10 € for 1,000',
+  ]);
 });
 
 test('a key whose requests are all refused has its colour in both plots, and its errors by day', async () => {
