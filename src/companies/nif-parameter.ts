@@ -33,7 +33,7 @@ export function validNif(text: string): string | null {
 }
 
 /** The nine digits of a NIF in the form that a list, a tool or a command takes; null when they are not valid. */
-export const listedNif = (text: string) => validNif(withoutCountry(text));
+export const listedNif = (text: string) => validNif(text) ?? validNif(withoutCountry(text));
 
 /** The answer to a NIF that is not valid, by itself or in a list. */
 export function invalidNif(): ProblemAnswer {

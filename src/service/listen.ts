@@ -101,9 +101,8 @@ function sentPaths(paths: Iterable<string>, known: Answer, unknown: Answer) {
   for (const path of new Set(paths)) {
     const form = path.includes(':') ? new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`) : null;
     routes[path] = (request, server) => {
-      const { params } = request;
       const addressed = withAddress(request);
-      const isRight = form === null || isAsSent(pathOf(addressed.url), params, form);
+      const isRight = form === null || isAsSent(pathOf(addressed.url), request.params, form);
       return (isRight ? known : unknown)(addressed, server);
     };
   }
