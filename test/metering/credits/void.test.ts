@@ -132,16 +132,18 @@ test('purchased credits come back before included ones, as if the voided calls h
   const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
   const credits = createCredits(sql);
   await chargeMany(credits, accountId, 3);
-  const [first] = await attemptsOf(sql, accountId);
+  // On a busy machine the calls of one turn can be several batches.
+  const first = await attemptsOf(sql, accountId);
   await rollUpCalls(sql);
   await chargeMany(credits, accountId, 3);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 6, credits: 2, calls: 6 });
-  await voidAndRefund(sql, [first!]);
+  await voidAndRefund(sql, first);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
   // A later charge is exact, too: it spends three of the five credits left, and its void returns them.
+  const before = await attemptsOf(sql, accountId);
   await chargeMany(credits, accountId, 3);
-  const last = (await attemptsOf(sql, accountId)).at(-1)!;
-  await voidAndRefund(sql, [last]);
+  const last = (await attemptsOf(sql, accountId)).slice(before.length);
+  await voidAndRefund(sql, last);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
 });
 
