@@ -17,7 +17,7 @@ const EVENTS_AT_ONCE = 1000;
 /** Sign-ins stay in the history of their account for this many days. */
 const SIGN_IN_DAYS = 90;
 
-/** Who connected an ended agent is known for this many days. Its refresh tokens are forgotten before. */
+/** A connection that has ended keeps its member's name for this many days. Its refresh tokens are removed earlier. */
 const CONNECTION_DAYS = 90;
 
 /** Counts of error answers are kept for as long as a range of days can be, and a month. */

@@ -133,7 +133,7 @@ function notedAnswers(answer: Answer, isRepeated: boolean): NotedAnswer[] {
     return [{ status: PROBLEMS[kind].status, problem: kind }];
   }
   const noted: NotedAnswer[] = isRepeated ? [{ status: 200, problem: null }] : [];
-  // Nearly every answer has none, and a Set of nothing would take it two microseconds.
+  // Nearly every answer has none, and even an empty Set takes time.
   if (answer.itemProblems !== undefined)
     for (const problem of new Set(answer.itemProblems)) noted.push({ status: 200, problem });
   return noted;

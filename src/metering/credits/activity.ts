@@ -25,6 +25,11 @@ export const entriesOf = (calls: { activity?: string | undefined }[]) =>
     ? calls.map(({ activity = '' }) => activity).join(END)
     : null;
 
+/** SQL: the calls of a step `batch`, which has rows of the journal, each with its entry of {@link entriesOf}. */
+export const callsOfBatch = (sql: Sql) => sql`
+  unnest(account_ids, key_ids, kinds, batch.calls, string_to_array(batch.activity, ${END}))
+    AS entry (account_id, key_id, kind, calls, activity)`;
+
 /**
  * SQL that writes rows of activity, as a step of a statement: with the step that counts the calls both are committed or none is. The
  * statement has a step `numbers`, which took at least as many as there are rows before the statement locked any row.

@@ -2,7 +2,7 @@ import { inPages } from '../../platform/postgres/batches.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { MINUTE } from '../../platform/units.ts';
 import { findLocked } from '../accounts/locked.ts';
-import { callRows, writeActivity } from './activity.ts';
+import { callRows, callsOfBatch, writeActivity } from './activity.ts';
 import type { Call } from './call.ts';
 import { includedCredits } from './charge-sql.ts';
 import { REPEAT_WINDOW_MS } from './once.ts';
@@ -83,7 +83,7 @@ function refundRow(sql: Sql, attempt: string) {
     ), entry AS MATERIALIZED (
       SELECT entry.*, at, spent_at, counted, coalesce((purchased ->> entry.account_id)::bigint, 0) AS purchased,
         coalesce(entry.key_id = ANY (budgets), false) AS is_budgeted
-      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls, string_to_array(batch.activity, E'\n')) AS entry (account_id, key_id, kind, calls, activity)
+      FROM batch, ${callsOfBatch(sql)}
       WHERE entry.calls > 0
     ), returned AS (${writeActivity(sql, 'return', callRows(sql, sql`SELECT account_id, at, key_id, activity, -calls FROM entry WHERE counted`))}
     ), account AS MATERIALIZED (

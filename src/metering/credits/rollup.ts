@@ -5,7 +5,7 @@ import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { SECOND } from '../../platform/units.ts';
-import { callRows, writeActivity } from './activity.ts';
+import { callRows, callsOfBatch, writeActivity } from './activity.ts';
 import { MAX_CALLS, REFUND_WINDOW_MS, refundOwed } from './refund.ts';
 
 const ROLL_UP_EVERY_MS = 5 * SECOND;
@@ -46,8 +46,7 @@ export async function rollUpCalls(
       RETURNING *
     ), entry AS MATERIALIZED (
       SELECT account_id COLLATE "C" AS account_id, key_id, kind, entry.calls, entry.activity, at
-      FROM batch, unnest(account_ids, key_ids, kinds, batch.calls, string_to_array(batch.activity, E'\n'))
-        AS entry (account_id, key_id, kind, calls, activity)
+      FROM batch, ${callsOfBatch(sql)}
       WHERE entry.calls > 0
     ), daily AS (
       INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)

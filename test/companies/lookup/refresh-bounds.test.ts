@@ -272,7 +272,7 @@ describe('of all accounts together (REFRESHES_PER_DAY)', () => {
       Date.now() - 60_000,
     );
     expect(warned()).toHaveLength(1);
-    // What was refused was taken from no bound, and cost nothing.
+    // A refused refresh counts against no bound, and costs nothing.
     let [taken, used] = [0, 0];
     for (const { accountId } of [...free, plus]) {
       taken += await refreshesOf(accountId);

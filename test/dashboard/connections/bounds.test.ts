@@ -53,7 +53,7 @@ test('each secret works in its own place alone: a key, a code, an access token, 
   const { agent: other, code } = await waitingCode(service, member);
   const { secret: key } = await createKey(sql, member.accountId, 'own', 'test');
   const secrets = { key, code, access: tokens.access_token, refresh: tokens.refresh_token };
-  // What a secret of another kind does not end either.
+  // A secret of another kind does not end it, either.
   for (const secret of [key, code]) expect((await revoke(service, secret)).status).toBe(200);
   const places: Record<string, (secret: string) => Promise<{ status: number }>> = {
     '/api/v1/usage': async (secret) => ({ status: await usageStatus(service, secret) }),

@@ -10,7 +10,7 @@ setDefaultTimeout(60_000);
 const { service, browsing, stop } = await startBrowsedDashboard({ OAUTH_REGISTRATION: 'on' });
 afterAll(stop);
 
-test('a site opens it in a window, gets the code there behind a redirect to another host, and hears of it from its window', async () => {
+test('a site that opens it in a window gets the code there, after a redirect to another host, and a message from the window', async () => {
   // Two sites: the window comes back to the one, which leads on to the other, as hosts of agents do.
   const site = Bun.serve({
     hostname: '127.0.0.1',
