@@ -47,6 +47,13 @@ test('a test that fails is counted', async () => {
   expect([code, last]).toEqual([1, '15 passed, 2 failed']);
 });
 
+test('what failed is shown again at the end, with its reason', async () => {
+  const failure = `printf '%s\\n' 'error: expected 1' '(fail) a sum [2ms]' '' ' 7 pass' ' 1 fail'`;
+  const { stdout } = await run(`${failure}; exit 1 ;; *typecheck) echo 'a.ts(1,1): wrong'; exit 1`);
+  expect(stdout.split('--- compose').at(-1)).toContain('error: expected 1\n(fail) a sum [2ms]\n');
+  expect(stdout).toEndWith('type check failed\na.ts(1,1): wrong\n14 passed, 2 failed\n');
+});
+
 test('a test that is skipped or only noted down has failed, though bun ends with 0', async () => {
   const { code, last } = await run(summary('7 pass', '2 skip', '1 todo', '0 fail'));
   expect([code, last]).toEqual([1, '15 passed, 3 failed']);
