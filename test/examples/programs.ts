@@ -83,7 +83,7 @@ export async function startExamples() {
   }
 
   async function run(language: string, key: string, options: RunOptions = {}) {
-    const front = startFront(api, [...(options.first ?? [])], async (count) => {
+    const front = startFront(api, key, [...(options.first ?? [])], async (count) => {
       if (count !== options.killAt) return false;
       child.kill('SIGKILL');
       await child.exited;
@@ -116,13 +116,18 @@ export async function startExamples() {
   return { api, folder, inFolder, start, outcomeOf, run, withFile };
 }
 
-/** The service behind an address that answers `first` to the first requests, and loses those for which `isLost` says so. */
-function startFront(api: Api, first: Problem[], isLost = async (_count: number) => false) {
+/**
+ * The service behind an address that answers `first` to the first requests of a key, and loses those for which `isLost` says so. Ports
+ * are used again, so a client of an earlier test may ask here: it is told that nothing is here, and isn't counted.
+ */
+function startFront(api: Api, key: string, first: Problem[], isLost: (count: number) => Promise<boolean>) {
   const requests: { path: string; atMs: number }[] = [];
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     async fetch(request) {
+      if (request.headers.get('authorization') !== `Bearer ${key}`)
+        return new Response(null, { status: 404 });
       const { pathname, search } = new URL(request.url);
       requests.push({ path: pathname, atMs: performance.now() });
       const problem = first.shift();
