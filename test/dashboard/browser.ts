@@ -46,14 +46,16 @@ const FAULTS = `(async () => {
   ];
 })()`;
 
+type Member = Awaited<ReturnType<typeof createMember>>;
+
 export interface Browsing {
   /** Runs in a new browser, and fails when a page breaks its Content-Security-Policy or throws. */
   inBrowser(
     options: Parameters<Browser['newContext']>[0],
     visit: (page: Page) => Promise<void>,
   ): Promise<void>;
-  /** Gives the browser the session of a new member. */
-  enter(context: BrowserContext): ReturnType<typeof createMember>;
+  /** Gives the browser the session of a member, or of a new one. */
+  enter(context: BrowserContext, member?: Member): Promise<Member>;
   /**
    * Opens all folded parts of a page, but no menu of the bar. Its faults: those of axe that are not minor, a page that is wider than its
    * window, and elements that can't be reached by keyboard.
@@ -93,8 +95,8 @@ export async function openBrowser(service: TestService): Promise<Browsing> {
     }
   }
 
-  async function enter(context: BrowserContext) {
-    const member = await createMember(service);
+  async function enter(context: BrowserContext, known?: Member) {
+    const member = known ?? (await createMember(service));
     await context.addCookies(
       [...member.visitor.cookies].map(([name, value]) => ({ name, value, url: dashboard() })),
     );

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 // `bun run check` makes this walk after a change of what all pages share, not of what only one has.
 import '../../src/dashboard/request/layout.ts';
@@ -9,6 +9,7 @@ import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
 import { authorizePath, registerAgent } from './connections/agent.ts';
 import { faultsOfWidth } from './faults-of-width.ts';
 import { fillAccount, LONG, memberPages, VISITOR_PAGES } from './full-account.ts';
+import { createMember } from './visitor.ts';
 
 const PHONE = 360;
 const DESKTOP = 1280;
@@ -34,67 +35,69 @@ const SPACED = `(() => {
 })()`;
 
 /**
- * Visits every page once in one language, with the longest names, and tests its layout and its accessibility. Each language has a file,
- * so that both run side by side.
+ * Visits every page in one language, with the longest names, and tests its layout and its accessibility: at 360 px the bar has one row
+ * and a page of a member begins within 200 px, no page scrolls sideways or breaks a word from 320 to 1920 px, axe finds nothing serious,
+ * and wide spacing of text breaks nothing. Each language has a file, so that both run side by side.
  *
  * @param axeWidths the width changes no colour, and the scheme no box: so each is inspected in one language
  */
 export async function testEveryPage(locale: string, colorScheme: 'light' | 'dark', axeWidths: number[]) {
-  setDefaultTimeout(120_000);
   const { service, browsing, stop } = await startBrowsedDashboard({ ...ALL_PARTS, OAUTH_REGISTRATION: 'on' });
   afterAll(() => stop());
+  const member = await createMember(service);
+  const pages = await memberPages(service, member.accountId, await fillAccount(service, member.accountId));
+  const menus = locale === 'en-GB' ? [ACCOUNT_MENU, PAGES_MENU] : [PAGES_MENU, ACCOUNT_MENU];
 
-  const faults = {
-    beginning: [] as string[],
-    width: [] as string[],
-    axe: [] as string[],
-    spacing: [] as string[],
-  };
-
-  /** @param menu of the bar that is open on a phone: on each page one in one language, and the other in the other one */
-  async function visit(page: Page, path: string, menu?: string): Promise<void> {
-    const add = async (kind: keyof typeof faults, script: string, width: number) => {
+  /** @param menu of the bar that is open on a phone */
+  async function expectNoFaults(page: Page, menu?: string): Promise<void> {
+    const faults: string[] = [];
+    const look = async (script: string, width: number) => {
       await page.setViewportSize({ width, height: 800 });
-      for (const fault of await page.evaluate<string[]>(script))
-        faults[kind].push(`${path} at ${width}: ${fault}`);
+      for (const fault of await page.evaluate<string[]>(script)) faults.push(`at ${width}: ${fault}`);
     };
-    await page.setViewportSize({ width: PHONE, height: 740 });
-    await page.goto(service.baseUrl + path);
-    if (menu) await add('beginning', BEGINNING, PHONE);
-    faults.width.push(...(await faultsOfWidth(page, path)));
+    if (menu) await look(BEGINNING, PHONE);
+    faults.push(...(await faultsOfWidth(page, 'it')));
     for (const width of axeWidths) {
       await page.setViewportSize({ width, height: 740 });
       if (menu)
         await page.evaluate(`document.querySelector('${width > PHONE ? ACCOUNT_MENU : menu}').open = true`);
-      faults.axe.push(...(await browsing.faultsOf(page)));
+      faults.push(...(await browsing.faultsOf(page)));
     }
-    if (menu) await add('spacing', SPACED, DESKTOP);
+    if (menu) await look(SPACED, DESKTOP);
+    expect(faults).toEqual([]);
   }
 
-  beforeAll(() =>
+  const inBrowser = (visit: (page: Page) => Promise<void>) =>
     browsing.inBrowser({ locale, colorScheme, timezoneId: 'America/New_York' }, async (page) => {
-      for (const path of VISITOR_PAGES) await visit(page, path);
-      const { accountId } = await browsing.enter(page.context());
-      const paths = await memberPages(service, accountId, await fillAccount(service, accountId));
-      for (const [index, path] of [...paths, '?by=key'].entries()) {
-        const isEven = index % 2 === 0;
-        await visit(page, `/dashboard${path}`, isEven === (locale === 'en-GB') ? ACCOUNT_MENU : PAGES_MENU);
-      }
-      await page.goto(service.baseUrl + authorizePath(await registerAgent(service, { name: LONG })));
-      await visit(page, page.url().slice(service.baseUrl.length));
-    }),
-  );
+      await page.setViewportSize({ width: PHONE, height: 740 });
+      await visit(page);
+    });
 
-  test(`at ${PHONE} px the bar has one row, and each page of a member begins within 200 px (${locale})`, () => {
-    expect(faults.beginning).toEqual([]);
-  });
-  test(`no page scrolls sideways, and no word is broken, from 320 to 1920 px (${locale})`, () => {
-    expect(faults.width).toEqual([]);
-  });
-  test(`axe finds nothing serious on any page, with its menus open (${locale}, ${colorScheme}, ${axeWidths} px)`, () => {
-    expect(faults.axe).toEqual([]);
-  });
-  test(`wide spacing of text breaks no page of a member (${locale})`, () => {
-    expect(faults.spacing).toEqual([]);
+  describe(`${locale}, ${colorScheme}, axe at ${axeWidths} px: no fault of`, () => {
+    test.each(VISITOR_PAGES)('%s', (path) =>
+      inBrowser(async (page) => {
+        await page.goto(service.baseUrl + path);
+        await expectNoFaults(page);
+      }),
+    );
+
+    // On each page one menu is open in one language, and the other in the other one.
+    const withMenus = [...pages, ['?by=key', '?by=key']].map(
+      ([route, path], index) => [route, path, menus[index % 2]] as const,
+    );
+    test.each(withMenus)('/dashboard%s', (_, path, menu) =>
+      inBrowser(async (page) => {
+        await browsing.enter(page.context(), member);
+        await page.goto(`${service.baseUrl}/dashboard${path}`);
+        await expectNoFaults(page, menu);
+      }),
+    );
+
+    test('the consent that an agent asks for', () =>
+      inBrowser(async (page) => {
+        await browsing.enter(page.context(), member);
+        await page.goto(service.baseUrl + authorizePath(await registerAgent(service, { name: LONG })));
+        await expectNoFaults(page);
+      }));
   });
 }

@@ -69,12 +69,16 @@ export const VISITOR_PAGES = [
 /** A page of a member that is not one of the dashboard's: it has no navigation, and wants the request of an agent. */
 const CONSENT = '/connect/consent';
 
-/** The pages of members, below the dashboard. */
-export async function memberPages({ sql }: TestService, accountId: string, keyId: string): Promise<string[]> {
+/** The pages of members, below the dashboard: each by its route, with the path of one of them. */
+export async function memberPages(
+  { sql }: TestService,
+  accountId: string,
+  keyId: string,
+): Promise<[route: string, path: string][]> {
   const [member] = await sql<{ id: string }[]>`
     SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId} ORDER BY user_id LIMIT 1`;
-  const paths = Object.entries(ROUTES).flatMap(([path, route]) =>
+  const routes = Object.entries(ROUTES).flatMap(([path, route]) =>
     route.for === 'member' && route.GET !== undefined && !/\.\w+$/.test(path) && path !== CONSENT ? path : [],
   );
-  return paths.map((path) => path.replace(':id', path.startsWith('/keys') ? keyId : member!.id));
+  return routes.map((route) => [route, route.replace(':id', route.startsWith('/keys') ? keyId : member!.id)]);
 }
