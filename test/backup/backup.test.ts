@@ -37,7 +37,7 @@ beforeAll(async () => {
     INSERT INTO "A table" VALUES ('é', '\\x00ff', '{a,NULL,"b,c"}', '{"a": [1]}'), ('y', NULL, NULL, 'null')`);
   file = bench.path('directory.backup');
   await createCommandLine(url).json('backup', file);
-}, 60_000);
+});
 afterAll(() => bench.close());
 
 /** A new database with the partitioned table, which a migration would have made. */
@@ -96,7 +96,7 @@ test('a restored database has every row of every table, its indexes, constraints
   await target.sql`DELETE FROM parts WHERE word IS NULL`;
   await bench.database.sql`DELETE FROM parts WHERE word IS NULL AND day = '2026-11-01'`;
   await target.drop();
-}, 60_000);
+});
 
 test('a pipe carries a backup, and the answer is beside it', async () => {
   const target = await createTarget();
@@ -119,7 +119,7 @@ test('a pipe carries a backup, and the answer is beside it', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ restored: '-', next: null });
   expect(await contentOf(target.sql)).toEqual(await contentOf(bench.database.sql));
   await target.drop();
-}, 60_000);
+});
 
 test('the file is its owner’s alone, also over one that was open to others', async () => {
   const open = await bench.write('open.backup', 'old');
@@ -188,7 +188,7 @@ test('a broken file, and one of another version, is one line, and nothing has ch
   }
   expect(await contentOf(target.sql)).toEqual(before);
   await target.drop();
-}, 60_000);
+});
 
 test('a pipe that ends early, or has another row, leaves the database as it was', async () => {
   const target = await createTarget();
@@ -210,7 +210,7 @@ test('a pipe that ends early, or has another row, leaves the database as it was'
     expect(await contentOf(target.sql)).toEqual(before);
   }
   await target.drop();
-}, 60_000);
+});
 
 test('a broken file makes no new installation', async () => {
   const dataDir = bench.path('no-data');
@@ -248,7 +248,7 @@ test('a backup that is killed leaves the file of the last one, and the next one 
   await createCommandLine(bench.database.url).json('backup', path);
   const leftovers = (await readdir(bench.path('.'))).filter((name) => name.endsWith('.tmp'));
   expect(leftovers).toEqual([]);
-}, 60_000);
+});
 
 test('a restore that is killed at any moment leaves an empty database, which the next one fills', async () => {
   const measured = await createTarget();
@@ -264,7 +264,7 @@ test('a restore that is killed at any moment leaves an empty database, which the
   await createCommandLine(target.url).json('restore', file);
   expect((await contentOf(target.sql)).accounts).toBe((await contentOf(bench.database.sql)).accounts!);
   await target.drop();
-}, 120_000);
+});
 
 test('a disk that is full is one line', async () => {
   if (process.platform !== 'linux') return;

@@ -26,4 +26,4 @@ test('a restored directory is searched as before once its index is rebuilt', asy
   expect(await target.rows()).toEqual(await source.rows());
   const names = (await source.rows()).map((row) => row.slice(10, 13));
   for (const name of new Set(names)) expect(await target.search(name)).toEqual(await source.search(name));
-}, 60_000);
+});

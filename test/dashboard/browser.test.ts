@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { createAccount } from '../../src/metering/accounts/store.ts';
@@ -7,8 +7,6 @@ import { until } from '../support/until.ts';
 import { type Browsing, startBrowsedDashboard } from './browser.ts';
 import { storeCalls } from './service.ts';
 import { newPerson } from './visitor.ts';
-
-setDefaultTimeout(60_000);
 
 const { service, browsing, stop } = await startBrowsedDashboard();
 afterAll(() => stop());

@@ -14,4 +14,4 @@ test('two runs on a new machine unpack Chromium once, whole, and without what a 
   ]);
   // The program's size, far above that of a part.
   expect((await stat(one)).size).toBeGreaterThan(100_000_000);
-}, 60_000);
+});

@@ -58,7 +58,7 @@ test('no page or file, and no page that it links to, reads whole what grew', asy
   }
   expect(found).toEqual({});
   expect([...seen].filter((page) => /[?&](before|by=key)/.test(page)).length).toBeGreaterThan(3);
-}, 120_000);
+});
 
 test('the counter sees an answer with more rows', async () => {
   const { default: postgres } = await import('postgres');
@@ -100,4 +100,4 @@ test('no form reads whole what grew, the deletion of the account neither', async
   expect(found).toEqual({});
   const [account] = await database.sql`SELECT deleted_at FROM accounts WHERE id = ${accountId}`;
   expect(account!.deleted_at).not.toBeNull();
-}, 120_000);
+});

@@ -25,7 +25,7 @@ afterAll(async () => {
   await service.kill();
   await sql.end({ timeout: 1 });
   await environment.remove();
-}, 30_000);
+});
 
 // The services that tests start in their own process have cheaper hashes (test/setup.ts).
 test('a password is stored as scrypt with the full cost', async () => {

@@ -1,10 +1,8 @@
 /** A form that is sent twice, by an impatient second click or a reload, does its work once. */
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { until } from '../support/until.ts';
 import { startBrowsedDashboard } from './browser.ts';
 import { createMember, createVisitor, formTokenOf, newPerson } from './visitor.ts';
-
-setDefaultTimeout(60_000);
 
 const { service, browsing, stop } = await startBrowsedDashboard();
 afterAll(() => stop());

@@ -1,5 +1,5 @@
 /** Each state has its texts, and each place of the table shows them. */
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import { MAILS } from '../../src/dashboard/auth/mail-text.ts';
 import { DUE_MAILS, sendAllDueMails } from '../../src/dashboard/mails/send-all.ts';
@@ -20,8 +20,6 @@ import { storeCalls } from './service.ts';
 import { startMailServer } from './smtp.ts';
 import { PLACES, type Place, type Shown, STATES, type State } from './state-places.ts';
 import { createMember, createVisitor, formTokenOf, makeKey, type PageAnswer } from './visitor.ts';
-
-setDefaultTimeout(60_000);
 
 const database = await createTestDatabase('states');
 const { sql } = database;

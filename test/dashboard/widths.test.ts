@@ -1,5 +1,5 @@
 /** Answers of Try and Screen, accounts without credits and tables of keys at every width, with the longest names. */
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
@@ -12,8 +12,6 @@ import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
 import { faultsOfWidth } from './faults-of-width.ts';
 import { LONG } from './full-account.ts';
 import { storeCalls } from './service.ts';
-
-setDefaultTimeout(120_000);
 
 const { service, browsing, stop } = await startBrowsedDashboard(ALL_PARTS);
 afterAll(() => stop());

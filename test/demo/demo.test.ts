@@ -68,7 +68,7 @@ let running: Demo | null = null;
 beforeEach(async () => {
   running ??= await startDemo();
   demo = running;
-}, 60_000);
+});
 afterAll(async () => {
   await running?.end('SIGTERM');
   await directory.dispose();
@@ -198,7 +198,7 @@ test('without DATA_DIR it keeps to a separate folder, and a taken port leaves no
     await server.stop(true);
     await directory.dispose();
   }
-}, 60_000);
+});
 
 /** As `npx bun run demo` is: npm, which passes on no signal, its shell, `bun run`, and what that runs. */
 const AS_NPM = `
@@ -246,4 +246,4 @@ test('it prints an import that makes changes of debts; what was imported stays w
   expect((await get('/companies?q=ours')).data).toHaveLength(1);
   expect((await get('/companies?q=constru')).data).toEqual([]);
   await second.end('SIGTERM');
-}, 120_000);
+});

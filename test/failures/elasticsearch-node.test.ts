@@ -44,7 +44,7 @@ afterAll(async () => {
   await service.stop();
   await pair.stop();
   await rm(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 /** Imports companies whose names all end in `ending`. */
 async function importAll(ending: string, progress: Partial<Progress> = {}) {
@@ -201,7 +201,7 @@ test('the node of the primary shard dies right after a swap: no search is lost, 
     /^the index companies-\S+ is on no node that answers: it is rebuilt from Postgres$/,
   );
   expect((await ask(8))[1]).toBe('Empresa 000008 Antiga');
-}, 120_000);
+});
 
 test('an import while one of the nodes is dead goes through, and no search is lost', async () => {
   await importAll('Presente');
@@ -213,7 +213,7 @@ test('an import while one of the nodes is dead goes through, and no search is lo
   await clients.more();
   expect(await clients.stop()).toEqual([]);
   expect((await ask(9))[1]).toBe('Empresa 000009 Seguinte');
-}, 120_000);
+});
 
 test('the node that builds an index dies: the command says what to do, that does it, and no search is lost', async () => {
   await importAll('Seguinte');

@@ -76,7 +76,7 @@ test('kill -9 under load loses no credit of an answered request, and no record t
   // Usage on another instance says what the ledger does.
   const { body } = await ask(api, '/usage', { key: caller.key });
   expect(body.data.quotas.requests.used).toBe(used + 1);
-}, 30_000);
+});
 
 test('SIGTERM: what runs is finished, new connections are refused, exit 0', async () => {
   const instance = await api.spawnInstance();

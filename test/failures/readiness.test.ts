@@ -37,7 +37,7 @@ test('503 while Postgres answers reads and settles no batch of credits', async (
   await until('readiness', async () => (await ready()).http === 200);
   await until('search', async () => (await search()).status === 200);
   await until('the ledger', async () => (await api.ledger({ accountId })).used === 2);
-}, 40_000);
+});
 
 test('degraded while the index that serves answers no search', async () => {
   const { ELASTICSEARCH_URL, ELASTICSEARCH_ALIAS } = api.env;
@@ -48,4 +48,4 @@ test('degraded while the index that serves answers no search', async () => {
   await client.indices.open({ index: ELASTICSEARCH_ALIAS!, wait_for_active_shards: 0 });
   await until('the shard', async () => (await ready()).status === 'ready');
   await client.close();
-}, 20_000);
+});

@@ -84,4 +84,4 @@ test('SHUTDOWN_DELAY_S: a rolling restart behind a balancer that only polls read
   await balancer.end();
   expect(balancer.statuses.filter((status) => status !== 200)).toEqual([]);
   expect((await api.ledger({ accountId })).used).toBe(balancer.statuses.length);
-}, 60_000);
+});

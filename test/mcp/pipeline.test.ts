@@ -50,7 +50,7 @@ test('log line, ledger and statistics of a call are those of its REST twin, and 
   expect(restStatistics.errors).toHaveLength(1);
   expect(await statisticsOf(mcp)).toEqual(restStatistics);
   expect(await api.ledger(mcp)).toEqual(await api.ledger(rest));
-}, 20_000);
+});
 
 test('a charged call says how many credits are left, included and purchased; a free one does not', async () => {
   const { key, accountId } = await api.caller({ ...plenty, included: 3 });

@@ -41,7 +41,7 @@ test('a database whose encoding is not UTF-8 is refused with one line and exit c
   expect((await sql`SELECT FROM pg_tables WHERE schemaname = 'public'`).length).toBe(0);
   await sql.end();
   await drop();
-}, 20_000);
+});
 
 test.each([
   ['default_transaction_read_only = on', /^DATABASE_URL names a database that only reads/],
@@ -76,7 +76,7 @@ test('connections that do not take our settings, as those of a pooler, are refus
   await sql.end();
   await pooler.close();
   await drop();
-}, 20_000);
+});
 
 test('Postgres older than 18 ends the start with exit code 1 and its version, unchanged', async () => {
   const { url, drop } = await createEmptyDatabase('old');

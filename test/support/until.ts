@@ -1,7 +1,7 @@
 /** Waiting for what happens by itself. */
 import { expect } from 'bun:test';
 
-/** The bound of every wait. On a quiet machine none takes a second, but on a busy one none may fail. A test has 30 s. */
+/** The bound of every wait. On a quiet machine none takes a second, but on a busy one none may fail. */
 const BOUND_MS = 20_000;
 
 /** Reads until it is `enough` or the time is up. @returns what was read last */

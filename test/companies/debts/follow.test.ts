@@ -81,7 +81,7 @@ test('a reader that goes on from `next` sees every change once, in order, whatev
     all.filter((change) => change.kind === 'social_security' && followed.includes(change.nif)),
   );
   for (const kind of KINDS) expect(replay(start, all, kind)).toEqual(await stored(kind));
-}, 120_000);
+});
 
 /** Imports of both kinds at once, each twice; and between them imports that are killed at every stage. */
 async function importAll(): Promise<void> {

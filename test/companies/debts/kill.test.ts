@@ -47,4 +47,4 @@ test('kill -9 leaves lookups with a whole dataset at any moment, and the next im
   }
   expect((await runCommand(env, ...words(await debtors(100)))).code).toBe(0);
   expect(await starts()).toEqual([{ start: 100, rows: ROWS }]);
-}, 60_000);
+});

@@ -158,7 +158,7 @@ for (const mode of MODES) {
       expect(interrupted).toBeGreaterThan(3);
       expect((await bench.status()).documents).toBe(1_000);
       // It is a whole import for each sign.
-    }, 90_000);
+    });
   });
 }
 
@@ -300,7 +300,7 @@ test('interrupted at any of its requests to Elasticsearch before the alias moves
   } finally {
     await bench.close();
   }
-}, 90_000);
+});
 
 test('an index that has the alias’s name is named, with what to do', async () => {
   const bench = await createWorkbench('full');

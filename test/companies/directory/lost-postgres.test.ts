@@ -73,4 +73,4 @@ test('a connection that is reset is named as what it is', async () => {
   proxy.down();
   expect(await importing).toStartWith('the connection to Postgres was lost: ');
   await release();
-}, 30_000);
+});

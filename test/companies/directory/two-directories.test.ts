@@ -120,7 +120,7 @@ test('a copied database takes the alias by a rebuild alone, and no answer mixes 
     await copy.close();
   }
   expect([...strange]).toEqual([]);
-}, 60_000);
+});
 
 test('status says of a copy, whose rows are those of the index, that searches see another database', async () => {
   await original.importText(csv(0, 10));

@@ -71,7 +71,7 @@ test('a record that is stored after its lease has run out overwrites no newer on
     ).toMatchObject({ details: expect.stringContaining('newer') });
   });
   expect(await titleOf(number)).toBe('newer');
-}, 10_000);
+});
 
 test('nor does it bring back one that was forgotten', async () => {
   const number = nif(next++);
@@ -79,7 +79,7 @@ test('nor does it bring back one that was forgotten', async () => {
   await leases.completeWithRecord(number, await take(leases, number), details('old'), 'nif.pt');
   await storeLate(number, () => forgetCompany(database.sql, number));
   expect(await titleOf(number)).toBeNull();
-}, 10_000);
+});
 
 test('a lease that was taken when nobody waited for it any more is released', async () => {
   const leases = createRefreshLeases(slow, 60_000);
@@ -92,7 +92,7 @@ test('a lease that was taken when nobody waited for it any more is released', as
   await slow`SELECT 1`;
   await slow`SELECT 1`;
   await take(createRefreshLeases(database.sql, LEASE_MS), number);
-}, 10_000);
+});
 
 test('an attempt that has stored its record has found it, though its process gave up waiting', async () => {
   const leases = createRefreshLeases(database.sql, LEASE_MS);

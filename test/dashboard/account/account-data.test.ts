@@ -140,7 +140,7 @@ test('two downloads run at once, one of an account; readers that stop keep no ot
     expect(answer.toLowerCase()).toContain('transfer-encoding: chunked');
     expect(answer.endsWith('\r\n0\r\n\r\n')).toBe(false);
   }
-}, 60_000);
+});
 
 test('a deletion says which credits are lost, and wants the account’s name and the password; then nobody signs in and no key works', async () => {
   const { visitor, secret, accountId, ...person } = await member();

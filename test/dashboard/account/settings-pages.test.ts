@@ -1,13 +1,11 @@
 /** The forms of the settings in a real browser, with and without scripts; every-page.ts has axe look at every page of them. */
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { createUser } from '../../../src/dashboard/account/invitations.ts';
 import { openBrowser } from '../browser.ts';
 import { startDashboardService } from '../service.ts';
 import { startMailServer } from '../smtp.ts';
 import { createMember, createVisitor, linkTo, newPerson, type Person } from '../visitor.ts';
-
-setDefaultTimeout(60_000);
 
 const mail = await startMailServer();
 const service = await startDashboardService({ SMTP_URL: mail.url, CONTACT: 'mailto:ajuda@example.com' });

@@ -151,5 +151,5 @@ describe('an email', () => {
       await mailing.stop();
       await mail.stop();
     }
-  }, 30_000);
+  });
 });

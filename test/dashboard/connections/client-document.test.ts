@@ -110,7 +110,7 @@ test('a host that does not answer in 3 s, or is never resolved, is refused', asy
     read(ID, { resolve: () => new Promise(() => {}) }).catch((error: Error) => error.message),
   ]);
   expect([late, unresolved]).toEqual([`${HOST}: no answer within 3 s`, `${HOST}: no answer within 3 s`]);
-}, 10_000);
+});
 
 test('a certificate of another host, or of an unknown authority, is refused', async () => {
   answer = () => Response.json(DOCUMENT);

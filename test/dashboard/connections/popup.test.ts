@@ -1,12 +1,11 @@
 /** The way of consent in a window that another site has opened, in Chromium. */
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { startBrowsedDashboard } from '../browser.ts';
 import { faultsOfWidth } from '../faults-of-width.ts';
 import { LONG } from '../full-account.ts';
 import { createMember } from '../visitor.ts';
 import { authorizePath, callTool, connectAgent, exchange, registerAgent } from './agent.ts';
 
-setDefaultTimeout(60_000);
 const { service, browsing, stop } = await startBrowsedDashboard({ OAUTH_REGISTRATION: 'on' });
 afterAll(stop);
 

@@ -132,5 +132,5 @@ describe.each<[string, Open]>([
       await client.close();
     }
     expect(refused).not.toBeNull();
-  }, 40_000);
+  });
 });

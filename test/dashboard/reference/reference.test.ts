@@ -1,12 +1,10 @@
 /** The reference for people: `/openapi`, and the same in the dashboard. */
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { pt } from '../../../src/dashboard/reference/reference-pt.ts';
 import type { OpenApi } from '../../../src/http/openapi.ts';
 import { createTestKey } from '../../support/service.ts';
 import { startBrowsedDashboard } from '../browser.ts';
 import { createMember, createVisitor } from '../visitor.ts';
-
-setDefaultTimeout(60_000);
 
 const { service, browsing, stop } = await startBrowsedDashboard();
 afterAll(() => stop());

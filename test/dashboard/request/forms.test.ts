@@ -89,7 +89,7 @@ test('a form that trickles in is answered 408 after ten seconds, however many by
   } finally {
     trickle.stop();
   }
-}, 20_000);
+});
 
 test('a form that trickles in is given up at a stop, and the request counts as refused', async () => {
   const stopped = await startDashboardService();
@@ -104,7 +104,7 @@ test('a form that trickles in is given up at a stop, and the request counts as r
   } finally {
     trickle.stop();
   }
-}, 20_000);
+});
 
 function keepSending(socket: Socket) {
   const timer = setInterval(() => socket.write('a'), 100);

@@ -153,7 +153,7 @@ test('charges less returns are the calls of each day, account and key, while cal
   const [row] = await sql`SELECT count(*) AS rows, count(DISTINCT number) AS numbers FROM activity`;
   expect(row!.rows).toBe(row!.numbers);
   await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
-}, 60_000);
+});
 
 test('a roll-up and a refund take the numbers before they lock any other row', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
@@ -218,7 +218,7 @@ test('a reader that goes on from `last` gets each row once, in the order of numb
   const [row] = await sql`SELECT count(*) AS rows FROM activity WHERE account_id = ${accountId}`;
   expect(seen).toHaveLength(row!.rows);
   expect(seen).toEqual([...new Set(seen)].toSorted((a, b) => a - b));
-}, 60_000);
+});
 
 test('a statement writes 20,000 calls at most, and says that more follow', async () => {
   const { accountId } = await createCaller(sql);

@@ -327,4 +327,4 @@ test('charges, voids, refunds, budgets of keys, plan changes, limits, grants, ta
     );
   });
   await fc.assert(property, { numRuns: 60, endOnFailure: false });
-}, 120_000);
+});

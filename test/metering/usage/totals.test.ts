@@ -37,7 +37,7 @@ test('writes at once, of the same and of other keys, and removals leave the sums
   await sql`UPDATE daily_totals SET calls = calls + 1 WHERE account_id = ${other} AND kind = '4xx'`;
   expect((await differingTotals(sql)).length).toBe(1);
   await drop();
-}, 30_000);
+});
 
 test('two statements that insert what the other one updates do not wait for each other', async () => {
   const { sql, url, drop } = await createTestDatabase('totals');
@@ -53,4 +53,4 @@ test('two statements that insert what the other one updates do not wait for each
   expect(await differingTotals(sql)).toEqual([]);
   for (const pool of pools) await pool.end();
   await drop();
-}, 30_000);
+});

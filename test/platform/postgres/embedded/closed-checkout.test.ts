@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { postgresPid, query, startHolder, superuserUrl, temporaryDirectory } from './support.ts';
@@ -17,9 +17,6 @@ const NEEDED = [
   'node_modules/postgres',
   'package.json',
 ];
-
-// Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
-setDefaultTimeout(60_000);
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let checkout: string;

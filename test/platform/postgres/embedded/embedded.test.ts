@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { chmodSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
@@ -15,9 +15,6 @@ import {
   temporaryDirectory,
   usedDataDir,
 } from './support.ts';
-
-// Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
-setDefaultTimeout(60_000);
 
 const socketFolder = (url: string) => decodeURIComponent(new URL(url).hostname);
 

@@ -1,5 +1,5 @@
 /** A process under the PID of a Postgres that was killed, with the command line of that Postgres. */
-import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,8 +7,6 @@ import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded
 import { prepareLayout } from '../../../../src/platform/postgres/embedded/paths.ts';
 import { findRunning } from '../../../../src/platform/postgres/embedded/server.ts';
 import { disposeSeed, query, temporaryDirectory, usedDataDir } from './support.ts';
-
-setDefaultTimeout(60_000);
 
 const NOBODY = 65_534;
 let directory: ReturnType<typeof temporaryDirectory>;

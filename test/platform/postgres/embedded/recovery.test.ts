@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import {
   chmodSync,
   mkdirSync,
@@ -26,9 +26,6 @@ import {
   temporaryDirectory,
   usedDataDir,
 } from './support.ts';
-
-// Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
-setDefaultTimeout(60_000);
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let dataDir: string;

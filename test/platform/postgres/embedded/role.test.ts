@@ -1,9 +1,6 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
 import { disposeSeed, query, superuserUrl, usedDataDir } from './support.ts';
-
-// Real servers that start and stop, on a machine that may be busy. Bun keeps this per file.
-setDefaultTimeout(60_000);
 
 let dataDir: string;
 
