@@ -34,7 +34,7 @@ export function createItemCounter(metrics: Metrics): NonNullable<ListService['co
     'route',
     'status',
   );
-  return (route, status, count = 1) =>
+  return (route, status, count) =>
     items.inc({ route: BASE_PATH + templateOf(route.path), status: String(status) }, count);
 }
 
@@ -44,8 +44,8 @@ export type ListInput = Record<string, (string | number)[]>;
 /** The parts of the service that handlers of lists get. */
 export interface ListService {
   publicUrl: string;
-  /** Counts the answer to an item. @param count 0 shows the series before its first event */
-  countItem?: (route: ApiRoute, status: number, count?: number) => void;
+  /** Counts answers to items. @param count 0 shows the series before its first event */
+  countItem?: (route: ApiRoute, status: number, count: number) => void;
 }
 
 export interface ListParts extends ItemList, ListService {
@@ -102,6 +102,7 @@ export function createListHandler({
     });
     const answers = asked.some((answer) => answer instanceof Promise) ? await Promise.all(asked) : asked;
     const itemProblems: ProblemName[] = [];
+    const countByStatus = new Map<number, number>();
     let used = 0;
     let hasEmpty = false;
     const written = (answers as ItemAnswer[]).map((answered, index) => {
@@ -109,11 +110,14 @@ export function createListHandler({
       const isUsed = item.isCharged && answered !== refusal && !isFree(answered);
       const answer = isUsed && used === spent && refusal !== null ? refusal : answered;
       if (isUsed && answer === answered) used += 1;
-      countItem?.(route, answer.ok ? 200 : PROBLEMS[answer.problem.kind].status);
+      const status = answer.ok ? 200 : PROBLEMS[answer.problem.kind].status;
+      countByStatus.set(status, (countByStatus.get(status) ?? 0) + 1);
       if (!answer.ok) itemProblems.push(answer.problem.kind);
       else hasEmpty ||= answer.isEmpty === true;
       return `{"${itemName}":${JSON.stringify(item.asked)},${membersOf(answer)}}`;
     });
+    // Once a status: the labels of a metric take longer than an item's answer.
+    for (const [status, count] of countByStatus) countItem?.(route, status, count);
     refund(spent - (hasEmpty ? Math.max(1, used) : used));
     const data = `"data":[${written.join(',')}]`;
     return { ok: true, json: more === undefined ? `{${data}}` : `{${data},${more}}`, itemProblems };
