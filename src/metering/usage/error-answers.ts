@@ -5,7 +5,7 @@ import type { Log } from '../../platform/observability/log.ts';
 import { answerOf } from '../../platform/postgres/answer.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
-import { SECOND } from '../../platform/units.ts';
+import { DAY, SECOND } from '../../platform/units.ts';
 import type { Caller } from '../keys/authenticate.ts';
 
 const WRITE_EVERY_MS = 5 * SECOND;
@@ -18,8 +18,8 @@ type Counter = {
   accountId: string;
   keyId: string;
   kind: ErrorKind;
-  /** UTC, by this process's clock: YYYY-MM-DD. */
-  day: string;
+  /** UTC, by this process's clock: days since 1970. As a text it took 3% of a refusal. */
+  day: number;
   calls: number;
   credits: number;
 };
@@ -39,8 +39,14 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
     problem: ProblemName,
     credits = 0,
   ): void {
-    const day = new Date().toISOString().slice(0, 10);
-    add({ accountId, keyId, kind: errorKindOf(problem), day, calls: 1, credits });
+    add({
+      accountId,
+      keyId,
+      kind: errorKindOf(problem),
+      day: Math.floor(Date.now() / DAY),
+      calls: 1,
+      credits,
+    });
   }
 
   function add(counter: Counter): void {
@@ -102,9 +108,9 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
 function addCounters(sql: Sql, counters: Counter[]) {
   return sql`
     INSERT INTO daily_error_answers AS daily (account_id, day, key_id, kind, calls, credits)
-    SELECT accounts.id, day, "keyId", kind, calls, credits
+    SELECT accounts.id, date '1970-01-01' + day, "keyId", kind, calls, credits
     FROM jsonb_to_recordset(${sql.json(counters)})
-      AS counter ("accountId" text, day date, "keyId" text, kind text, calls bigint, credits bigint)
+      AS counter ("accountId" text, day integer, "keyId" text, kind text, calls bigint, credits bigint)
       JOIN accounts ON accounts.id = "accountId" AND deleted_at IS NULL
     ORDER BY accounts.id COLLATE "C", day, "keyId", kind
     ON CONFLICT (account_id, day, key_id, kind) DO UPDATE
