@@ -32,9 +32,13 @@ async function imports(): Promise<[from: string, to: string][]> {
 
 test('a folder of the dashboard imports only from those to its left', async () => {
   const layers = [...BELOW_PAGES, ...ROOMS];
-  // The context of a page is the type of what `auth` works with.
-  const layerOf = (path: string) =>
-    path.startsWith('dashboard/') ? path.split('/')[1]!.replace('page-context.ts', 'auth') : null;
+  const layerOf = (path: string) => {
+    if (!path.startsWith('dashboard/')) return null;
+    // Texts are of the lowest layer, in whichever room they are shown.
+    if (/\/(texts|messages)\.ts$/.test(path)) return 'ui';
+    // The context of a page is the type of what `auth` works with.
+    return path.split('/')[1]!.replace('page-context.ts', 'auth');
+  };
   const ranked = (await imports())
     .map(([from, to]) => ({ from, to, layer: layerOf(from), below: layerOf(to) }))
     .filter(({ layer, below }) => layer !== null && below !== null && layers.includes(layer));

@@ -6,6 +6,7 @@ import { isLockTimeout } from '../platform/postgres/connect.ts';
 import { OverloadedError, withTimeout } from '../platform/runtime/timeout.ts';
 import { DAY, KIB, SECOND } from '../platform/units.ts';
 import { createPageAnswer } from './answer-page.ts';
+import { MESSAGES } from './messages.ts';
 import type { Tools, Visit } from './page-context.ts';
 import { createClientAddress } from './request/client-address.ts';
 import type { Client, PageResponse } from './request/context.ts';
@@ -20,7 +21,6 @@ import { hasLinkToken, respond } from './request/respond.ts';
 import { canBeSentAgain } from './request/return-path.ts';
 import { ROUTES } from './routes.ts';
 import { languageOf, preferredLanguage } from './ui/language.ts';
-import { MESSAGES } from './ui/messages.ts';
 
 const SESSION_TIMEOUT_MS = 3 * SECOND;
 

@@ -1,10 +1,10 @@
 /** No page of one language has a sentence of the other. */
 import { afterAll, expect, test } from 'bun:test';
 import { invite } from '../../src/dashboard/account/invitations.ts';
+import { MESSAGES } from '../../src/dashboard/messages.ts';
 import { pt } from '../../src/dashboard/reference/reference-pt.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import type { Language } from '../../src/dashboard/ui/language.ts';
-import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
 import { openConsent, registerAgent } from './connections/agent.ts';
 import { startDashboardService, storeCalls } from './service.ts';

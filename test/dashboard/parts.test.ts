@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
+import { MESSAGES } from '../../src/dashboard/messages.ts';
 import { createClientAddress } from '../../src/dashboard/request/client-address.ts';
 import { pickCookies, readCookie } from '../../src/dashboard/request/cookies.ts';
 import { formKeyOf, formToken, isFormToken } from '../../src/dashboard/request/csrf.ts';
@@ -7,7 +8,6 @@ import { passwordRefusal } from '../../src/dashboard/request/passwords.ts';
 import { isEmail } from '../../src/dashboard/request/read-form.ts';
 import { html } from '../../src/dashboard/ui/html.ts';
 import { formatsOf, preferredLanguage } from '../../src/dashboard/ui/language.ts';
-import { MESSAGES } from '../../src/dashboard/ui/messages.ts';
 import { scaleOf } from '../../src/dashboard/usage/plot.ts';
 import { ROOT } from '../support/whole.ts';
 
@@ -230,10 +230,24 @@ test('the scale of a plot fits: 225 calls reach 250, and never is more than half
   expect(scaleOf(0).top).toBe(1);
 });
 
+test('each text is used, and no two rooms give one name to two texts', async () => {
+  const named: string[] = [];
+  let code = '';
+  for await (const path of new Bun.Glob('src/dashboard/**/*.ts').scan(ROOT)) {
+    if (!path.endsWith('texts.ts')) code += await Bun.file(join(ROOT, path)).text();
+    else
+      for (const texts of Object.values(await import(join(ROOT, path))))
+        named.push(...Object.keys(texts as object));
+  }
+  const words = new Set(code.match(/\w+/g));
+  expect(Object.keys(MESSAGES.en).filter((name) => !words.has(name))).toEqual([]);
+  expect(named.filter((name, index) => named.indexOf(name) < index)).toEqual([]);
+});
+
 test('each success that a form leads to has its message', async () => {
   const led = new Set<string>();
   for await (const path of new Bun.Glob('src/dashboard/**/*.ts').scan(ROOT)) {
-    if (path.endsWith('/messages.ts')) continue;
+    if (path.endsWith('texts.ts')) continue;
     for (const [, done] of (await Bun.file(join(ROOT, path)).text()).matchAll(/\?done=([a-z-]+)/g))
       led.add(done!);
   }

@@ -2,6 +2,7 @@ import { changesOf, countAttempt, mailsTo } from '../auth/limits.ts';
 import { type AccountMember, actorOf, listMembers } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
+import type { Messages } from '../messages.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
@@ -16,7 +17,6 @@ import {
 import { awaitsConfirmation, memberPage, ownersOnly } from '../request/layout.ts';
 import { isEmail } from '../request/read-form.ts';
 import { type Html, html } from '../ui/html.ts';
-import type { Messages } from '../ui/messages.ts';
 import { type Column, contactLink, dateOf, moment, sentence, table } from '../ui/parts.ts';
 import { invitationMail, invite, TooManyMembersError } from './invitations.ts';
 import { listInvitations, type PendingInvitation, withdrawInvitation } from './pending-invitations.ts';

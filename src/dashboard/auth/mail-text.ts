@@ -1,5 +1,5 @@
+import { MESSAGES, type Messages } from '../messages.ts';
 import { type Formats, formatsOf, type Language } from '../ui/language.ts';
-import { MESSAGES, type Messages } from '../ui/messages.ts';
 import { filled } from '../ui/state-text.ts';
 
 /** The address that a mail goes to, and the account that it is about. */

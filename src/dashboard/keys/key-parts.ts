@@ -2,10 +2,10 @@ import type { ListedKey } from '../../metering/keys/list.ts';
 import type { ApiKey } from '../../metering/keys/store.ts';
 import { isRealDate } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
+import type { Messages } from '../messages.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { Field } from '../request/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import type { Messages } from '../ui/messages.ts';
 import { endOf, moment } from '../ui/parts.ts';
 import { type KeyCounts, NO_COUNTS } from './key-counts.ts';
 

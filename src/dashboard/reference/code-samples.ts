@@ -1,5 +1,5 @@
+import type { Messages } from '../messages.ts';
 import { type Html, html } from '../ui/html.ts';
-import type { Messages } from '../ui/messages.ts';
 import { copyable } from '../ui/parts.ts';
 
 /** A query that finds something: many Portuguese companies have this word in their names. */

@@ -1,13 +1,13 @@
 import type { OpenApi } from '../../http/openapi.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
+import { MESSAGES } from '../messages.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { LayoutContext, LayoutTools, PageResponse } from '../request/context.ts';
 import { cardPage, memberPage, notFoundPage, publicPage } from '../request/layout.ts';
 import { respond } from '../request/respond.ts';
 import { html } from '../ui/html.ts';
 import { languageIn, preferredLanguage } from '../ui/language.ts';
-import { MESSAGES } from '../ui/messages.ts';
 import { contactLink } from '../ui/parts.ts';
 import { frontPage } from './about.ts';
 import { problemsOf, problemText, prose, referenceBody } from './reference.ts';

@@ -1,10 +1,10 @@
 import type { RequestTrace } from '../../http/observe.ts';
 import type { AccountDetails } from '../../metering/accounts/store.ts';
 import type { Config } from '../../platform/config/config.ts';
+import type { Messages } from '../messages.ts';
 import type { Assets } from '../ui/assets.ts';
 import type { Html, HtmlValue } from '../ui/html.ts';
 import type { Formats, Language } from '../ui/language.ts';
-import type { Messages } from '../ui/messages.ts';
 import type { ClientAddress } from './client-address.ts';
 
 /** The parts that the frame of a page is made of. */

@@ -1,7 +1,7 @@
 import { isName } from '../../platform/names.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
+import type { Messages } from '../messages.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import type { Messages } from '../ui/messages.ts';
 import type { FormContext, PageResponse } from './context.ts';
 import { TOKEN_FIELD } from './csrf.ts';
 import { PASSWORD, passwordRefusal } from './passwords.ts';

@@ -1,4 +1,4 @@
-import { MESSAGES, type Messages } from '../ui/messages.ts';
+import { MESSAGES, type Messages } from '../messages.ts';
 import list from './common-passwords.txt' with { type: 'text' };
 
 /** Characters of a new password. */

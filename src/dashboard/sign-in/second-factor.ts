@@ -7,13 +7,13 @@ import { recordRepeatable } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { giveCode, sentPassword, signInWithCode } from '../auth/sign-in.ts';
+import type { Messages } from '../messages.ts';
 import type { MemberContext, PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import { type Field, form, formHandlers, type Refusal, refuse, tooMany } from '../request/forms.ts';
 import { cardPage, memberPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';
-import type { Messages } from '../ui/messages.ts';
 import { contactLink, copyable } from '../ui/parts.ts';
 
 const PATH = '/settings/second-factor';

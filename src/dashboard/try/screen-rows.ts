@@ -1,6 +1,6 @@
+import type { Messages } from '../messages.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type Html, html } from '../ui/html.ts';
-import type { Messages } from '../ui/messages.ts';
 import { type Column, table } from '../ui/parts.ts';
 import type { NifList, Row } from './screen-list.ts';
 

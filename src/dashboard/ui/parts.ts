@@ -3,9 +3,9 @@ import { type AccountDetails, keepsPurchased } from '../../metering/accounts/sto
 import type { Config } from '../../platform/config/config.ts';
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
+import type { Messages } from '../messages.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 import type { Formats } from './language.ts';
-import type { Messages } from './messages.ts';
 
 /** The parts of a page's context that its links need. */
 interface LinkContext {

@@ -1,6 +1,6 @@
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
-import type { Messages } from '../ui/messages.ts';
+import type { Messages } from '../messages.ts';
 import { callsOf, type DailyCalls, errorsOf, OTHER_KEYS } from './daily-calls.ts';
 
 /** The dimension that the plots and the tables split by. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MESSAGES } from '../../../src/dashboard/ui/messages.ts';
+import { MESSAGES } from '../../../src/dashboard/messages.ts';
 import { runHere } from '../../support/command.ts';
 import type { TestService } from '../../support/service.ts';
 import { startDashboardService } from '../service.ts';

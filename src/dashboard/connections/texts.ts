@@ -1,0 +1,27 @@
+import type { Texts } from '../ui/texts.ts';
+
+export const CONNECTION_TEXTS = {
+  clientUnknownWarning: `Nobody has checked who this program is of. Go on only if you began this yourself.
+    Ninguém verificou de quem é este programa. Continue só se foi o próprio a começar.`,
+  clientLocalWarning: `It leads to a program on this computer. Go on only if you began this there yourself.
+    Leva a um programa neste computador. Continue só se foi o próprio a começar lá.`,
+  clientRefused: ['This agent can’t be connected', 'Não é possível ligar este agente'],
+  clientRefusedLead: `The service could not read who it is, or takes no agents of its host. The operator can tell more.
+    O serviço não pôde verificar quem é, ou não aceita agentes desse domínio. O operador sabe mais.`,
+  connectTitle: ['Connect an agent?', 'Ligar um agente?'],
+  connectLead: `It will call the service for your account, and spend its credits, as you allow here.
+    Fará pedidos ao serviço em nome da sua conta, e gastará os seus créditos, como permitir aqui.`,
+  connectAllow: ['Connect', 'Ligar'],
+  connectDeny: ['Do not connect', 'Não ligar'],
+  connectInvalid: ['This request is not valid', 'Este pedido não é válido'],
+  connectInvalidLead: `The agent has sent you here with parameters that are missing or wrong. Nothing was connected.
+    O agente enviou-o para aqui com parâmetros em falta ou errados. Nada foi ligado.`,
+  connectError: `The agent’s request has a fault: {error}. Nothing was connected.
+    O pedido do agente tem uma falha: {error}. Nada foi ligado.`,
+  connectBack: ['Back to {host}', 'Voltar a {host}'],
+  connectEnded: ['This request has ended', 'Este pedido terminou'],
+  connectEndedLead: `It waits for ten minutes, in the browser that began it, and connects once. Begin again in the agent.
+    Espera dez minutos, no navegador em que começou, e liga uma só vez. Comece de novo no agente.`,
+  tooManyConnections: `The account has {limit} connected agents, which is the most. End one first.
+    A conta tem {limit} agentes ligados, que é o máximo. Termine primeiro uma ligação.`,
+} as const satisfies Texts;

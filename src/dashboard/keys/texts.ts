@@ -1,0 +1,147 @@
+import type { Texts } from '../ui/texts.ts';
+
+export const KEY_TEXTS = {
+  keysLead: `A key opens the API for your account. Keep it on a server: it spends your credits.
+    Uma chave abre a API em nome da sua conta. Guarde-a num servidor: gasta os seus créditos.`,
+  keysEmpty: ['No keys yet', 'Ainda sem chaves'],
+  keyNameHint: ['Where it is used, as “production”.', 'Onde é usada, como “produção”.'],
+  connectAgent: ['Connect an agent', 'Ligar um agente'],
+  connectAgentLead: `An assistant with the Model Context Protocol (MCP) can use your key, at the same cost.
+    Um assistente com o Model Context Protocol (MCP) pode usar a sua chave, pelo mesmo custo.`,
+  agentAddress: ['Its address:', 'O endereço:'],
+  agentCommand: ['For Claude Code, with your key in it:', 'Para o Claude Code, com a sua chave:'],
+  justNow: ['A moment ago', 'Há instantes'],
+  creditsOfWeek: ['Credits, 7 days', 'Créditos, 7 dias'],
+  refusedOfWeek: ['Refused, 7 days', 'Recusados, 7 dias'],
+  limit: ['Limit', 'Limitar'],
+  limitTitle: ['What may “{name}” spend and do?', 'O que pode “{name}” gastar e fazer?'],
+  limitLead: `Rights, and a first budget, are in force within 5 seconds; a changed budget is at once.
+    Os direitos e um primeiro orçamento valem em menos de 5 segundos; um orçamento alterado vale logo.`,
+  keyLimits: ['Budget and rights', 'Orçamento e direitos'],
+  keyBudget: ['Budget', 'Orçamento'],
+  keyBudgetHint: `The most credits that it spends. Empty: as many as the account has.
+    O máximo de créditos que gasta. Vazio: tantos quantos a conta tiver.`,
+  keyBudgetPer: ['The budget is for', 'O orçamento é para'],
+  keyBudgetInvalid: ['Write a whole number from 1 to {max}.', 'Escreva um número inteiro de 1 a {max}.'],
+  budgetPeriods: {
+    day: ['each day (UTC)', 'cada dia (UTC)'],
+    month: [
+      'each calendar month (UTC), not the plan’s period',
+      'cada mês civil (UTC), não o período do plano',
+    ],
+    ever: ['ever: it is not renewed', 'sempre: não se renova'],
+  },
+  budgetUsed: {
+    day: ['Credits used today: {used} of {credits}', 'Créditos usados hoje: {used} de {credits}'],
+    month: ['Credits used this month: {used} of {credits}', 'Créditos usados este mês: {used} de {credits}'],
+    ever: ['Credits used: {used} of {credits}', 'Créditos usados: {used} de {credits}'],
+  },
+  budgetLeft: {
+    day: ['{left} of {credits} left today', '{left} de {credits} hoje'],
+    month: ['{left} of {credits} left this month', '{left} de {credits} este mês'],
+    ever: ['{left} of {credits} left', '{left} de {credits}'],
+  },
+  budgetResets: ['It is renewed on {end}.', 'Renova-se em {end}.'],
+  keyOnly: ['It may only:', 'Só pode:'],
+  keyRights: ['Rights', 'Direitos'],
+  keyRightsHint: `None ticked: everything, also what comes later. A lookup shows debts, too.
+    Nenhum marcado: tudo, também o que vier depois. Uma consulta também mostra dívidas.`,
+  rights: {
+    search: ['Search', 'Pesquisar'],
+    matches: ['Search by words', 'Pesquisar por palavras'],
+    resolve: ['Resolve names', 'Resolver nomes'],
+    lookup: ['Look up companies', 'Consultar empresas'],
+    debts: ['Screen for debts', 'Verificar dívidas'],
+    changes: ['Follow changes of debts', 'Seguir alterações de dívidas'],
+    usage: ['See the account’s use', 'Ver a utilização da conta'],
+    datasets: ['See the age of the data', 'Ver a idade dos dados'],
+    activity: ['See the account’s activity', 'Ver a atividade da conta'],
+  },
+  lostSecret: ['Lost it later? Make a new one:', 'Perdeu-o mais tarde? Crie outro:'],
+  connection: ['Connection', 'Ligação'],
+  connectionsLead: `Agents that a member has signed in, as Claude or ChatGPT. Add this address there to connect one:
+    Agentes ligados por um membro, como o Claude ou o ChatGPT. Para ligar um, adicione lá este endereço:`,
+  connectedOn: ['Connected', 'Ligado'],
+  connectedBy: ['By', 'Por'],
+  connectionEnd: ['End this connection', 'Terminar esta ligação'],
+  connectBudgetHint: ['The most credits that it spends.', 'O máximo de créditos que gasta.'],
+  connectBudgetMissing: ['An agent needs a budget.', 'Um agente precisa de um orçamento.'],
+  connectRightsHint: ['A lookup shows debts, too.', 'Uma consulta também mostra dívidas.'],
+  connectRightsMissing: ['Tick what the agent may do.', 'Marque o que o agente pode fazer.'],
+  createKey: ['Create key', 'Criar chave'],
+  testKey: ['Test key', 'Chave de teste'],
+  createTestKey: ['Create test key', 'Criar chave de teste'],
+  testKeyLead: `A test key answers from invented companies, gives each problem at will, and spends no credits.
+    Uma chave de teste responde com empresas inventadas, dá cada erro a pedido e não gasta créditos.`,
+  tooManyKeys: {
+    free: `The 1 key of the plan is in use. Revoke it to create another, or ask for Plus. | The {limit} keys of the plan are in use. Revoke one to create another, or ask for Plus.
+      A única chave do plano está em uso. Revogue-a para criar outra, ou peça o plano Plus. | As {limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
+    plus: `The 1 key is in use: revoke it first. | All {limit} keys are in use: revoke one first.
+      A única chave está em uso: revogue-a. | As {limit} chaves estão em uso: revogue uma.`,
+    test: `The 1 test key is in use: revoke it. | All {limit} test keys are in use: revoke one.
+      Revogue a única chave de teste. | Revogue uma das {limit} chaves de teste.`,
+    day: `An account of this plan can create 1 key in 24 hours, and has created it. Try again later. | An account of this plan can create {limit} keys in 24 hours, and has created them. Try again later.
+      Uma conta deste plano pode criar 1 chave em 24 horas, e já a criou. Tente de novo mais tarde. | Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.`,
+  },
+  begins: ['Begins with', 'Começa por'],
+  created: ['Created', 'Criada'],
+  never: ['Never', 'Nunca'],
+  revoke: ['Revoke', 'Revogar'],
+  keyStates: {
+    all: ['All', 'Todas'],
+    ending: ['Ending within 7 days', 'A terminar dentro de 7 dias'],
+    idle: ['Not used for 90 days', 'Sem uso há 90 dias'],
+    ended: ['Revoked or expired', 'Revogadas ou expiradas'],
+  },
+  keySearch: ['Name or beginning of the secret', 'Nome ou início do segredo'],
+  keyState: ['State', 'Estado'],
+  noKeyFound: ['No key matches.', 'Nenhuma chave corresponde.'],
+  endedKeys: ['Revoked and expired keys ({count})', 'Chaves revogadas e expiradas ({count})'],
+  moreEndedKeys: ['Those that ended earlier are not listed.', 'As que terminaram antes não aparecem.'],
+  revokeTitle: ['Revoke “{name}”?', 'Revogar “{name}”?'],
+  revokeLead: `Requests with {start}… are refused within 5 seconds, everywhere. This can’t be undone.
+    Os pedidos com {start}… são recusados em menos de 5 segundos, em todo o lado. Esta ação é irreversível.`,
+  revokeButton: ['Revoke this key', 'Revogar esta chave'],
+  keyExpiryInvalid: ['The last day must be today or later.', 'O último dia tem de ser hoje ou depois.'],
+  revokedBy: ['Revoked by', 'Revogada por'],
+  keyUse: ['Use in the last {days} days', 'Utilização nos últimos {days} dias'],
+  secrets: ['Secrets', 'Segredos'],
+  currentSecret: ['Current', 'Atual'],
+  oldSecret: ['Old', 'Anterior'],
+  endedSecret: ['Ended', 'Terminado'],
+  oldSecretInUse: `The old secret was used in the last 24 hours. Programs that have it stop when it ends.
+    O segredo anterior foi usado nas últimas 24 horas. Os programas que o têm param quando terminar.`,
+  oldSecretIdle: ['The old secret was not used for 24 hours.', 'O anterior não é usado há 24 horas.'],
+  endSecret: ['End the old secret now', 'Terminar já o segredo anterior'],
+  endSecretTitle: ['End the old secret of “{name}”?', 'Terminar o segredo anterior de “{name}”?'],
+  endSecretLead: `Requests with it are refused within 5 seconds. The current secret goes on working.
+    Os pedidos com ele são recusados em menos de 5 segundos. O segredo atual continua a funcionar.`,
+  newExpiry: ['Set a new last day', 'Alterar a validade'],
+  newExpiryTitle: ['Until when does “{name}” work?', 'Até quando é válida “{name}”?'],
+  expiryHint: ['Its last day, in UTC. Empty: it does not end.', 'O último dia, em UTC. Vazio: não expira.'],
+  validUntil: ['Valid until', 'Válida até'],
+  oldSecretUntil: ['Old secret until', 'Segredo anterior até'],
+  rename: ['Rename', 'Renomear'],
+  renameTitle: ['Rename “{name}”', 'Renomear “{name}”'],
+  rotate: ['Rotate', 'Novo segredo'],
+  rotateTitle: ['New secret for “{name}”', 'Novo segredo para “{name}”'],
+  rotateLead: `The key stays the same. Give programs the new secret while the current one works.
+    A chave mantém-se. Passe a usar o novo segredo enquanto o atual ainda funciona.`,
+  overlap: ['The current secret works for', 'O segredo atual funciona durante'],
+  overlapNone: ['no longer: it is refused within 5 seconds', 'deixa de funcionar já'],
+  notRotated: {
+    expired: `The key has expired, so it gets no new secret. Set a new last day first.
+      A chave expirou, por isso não recebe um novo segredo. Altere primeiro a validade.`,
+    often: `The key has got {limit} new secrets in 24 hours, which is the most. Try again later.
+      A chave já recebeu {limit} segredos novos em 24 horas, que é o máximo. Tente de novo mais tarde.`,
+    repeated: `This form was sent before, and the key has its new secret. If you lost it, make another.
+      Este formulário já tinha sido enviado, e a chave já tem um novo segredo. Se o perdeu, crie outro.`,
+  },
+  previousUntil: ['The previous secret works until {end}.', 'O segredo anterior funciona até {end}.'],
+  newKey: ['Your new secret', 'O seu novo segredo'],
+  newKeyLead: ['Copy it now: it is shown only this once.', 'Copie-o agora: só é mostrado desta vez.'],
+  newKeyTry: `Try it in a terminal. Every example of the reference reads this variable:
+    Experimente num terminal. Todos os exemplos da referência leem esta variável:`,
+  sentAlready: `This form was sent already, and its key was created. If you lost the secret, revoke that key.
+    Este formulário já foi enviado, e a chave foi criada. Se perdeu o segredo, revogue essa chave.`,
+} as const satisfies Texts;

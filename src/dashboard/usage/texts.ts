@@ -1,0 +1,88 @@
+import type { Texts } from '../ui/texts.ts';
+
+export const USAGE_TEXTS = {
+  lastsUntil: `At the pace of the last 7 days, credits last until {day}.
+    Ao ritmo dos últimos 7 dias, os créditos duram até {day}.`,
+  lastsEnough: `At the pace of the last 7 days, credits last until the period ends.
+    Ao ritmo dos últimos 7 dias, os créditos duram até ao fim do período.`,
+  available: ['Credits left', 'Créditos disponíveis'],
+  atZero: `At 0: requests are refused, at no cost, until {day}.
+    Aos 0: os pedidos são recusados, sem custo, até {day}.`,
+  included: ['Included credits', 'Créditos incluídos'],
+  leftOf: ['{left} of {limit}', '{left} de {limit}'],
+  usedInPeriod: ['Used in this period', 'Usados neste período'],
+  notSpent: ['Purchased credits are not spent:', 'Os créditos comprados não são gastos:'],
+  resetIn: ['in {left}', 'dentro de {left}'],
+  period: ['Period', 'Período'],
+  purchased: ['Purchased credits', 'Créditos comprados'],
+
+  startTitle: ['First steps', 'Primeiros passos'],
+  startKey: ['Create an API key', 'Crie uma chave'],
+  startKeyLead: ['Your server sends it with each request.', 'O seu servidor envia-a em cada pedido.'],
+  startCall: ['Call the API', 'Chame a API'],
+  startCallLead: ['Or try a search here, for a credit.', 'Ou experimente aqui, por um crédito.'],
+  startSee: ['Watch it here', 'Acompanhe aqui'],
+
+  plotTitle: ['Credits spent', 'Créditos gastos'],
+  plotSince: ['since {day}, days in UTC', 'desde {day}, dias em UTC'],
+  plotBetween: ['from {from} to {to}, days in UTC', 'de {from} a {to}, dias em UTC'],
+  plotTotal: ['1 credit | {total} credits', '1 crédito | {total} créditos'],
+  range: ['Days shown', 'Dias mostrados'],
+  thisPeriod: ['This period', 'Este período'],
+  firstDay: ['First day', 'Primeiro dia'],
+  lastDay: ['Last day', 'Último dia'],
+  daysInvalid: `Choose a first and a last day, at most a year apart.
+    Escolha um primeiro e um último dia, separados por um ano no máximo.`,
+  split: ['Split', 'Divisão'],
+  byKind: ['By kind', 'Por tipo'],
+  byKey: ['By key', 'Por chave'],
+  callKinds: {
+    search: ['Searches', 'Pesquisas'],
+    match: ['Searches by words', 'Pesquisas por palavras'],
+    resolve: ['Names of lists', 'Nomes de listas'],
+    lookup: ['Lookups', 'Consultas'],
+    debts: ['Debt checks', 'Verificações de dívidas'],
+  },
+  total: ['Total', 'Total'],
+  otherKeys: ['Other keys', 'Outras chaves'],
+  plotLabel: ['Bar chart: {total}, as in the table below.', 'Gráfico de barras: {total}, como na tabela.'],
+  signedOutLive: `You were signed out, so these figures stand still. Reload the page to sign in.
+    A sua sessão terminou, e estes valores já não são atualizados. Recarregue a página para iniciar sessão.`,
+  awayLive: `They stand still, because the service doesn’t answer at the moment. They go on by themselves.
+    Estão parados, porque o serviço de momento não responde. Continuam por si.`,
+  plotEmpty: ['No requests yet', 'Ainda sem pedidos'],
+  plotNone: ['No credits on these days', 'Sem créditos nestes dias'],
+  plotEmptyLead: [
+    'Each request shows up here within seconds.',
+    'Cada pedido aparece aqui em poucos segundos.',
+  ],
+  table: ['The numbers as a table', 'Os números em tabela'],
+  tableEmptyDays: ['Rows without any are left out.', 'As linhas sem valores são omitidas.'],
+
+  errorsTitle: ['Refused and failed requests', 'Pedidos recusados e falhados'],
+  errorsLead: `Each refused item counts. A refusal or a 503 costs no credit; other errors do
+    Cada item recusado conta. Uma recusa ou um 503 não custa créditos; os outros erros custam`,
+  errorCredits: ['Credits spent on errors', 'Créditos gastos em erros'],
+  activityOf: ['See these requests', 'Ver estes pedidos'],
+  dataDirectory: ['Directory', 'Diretório'],
+  dataImported: ['imported on', 'importadas em'],
+  latest: ['Latest', 'Mais recentes'],
+  older: ['Older', 'Anteriores'],
+  plansLead: ['Plans', 'Planos'],
+  creditsIncluded: ['Included credits a month', 'Créditos incluídos por mês'],
+  requestsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
+  yourPlan: ['Your plan', 'O seu plano'],
+  ownLimits: `Your own limits. Credits a month: {credits}. Requests a minute: {requests}.
+    Os seus limites próprios. Créditos por mês: {credits}. Pedidos por minuto: {requests}.`,
+  byHand: `The operator of this service adds credits and changes plans. Name your account number:
+    O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta:`,
+  creditsEmpty: ['No purchased credits yet', 'Ainda sem créditos comprados'],
+  balance: ['Balance after', 'Saldo após'],
+  spentBeyond: ['Beyond the allowance', 'Além dos incluídos'],
+  spendingOn: `On: when the credits of the plan are used, purchased ones pay for more requests.
+    Ativo: quando os créditos do plano acabam, os comprados pagam os pedidos seguintes.`,
+  spendingOff: `Off: when the credits of the plan are used, requests are refused. Purchased credits stay.
+    Inativo: quando os créditos do plano acabam, os pedidos são recusados. Os créditos comprados ficam.`,
+  spendingStops: `The included credits are used. If you turn this off, requests are refused until {until}.
+    Os créditos incluídos acabaram. Se desativar, os pedidos são recusados até {until}.`,
+} as const satisfies Texts;
