@@ -75,8 +75,8 @@ function demoConfig(providerUrl: string): Config {
 
 /** The dashboard shows them beside what a customer has left. */
 const EXAMPLE_PRICES = {
-  plusPrice: '29 € a month (example)',
-  creditsPrice: '10 € for 1,000 (example)',
+  plusPrice: '29 €',
+  creditsPrice: '10 € / 1,000',
   contact: 'mailto:sales@example.com',
 };
 

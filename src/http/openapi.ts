@@ -26,7 +26,7 @@ const CALLER_HEADERS: Record<string, string> = {
 const COMMON_HEADERS: Record<string, string> = { 'X-Request-Id': 'Names this request in the log.' };
 const OPTIONAL_HEADERS: Record<string, string> = {
   [TEST_KEY_HEADER]:
-    '`true` if the key is a test key: the answer is from the fixed world, and has cost nothing.',
+    '`true` if the key is a test key: the answer is about invented companies, and has cost nothing.',
 };
 
 /** Headers that hold a whole number; all others are text. */

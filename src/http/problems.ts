@@ -15,8 +15,8 @@ export const PROBLEMS = {
     status: 400,
     title: 'The request is not valid',
     cause:
-      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits (without `PT`) with a right check digit, or the body of a request for several companies, for several names or for changes is not the JSON that the endpoint takes, or `Idempotency-Key` is not 1 to 64 letters, digits, `_` and `-`.',
-    fix: 'Correct what the detail names: it says what is allowed. The request has cost its credit.',
+      'A search came without `q` or with only white space in it, or the NIF of a lookup is not nine digits (without `PT`) with a right check digit, or the body of a request for several companies, for several names or for changes is not the JSON that the endpoint takes, or `Idempotency-Key` is not 1 to 64 letters, digits, `_` and `-`, or `after` of `/activity` is not the `next` of an earlier answer.',
+    fix: 'Correct what the detail names: it says what is allowed. The request has cost its credit, unless its endpoint is free.',
   },
   unauthorized: {
     status: 401,
@@ -106,7 +106,7 @@ export const PROBLEMS = {
     status: 405,
     title: 'The method is not allowed',
     cause: 'The endpoint has another method, which `Allow` names.',
-    fix: 'Use the method that `Allow` names: GET, or POST for several companies at once. Nothing was charged.',
+    fix: 'Use the method that `Allow` names. Nothing was charged.',
   },
   'service-unavailable': {
     status: 503,
@@ -202,7 +202,7 @@ export function explain(
     if (waitS === undefined) return fix;
     const advice =
       Number(waitS) > LONGEST_WAIT_S
-        ? `Stop, and tell the user that this works again in ${Math.ceil(Number(waitS) / 3600)} hours at most.`
+        ? `Stop, and tell the user that this works again within ${Math.ceil(Number(waitS) / 3600)} h.`
         : `Wait ${waitS} s, then call again.`;
     return `${advice} ${fix.replace(ABOUT_RETRY_AFTER, '')}`;
   }

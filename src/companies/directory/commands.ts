@@ -23,9 +23,12 @@ export function directoryCommands(program: Command): void {
     .description('the directory of companies, and stored company records');
   importCommand(companies);
   exportCommand(companies);
-  const index = program.command('index').description('what searches go to');
-  indexCommand(index, 'rebuild', 'rebuild it from Postgres, by the present mapping', async (...given) =>
-    (await import('./rebuild.ts')).rebuildIndex(...given),
+  const index = program.command('index').description('the index of names that searches use');
+  indexCommand(
+    index,
+    'rebuild',
+    'rebuild the search index from Postgres, by the present mapping',
+    async (...given) => (await import('./rebuild.ts')).rebuildIndex(...given),
   ).addHelpText(
     'after',
     `
@@ -47,7 +50,7 @@ Example:
   bun directory index rollback --json`,
   );
   defineCommand(
-    index.command('status').description('what serves, how old it is, and what a rollback would return to'),
+    index.command('status').description('show the current index, its age, and the target of a rollback'),
     `{index, table, previous, documents, datasets, running, drift?, driftMeans?}
 table is the current generation in Postgres, datasets have date, rows and origin, and running is the holder of the lock
 or null. If Elasticsearch doesn't answer, index says so and documents is null.`,

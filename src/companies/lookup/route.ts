@@ -31,7 +31,7 @@ export const lookupRoute: ApiRoute = {
     operationId: 'getCompany',
     summary: 'Get a company',
     description:
-      'The details of one company: as stored when younger than six days, otherwise refreshed from the data provider or, if that fails, from the commercial registry.',
+      'The details of one company: as stored when younger than six days, otherwise refreshed from the data provider or, if that fails, from the fallback source.',
   },
 };
 

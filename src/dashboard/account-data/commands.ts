@@ -13,7 +13,7 @@ export function accountDataCommands(program: Command): void {
     account
       .command('history')
       .argument('<id>')
-      .description('what changed an account, when, and by whom; also of a deleted one')
+      .description('the changes of an account, with time and actor; also of a deleted one')
       .addHelpText(
         'after',
         `

@@ -42,7 +42,7 @@ export function memberCommands(program: Command): void {
     ofEmail(
       'invite',
       "print a one-time link to choose a password for the account's dashboard (a new one, for an existing member)",
-      'who signs in with it',
+      'email of the member',
       'The link begins with PUBLIC_URL, works once, and for seven days. Without --role a new member is an owner.',
     ).option(
       '--role <role>',
@@ -81,7 +81,11 @@ reset, and with --role owner a promotion; without --role a member keeps theirs.`
   );
 
   defineCommand(
-    ofEmail('withdraw-invitation', 'withdraw a pending invitation: its link is dead', 'who was invited'),
+    ofEmail(
+      'withdraw-invitation',
+      'withdraw a pending invitation: its link is dead',
+      'email that was invited',
+    ),
     `{id, email, withdrawn}
 Without a pending invitation it is refused.`,
     async ({ sql, actor }, id: string, { email }: { email: string }) => {
@@ -94,7 +98,7 @@ Without a pending invitation it is refused.`,
   );
 
   defineCommand(
-    ofAccount('members', 'who signs in to an account, since when, and when they last did'),
+    ofAccount('members', 'the members of an account, since when, and their last sign-in'),
     '[{email, name, role, since, lastSignIn, secondFactor}]',
     async ({ sql }, id: string) => {
       await requireAccount(sql, id);
@@ -119,7 +123,7 @@ Without a pending invitation it is refused.`,
     ofEmail(
       'remove-member',
       'remove a member, and their sessions and password; the last owner stays',
-      'who is removed',
+      'email of the member',
       'Keys go on working: see `key revoke`.',
     ),
     `{id, email, removed}
@@ -139,7 +143,7 @@ Their sessions, password and links end. The last owner is refused.`,
     ofEmail(
       'reset-second-factor',
       "turn a member's second factor off, end their sessions, and tell them by mail",
-      'who lost the app and the backup codes',
+      'email of the member who lost the app and the backup codes',
       'When a customer writes "I lost my phone", first make sure that it is the member who asks: the password alone signs in afterwards.',
     ),
     `{id, email, reset, mailed}

@@ -21,7 +21,7 @@ export const ACCOUNT_TEXTS = {
     member: ['Member', 'Membro'],
   },
   invite: ['Invite a member', 'Convidar um membro'],
-  isMember: ['This address is of a member.', 'Este endereço já é de um membro.'],
+  isMember: ['This address already belongs to a member.', 'Este endereço já é de um membro.'],
   inviteSuspended: ['A suspended account invites nobody.', 'Uma conta suspensa não pode convidar ninguém.'],
   changeRole: ['Change the role', 'Alterar a função'],
   changeAccountName: ['Rename the account', 'Alterar o nome da conta'],
@@ -30,10 +30,10 @@ export const ACCOUNT_TEXTS = {
     A conta tem 100 membros e convites pendentes, que é o máximo. Remova um primeiro.`,
   pendingInvitations: ['Pending invitations', 'Convites pendentes'],
   withdraw: ['Withdraw', 'Retirar'],
-  leaveTitle: ['Leave this account?', 'Sair desta conta?'],
+  leaveTitle: ['Leave this account?', 'Abandonar esta conta?'],
   leaveLead: `Your password and your sessions end. API keys go on working. You can be invited again.
     A palavra-passe e as sessões terminam. As chaves continuam a funcionar. Pode receber outro convite.`,
-  leave: ['Leave', 'Sair da conta'],
+  leave: ['Leave', 'Abandonar a conta'],
   memberSince: ['Since', 'Desde'],
   removeMember: ['Remove', 'Remover'],
   removeTitle: ['Remove this member?', 'Remover este membro?'],
@@ -93,6 +93,6 @@ export const ACCOUNT_TEXTS = {
   },
   alerts: ['Mails about usage, plan and keys', 'Emails sobre a utilização, o plano e as chaves'],
   alertsOn: `On: at 80% and 100% of the plan’s credits, when a key has spent its budget (not of a day), and before and when the plan or a key ends.
-    Ativo: aos 80% e 100% dos créditos do plano, quando uma chave gastou o seu orçamento (exceto o diário), e antes e no fim do plano ou de uma chave.`,
+    Ativo: aos 80% e 100% dos créditos do plano, quando uma chave gasta o seu orçamento (exceto o diário), e antes do fim e no fim do plano ou de uma chave.`,
   alertsOff: ['Off: you get none of these mails.', 'Inativo: não recebe estes emails.'],
 } as const satisfies Texts & { events: Record<EventKind, [string, string]> };

@@ -1,10 +1,10 @@
 import type { Texts } from '../ui/texts.ts';
 
 export const CONNECTION_TEXTS = {
-  clientUnknownWarning: `Nobody has checked who this program is of. Go on only if you began this yourself.
-    Ninguém verificou de quem é este programa. Continue só se foi o próprio a começar.`,
+  clientUnknownWarning: `Nobody has checked whose program this is. Go on only if you began this yourself.
+    Ninguém verificou de quem é este programa. Continue só se iniciou este pedido.`,
   clientLocalWarning: `It leads to a program on this computer. Go on only if you began this there yourself.
-    Leva a um programa neste computador. Continue só se foi o próprio a começar lá.`,
+    Leva a um programa neste computador. Continue só se o iniciou lá.`,
   clientRefused: ['This agent can’t be connected', 'Não é possível ligar este agente'],
   clientRefusedLead: `The service could not read who it is, or takes no agents of its host. The operator can tell more.
     O serviço não pôde verificar quem é, ou não aceita agentes desse domínio. O operador sabe mais.`,

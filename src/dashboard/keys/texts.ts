@@ -4,7 +4,7 @@ export const KEY_TEXTS = {
   keysLead: `A key opens the API for your account. Keep it on a server: it spends your credits.
     Uma chave abre a API em nome da sua conta. Guarde-a num servidor: gasta os seus créditos.`,
   keysEmpty: ['No keys yet', 'Ainda sem chaves'],
-  keyNameHint: ['Where it is used, as “production”.', 'Onde é usada, como “produção”.'],
+  keyNameHint: ['Where it is used, such as “production”.', 'Onde é usada, como “produção”.'],
   connectAgent: ['Connect an agent', 'Ligar um agente'],
   connectAgentLead: `An assistant with the Model Context Protocol (MCP) can use your key, at the same cost.
     Um assistente com o Model Context Protocol (MCP) pode usar a sua chave, pelo mesmo custo.`,
@@ -15,7 +15,7 @@ export const KEY_TEXTS = {
   refusedOfWeek: ['Refused, 7 days', 'Recusados, 7 dias'],
   limit: ['Limit', 'Limitar'],
   limitTitle: ['What may “{name}” spend and do?', 'O que pode “{name}” gastar e fazer?'],
-  limitLead: `Rights, and a first budget, are in force within 5 seconds; a changed budget is at once.
+  limitLead: `Rights and a first budget are in force within 5 seconds, a changed budget at once.
     Os direitos e um primeiro orçamento valem em menos de 5 segundos; um orçamento alterado vale logo.`,
   keyLimits: ['Budget and rights', 'Orçamento e direitos'],
   keyBudget: ['Budget', 'Orçamento'],
@@ -49,7 +49,7 @@ export const KEY_TEXTS = {
   rights: {
     search: ['Search', 'Pesquisar'],
     matches: ['Search by words', 'Pesquisar por palavras'],
-    resolve: ['Resolve names', 'Resolver nomes'],
+    resolve: ['Resolve names', 'Encontrar empresas por nomes'],
     lookup: ['Look up companies', 'Consultar empresas'],
     debts: ['Screen for debts', 'Verificar dívidas'],
     changes: ['Follow changes of debts', 'Seguir alterações de dívidas'],
@@ -59,7 +59,7 @@ export const KEY_TEXTS = {
   },
   lostSecret: ['Lost it later? Make a new one:', 'Perdeu-o mais tarde? Crie outro:'],
   connection: ['Connection', 'Ligação'],
-  connectionsLead: `Agents that a member has signed in, as Claude or ChatGPT. Add this address there to connect one:
+  connectionsLead: `Agents that a member has signed in, such as Claude or ChatGPT. Add this address there to connect one:
     Agentes ligados por um membro, como o Claude ou o ChatGPT. Para ligar um, adicione lá este endereço:`,
   connectedOn: ['Connected', 'Ligado'],
   connectedBy: ['By', 'Por'],
@@ -72,14 +72,14 @@ export const KEY_TEXTS = {
   testKey: ['Test key', 'Chave de teste'],
   createTestKey: ['Create test key', 'Criar chave de teste'],
   testKeyLead: `A test key answers from invented companies, gives each problem at will, and spends no credits.
-    Uma chave de teste responde com empresas inventadas, dá cada erro a pedido e não gasta créditos.`,
+    Uma chave de teste responde com empresas inventadas, dá cada problema a pedido e não gasta créditos.`,
   tooManyKeys: {
     free: `The 1 key of the plan is in use. Revoke it to create another, or ask for Plus. | The {limit} keys of the plan are in use. Revoke one to create another, or ask for Plus.
       A única chave do plano está em uso. Revogue-a para criar outra, ou peça o plano Plus. | As {limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
     plus: `The 1 key is in use: revoke it first. | All {limit} keys are in use: revoke one first.
       A única chave está em uso: revogue-a. | As {limit} chaves estão em uso: revogue uma.`,
     test: `The 1 test key is in use: revoke it. | All {limit} test keys are in use: revoke one.
-      Revogue a única chave de teste. | Revogue uma das {limit} chaves de teste.`,
+      A única chave de teste está em uso: revogue-a. | As {limit} chaves de teste estão em uso: revogue uma.`,
     day: `An account of this plan can create 1 key in 24 hours, and has created it. Try again later. | An account of this plan can create {limit} keys in 24 hours, and has created them. Try again later.
       Uma conta deste plano pode criar 1 chave em 24 horas, e já a criou. Tente de novo mais tarde. | Uma conta deste plano pode criar {limit} chaves em 24 horas, e já as criou. Tente de novo mais tarde.`,
   },
@@ -89,7 +89,7 @@ export const KEY_TEXTS = {
   revoke: ['Revoke', 'Revogar'],
   keyStates: {
     all: ['All', 'Todas'],
-    ending: ['Ending within 7 days', 'A terminar dentro de 7 dias'],
+    ending: ['Ending within 7 days', 'Terminam nos próximos 7 dias'],
     idle: ['Not used for 90 days', 'Sem uso há 90 dias'],
     ended: ['Revoked or expired', 'Revogadas ou expiradas'],
   },
@@ -128,7 +128,7 @@ export const KEY_TEXTS = {
   rotateLead: `The key stays the same. Give programs the new secret while the current one works.
     A chave mantém-se. Passe a usar o novo segredo enquanto o atual ainda funciona.`,
   overlap: ['The current secret works for', 'O segredo atual funciona durante'],
-  overlapNone: ['no longer: it is refused within 5 seconds', 'deixa de funcionar já'],
+  overlapNone: ['no time: it is refused within 5 seconds', 'nenhum tempo: é recusado em menos de 5 segundos'],
   notRotated: {
     expired: `The key has expired, so it gets no new secret. Set a new last day first.
       A chave expirou, por isso não recebe um novo segredo. Altere primeiro a validade.`,

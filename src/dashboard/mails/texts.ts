@@ -11,7 +11,7 @@ export const MAIL_TEXTS = {
     Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.`,
   mailInvitationElsewhere: `
     You sign in with this address already, and an address belongs to one account only. Sign in to leave or delete that account, then open this link. Or ask for an invitation to another address. The link works once, until {until}.
-    Já inicia sessão com este endereço, e um endereço pertence a uma só conta. Inicie sessão para sair dessa conta ou a eliminar, e abra depois esta ligação. Ou peça um convite para outro endereço. A ligação funciona uma vez, até {until}.`,
+    Já inicia sessão com este endereço, e um endereço pertence a uma só conta. Inicie sessão para abandonar ou eliminar essa conta, e abra depois esta ligação. Ou peça um convite para outro endereço. A ligação funciona uma vez, até {until}.`,
   mailInvitationIgnore: ['If you do not expect this, do nothing.', 'Se não o espera, não faça nada.'],
   mailNewPassword: `The operator sends you this link for a new password. It works once, until {until}.
     O operador envia-lhe esta ligação para uma nova palavra-passe. Funciona uma vez, até {until}.`,
@@ -25,45 +25,48 @@ export const MAIL_TEXTS = {
     Abra esta ligação para confirmar o seu email. É válida durante uma hora.`,
   mailExistsSubject: ['You have an account already', 'Já tem uma conta'],
   mailExists: `Someone, perhaps you, gave your email for an account. Sign in, or choose a new password here.
-    Alguém, talvez quem lê este email, deu o seu endereço para uma conta. Inicie sessão, ou escolha aqui uma nova palavra-passe.`,
+    Este endereço foi indicado para uma conta, talvez por si. Inicie sessão, ou escolha aqui uma nova palavra-passe.`,
   mailNewEmail: `Open this link to use this address for your account from now on. It works for an hour.
     Abra esta ligação para passar a usar este endereço na sua conta. É válida durante uma hora.`,
   mailChangeAskedSubject: ['A new email for your account', 'Um novo email para a sua conta'],
   mailChangeAsked: `Someone with your password asked for it. Not you? Change your password now: that stops it.
-    Alguém com a sua palavra-passe fez o pedido. Não o fez? Altere já a palavra-passe: isso impede-o.`,
+    Alguém com a sua palavra-passe fez o pedido. Se não foi um pedido seu, altere já a palavra-passe: isso impede-o.`,
   mailChangedSubject: ['Your email was changed', 'O seu email foi alterado'],
   mailChanged: `This address no longer signs in. If it was not you, tell the operator of this service at once.
     Este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.`,
   mailPasswordChangedSubject: ['Your password was changed', 'A sua palavra-passe foi alterada'],
   mailPasswordChanged: `Other sessions have ended. Not you? Choose a new password here, and tell the operator.
-    As outras sessões terminaram. Não o fez? Escolha aqui outra palavra-passe e avise o operador.`,
+    As outras sessões terminaram. Se não foi uma alteração sua, escolha aqui outra palavra-passe e avise o operador.`,
   mailSecondFactorOnSubject: ['Your second factor was turned on', 'O seu segundo fator foi ativado'],
   mailSecondFactorOffSubject: ['Your second factor was turned off', 'O seu segundo fator foi desativado'],
   mailBackupCodesSubject: ['Your backup codes were renewed', 'Códigos de recuperação renovados'],
   mailNotYou: `It holds from your next sign-in on. Not you? Change your password now, and tell the operator.
-    Vale a partir do próximo início de sessão. Não o fez? Altere já a palavra-passe e avise o operador.`,
+    Vale a partir do próximo início de sessão. Se não foi uma alteração sua, altere já a palavra-passe e avise o operador.`,
   mailSecondFactorReset: `The operator turned it off. Set it up again. Did you not ask? Tell the operator now.
-    O operador desativou-o. Configure-o de novo. Não o pediu? Avise já o operador.`,
+    O operador desativou-o. Configure-o de novo. Se não o pediu, avise já o operador.`,
   mailConnectedSubject: ['An agent was connected', 'Foi ligado um agente'],
   mailConnected: `You let an agent of {client} use this account. See what it may spend and do, or end it, here:
-    Permitiu que um agente de {client} use esta conta. Veja aqui o que pode gastar e fazer, ou termine a ligação:`,
+    Permitiu que um agente de {client} use esta conta. Veja aqui o que pode gastar e fazer, ou desligue-o:`,
   mailConnectedEnd: `Not you? End it there now, change your password, and tell the operator of this service.
-    Não foi o próprio? Termine-a já, altere a palavra-passe e avise o operador deste serviço.`,
+    Se não foi uma ligação sua, termine-a já, altere a palavra-passe e avise o operador deste serviço.`,
   mailCodeLockSubject: ['Ten wrong codes at your sign-in', 'Dez códigos errados no seu início de sessão'],
   mailCodeLock: `The password was right. Codes are refused until {until}. Not you? Choose a new password.
-    A palavra-passe estava certa. Os códigos são recusados até {until}. Não o fez? Escolha outra palavra-passe.`,
+    A palavra-passe estava certa. Os códigos são recusados até {until}. Se não foi uma tentativa sua, escolha outra palavra-passe.`,
   mailReset: `Open this link to choose a new password. It works for an hour.
     Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.`,
-  mailUsageSubject: ['{percent}% of your credits are used', '{percent}% dos seus créditos estão usados'],
+  mailUsageSubject: [
+    '{percent}% of your included credits are used',
+    '{percent}% dos créditos incluídos estão usados',
+  ],
   mailUsage: `Included credits used: {used} of {limit}. The next period begins on {end} (UTC).
-    Créditos incluídos usados: {used} de {limit}. O período seguinte começa a {end} (UTC).`,
+    Créditos incluídos usados: {used} de {limit}. O período seguinte começa em {end} (UTC).`,
   mailUsagePurchased: `Until then, requests beyond the plan spend purchased credits: {credits} left.
     Até lá, os pedidos além do plano gastam créditos comprados (saldo: {credits}).`,
   mailUsageStops: `Until then, requests beyond the plan are refused, at no cost.
     Até lá, os pedidos além do plano são recusados, sem custo.`,
   mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
   mailPlanSubject: {
-    week: ['Your plan ends within 7 days', 'O seu plano termina dentro de 7 dias'],
+    week: ['Your plan ends within 7 days', 'O seu plano termina nos próximos 7 dias'],
     ended: ['Your plan has ended', 'O seu plano terminou'],
   },
   mailPlanRenew: ['Ask the operator of this service to renew it.', 'Peça a renovação ao operador.'],
@@ -77,8 +80,8 @@ export const MAIL_TEXTS = {
     '1 crédito gasto | {credits} créditos gastos',
   ],
   mailKeySubject: {
-    week: ['API keys end within 7 days', 'Chaves que terminam dentro de 7 dias'],
-    day: ['API keys end within a day', 'Chaves que terminam dentro de um dia'],
+    week: ['API keys end within 7 days', 'Chaves que terminam nos próximos 7 dias'],
+    day: ['API keys end within a day', 'Chaves que terminam nas próximas 24 horas'],
     expired: ['API keys have expired', 'Chaves que expiraram'],
     revoked: ['API keys were revoked', 'Chaves que foram revogadas'],
   },

@@ -19,19 +19,19 @@ export const pt = {
     resolveNames: {
       summary: 'Encontrar as empresas de uma lista de nomes',
       description:
-        'As empresas a que correspondem até 100 nomes tal como são escritos, por uma unidade do limite por minuto: no máximo 5 candidatas por nome, cada uma com a sua evidência palavra a palavra. `clear` só é verdadeiro se a primeira candidata for a empresa sem dúvida. Um nome sem candidatas nada custa, mas um pedido custa pelo menos um crédito. Se os créditos chegarem só para alguns nomes, servem os primeiros, e os outros recebem `monthly-quota-exceeded`, mesmo que sejam devolvidos créditos de outros nomes. Um corpo inválido é um `validation` que custa um crédito.',
+        'As empresas a que correspondem até 100 nomes tal como são escritos, por uma unidade do limite por minuto: no máximo 5 candidatas por nome, cada uma com a sua prova palavra a palavra. `clear` só é verdadeiro se a primeira candidata for a empresa sem dúvida. Um nome sem candidatas nada custa, mas um pedido custa pelo menos um crédito. Se os créditos chegarem só para alguns nomes, servem os primeiros, e os outros recebem `monthly-quota-exceeded`, mesmo que sejam devolvidos créditos de outros nomes. Um corpo inválido é um `validation` que custa um crédito.',
       cost: 'um crédito por cada nome com candidatas, e pelo menos um por pedido',
     },
     getCompany: {
       summary: 'Consultar uma empresa',
       description:
-        'Os dados de uma empresa: os guardados, se tiverem menos de seis dias; se não, atualizados no fornecedor de dados ou, se este falhar, no registo comercial.',
+        'Os dados de uma empresa: os guardados, se tiverem menos de seis dias; se não, atualizados no fornecedor de dados ou, se este falhar, numa segunda fonte.',
       cost: 'um crédito',
     },
     getCompanies: {
       summary: 'Consultar várias empresas',
       description:
-        'Os dados de até 100 empresas, por uma unidade do limite por minuto. Cada NIF recebe, no seu lugar, o que uma consulta simples responderia. Um NIF repetido é respondido e cobrado de cada vez. Se os créditos chegarem só para alguns NIF, servem os primeiros, e os outros recebem `monthly-quota-exceeded`. No máximo dez empresas sem dados recentes são atualizadas; as outras recebem `service-unavailable` e nada custam. Um corpo inválido é um `validation` que custa um crédito.',
+        'Os dados de até 100 empresas, por uma unidade do limite por minuto. Cada NIF recebe, no seu lugar, o que uma consulta individual responderia. Um NIF repetido é respondido e cobrado de cada vez. Se os créditos chegarem só para alguns NIF, servem os primeiros, e os outros recebem `monthly-quota-exceeded`. No máximo dez empresas sem dados recentes são atualizadas; as outras recebem `service-unavailable` e nada custam. Um corpo inválido é um `validation` que custa um crédito.',
       cost: 'um crédito por cada NIF com resposta',
     },
     getDebts: {
@@ -59,9 +59,9 @@ export const pt = {
       cost: 'nenhum crédito',
     },
     getActivity: {
-      summary: 'Seguir as chamadas',
+      summary: 'Seguir a atividade',
       description:
-        'As chamadas da conta que custaram créditos, que devolveram alguns, que tiveram um problema ou que repetiram uma resposta anterior: da mais antiga para a mais recente, no máximo 1000 linhas, alguns segundos depois da chamada. Continue com `next`: nenhuma linha se repete, e não falta nenhuma cobrança nem devolução. Os `credits` de um dia (UTC, por `at`) guardado por inteiro são as chamadas desse dia no painel, chave por chave. Se em poucos segundos houver muitas respostas sem cobrança, uma linha diz quantas mais foram. Uma chave com alguns direitos, mas sem `activity`, recebe só as suas próprias chamadas. Custa uma unidade do limite por minuto e nenhum crédito.',
+        'As chamadas da conta que custaram créditos, que devolveram alguns, que tiveram um problema ou que repetiram uma resposta anterior: da mais antiga para a mais recente, no máximo 1000 linhas, alguns segundos depois da chamada. Continue com `next`: nenhuma linha se repete, e não falta nenhuma cobrança nem devolução. Os `credits` de um dia (UTC, por `at`) guardado por inteiro somam os créditos desse dia no painel, chave por chave. Se em poucos segundos houver muitas respostas sem cobrança, uma linha diz quantas mais foram. Uma chave com alguns direitos, mas sem `activity`, recebe só as suas próprias chamadas. Custa uma unidade do limite por minuto e nenhum crédito.',
       cost: 'nenhum crédito',
     },
     getDatasets: {
@@ -148,22 +148,22 @@ export const pt = {
     'Currently always empty.': 'Por agora sempre vazio.',
     "A list of 1 to 100: a company's name as somebody wrote it, or a text with a NIF. Its first 24 words are read, up to the 12th that is weighed. One that is not valid gets its problem in its place.":
       'Uma lista de 1 a 100: o nome de uma empresa como alguém o escreveu, ou um texto com um NIF. São lidas as suas primeiras 24 palavras, até à 12.ª que é pesada. Um que não seja válido recebe o seu problema no seu lugar.',
-    'Costs one credit, and none without a candidate.': 'Custa um crédito, e nenhum sem candidato.',
+    'Costs one credit, and none without a candidate.': 'Custa um crédito, e nenhum sem candidata.',
     "How the candidate has the word, with the candidate's own words if they differ.":
-      'Como o candidato tem a palavra, com as palavras do próprio candidato se forem outras.',
+      'Como a candidata tem a palavra, com as palavras da própria candidata se forem outras.',
     'One element a name, in the order asked.': 'Um elemento por nome, pela ordem pedida.',
     'One for each of `words`, in their order.': 'Um para cada palavra de `words`, pela sua ordem.',
     'The best first.': 'Do melhor para o pior.',
     "The candidate's words that are no evidence for any word.":
-      'As palavras do candidato que não são prova de nenhuma palavra.',
+      'As palavras da candidata que não são prova de nenhuma palavra.',
     'The words of the name that are weighed. A word is heavier if fewer entries have it.':
       'As palavras do nome que são pesadas. Uma palavra pesa mais se menos entradas a tiverem.',
     'Weight of the words that the candidate has in another form than `same` or `joined`.':
-      'Peso das palavras que o candidato tem noutra forma que não `same` ou `joined`.',
-    'Weight of the words that the candidate lacks.': 'Peso das palavras que faltam ao candidato.',
+      'Peso das palavras que a candidata tem noutra forma que não `same` ou `joined`.',
+    'Weight of the words that the candidate lacks.': 'Peso das palavras que faltam à candidata.',
     'Whether the first candidate is the company without doubt.':
-      'Se o primeiro candidato é sem dúvida a empresa.',
-    'In the order that the endpoint has.': 'Pela ordem que o endpoint define.',
+      'Se a primeira candidata é sem dúvida a empresa.',
+    'In the order that the endpoint has.': 'Pela ordem que a operação define.',
     'Costs one credit, except `monthly-quota-exceeded`, `key-budget-exceeded` and `key-budget-spent` (the credits did not suffice for this item) and `service-unavailable` (ask again).':
       'Custa um crédito, exceto `monthly-quota-exceeded`, `key-budget-exceeded` e `key-budget-spent` (os créditos não chegaram para este elemento) e `service-unavailable` (repita o pedido).',
     'Identifies the kind; the address of a page about it.': 'Identifica o tipo; endereço de uma página.',
@@ -200,7 +200,7 @@ export const pt = {
     'Unix time in seconds when at least one token is available.':
       'Hora Unix, em segundos, a que há pelo menos um pedido disponível.',
     'The policy as `<limit>;w=60`.': 'A política, como `<limit>;w=60`.',
-    '`true` if the key is a test key: the answer is from the fixed world, and has cost nothing.':
+    '`true` if the key is a test key: the answer is about invented companies, and has cost nothing.':
       '`true` se a chave é de teste: a resposta é do mundo fixo, e nada custou.',
     '`8 of N`, if the query has over 8 words: only the first ones were asked.':
       '`8 of N`, se a pesquisa tiver mais de 8 palavras: só contaram as primeiras.',
@@ -262,8 +262,8 @@ export const pt = {
     validation: {
       title: 'O pedido não é válido',
       cause:
-        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de um pedido de várias empresas, de vários nomes ou de alterações não é o JSON que o serviço recebe, ou `Idempotency-Key` não tem 1 a 64 letras, algarismos, `_` e `-`.',
-      fix: 'Corrija o que o detalhe indica: diz o que é permitido. O pedido custou o seu crédito.',
+        'Uma pesquisa veio sem `q` ou com `q` só de espaço, ou o NIF de uma consulta não tem nove algarismos (sem `PT`) com o algarismo de controlo certo, ou o corpo de um pedido de várias empresas, de vários nomes ou de alterações não é o JSON que o serviço recebe, ou `Idempotency-Key` não tem 1 a 64 letras, algarismos, `_` e `-`, ou `after` de `/activity` não é o `next` de uma resposta anterior.',
+      fix: 'Corrija o que o detalhe indica: diz o que é permitido. O pedido custou o seu crédito, salvo numa operação gratuita.',
     },
     unauthorized: {
       title: 'Falta a chave da API, ou não é válida',
@@ -278,13 +278,14 @@ export const pt = {
     },
     'changes-expired': {
       title: 'As alterações depois deste cursor já não estão guardadas',
-      cause: 'As alterações são guardadas 90 dias, e algumas depois do cursor `after` são mais antigas.',
+      cause:
+        'As alterações são guardadas durante 90 dias, e algumas depois do cursor `after` são mais antigas.',
       fix: 'Volte a verificar as suas empresas (`POST /debts`, para agentes `check_debts`), e continue a partir do cursor `oldest`, que vem no problema. Nada foi cobrado.',
     },
     'activity-expired': {
-      title: 'As chamadas depois deste cursor já não são guardadas',
+      title: 'A atividade depois deste cursor já não está guardada',
       cause:
-        'As chamadas são guardadas durante alguns dias, e algumas linhas depois do cursor `after` são mais antigas.',
+        'A atividade é guardada durante alguns dias, e algumas linhas depois do cursor `after` são mais antigas.',
       fix: 'Continue com o cursor `oldest`, que está no problema. O painel tem as chamadas de cada dia anterior. Nada foi cobrado.',
     },
     'rate-limit-exceeded': {
@@ -347,7 +348,7 @@ export const pt = {
     'internal-error': {
       title: 'Algo correu mal do nosso lado',
       cause: 'A falha é do próprio serviço.',
-      fix: 'Tente de novo. Se continuar, comunique-a com o `X-Request-Id` da resposta. Um pedido que foi admitido custou o seu crédito.',
+      fix: 'Tente de novo. Se o erro persistir, comunique-o com o `X-Request-Id` da resposta. Um pedido que foi admitido custou o seu crédito.',
     },
   } satisfies Record<ProblemName, { title: string; cause: string; fix: string }>,
 };

@@ -33,7 +33,7 @@ export const REFERENCE_TEXTS = {
   findInReference: ['Search the reference', 'Pesquisar na referência'],
   findHint: [
     'A field, a problem, a path: all words must be there.',
-    'Um campo, um erro, um caminho: todas as palavras.',
+    'Um campo, um problema, um caminho: todas as palavras.',
   ],
   results: ['Results', 'Resultados'],
   sampleNeeds: {
@@ -56,7 +56,7 @@ export const REFERENCE_TEXTS = {
   testKeys: ['Test keys', 'Chaves de teste'],
   testKeysLead: `
     A test key (svc_test_…) is free and has invented companies. A lookup or a list with the NIF, or a query that is the word, gets the problem.
-    Uma chave de teste (svc_test_…) é gratuita e tem empresas inventadas. Uma consulta ou uma lista com o NIF, ou uma pesquisa igual à palavra, recebe o erro.`,
+    Uma chave de teste (svc_test_…) é gratuita e tem empresas inventadas. Uma consulta ou uma lista com o NIF, ou uma pesquisa igual à palavra, recebe o problema.`,
   word: ['Word', 'Palavra'],
   problemsLead: `Failures are application/problem+json (RFC 9457). The last segment of their type is the kind.
     As falhas são application/problem+json (RFC 9457). O último segmento do seu type é o tipo.`,

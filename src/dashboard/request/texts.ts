@@ -34,7 +34,10 @@ export const REQUEST_TEXTS = {
     'Reload this page to send the form again.',
     'Recarregue esta página para reenviar o formulário.',
   ],
-  formTooSlow: ['The form arrived too slowly. Send it again.', 'O formulário chegou tarde. Envie-o de novo.'],
+  formTooSlow: [
+    'The form arrived too slowly. Send it again.',
+    'O formulário demorou demasiado a chegar. Envie-o de novo.',
+  ],
   tryAgain: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   tooManyRequestsLead: `You sent many requests within a minute. Nothing was charged. Wait a few seconds.
     Enviou muitos pedidos num minuto. Nada foi cobrado. Espere uns segundos.`,

@@ -3,17 +3,20 @@ import type { Texts } from '../ui/texts.ts';
 export const SIGN_IN_TEXTS = {
   conditions: ['By creating an account you accept:', 'Ao criar a conta, aceita:'],
   signUpLead: `Plan Free. Credits a month: {credits}. API keys: {keys}.
-    Plano gratuito. Créditos por mês: {credits}. Chaves: {keys}.`,
+    Plano Gratuito. Créditos por mês: {credits}. Chaves: {keys}.`,
   noAccountYet: ['No account yet?', 'Ainda não tem conta?'],
   haveAccount: ['Already have an account?', 'Já tem conta?'],
   forgot: ['Forgot the password?', 'Esqueceu-se da palavra-passe?'],
   forgotTitle: ['Reset the password', 'Repor a palavra-passe'],
-  forgotLead: ['We send you a link that works for an hour.', 'Enviamos uma ligação, válida uma hora.'],
+  forgotLead: [
+    'We send you a link that works for an hour.',
+    'Enviamos uma ligação, válida durante uma hora.',
+  ],
   forgotNoMail: `This service sends no mail. Ask its operator for a new link.
     Este serviço não envia emails. Peça uma nova ligação ao operador.`,
   seeMail: ['See your mail', 'Verifique o seu email'],
   seeMailLead: `A link for {email} is on its way, unless it had five this hour. It works for an hour.
-    Uma ligação para {email} vai a caminho, salvo se já recebeu cinco nesta hora. É válida uma hora.`,
+    Uma ligação para {email} vai a caminho, salvo se já recebeu cinco nesta hora. É válida durante uma hora.`,
   sentAgainLead: `If {email} is not confirmed yet, a link is on its way, unless it had five this hour.
     Se {email} ainda não estiver confirmado, uma ligação vai a caminho, salvo se já recebeu cinco nesta hora.`,
   confirmButton: ['Confirm', 'Confirmar'],
@@ -25,7 +28,7 @@ export const SIGN_IN_TEXTS = {
   invitationButton: ['Open the dashboard', 'Abrir o painel'],
   elsewhereTitle: ['This address belongs to another account', 'Este endereço pertence a outra conta'],
   elsewhereLead: `“{account}” invited {email}. Have another address invited, or leave the other account first.
-    “{account}” convidou {email}. Peça um convite para outro endereço, ou saia primeiro da outra conta.`,
+    “{account}” convidou {email}. Peça um convite para outro endereço, ou abandone primeiro a outra conta.`,
   linkInvalid: ['This link is not valid any more', 'Esta ligação já não é válida'],
   linkInvalidLead: ['It was used or has expired.', 'Já foi usada ou expirou.'],
   newLinkInvitation: ['Ask the sender of the invitation for another.', 'Peça outra ao remetente do convite.'],
@@ -38,7 +41,7 @@ export const SIGN_IN_TEXTS = {
   signInInstead: ['Sign in instead.', 'Inicie sessão.'],
   newEmailLead: ['Sign in as {email} from now on.', 'A partir de agora vai iniciar sessão com {email}.'],
   secondFactorLead: `Sign-ins then also ask for a code of an authenticator app. Your other sessions end.
-    O início de sessão passa a pedir também um código de uma aplicação. As suas outras sessões terminam.`,
+    O início de sessão passa a pedir também um código de uma aplicação de autenticação. As suas outras sessões terminam.`,
   secondFactorRequired: `Owners of an account need a second factor here. Set it up to go on.
     Aqui os proprietários de uma conta precisam de um segundo fator. Configure-o para continuar.`,
   secondFactorOn: `On: a sign-in asks for a code of your authenticator app.
@@ -61,7 +64,7 @@ export const SIGN_IN_TEXTS = {
   newBackupCodes: ['New backup codes', 'Novos códigos de recuperação'],
   newBackupCodesLead: ['Those that you have now stop working.', 'Os códigos atuais deixam de funcionar.'],
   secondFactorOffTitle: ['Turn off the second factor', 'Desativar o segundo fator'],
-  secondFactorOffLead: `A sign-in asks for your password only then. Your other sessions end.
+  secondFactorOffLead: `A sign-in then asks only for your password. Your other sessions end.
     O início de sessão passa a pedir só a palavra-passe. As suas outras sessões terminam.`,
   codeTitle: ['Enter the code', 'Introduza o código'],
   codeHint: ['The six digits that the app shows now.', 'Os seis algarismos que a aplicação mostra agora.'],

@@ -43,7 +43,7 @@ export const TRY_TEXTS = {
   ],
   screenRead: ['Read the list', 'Ler a lista'],
   screenNone: `No NIF found: nine digits with a right check digit. Save tables as CSV. Nothing was charged.
-    Nenhum NIF: nove algarismos, o último de controlo. Guarde tabelas em CSV. Nada foi cobrado.`,
+    Nenhum NIF encontrado: são nove algarismos, com o de controlo certo. Guarde tabelas em CSV. Nada foi cobrado.`,
   screenTooMany: `It has {count} NIFs, and one list {max} at most: screen it in parts. Nothing was charged.
     Tem {count} NIF, e cada lista no máximo {max}: verifique-a por partes. Nada foi cobrado.`,
   screenPrice: `1 company costs 1 credit. | {count} companies cost {count} credits.
@@ -109,6 +109,6 @@ export const TRY_TEXTS = {
     Por verificar, porque os créditos não chegaram, e não cobradas: {count}.`,
   screenRest: `Screen the other company | Screen the other {count} companies
     Verificar a outra empresa | Verificar as outras {count} empresas`,
-  triedAlready: `This form was sent already, and charged once. Send it again for another request.
-    Este formulário já foi enviado e cobrado uma vez. Envie-o de novo para outro pedido.`,
+  triedAlready: `This form was sent already, and may have been charged. Send it again for another request.
+    Este formulário já foi enviado e pode ter sido cobrado. Envie-o de novo para outro pedido.`,
 } as const satisfies Texts;

@@ -7,7 +7,7 @@ import type { ProblemName } from '../../http/problems.ts';
 import type { MemberContext } from '../page-context.ts';
 import { tokenField } from '../request/forms.ts';
 import { type Html, html } from '../ui/html.ts';
-import { type Column, copyable, type Fact, facts, table } from '../ui/parts.ts';
+import { type Column, copyable, dateOf, type Fact, facts, table } from '../ui/parts.ts';
 import { bracketText } from './brackets.ts';
 import { callProblem } from './call-problem.ts';
 
@@ -110,7 +110,7 @@ async function details(context: MemberContext, company: Company): Promise<Html> 
   const debt = (bracket: Company['tax_debt'], dataset?: DebtDataset | null) => {
     // Without a dataset nothing is known about debts.
     if (bracket === null) return dataset == null ? messages.dataNone : messages.noBracket;
-    return `${bracketText(context, bracket)}, ${messages.dataOf} ${bracket.last_updated}`;
+    return html`${bracketText(context, bracket)}, ${messages.dataOf} ${dateOf(formats, bracket.last_updated)}`;
   };
   const address = [company.address, `${company.zipcode} ${company.city}`.trim()].filter(Boolean).join(', ');
   const rows: Fact[] = [

@@ -39,7 +39,7 @@ export const COMMON_TEXTS = {
   confirmTitle: ['Confirm your email', 'Confirme o seu email'],
   confirmAgain: ['Send it again', 'Enviar de novo'],
   wrongPassword: ['The current password is wrong.', 'A palavra-passe atual está errada.'],
-  emailInvalid: ['Write an address as name@example.com.', 'Escreva um endereço como nome@exemplo.pt.'],
+  emailInvalid: ['Write an address like name@example.com.', 'Escreva um endereço como nome@exemplo.pt.'],
 
   suspendedReason: ['Reason: {reason}', 'Motivo: {reason}'],
   refusedRequests: [
@@ -48,7 +48,7 @@ export const COMMON_TEXTS = {
   ],
   openKey: ['See the key', 'Ver a chave'],
   keysEndSoon: `1 key that is in use ends within 7 days. | {count} keys that are in use end within 7 days.
-    1 chave em uso termina dentro de 7 dias. | {count} chaves em uso terminam dentro de 7 dias.`,
+    1 chave em uso termina nos próximos 7 dias. | {count} chaves em uso terminam nos próximos 7 dias.`,
   openKeys: ['See the keys', 'Ver as chaves'],
   dismiss: ['Dismiss', 'Dispensar'],
   buyCredits: ['Buy credits', 'Comprar créditos'],
@@ -58,7 +58,7 @@ export const COMMON_TEXTS = {
     free: ['Free', 'Gratuito'],
     plus: ['Plus', 'Plus'],
   },
-  refused: ['Refused', 'Recusados'],
+  isSuspended: ['Suspended', 'Suspensa'],
   reset: ['Resets', 'Renovação'],
   ends: ['Ends', 'Termina'],
   history: ['Credit history', 'Histórico de créditos'],
@@ -72,15 +72,18 @@ export const COMMON_TEXTS = {
     'rate-limit-exceeded': ['Too many requests in a minute (429)', 'Demasiados pedidos num minuto (429)'],
     'monthly-quota-exceeded': ['No credits left (429)', 'Sem créditos (429)'],
     'key-limits': ['Limits of a key (403, 429)', 'Limites de uma chave (403, 429)'],
-    '4xx': ['Not valid, or not found (400, 404)', 'Inválidas, ou não encontradas (400, 404)'],
+    '4xx': [
+      'Not valid, not found or expired (400, 404, 410)',
+      'Inválidos, não encontrados ou expirados (400, 404, 410)',
+    ],
     '5xx': ['Failed here (500 to 503)', 'Falhas do serviço (500 a 503)'],
     '401': ['Key or secret had ended (401)', 'Chave ou segredo já terminados (401)'],
   },
 
   activityTitle: ['Activity', 'Atividade'],
-  all: ['All', 'Todos'],
+  all: ['Any', 'Qualquer'],
   key: ['Key', 'Chave'],
-  endpoint: ['Endpoint or tool', 'Operação'],
+  endpoint: ['Endpoint or tool', 'Operação ou ferramenta'],
   outcome: ['Outcome', 'Resultado'],
 
   data: ['Data', 'Dados'],
@@ -144,7 +147,7 @@ export const COMMON_TEXTS = {
       Se este endereço tiver uma conta, a ligação vai a caminho, salvo se já recebeu cinco nesta hora.`,
     '/sign-in?done=out': ['You are signed out.', 'Terminou a sessão.'],
     '/sign-in?done=password': ['Sign in with your new password.', 'Inicie sessão com a nova palavra-passe.'],
-    '/sign-in?done=left': ['You have left the account.', 'Saiu da conta.'],
+    '/sign-in?done=left': ['You have left the account.', 'Abandonou a conta.'],
     '/sign-in?done=deleted': ['The account is deleted.', 'A conta foi eliminada.'],
     '/sign-in?done=code-ended': `The code was not given in time, or was wrong too often. Sign in again.
       O código não foi dado a tempo, ou esteve errado demasiadas vezes. Inicie sessão de novo.`,
@@ -160,7 +163,7 @@ export const COMMON_TEXTS = {
     '/settings?done=new-password': `The password is changed. Other devices are signed out.
       A palavra-passe foi alterada. As sessões noutros dispositivos terminaram.`,
     '/settings?done=email': `We sent a link to the new address. Open it within an hour.
-      Enviámos uma ligação para o novo endereço. Abra-a dentro de uma hora.`,
+      Enviámos uma ligação para o novo endereço. Abra-a no prazo de uma hora.`,
     '/settings?done=email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
     '/keys?done=saved': ['Saved.', 'Guardado.'],
     '/settings/members?done=removed': ['The member is removed.', 'O membro foi removido.'],

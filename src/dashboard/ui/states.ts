@@ -47,13 +47,16 @@ export const STATE_TEXTS = {
     happened: ['Plus ends on {day}.', 'O plano Plus termina em {day}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
     next: `Then the account is Free: credits a month: {credits}, API keys: {keys}. Further keys go on working.
-      Depois a conta passa a Gratuito: créditos por mês: {credits}, chaves: {keys}. As restantes chaves continuam a funcionar.`,
+      Depois a conta passa ao plano Gratuito. Créditos por mês: {credits}, chaves: {keys}. As restantes chaves continuam a funcionar.`,
   },
   lapsed: {
-    happened: ['Plus ended on {day}: the account is Free.', 'O Plus terminou em {day}: a conta é Gratuita.'],
+    happened: [
+      'Plus ended on {day}: the account is Free.',
+      'O plano Plus terminou em {day}: o plano é agora o Gratuito.',
+    ],
     cost: ['Purchased credits stay.', 'Os créditos comprados ficam.'],
     next: `Ask for Plus, or go on with the plan. Credits a month: {credits}, requests a minute: {rate}, keys: {keys}. Further keys still work.
-      Peça o Plus, ou continue com o plano. Créditos por mês: {credits}, pedidos por minuto: {rate}, chaves: {keys}. As restantes ainda funcionam.`,
+      Peça o plano Plus, ou continue com o plano. Créditos por mês: {credits}, pedidos por minuto: {rate}, chaves: {keys}. As restantes ainda funcionam.`,
   },
   tooManyKeys: {
     happened: `Keys that work: {keys}. The plan has room for {limit}.

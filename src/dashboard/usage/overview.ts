@@ -75,8 +75,8 @@ function stockCard(
   return html`
 <section class="card figure stock-row ${state}" id="figures" data-live>
   <div class="stock">
-    <h2>${messages.available}</h2>
-    ${suspended ? html`<p class="big">${messages.refused}</p>` : html`<p class="big" data-figure="available">${number(creditsLeft(account))}</p>`}
+    <h2>${suspended ? messages.account : messages.available}</h2>
+    ${suspended ? html`<p class="big">${messages.isSuspended}</p>` : html`<p class="big" data-figure="available">${number(creditsLeft(account))}</p>`}
     ${stockBar(messages.available, [includedLeft, spendPurchased ? credits : 0], includedUsed)}
   </div>
   <dl class="stock-facts">

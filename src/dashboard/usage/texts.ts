@@ -7,7 +7,7 @@ export const USAGE_TEXTS = {
     Ao ritmo dos últimos 7 dias, os créditos duram até ao fim do período.`,
   available: ['Credits left', 'Créditos disponíveis'],
   atZero: `At 0: requests are refused, at no cost, until {day}.
-    Aos 0: os pedidos são recusados, sem custo, até {day}.`,
+    Com 0 créditos: os pedidos são recusados, sem custo, até {day}.`,
   included: ['Included credits', 'Créditos incluídos'],
   leftOf: ['{left} of {limit}', '{left} de {limit}'],
   usedInPeriod: ['Used in this period', 'Usados neste período'],
@@ -39,7 +39,7 @@ export const USAGE_TEXTS = {
   callKinds: {
     search: ['Searches', 'Pesquisas'],
     match: ['Searches by words', 'Pesquisas por palavras'],
-    resolve: ['Names of lists', 'Nomes de listas'],
+    resolve: ['Names resolved', 'Nomes procurados'],
     lookup: ['Lookups', 'Consultas'],
     debts: ['Debt checks', 'Verificações de dívidas'],
   },
@@ -49,9 +49,9 @@ export const USAGE_TEXTS = {
   signedOutLive: `You were signed out, so these figures stand still. Reload the page to sign in.
     A sua sessão terminou, e estes valores já não são atualizados. Recarregue a página para iniciar sessão.`,
   awayLive: `They stand still, because the service doesn’t answer at the moment. They go on by themselves.
-    Estão parados, porque o serviço de momento não responde. Continuam por si.`,
+    Estão parados, porque o serviço de momento não responde. Voltam a atualizar-se automaticamente.`,
   plotEmpty: ['No requests yet', 'Ainda sem pedidos'],
-  plotNone: ['No credits on these days', 'Sem créditos nestes dias'],
+  plotNone: ['No credits spent on these days', 'Nenhum crédito gasto nestes dias'],
   plotEmptyLead: [
     'Each request shows up here within seconds.',
     'Cada pedido aparece aqui em poucos segundos.',
@@ -60,8 +60,8 @@ export const USAGE_TEXTS = {
   tableEmptyDays: ['Rows without any are left out.', 'As linhas sem valores são omitidas.'],
 
   errorsTitle: ['Refused and failed requests', 'Pedidos recusados e falhados'],
-  errorsLead: `Each refused item counts. A refusal or a 503 costs no credit; other errors do
-    Cada item recusado conta. Uma recusa ou um 503 não custa créditos; os outros erros custam`,
+  errorsLead: `Each refused item counts. A refusal, a 503 and an error of a free endpoint cost no credit; other errors do
+    Cada item recusado conta. Uma recusa, um 503 e um erro de uma operação gratuita não custam créditos; os outros erros custam`,
   errorCredits: ['Credits spent on errors', 'Créditos gastos em erros'],
   activityOf: ['See these requests', 'Ver estes pedidos'],
   dataDirectory: ['Directory', 'Diretório'],

@@ -28,7 +28,7 @@ export function accountCommands(program: Command): void {
     withSubscription(
       account
         .command('create')
-        .requiredOption('--name <name>', 'whose it is', name)
+        .requiredOption('--name <name>', 'name of the customer', name)
         .option('--plan <plan>', 'free or plus', readPlan, 'free'),
     )
       .description('create an account')

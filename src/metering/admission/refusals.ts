@@ -26,7 +26,7 @@ export const noKey = () => unauthorized(NO_KEY);
 export function rateLimitExceeded(rate: RateDecision): ProblemAnswer {
   const waitS = retryAfterS(rate);
   // Clients of agents show the body alone.
-  const detail = `The account has ${rate.limit} requests per minute. The next one is possible in ${waitS} s.`;
+  const detail = `Requests per minute of the account: ${rate.limit}. The next one is possible in ${waitS} s.`;
   return problem('rate-limit-exceeded', detail, {
     headers: { ...rateLimitHeaders(rate), 'Retry-After': String(waitS) },
   });
@@ -52,9 +52,10 @@ export function quotaExceeded(
 
 /** The refusal of a key that has spent its budget. */
 export function budgetExceeded({ credits, per, resetAt, retryAfterS }: SpentBudget): ProblemAnswer {
-  if (resetAt === null) return problem('key-budget-spent', `The key has spent its ${credits} credits.`);
+  if (resetAt === null)
+    return problem('key-budget-spent', `The key has spent its budget. Credits: ${credits}.`);
   const reset = new Date(resetAt).toISOString();
-  const detail = `The key has ${credits} credits a ${per} (UTC). They are available again at ${reset}.`;
+  const detail = `Budget of the key a ${per} (UTC), in credits: ${credits}. It is available again at ${reset}.`;
   return problem('key-budget-exceeded', detail, {
     members: { reset },
     headers: { 'Retry-After': String(retryAfterS) },

@@ -41,7 +41,7 @@ export function keyCommands(program: Command): void {
   defineCommand(
     create
       .argument('<account>')
-      .option('--name <name>', 'what it is for', name, '')
+      .option('--name <name>', 'purpose of the key', name, '')
       .option('--test', 'a test key: it answers from a fixed world of invented companies, for nothing')
       .option('--expires <instant>', 'refuse the key from then on (default: never)', instant)
       .option(

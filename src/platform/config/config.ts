@@ -272,7 +272,7 @@ function page(name: string): string {
 }
 
 function price(of: string, example: string): string {
-  return `What ${of} costs, as \`${example}\`: a text of at most 100 characters. The dashboard shows it as it stands.`;
+  return `The price of ${of}, as \`${example}\`: a text of at most 100 characters. The dashboard shows it as it stands, in both languages.`;
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['read']> };
