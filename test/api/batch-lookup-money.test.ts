@@ -89,6 +89,8 @@ describe('a client that is slow', () => {
   test('and still sends its body when the service stops gets a 503, and costs no credit', async () => {
     const caller = await api.caller(plenty);
     const instance = await api.startInstance();
+    // A new process knows its key before the stop, so that the request waits for its body alone.
+    await ask(instance, '/usage', caller);
     const { closed } = await begin(instance, caller);
     await isRunning(instance);
     await instance.stop();

@@ -71,7 +71,7 @@ test('a text of a model says where credits are bought, and never to wait for hou
     explain({ kind: 'service-unavailable', headers: { 'Retry-After': wait } }, true, 'id');
   expect(busy('2')).toEndWith('Wait 2 s, then call again. No credit was charged.');
   expect(busy('7201')).toEndWith(
-    'Stop, and tell the user that this works again in 3 hours at most. No credit was charged.',
+    'Stop, and tell the user that this works again within 3 h. No credit was charged.',
   );
 });
 

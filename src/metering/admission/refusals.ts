@@ -23,10 +23,12 @@ export function unauthorized(detail = NO_VALID_KEY): Answer {
 /** The answer to a request without a token of the scheme Bearer. */
 export const noKey = () => unauthorized(NO_KEY);
 
+const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
+
 export function rateLimitExceeded(rate: RateDecision): ProblemAnswer {
   const waitS = retryAfterS(rate);
   // Clients of agents show the body alone.
-  const detail = `Requests per minute of the account: ${rate.limit}. The next one is possible in ${waitS} s.`;
+  const detail = `The account has ${counted(rate.limit, 'request')} per minute. The next one is possible in ${waitS} s.`;
   return problem('rate-limit-exceeded', detail, {
     headers: { ...rateLimitHeaders(rate), 'Retry-After': String(waitS) },
   });
@@ -53,9 +55,9 @@ export function quotaExceeded(
 /** The refusal of a key that has spent its budget. */
 export function budgetExceeded({ credits, per, resetAt, retryAfterS }: SpentBudget): ProblemAnswer {
   if (resetAt === null)
-    return problem('key-budget-spent', `The key has spent its budget. Credits: ${credits}.`);
+    return problem('key-budget-spent', `The key has spent its ${counted(credits, 'credit')}.`);
   const reset = new Date(resetAt).toISOString();
-  const detail = `Budget of the key a ${per} (UTC), in credits: ${credits}. It is available again at ${reset}.`;
+  const detail = `The key has ${counted(credits, 'credit')} a ${per} (UTC), again at ${reset}.`;
   return problem('key-budget-exceeded', detail, {
     members: { reset },
     headers: { 'Retry-After': String(retryAfterS) },

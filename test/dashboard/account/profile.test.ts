@@ -101,7 +101,7 @@ describe('the email', () => {
     const { visitor, ...person } = await member();
     const email = newEmail();
     const faults: [fields: Record<string, string>, fault: string, message: string][] = [
-      [{ email: 'nothing', present: person.password }, 'email', 'Write an address as name@example.com.'],
+      [{ email: 'nothing', present: person.password }, 'email', 'Write an address like name@example.com.'],
       [{ email: person.email, present: person.password }, 'email', 'That is your email already.'],
       [{ email, present: 'not the password' }, 'present', 'The current password is wrong.'],
     ];

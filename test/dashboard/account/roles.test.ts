@@ -49,7 +49,7 @@ test('an owner invites by mail: the invitation is pending, is sent again, and is
   const { visitor: ana, accountId, email, password } = await createMember(service);
   const invite = (fields: Record<string, string>) => ana.submit(MEMBERS, fields, { form: INVITE });
   expect((await invite({ email, present: password })).textOf('#email-fault')).toBe(
-    'This address is of a member.',
+    'This address already belongs to a member.',
   );
   const invited = newPerson().email;
   const wrong = await invite({ email: invited, present: 'not the password' });

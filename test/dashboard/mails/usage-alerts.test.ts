@@ -54,7 +54,7 @@ test('each member gets one mail at 80% and one at 100%, once a period, although 
   await use(8);
   await check();
   const nearly = await mail.mailTo(email);
-  expect(nearly.text).toContain('80% of your credits are used');
+  expect(nearly.text).toContain('80% of your included credits are used');
   expect(nearly.text).toContain('Included credits used: 8 of 10');
   expect(nearly.text).toContain('https://example.com/dashboard/settings');
   await use(9);
@@ -62,7 +62,7 @@ test('each member gets one mail at 80% and one at 100%, once a period, although 
   expect(mail.received(email)).toBe(0);
   await use(10);
   await check();
-  expect((await mail.mailTo(email)).text).toContain('100% of your credits are used');
+  expect((await mail.mailTo(email)).text).toContain('100% of your included credits are used');
   await use(15);
   await check();
   expect(mail.received(email)).toBe(0);
@@ -90,7 +90,7 @@ test('of two thresholds that are crossed at once one mail is sent, with the true
   await use(13);
   await check();
   const { text } = await mail.mailTo(email);
-  expect(text).toContain('130% of your credits are used');
+  expect(text).toContain('130% of your included credits are used');
   expect(text).toContain('Included credits used: 13 of 10');
   await check();
   expect(mail.received(email)).toBe(0);

@@ -31,7 +31,7 @@ describe('sign-up', () => {
     expect(await lead('en')).toBe('Plan Free. Credits a month: 500. API keys: 2.');
     await open.sql`UPDATE plans SET included_credits = 700, api_keys = 5 WHERE name = 'free'`;
     expect(await lead('en')).toBe('Plan Free. Credits a month: 700. API keys: 5.');
-    expect(await lead('pt')).toBe('Plano gratuito. Créditos por mês: 700. Chaves: 5.');
+    expect(await lead('pt')).toBe('Plano Gratuito. Créditos por mês: 700. Chaves: 5.');
     await open.sql`UPDATE plans SET included_credits = 500, api_keys = 2 WHERE name = 'free'`;
   });
 
@@ -53,8 +53,8 @@ describe('sign-up', () => {
     const person = newPerson();
     const attempts: [Partial<typeof person>, string][] = [
       [{ name: ' ' }, 'Write a name of 1 to 200 characters.'],
-      [{ email: 'nobody' }, 'Write an address as name@example.com.'],
-      [{ email: 'a@b@c.pt' }, 'Write an address as name@example.com.'],
+      [{ email: 'nobody' }, 'Write an address like name@example.com.'],
+      [{ email: 'a@b@c.pt' }, 'Write an address like name@example.com.'],
       [{ password: 'short' }, 'A password has 12 to 128 characters.'],
       [{ password: 'x'.repeat(129) }, 'A password has 12 to 128 characters.'],
       [{ password: `1${person.email}` }, MESSAGES.en.passwordKnown],

@@ -184,7 +184,7 @@ describe('faults of a form', () => {
     });
     expect([page.status, focused(page)]).toEqual([422, 'email']);
     expect(faultsOf(page)).toEqual({
-      email: 'Write an address as name@example.com.',
+      email: 'Write an address like name@example.com.',
       password: 'A password has 12 to 128 characters.',
     });
     expect(page.document.querySelector('.notice')).toBeNull();

@@ -63,7 +63,7 @@ test('last month is one link away, with its calls, its errors and a CSV of the s
   const before = month(-1);
   const page = await visitor.get(before);
   expect([page.status, page.textOf('[data-figure=plotted]')]).toEqual([200, '47 credits']);
-  expect(page.textOf('#errors .legend')).toBe('Not valid, or not found (400, 404) 5');
+  expect(page.textOf('#errors .legend')).toBe('Not valid, not found or expired (400, 404, 410) 5');
   const name = new Date(from).toLocaleString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
   expect([page.textOf('.days summary'), page.textOf('.days a[aria-current]')]).toEqual([
     `Days shown: ${name}`,
@@ -86,7 +86,7 @@ test('last month is one link away, with its calls, its errors and a CSV of the s
 test('days without calls say so, and days that make no sense are a fault at the form', async () => {
   const { visitor } = await createMember(service);
   const none = await visitor.get('/dashboard?from=2020-01-01&to=2020-01-31');
-  expect([none.status, none.textOf('.empty')]).toEqual([200, 'No credits on these days']);
+  expect([none.status, none.textOf('.empty')]).toEqual([200, 'No credits spent on these days']);
   const wrong = '?from=2026-11-05&to=2026-11-04';
   const page = await visitor.get(`/dashboard${wrong}`);
   expect([page.status, page.textOf('.days [role=alert]')]).toEqual([

@@ -32,7 +32,7 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
     'Too many requests in a minute (429)': '3',
     'No credits left (429)': '4',
     'Limits of a key (403, 429)': '5',
-    'Not valid, or not found (400, 404)': '1,201',
+    'Not valid, not found or expired (400, 404, 410)': '1,201',
     'Failed here (500 to 503)': '2',
     credits: '1,202',
   });
@@ -71,7 +71,7 @@ test('a call with an error, by a key, in a batch or in the dashboard, shows up w
   await visitor.submit('/dashboard/try', { q: '500000000', kind: 'lookup' });
   const shown = async () => totalsOf(await visitor.get('/dashboard'));
   await eventually(shown, {
-    'Not valid, or not found (400, 404)': '3',
+    'Not valid, not found or expired (400, 404, 410)': '3',
     'Failed here (500 to 503)': '1',
     credits: '4',
   });

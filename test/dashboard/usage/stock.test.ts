@@ -37,7 +37,7 @@ test('a suspended account has nothing to spend and nothing to buy', async () => 
   await visitor.submit('/dashboard/sign-in', { email, password });
   const page = await visitor.get('/dashboard');
   expect([page.textOf('.stock-row.suspended .big'), page.textOf('[data-figure=available]')]).toEqual([
-    'Refused',
+    'Suspended',
     null,
   ]);
   expect(await isBuying()).toBe(false);
@@ -51,7 +51,7 @@ test('what happens at 0 stands beside what is left, with the prices as they were
   );
   const portuguese = await visitor.get('/dashboard', { 'Accept-Language': 'pt' });
   expect(portuguese.textOf('[data-at-zero]')).toStartWith(
-    'Aos 0: os pedidos são recusados, sem custo, até 1 ',
+    'Com 0 créditos: os pedidos são recusados, sem custo, até 1 ',
   );
   // A price ends with no full stop, so nothing follows it.
   await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 7 }]);
