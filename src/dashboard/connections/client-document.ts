@@ -5,7 +5,7 @@
 import { lookup } from 'node:dns/promises';
 import https from 'node:https';
 import type { Client } from '../../metering/connections/clients.ts';
-import { messageOf } from '../../platform/errors.ts';
+import { codeOf, messageOf } from '../../platform/errors.ts';
 import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
 import { isPublicAddress } from './public-address.ts';
@@ -62,15 +62,15 @@ export function createClientReader(hosts: string[], network: Network = INTERNET)
       return clientOf(id, await read(url, network));
     } catch (error) {
       throw new ClientError(
-        `${url.hostname}: ${error instanceof ClientError ? error.message : codeOf(error)}`,
+        `${url.hostname}: ${error instanceof ClientError ? error.message : reasonOf(error)}`,
       );
     }
   };
 }
 
 /** An error of the network by its code: its message can hold the address. */
-const codeOf = (error: unknown) =>
-  (error as { code?: string } | null)?.code ?? (error instanceof SyntaxError ? 'no JSON' : messageOf(error));
+const reasonOf = (error: unknown) =>
+  codeOf(error) ?? (error instanceof SyntaxError ? 'no JSON' : messageOf(error));
 
 /** Reads the document over one connection to one address, which was checked. Nothing resolves the name again. */
 async function read(url: URL, network: Network): Promise<unknown> {

@@ -161,14 +161,12 @@ export function connectionRoutes(parts: ConnectionParts) {
 
   // Failures alone count: a host of agents refreshes the tokens of all its users from few addresses.
   add(TOKEN_PATH, 'POST', async ({ request, from }) => {
-    const form = await readForm(request, parts.stopping);
-    if (form === null) return refusal('invalid_request', 'The form was not read.');
-    const outcome = await countFailure(
-      sql,
-      tokenFailuresOf(from),
-      () => retryLocked(() => grant(sql, form, publicUrl)),
-      isFailure,
-    );
+    const attempt = async () => {
+      const form = await readForm(request, parts.stopping);
+      if (form === null) return refusal('invalid_request', 'The form was not read.');
+      return retryLocked(() => grant(sql, form, publicUrl));
+    };
+    const outcome = await countFailure(sql, tokenFailuresOf(from), attempt, isFailure);
     return 'retryAfterS' in outcome ? tooMany(outcome.retryAfterS) : outcome;
   });
 

@@ -103,7 +103,7 @@ Example:
     [
       ['ID', ({ id }) => id],
       ['NAME', ({ name }) => name],
-      ['TEST', ({ test }) => (test ? 'yes' : '–')],
+      ['KIND', kindOf],
       ['START', ({ start }) => `${start}…`],
       ['CREATED', ({ created }) => iso(created)!],
       ['REVOKED', ({ revoked }) => iso(revoked) ?? '–'],
@@ -188,6 +188,7 @@ Calls, errors by kind and what these cost are of the last 30 days (UTC). The cur
       account,
       name,
       test,
+      connection,
       start,
       created,
       revoked,
@@ -202,7 +203,7 @@ Calls, errors by kind and what these cost are of the last 30 days (UTC). The cur
         ['KEY', id],
         ['ACCOUNT', account],
         ['NAME', name],
-        ['TEST', test ? 'yes' : '–'],
+        ['KIND', kindOf({ test, connection })],
         ['START', `${start}…`],
         ['CREATED', iso(created)!],
         ['REVOKED', iso(revoked) ?? '–'],
@@ -238,3 +239,7 @@ Calls, errors by kind and what these cost are of the last 30 days (UTC). The cur
     ({ id, revoked }) => `${id} is revoked since ${iso(revoked)}`,
   );
 }
+
+/** A test key is free, and a connection is an agent's that a member has signed in. */
+const kindOf = ({ test, connection }: Pick<ApiKey, 'test' | 'connection'>) =>
+  connection ? 'connection' : test ? 'test' : 'live';

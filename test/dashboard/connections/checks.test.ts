@@ -368,10 +368,17 @@ describe('limits by address', () => {
     const { agent, tokens } = await connectAgent(service, await createMember(service));
     const fields = { grant_type: 'refresh_token', client_id: agent.clientId };
     const key = (kind: string) => sql`key = ${`${kind} ${address}`}`;
+    const askUnread = () =>
+      fetch(`${baseUrl}/oauth/token`, {
+        method: 'POST',
+        headers: { 'X-Forwarded-For': address },
+        body: 'no form',
+      });
     await askToken(service, { ...fields, refresh_token: 'wrong' }, address);
+    await askUnread();
     await askToken(service, { ...fields, refresh_token: tokens.refresh_token }, address);
     expect([...(await sql`SELECT attempts FROM dashboard_attempts WHERE ${key('token')}`)]).toEqual([
-      { attempts: 1 },
+      { attempts: 2 },
     ]);
     // Refreshes in flight are no failures.
     await sql`UPDATE dashboard_attempts SET attempts = 199 WHERE ${key('token')}`;
@@ -382,6 +389,7 @@ describe('limits by address', () => {
     await askToken(service, { ...fields, refresh_token: 'wrong' }, address);
     const refused = await askToken(service, { ...fields, refresh_token: 'wrong' }, address);
     expect([refused.status, refused.error]).toEqual([429, 'temporarily_unavailable']);
+    expect((await askUnread()).status).toBe(429);
   });
 
   test('bound the requests that wait, registrations, metadata and revocations', async () => {

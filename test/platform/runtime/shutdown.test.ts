@@ -52,6 +52,17 @@ test('at once: none waits for one that hangs', async () => {
   ]);
 });
 
+test('one that throws at once keeps no other from being closed', async () => {
+  const events: string[] = [];
+  const cleanup = createCleanup((what) => events.push(`${what} failed`), TIMEOUT_MS);
+  cleanup.add('first', async () => events.push('first'));
+  cleanup.add('throwing', () => {
+    throw new Error('no');
+  });
+  await cleanup.runInReverse();
+  expect(events).toEqual(['throwing failed', 'first']);
+});
+
 test('nothing is closed twice', async () => {
   const { cleanup, events } = three();
   await cleanup.runInParallel();
