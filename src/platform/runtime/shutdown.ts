@@ -31,7 +31,9 @@ export function createCleanup(
   const open: Entry[] = [];
 
   async function closeOne({ what, close }: Entry, oneTimeoutMs: number): Promise<void> {
-    await withTimeout(Promise.try(close), oneTimeoutMs, `closing ${what}`).catch((error) => onFailed(what, error));
+    await withTimeout(Promise.try(close), oneTimeoutMs, `closing ${what}`).catch((error) =>
+      onFailed(what, error),
+    );
   }
 
   return {
