@@ -57,18 +57,20 @@ export async function readBody(
   }
 }
 
+/** The JSON of a request, and what it was read from, or why it was not; `unread` when the client has left or the service stops. */
+export type JsonBody = { json: unknown; sent: Uint8Array | NoJson } | 'unread';
+
 /**
  * The JSON of a request of the API. `json` is null for a body that is not `application/json` in UTF-8, is over 64 KiB, or
  * takes over 10 s.
  *
  * @param stopping aborted when the service stops
- * @returns the JSON, and what it was read from, or why it was not; `unread` when the client has left or the service stops
  */
 export async function readJson(
   request: Request,
   stopping: AbortSignal,
   timeoutMs = JSON_TIMEOUT_MS,
-): Promise<{ json: unknown; sent: Uint8Array | NoJson } | 'unread'> {
+): Promise<JsonBody> {
   const type = request.headers.get('content-type') ?? '';
   if (!/^application\/json\s*(;|$)/i.test(type)) return { json: null, sent: 'not JSON' };
   const body = await readBody(request, { maxBytes: MAX_JSON_BYTES, timeoutMs, stopping });

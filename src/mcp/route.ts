@@ -5,7 +5,7 @@
  * does; any other message costs its token.
  */
 
-import { type Answer, ok, unavailable, withHeaders } from '../http/answer.ts';
+import { type Answer, ok, withHeaders } from '../http/answer.ts';
 import { type ApiRoute, BASE_PATH, MCP_PATH, templateOf } from '../http/api-route.ts';
 import { readJson } from '../http/body.ts';
 import type { RequestTrace } from '../http/observe.ts';
@@ -74,18 +74,18 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
       right: null,
       charge: null,
       takesConnections: true,
-      async quote(context) {
-        const body = await readJson(request, stopping);
-        if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
+      readBody: () => readJson(request, stopping),
+      async quote(context, body) {
         // A batch would be several calls for one token. The protocol has had none since 2025-06-18.
         // A body of another type is left to the SDK.
-        if (Array.isArray(body.json) || (body.json === null && body.sent !== 'not JSON')) {
+        const { json, sent: text } = body!;
+        if (Array.isArray(json) || (json === null && text !== 'not JSON')) {
           conversation = refuseBody();
           return free(() => ok(null));
         }
         // The SDK takes 5 MB, so it is loaded for the first message.
         const { converse } = await import('./sdk.ts');
-        conversation = await converse(request, body.json, seenBy(tools, context.caller.only));
+        conversation = await converse(request, json, seenBy(tools, context.caller.only));
         if (conversation.call === null) return free(() => ok(null));
         const { tool, input } = conversation.call;
         trace.endpoint = tool.name;

@@ -2,9 +2,9 @@
  * A route has several faces: a request over HTTP (here), a tool of agents (src/mcp), and a member's own call (src/dashboard/try).
  * Each reads the input once the call has its token. The handler gets an object, and knows nothing of its face.
  */
-import { problem, unavailable } from '../../http/answer.ts';
+import { problem } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import { readJson } from '../../http/body.ts';
+import { type JsonBody, readJson } from '../../http/body.ts';
 import { createBodyCheck } from '../../http/body-check.ts';
 import type { CallKind } from '../../http/call-kind.ts';
 import { createAddressReader, type Input } from '../../http/input.ts';
@@ -21,8 +21,10 @@ export interface FaceCall {
   charge: CallKind | null;
   /** Whether an access token of a connection makes such calls (docs/mcp.md: connections). */
   takesConnections?: true;
-  /** Reads the input and asks the handler, once the call has its token. */
-  quote(context: CallContext): Quote | Promise<Quote>;
+  /** Reads the body, once the call has its token. Its sender may be slow. Absent: the call has none. */
+  readBody?(): Promise<JsonBody>;
+  /** Asks the handler. @param body was read */
+  quote(context: CallContext, body?: Exclude<JsonBody, 'unread'>): Quote | Promise<Quote>;
 }
 
 /**
@@ -46,10 +48,9 @@ export function createRestFace(
   return (request) => ({
     right: route.right,
     charge: null,
-    async quote(context) {
-      const body = await readJson(request, stopping);
-      if (body === 'unread') return free(() => unavailable('The request was not read to its end.'));
-      const { json, sent } = body;
+    readBody: () => readJson(request, stopping),
+    quote(context, body) {
+      const { json, sent } = body!;
       const call = { route, handler, request, sent, fault: faultOf(json), input: json as Input };
       return quoteOnce(call, context);
     },

@@ -4,9 +4,10 @@
  * 1. overload: a request that would wait for too long is shed, before its key is looked up
  * 2. key: the caller
  * 3. token: one of the account's bucket; then the right of the key
- * 4. quote: the face of the call reads its input, and the handler starts its reads and says the price
- * 5. credits: the price is charged
- * 6. answer: written from what was paid; credits that it did not use are refunded
+ * 4. body: read, if the call has one; then the key once more, because a sender may be slow
+ * 5. quote: the handler starts its reads and says the price
+ * 6. credits: the price is charged
+ * 7. answer: written from what was paid; credits that it did not use are refunded
  */
 
 import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
@@ -79,14 +80,10 @@ export function createPipeline(parts: PipelineParts) {
     let payment = NOTHING_PAID;
     let quote: Quote | undefined;
     try {
-      // Key. Under load a key lookup times out in our own queue.
-      try {
-        caller = known ?? (await authenticator.authenticate(token!, trace, call.takesConnections));
-      } catch (cause) {
-        const failed = problem('authentication-failed', undefined, { cause });
-        return failureAnswer(cause, load.isOverloaded(call.charge) ? refusals.overloaded() : failed);
-      }
-      if (caller === null) return refusals.unauthorized();
+      // Key.
+      const identified = known ?? (await identify(token!, trace, call));
+      if ('problem' in identified) return identified;
+      caller = identified;
       trace.account = caller.accountId;
       trace.keyId = caller.keyId;
       trace.isTest = caller.isTest;
@@ -100,8 +97,20 @@ export function createPipeline(parts: PipelineParts) {
         if (!permits(caller.only, call.right))
           return end(caller, trace, refusals.notPermitted(call.right!), rate);
 
+        // Body.
+        const body = call.readBody && (await outsideQueue(call.readBody()));
+        if (body === 'unread')
+          return end(caller, trace, unavailable('The request was not read to its end.'), rate);
+        if (body !== undefined && known === null) {
+          const again = await identify(token!, trace, call);
+          if ('problem' in again) return end(caller, trace, again, rate);
+          caller = again;
+          if (!permits(caller.only, call.right))
+            return end(caller, trace, refusals.notPermitted(call.right!), rate);
+        }
+
         // Quote.
-        const quoted = call.quote({ arrivedMs, caller, rate });
+        const quoted = call.quote({ arrivedMs, caller, rate }, body);
         quote = quoted instanceof Promise ? await outsideQueue(quoted) : quoted;
 
         // Credits.
@@ -135,10 +144,21 @@ export function createPipeline(parts: PipelineParts) {
     }
   }
 
-  /** Waits for a quote. Its request may have a slow sender, so it leaves the queue of admissions meanwhile. */
-  async function outsideQueue(quoted: Promise<Quote>): Promise<Quote> {
+  /** The caller of a secret, or the answer to one that is refused. Under load a key lookup times out in our own queue. */
+  async function identify(secret: string, trace: Trace, call: FaceCall): Promise<Caller | ProblemAnswer> {
+    try {
+      const caller = await authenticator.authenticate(secret, trace, call.takesConnections);
+      return caller ?? refusals.unauthorized();
+    } catch (cause) {
+      const failed = problem('authentication-failed', undefined, { cause });
+      return failureAnswer(cause, load.isOverloaded(call.charge) ? refusals.overloaded() : failed);
+    }
+  }
+
+  /** Waits for a body or a quote, which may take long, so the request leaves the queue of admissions meanwhile. */
+  async function outsideQueue<T>(waited: Promise<T>): Promise<T> {
     load.admissions.leave();
-    return quoted.finally(load.admissions.enter);
+    return waited.finally(load.admissions.enter);
   }
 
   const refusedBy = (refusal: ProblemAnswer): Payment => ({ ...NOTHING_PAID, refusal });

@@ -1,6 +1,6 @@
 /** The answers with which the pipeline ends a request before its handler, and the RateLimit headers of every answer. */
 
-import { type Answer, OVERLOADED, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
+import { OVERLOADED, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
 import type { Right } from '../../http/right.ts';
 import { SECOND } from '../../platform/units.ts';
 import type { Quota, SpentBudget } from '../credits/call.ts';
@@ -16,7 +16,7 @@ const NO_VALID_KEY = 'The key is unknown, revoked or expired, or its account is 
 const NO_KEY =
   'The header Authorization is missing or has another form. It looks so: Authorization: Bearer svc_…';
 
-export function unauthorized(detail = NO_VALID_KEY): Answer {
+export function unauthorized(detail = NO_VALID_KEY): ProblemAnswer {
   return problem('unauthorized', detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
