@@ -1,5 +1,6 @@
 /** The budget of a key over HTTP: what it refuses, in a list and by a tool, and what is told of it. */
 import { afterAll, expect, test } from 'bun:test';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
 import type { BudgetPeriod } from '../../src/metering/keys/limits.ts';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
 import { createKey } from '../../src/metering/keys/store.ts';
@@ -81,4 +82,21 @@ test('the lesser of account and key is what a tool says is left, and what refuse
     200, 429,
   ]);
   expect((await screen(key, 1)).kind).toBe('monthly-quota-exceeded');
+});
+
+test('a repetition by another key of the account is told nothing of the budget that the first one had', async () => {
+  const first = await keyOf(3, 'ever');
+  await changePlan(api.sql, first.accountId, 'plus', {}, 'test');
+  const { secret } = await createKey(api.sql, first.accountId, '', 'test');
+  const request = post({ nifs: Array(5).fill(nif(1)) });
+  const send = (key: string) =>
+    ask(api, '/debts', { ...request, key, headers: { ...request.headers, 'Idempotency-Key': 'one' } });
+  const kinds = async (key: string) =>
+    (await send(key)).body.data.map(
+      ({ status, problem }: { status: number; problem?: { type: string } }) =>
+        problem?.type.split('/').at(-1) ?? status,
+    );
+  expect(await kinds(first.key)).toEqual([200, 200, 200, 'key-budget-spent', 'key-budget-spent']);
+  expect(await kinds(secret)).toEqual([200, 200, 200, 'service-unavailable', 'service-unavailable']);
+  expect(await kinds(first.key)).toEqual([200, 200, 200, 'key-budget-spent', 'key-budget-spent']);
 });

@@ -21,7 +21,7 @@ interface Charged {
   charged: number;
   /** The account's quota, by its id, if its credits did not suffice for the first sending. */
   quotas: Record<string, Quota> | null;
-  /** The budget of the key that was charged, if that did not suffice. */
+  /** The key's budget, if that did not suffice. Another key is told nothing of it. */
   budget: SpentBudget | null;
 }
 
@@ -30,7 +30,7 @@ interface Charged {
  * so that a late refund of one of its sendings still finds it, and never the next charge of the request.
  * @returns no row if there is no such charge
  */
-function joinCharge(sql: Sql, request: string, sending: string, accountId: string) {
+function joinCharge(sql: Sql, request: string, sending: string, { accountId, keyId }: Call) {
   return sql<Charged[]>`
     WITH found AS (
       UPDATE call_journal SET
@@ -46,7 +46,7 @@ function joinCharge(sql: Sql, request: string, sending: string, accountId: strin
     SELECT charged, CASE short_of WHEN 'account' THEN short_quotas(ARRAY[${accountId}::text], '{1}', '{0}') END AS quotas,
       CASE short_of WHEN 'key' THEN (
         SELECT spent_budget(credits, per, greatest(window_start, budget_window(per, now())))
-        FROM key_budgets WHERE key_id = charged_key AND credits IS NOT NULL) END AS budget
+        FROM key_budgets WHERE key_id = charged_key AND key_id = ${keyId} AND credits IS NOT NULL) END AS budget
     FROM found WHERE NOT is_old`;
 }
 
@@ -89,7 +89,7 @@ export async function chargeOnce(
   }
 
   async function join(): Promise<Paid | undefined> {
-    const [earlier] = await bound(joinCharge(sql, request, sending, call.accountId));
+    const [earlier] = await bound(joinCharge(sql, request, sending, call));
     if (earlier === undefined) return undefined;
     const spent = Math.min(earlier.charged, call.credits);
     const isShort = spent < call.credits;

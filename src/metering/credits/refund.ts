@@ -38,8 +38,10 @@ export function refundCredits(sql: Sql, id: string, call: Call, attempt: string,
 /**
  * Refunds the credits that the journal's rows owe: of charges that were voided, and of refunds. Their calls leave the day's counts.
  * A row with a locked account is left for the next time, and so is every other row of that account.
+ *
+ * @param countCharges counts what was charged before the owed rows were read, so that no return is in the activity before its charge
  */
-export async function refundOwed(sql: Sql): Promise<void> {
+export async function refundOwed(sql: Sql, countCharges = async (): Promise<void> => {}): Promise<void> {
   const locked = new Set<string>();
   const owed = inPages<{ attempt: string; accountIds: string[] }>(
     (last) => sql`
@@ -48,6 +50,7 @@ export async function refundOwed(sql: Sql): Promise<void> {
       ORDER BY attempt LIMIT ${ROWS_AT_ONCE}`,
   );
   for await (const rows of owed) {
+    await countCharges();
     await sql`SELECT make_activity_days()`;
     for (const { attempt, accountIds } of rows) {
       if (accountIds.some((id) => locked.has(id))) continue;

@@ -5,6 +5,7 @@ import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { SECOND } from '../../platform/units.ts';
+import { settleBudgets } from '../keys/limits.ts';
 import { callRows, callsOfBatch, writeActivity } from './activity.ts';
 import { MAX_CALLS, REFUND_WINDOW_MS, refundOwed } from './refund.ts';
 
@@ -82,12 +83,16 @@ async function rollUpPart(sql: Sql): Promise<boolean> {
 export function startCallRollup(sql: Sql, log: Log, cleanup: Cleanup) {
   let succeedingSinceMs = Number.POSITIVE_INFINITY;
 
+  async function countCharges(): Promise<void> {
+    for (let isFull = true; isFull; ) isFull = await rollUpPart(sql);
+  }
+
   async function rollUp(): Promise<void> {
     const sinceMs = Math.min(succeedingSinceMs, performance.now());
     succeedingSinceMs = Number.POSITIVE_INFINITY;
-    // First, so that a return is not seen before its charge.
-    for (let isFull = true; isFull; ) isFull = await rollUpPart(sql);
-    await refundOwed(sql);
+    await countCharges();
+    await refundOwed(sql, countCharges);
+    await settleBudgets(sql);
     if (performance.now() - sinceMs > PURGE_PAUSE_MS) await purgeJournal(sql);
     succeedingSinceMs = sinceMs;
   }

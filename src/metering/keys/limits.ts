@@ -1,7 +1,8 @@
 /** The limits of a key: a budget of credits, and its rights. */
 import { RIGHTS, type Right } from '../../http/right.ts';
 import { RefusedError } from '../../platform/errors.ts';
-import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { isLockTimeout, type Sql, type Transaction } from '../../platform/postgres/connect.ts';
+import { SECOND } from '../../platform/units.ts';
 
 /** The windows of a budget. A day and a month are of UTC, by Postgres's clock; `ever` has no end. */
 export const BUDGET_PERIODS = ['day', 'month', 'ever'] as const;
@@ -77,27 +78,55 @@ export function refuseBudgetOfTestKey(): never {
  * Sets or removes the budget of a key.
  *
  * Locks the balance before the budget, as a charge does. So no charge of the account is under way while the calls of the window are
- * counted, and refunds of these calls are known by `counted_at`.
+ * counted, and refunds of these calls are known by `counted_at`. Calls that began before a first budget are charged without it: they
+ * are counted once no such call is under way any more ({@link settleBudgets}).
  */
-export async function setBudget(
-  sql: Transaction,
-  { id, accountId }: { id: string; accountId: string },
-  budget: Budget | null,
-): Promise<void> {
-  await sql`SELECT FROM balances WHERE account_id = ${accountId} FOR NO KEY UPDATE`;
+export async function setBudget(sql: Transaction, key: BudgetedKey, budget: Budget | null): Promise<void> {
+  await lockBalance(sql, key);
   if (budget === null) {
-    await sql`UPDATE key_budgets SET credits = NULL WHERE key_id = ${id}`;
+    await sql`UPDATE key_budgets SET credits = NULL WHERE key_id = ${key.id}`;
     return;
   }
-  const { credits, per } = budget;
   await sql`
-    INSERT INTO key_budgets AS known (key_id, credits, per, window_start, used)
-    SELECT ${id}, ${credits}, ${per}, window_start, coalesce((
-      SELECT sum(calls) FROM calls_by_day
-      WHERE account_id = ${accountId} AND key_id = ${id} AND day >= (window_start AT TIME ZONE 'UTC')::date), 0)
-    FROM (
-      SELECT greatest(budget_window(${per}, clock_timestamp()),
-        (SELECT window_start FROM key_budgets WHERE key_id = ${id} AND per = ${per})) AS window_start) AS present
-    ON CONFLICT (key_id) DO UPDATE SET credits = excluded.credits, per = excluded.per,
-      window_start = excluded.window_start, used = excluded.used, counted_at = excluded.counted_at`;
+    UPDATE key_budgets SET per = ${budget.per}, credits = ${budget.credits},
+      window_start = CASE WHEN per = ${budget.per} THEN window_start ELSE '-infinity' END,
+      settles_at = CASE WHEN credits IS NULL THEN clock_timestamp() + ${SETTLE_MS}::float8 * interval '1 millisecond' ELSE settles_at END
+    WHERE key_id = ${key.id}`;
+  await countSpent(sql, key);
 }
+
+/** Counts first budgets once more, with the calls that did not know them. Idempotent; a locked account waits for the next time. */
+export async function settleBudgets(sql: Sql): Promise<void> {
+  const due = await sql<BudgetedKey[]>`
+    SELECT key_id AS id, account_id AS "accountId" FROM key_budgets JOIN api_keys ON id = key_id WHERE settles_at < now()`;
+  for (const key of due)
+    await sql
+      .begin(async (sql) => {
+        await lockBalance(sql, key);
+        await sql`UPDATE key_budgets SET settles_at = NULL WHERE key_id = ${key.id}`;
+        await countSpent(sql, key);
+      })
+      .catch((error) => {
+        if (!isLockTimeout(error)) throw error;
+      });
+}
+
+interface BudgetedKey {
+  id: string;
+  accountId: string;
+}
+
+/** A call is charged this long after its key was looked up, at most: the cache of callers, and the wait for its charge. */
+const SETTLE_MS = 15 * SECOND;
+
+const lockBalance = (sql: Transaction, { accountId }: BudgetedKey) =>
+  sql`SELECT FROM balances WHERE account_id = ${accountId} FOR NO KEY UPDATE`;
+
+/** Sets what a key has spent in the present window of its budget. The balance is locked. */
+const countSpent = (sql: Transaction, { id, accountId }: BudgetedKey) => sql`
+  UPDATE key_budgets SET window_start = present, counted_at = clock_timestamp(), used = coalesce((
+    SELECT sum(calls) FROM calls_by_day
+    WHERE account_id = ${accountId} AND key_id = ${id} AND day >= (present AT TIME ZONE 'UTC')::date), 0)
+  FROM (
+    SELECT greatest(budget_window(per, clock_timestamp()), window_start) AS present FROM key_budgets WHERE key_id = ${id}) AS budget
+  WHERE key_id = ${id}`;

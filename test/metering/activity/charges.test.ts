@@ -57,6 +57,17 @@ test('a call without credits, and one without an entry, has no row', async () =>
   expect(await brief(other.accountId)).toEqual([]);
 });
 
+test('a return stands after its charge, also of a call that is refunded while its charge waits to be counted', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  const attempt = randomUUID();
+  const call = callOf(accountId, { credits: 2 });
+  await chargeCalls(sql, [call], attempt);
+  await refundCredits(sql, randomUUID(), call, attempt, 0);
+  // As a roll-up does that ended before the charge came.
+  await refundOwed(sql, async () => void (await rollUpCalls(sql)));
+  expect(await brief(accountId)).toEqual(['charge key_a 2', 'return key_a -2']);
+});
+
 test.each([
   ['before it is counted: no row', false, []],
   [

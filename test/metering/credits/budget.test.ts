@@ -9,7 +9,7 @@ import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { limitKey } from '../../../src/metering/keys/limit.ts';
-import type { Budget, BudgetPeriod } from '../../../src/metering/keys/limits.ts';
+import { type Budget, type BudgetPeriod, settleBudgets } from '../../../src/metering/keys/limits.ts';
 import { createKey, listKeys } from '../../../src/metering/keys/store.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { DAY } from '../../../src/platform/units.ts';
@@ -247,13 +247,13 @@ describe('a keyed request', () => {
     expect((await ledgerOf(sql, key.accountId)).used).toBe(5);
   });
 
-  test('whose budget sufficed for a part is refused by this budget again, with any key', async () => {
+  test('whose budget sufficed for a part is refused by this budget again, but not by another key', async () => {
     const key = await createLimited({ credits: 3, per: 'ever' });
     const other = { ...key, keyId: (await createKey(sql, key.accountId, '', 'test')).id };
     const identity = randomUUID();
     for (const one of [key, other, key])
       expect(await ledgers[0]!.charge(call(one, 5, { identity }))).toMatchObject({
-        ...{ spent: 3, quota: null, budget: { credits: 3, per: 'ever' } },
+        ...{ spent: 3, quota: null, budget: one === key ? { credits: 3, per: 'ever' } : null },
       });
     expect(await usedOf(key)).toEqual([3, 3]);
   });
@@ -300,6 +300,35 @@ describe('a change of a budget', () => {
     await ledger.close(5000);
     await refundOwed(sql);
     expect(await usedOf(key)).toEqual([3, 3]);
+  });
+
+  test('counts the calls that did not know it yet, once none of them is under way any more', async () => {
+    const { accountId, keyId } = await createCaller(sql, { included: 100 });
+    const key = { accountId, keyId };
+    const ledger = createCredits(pools[0]!);
+    await limitKey(sql, keyId, { budget: { credits: 20, per: 'day' } }, 'test');
+    const stale = await ledger.charge(call(key, 5, { hasBudget: false }));
+    await ledger.charge(call(key, 3));
+    await settleBudgets(sql);
+    expect(await usedOf(key)).toEqual([3, 8]);
+    const settled = await sql`
+      UPDATE key_budgets SET settles_at = settles_at - interval '15 seconds' WHERE settles_at IS NOT NULL RETURNING key_id`;
+    expect(settled.map(({ key_id }) => key_id)).toContain(keyId);
+    const lock = await lockRow(sql, accountId);
+    const settling = Promise.all(pools.map((pool) => settleBudgets(pool)));
+    await waitingForLock(sql, 2);
+    await lock.release();
+    await settling;
+    expect(await usedOf(key)).toEqual([8, 8]);
+    // It can come back, and further changes of the budget are exact at once.
+    stale.refund(5);
+    await ledger.close(5000);
+    await refundOwed(sql);
+    expect(await usedOf(key)).toEqual([3, 3]);
+    await limitKey(sql, keyId, { budget: { credits: 4, per: 'day' } }, 'test');
+    expect(
+      await sql`SELECT FROM key_budgets WHERE key_id = ${keyId} AND settles_at IS NOT NULL`,
+    ).toHaveLength(0);
   });
 
   test('is seen by a charge and a refund that began before it and waited for the balance, also if it is the first', async () => {

