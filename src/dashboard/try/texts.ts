@@ -17,6 +17,8 @@ export const TRY_TEXTS = {
   searchWords: ['Search by words', 'Pesquisar por palavras'],
   legalName: ['Legal name', 'Denominação'],
   lookUpOne: ['Look up', 'Consultar'],
+  itemCharged: ['It has cost 1 credit.', 'Custou 1 crédito.'],
+  itemFree: ['It has cost nothing.', 'Não custou nada.'],
   noCreditSpent: ['no credit spent', 'nenhum crédito gasto'],
   took: ['Took {ms} ms', 'Demorou {ms} ms'],
   headersAndJson: ['Headers and JSON', 'Cabeçalhos e JSON'],
@@ -90,8 +92,8 @@ export const TRY_TEXTS = {
   screenFileName: ['debts.csv', 'dividas.csv'],
   screenShort: ['Your credits suffice for the first {left}.', 'Os seus créditos chegam para {left}.'],
   screenNoCredits: ['You have no credits left to screen it.', 'Não tem créditos para a verificar.'],
-  screenLate: `You screened this list over ten minutes ago, so it costs again. Nothing was charged now.
-    Verificou esta lista há mais de dez minutos, por isso volta a custar. Agora nada foi cobrado.`,
+  screenLate: `This form was sent before, so you see the price again. Nothing was charged now.
+    Este formulário já foi enviado, por isso volta a ver o preço. Agora nada foi cobrado.`,
   screenRun: `Screen 1 company | Screen {count} companies
     Verificar 1 empresa | Verificar {count} empresas`,
   creditCount: ['1 credit | {count} credits', '1 crédito | {count} créditos'],
@@ -107,6 +109,8 @@ export const TRY_TEXTS = {
     esta lista nunca foi importada aqui. A falta de escalão nada diz.`,
   screenRefused: `Not screened, because the credits did not suffice, and not charged: {count}.
     Por verificar, porque os créditos não chegaram, e não cobradas: {count}.`,
+  screenFailed: `Not screened, and not charged: {count}.
+    Por verificar, e não cobradas: {count}.`,
   screenRest: `Screen the other company | Screen the other {count} companies
     Verificar a outra empresa | Verificar as outras {count} empresas`,
   triedAlready: `This form was sent already, and may have been charged. Send it again for another request.

@@ -191,6 +191,24 @@ describe('Screen a list', () => {
     expect(taken.textOf('[data-rows]')).toBe('3 rows: 2 companies, 1 repeated.');
   });
 
+  test('names whose search fails cost a credit each, and each row says so', async () => {
+    const { visitor, accountId } = await createMember(service);
+    const [{ name }] = await service.sql<[{ name: string }]>`
+      SELECT table_name || '_vocabulary' AS name FROM directory_generations ORDER BY table_name DESC LIMIT 1`;
+    await service.sql`ALTER TABLE ${service.sql(name)} RENAME COLUMN word TO hidden`;
+    const list = 'Padaria Boreal\nTalho Boreal\nCafé Boreal';
+    const page = await visitor.submit('/dashboard/screen', { list, resolve: 'yes' }).finally(async () => {
+      await service.sql`ALTER TABLE ${service.sql(name)} RENAME COLUMN hidden TO word`;
+    });
+    expect(page.textOf('[data-resolved] .hint')).toBe('3 credits spent.');
+    expect(rowsOf(page, '[data-resolved]')).toEqual(
+      list
+        .split('\n')
+        .map((text) => [text, 'The directory can’t be searched now. It has cost 1 credit. search-failed']),
+    );
+    await eventually(() => used(accountId), 3);
+  });
+
   test('a list of names alone is offered to be resolved, and has nothing to screen', async () => {
     const { visitor } = await createMember(service);
     const page = await read(visitor, 'Padaria Central\nTalho Moderno');
