@@ -242,6 +242,14 @@ describe('Screen', () => {
     },
   );
 
+  test('names that differ by a comma and the end of a line alone are two lists', async () => {
+    const { visitor, accountId } = await memberWith(10);
+    const resolve = (list: string) => visitor.submit('/dashboard/screen', { list, resolve: 'yes' });
+    expect(saidCost(await resolve('Silva,Lda'))).toBe(1);
+    expect(saidCost(await resolve('Silva\nLda'))).toBe(2);
+    await expectUsed(accountId, 3);
+  });
+
   test('a company that was not paid is offered again, also by a repetition, and one that failed is not', async () => {
     const { visitor, accountId } = await memberWith(2);
     outcomes = ['found', 'internal-error', 'monthly-quota-exceeded'];

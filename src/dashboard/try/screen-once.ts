@@ -28,11 +28,11 @@ export interface Sending {
  *
  * @returns `null` for a form that is sent again after the free time: the list must not be charged again without a question
  */
-export async function beginSending(context: MemberContext, nifs: string[]): Promise<Sending | null> {
+export async function beginSending(context: MemberContext, list: string[]): Promise<Sending | null> {
   const { tools, account, sent } = context;
   // Made with a secret, so that no request of a customer has it.
   const identity = createHmac('sha256', keyFor(tools.secret, 'screened lists'))
-    .update(`${account.id}\n${nifs.join()}`)
+    .update(`${account.id}\n${JSON.stringify(list)}`)
     .digest('hex');
   const limit = { key: `list ${identity}`, max: 1, windowMs: FREE_MS };
   const isFirst = await isFirstSending(tools.sql, sent(TOKEN_FIELD));
