@@ -5,12 +5,12 @@ import type { ItemProblem } from '../../http/list-schema.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import type { MemberContext } from '../page-context.ts';
 import { tokenField } from '../request/forms.ts';
+import { bracketText } from '../try/brackets.ts';
+import { callProblem, kindOf } from '../try/call-problem.ts';
+import { type Cost, isPaid } from '../try/own-call.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, dateOf, moment, moreCredits, sentence, table } from '../ui/parts.ts';
 import { csvText } from '../usage/csv.ts';
-import { bracketText } from './brackets.ts';
-import { callProblem, kindOf } from './call-problem.ts';
-import { type Cost, isPaid } from './own-call.ts';
 import type { NifList, Row } from './screen-list.ts';
 import { costText, failedCell, failedText, isUnpaid, leftOutText } from './screen-rows.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { readNifList } from '../../../src/dashboard/try/screen-list.ts';
+import { readNifList } from '../../../src/dashboard/screen/screen-list.ts';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
 import { importBrackets } from '../../companies/debts/support.ts';
 import { sendText } from '../../support/client.ts';

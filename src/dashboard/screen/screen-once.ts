@@ -8,7 +8,7 @@ import { SECOND } from '../../platform/units.ts';
 import { countAttempt, forgetAttempts, isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import { keyFor, TOKEN_FIELD } from '../request/csrf.ts';
-import { isPaid, type OwnCall } from './own-call.ts';
+import { isPaid, type OwnCall } from '../try/own-call.ts';
 
 /** The time of a request with its `Idempotency-Key`, less the longest time of a page: a sending in this time is never charged again. */
 const FREE_MS = REPEAT_WINDOW_MS - 15 * SECOND;

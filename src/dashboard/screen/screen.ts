@@ -4,9 +4,9 @@ import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
+import { callRefusal, makeOwnCall } from '../try/own-call.ts';
 import { type Html, html } from '../ui/html.ts';
 import { moreCredits } from '../ui/parts.ts';
-import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
 import { type NifList, readNifList } from './screen-list.ts';
 import {

@@ -2,10 +2,10 @@ import { UNPAID } from '../../http/api-route.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import type { Messages } from '../messages.ts';
 import type { MemberContext } from '../page-context.ts';
+import { itemProblem, problemLink } from '../try/call-problem.ts';
+import type { Cost } from '../try/own-call.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
-import { itemProblem, problemLink } from './call-problem.ts';
-import type { Cost } from './own-call.ts';
 import type { NifList, Row } from './screen-list.ts';
 
 /** What the sending of a list has cost, as a sentence. */
