@@ -16,6 +16,7 @@ const ROOMS = [
   'account',
   'sign-in',
   'try',
+  'screen',
 ];
 
 /** The imports between files of `src`, as pairs of paths below it. */

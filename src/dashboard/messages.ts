@@ -5,6 +5,7 @@ import { KEY_TEXTS } from './keys/texts.ts';
 import { MAIL_TEXTS } from './mails/texts.ts';
 import { REFERENCE_TEXTS } from './reference/texts.ts';
 import { REQUEST_TEXTS } from './request/texts.ts';
+import { SCREEN_TEXTS } from './screen/texts.ts';
 import { SIGN_IN_TEXTS } from './sign-in/texts.ts';
 import { TRY_TEXTS } from './try/texts.ts';
 import { COMMON_TEXTS } from './ui/common-texts.ts';
@@ -24,6 +25,7 @@ const TEXTS = {
   ...MAIL_TEXTS,
   ...REFERENCE_TEXTS,
   ...REQUEST_TEXTS,
+  ...SCREEN_TEXTS,
   ...SIGN_IN_TEXTS,
   ...TRY_TEXTS,
   ...USAGE_TEXTS,

@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'bun:test';
 import type { Command } from 'commander';
 import { importedNif } from '../../src/companies/nif.ts';
 import { MESSAGES } from '../../src/dashboard/messages.ts';
-import { readNifList } from '../../src/dashboard/try/screen-list.ts';
+import { readNifList } from '../../src/dashboard/screen/screen-list.ts';
 import type { ApiRoute } from '../../src/http/api-route.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { startApi } from '../support/api.ts';

@@ -7,7 +7,7 @@ import {
   listActivity,
   ROW_KINDS,
 } from '../../metering/activity/store.ts';
-import { pageOfKeys } from '../../metering/keys/list.ts';
+import { keysToChoose, type NamedKey, namedKeys } from '../../metering/keys/list.ts';
 import { isRealDate } from '../../platform/dates.ts';
 import { keyName } from '../keys/key-parts.ts';
 import type { MemberContext } from '../page-context.ts';
@@ -20,10 +20,11 @@ import { pageLinks } from '../usage/paging.ts';
 
 /** Rows of a page. */
 const ROWS = 100;
-/** Keys to choose from. A link of another page can name any key. */
-const KEYS = 100;
 /** The key of calls that were made in the dashboard, in the address. */
 const DASHBOARD = 'dashboard';
+
+/** Names of keys by their ids. */
+type Names = Map<string, string>;
 
 const OUTCOMES = [...ROW_KINDS, ...ERROR_KINDS];
 
@@ -46,19 +47,20 @@ export async function showActivity(context: MemberContext): Promise<PageResponse
   const before = Number(/^\d{1,16}$/.exec(url.searchParams.get('before') ?? '')?.[0] ?? Number.NaN);
   const behind = Number.isSafeInteger(before) ? before : undefined;
   // One further row shows that there are more.
-  const [found, keys] = await Promise.all([
+  const [found, choices] = await Promise.all([
     listActivity(tools.sql, account.id, filterOf(view), { order: 'DESC', behind, rows: ROWS + 1 }),
-    keysOf(context, view.key),
+    keysToChoose(tools.sql, account.id),
   ]);
   const rows = found.slice(0, ROWS);
+  const names = await namesOf(context, [view.key, ...rows.map(({ key }) => key ?? '')]);
   const last = found.length > ROWS ? rows.at(-1)!.number : null;
   const isFiltered = Object.values(view).some((value) => value !== '');
   const none = isFiltered ? messages.activityNone : messages.activityEmpty;
   return activityPage(
     context,
     html`
-${filterForm(context, view, endpoints, keys)}
-${rows.length === 0 ? html`<p class="card empty" role="status">${none}</p>` : html`<div class="card list">${table(columnsOf(context, keys), rows, 'activity')}</div>`}
+${filterForm(context, view, endpoints, optionsOf(context, choices, view.key, names))}
+${rows.length === 0 ? html`<p class="card empty" role="status">${none}</p>` : html`<div class="card list">${table(columnsOf(context, names), rows, 'activity')}</div>`}
 ${pageLinks(context, '/activity', behind !== undefined, last, { ...view })}`,
   );
 }
@@ -95,23 +97,25 @@ const filterOf = ({ key, endpoint, outcome, day }: View): ActivityFilter => ({
   day: day || undefined,
 });
 
-/** The names of the latest keys, and of the chosen one, by id. */
-async function keysOf(
-  { tools, account, messages }: MemberContext,
-  chosen: string,
-): Promise<Map<string, string>> {
-  const { active, ended } = await pageOfKeys(tools.sql, account.id);
-  const names = new Map<string, string>([[DASHBOARD, messages.dashboard]]);
-  for (const key of [...active, ...ended].slice(0, KEYS)) names.set(key.id, keyName(key, messages));
-  if (chosen !== '' && !names.has(chosen)) names.set(chosen, chosen);
-  return names;
+/** The names of keys of the account, by id. */
+async function namesOf({ tools, account, messages }: MemberContext, ids: string[]): Promise<Names> {
+  const keys = await namedKeys(tools.sql, account.id, [...new Set(ids)]);
+  return new Map(keys.map((key) => [key.id, keyName(key, messages)]));
+}
+
+/** The keys that the filter offers. A link of another page can choose any key. */
+function optionsOf({ messages }: MemberContext, choices: NamedKey[], chosen: string, names: Names): Names {
+  const options = new Map([[DASHBOARD, messages.dashboard]]);
+  for (const key of choices) options.set(key.id, keyName(key, messages));
+  if (chosen !== '' && !options.has(chosen)) options.set(chosen, names.get(chosen) ?? chosen);
+  return options;
 }
 
 function filterForm(
   { messages, tools }: MemberContext,
   { key, endpoint, outcome, day }: View,
   endpoints: string[],
-  keys: Map<string, string>,
+  keys: Names,
 ): Html {
   const all: [string, string] = ['', messages.all];
   const outcomes = OUTCOMES.map((name): [string, string] => [name, outcomeName(messages, name)]);
@@ -131,13 +135,13 @@ const isRowKind = (name: string): name is (typeof ROW_KINDS)[number] =>
 const outcomeName = (messages: MemberContext['messages'], name: (typeof OUTCOMES)[number]) =>
   isRowKind(name) ? messages.rowKinds[name] : messages.errorKinds[name];
 
-function columnsOf(context: MemberContext, keys: Map<string, string>): Column<ActivityRow>[] {
+function columnsOf(context: MemberContext, names: Names): Column<ActivityRow>[] {
   const { messages, formats, tools } = context;
   const when = ({ at }: ActivityRow) =>
     html`<time datetime="${at.toISOString()}">${formats.day(at)}, ${at.toISOString().slice(11, 19)}</time>`;
   const key = ({ key, call }: ActivityRow): HtmlValue => {
     if (key === null) return call === null ? '–' : messages.dashboard;
-    return html`<a class="cut" href="${tools.base}/keys/${key}">${keys.get(key) ?? key}</a>`;
+    return html`<a class="cut" href="${tools.base}/keys/${key}">${names.get(key) ?? key}</a>`;
   };
   const request = ({ request, call }: ActivityRow) =>
     request !== null &&

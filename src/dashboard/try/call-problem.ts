@@ -1,5 +1,7 @@
 import { OVERLOADED } from '../../http/answer.ts';
-import { type Problem, problemType } from '../../http/problems.ts';
+import { isFree } from '../../http/error-kind.ts';
+import type { ItemProblem } from '../../http/list-schema.ts';
+import { type Problem, type ProblemName, problemType } from '../../http/problems.ts';
 import type { MemberContext } from '../page-context.ts';
 import { problemText, prose } from '../reference/reference.ts';
 import { type Html, html } from '../ui/html.ts';
@@ -8,11 +10,26 @@ import { filled } from '../ui/state-text.ts';
 
 /** The text of a problem of a member's own call: what happened, what it cost, and what to do next. Programs get its JSON. */
 export function callProblem(context: MemberContext, problem: Problem): Html {
-  const { messages, tools } = context;
   const { kind } = problem;
   const text = stateOf(context, problem) ?? explained(context, problem);
-  const address = `${problemType(tools.root, kind)}?lang=${messages.language}`;
-  return html`<p>${text} ${kind === 'monthly-quota-exceeded' && moreCredits(context)} <a href="${address}"><code>${kind}</code></a></p>`;
+  return html`<p>${text} ${kind === 'monthly-quota-exceeded' && moreCredits(context)} ${problemLink(context, kind)}</p>`;
+}
+
+/** A link to the page of a problem. */
+export function problemLink({ messages, tools }: MemberContext, kind: ProblemName): Html {
+  return html`<a href="${problemType(tools.root, kind)}?lang=${messages.language}"><code>${kind}</code></a>`;
+}
+
+/** The kind of an item's problem, which its JSON has as an address. */
+export const kindOf = ({ type }: Pick<ItemProblem, 'type'>): ProblemName =>
+  type.slice(type.lastIndexOf('/') + 1) as ProblemName;
+
+/** The text of the problem of a list's item, in the words of a call's: what happened, and whether the item was charged. */
+export function itemProblem({ messages }: MemberContext, kind: ProblemName): string {
+  const { states, language } = messages;
+  const happened =
+    kind === 'search-failed' ? states.searchAway.happened : `${problemText(kind, language).title}.`;
+  return `${happened} ${isFree(kind) ? messages.itemFree : messages.itemCharged}`;
 }
 
 /** The state of the account or the service behind a problem; `null` if the problem is about the call itself. */

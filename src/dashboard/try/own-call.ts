@@ -3,6 +3,7 @@ import type { Answer } from '../../http/answer.ts';
 import { type ApiRoute, endpointOf } from '../../http/api-route.ts';
 import type { Input } from '../../http/input.ts';
 import type { FaceCall } from '../../metering/admission/face.ts';
+import type { Quote } from '../../metering/admission/quote.ts';
 import type { MemberContext } from '../page-context.ts';
 import { type Refusal, refuse } from '../request/forms.ts';
 import { awaitsConfirmation } from '../request/layout.ts';
@@ -17,27 +18,55 @@ export function callRefusal(context: MemberContext): Refusal | null {
 /** A member who leaves gets no answer, but the call goes on. */
 const NO_REQUEST = { headers: new Headers(), signal: new AbortController().signal };
 
+/** What a member's own call has cost the account. */
+export interface Cost {
+  /** Credits that this sending was charged, less those that come back. */
+  credits: number;
+  /** Whether an earlier sending of the call was charged, so that this one cost nothing. */
+  isRepeated: boolean;
+}
+
+/** Whether the account has paid for the call, now or at an earlier sending. */
+export const isPaid = ({ credits, isRepeated }: Cost): boolean => isRepeated || credits > 0;
+
+export interface OwnCall {
+  answer: Answer;
+  cost: Cost;
+  durationMs: number;
+  /** The context with the account as it is after the call. */
+  fresh: MemberContext;
+}
+
 /**
  * Makes a call for the member's account. It runs through the pipeline of calls with a key, so it costs and counts the same.
  *
  * @param identity of a call that is charged once, however often it is made
- * @returns the answer, the time that it took, and the context with the account as it is after the call
  */
 export async function makeOwnCall(
   context: MemberContext,
   route: ApiRoute,
   input: Input,
   identity?: string,
-): Promise<{ answer: Answer; durationMs: number; fresh: MemberContext }> {
+): Promise<OwnCall> {
   const { tools, account, trace } = context;
   const startedAt = performance.now();
   // A page may make several calls.
   trace.callId = randomUUID();
   trace.endpoint = endpointOf(route);
+  // An overloaded service refuses a call before the pipeline sets its credits.
+  trace.credits = 0;
+  const cost: Cost = { credits: 0, isRepeated: false };
   const call: FaceCall = {
     right: null,
     charge: route.charge,
-    quote: async (context) => ({ ...(await tools.handlers.get(route)!.quote(input, context)), identity }),
+    async quote(context) {
+      const quote = await tools.handlers.get(route)!.quote(input, context);
+      const end: Quote['end'] = (payment) => {
+        cost.isRepeated = payment.isRepeated;
+        quote.end?.(payment);
+      };
+      return { ...quote, identity, end };
+    },
   };
   const answer = await tools.pipeline.serve(NO_REQUEST, trace, call, {
     keyId: '',
@@ -49,7 +78,8 @@ export async function makeOwnCall(
     budget: null,
   });
   const durationMs = performance.now() - startedAt;
+  cost.credits = trace.credits;
   // An answer that was charged is shown, also if Postgres is away by now.
   const after = await tools.readAccount(account.id).catch(() => account);
-  return { answer, durationMs, fresh: { ...context, account: after } };
+  return { answer, cost, durationMs, fresh: { ...context, account: after } };
 }

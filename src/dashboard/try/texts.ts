@@ -15,8 +15,9 @@ export const TRY_TEXTS = {
   onlyBeginnings: `Names are searched from their beginning. The words may stand anywhere in a name:
     Os nomes são pesquisados a partir do início. As palavras podem estar em qualquer parte de um nome:`,
   searchWords: ['Search by words', 'Pesquisar por palavras'],
-  legalName: ['Legal name', 'Denominação'],
   lookUpOne: ['Look up', 'Consultar'],
+  itemCharged: ['It has cost 1 credit.', 'Custou 1 crédito.'],
+  itemFree: ['It has cost nothing.', 'Não custou nada.'],
   noCreditSpent: ['no credit spent', 'nenhum crédito gasto'],
   took: ['Took {ms} ms', 'Demorou {ms} ms'],
   headersAndJson: ['Headers and JSON', 'Cabeçalhos e JSON'],
@@ -27,88 +28,6 @@ export const TRY_TEXTS = {
   noBracket: ['no bracket in the dataset', 'sem escalão nos dados'],
   bracket: ['{start} to {end}', '{start} a {end}'],
   openBracket: ['{start} or more', '{start} ou mais'],
-
-  screenTitle: ['Screen a list for debts', 'Verificar as dívidas de uma lista'],
-  screenLead: `Each company costs 1 credit. Credits left: {available}. You see the price first. Lists are not stored.
-    Cada empresa custa 1 crédito. Créditos disponíveis: {available}. Verá primeiro o preço. As listas não são guardadas.`,
-  screenLabel: ['NIFs, at most {max}', 'NIF, no máximo {max}'],
-  screenHint: `One on each line, or rows of a table: every number of nine digits is read.
-    Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos.`,
-  screenWorkbook: `This is a workbook. Save it as CSV in your spreadsheet, and choose that file.
-    Isto é um livro de folha de cálculo. Guarde-o como CSV e escolha esse ficheiro.`,
-  screenFile: ['Or a file', 'Ou um ficheiro'],
-  screenFileHint: [
-    'Text or CSV. Its rows go into the field above.',
-    'Texto ou CSV. As linhas vão para o campo acima.',
-  ],
-  screenRead: ['Read the list', 'Ler a lista'],
-  screenNone: `No NIF found: nine digits with a right check digit. Save tables as CSV. Nothing was charged.
-    Nenhum NIF encontrado: são nove algarismos, com o de controlo certo. Guarde tabelas em CSV. Nada foi cobrado.`,
-  screenTooMany: `It has {count} NIFs, and one list {max} at most: screen it in parts. Nothing was charged.
-    Tem {count} NIF, e cada lista no máximo {max}: verifique-a por partes. Nada foi cobrado.`,
-  screenPrice: `1 company costs 1 credit. | {count} companies cost {count} credits.
-    1 empresa custa 1 crédito. | {count} empresas custam {count} créditos.`,
-  screenRows: ['1 row | {count} rows', '1 linha | {count} linhas'],
-  screenCompanies: ['1 company | {count} companies', '1 empresa | {count} empresas'],
-  screenRepeated: ['1 repeated | {count} repeated', '1 repetida | {count} repetidas'],
-  screenWrong: ['1 not valid | {count} not valid', '1 inválida | {count} inválidas'],
-  screenWithoutNif: ['1 without a NIF | {count} without a NIF', '1 sem NIF | {count} sem NIF'],
-  screenLeftOutTitle: `The row that is not screened | The {count} rows that are not screened
-    A linha que não é verificada | As {count} linhas que não são verificadas`,
-  screenLine: ['Row', 'Linha'],
-  screenPasted: ['As pasted', 'Como foi colado'],
-  screenWhy: ['Why', 'Motivo'],
-  screenLeftOut: {
-    repeated: ['The same as row {line}', 'Igual à linha {line}'],
-    wrong: ['Wrong check digit', 'Algarismo de controlo errado'],
-    length: ['Not nine digits', 'Não tem nove algarismos'],
-    rounded: ['Rounded by a spreadsheet', 'Arredondado por uma folha de cálculo'],
-    missing: ['No NIF', 'Sem NIF'],
-  },
-  screenOutcome: ['Result', 'Resultado'],
-  screenOutcomes: {
-    found: ['On a list of debtors', 'Numa lista de devedores'],
-    without: ['No bracket', 'Sem escalão'],
-    unpaid: ['Not screened, not charged', 'Não verificada, não cobrada'],
-  },
-  screenResolve: `Find 1 name: 1 credit | Find {count} names: 1 to {count} credits
-    Procurar 1 nome: 1 crédito | Procurar {count} nomes: de 1 a {count} créditos`,
-  screenCandidates: ['Companies with this name', 'Empresas com este nome'],
-  screenNoCandidate: ['None found', 'Nenhuma encontrada'],
-  screenChoose: ['None of these', 'Nenhuma destas'],
-  screenClear: ['Clear', 'Sem dúvida'],
-  screenTake: `Choose, and read the list again: the NIFs go behind their names.
-    Escolha e volte a ler a lista: os NIF ficam a seguir aos nomes.`,
-  screenAtLeast: [
-    'Nothing was found. A request costs at least 1.',
-    'Nada foi encontrado. Um pedido custa pelo menos 1.',
-  ],
-  screenReadChosen: ['Read the list with these NIFs', 'Ler a lista com estes NIF'],
-  screenUnknown: ['not in the directory', 'fora do diretório'],
-  screenFrom: ['from', 'de'],
-  screenTo: ['to', 'a'],
-  screenFileName: ['debts.csv', 'dividas.csv'],
-  screenShort: ['Your credits suffice for the first {left}.', 'Os seus créditos chegam para {left}.'],
-  screenNoCredits: ['You have no credits left to screen it.', 'Não tem créditos para a verificar.'],
-  screenLate: `You screened this list over ten minutes ago, so it costs again. Nothing was charged now.
-    Verificou esta lista há mais de dez minutos, por isso volta a custar. Agora nada foi cobrado.`,
-  screenRun: `Screen 1 company | Screen {count} companies
-    Verificar 1 empresa | Verificar {count} empresas`,
-  creditCount: ['1 credit | {count} credits', '1 crédito | {count} créditos'],
-  screenFound: `On a list of debtors: {found} of {count}
-    Numa lista de devedores: {found} de {count}`,
-  creditsSpent: ['1 credit spent | {count} credits spent', '1 crédito gasto | {count} créditos gastos'],
-  screenAgain: ['No credit spent: this list was charged before', 'Nenhum crédito gasto: lista já cobrada'],
-  screenFree: `Until {time} (UTC), a reload or the same list costs nothing. Download it to keep it.
-    Até {time} (UTC), recarregar a página ou repetir a lista não custa nada. Descarregue-a para a guardar.`,
-  screenAbsent: `without a bracket is not “no debt”: the list has debts above a threshold only. List of
-    sem escalão não é “sem dívidas”: a lista só tem dívidas acima de um limiar. Lista de`,
-  screenMissing: `this list was never imported here. An absent bracket says nothing.
-    esta lista nunca foi importada aqui. A falta de escalão nada diz.`,
-  screenRefused: `Not screened, because the credits did not suffice, and not charged: {count}.
-    Por verificar, porque os créditos não chegaram, e não cobradas: {count}.`,
-  screenRest: `Screen the other company | Screen the other {count} companies
-    Verificar a outra empresa | Verificar as outras {count} empresas`,
   triedAlready: `This form was sent already, and may have been charged. Send it again for another request.
     Este formulário já foi enviado e pode ter sido cobrado. Envie-o de novo para outro pedido.`,
 } as const satisfies Texts;

@@ -10,6 +10,7 @@ import { type Html, html } from '../ui/html.ts';
 import { type Column, copyable, dateOf, type Fact, facts, table } from '../ui/parts.ts';
 import { bracketText } from './brackets.ts';
 import { callProblem } from './call-problem.ts';
+import type { Cost } from './own-call.ts';
 
 type FoundCompany = SearchAnswer['data'][number];
 
@@ -19,10 +20,8 @@ export interface Tried {
   address: string;
   durationMs: number;
   answer: Answer;
+  cost: Cost;
 }
-
-/** Problems of calls that were admitted: they cost a credit (specification, Errors). */
-const CHARGED: ProblemName[] = ['validation', 'company-not-found', 'search-failed', 'company-lookup-failed'];
 
 /** Problems that are not about the call, so that it may succeed in a moment. */
 const MAY_SUCCEED: ProblemName[] = [
@@ -35,7 +34,7 @@ const MAY_SUCCEED: ProblemName[] = [
 /** The call as a program would send it, and its answer: its meaning first, then its headers and its JSON. */
 export async function triedCall(context: MemberContext, tried: Tried): Promise<Html> {
   const { messages, formats, tools } = context;
-  const { kind, query, answer, address, durationMs } = tried;
+  const { kind, query, answer, cost, address, durationMs } = tried;
   const response = responseTo(tools.publicUrl, answer);
   const { status } = response;
   const headers = [...response.headers].map(([name, value]) => html`<span>${name}:</span> ${value}\n`);
@@ -44,8 +43,8 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
   const entries = answer.ok && kind !== 'lookup' ? (json.data as FoundCompany[]) : null;
   const curl = `curl '${address.replaceAll("'", '%27')}' \\\n  -H "Authorization: Bearer $API_KEY"`;
   const count = entries !== null && html` · ${messages.companyCount(String(entries.length))}`;
-  const cost =
-    problem === null || CHARGED.includes(problem) ? messages.creditsSpent('1') : messages.noCreditSpent;
+  const spent =
+    cost.credits === 0 ? messages.noCreditSpent : messages.creditsSpent(formats.number(cost.credits));
   const button = (kind: Tried['kind'], label: string) =>
     html`<button class="small" name="kind" value="${kind}">${label} <small>${messages.costs}</small></button>`;
   // After a search that found nothing: the same words anywhere in a name.
@@ -56,7 +55,7 @@ export async function triedCall(context: MemberContext, tried: Tried): Promise<H
     <h2 id="answer-title" tabindex="-1" autofocus>${messages.answer}</h2>
     <span class="badge ${status < 400 ? 'good' : 'bad'}" role="status">${status}${count}</span>
   </div>
-  <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(durationMs))))} · ${cost}</p>
+  <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(durationMs))))} · ${spent}</p>
   ${!answer.ok && callProblem(context, answer.problem)}
   ${problem !== null && MAY_SUCCEED.includes(problem) && sameQuery(context, query, 'retry', button(kind, messages.retry))}
   ${entries !== null && entries.length > 0 && found(context, entries)}

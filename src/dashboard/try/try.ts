@@ -45,12 +45,12 @@ export const tryIt = formHandlers({
     const address = `${tools.publicUrl}/api/v1/${pathOf(kind, query)}`;
     const isFirst = await isFirstSending(tools.sql, sent(TOKEN_FIELD));
     if (!isFirst) return refuse(409, { message: messages.triedAlready });
-    const { answer, durationMs, fresh } = await makeOwnCall(
+    const { answer, cost, durationMs, fresh } = await makeOwnCall(
       context,
       ROUTES[kind],
       kind === 'lookup' ? { nif: query } : { q: query },
     );
-    return showTry(fresh, null, { kind, query, address, durationMs, answer });
+    return showTry(fresh, null, { kind, query, address, durationMs, answer, cost });
   },
 });
 

@@ -185,4 +185,7 @@ export const COMMON_TEXTS = {
   busy: ['The dashboard is busy', 'O painel está ocupado'],
   tooManyRequests: ['Too many requests', 'Demasiados pedidos'],
   retry: ['Try again', 'Tentar de novo'],
+
+  legalName: ['Legal name', 'Denominação'],
+  creditsSpent: ['1 credit spent | {count} credits spent', '1 crédito gasto | {count} créditos gastos'],
 } as const satisfies Texts;

@@ -87,6 +87,31 @@ export async function pageOfKeys(sql: Sql, accountId: string, filter: KeyFilter 
   };
 }
 
+/** A key as a list of names has it. */
+export type NamedKey = Pick<ApiKey, 'id' | 'name'>;
+
+/** The account's keys with these ids, also those that have ended, and connections. */
+export function namedKeys(sql: Sql, accountId: string, ids: string[]): Promise<NamedKey[]> {
+  return sql<NamedKey[]>`
+    SELECT id, name FROM api_keys WHERE account_id = ${accountId} AND id = ANY (${ids}::text[])`;
+}
+
+/** The keys of the first page of {@link pageOfKeys}, the latest first, then those that ended last, then {@link listConnections}. */
+export function keysToChoose(sql: Sql, accountId: string): Promise<NamedKey[]> {
+  return sql<NamedKey[]>`
+    WITH active AS MATERIALIZED (
+      SELECT id, name, created_at, is_connection FROM api_keys WHERE account_id = ${accountId} AND ends_at > now())
+    SELECT id, name FROM (
+      (SELECT 1 AS part, created_at AS at, id, name FROM active WHERE NOT is_connection
+        ORDER BY at DESC, id DESC LIMIT ${PAGE.active})
+      UNION ALL
+      (SELECT 2, ends_at, id, name FROM api_keys WHERE account_id = ${accountId} AND ends_at <= now() AND NOT is_connection
+        ORDER BY ends_at DESC, id DESC LIMIT ${PAGE.ended})
+      UNION ALL
+      SELECT 3, created_at, id, name FROM active WHERE is_connection
+    ) AS keys ORDER BY part, at DESC, id DESC`;
+}
+
 /** One key of the account; `null` when the account has no such key. */
 export async function findKey(sql: Sql, accountId: string, id: string): Promise<ListedKey | null> {
   const [key] = await sql<ListedKey[]>`

@@ -80,6 +80,42 @@ test('filters by key, endpoint, outcome and day leave the rows that meet all of 
   expect((await visitor.get('/dashboard/activity?outcome=5xx')).textOf('.empty')).toBe('No request matches.');
 });
 
+test('rows of every key of the account have its name, and the filter has connections and the chosen key', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const other = await createKey(service.sql, (await createMember(service)).accountId, 'of another', 'test');
+  const id = (name: string) => `key_${accountId.replaceAll(/[^a-z0-9]/g, '')}${name}`;
+  const insert = (
+    name: string,
+    { minutesAgo = 0, revoked = false, isConnection = false } = {},
+  ) => service.sql`
+    INSERT INTO api_keys (id, account_id, name, start, secret_sha256, created_at, revoked_at, is_connection)
+    VALUES (${id(name)}, ${accountId}, ${name}, 'svc_0000', sha256(convert_to(${id(name)}, 'UTF8')),
+      now() - ${minutesAgo} * interval '1 minute', CASE WHEN ${revoked} THEN now() - ${minutesAgo} * interval '1 minute' END, ${isConnection})`;
+  await Promise.all(Array.from({ length: 100 }, (_, n) => insert(`new${n}`)));
+  await Promise.all(Array.from({ length: 50 }, (_, n) => insert(`gone${n}`, { revoked: true })));
+  await insert('old', { minutesAgo: 5 });
+  await insert('oldgone', { minutesAgo: 5, revoked: true });
+  await insert('agent', { isConnection: true });
+  await insert('agentgone', { isConnection: true, revoked: true });
+  const named = ['new7', 'gone7', 'old', 'oldgone', 'agent', 'agentgone'];
+  for (const name of named) await store(accountId, 1, { key: id(name) });
+  await store(accountId, 1, { key: other.id });
+  const page = await visitor.get('/dashboard/activity');
+  expect(rowsOf(page).map((cells) => cells[3])).toEqual([...named, other.id].toReversed());
+  const offered = ({ document }: PageAnswer) =>
+    [...document.querySelectorAll('select[name=key] option')].map(({ textContent }) => textContent!.trim());
+  expect(named.filter((name) => offered(page).includes(name))).toEqual(['new7', 'gone7', 'agent']);
+  for (const name of ['old', 'oldgone', 'agentgone']) {
+    const filtered = await visitor.get(`/dashboard/activity?key=${id(name)}`);
+    expect([rowsOf(filtered).map((cells) => cells[3]), offered(filtered).includes(name)]).toEqual([
+      [name],
+      true,
+    ]);
+    expect(filtered.document.querySelector('select[name=key] option[selected]')!.textContent).toBe(name);
+  }
+  expect(offered(await visitor.get(`/dashboard/activity?key=${other.id}`))).not.toContain('of another');
+});
+
 test('pages go back by the rows’ numbers, keep the filter, and show no row of another account', async () => {
   const { visitor, accountId } = await createMember(service);
   const other = await createMember(service);

@@ -1,21 +1,25 @@
 import type { Company } from '../../companies/lookup/schema.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
+import { isFree } from '../../http/error-kind.ts';
+import type { ItemProblem } from '../../http/list-schema.ts';
+import type { ProblemName } from '../../http/problems.ts';
 import type { MemberContext } from '../page-context.ts';
 import { tokenField } from '../request/forms.ts';
+import { bracketText } from '../try/brackets.ts';
+import { callProblem, kindOf } from '../try/call-problem.ts';
+import { type Cost, isPaid } from '../try/own-call.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, dateOf, moment, moreCredits, sentence, table } from '../ui/parts.ts';
 import { csvText } from '../usage/csv.ts';
-import { bracketText } from './brackets.ts';
-import { callProblem } from './call-problem.ts';
 import type { NifList, Row } from './screen-list.ts';
-import type { Sending } from './screen-once.ts';
-import { leftOutText } from './screen-rows.ts';
+import { costText, failedCell, failedText, isUnpaid, leftOutText } from './screen-rows.ts';
 
 /** An item of the answer: with `debts` unless it got a problem. */
 interface Item {
   nif: string;
   status: number;
   debts?: Pick<Company, 'tax_debt' | 'social_security_debt'>;
+  problem?: ItemProblem;
 }
 /** The day of each list, YYYY-MM-DD; `null` if it was never imported. */
 type Datasets = Record<'tax' | 'social_security', string | null>;
@@ -23,13 +27,17 @@ type Datasets = Record<'tax' | 'social_security', string | null>;
 /** A list that was sent to the API. */
 export interface Screened {
   answer: Answer;
-  sending: Sending;
+  cost: Cost;
+  /** The end of the time in which it costs nothing again, if it was paid. */
+  freeUntil: Date;
 }
 
 /** A row of the pasted list, and the API's item about its company; `null` means that it was not asked. */
 interface Result {
   row: Row;
   item: Item | null;
+  /** The item's problem, if it has one. */
+  problem: ProblemName | null;
   /** Of the directory; '' if it has none. */
   name: string;
 }
@@ -38,13 +46,14 @@ interface Result {
 export async function screenedList(
   context: MemberContext,
   list: NifList,
-  { answer, sending }: Screened,
+  { answer, cost, freeUntil }: Screened,
 ): Promise<Html> {
   const { messages, formats, tools } = context;
   if (!answer.ok)
     return html`<section class="card" aria-labelledby="answer-title">
   <h2 id="answer-title" tabindex="-1" autofocus>${messages.answer}</h2>
   ${callProblem(context, answer.problem)}
+  ${isPaid(cost) && html`<p class="hint">${costText(context, cost)}</p>`}
 </section>`;
   const { data, datasets } = (await responseTo(tools.publicUrl, answer).json()) as {
     data: Item[];
@@ -52,30 +61,32 @@ export async function screenedList(
   };
   const results = await resultsOf(context, list, data);
   const answered = data.filter(({ status }) => status === 200);
-  const unpaid = results.filter(({ row, item }) => row.leftOut === null && item?.status !== 200);
+  const rest = results.filter(
+    ({ row, problem }) => row.leftOut === null && problem !== null && isFree(problem),
+  );
   const count = formats.number(answered.length);
-  const file = Buffer.from(csvOf(context, results, datasets));
+  const file = Buffer.from(csvOf(context, results, datasets, cost));
   return html`
 <section class="card" aria-labelledby="answer-title">
   <div class="heading">
     <h2 id="answer-title" tabindex="-1" autofocus>${messages.screenFound(formats.number(answered.filter(hasDebts).length), count)}</h2>
     <a href="data:text/csv;charset=utf-8;base64,${file.toString('base64')}" download="${messages.screenFileName}">${messages.csv}</a>
   </div>
-  <p class="hint" data-free>${sending.isRepeated ? messages.screenAgain : messages.creditsSpent(count)}. ${sentence(messages.screenFree, moment(formats, sending.freeUntil))}</p>
+  <p class="hint" data-free>${costText(context, cost)} ${isPaid(cost) && sentence(messages.screenFree, moment(formats, freeUntil))}</p>
   ${datasetNotes(context, datasets)}
-  ${unpaid.length > 0 && restForm(context, unpaid)}
-  ${table(columnsOf(context, datasets), results, 'stacked screened')}
+  ${rest.length > 0 && restForm(context, rest, cost)}
+  ${table(columnsOf(context, datasets, cost), results, 'stacked screened')}
 </section>`;
 }
 
 async function resultsOf(context: MemberContext, { rows }: NifList, data: Item[]): Promise<Result[]> {
   const items = new Map(data.map((item) => [item.nif, item]));
   const names = await namesOf(context, [...items.keys()]);
-  return rows.map((row) => ({
-    row,
-    item: items.get(row.nif ?? '') ?? null,
-    name: names.get(row.nif ?? '') ?? '',
-  }));
+  return rows.map((row) => {
+    const item = items.get(row.nif ?? '') ?? null;
+    const problem = item?.problem === undefined ? null : kindOf(item.problem);
+    return { row, item, problem, name: names.get(row.nif ?? '') ?? '' };
+  });
 }
 
 /** The names of the companies. The result was paid, so it is shown without them if they can't be read. */
@@ -86,16 +97,17 @@ function namesOf({ tools }: MemberContext, nifs: string[]): Promise<ReadonlyMap<
   });
 }
 
-/** Another list of the companies for which the credits did not suffice. */
-function restForm(context: MemberContext, unpaid: Result[]): Html {
+/** Another list of the companies that have no result and cost nothing. */
+function restForm(context: MemberContext, rest: Result[], cost: Cost): Html {
   const { messages, formats, tools } = context;
-  const count = formats.number(unpaid.length);
+  const count = formats.number(rest.length);
+  const lackCredits = rest.every(({ problem }) => isUnpaid(problem!, cost));
   return html`
-<p class="notice warn">${messages.screenRefused(count)}</p>
+<p class="notice warn">${lackCredits ? messages.screenRefused(count) : messages.screenFailed(count)}</p>
 <form method="post" action="${tools.base}/screen" id="rest">
   ${tokenField(context)}
-  <input type="hidden" name="list" value="${unpaid.map(({ row }) => row.nif).join('\n')}">
-  <p>${moreCredits(context)} <button class="small quiet" type="submit">${messages.screenRest(count)}</button></p>
+  <input type="hidden" name="list" value="${rest.map(({ row }) => row.nif).join('\n')}">
+  <p>${lackCredits && moreCredits(context)} <button class="small quiet" type="submit">${messages.screenRest(count)}</button></p>
 </form>`;
 }
 
@@ -116,14 +128,16 @@ function datasetNotes({ messages, formats }: MemberContext, datasets: Datasets):
 }
 
 /** The outcome of a row in words. */
-function outcomeOf({ messages }: MemberContext, { row, item }: Result): string {
-  if (row.leftOut !== null && row.leftOut !== 'repeated') return leftOutText(messages, row);
-  if (item === null || item.status !== 200) return messages.screenOutcomes.unpaid;
-  const outcome = hasDebts(item) ? messages.screenOutcomes.found : messages.screenOutcomes.without;
+function outcomeOf(context: MemberContext, { row, item, problem }: Result, cost: Cost): string {
+  const { messages } = context;
+  if (item === null) return leftOutText(messages, row);
+  const { found, without } = messages.screenOutcomes;
+  const answered = hasDebts(item) ? found : without;
+  const outcome = problem === null ? answered : failedText(context, problem, cost);
   return row.leftOut === null ? outcome : `${outcome} (${leftOutText(messages, row)})`;
 }
 
-function columnsOf(context: MemberContext, datasets: Datasets): Column<Result>[] {
+function columnsOf(context: MemberContext, datasets: Datasets, cost: Cost): Column<Result>[] {
   const { messages } = context;
   const cell = (item: Item | null, bracket: Company['tax_debt'] | undefined, date: string | null) => {
     if (bracket) return bracketText(context, bracket);
@@ -131,7 +145,9 @@ function columnsOf(context: MemberContext, datasets: Datasets): Column<Result>[]
     return date === null ? messages.dataNone : '–';
   };
   const outcome = (result: Result) => {
-    const text = outcomeOf(context, result);
+    const { row, problem } = result;
+    if (row.leftOut === null && problem !== null) return failedCell(context, problem, cost);
+    const text = outcomeOf(context, result, cost);
     const isFound = result.item !== null && hasDebts(result.item);
     return isFound ? html`<span class="badge warn">${text}</span>` : text;
   };
@@ -148,8 +164,9 @@ function columnsOf(context: MemberContext, datasets: Datasets): Column<Result>[]
   ];
 }
 
-function csvOf(context: MemberContext, results: Result[], { tax, social_security }: Datasets): string {
+function csvOf(context: MemberContext, results: Result[], datasets: Datasets, cost: Cost): string {
   const { messages } = context;
+  const { tax, social_security } = datasets;
   const ofList = (name: string) =>
     [messages.screenFrom, messages.screenTo, messages.dataOf].map((part) => `${name}: ${part}`);
   const columns = [
@@ -162,7 +179,7 @@ function csvOf(context: MemberContext, results: Result[], { tax, social_security
   const lines = results.map((result) => {
     const { row, item, name } = result;
     return [
-      ...[row.line, row.text, row.nif, name, outcomeOf(context, result)],
+      ...[row.line, row.text, row.nif, name, outcomeOf(context, result, cost)],
       ...bracket(item, item?.debts?.tax_debt, tax),
       ...bracket(item, item?.debts?.social_security_debt, social_security),
     ];

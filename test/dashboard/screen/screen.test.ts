@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { readNifList } from '../../../src/dashboard/try/screen-list.ts';
+import { readNifList } from '../../../src/dashboard/screen/screen-list.ts';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
 import { importBrackets } from '../../companies/debts/support.ts';
 import { sendText } from '../../support/client.ts';
@@ -189,6 +189,24 @@ describe('Screen a list', () => {
     expect(choices).toBe(`1:${nif(70)} 2:${nif(71)} 3:${nif(70)}`);
     const taken = await visitor.submit('/dashboard/screen', { list, choices });
     expect(taken.textOf('[data-rows]')).toBe('3 rows: 2 companies, 1 repeated.');
+  });
+
+  test('names whose search fails cost a credit each, and each row says so', async () => {
+    const { visitor, accountId } = await createMember(service);
+    const [{ name }] = await service.sql<[{ name: string }]>`
+      SELECT table_name || '_vocabulary' AS name FROM directory_generations ORDER BY table_name DESC LIMIT 1`;
+    await service.sql`ALTER TABLE ${service.sql(name)} RENAME COLUMN word TO hidden`;
+    const list = 'Padaria Boreal\nTalho Boreal\nCafé Boreal';
+    const page = await visitor.submit('/dashboard/screen', { list, resolve: 'yes' }).finally(async () => {
+      await service.sql`ALTER TABLE ${service.sql(name)} RENAME COLUMN hidden TO word`;
+    });
+    expect(page.textOf('[data-resolved] .hint')).toBe('3 credits spent.');
+    expect(rowsOf(page, '[data-resolved]')).toEqual(
+      list
+        .split('\n')
+        .map((text) => [text, 'The directory can’t be searched now. It has cost 1 credit. search-failed']),
+    );
+    await eventually(() => used(accountId), 3);
   });
 
   test('a list of names alone is offered to be resolved, and has nothing to screen', async () => {

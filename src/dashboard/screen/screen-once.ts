@@ -8,6 +8,7 @@ import { SECOND } from '../../platform/units.ts';
 import { countAttempt, forgetAttempts, isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import { keyFor, TOKEN_FIELD } from '../request/csrf.ts';
+import { isPaid, type OwnCall } from '../try/own-call.ts';
 
 /** The time of a request with its `Idempotency-Key`, less the longest time of a page: a sending in this time is never charged again. */
 const FREE_MS = REPEAT_WINDOW_MS - 15 * SECOND;
@@ -16,12 +17,10 @@ const FREE_MS = REPEAT_WINDOW_MS - 15 * SECOND;
 export interface Sending {
   /** The identity of its call, which is charged once. */
   identity: string;
-  /** Whether the list was charged a moment ago, so that it costs nothing now. */
-  isRepeated: boolean;
-  /** The end of the time in which it costs nothing again. */
+  /** The end of the time in which it costs nothing again, if it was paid. */
   freeUntil: Date;
-  /** For a list that was not charged after all. */
-  forget(): Promise<void>;
+  /** To be called with its answer. A list that was not paid is not free when it is sent again. */
+  end(call: OwnCall): Promise<void>;
 }
 
 /**
@@ -29,11 +28,11 @@ export interface Sending {
  *
  * @returns `null` for a form that is sent again after the free time: the list must not be charged again without a question
  */
-export async function beginSending(context: MemberContext, nifs: string[]): Promise<Sending | null> {
+export async function beginSending(context: MemberContext, list: string[]): Promise<Sending | null> {
   const { tools, account, sent } = context;
   // Made with a secret, so that no request of a customer has it.
   const identity = createHmac('sha256', keyFor(tools.secret, 'screened lists'))
-    .update(`${account.id}\n${nifs.join()}`)
+    .update(`${account.id}\n${JSON.stringify(list)}`)
     .digest('hex');
   const limit = { key: `list ${identity}`, max: 1, windowMs: FREE_MS };
   const isFirst = await isFirstSending(tools.sql, sent(TOKEN_FIELD));
@@ -45,5 +44,13 @@ export async function beginSending(context: MemberContext, nifs: string[]): Prom
     return null;
   }
   const leftMs = retryAfterS === null ? FREE_MS : retryAfterS * SECOND;
-  return { identity, isRepeated, freeUntil: new Date(Date.now() + leftMs), forget };
+  return {
+    identity,
+    freeUntil: new Date(Date.now() + leftMs),
+    async end({ answer, cost }) {
+      // A repetition that is refused leaves the list paid.
+      const wasPaid = isRepeated && !answer.ok;
+      if (!isPaid(cost) && !wasPaid) await forget();
+    },
+  };
 }

@@ -4,9 +4,9 @@ import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
 import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
+import { callRefusal, makeOwnCall } from '../try/own-call.ts';
 import { type Html, html } from '../ui/html.ts';
 import { moreCredits } from '../ui/parts.ts';
-import { callRefusal, makeOwnCall } from './own-call.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
 import { type NifList, readNifList } from './screen-list.ts';
 import {
@@ -50,10 +50,11 @@ export const screen = formHandlers({
     if (count === 0 || sent('price') !== String(count)) return showScreen(context, null, { list, text });
     const sending = await beginSending(context, list.nifs);
     if (sending === null) return showScreen(context, null, { list, text, isLate: true });
-    const { answer, fresh } = await makeOwnCall(context, debtsRoute, { nifs: list.nifs }, sending.identity);
-    // A list that was paid before stays so.
-    if (!answer.ok && !sending.isRepeated) await sending.forget();
-    return showScreen(fresh, null, { list, text, screened: { answer, sending } });
+    const call = await makeOwnCall(context, debtsRoute, { nifs: list.nifs }, sending.identity);
+    await sending.end(call);
+    const { answer, cost, fresh } = call;
+    const screened = { answer, cost, freeUntil: sending.freeUntil };
+    return showScreen(fresh, null, { list, text, screened });
   },
 });
 

@@ -1,8 +1,29 @@
+import { UNPAID } from '../../http/api-route.ts';
+import type { ProblemName } from '../../http/problems.ts';
 import type { Messages } from '../messages.ts';
 import type { MemberContext } from '../page-context.ts';
+import { itemProblem, problemLink } from '../try/call-problem.ts';
+import type { Cost } from '../try/own-call.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
 import type { NifList, Row } from './screen-list.ts';
+
+/** What the sending of a list has cost, as a sentence. */
+export function costText({ messages, formats }: MemberContext, { credits, isRepeated }: Cost): string {
+  return `${isRepeated ? messages.screenAgain : messages.creditsSpent(formats.number(credits))}.`;
+}
+
+/** Whether an item lacks its credit. A repetition answers 503 to those that its first sending has not paid. */
+export const isUnpaid = (kind: ProblemName, { isRepeated }: Cost): boolean =>
+  UNPAID.some((unpaid) => unpaid === kind) || (isRepeated && kind === 'service-unavailable');
+
+/** The outcome of an item with a problem, in words. */
+export const failedText = (context: MemberContext, kind: ProblemName, cost: Cost): string =>
+  isUnpaid(kind, cost) ? context.messages.screenOutcomes.unpaid : itemProblem(context, kind);
+
+/** The same with a link to the problem, unless the page says elsewhere what to do about it. */
+export const failedCell = (context: MemberContext, kind: ProblemName, cost: Cost): Html =>
+  html`${failedText(context, kind, cost)} ${!isUnpaid(kind, cost) && problemLink(context, kind)}`;
 
 /** Why a row is not screened, in words. */
 export function leftOutText(messages: Messages, { leftOut, firstLine }: Row): string {

@@ -1,12 +1,15 @@
 import { resolutionsRoute } from '../../companies/resolve/route.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
+import { isFree } from '../../http/error-kind.ts';
+import type { ItemProblem } from '../../http/list-schema.ts';
 import type { MemberContext } from '../page-context.ts';
+import { callProblem, kindOf } from '../try/call-problem.ts';
+import { type Cost, isPaid, makeOwnCall } from '../try/own-call.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
-import { callProblem } from './call-problem.ts';
-import { makeOwnCall } from './own-call.ts';
 import type { NifList, Row } from './screen-list.ts';
-import { beginSending, type Sending } from './screen-once.ts';
+import { beginSending } from './screen-once.ts';
+import { costText, failedCell } from './screen-rows.ts';
 
 /** Names that are resolved at once: as many as POST /resolutions takes. */
 const MAX_NAMES = 100;
@@ -19,11 +22,11 @@ const NUMBER = /(?<![\p{L}\d])[\d.,]*\d{5,}[\d.,]*(?!\p{L})|\d[.,]\d+E\+?\d+/gu;
 /** A line of the list, and the NIF that was chosen for it. */
 const CHOICE = /(\d{1,6}):(\d{9})/g;
 
-/** An item of the answer: with candidates unless it got a problem. */
+/** An item of the answer: with candidates, which may be none, or a problem. */
 interface Item {
-  status: number;
   clear?: boolean;
   candidates?: { nif: string; legal_name: string }[];
+  problem?: ItemProblem;
 }
 
 /** Names of a list that were resolved. */
@@ -32,7 +35,7 @@ export interface Resolved {
   rows: Row[];
   /** One for each row; none if the whole answer is a problem. */
   items: Item[];
-  isRepeated: boolean;
+  cost: Cost;
 }
 
 /** Whether there is a candidate to choose. */
@@ -62,13 +65,14 @@ export async function resolveNames(
 ): Promise<{ resolved: Resolved; fresh: MemberContext } | null> {
   const rows = nameRows(list);
   const names = rows.map(({ text }) => nameIn(text));
-  const sending: Sending | null = await beginSending(context, ['names', ...names]);
+  const sending = await beginSending(context, ['names', ...names]);
   if (sending === null) return null;
-  const { answer, fresh } = await makeOwnCall(context, resolutionsRoute, { names }, sending.identity);
-  if (!answer.ok && !sending.isRepeated) await sending.forget();
+  const call = await makeOwnCall(context, resolutionsRoute, { names }, sending.identity);
+  await sending.end(call);
+  const { answer, cost, fresh } = call;
   const body = answer.ok ? await responseTo(context.tools.publicUrl, answer).json() : { data: [] };
   const { data: items } = body as { data: Item[] };
-  return { resolved: { answer, rows, items, isRepeated: sending.isRepeated }, fresh };
+  return { resolved: { answer, rows, items, cost }, fresh };
 }
 
 /** The button that resolves the names of a list, with the most that it costs; nothing for a list without any. */
@@ -80,23 +84,31 @@ export function resolveButton({ messages, formats }: MemberContext, list: NifLis
   );
 }
 
+/** What follows the cost: how to use the candidates, or why names without any cost a credit. */
+function nextStep({ messages }: MemberContext, resolved: Resolved): string {
+  if (hasCandidates(resolved)) return messages.screenTake;
+  const { items, cost } = resolved;
+  const hasCharged = items.some(({ problem }) => problem !== undefined && !isFree(kindOf(problem)));
+  return isPaid(cost) && !hasCharged ? messages.screenAtLeast : '';
+}
+
 /**
  * The candidates of each name, to choose from. The choices travel as one field, because a form has few. dashboard.js keeps it; without
  * this script it has the clear ones.
  */
 export function resolvedNames(context: MemberContext, resolved: Resolved): Html {
-  const { answer, rows, items, isRepeated } = resolved;
-  const { messages, formats } = context;
-  if (!answer.ok) return html`<div>${callProblem(context, answer.problem)}</div>`;
+  const { answer, rows, items, cost } = resolved;
+  const { messages } = context;
+  if (!answer.ok)
+    return html`<div>${callProblem(context, answer.problem)} ${isPaid(cost) && html`<p class="hint">${costText(context, cost)}</p>`}</div>`;
   const found = rows.map((row, index) => ({ row, item: items[index]! }));
   const clear = found.flatMap(({ row, item }) =>
     item.clear ? [`${row.line}:${item.candidates![0]!.nif}`] : [],
   );
-  const spent = Math.max(1, items.filter(({ candidates = [] }) => candidates.length > 0).length);
   const choice = ({ row, item }: (typeof found)[number]) => {
-    const { candidates = [], clear = false, status } = item;
-    if (candidates.length === 0)
-      return status === 200 ? messages.screenNoCandidate : messages.screenOutcomes.unpaid;
+    const { candidates = [], clear = false, problem } = item;
+    if (problem !== undefined) return failedCell(context, kindOf(problem), cost);
+    if (candidates.length === 0) return messages.screenNoCandidate;
     return html`
 <select data-line="${row.line}" aria-label="${row.text}">
   <option value="">${messages.screenChoose}</option>
@@ -109,7 +121,7 @@ export function resolvedNames(context: MemberContext, resolved: Resolved): Html 
   ];
   return html`
 <div data-resolved>
-  <p class="hint">${isRepeated ? messages.screenAgain : messages.creditsSpent(formats.number(spent))}. ${hasCandidates(resolved) ? messages.screenTake : messages.screenAtLeast}</p>
+  <p class="hint">${costText(context, cost)} ${nextStep(context, resolved)}</p>
   <input type="hidden" name="choices" value="${clear.join(' ')}">
   ${table(columns, found, 'stacked')}
 </div>`;
