@@ -33,7 +33,7 @@ export const ACCOUNT_TEXTS = {
   leaveTitle: ['Leave this account?', 'Abandonar esta conta?'],
   leaveLead: `Your password and your sessions end. API keys go on working. You can be invited again.
     A palavra-passe e as sessões terminam. As chaves continuam a funcionar. Pode receber outro convite.`,
-  leave: ['Leave', 'Abandonar a conta'],
+  leave: ['Leave', 'Abandonar'],
   memberSince: ['Since', 'Desde'],
   removeMember: ['Remove', 'Remover'],
   removeTitle: ['Remove this member?', 'Remover este membro?'],
