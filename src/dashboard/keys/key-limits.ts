@@ -57,7 +57,7 @@ export function sentLimits({ sent, messages, formats }: MemberContext): KeyLimit
   const credits = sent('credits').trim();
   const per = BUDGET_PERIODS.find((period) => period === sent('per')) ?? 'day';
   const only = sentRights(sent);
-  const isNumber = /^\d{1,10}$/.test(credits) && Number(credits) >= 1 && Number(credits) <= MAX_BUDGET;
+  const isNumber = /^\d{1,10}$/.test(credits) && Number(credits) <= MAX_BUDGET;
   if (credits !== '' && !isNumber) return { fault: messages.keyBudgetInvalid(formats.number(MAX_BUDGET)) };
   return {
     budget: credits === '' ? null : { credits: Number(credits), per },
@@ -122,8 +122,9 @@ export function limitsCard({ messages, formats }: MemberContext, { budget, only 
 }
 
 function budgetBar(text: string, { used, credits }: { used: number; credits: number }): Html {
-  const width = Math.min(100, (used / credits) * 100).toFixed(2);
-  const look = used >= credits ? 'series-refused-1' : 'series-1';
+  const isSpent = used >= credits;
+  const width = isSpent ? '100' : ((used / credits) * 100).toFixed(2);
+  const look = isSpent ? 'series-refused-1' : 'series-1';
   return html`
 <p><strong data-budget>${text}</strong></p>
 <svg class="stock-bar" role="img" aria-label="${text}"><rect class="${look}" width="${width}%" height="100%"/></svg>`;

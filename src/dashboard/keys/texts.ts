@@ -22,7 +22,7 @@ export const KEY_TEXTS = {
   keyBudgetHint: `The most credits that it spends. Empty: as many as the account has.
     O máximo de créditos que gasta. Vazio: tantos quantos a conta tiver.`,
   keyBudgetPer: ['The budget is for', 'O orçamento é para'],
-  keyBudgetInvalid: ['Write a whole number from 1 to {max}.', 'Escreva um número inteiro de 1 a {max}.'],
+  keyBudgetInvalid: ['Write a whole number from 0 to {max}.', 'Escreva um número inteiro de 0 a {max}.'],
   budgetPeriods: {
     day: ['each day (UTC)', 'cada dia (UTC)'],
     month: [

@@ -135,7 +135,8 @@ export function listActivity(
     conditions.push(
       order === 'ASC' ? isAfter(sql, sql`${behind}::bigint`) : isBefore(sql, accountId, behind),
     );
-  if (key !== undefined) conditions.push(sql`key_id = ${key}`);
+  // Further answers are of any key.
+  if (key !== undefined) conditions.push(sql`key_id = ${key} AND unlisted IS NULL`);
   if (endpoint !== undefined) conditions.push(sql`endpoint = ${endpoint}`);
   if (outcome !== undefined) conditions.push(ofOutcome(sql, outcome));
   if (request !== undefined) conditions.push(sql`(request_id = ${request} OR call_id::text = ${request})`);

@@ -88,6 +88,8 @@ describe.each<[string, Open]>([
 ])('the SDK %s', (_, open) => {
   test('connects, pays for a call, refreshes, and is ended', async () => {
     const member = await createMember(api as never);
+    // The clients below connect until they see a change.
+    await api.sql`UPDATE accounts SET requests_per_minute = 6000 WHERE id = ${member.accountId}`;
     const url = new URL(`${api.baseUrl}/mcp`);
     const host = createHost();
     const first = open(url, host.provider);

@@ -44,14 +44,14 @@ test('a new key gets the budget and the rights of its form, and the pages show t
   );
 });
 
-test.each(['0', '-1', '1.5', 'ten', '1000000001', '1e3'])(
+test.each(['-1', '1.5', 'ten', '1000000001', '1e3'])(
   'a budget of %s is a fault at its field, and creates no key',
   async (credits) => {
     const { visitor } = await createMember(service);
     const page = await visitor.submit('/dashboard/keys', { name: 'a', credits, 'only-debts': 'yes' });
     expect([page.status, page.textOf('#credits-fault')]).toEqual([
       422,
-      'Write a whole number from 1 to 1,000,000,000.',
+      'Write a whole number from 0 to 1,000,000,000.',
     ]);
     expect(page.document.querySelector('[name=only-debts]')!.hasAttribute('checked')).toBe(true);
     expect((await visitor.get('/dashboard/keys')).text).toContain('No keys yet');
