@@ -1,3 +1,4 @@
+import { dropBody } from '../http/body.ts';
 import type { RequestTrace } from '../http/observe.ts';
 import { pathOf, searchOf } from '../http/url.ts';
 import { NotOwnerError } from '../metering/accounts/rights.ts';
@@ -14,7 +15,7 @@ import { cookieScopeOf, pickCookies, readCookie, writeCookie } from './request/c
 import { createKnownBrowsers } from './request/known-browser.ts';
 import { ownersOnly } from './request/layout.ts';
 import { createPlaces } from './request/places.ts';
-import { dropBody, MAX_FORM_BYTES, MAX_LIST_BYTES, readForm } from './request/read-form.ts';
+import { MAX_FORM_BYTES, MAX_LIST_BYTES, readForm } from './request/read-form.ts';
 import { createRefusals, faultPage, type RefusalKind, unreadPage } from './request/refusals.ts';
 import { createRequestLimit } from './request/request-limit.ts';
 import { hasLinkToken, respond } from './request/respond.ts';

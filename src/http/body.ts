@@ -57,6 +57,15 @@ export async function readBody(
   }
 }
 
+/**
+ * Lets Bun drop a body that is not read. Otherwise Bun keeps it whole until the collector frees the request: 600 connections that
+ * repeated 190 KB took 900 MB, and 170 MB with this.
+ */
+export async function dropBody(request: Request): Promise<void> {
+  // It fails if the sender has left.
+  if (!request.bodyUsed) await request.body?.cancel().catch(() => {});
+}
+
 /** The JSON of a request, and what it was read from, or why it was not; `unread` when the client has left or the service stops. */
 export type JsonBody = { json: unknown; sent: Uint8Array | NoJson } | 'unread';
 

@@ -3,6 +3,7 @@ import type { Log } from '../platform/observability/log.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import { mayHoldSecret } from '../platform/observability/redaction.ts';
 import { type Answer, responseTo } from './answer.ts';
+import { dropBody } from './body.ts';
 import { traceIdOf } from './traceparent.ts';
 
 /** Filled as soon as the caller is known, so that the log line of a request that fails later has it. */
@@ -79,6 +80,8 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
       log.error({ err: thrown, requestId }, 'a request failed');
       response = respond(publicUrl, { ok: false, problem: { kind: 'internal-error' } }, requestId);
     }
+    // A refusal does not read the body.
+    if (request.method === 'POST') await dropBody(request);
     if (isHttps) response.headers.set('Strict-Transport-Security', STRICT_TRANSPORT_SECURITY);
     const durationMs = performance.now() - startedAt;
     const { account, keyId, credits, isTest = false, call, status = response.status } = trace;

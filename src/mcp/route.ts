@@ -52,6 +52,9 @@ const CACHE = { 'Cache-Control': 'private, no-store' };
 const JSON_HEADERS = { 'Content-Type': 'application/json', ...CACHE };
 
 /** @returns a function that answers a POST to `/mcp` */
+/** What a browser sends. Another text is not parsed: that takes the square of its length. */
+const ORIGIN = /^https?:\/\/[\w.:[\]-]{1,300}$/;
+
 export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: McpParts) {
   const { hostname } = new URL(publicUrl);
   const tools = toolsOf(handlers);
@@ -64,7 +67,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
 
   return async (request: Request, trace: RequestTrace): Promise<Answer | Response> => {
     const origin = request.headers.get('origin');
-    if (origin !== null && URL.parse(origin)?.hostname !== hostname)
+    if (origin !== null && !(ORIGIN.test(origin) && URL.parse(origin)?.hostname === hostname))
       return new Response('Pages of other hosts can not call this service.', { status: 403 });
     let conversation: Conversation | undefined;
     let paid = NOTHING;

@@ -88,6 +88,15 @@ type Answer<R extends Request = Request> = (
 ) => Response | Promise<Response>;
 
 /**
+ * A Host that is read as a part of the request's address. Of another one Bun unescapes and orders the characters, in the square of
+ * their number: 10,000 accents, escaped, took 220 ms of every request, before its route.
+ */
+const HOST = /^[\x20-\x24\x26-\x7e]{0,300}$/;
+
+/** The longest path with a parameter. The router unescapes parameters one by one: 60,000 bytes took 5 ms. */
+const MAX_PATH = 1000;
+
+/**
  * The `routes` and the `fetch` of `Bun.serve` for an app's paths. A path that a URL parser would change is no path of the app: `/./`,
  * `/x/../`, `%2e%2e` and `\` pass the rules of a proxy, and in `request.url` they are normalized already. Bun matches its routes
  * by the path as it was sent, so a literal segment is right, and {@link isAsSent} checks the parameters.
@@ -100,22 +109,29 @@ function sentPaths(paths: Iterable<string>, known: Answer, unknown: Answer) {
   const routes: Record<string, Answer<BunRequest>> = {};
   for (const path of new Set(paths)) {
     const form = path.includes(':') ? new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`) : null;
-    routes[path] = (request, server) => {
+    routes[path] = withHost((request, server) => {
       const addressed = withAddress(request);
       const isRight = form === null || isAsSent(pathOf(addressed.url), request.params, form);
       return (isRight ? known : unknown)(addressed, server);
-    };
+    });
   }
-  const fetch: Answer = (request, server) => unknown(withAddress(request), server);
-  return { routes, fetch };
+  return { routes, fetch: withHost((request, server) => unknown(withAddress(request), server)) };
 }
+
+/** Refuses a Host that can be none before anything reads the request's address. */
+const withHost =
+  <R extends Request>(answer: Answer<R>): Answer<R> =>
+  (request, server) =>
+    HOST.test(request.headers.get('host') ?? '')
+      ? answer(request, server)
+      : new Response('The header Host is no host.', { status: 400 });
 
 /**
  * Whether a path has its parameters as they were sent. `.` and `..` remove segments, and `\` begins one: then the path no longer
  * has the form of its route, or a parameter has a `\` that is not escaped in the path.
  */
 function isAsSent(path: string, params: Record<string, string>, form: RegExp): boolean {
-  if (!form.test(path)) return false;
+  if (path.length > MAX_PATH || !form.test(path)) return false;
   let sent = 0;
   for (const name in params) if (params[name]!.includes('\\')) sent += params[name]!.split('\\').length - 1;
   return sent === 0 || sent === path.match(/%5c/gi)?.length;

@@ -10,6 +10,10 @@ const rows = [...api.matchAll(/^\| \d{3} +\| `([a-z-]+)`.*\| ([a-z ]+?) +\|$/gm)
 
 const SAID: Record<string, [english: RegExp, portuguese: RegExp]> = {
   yes: [/The request has cost its credit\.$/, /O pedido custou o seu crédito\.$/],
+  'unless its endpoint is free': [
+    /The request has cost its credit, unless its endpoint is free\.$/,
+    /O pedido custou o seu crédito, salvo numa operação gratuita\.$/,
+  ],
   no: [/(Nothing|No credit) was charged\.$/, /(Nada|Nenhum crédito) foi cobrado\.$/],
   'if it came after the admission': [/admitted has cost its credit\.$/, /admitido custou o seu crédito\.$/],
 };

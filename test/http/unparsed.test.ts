@@ -3,7 +3,11 @@ import { afterAll, beforeEach, expect, spyOn, test } from 'bun:test';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';
 import type { DashboardParts } from '../../src/dashboard/page-context.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
+import { problem } from '../../src/http/answer.ts';
 import { BASE_PATH, MCP_PATH, methodOf } from '../../src/http/api-route.ts';
+import { createObserver } from '../../src/http/observe.ts';
+import type { Log } from '../../src/platform/observability/log.ts';
+import { createMetrics } from '../../src/platform/observability/metrics.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { startDashboardService } from '../dashboard/service.ts';
 import { createMember } from '../dashboard/visitor.ts';
@@ -73,7 +77,7 @@ const worst = (bytes: number): Record<string, Shape> => ({
   languages: { headers: { 'Accept-Language': repeated('pt,', bytes) } },
   'other headers': {
     headers: Object.fromEntries(
-      ['Accept-Encoding', 'Content-Type', 'Host', 'Origin', 'User-Agent', 'X-Request-Id'].map((name) => [
+      ['Accept-Encoding', 'Content-Type', 'Origin', 'User-Agent', 'X-Request-Id'].map((name) => [
         name,
         repeated(':1;', bytes / 6),
       ]),
@@ -151,6 +155,22 @@ test('the body of a refused request is dropped, so that nothing of it is kept', 
   const request = pageRequest('/screen', 'POST', undefined, SHAPES.fields!);
   expect((await dashboard.handle(request, newProxy(), '/screen')).status).toBe(429);
   expect([request.bodyUsed, await request.text().catch(() => 'dropped')]).toEqual([true, 'dropped']);
+});
+
+test('so is that of any request which is answered without it', async () => {
+  const log = { request() {}, error() {} } as unknown as Log;
+  const { observe } = createObserver({ publicUrl: service.baseUrl, log, metrics: createMetrics() });
+  for (const answer of [
+    () => problem('unauthorized'),
+    async () => new Response(),
+    () => {
+      throw new Error('no');
+    },
+  ]) {
+    const request = new Request(service.baseUrl, { method: 'POST', body: SHAPES.fields!.body! });
+    await observe(request, '/', answer);
+    expect(await request.text().catch(() => 'dropped')).toBe('dropped');
+  }
 });
 
 test('headers over 16 KiB are a 431 without parsing, also where there are tokens', async () => {

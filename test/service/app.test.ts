@@ -220,6 +220,31 @@ describe('on a socket', () => {
     expect(app.routes.filter(({ path }) => path.includes('*'))).toEqual([]);
   });
 
+  test.each([
+    ['is escaped', `a${'%CD%84'.repeat(50)}`],
+    ['is no ASCII', 'é'],
+    ['is long', 'a'.repeat(301)],
+  ])('every path refuses a Host that %s', async (_, host) => {
+    const paths = [...app.routes.map((route) => requestTo(route).path), '/nothing', '/dashboard/x'];
+    reached.length = 0;
+    const answers = await Promise.all(
+      paths.map((path) =>
+        sendRaw({ baseUrl }, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
+      ),
+    );
+    expect(new Set(answers.map((answer) => answer.split(' ')[1]))).toEqual(new Set(['400']));
+    expect(reached).toEqual([]);
+  });
+
+  test('a path with a long parameter is no path of the app', async () => {
+    for (const { path } of app.routes.filter(({ path }) => path.includes(':'))) {
+      reached.length = 0;
+      const sent = path.replace(/:\w+/, '%41'.repeat(400));
+      await sendRaw({ baseUrl }, `GET ${sent} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+      expect([path, reached.map((at) => at.replace('/', ''))]).toEqual([path, ['unknown']]);
+    }
+  });
+
   test('a request without a Host keeps its peer address, so the dashboard limits each visitor alone', async () => {
     for (const peer of ['127.0.0.1', '127.0.0.2']) {
       peers.length = 0;

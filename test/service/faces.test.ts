@@ -4,7 +4,7 @@ import { type ApiRoute, methodOf } from '../../src/http/api-route.ts';
 import type { Input } from '../../src/http/input.ts';
 import { createMcp } from '../../src/mcp/route.ts';
 import { TOOLS } from '../../src/mcp/tools.ts';
-import { createRestFace } from '../../src/metering/admission/face.ts';
+import { createRestFace, type FaceCall } from '../../src/metering/admission/face.ts';
 import type { Pipeline } from '../../src/metering/admission/pipeline.ts';
 import { free, NOTHING_PAID, type Quote } from '../../src/metering/admission/quote.ts';
 import { createMetrics } from '../../src/platform/observability/metrics.ts';
@@ -44,9 +44,15 @@ function requestTo(route: ApiRoute, headers: Record<string, string>): Request {
 }
 
 /** Takes a call as far as its quote. */
+async function quoteOf(call: FaceCall): Promise<Quote> {
+  const body = await call.readBody?.();
+  if (body === 'unread') throw new Error('the body was not read');
+  return call.quote(CONTEXT, body);
+}
+
 async function byRest(route: ApiRoute, headers: Record<string, string> = {}): Promise<Quote> {
   inputs = [];
-  return createRestFace(route, handler, stopping)(requestTo(route, headers)).quote(CONTEXT);
+  return quoteOf(createRestFace(route, handler, stopping)(requestTo(route, headers)));
 }
 
 async function byTool(name: string, input: Input, headers: Record<string, string> = {}): Promise<Quote> {
@@ -54,7 +60,7 @@ async function byTool(name: string, input: Input, headers: Record<string, string
   let quoted: Quote | undefined;
   const pipeline: Pipeline = {
     async serve(_request, _trace, call) {
-      quoted = await call.quote(CONTEXT);
+      quoted = await quoteOf(call);
       return quoted.answer(NOTHING_PAID);
     },
   };

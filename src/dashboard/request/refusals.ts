@@ -1,11 +1,12 @@
 /** The pages of requests that are not answered, because of their client, their form, or a fault. */
+import { dropBody } from '../../http/body.ts';
 import type { Trace } from '../../http/observe.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { filled } from '../ui/state-text.ts';
 import type { PageResponse } from './context.ts';
 import { cardPage, messagePage } from './layout.ts';
-import { dropBody, type NoForm } from './read-form.ts';
+import type { NoForm } from './read-form.ts';
 import { hasLinkToken, respond } from './respond.ts';
 import { keptList, retry, type Unanswered } from './retry.ts';
 
