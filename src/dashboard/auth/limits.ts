@@ -149,6 +149,12 @@ export async function forgetAttempts(sql: Sql, ...keys: string[]): Promise<void>
   await sql`DELETE FROM dashboard_attempts WHERE key = ANY (${keys}::text[])`;
 }
 
+/** Forgets the only attempt that counts under a key. @returns whether it was the only one */
+export async function forgetSingle(sql: Sql, key: string): Promise<boolean> {
+  const forgotten = await sql`DELETE FROM dashboard_attempts WHERE key = ${key} AND attempts = 1 RETURNING 1`;
+  return forgotten.length > 0;
+}
+
 const hashOf = (email: string) => hash('sha256', email.toLowerCase());
 
 /** The limits of an address. For IPv6 also four times these limits for its /48, because one client may have all of it. */

@@ -29,7 +29,8 @@ export interface Screened {
   answer: Answer;
   cost: Cost;
   /** The end of the time in which it costs nothing again, if it was paid. */
-  freeUntil: Date;
+  /** `null`: it is not free when it is sent again. */
+  freeUntil: Date | null;
 }
 
 /** A row of the pasted list, and the API's item about its company; `null` means that it was not asked. */
@@ -72,7 +73,7 @@ export async function screenedList(
     <h2 id="answer-title" tabindex="-1" autofocus>${messages.screenFound(formats.number(answered.filter(hasDebts).length), count)}</h2>
     <a href="data:text/csv;charset=utf-8;base64,${file.toString('base64')}" download="${messages.screenFileName}">${messages.csv}</a>
   </div>
-  <p class="hint" data-free>${costText(context, cost)} ${isPaid(cost) && sentence(messages.screenFree, moment(formats, freeUntil))}</p>
+  <p class="hint" data-free>${costText(context, cost)} ${freeUntil !== null && sentence(messages.screenFree, moment(formats, freeUntil))}</p>
   ${datasetNotes(context, datasets)}
   ${rest.length > 0 && restForm(context, rest, cost)}
   ${table(columnsOf(context, datasets, cost), results, 'stacked screened')}

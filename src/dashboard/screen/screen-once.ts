@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto';
 import { REPEAT_WINDOW_MS } from '../../metering/credits/once.ts';
 import { SECOND } from '../../platform/units.ts';
-import { countAttempt, forgetAttempts, isFirstSending } from '../auth/limits.ts';
+import { countAttempt, forgetAttempts, forgetSingle, isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';
 import { keyFor, TOKEN_FIELD } from '../request/csrf.ts';
 import { isPaid, type OwnCall } from '../try/own-call.ts';
@@ -17,10 +17,8 @@ const FREE_MS = REPEAT_WINDOW_MS - 15 * SECOND;
 export interface Sending {
   /** The identity of its call, which is charged once. */
   identity: string;
-  /** The end of the time in which it costs nothing again, if it was paid. */
-  freeUntil: Date;
-  /** To be called with its answer. A list that was not paid is not free when it is sent again. */
-  end(call: OwnCall): Promise<void>;
+  /** To be called with its answer. @returns the end of the time in which the list costs nothing again; `null`: it is not free */
+  end(call: OwnCall): Promise<Date | null>;
 }
 
 /**
@@ -43,14 +41,18 @@ export async function beginSending(context: MemberContext, list: string[]): Prom
     await forget();
     return null;
   }
+  const startedMs = Date.now();
   const leftMs = retryAfterS === null ? FREE_MS : retryAfterS * SECOND;
   return {
     identity,
-    freeUntil: new Date(Date.now() + leftMs),
     async end({ answer, cost }) {
       // A repetition that is refused leaves the list paid.
-      const wasPaid = isRepeated && !answer.ok;
-      if (!isPaid(cost) && !wasPaid) await forget();
+      const isFree = isPaid(cost) || (isRepeated && !answer.ok);
+      // The charge that a first sending has joined is of another sending at the same moment, or older than the free time.
+      const hasJoined = !isRepeated && cost.isRepeated;
+      if (!isFree) await forget();
+      else if (!hasJoined || !(await forgetSingle(tools.sql, limit.key))) return new Date(startedMs + leftMs);
+      return null;
     },
   };
 }

@@ -51,9 +51,9 @@ export const screen = formHandlers({
     const sending = await beginSending(context, list.nifs);
     if (sending === null) return showScreen(context, null, { list, text, isLate: true });
     const call = await makeOwnCall(context, debtsRoute, { nifs: list.nifs }, sending.identity);
-    await sending.end(call);
+    const freeUntil = await sending.end(call);
     const { answer, cost, fresh } = call;
-    const screened = { answer, cost, freeUntil: sending.freeUntil };
+    const screened = { answer, cost, freeUntil };
     return showScreen(fresh, null, { list, text, screened });
   },
 });

@@ -305,6 +305,21 @@ describe('Screen a list', () => {
     expect(await used(accountId)).toBe(2);
   });
 
+  test('a sending in the last seconds of a charge promises no further time, so that the next one asks first', async () => {
+    const { visitor, accountId } = await createMember(service);
+    await run(visitor, nif(1), 1);
+    await service.sql`UPDATE dashboard_attempts SET ends_at = now() WHERE key LIKE 'list %'`;
+    const last = await run(visitor, nif(1), 1);
+    expect(last.textOf('[data-free]')).toBe('No credit spent: this list was charged before.');
+    await service.sql`UPDATE call_journal SET spent_at = spent_at - interval '10 minutes'`;
+    const form_token = last.document.querySelector('main input[name=form_token]')!.getAttribute('value')!;
+    const sent = { form_token, list: nif(1), price: '1' };
+    expect((await visitor.post('/dashboard/screen', sent)).textOf('[data-free]')).toStartWith(
+      '1 credit spent',
+    );
+    expect(await used(accountId)).toBe(2);
+  });
+
   test('a reload that is refused leaves the list paid: a later one is still free, until the same instant', async () => {
     const { visitor, accountId } = await createMember(service);
     const page = await read(visitor, `${nif(1)} ${nif(2)}`);
