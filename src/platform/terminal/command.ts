@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { constants, setPriority } from 'node:os';
+import { constants, getPriority, setPriority } from 'node:os';
 import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
@@ -124,13 +124,19 @@ export function withTools<Answer>(run: (tools: CommandTools) => Promise<Answer>)
     const onMade = (line: string) => process.stderr.write(`${printable(line)}\n`);
     const stores = await openStores(config, { signal, onMade });
     // A service on the same machine comes first. An embedded Postgres has its priority by now.
-    if (isOwnProcess) setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+    if (isOwnProcess) giveWay();
     try {
       return await run({ ...stores, config, signal, actor: `cli:${userName()}` });
     } finally {
       await stores.close();
     }
   });
+}
+
+/** A process that began with a lower priority, as by `nice`, keeps it. Only root may raise one. */
+function giveWay(): void {
+  const { PRIORITY_BELOW_NORMAL } = constants.priority;
+  if (getPriority() < PRIORITY_BELOW_NORMAL) setPriority(PRIORITY_BELOW_NORMAL);
 }
 
 /** Prints the first error's one line and sets the exit code. An error of stdout also fails the `print` that waits for it. */
