@@ -187,7 +187,10 @@ async function replaceGeneration(
   return publish(context, lock, directory, generation, index, { change: 'import', progress });
 }
 
-/** The present rows with this version's normalization, which an upgrade may have changed. */
+/**
+ * The present rows with this version's normalization, which an upgrade may have changed. They are read once, from end to end, so the
+ * table has no index.
+ */
 async function normalizedBase(
   { signal }: DirectoryContext,
   { sql }: DirectoryLock,
