@@ -6,7 +6,7 @@ import { withDedicated } from '../platform/postgres/dedicated.ts';
 import { quoted } from '../platform/postgres/identifier.ts';
 import { readMigrations } from '../platform/postgres/migrate.ts';
 import { type CommandTools, print } from '../platform/terminal/command.ts';
-import { openOutputFile, orFileError } from '../platform/terminal/output-file.ts';
+import { openOutputFile } from '../platform/terminal/output-file.ts';
 import type { Progress } from '../platform/terminal/progress.ts';
 import { KIB } from '../platform/units.ts';
 import { VERSION } from '../platform/version.ts';
@@ -32,7 +32,7 @@ export type BackupTools = Pick<CommandTools, 'databaseUrl' | 'sql' | 'signal'>;
 export async function backUp(tools: BackupTools, file: string, progress: Progress): Promise<BackupReport> {
   const startedMs = performance.now();
   // Before the query: rows that nobody begins to read end in an uncaught error.
-  const output = file === '-' ? null : await openOutputFile(file);
+  const output = file === '-' ? null : await openOutputFile(file, tools.signal);
   let bytes = 0;
   try {
     await withDedicated(tools, async (sql) => {
@@ -40,12 +40,12 @@ export async function backUp(tools: BackupTools, file: string, progress: Progres
       const write = async (packed: AsyncIterable<Buffer>) => {
         for await (const part of packed) {
           bytes += part.length;
-          await (output === null ? print(part) : orFileError(file, () => output.handle.appendFile(part)));
+          await (output === null ? print(part) : output.append(part));
         }
       };
       const params = { [constants.ZSTD_c_checksumFlag]: 1 };
       await pipeline(
-        encode(header, rowsOf(sql, header.tables, progress)),
+        encode(header, rowsOf(sql, header.tables, tools.signal, progress)),
         createZstdCompress({ params }),
         write,
       );
@@ -83,11 +83,18 @@ async function beginCopy(sql: Sql): Promise<Header> {
 
 const BLOCK_BYTES = 256 * KIB;
 
-async function* rowsOf(sql: Sql, tables: Table[], progress: Progress): AsyncGenerator<Block> {
+async function* rowsOf(
+  sql: Sql,
+  tables: Table[],
+  signal: AbortSignal,
+  progress: Progress,
+): AsyncGenerator<Block> {
   const expected = tables.reduce((sum, { estimate }) => sum + estimate, 0);
   progress.phase('copying the tables');
   let rows = 0;
   for (const { name, columns } of tables) {
+    // A cancellation between two statements reaches neither.
+    signal.throwIfAborted();
     const list = columns.map(quoted).join(', ');
     const copy = await sql.unsafe(`COPY ${quoted(name)} (${list}) TO STDOUT`).readable();
     let block: Buffer[] = [];

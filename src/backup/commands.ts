@@ -1,6 +1,12 @@
 import type { Command } from 'commander';
 import { RefusedError } from '../platform/errors.ts';
-import { declareAnswer, defineCommand, print, withTools } from '../platform/terminal/command.ts';
+import {
+  declareAnswer,
+  defineCommand,
+  interruptible,
+  printAnswer,
+  withTools,
+} from '../platform/terminal/command.ts';
 import { count, duration, withProgress } from '../platform/terminal/progress.ts';
 import { recordRun } from '../platform/terminal/runs.ts';
 import { fields, printableJson } from '../platform/terminal/text.ts';
@@ -94,26 +100,27 @@ Examples:
 of is the moment of the copy; next is the command that brings the search index, or null.`,
   );
   // Not by defineCommand: a broken file must not even make a new installation.
-  command.action(async (file: string) => {
-    const startedMs = performance.now();
-    const uninterrupted = new AbortController().signal;
-    const reader = await withProgress((progress) => openBackup(file, progress), uninterrupted);
-    const report = await withTools((tools) =>
-      withProgress(async (progress): Promise<RestoreReport> => {
-        const restored = await restoreInto(tools, reader, progress);
-        progress.note(BRINGS_BACK);
-        return {
-          restored: file,
-          of: reader.header.at,
-          ...restored,
-          next: tools.elasticsearch === null ? null : 'index rebuild',
-          milliseconds: Math.round(performance.now() - startedMs),
-        };
-      }, tools.signal),
-    );
-    const { json } = command.opts<{ json?: boolean }>();
-    await print(`${json ? printableJson(report) : describeRestore(report)}\n`);
-  });
+  command.action((file: string) =>
+    interruptible(async (signal) => {
+      const startedMs = performance.now();
+      const reader = await withProgress((progress) => openBackup(file, signal, progress), signal);
+      const report = await withTools((tools) =>
+        withProgress(async (progress): Promise<RestoreReport> => {
+          const restored = await restoreInto(tools, reader, progress);
+          progress.note(BRINGS_BACK);
+          return {
+            restored: file,
+            of: reader.header.at,
+            ...restored,
+            next: tools.elasticsearch === null ? null : 'index rebuild',
+            milliseconds: Math.round(performance.now() - startedMs),
+          };
+        }, signal),
+      );
+      const { json } = command.opts<{ json?: boolean }>();
+      await printAnswer(`${json ? printableJson(report) : describeRestore(report)}\n`);
+    }),
+  );
 }
 
 function describeRestore({ tables, rows, next, milliseconds, ...report }: RestoreReport): string {

@@ -9,6 +9,7 @@
  * A table can have several blocks, one behind the other, or none.
  */
 import { createZstdDecompress } from 'node:zlib';
+import { codeOf } from '../platform/errors.ts';
 import { FileError } from '../platform/terminal/file-error.ts';
 import { MIB } from '../platform/units.ts';
 import type { Sequence, Table } from './catalogue.ts';
@@ -110,13 +111,12 @@ async function* unpacked(packed: AsyncIterable<Uint8Array>, name: string): Async
   try {
     for await (const chunk of unpacking) yield chunk as Buffer;
   } catch (error) {
-    if (failure === null) throw (await isUnknown(error)) ? noBackup(name) : damaged(name, error);
+    if (failure === null)
+      throw codeOf(error) === 'ZSTD_error_prefix_unknown' ? noBackup(name) : damaged(name, error);
   }
   if (failure !== null) throw failure;
   await feeding;
 }
-
-const isUnknown = async (error: unknown) => (error as { code?: string }).code === 'ZSTD_error_prefix_unknown';
 
 /** Lines and runs of bytes from chunks of any size. */
 function createInput(chunks: AsyncGenerator<Buffer>, name: string) {

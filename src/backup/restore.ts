@@ -6,6 +6,7 @@ import { type CopyWriter, copyInto } from '../platform/postgres/copy.ts';
 import { withDedicated } from '../platform/postgres/dedicated.ts';
 import { quoted } from '../platform/postgres/identifier.ts';
 import { readMigrations } from '../platform/postgres/migrate.ts';
+import { orAborted } from '../platform/runtime/or-aborted.ts';
 import { FileError, fileSystemError } from '../platform/terminal/file-error.ts';
 import type { Progress } from '../platform/terminal/progress.ts';
 import { VERSION } from '../platform/version.ts';
@@ -29,10 +30,15 @@ export const FILLED_WHEN_NEW = [
  * end is checked before the restore is committed.
  *
  * @param file `-` means standard input
+ * @param signal ends the wait for more of the file, with its reason, also while the blocks are read
  * @throws {FileError} it can't be read, is no backup, or is damaged
  * @throws RefusedError when another version wrote it
  */
-export async function openBackup(file: string, progress: Progress): Promise<BackupReader> {
+export async function openBackup(
+  file: string,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<BackupReader> {
   const name = file === '-' ? 'standard input' : file;
   if (file !== '-') {
     progress.phase(`checking ${file}`);
@@ -42,24 +48,36 @@ export async function openBackup(file: string, progress: Progress): Promise<Back
       bytes += read;
       progress.update(0, size === 0 ? null : bytes / size);
     };
-    const { header, blocks } = await decode(bytesOf(file, count), name);
+    const { header, blocks } = await decode(bytesOf(file, signal, count), name);
     await refuseOtherVersion(header, name);
     for await (const _ of blocks);
   }
-  const reader = await decode(bytesOf(file), name);
+  const reader = await decode(bytesOf(file, signal), name);
   await refuseOtherVersion(reader.header, name);
   return reader;
 }
 
-async function* bytesOf(file: string, onBytes?: (read: number) => void): AsyncGenerator<Uint8Array> {
+async function* bytesOf(
+  file: string,
+  signal: AbortSignal,
+  onBytes?: (read: number) => void,
+): AsyncGenerator<Uint8Array> {
+  const stream: AsyncIterable<Uint8Array> = file === '-' ? Bun.stdin.stream() : createReadStream(file);
+  const chunks = stream[Symbol.asyncIterator]();
   try {
-    const stream: AsyncIterable<Uint8Array> = file === '-' ? Bun.stdin.stream() : createReadStream(file);
-    for await (const chunk of stream) {
-      onBytes?.(chunk.length);
-      yield chunk;
+    for (;;) {
+      const { value, done } = await orAborted(chunks.next(), signal);
+      if (done) return;
+      onBytes?.(value.length);
+      yield value;
     }
   } catch (error) {
+    if (signal.aborted) throw error;
     throw fileSystemError(file === '-' ? 'standard input' : file, error);
+  } finally {
+    const closing = chunks.return?.();
+    // It queues behind a read in flight.
+    if (!signal.aborted) await closing;
   }
 }
 
@@ -88,7 +106,9 @@ export interface Restored {
  */
 export function restoreInto(tools: BackupTools, reader: BackupReader, progress: Progress): Promise<Restored> {
   return withDedicated(tools, async (sql, committed) => {
-    const restored = await sql.begin((transaction) => replaceAll(transaction, reader, progress));
+    const restored = await sql.begin((transaction) =>
+      replaceAll(transaction, reader, tools.signal, progress),
+    );
     await committed();
     return restored;
   });
@@ -97,30 +117,36 @@ export function restoreInto(tools: BackupTools, reader: BackupReader, progress: 
 async function replaceAll(
   sql: Transaction,
   { header, blocks }: BackupReader,
+  signal: AbortSignal,
   progress: Progress,
 ): Promise<Restored> {
+  const run = async (statement: string) => {
+    // A cancellation between two statements reaches neither.
+    signal.throwIfAborted();
+    await sql.unsafe(statement);
+  };
   const present = (await readTables(sql)).map(({ name }) => name);
-  await sql.unsafe(`LOCK TABLE ${present.map(quoted).join(', ')}`);
+  await run(`LOCK TABLE ${present.map(quoted).join(', ')}`);
   await refuseFilled(sql, present);
   // Tables that the service makes: generations of the directory, partitions.
   const wanted = header.tables.map(({ name }) => name);
   for (const name of present.filter((each) => !wanted.includes(each)))
-    await sql.unsafe(`DROP TABLE ${quoted(name)}`);
+    await run(`DROP TABLE ${quoted(name)}`);
   const kept = present.filter((name) => wanted.includes(name));
   const set = [...(await readForeignKeys(sql)), ...(await readTriggers(sql)), ...(await readIndexes(sql))];
-  for (const { remove } of set) await sql.unsafe(remove);
-  await sql.unsafe(`TRUNCATE ${kept.map(quoted).join(', ')}`);
+  for (const { remove } of set) await run(remove);
+  await run(`TRUNCATE ${kept.map(quoted).join(', ')}`);
   const made = header.tables.filter(({ name }) => !present.includes(name));
-  for (const { create } of made) await sql.unsafe(create);
+  for (const { create } of made) await run(create);
 
   progress.phase('storing the rows');
   const rows = await copyBlocks(sql, header, blocks, progress);
   progress.phase('building the indexes');
-  for (const { complete } of made) for (const statement of complete) await sql.unsafe(statement);
-  for (const { restore } of set.toReversed()) await sql.unsafe(restore);
+  for (const { complete } of made) for (const statement of complete) await run(statement);
+  for (const { restore } of set.toReversed()) await run(restore);
   for (const { name, last } of header.sequences)
     await sql`SELECT setval(quote_ident(${name})::regclass, ${last})`;
-  await sql`ANALYZE`;
+  await run('ANALYZE');
   return { tables: header.tables.length, rows };
 }
 

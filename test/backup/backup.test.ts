@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { copyFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readForeignKeys, readSequences, readTables, readTriggers } from '../../src/backup/catalogue.ts';
-import { FILLED_WHEN_NEW } from '../../src/backup/restore.ts';
+import { FILLED_WHEN_NEW, openBackup, restoreInto } from '../../src/backup/restore.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { quoted } from '../../src/platform/postgres/identifier.ts';
 import { prepareCommands } from '../platform/terminal/every-command.ts';
@@ -11,6 +11,7 @@ import { countMessages, createCommandLine, killCommandAt, runCommand } from '../
 import { csv } from '../support/companies.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { growAccount } from '../support/grown-account.ts';
+import { NO_PROGRESS } from '../support/progress.ts';
 import { createWorkbench, type Workbench } from '../support/workbench.ts';
 
 let bench: Workbench;
@@ -263,6 +264,21 @@ test('a restore that is killed at any moment leaves an empty database, which the
   }
   await createCommandLine(target.url).json('restore', file);
   expect((await contentOf(target.sql)).accounts).toBe((await contentOf(bench.database.sql)).accounts!);
+  await target.drop();
+});
+
+test('a restore that is interrupted between two statements changes nothing', async () => {
+  const target = await createTarget();
+  const before = await contentOf(target.sql);
+  for (const at of ['storing the rows', 'building the indexes']) {
+    const controller = new AbortController();
+    const tools = { databaseUrl: target.url, sql: target.sql, signal: controller.signal };
+    const phase = (name: string) => name === at && controller.abort(new Error('interrupted'));
+    const reader = await openBackup(file, tools.signal, NO_PROGRESS);
+    const restoring = restoreInto(tools, reader, { ...NO_PROGRESS, phase });
+    await expect(restoring).rejects.toThrow('interrupted');
+    expect(await contentOf(target.sql)).toEqual(before);
+  }
   await target.drop();
 });
 

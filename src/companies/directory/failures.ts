@@ -13,6 +13,10 @@ export function failureOf(error: unknown): string {
   return messageOf(error);
 }
 
+/** Whether an error is a failure of Elasticsearch, or of an index in it. */
+export const isOfIndex = (error: unknown): boolean =>
+  error instanceof errors.ElasticsearchClientError || error instanceof IndexError;
+
 /** A failure of Elasticsearch as one line for an operator. @param outcome said to the operator; `null` when no change was meant */
 export function plainError(error: unknown, outcome: 'nothing has changed' | null): RefusedError {
   const advice = error instanceof errors.ElasticsearchClientError && 'check ELASTICSEARCH_URL and the server';
@@ -31,8 +35,7 @@ export async function withPlainErrors<T>(
   try {
     return await work();
   } catch (error) {
-    const isOfIndex = error instanceof errors.ElasticsearchClientError || error instanceof IndexError;
-    throw isOfIndex ? plainError(error, outcome) : error;
+    throw isOfIndex(error) ? plainError(error, outcome) : error;
   }
 }
 

@@ -13,14 +13,13 @@ import { RefusedError } from '../../platform/errors.ts';
 import { beginAgain } from '../../platform/postgres/begin-again.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { withDedicated } from '../../platform/postgres/dedicated.ts';
-import { isSessionLost } from '../../platform/postgres/session-watch.ts';
 import { count, type Progress } from '../../platform/terminal/progress.ts';
 import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
 import { normalizationFingerprint } from '../name.ts';
 import type { DirectoryContext } from './context.ts';
-import { failureOf, withPlainErrors } from './failures.ts';
+import { failureOf, isOfIndex, withPlainErrors } from './failures.ts';
 import { DIRECTORY_LAYOUT } from './file-layout.ts';
 import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
@@ -175,7 +174,7 @@ async function replaceGeneration(
     index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
   } catch (error) {
     context.signal.throwIfAborted();
-    if (context.elasticsearch === null || isSessionLost(error)) throw error;
+    if (!isOfIndex(error)) throw error;
     await finishing;
     // The rows are complete, so Postgres uses them; `index rebuild` makes the index.
     await makeCurrent(lock, directory, generation, null, context.actor);
@@ -188,7 +187,10 @@ async function replaceGeneration(
   return publish(context, lock, directory, generation, index, { change: 'import', progress });
 }
 
-/** The present rows with this version's normalization, which an upgrade may have changed. */
+/**
+ * The present rows with this version's normalization, which an upgrade may have changed. They are read once, from end to end, so the
+ * table has no index.
+ */
 async function normalizedBase(
   { signal }: DirectoryContext,
   { sql }: DirectoryLock,

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { RefusedError } from '../../platform/errors.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { withDedicated } from '../../platform/postgres/dedicated.ts';
-import { startInterval } from '../../platform/runtime/interval.ts';
+import { type Periodic, startInterval } from '../../platform/runtime/interval.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
 import { toSecond } from '../../platform/terminal/text.ts';
 import { SECOND } from '../../platform/units.ts';
@@ -54,20 +54,27 @@ export async function withDirectoryLock<T>(
 ): Promise<T> {
   return withDedicated(context, async (sql, changed) => {
     const lock = { ...(await acquire(sql, context, doing, patienceMs)), changed };
-    // On another connection, because the lock's is busy. A failure changes nothing, because this is for information only.
-    const report = async () => {
-      await context.sql`
-        UPDATE directory SET lock_progress = ${progress?.describe() ?? null}, lock_progress_at = now()
-        WHERE lock_backend = ${lock.backend}`.catch(() => {});
-    };
-    const reports = startInterval(report, REPORT_EVERY_MS);
+    const reports = progress === undefined ? null : startReports(context, lock, progress);
     try {
       return await work(lock);
     } finally {
-      await reports.stop();
+      await reports?.stop();
       await release(lock).catch(() => {}); // a lost connection has released it already
     }
   });
+}
+
+/** On another connection, because the lock's is busy. A failure changes nothing, because this is for information only. */
+function startReports(
+  { sql }: DirectoryContext,
+  { backend }: DirectoryLock,
+  progress: Pick<Progress, 'describe'>,
+): Periodic {
+  return startInterval(async () => {
+    await sql`
+      UPDATE directory SET lock_progress = ${progress.describe()}, lock_progress_at = now()
+      WHERE lock_backend = ${backend}`.catch(() => {});
+  }, REPORT_EVERY_MS);
 }
 
 async function acquire(

@@ -21,7 +21,7 @@ import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
 import { reconcile } from './reconcile.ts';
 import { type IndexStatus, indexStatus } from './status.ts';
-import { copyNormalized, copySorted, hasSearchIndexes } from './tables.ts';
+import { copyNormalized, copySorted, finishTable, hasSearchIndexes } from './tables.ts';
 
 /**
  * Builds a new index from Postgres's directory, by the present mapping and normalization. Searches use it when it is complete
@@ -68,6 +68,7 @@ export async function replaceIndex(
     progress.phase('copying the rows');
     await copySorted(sql, current.tableName, tableName);
   }
+  if (tableName === next.tableName) await finishTable(sql, tableName);
   const generation = {
     id: next.id,
     tableName,

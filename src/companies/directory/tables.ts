@@ -57,7 +57,7 @@ export async function fillTable(sql: Sql, table: string, base: string | null): P
   await sql.unsafe(`CREATE TABLE ${quoted(table)} AS ${rows} ORDER BY sort_key, nif`);
 }
 
-/** A copy of a generation's table with its normalized columns computed by this version. */
+/** A copy of a generation's table with its normalized columns computed by this version. `finishTable` completes it. */
 export async function copyNormalized(
   sql: Sql,
   { tableName: from, rows }: Pick<Generation, 'tableName' | 'rows'>,
@@ -83,15 +83,13 @@ export async function copyNormalized(
     `CREATE TABLE ${quoted(table)} AS SELECT ${COLUMNS} FROM ${quoted(unsorted)} ORDER BY sort_key, nif`,
   );
   await sql.unsafe(`DROP TABLE ${quoted(unsorted)}`);
-  await finishTable(sql, table);
 }
 
-/** A copy of a table in the order of results. */
+/** A copy of a table in the order of results. `finishTable` completes it. */
 export async function copySorted(sql: Sql, from: string, table: string): Promise<void> {
   await sql.unsafe(
     `CREATE TABLE ${quoted(table)} AS SELECT ${COLUMNS} FROM ${quoted(from)} ORDER BY sort_key, nif`,
   );
-  await finishTable(sql, table);
 }
 
 /**

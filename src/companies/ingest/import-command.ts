@@ -47,12 +47,12 @@ export function defineImport<Options extends FileOptions>(
     answer,
     (tools, file: string, options: Options) =>
       withProgress(async (progress) => {
-        const startedAt = Date.now();
+        const startedMs = performance.now();
         const work = () => run(tools, rowSource(file), options, progress);
         const { kind } = options as { kind?: string };
         const words = kind === undefined ? layout.command : `${layout.command} ${kind}`;
         const report = await (options.dryRun ? work() : recordRun(tools.sql, words, work));
-        return { ...report, milliseconds: Date.now() - startedAt };
+        return { ...report, milliseconds: Math.round(performance.now() - startedMs) };
       }, tools.signal),
     ({ read, imported, removed, rejected, reasons, milliseconds, ...more }) =>
       fields({

@@ -1,7 +1,7 @@
 /** The file of `--rejects`: the rows that were not imported, and why, as CSV `line,reason,row` (docs/imports.md: files). */
 
 import { csvCell } from '../../platform/csv-cell.ts';
-import { openOutputFile, orFileError } from '../../platform/terminal/output-file.ts';
+import { openOutputFile } from '../../platform/terminal/output-file.ts';
 import { KIB } from '../../platform/units.ts';
 import { MAX_RAW_CHARACTERS, type RejectedRow } from './rows.ts';
 
@@ -11,18 +11,18 @@ const FLUSH_AT_CHARACTERS = 64 * KIB;
 
 /**
  * Opens a file for rejects.
+ * @param signal ends the wait for a pipe, with its reason
  * @param readFrom the file that is being read, which must not be overwritten
  * @throws {FileError} a directory, no permission, no such folder, or the file that is being read
  */
-export async function openRejects(path: string, readFrom?: string) {
-  const file = await openOutputFile(path, readFrom);
+export async function openRejects(path: string, signal: AbortSignal, readFrom?: string) {
+  const file = await openOutputFile(path, signal, readFrom);
   let pending = 'line,reason,row\n';
 
-  const flush = () =>
-    orFileError(path, async () => {
-      await file.handle.appendFile(pending);
-      pending = '';
-    });
+  const flush = async () => {
+    await file.append(pending);
+    pending = '';
+  };
   return {
     /**
      * Adds rows, in the order given. Wait for the promise, so that memory stays flat.

@@ -4,6 +4,7 @@ import { open, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { codeOf } from '../../platform/errors.ts';
+import { orAborted } from '../../platform/runtime/or-aborted.ts';
 import { FileError, fileSystemError } from '../../platform/terminal/file-error.ts';
 import { KIB } from '../../platform/units.ts';
 
@@ -44,42 +45,33 @@ const CHUNK_BYTES = 256 * KIB;
  * Opens a source and reads its first bytes.
  * @throws {FileError} missing, a directory, not readable
  */
-export async function openSource(source: RowSource, signal?: AbortSignal): Promise<ByteSource> {
+export async function openSource(
+  source: RowSource,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<ByteSource> {
   const name = 'path' in source ? source.path : 'standard input';
   const failure = (error: unknown) => {
-    if (signal?.aborted) return signal.reason;
+    if (signal.aborted) return signal.reason;
     return error instanceof FileError ? error : sourceError(name, error);
   };
   const { stream, bytesTotal } = await openStream(source).catch((error) => Promise.reject(failure(error)));
   // A reader gets the error from `chunks`. Without a listener, it would end the process if it came after `close`.
   stream.on('error', () => {});
   const progress = { bytesRead: 0, bytesTotal };
-  // A named pipe without a writer can't even be closed: its `open` waits for one.
-  let giveUp: (reason: unknown) => void = () => {};
-  const orAborted = <T>(reading: Promise<T>) =>
-    new Promise<T>((resolve, reject) => {
-      giveUp = reject;
-      reading.then(resolve, reject);
-    });
-  const onAbort = () => {
-    stream.destroy();
-    giveUp(signal!.reason);
-  };
-  signal?.addEventListener('abort', onAbort, { once: true });
 
   const packed = counted(stream, progress);
   let chunks: AsyncIterator<Uint8Array> = packed;
   const close = async () => {
-    signal?.removeEventListener('abort', onAbort);
     // Close first, because `return` queues behind a read in flight.
     stream.destroy();
     const closing = chunks.return?.();
-    if (!signal?.aborted) await closing;
+    // A named pipe without a writer can't even be closed: its `open` waits for one.
+    if (!signal.aborted) await closing;
   };
   let rest: Uint8Array;
   try {
-    signal?.throwIfAborted();
-    rest = await orAborted(firstBytes(packed));
+    signal.throwIfAborted();
+    rest = await orAborted(firstBytes(packed), signal);
   } catch (error) {
     await close();
     throw failure(error);
@@ -100,8 +92,7 @@ export async function openSource(source: RowSource, signal?: AbortSignal): Promi
     async read(target, at) {
       try {
         while (rest.length === 0) {
-          const next = await orAborted(chunks.next());
-          signal?.throwIfAborted();
+          const next = await orAborted(chunks.next(), signal);
           if (next.done) return 0;
           rest = next.value;
         }

@@ -90,7 +90,7 @@ export async function stageFile(
   const rejects =
     rejectsPath === undefined
       ? null
-      : await openRejects(rejectsPath, 'path' in source ? source.path : '/dev/stdin');
+      : await openRejects(rejectsPath, options.signal, 'path' in source ? source.path : '/dev/stdin');
   try {
     const staged = await stageRows(connection, source, layout, rejects, options);
     await rejects?.finish();

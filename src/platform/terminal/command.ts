@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { constants, setPriority } from 'node:os';
+import { constants, getPriority, setPriority } from 'node:os';
 import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
@@ -12,6 +12,7 @@ import { ConfigError, userName } from '../config/environment.ts';
 import { adviceOf, messageOf, RefusedError } from '../errors.ts';
 import { withoutSecrets } from '../observability/redaction.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { orAborted } from '../runtime/or-aborted.ts';
 import { openStores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
 import { watchInterrupts } from './interrupt.ts';
@@ -64,40 +65,78 @@ export function defineCommand<Answer>(
 ): Command {
   return declareAnswer(command, answer)
     .option('--json', 'print one JSON document')
-    .action(async (...args: ActionArguments) => {
-      const { json } = command.opts<{ json?: boolean }>();
-      const answer = await withTools((tools) => run(tools, ...args));
-      if (answer === undefined) return;
-      await print(`${json === true ? printableJson(answer) : describe(answer)}\n`);
-    });
+    .action((...args: ActionArguments) =>
+      interruptible(async () => {
+        const { json } = command.opts<{ json?: boolean }>();
+        const answer = await withTools((tools) => run(tools, ...args));
+        if (answer === undefined) return;
+        await printAnswer(`${json === true ? printableJson(answer) : describe(answer)}\n`);
+      }),
+    );
 }
 
 /**
- * Prints an answer, or a part of a long one. It waits for a slow reader, so that the rest does not gather in memory.
- * @throws when stdout can't be written
+ * Prints a part of a long answer. It waits for a slow reader, so that the rest does not gather in memory.
+ * @throws when stdout can't be written; the signal's reason when the command is interrupted
  */
 export async function print(part: string | Uint8Array): Promise<void> {
+  interrupts?.throwIfAborted();
+  await write(part);
+}
+
+/** Prints the answer of a command that has done its work. A late interruption ends only the wait for its reader. */
+export async function printAnswer(text: string): Promise<void> {
+  await write(text).catch((error) => {
+    throw error === interrupts?.reason ? unwritten(messageOf(error)) : error;
+  });
+}
+
+async function write(part: string | Uint8Array): Promise<void> {
   if (isStdoutClosed()) throw unwritten('standard output is closed');
-  if (!process.stdout.write(part)) await once(process.stdout, 'drain');
+  if (process.stdout.write(part)) return;
+  const drained = once(process.stdout, 'drain');
+  await (interrupts === null ? drained : orAborted(drained, interrupts));
+}
+
+/** Aborts on Ctrl-C and SIGTERM; `null` means that no command runs. */
+let interrupts: AbortSignal | null = null;
+
+/** Runs a command, or a part of one, which Ctrl-C and SIGTERM interrupt. */
+export async function interruptible<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  if (interrupts !== null) return run(interrupts);
+  const { signal, release } = watchInterrupts(new RefusedError('interrupted'));
+  interrupts = signal;
+  try {
+    return await run(signal);
+  } finally {
+    interrupts = null;
+    release();
+  }
 }
 
 /** Whether the process runs one command and ends. A test's goes on. */
 let isOwnProcess = false;
 
 /** Runs a command with the stores open. */
-export async function withTools<Answer>(run: (tools: CommandTools) => Promise<Answer>): Promise<Answer> {
-  const config = readConfig();
-  const interrupts = watchInterrupts(new RefusedError('interrupted'));
-  const onMade = (line: string) => process.stderr.write(`${printable(line)}\n`);
-  const stores = await openStores(config, { signal: interrupts.signal, onMade });
-  // A service on the same machine comes first. An embedded Postgres has its priority by now.
-  if (isOwnProcess) setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-  try {
-    return await run({ ...stores, config, signal: interrupts.signal, actor: `cli:${userName()}` });
-  } finally {
-    await stores.close();
-    interrupts.release();
-  }
+export function withTools<Answer>(run: (tools: CommandTools) => Promise<Answer>): Promise<Answer> {
+  return interruptible(async (signal) => {
+    const config = readConfig();
+    const onMade = (line: string) => process.stderr.write(`${printable(line)}\n`);
+    const stores = await openStores(config, { signal, onMade });
+    // A service on the same machine comes first. An embedded Postgres has its priority by now.
+    if (isOwnProcess) giveWay();
+    try {
+      return await run({ ...stores, config, signal, actor: `cli:${userName()}` });
+    } finally {
+      await stores.close();
+    }
+  });
+}
+
+/** A process that began with a lower priority, as by `nice`, keeps it. Only root may raise one. */
+function giveWay(): void {
+  const { PRIORITY_BELOW_NORMAL } = constants.priority;
+  if (getPriority() < PRIORITY_BELOW_NORMAL) setPriority(PRIORITY_BELOW_NORMAL);
 }
 
 /** Prints the first error's one line and sets the exit code. An error of stdout also fails the `print` that waits for it. */

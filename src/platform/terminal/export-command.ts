@@ -6,7 +6,7 @@ import type { Sql } from '../postgres/connect.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { KIB } from '../units.ts';
 import { type CommandTools, declareAnswer, print, withTools } from './command.ts';
-import { openOutputFile, orFileError } from './output-file.ts';
+import { openOutputFile } from './output-file.ts';
 import { count, type Progress, withProgress } from './progress.ts';
 import { filePath } from './values.ts';
 
@@ -39,7 +39,8 @@ export function defineExport<Options>(
       withTools((tools) =>
         withProgress(async (progress) => {
           // Before the query: rows that nobody begins to read end in an uncaught error.
-          const file = options.output === undefined ? null : await openOutputFile(options.output);
+          const file =
+            options.output === undefined ? null : await openOutputFile(options.output, tools.signal);
           try {
             await exportRows(tools, find, options, file, progress);
           } finally {
@@ -104,7 +105,7 @@ async function writeOut(blocks: AsyncIterable<Buffer>, file: OutputFile | null, 
     return;
   }
   const write = async (source: AsyncIterable<Buffer>) => {
-    for await (const block of source) await orFileError(name, () => file.handle.appendFile(block));
+    for await (const block of source) await file.append(block);
   };
   await (name.endsWith('.gz') ? pipeline(blocks, createGzip(), write) : write(blocks));
   await file.finish();

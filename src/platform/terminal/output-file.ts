@@ -2,41 +2,43 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXCLUSIVE, tryFlock } from '../runtime/flock.ts';
+import { orAborted } from '../runtime/or-aborted.ts';
 import { FileError, writeError } from './file-error.ts';
 
 /** Such files have NIFs and names of natural persons. A file that replaces a stricter one is as strict. */
 const OWNER_ALONE = 0o600;
 
-/** The error of work on a file as one line that names it. */
-export async function orFileError<T>(path: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof FileError ? error : writeError(path, error);
-  }
-}
-
 /**
  * Opens a file to write. It is written under another name in the same folder and renamed by `finish`, so that nobody sees half
  * of it. A device, a pipe, and the file behind `/dev/stderr` or `/dev/fd/3` are appended to.
  *
+ * @param signal ends the wait for a pipe, with its reason
  * @param readFrom the file that is being read, which must not be overwritten
  * @throws {FileError} a directory, no permission, no such folder, or the file that is being read
  */
-export async function openOutputFile(path: string, readFrom?: string) {
-  const target = await orFileError(path, () => openTarget(path, readFrom));
+export async function openOutputFile(path: string, signal: AbortSignal, readFrom?: string) {
+  /** The error of work on the file is one line that names it. */
+  const named = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error) => {
+      const isPlain = error instanceof FileError || (signal.aborted && error === signal.reason);
+      throw isPlain ? error : writeError(path, error);
+    });
+  const target = await named(openTarget(path, signal, readFrom));
   return {
-    handle: target.handle,
+    /** @throws {FileError} the disk is full, … */
+    append: (part: string | Uint8Array): Promise<void> =>
+      named(orAborted(target.handle.appendFile(part), signal)),
     /** Moves the whole file into its place, over the one before. */
-    finish: () =>
-      orFileError(path, async () => {
-        if (target.unfinished === null) return;
-        await target.handle.sync();
-        await rename(target.unfinished, target.path);
-      }),
+    async finish(): Promise<void> {
+      if (target.unfinished === null) return;
+      await named(target.handle.sync());
+      await named(rename(target.unfinished, target.path));
+    },
     /** Closes the file, and removes one that is not finished. */
     async close(): Promise<void> {
-      await target.handle.close();
+      const closing = target.handle.close();
+      // A pipe closes behind a write that its reader lets wait.
+      if (target.unfinished !== null || !signal.aborted) await closing;
       if (target.unfinished !== null) await rm(target.unfinished, { force: true });
     },
   };
@@ -49,7 +51,7 @@ interface Target {
   unfinished: string | null;
 }
 
-async function openTarget(given: string, readFrom?: string): Promise<Target> {
+async function openTarget(given: string, signal: AbortSignal, readFrom?: string): Promise<Target> {
   const there = await stat(given).catch(() => null);
   if (there?.isDirectory()) throw new FileError(`${given}: is a directory, not a file`);
   const source = readFrom === undefined ? null : await stat(readFrom).catch(() => null);
@@ -59,7 +61,7 @@ async function openTarget(given: string, readFrom?: string): Promise<Target> {
   const isDescriptor = /^\/(dev\/(stdout|stderr|fd\/)|proc\/)/.test(given);
   if (isDescriptor && there === null) throw new FileError(`${given}: is not open`);
   if (isDescriptor || there?.isFile() === false)
-    return { handle: await open(given, 'a'), path: given, unfinished: null };
+    return { handle: await orAborted(open(given, 'a'), signal), path: given, unfinished: null };
   // Through a link to its target, so that the link stays.
   const path = there === null ? resolve(given) : await realpath(given);
   await removeLeftovers(path);

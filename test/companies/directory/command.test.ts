@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { join } from 'node:path';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { readHolder, withDirectoryLock } from '../../../src/companies/directory/lock.ts';
@@ -323,6 +323,19 @@ test.each([
     expect(await bench.status()).toEqual(before);
   },
 );
+
+test('an import takes as long as it does when the clock is set back meanwhile', async () => {
+  const file = await bench.write('first.csv', csv(0, 10));
+  const { now } = Date;
+  let hours = 0;
+  const clock = spyOn(Date, 'now').mockImplementation(() => now() - 3_600_000 * hours++);
+  try {
+    const { milliseconds } = await line.json('companies', 'import', file);
+    expect(milliseconds).toBeWithin(0, 3_600_000);
+  } finally {
+    clock.mockRestore();
+  }
+});
 
 test('Ctrl-C ends an import of a named pipe that nobody writes to', async () => {
   const pipe = bench.path('pipe.csv');

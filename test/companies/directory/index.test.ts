@@ -108,6 +108,21 @@ for (const mode of MODES) {
       },
     );
 
+    test('rows that an import normalizes again get no vocabulary of their own', async () => {
+      await bench.importText(csv(0, 20));
+      const { sql } = bench.database;
+      await sql`UPDATE directory_generations SET normalization = 'another' WHERE retired_at IS NULL`;
+      // The table of the import is the next one, and behind it comes that of the rows that it begins with.
+      const [row] = await sql<{ last: number }[]>`SELECT last_value AS last FROM directory_generation_ids`;
+      const base = `directory_g${String(row!.last + 2).padStart(6, '0')}`;
+      // In the place of its vocabulary, which could not be made.
+      await sql.unsafe(`CREATE VIEW ${base}_vocabulary AS SELECT`);
+      await bench.importText(csv(20, 21));
+      expect(await bench.search('empresa 000003')).toEqual([`${nif(3)} Empresa 000003`]);
+      const [after] = await sql<{ last: number }[]>`SELECT last_value AS last FROM directory_generation_ids`;
+      expect(after!.last).toBe(row!.last + 2);
+    });
+
     test('an interrupted import changes nothing and leaves nothing behind', async () => {
       await bench.importText(csv(0, 10));
       const before = await bench.status();

@@ -4,10 +4,12 @@ import { ensureSearchable } from '../../../src/companies/directory/startup-check
 import { statusReport } from '../../../src/companies/directory/status.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { messageOf } from '../../../src/platform/errors.ts';
+import { createCommandLine } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { startProxy, type TcpProxy } from '../../support/proxy.ts';
-import { createWorkbench, indicesOf, type Workbench } from '../../support/workbench.ts';
+import { until } from '../../support/until.ts';
+import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../../support/workbench.ts';
 
 let proxy: TcpProxy;
 let bench: Workbench;
@@ -183,6 +185,51 @@ test('Elasticsearch gone while leftovers are cleared away: one line, and nothing
     proxy.up();
   }
   expect(await bench.rows()).toHaveLength(10);
+});
+
+/** Elasticsearch behind a server that does `before` when the next index is to be made. */
+function startBefore(before: () => Promise<void>) {
+  return Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      if (request.method === 'PUT' && pathname.startsWith(`/${bench.alias}-`)) await before();
+      const { method, headers, body } = request;
+      return fetch(elasticsearchUrl + pathname + search, { method, headers, body, decompress: false });
+    },
+  });
+}
+
+test('a failure of Postgres while the index is built is told as one, and the directory stays', async () => {
+  await bench.importText(csv(0, 10));
+  const before = await bench.status();
+  const [indices, tables] = [await indicesOf(bench), await tablesOf(bench)];
+  const { sql, url } = bench.database;
+  const server = startBefore(async () => {
+    // The rest of the import's own statements is done, so the next one reads the pages of the new table.
+    await until('the vocabulary', async () => {
+      const [idle] = await sql`
+        SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle'
+          AND application_name LIKE '%import' AND query LIKE 'ANALYZE %vocabulary%'`;
+      return idle !== undefined;
+    });
+    const newest = (await tablesOf(bench)).at(-1)!;
+    await sql`ALTER TABLE ${sql(newest)} RENAME COLUMN legal_name TO renamed`;
+  });
+  const variables = { ELASTICSEARCH_URL: server.url.origin, ELASTICSEARCH_ALIAS: bench.alias };
+  const file = await bench.write('next.csv', csv(0, 20));
+  const { code, stderr } = await createCommandLine(url, variables).refusal('companies', 'import', file);
+  await server.stop(true);
+  expect([code, stderr.split('\n').filter((line) => line.startsWith('error: '))]).toEqual([
+    1,
+    ['error: column "legal_name" does not exist'],
+  ]);
+  expect(await bench.rows()).toHaveLength(10);
+  expect(await bench.status()).toEqual(before);
+  expect([await indicesOf(bench), await tablesOf(bench)]).toEqual([indices, tables]);
+  await bench.importFile(file);
+  expect(await bench.status()).toMatchObject({ previous: before.index, documents: 20 });
 });
 
 test('Elasticsearch away from the start: nothing changes', async () => {

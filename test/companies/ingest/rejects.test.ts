@@ -21,10 +21,12 @@ import { fileWith, folder, readAll, refusal, removeFilesAfterwards } from './rea
 removeFilesAfterwards();
 mkdirSync(folder, { recursive: true });
 
+const SIGNAL = new AbortController().signal;
+
 /** The `row` cell of a reject of this raw row, as a CSV reader gives it. */
 async function cellOf(raw: string): Promise<string> {
   const path = join(folder, 'cell.csv');
-  const writer = await openRejects(path);
+  const writer = await openRejects(path, SIGNAL);
   await writer.write([{ line: 7, reason: 'r', raw }]);
   await writer.finish();
   await writer.close();
@@ -37,7 +39,7 @@ async function cellOf(raw: string): Promise<string> {
 describe('the file of rejects', () => {
   test('is CSV with line, reason and the row as it was read', async () => {
     const path = join(folder, 'rejects.csv');
-    const writer = await openRejects(path);
+    const writer = await openRejects(path, SIGNAL);
     await writer.write([{ line: 2, reason: 'bad NIF', raw: '500,"ACME ""X"", Lda";é' }]);
     await writer.write([{ line: 1_000_000, reason: 'no name', raw: '' }]);
     await writer.finish();
@@ -49,7 +51,7 @@ describe('the file of rejects', () => {
 
   test('holds hundreds of thousands of rows in order', async () => {
     const path = join(folder, 'many.csv');
-    const writer = await openRejects(path);
+    const writer = await openRejects(path, SIGNAL);
     for (let batch = 0; batch < 20; batch++) {
       await writer.write(
         Array.from({ length: 10_000 }, (_, i) => ({
@@ -70,13 +72,13 @@ describe('the file of rejects', () => {
 
   test('appears whole or not at all, and replaces the one before only then', async () => {
     const path = fileWith('before.csv', 'before');
-    const writer = await openRejects(path);
+    const writer = await openRejects(path, SIGNAL);
     await writer.write([{ line: 2, reason: 'r', raw: 'x'.repeat(1_000) }]);
     expect(readFileSync(path, 'utf8')).toBe('before');
     await writer.close();
     expect(readFileSync(path, 'utf8')).toBe('before');
 
-    const second = await openRejects(path);
+    const second = await openRejects(path, SIGNAL);
     await second.finish();
     expect(readFileSync(path, 'utf8')).toBe('line,reason,row\n');
     await second.close();
@@ -91,7 +93,7 @@ describe('the file of rejects', () => {
     const script = fileWith(
       'open-rejects.ts',
       `import { openRejects } from ${JSON.stringify(join(import.meta.dir, '../../../src/companies/ingest/rejects.ts'))};
-      const writer = await openRejects(process.argv[2]!);
+      const writer = await openRejects(process.argv[2]!, new AbortController().signal);
       console.log('open');
       await Bun.stdin.text();
       await writer.finish();
@@ -109,7 +111,7 @@ describe('the file of rejects', () => {
     killed.kill('SIGKILL');
     await killed.exited;
 
-    const ours = await openRejects(path);
+    const ours = await openRejects(path, SIGNAL);
     expect(unfinished()).toHaveLength(3);
     await ours.finish();
     await ours.close();
@@ -122,7 +124,7 @@ describe('the file of rejects', () => {
   test('of many commands at once is whole: none takes the file of another for a leftover', async () => {
     const path = join(folder, 'at-once.csv');
     for (let round = 0; round < 20; round++) {
-      const writers = await Promise.all(Array.from({ length: 20 }, () => openRejects(path)));
+      const writers = await Promise.all(Array.from({ length: 20 }, () => openRejects(path, SIGNAL)));
       await Promise.all(writers.map((writer) => writer.finish().then(writer.close)));
     }
     expect(readFileSync(path, 'utf8')).toBe('line,reason,row\n');
@@ -131,7 +133,7 @@ describe('the file of rejects', () => {
 
   test('is for its owner alone, and as strict as the file that it replaces', async () => {
     const write = async (path: string) => {
-      const writer = await openRejects(path);
+      const writer = await openRejects(path, SIGNAL);
       const unfinished = readdirSync(folder).find((name) => name.endsWith('.tmp'))!;
       expect(statSync(join(folder, unfinished)).mode & 0o077).toBe(0);
       await writer.finish();
@@ -162,17 +164,17 @@ describe('the file of rejects', () => {
     const path = fileWith('linked.csv', 'before');
     const link = join(folder, 'link.csv');
     symlinkSync(path, link);
-    const writer = await openRejects(link);
+    const writer = await openRejects(link, SIGNAL);
     await writer.finish();
     await writer.close();
     expect(readlinkSync(link)).toBe(path);
     expect(readFileSync(path, 'utf8')).toBe('line,reason,row\n');
 
-    const nowhere = await openRejects('/dev/null');
+    const nowhere = await openRejects('/dev/null', SIGNAL);
     await nowhere.write([{ line: 2, reason: 'r', raw: 'x' }]);
     await nowhere.finish();
     await nowhere.close();
-    await (await openRejects('/dev/null')).close();
+    await (await openRejects('/dev/null', SIGNAL)).close();
     expect((await Bun.file('/dev/null').stat()).isCharacterDevice()).toBe(true);
   });
 
@@ -182,11 +184,11 @@ describe('the file of rejects', () => {
     let expected = 'old\n';
     const fd = openSync(log, 'a');
     for (const way of [`/dev/fd/${fd}`, `/proc/self/fd/${fd}`]) {
-      const writer = await openRejects(way);
+      const writer = await openRejects(way, SIGNAL);
       await writer.write([{ line: 2, reason: 'r', raw: 'x' }]);
       await writer.finish();
       await writer.close();
-      await (await openRejects(way)).close();
+      await (await openRejects(way, SIGNAL)).close();
       // Still open.
       writeSync(fd, 'new\n');
       expected += 'line,reason,row\n2,"r","x"\nnew\n';
@@ -199,18 +201,18 @@ describe('the file of rejects', () => {
   test('is not put through a descriptor that is closed, or of the file that is read', async () => {
     const source = fileWith('read.csv', 'nif,legal_name\n');
     const fd = openSync(source, 'r');
-    expect(await refusal(openRejects(`/dev/fd/${fd}`, source))).toBe(
+    expect(await refusal(openRejects(`/dev/fd/${fd}`, SIGNAL, source))).toBe(
       `/dev/fd/${fd}: is the file that is read: write to another`,
     );
     closeSync(fd);
-    expect(await refusal(openRejects('/dev/fd/999999'))).toBe('/dev/fd/999999: is not open');
+    expect(await refusal(openRejects('/dev/fd/999999', SIGNAL))).toBe('/dev/fd/999999: is not open');
   });
 
   test('is refused where it cannot be, in one line', async () => {
     const source = fileWith('source.csv', 'nif,legal_name\n');
     symlinkSync(source, join(folder, 'same.csv'));
     mkdirSync(join(folder, 'taken'), { recursive: true });
-    const refusalOf = (name: string) => refusal(openRejects(join(folder, name), source));
+    const refusalOf = (name: string) => refusal(openRejects(join(folder, name), SIGNAL, source));
     const same = 'is the file that is read: write to another';
     expect(await refusalOf('source.csv')).toBe(`source.csv: ${same}`);
     expect(await refusalOf('same.csv')).toBe(`same.csv: ${same}`);

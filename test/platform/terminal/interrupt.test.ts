@@ -1,0 +1,258 @@
+/** One Ctrl-C ends every command that waits for a pipe, and its sessions in Postgres. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { closeSync, constants, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import { constants as os } from 'node:os';
+import type { Command } from 'commander';
+import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { quoted } from '../../../src/platform/postgres/identifier.ts';
+import { importBrackets } from '../../companies/debts/support.ts';
+import { bareEnvironment, createCommandLine, MAIN } from '../../support/command.ts';
+import { csv, nif } from '../../support/companies.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { growAccount } from '../../support/grown-account.ts';
+import { until } from '../../support/until.ts';
+import { importMain } from '../../support/whole.ts';
+import { createWorkbench, type Workbench } from '../../support/workbench.ts';
+
+let bench: Workbench;
+let empty: TestDatabase;
+let account: string;
+let backup: Uint8Array;
+
+beforeAll(async () => {
+  bench = await createWorkbench('postgres');
+  const { sql, url } = bench.database;
+  empty = await createTestDatabase('interrupted_restore');
+  for (let n = 0; n < 500; n++) {
+    ({ id: account } = await createAccount(sql, { name: 'n'.repeat(190), plan: 'free' }, 'test'));
+  }
+  await growAccount(sql, account, 1_000);
+  await importBrackets(
+    bench.database,
+    Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [nif(n), [1, null] as const])),
+  );
+  await bench.importText(csv(0, 1));
+  // More than the sockets and pipes hold, also packed.
+  const [current] = await sql<{ name: string }[]>`
+    SELECT table_name AS name FROM directory JOIN directory_generations AS generation ON generation.id = current`;
+  await sql.unsafe(`
+    INSERT INTO ${quoted(current!.name)} (nif, legal_name, normalized_name, sort_key)
+    SELECT (600000000 + n)::text, (SELECT string_agg(md5(n || '-' || i), '') FROM generate_series(1, 12) AS i), 'a', 'a'
+    FROM generate_series(1, 50000) AS n`);
+  const file = bench.path('directory.backup');
+  await createCommandLine(url).json('backup', file);
+  backup = await Bun.file(file).bytes();
+});
+afterAll(async () => {
+  await empty.drop();
+  await bench.close();
+});
+
+/** More than a pipe holds, for both kinds of imports: rows that are read, and rows that are rejected. */
+const HEADER = 'nif,legal_name,start,end\n';
+const GOOD_ROWS = HEADER + `${nif(1)},Nome,1,1\n`.repeat(20_000);
+const BAD_ROWS = HEADER + '1,Nome,1,1\n'.repeat(20_000);
+
+const DEBTS = ['--kind', 'tax', '--date', '2026-10-31'];
+
+/**
+ * Every place at which a command waits for another process: files and options that it takes, and its output if that has no
+ * bound. Each has its words, with `PIPE` for the name of a pipe.
+ */
+const PLACES: Record<string, () => string[]> = {
+  'companies import <file>': () => ['PIPE'],
+  'companies import --rejects': () => ['BAD', '--rejects', 'PIPE'],
+  'companies export --output': () => ['--output', 'PIPE'],
+  'companies export > stdout': () => [],
+  'debts import <file>': () => ['PIPE', ...DEBTS],
+  'debts import --rejects': () => ['BAD', '--rejects', 'PIPE', ...DEBTS],
+  'debts export --output': () => ['--kind', 'tax', '--output', 'PIPE'],
+  'debts export > stdout': () => ['--kind', 'tax'],
+  'backup <file>': () => ['PIPE'],
+  'restore <file>': () => ['PIPE'],
+  'account list > stdout': () => [],
+  'account activity > stdout': () => [account],
+  'account history > stdout': () => [account],
+  'account export > stdout': () => [account],
+  'key list > stdout': () => [account],
+};
+
+/** The places that the declarations of the commands tell. A list that is bounded by a rule is none. */
+function placesOf(command: Command, words: string[] = []): string[] {
+  const places = command.commands.flatMap((child) => placesOf(child, [...words, child.name()]));
+  const files = [
+    ...command.registeredArguments.filter((argument) => argument.name() === 'file').map(() => '<file>'),
+    ...command.options.filter(({ flags }) => flags.endsWith('<file>')).map(({ long }) => long!),
+  ];
+  let help = '';
+  command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+  const isUnbounded =
+    /\nAnswer:\n {2}(CSV|one JSON document)/.test(help) || UNBOUNDED_LISTS.has(words.join(' '));
+  return [
+    ...places,
+    ...[...files, ...(isUnbounded ? ['> stdout'] : [])].map((at) => [...words, at].join(' ')),
+  ];
+}
+
+/** Of those that `defineList` makes. */
+const UNBOUNDED_LISTS = new Set(['account list', 'account activity', 'account history', 'key list']);
+
+test('the places here are those of the program', async () => {
+  const { createProgram } = await importMain();
+  expect(Object.keys(PLACES).toSorted()).toEqual(placesOf(createProgram()).toSorted());
+});
+
+/** Starts a command as a shell does. It is killed if it doesn't end. */
+async function start(place: string, pipe: string, how: string, given = PLACES[place]!()) {
+  const url = place.startsWith('restore') ? empty.url : bench.database.url;
+  const bad = await bench.write('bad.csv', BAD_ROWS);
+  const words = given.map((word) => {
+    if (word === 'PIPE') return how === '' ? pipe : '-';
+    return word === 'BAD' ? bad : word;
+  });
+  const command = [...place.replace(/ (<|>|--).*/, '').split(' '), ...words];
+  const child = Bun.spawn(
+    ['sh', '-c', `exec "$0" "$@" ${how.replace('PIPE', `'${pipe}'`)}`, process.execPath, MAIN, ...command],
+    {
+      env: { ...bareEnvironment(), DATABASE_URL: url },
+      stdin: 'ignore',
+      stdout: 'ignore',
+      stderr: 'pipe',
+      timeout: 30_000,
+      killSignal: 'SIGKILL',
+    },
+  );
+  const sql = url === empty.url ? empty.sql : bench.database.sql;
+  const sessions = () => sql<{ query: string; state: string }[]>`
+    SELECT query, state FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE 'company-directory%'`;
+  return {
+    child,
+    sessions,
+    /** Interrupts it once. Nothing of it may be left in Postgres, such as a snapshot, which stops every vacuum. */
+    async interrupt(reason = 'interrupted(: nothing has changed)?') {
+      child.kill('SIGINT');
+      const [code, stderr] = await Promise.all([child.exited, child.stderr.text()]);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(`^error: ${reason}$`, 'm'))]);
+      expect(stderr.match(/^error: /gm)).toHaveLength(1);
+      await until('the end of its sessions', async () => (await sessions()).length === 0);
+    },
+  };
+}
+
+let pipes = 0;
+function makePipe(): string {
+  const path = bench.path(`pipe-${++pipes}`);
+  expect(Bun.spawnSync(['mkfifo', path]).exitCode).toBe(0);
+  return path;
+}
+
+/** Whether a process handles Ctrl-C itself, as a command does from its start. */
+function handlesInterrupts(pid: number): boolean {
+  const [, mask] = /^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
+  return (BigInt(`0x${mask}`) & (1n << BigInt(os.signals.SIGINT - 1))) !== 0n;
+}
+
+/** What the threads of a process wait for in the kernel. */
+const waitsOf = (pid: number | 'self') =>
+  readdirSync(`/proc/${pid}/task`)
+    .map((thread) => readFileSync(`/proc/${pid}/task/${thread}/wchan`, 'utf8'))
+    .join(' ');
+
+/** Whether a thread waits for the other end of a pipe. Kernels that tell nothing of it say 0 for every thread. */
+const waitsForOtherEnd = (pid: number) =>
+  waitsOf(pid).includes('wait_for_partner') || !/[a-z]/.test(waitsOf('self'));
+
+/** Whether a pipe holds no further byte, so that its writer waits. */
+function isFull(fd: number): boolean {
+  try {
+    writeSync(fd, '\n');
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Elsewhere no file tells what a process waits for. */
+const linux = test.skipIf(process.platform !== 'linux');
+const INPUTS = Object.keys(PLACES).filter((place) => /import <file>|restore/.test(place));
+const OUTPUTS = Object.keys(PLACES).filter((place) => !INPUTS.includes(place));
+const isStdout = (place: string) => place.endsWith('> stdout');
+const isFile = (place: string) => !isStdout(place);
+
+describe('one Ctrl-C ends a command', () => {
+  linux.each([...INPUTS, ...OUTPUTS].filter(isFile))(
+    '%s, a pipe that no process opens at its other end',
+    async (place) => {
+      const { child, interrupt } = await start(place, makePipe(), '');
+      await until('the wait', () => handlesInterrupts(child.pid) && waitsForOtherEnd(child.pid));
+      await interrupt();
+    },
+  );
+
+  test.each([
+    ...OUTPUTS.filter(isFile).map((place) => [place, ''] as const),
+    ...[...OUTPUTS.filter(isStdout), 'backup <file>'].map((place) => [place, '> PIPE'] as const),
+  ])('%s %s, a pipe whose reader stalls', async (place, how) => {
+    const pipe = makePipe();
+    const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    try {
+      const { interrupt } = await start(place, pipe, how);
+      await until('a full pipe', () => isFull(reader));
+      await interrupt();
+    } finally {
+      closeSync(reader);
+    }
+  });
+
+  linux.each(INPUTS.flatMap((place) => ['', '< PIPE'].map((how) => [place, how] as const)))(
+    '%s %s, a pipe whose writer stalls in the middle',
+    async (place, how) => {
+      const isRestore = place.startsWith('restore');
+      const pipe = makePipe();
+      const { child, sessions, interrupt } = await start(place, pipe, how);
+      const input = bench.path('input');
+      await Bun.write(input, isRestore ? backup.subarray(0, backup.length / 2) : GOOD_ROWS);
+      const writer = Bun.spawn(['sh', '-c', 'exec > "$0"; cat "$1"; exec sleep 60', pipe, input]);
+      const isCopying = async () =>
+        (await sessions()).some(({ query, state }) => state === 'active' && query.startsWith('COPY'));
+      try {
+        // A restore reads a file for the first time before it opens a store.
+        await until('the rows', () => (isRestore && how === '' ? handlesInterrupts(child.pid) : isCopying()));
+        await interrupt();
+      } finally {
+        writer.kill('SIGKILL');
+        await writer.exited;
+      }
+    },
+  );
+
+  linux('restore -, a pipe that never has a byte', async () => {
+    const pipe = makePipe();
+    const writer = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    try {
+      const { child, interrupt } = await start('restore <file>', pipe, '< PIPE');
+      await until('its start', () => handlesInterrupts(child.pid));
+      await interrupt();
+    } finally {
+      closeSync(writer);
+    }
+  });
+
+  test('that has done its work, and whose answer no reader takes', async () => {
+    const pipe = makePipe();
+    const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    try {
+      while (!isFull(reader)) {}
+      const words = [account, '--add', '7', '--reference', 'interrupted'];
+      const { interrupt } = await start('account credits', pipe, '> PIPE', words);
+      await until('the credits', async () => {
+        const rows = await bench.database.sql`SELECT FROM account_events WHERE reference = 'interrupted'`;
+        return rows.length === 1;
+      });
+      await interrupt('the answer could not be written: interrupted');
+    } finally {
+      closeSync(reader);
+    }
+  });
+});
