@@ -173,7 +173,7 @@ const ABOUT_RETRY_AFTER = /^[^.]*`Retry-After`[^.]*\. /;
 const LONGEST_WAIT_S = 60;
 
 /** The sentence of a `fix` about the cost of a call that was charged. */
-const ABOUT_COST = /[^.]* has cost its credit\.$/;
+const ABOUT_COST = /[^.]* has cost its credit[^.]*\.$/;
 
 /**
  * Tells a model about the problem and its remedy. A model sees no headers, but can tell its user.
