@@ -21,6 +21,7 @@ import { callIdOf, isShort } from './refused-call.ts';
 import { challengeOf } from './resource.ts';
 import type { Conversation } from './sdk.ts';
 import { seenBy, toolsOf } from './tools.ts';
+import { isTooWide, MAX_VALUES } from './width.ts';
 
 interface McpParts {
   publicUrl: string;
@@ -82,7 +83,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         // A batch would be several calls for one token. The protocol has had none since 2025-06-18.
         // A body of another type is left to the SDK.
         const { json, sent: text } = body!;
-        if (Array.isArray(json) || (json === null && text !== 'not JSON')) {
+        if (Array.isArray(json) || (json === null && text !== 'not JSON') || isTooWide(json)) {
           conversation = refuseBody();
           return free(() => ok(null));
         }
@@ -171,10 +172,9 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
 const isOverHttp = (kind: ProblemName, request: Request) =>
   kind === 'authentication-failed' || (kind === 'rate-limit-exceeded' && !isShort(request));
 
-/** The answer to a body that the SDK would only call not valid. */
+/** The answer to a body that the SDK does not get. */
 function refuseBody(): Conversation {
-  const message =
-    'The body is not one message of JSON-RPC, of at most 64 KiB, that arrives within 10 s. Batches are not taken.';
+  const message = `The body is not one message of JSON-RPC, of at most 64 KiB and ${MAX_VALUES} values beside the lists of a tool's input, that arrives within 10 s. Batches are not taken.`;
   const error = { code: -32_600, message };
   const response = Response.json({ jsonrpc: '2.0', id: null, error }, { status: 400 });
   return { call: null, end() {}, response: Promise.resolve(response) };
