@@ -8,7 +8,7 @@ import {
   Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import { HOUR } from '../platform/units.ts';
+import { HOUR, KIB } from '../platform/units.ts';
 import { VERSION } from '../platform/version.ts';
 import type { ServedTools, Tool } from './tools.ts';
 
@@ -51,7 +51,21 @@ export async function converse(
     return result.promise;
   });
   response.then(() => called.resolve(null), called.reject);
-  return { call: await called.promise, end: result.resolve, response };
+  const call = await called.promise;
+  return { call, end: result.resolve, response: call === null ? response.then(shortenError) : response };
+}
+
+/** The longest answer whose error is left as it is. */
+const MAX_ERROR_LENGTH = KIB;
+
+/** Shortens an error, because the SDK's text repeats each value that is not valid, and its data what was sent. */
+async function shortenError(response: Response): Promise<Response> {
+  const text = await response.text();
+  const answer = text.length > MAX_ERROR_LENGTH ? JSON.parse(text) : {};
+  if (answer.error === undefined) return new Response(text, response);
+  const { code, message } = answer.error;
+  const error = { code, message: message.slice(0, MAX_ERROR_LENGTH) };
+  return new Response(JSON.stringify({ ...answer, error }), response);
 }
 
 /** Clients before 2026 get JSON, too, which the SDK's own fallback for them would not send. */

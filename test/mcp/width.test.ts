@@ -101,11 +101,34 @@ function sendRight(message: Message) {
 const bytesOf = (text: string) => (text.startsWith('{"result":{"tools":') ? 0 : Buffer.byteLength(text));
 
 test.each(Object.entries(SHAPES))('a message gets a short answer, wide or not: %s', async (_name, shape) => {
+  for (const count of [5, 80, 180]) {
+    const response = await sendRight(shape(count));
+    expect(response.status).toBeLessThan(500);
+    expect(bytesOf(await response.text())).toBeLessThan(MAX_ANSWER_BYTES);
+  }
   for (const count of [201, 5500]) {
     const response = await sendRight(shape(count));
     const { error } = (await response.json()) as { error: { message: string } };
     expect([response.status, error.message]).toEqual([400, expect.stringContaining('200 values')]);
     expect(response.headers.has('RateLimit-Remaining')).toBe(true);
+  }
+});
+
+const LONG = 'x'.repeat(60_000);
+test.each(
+  Object.entries({
+    'a revision': listed({ [PROTOCOL_VERSION_META_KEY]: LONG }),
+    'a revision of a handshake': initialize({ protocolVersion: LONG }),
+    'a name of a capability': initialize({ capabilities: { experimental: { [LONG]: 1 } } }),
+    'a name of a tool': request('tools/call', { name: LONG }),
+    'a name of an argument': inOf({ [LONG]: 1, nifs: [] }, 'check_debts'),
+    'a method': request(LONG, {}),
+  }),
+)('a message gets a short answer, however long its texts are: %s', async (_name, message) => {
+  const headers = { 'MCP-Protocol-Version': REVISION, 'Mcp-Method': 'tools/list' };
+  for (const sent of [{}, headers]) {
+    const response = await send(api, message, { key, headers: sent });
+    expect(bytesOf(await response.text())).toBeLessThan(MAX_ANSWER_BYTES);
   }
 });
 
