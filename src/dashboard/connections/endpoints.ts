@@ -2,6 +2,7 @@
  * The endpoints that clients of agents call themselves (OAuth 2.1): metadata, tokens, revocation, registration. The member's half is
  * `authorize.ts` and `consent.ts`.
  */
+import { isAscii } from 'node:buffer';
 import { Elysia } from 'elysia';
 import { problem } from '../../http/answer.ts';
 import { MCP_PATH } from '../../http/api-route.ts';
@@ -24,6 +25,7 @@ import { KIB, SECOND } from '../../platform/units.ts';
 import { VERSION } from '../../platform/version.ts';
 import { countAttempt, countFailure, registrationsOf, tokenFailuresOf } from '../auth/limits.ts';
 import { type ClientAddress, createClientAddress, networkOf } from '../request/client-address.ts';
+import { hasTooManyFields } from '../request/read-form.ts';
 import { clientName, isListOfTexts } from './client-document.ts';
 import { isRedirect } from './redirects.ts';
 
@@ -37,6 +39,8 @@ const SERVER_METADATA = '/.well-known/oauth-authorization-server';
 const REQUESTS_PER_MINUTE = 600;
 const MAX_BODY_BYTES = 8 * KIB;
 const BODY_TIMEOUT_MS = 5 * SECOND;
+/** The grants of a token have six. 4,000 would take a millisecond to parse. */
+const MAX_FIELDS = 16;
 
 export interface ConnectionParts {
   publicUrl: string;
@@ -206,12 +210,12 @@ async function readBytes(request: Request, stopping: AbortSignal): Promise<Buffe
   return typeof body === 'string' ? null : body;
 }
 
-/** A form whose fields are there once each; `null` if it is none. */
+/** A form whose fields are there once each; `null` if it is none. The type escapes all that is not ASCII. */
 async function readForm(request: Request, stopping: AbortSignal): Promise<URLSearchParams | null> {
   const type = request.headers.get('content-type') ?? '';
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) return null;
   const body = await readBytes(request, stopping);
-  if (body === null) return null;
+  if (body === null || hasTooManyFields(body, MAX_FIELDS) || !isAscii(body)) return null;
   const form = new URLSearchParams(body.toString('utf8'));
   return new Set(form.keys()).size === form.size ? form : null;
 }

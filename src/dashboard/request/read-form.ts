@@ -31,13 +31,13 @@ export async function readForm(
   if (!type.startsWith('application/x-www-form-urlencoded')) return new URLSearchParams();
   const body = await readBody(request, { maxBytes, timeoutMs: FORM_TIMEOUT_MS, stopping });
   if (typeof body === 'string') return body;
-  return hasTooManyFields(body) ? 'too many fields' : new URLSearchParams(body.toString('utf8'));
+  return hasTooManyFields(body, MAX_FIELDS) ? 'too many fields' : new URLSearchParams(body.toString('utf8'));
 }
 
 /** Counts before any field is made: 95,000 fields take 30 ms and 10 MB. */
-function hasTooManyFields(body: Buffer): boolean {
+export function hasTooManyFields(body: Buffer, maxFields: number): boolean {
   let at = -1;
-  for (let fields = 1; fields <= MAX_FIELDS; fields += 1) {
+  for (let fields = 1; fields <= maxFields; fields += 1) {
     at = body.indexOf('&', at + 1);
     if (at === -1) return false;
   }
