@@ -3,7 +3,7 @@ import type { EventKind } from '../../metering/accounts/events.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY, HOUR, MINUTE } from '../../platform/units.ts';
-import { type ClientAddress, networkOf } from '../request/client-address.ts';
+import { type ClientAddress, countedNetworks } from '../request/client-address.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
 import type { AuthContext } from './parts.ts';
 
@@ -157,11 +157,10 @@ export async function forgetSingle(sql: Sql, key: string): Promise<boolean> {
 
 const hashOf = (email: string) => hash('sha256', email.toLowerCase());
 
-/** The limits of an address. For IPv6 also four times these limits for its /48, because one client may have all of it. */
+/** The limits of an address, in each of its networks. */
 function ofAddress(kind: string, { address }: ClientAddress, max: number, windowMs: number): Limit[] {
-  const networks = new Set([networkOf(address), networkOf(address, 48)]);
-  return [...networks].map((network, index) =>
-    limit(`${kind} ${network}`, max * (index === 0 ? 1 : 4), windowMs),
+  return countedNetworks(address).map(({ network, times }) =>
+    limit(`${kind} ${network}`, max * times, windowMs),
   );
 }
 

@@ -77,6 +77,12 @@ export function networkOf(address: string, bits: 64 | 48 = 64): string {
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/${bits}`;
 }
 
+/** The networks of an address that a limit counts, and how often each has the limit. One client may have all of an IPv6 /48. */
+export function countedNetworks(address: string): { network: string; times: number }[] {
+  const [own, wide] = [networkOf(address), networkOf(address, 48)];
+  return [{ network: own, times: 1 }, ...(wide === own ? [] : [{ network: wide, times: 4 }])];
+}
+
 function networks(entries: string[]): BlockList {
   const list = new BlockList();
   for (const entry of entries) {

@@ -1,22 +1,21 @@
 import type { RateLimiter } from '../../metering/rate-limit/limiter.ts';
 import { networkOf } from './client-address.ts';
 import type { Door } from './context.ts';
+import { createPauses } from './pauses.ts';
 import { PAUSE_MS } from './refusals.ts';
 
 /** Requests a minute of one member. Readers of pages need less than two a second. */
 const MEMBER_LIMIT = 120;
 /** Requests a minute of all visitors at one address, which may be an office, or a proxy that is not trusted. */
 const VISITOR_LIMIT = 300;
-const MAX_PAUSED = 10_000;
 
 /**
  * The dashboard's own token buckets: one a member, one an address for visitors. They are no account's API bucket.
  * @param nowMs a monotonic clock, for tests
  */
 export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => performance.now()) {
-  /** The end of each pause, by the name of the refused client. */
-  const paused = new Map<string, number>();
-  const isNamePaused = (name: string) => nowMs() < (paused.get(name) ?? 0);
+  const pauses = createPauses(nowMs);
+  const isNamePaused = (name: string) => pauses.leftMs(name) > 0;
 
   return {
     /**
@@ -37,12 +36,11 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
         : rateLimiter.take(`dash:${userId}`, MEMBER_LIMIT));
       // A browser without its session, or with another user's, pauses only itself.
       const name = userId === door.knownUser ? clientName(door) : withoutSession(door);
-      paused.delete(name);
+      pauses.end(name);
       if (taken) return true;
       // Otherwise a session without its browser's cookie would pause all visitors of its network.
       if (door.knownUser === null && userId !== null) return false;
-      if (paused.size >= MAX_PAUSED) paused.delete(paused.keys().next().value as string);
-      paused.set(name, nowMs() + PAUSE_MS);
+      pauses.begin(name, PAUSE_MS);
       return false;
     },
   };
