@@ -115,6 +115,8 @@ export function connectionRoutes(parts: ConnectionParts) {
             return refusal('invalid_request', `The method is ${method}.`, 405, {
               Allow: `${method}, OPTIONS`,
             });
+          if (Number(request.headers.get('content-length') ?? 0) > MAX_BODY_BYTES)
+            return refusal('invalid_request', `The body is over ${MAX_BODY_BYTES / KIB} KiB.`, 413);
           return handle({ request, from });
         }),
       { parse: 'none' },

@@ -1,13 +1,16 @@
 /** What strangers send to the endpoints of clients: little of it is parsed, and little of it asks Postgres. */
 import { afterAll, expect, test } from 'bun:test';
+import { type ConnectionParts, connectionRoutes } from '../../../src/dashboard/connections/endpoints.ts';
+import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { countParses } from '../../support/parses.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember } from '../visitor.ts';
-import { exchange, waitingCode } from './agent.ts';
+import { connectAgent, exchange, waitingCode } from './agent.ts';
 
 const service = await startDashboardService({ OAUTH_REGISTRATION: 'on' });
 afterAll(() => service.stop());
-const { baseUrl } = service;
+const { baseUrl, sql } = service;
 
 let addresses = 0;
 const newAddress = () => `198.51.100.${++addresses}`;
@@ -45,4 +48,70 @@ test('a form with fields that are not known gets its token', async () => {
   const { agent, code } = await waitingCode(service, await createMember(service));
   const further = Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`further${at}`, 'é']));
   expect((await exchange(service, agent, code, further)).status).toBe(200);
+});
+
+const DOCUMENT = { redirect_uris: ['https://agent.example/'] };
+/** Bodies that reach Postgres if nothing refuses them first. */
+const RIGHT: Record<string, string> = {
+  '/oauth/token': 'grant_type=refresh_token',
+  '/oauth/revoke': `token=${(await connectAgent(service, await createMember(service))).tokens.access_token}`,
+  '/oauth/register': JSON.stringify(DOCUMENT),
+};
+
+/** The endpoints over a Postgres that counts statements, with buckets of their own. @param given stands for Postgres */
+function createEndpoints(given: Sql = sql) {
+  const counts = { statements: 0, tokens: 0 };
+  const counted = new Proxy(given, {
+    apply(target, self, values) {
+      counts.statements += 1;
+      return Reflect.apply(target, self, values);
+    },
+    get(target, name) {
+      if (name === 'begin') counts.statements += 1;
+      return Reflect.get(target, name);
+    },
+  });
+  // No time passes, so that a slow machine gets no further tokens.
+  const buckets = createProcessRateLimiter(() => 0);
+  const app = connectionRoutes({
+    publicUrl: baseUrl,
+    config: { ...service.config, trustProxy: ['0.0.0.0'] },
+    sql: counted,
+    observer: { observe: (_request: Request, _route: string, answer: () => unknown) => answer() },
+    rateLimiter: {
+      take(name: string, limit: number) {
+        counts.tokens += 1;
+        return buckets.take(name, limit);
+      },
+    },
+    stopping: new AbortController().signal,
+  } as unknown as ConnectionParts);
+  const endpoints = [...new Set(app.routes.map(({ path }) => path))];
+  const requestTo = (path: string, address: string, headers: Record<string, string> = {}) => {
+    const body = RIGHT[path];
+    const type = body?.startsWith('{') ? 'application/json' : 'application/x-www-form-urlencoded';
+    return new Request(baseUrl + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { 'Content-Type': type, 'X-Forwarded-For': address, ...headers },
+      ...(body !== undefined && { body }),
+    });
+  };
+  const ask = (path: string, address: string) => app.handle(requestTo(path, address));
+  return { app, counts, endpoints, requestTo, ask };
+}
+
+const { endpoints: ENDPOINTS } = createEndpoints();
+
+test('the test knows a right body of each endpoint that takes one', async () => {
+  const { ask } = createEndpoints();
+  for (const path of ENDPOINTS)
+    expect([path, (await ask(path, newAddress())).status]).not.toEqual([path, 405]);
+  expect(ENDPOINTS.filter((path) => path in RIGHT)).toHaveLength(Object.keys(RIGHT).length);
+});
+
+test.each(ENDPOINTS)('a body over 8 KiB is refused before anything is read or asked: %s', async (path) => {
+  const { app, counts, requestTo } = createEndpoints();
+  const request = requestTo(path, newAddress(), { 'Content-Length': '8193' });
+  const { status } = await app.handle(request);
+  expect([status, request.bodyUsed, counts]).toEqual([413, false, { statements: 0, tokens: 0 }]);
 });
