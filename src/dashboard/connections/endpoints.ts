@@ -24,8 +24,9 @@ import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
 import { VERSION } from '../../platform/version.ts';
 import { countAttempt, countFailure, registrationsOf, tokenFailuresOf } from '../auth/limits.ts';
-import { type ClientAddress, createClientAddress, networkOf } from '../request/client-address.ts';
+import { type ClientAddress, createClientAddress } from '../request/client-address.ts';
 import { hasTooManyFields } from '../request/read-form.ts';
+import { type Bounds, createBounds } from './bounds.ts';
 import { clientName, isListOfTexts } from './client-document.ts';
 import { isRedirect } from './redirects.ts';
 
@@ -35,8 +36,10 @@ const REVOKE_PATH = '/oauth/revoke';
 const REGISTER_PATH = '/oauth/register';
 const SERVER_METADATA = '/.well-known/oauth-authorization-server';
 
-/** Requests of a network in a minute for metadata and revocation. A host of agents has many users behind one address. */
+/** Requests of a network for an endpoint. A host of agents has many users behind one address: 36,000 that refresh once an hour. */
 const REQUESTS_PER_MINUTE = 600;
+/** As many as in an hour ({@link registrationsOf}), so the bucket refuses none that would be taken. */
+const REGISTRATIONS_PER_MINUTE = 20;
 const MAX_BODY_BYTES = 8 * KIB;
 const BODY_TIMEOUT_MS = 5 * SECOND;
 /** The grants of a token have six. 4,000 would take a millisecond to parse. */
@@ -71,7 +74,7 @@ const refusal = (error: string, description: string, status = 400, headers = {})
   answer(status, { error, error_description: description }, headers);
 
 const tooMany = (waitS: number) =>
-  refusal('temporarily_unavailable', 'Too many requests.', 429, { 'Retry-After': String(Math.ceil(waitS)) });
+  refusal('temporarily_unavailable', 'Too many requests.', 429, { 'Retry-After': String(waitS) });
 
 /** Attempts to lock a connection, whose refreshes queue up. The pool bounds the wait of each. */
 const MAX_ATTEMPTS = 4;
@@ -88,12 +91,20 @@ async function retryLocked(work: () => Response | Promise<Response>): Promise<Re
   return refusal('temporarily_unavailable', 'The service is busy.', 503, { 'Retry-After': '1' });
 }
 
-/** A request, with the address that it is counted against. */
+/** A request that has its token. */
 interface Sent {
   request: Request;
+  /** The address that it is counted against. */
   from: ClientAddress;
+  bounds: Bounds;
 }
-type Handle = (sent: Sent) => Response | Promise<Response>;
+
+interface Endpoint {
+  method: 'GET' | 'POST';
+  /** Requests of a network in a minute. */
+  perMinute: number;
+  handle(sent: Sent): Response | Promise<Response>;
+}
 
 /** The endpoints as routes of the service; none if `publicUrl` can't have connections. */
 export function connectionRoutes(parts: ConnectionParts) {
@@ -103,13 +114,19 @@ export function connectionRoutes(parts: ConnectionParts) {
   const addressOf = createClientAddress(config.trustProxy);
   const registers = config.oauthRegistration === 'on';
 
-  function add(path: string, method: 'GET' | 'POST', handle: Handle): void {
+  const boundsOf = createBounds(rateLimiter);
+
+  /** Before the token only the address and the length of the body are read, and only the store of buckets is asked. */
+  function add(path: string, { method, perMinute, handle }: Endpoint): void {
+    async function admit(sent: Sent): Promise<Response> {
+      const waitS = await sent.bounds.take();
+      if (waitS > 0) return tooMany(waitS);
+      return handle(sent);
+    }
     app.all(
       path,
       ({ request, server }) =>
         observer.observe(request, path, () => {
-          const peer = server?.requestIP(request)?.address ?? null;
-          const from = addressOf(peer, request.headers.get('x-forwarded-for'));
           if (request.method === 'OPTIONS') return answer(204, null);
           if (request.method !== method)
             return refusal('invalid_request', `The method is ${method}.`, 405, {
@@ -117,19 +134,15 @@ export function connectionRoutes(parts: ConnectionParts) {
             });
           if (Number(request.headers.get('content-length') ?? 0) > MAX_BODY_BYTES)
             return refusal('invalid_request', `The body is over ${MAX_BODY_BYTES / KIB} KiB.`, 413);
-          return handle({ request, from });
+          const peer = server?.requestIP(request)?.address ?? null;
+          const from = addressOf(peer, request.headers.get('x-forwarded-for'));
+          const bounds = boundsOf(path, from.address, perMinute);
+          const pausedS = bounds.pausedS();
+          return pausedS > 0 ? tooMany(pausedS) : admit({ request, from, bounds });
         }),
       { parse: 'none' },
     );
   }
-
-  /** Bounds the requests of a network. */
-  const bounded =
-    (handle: Handle): Handle =>
-    async (sent) => {
-      const rate = await rateLimiter.take(`oauth:${networkOf(sent.from.address)}`, REQUESTS_PER_MINUTE);
-      return rate.taken ? handle(sent) : tooMany(rate.waitUs / (SECOND * 1000));
-    };
 
   const resource = {
     resource: resourceOf(publicUrl),
@@ -153,50 +166,54 @@ export function connectionRoutes(parts: ConnectionParts) {
     client_id_metadata_document_supported: true,
   };
   const cached = { 'Cache-Control': 'public, max-age=300' };
-  for (const path of [RESOURCE_METADATA, RESOURCE_METADATA + MCP_PATH])
-    add(
-      path,
-      'GET',
-      bounded(() => answer(200, resource, cached)),
-    );
-  add(
-    SERVER_METADATA,
-    'GET',
-    bounded(() => answer(200, server, cached)),
-  );
+  const document = (body: object): Endpoint => ({
+    method: 'GET',
+    perMinute: REQUESTS_PER_MINUTE,
+    handle: () => answer(200, body, cached),
+  });
+  for (const path of [RESOURCE_METADATA, RESOURCE_METADATA + MCP_PATH]) add(path, document(resource));
+  add(SERVER_METADATA, document(server));
 
-  // Failures alone count: a host of agents refreshes the tokens of all its users from few addresses.
-  add(TOKEN_PATH, 'POST', async ({ request, from }) => {
-    const attempt = async () => {
+  // In Postgres failures alone count: a host of agents refreshes the tokens of all its users from few addresses.
+  add(TOKEN_PATH, {
+    method: 'POST',
+    perMinute: REQUESTS_PER_MINUTE,
+    async handle({ request, from, bounds }) {
       const form = await readForm(request, parts.stopping);
-      if (form === null) return refusal('invalid_request', 'The form was not read.');
-      return retryLocked(() => grant(sql, form, publicUrl));
-    };
-    const outcome = await countFailure(sql, tokenFailuresOf(from), attempt, isFailure);
-    return 'retryAfterS' in outcome ? tooMany(outcome.retryAfterS) : outcome;
+      const attempt = async () =>
+        form === null
+          ? refusal('invalid_request', 'The form was not read.')
+          : retryLocked(() => grant(sql, form, publicUrl));
+      const outcome = await countFailure(sql, tokenFailuresOf(from), attempt, isFailure);
+      return 'retryAfterS' in outcome ? tooMany(bounds.pause(outcome.retryAfterS)) : outcome;
+    },
   });
 
-  add(
-    REVOKE_PATH,
-    'POST',
-    bounded(async ({ request }) => {
+  add(REVOKE_PATH, {
+    method: 'POST',
+    perMinute: REQUESTS_PER_MINUTE,
+    async handle({ request }) {
       const form = await readForm(request, parts.stopping);
       const token = form?.get('token') ?? '';
       if (token === '') return refusal('invalid_request', 'The field token is missing.');
-      return retryLocked(async () => {
+      const revoke = async () => {
         await revokeByToken(sql, token);
         // The same for a token that is none (RFC 7009).
         return answer(200, {});
-      });
-    }),
-  );
+      };
+      return retryLocked(revoke);
+    },
+  });
 
   if (registers)
-    add(REGISTER_PATH, 'POST', async ({ request, from }) => {
-      const retryAfterS = await countAttempt(sql, ...registrationsOf(from));
-      return retryAfterS === null
-        ? register(sql, await readBytes(request, parts.stopping))
-        : tooMany(retryAfterS);
+    add(REGISTER_PATH, {
+      method: 'POST',
+      perMinute: REGISTRATIONS_PER_MINUTE,
+      async handle({ request, from, bounds }) {
+        const body = await readBytes(request, parts.stopping);
+        const retryAfterS = await countAttempt(sql, ...registrationsOf(from));
+        return retryAfterS === null ? register(sql, body) : tooMany(bounds.pause(retryAfterS));
+      },
     });
   else
     app.all(REGISTER_PATH, ({ request }) =>

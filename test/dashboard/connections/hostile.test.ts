@@ -1,5 +1,6 @@
 /** What strangers send to the endpoints of clients: little of it is parsed, and little of it asks Postgres. */
 import { afterAll, expect, test } from 'bun:test';
+import { createBounds } from '../../../src/dashboard/connections/bounds.ts';
 import { type ConnectionParts, connectionRoutes } from '../../../src/dashboard/connections/endpoints.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
@@ -109,9 +110,86 @@ test('the test knows a right body of each endpoint that takes one', async () => 
   expect(ENDPOINTS.filter((path) => path in RIGHT)).toHaveLength(Object.keys(RIGHT).length);
 });
 
+/** Requests of 700 that are refused because of a limit of attempts, not for want of a token. */
+const OVER_ATTEMPTS: Record<string, number> = { '/oauth/token': 400, '/oauth/register': 0 };
+
+test.each(ENDPOINTS)('a flood of an endpoint asks Postgres for its tokens alone: %s', async (path) => {
+  const { ask, counts } = createEndpoints();
+  const address = newAddress();
+  const flood = async () => {
+    const answers = await Promise.all(Array.from({ length: 700 }, () => ask(path, address)));
+    return answers.filter(({ status }) => status === 429).length;
+  };
+  const tokens = path === '/oauth/register' ? 20 : 600;
+  const refused = await flood();
+  const over = refused - (700 - tokens);
+  expect([over >= 0, over <= (OVER_ATTEMPTS[path] ?? 0)]).toEqual([true, true]);
+  const { statements } = counts;
+  expect(await flood()).toBe(700);
+  expect(counts.statements).toBe(statements);
+});
+
+test('a limit of attempts that is passed asks Postgres once for an address', async () => {
+  for (const [path, kind, max] of [
+    ['/oauth/token', 'token', 200],
+    ['/oauth/register', 'register', 20],
+  ] as const) {
+    const { ask, counts } = createEndpoints();
+    const address = newAddress();
+    await sql`
+      INSERT INTO dashboard_attempts VALUES (${`${kind} ${address}`}, ${max}, now() + interval '90 seconds')`;
+    for (let sent = 0; sent < 5; sent += 1) {
+      const { status, headers } = await ask(path, address);
+      expect([path, status, Number(headers.get('retry-after')) > 80]).toEqual([path, 429, true]);
+    }
+    expect([path, counts]).toEqual([path, { statements: 1, tokens: 1 }]);
+    expect((await ask(path, newAddress())).status).not.toBe(429);
+  }
+});
+
 test.each(ENDPOINTS)('a body over 8 KiB is refused before anything is read or asked: %s', async (path) => {
   const { app, counts, requestTo } = createEndpoints();
   const request = requestTo(path, newAddress(), { 'Content-Length': '8193' });
   const { status } = await app.handle(request);
   expect([status, request.bodyUsed, counts]).toEqual([413, false, { statements: 0, tokens: 0 }]);
+});
+
+function createTakes() {
+  let nowMs = 1000;
+  let asked = 0;
+  const buckets = createProcessRateLimiter(() => nowMs * 1000);
+  const take = (name: string, limit: number) => {
+    asked += 1;
+    return buckets.take(name, limit);
+  };
+  const boundsOf = createBounds({ take }, () => nowMs);
+  /** As the endpoints ask. @returns whether there was a token */
+  const enter = async (address: string, endpoint = '/oauth/token') => {
+    const bounds = boundsOf(endpoint, address, 600);
+    return bounds.pausedS() === 0 && (await bounds.take()) === 0;
+  };
+  return { enter, asked: () => asked, pass: (ms: number) => (nowMs += ms) };
+}
+
+test('an address that is refused asks no store for the second that it has to wait, and no other endpoint refuses it', async () => {
+  const { enter, asked, pass } = createTakes();
+  for (let sent = 0; sent < 600; sent += 1) expect(await enter('192.0.2.1')).toBe(true);
+  for (let sent = 0; sent < 100; sent += 1) expect(await enter('192.0.2.1')).toBe(false);
+  expect(asked()).toBe(601);
+  expect(await enter('192.0.2.2')).toBe(true);
+  expect(await enter('192.0.2.1', '/oauth/revoke')).toBe(true);
+  pass(999);
+  expect(await enter('192.0.2.1')).toBe(false);
+  pass(1);
+  for (let sent = 0; sent < 10; sent += 1) expect(await enter('192.0.2.1')).toBe(true);
+  expect(await enter('192.0.2.1')).toBe(false);
+});
+
+test('a /48 of IPv6 has the tokens of four addresses', async () => {
+  const { enter } = createTakes();
+  let taken = 0;
+  for (let sent = 0; sent < 4000; sent += 1)
+    if (await enter(`2001:db8:1:${(sent % 40).toString(16)}::${sent.toString(16)}`)) taken += 1;
+  expect(taken).toBe(2400);
+  expect(await enter('2001:db8:2::1')).toBe(true);
 });
