@@ -21,6 +21,7 @@ import type { RateLimiter } from '../../metering/rate-limit/limiter.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
+import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
 import { VERSION } from '../../platform/version.ts';
 import { countAttempt, countFailure, registrationsOf, tokenFailuresOf } from '../auth/limits.ts';
@@ -76,6 +77,8 @@ const refusal = (error: string, description: string, status = 400, headers = {})
 const tooMany = (waitS: number) =>
   refusal('temporarily_unavailable', 'Too many requests.', 429, { 'Retry-After': String(waitS) });
 
+const busy = () => refusal('temporarily_unavailable', 'The service is busy.', 503, { 'Retry-After': '1' });
+
 /** Attempts to lock a connection, whose refreshes queue up. The pool bounds the wait of each. */
 const MAX_ATTEMPTS = 4;
 
@@ -88,7 +91,7 @@ async function retryLocked(work: () => Response | Promise<Response>): Promise<Re
       if (!isLockTimeout(error)) throw error;
     }
   }
-  return refusal('temporarily_unavailable', 'The service is busy.', 503, { 'Retry-After': '1' });
+  return busy();
 }
 
 /** A request that has its token. */
@@ -121,7 +124,12 @@ export function connectionRoutes(parts: ConnectionParts) {
     async function admit(sent: Sent): Promise<Response> {
       const waitS = await sent.bounds.take();
       if (waitS > 0) return tooMany(waitS);
-      return handle(sent);
+      try {
+        return await handle(sent);
+      } catch (error) {
+        if (error instanceof OverloadedError) return busy();
+        throw error;
+      }
     }
     app.all(
       path,
@@ -184,15 +192,17 @@ export function connectionRoutes(parts: ConnectionParts) {
         form === null
           ? refusal('invalid_request', 'The form was not read.')
           : retryLocked(() => grant(sql, form, publicUrl));
-      const outcome = await countFailure(sql, tokenFailuresOf(from), attempt, isFailure);
-      return 'retryAfterS' in outcome ? tooMany(bounds.pause(outcome.retryAfterS)) : outcome;
+      return bounds.within(async () => {
+        const outcome = await countFailure(sql, tokenFailuresOf(from), attempt, isFailure);
+        return 'retryAfterS' in outcome ? tooMany(bounds.pause(outcome.retryAfterS)) : outcome;
+      }, tooMany);
     },
   });
 
   add(REVOKE_PATH, {
     method: 'POST',
     perMinute: REQUESTS_PER_MINUTE,
-    async handle({ request }) {
+    async handle({ request, bounds }) {
       const form = await readForm(request, parts.stopping);
       const token = form?.get('token') ?? '';
       if (token === '') return refusal('invalid_request', 'The field token is missing.');
@@ -201,7 +211,7 @@ export function connectionRoutes(parts: ConnectionParts) {
         // The same for a token that is none (RFC 7009).
         return answer(200, {});
       };
-      return retryLocked(revoke);
+      return bounds.within(() => retryLocked(revoke), tooMany);
     },
   });
 
@@ -211,8 +221,10 @@ export function connectionRoutes(parts: ConnectionParts) {
       perMinute: REGISTRATIONS_PER_MINUTE,
       async handle({ request, from, bounds }) {
         const body = await readBytes(request, parts.stopping);
-        const retryAfterS = await countAttempt(sql, ...registrationsOf(from));
-        return retryAfterS === null ? register(sql, body) : tooMany(bounds.pause(retryAfterS));
+        return bounds.within(async () => {
+          const retryAfterS = await countAttempt(sql, ...registrationsOf(from));
+          return retryAfterS === null ? register(sql, body) : tooMany(bounds.pause(retryAfterS));
+        }, tooMany);
       },
     });
   else

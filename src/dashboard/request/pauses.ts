@@ -18,3 +18,5 @@ export function createPauses(nowMs = () => performance.now()) {
     },
   };
 }
+
+export type Pauses = ReturnType<typeof createPauses>;

@@ -113,7 +113,7 @@ test('the test knows a right body of each endpoint that takes one', async () => 
 /** Requests of 700 that are refused because of a limit of attempts, not for want of a token. */
 const OVER_ATTEMPTS: Record<string, number> = { '/oauth/token': 400, '/oauth/register': 0 };
 
-test.each(ENDPOINTS)('a flood of an endpoint asks Postgres for its tokens alone: %s', async (path) => {
+test.each(ENDPOINTS)('a flood of an endpoint asks Postgres less than once a token: %s', async (path) => {
   const { ask, counts } = createEndpoints();
   const address = newAddress();
   const flood = async () => {
@@ -124,6 +124,7 @@ test.each(ENDPOINTS)('a flood of an endpoint asks Postgres for its tokens alone:
   const refused = await flood();
   const over = refused - (700 - tokens);
   expect([over >= 0, over <= (OVER_ATTEMPTS[path] ?? 0)]).toEqual([true, true]);
+  expect(counts.statements).toBeLessThanOrEqual(600);
   const { statements } = counts;
   expect(await flood()).toBe(700);
   expect(counts.statements).toBe(statements);
@@ -152,6 +153,27 @@ test.each(ENDPOINTS)('a body over 8 KiB is refused before anything is read or as
   const request = requestTo(path, newAddress(), { 'Content-Length': '8193' });
   const { status } = await app.handle(request);
   expect([status, request.bodyUsed, counts]).toEqual([413, false, { statements: 0, tokens: 0 }]);
+});
+
+test('requests of strangers have half of the pool at most, and each network has its turn', async () => {
+  const asked: string[] = [];
+  let [inFlight, most] = [0, 0];
+  const slow = async (_texts: unknown, keys: string[]) => {
+    asked.push(...keys);
+    inFlight += 1;
+    most = Math.max(most, inFlight);
+    await new Promise((resolve) => setImmediate(resolve));
+    inFlight -= 1;
+    return keys.map((key) => ({ key, attempts: 1, leftS: 1 }));
+  };
+  const { ask } = createEndpoints(slow as unknown as Sql);
+  const [crowd, other] = [newAddress(), newAddress()];
+  const answers = Array.from({ length: 50 }, () => ask('/oauth/token', crowd));
+  answers.push(ask('/oauth/token', other));
+  for (const { status } of await Promise.all(answers)) expect(status).toBe(400);
+  expect(most).toBe(2);
+  expect(asked).toHaveLength(2 * 51);
+  expect(asked.indexOf(`token ${other}`)).toBeLessThan(10);
 });
 
 function createTakes() {
