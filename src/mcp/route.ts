@@ -52,10 +52,10 @@ interface Ended {
 const CACHE = { 'Cache-Control': 'private, no-store' };
 const JSON_HEADERS = { 'Content-Type': 'application/json', ...CACHE };
 
-/** @returns a function that answers a POST to `/mcp` */
 /** What a browser sends. Another text is not parsed: that takes the square of its length. */
 const ORIGIN = /^https?:\/\/[\w.:[\]-]{1,300}$/;
 
+/** @returns a function that answers a POST to `/mcp` */
 export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: McpParts) {
   const { hostname } = new URL(publicUrl);
   const tools = toolsOf(handlers);

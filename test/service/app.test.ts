@@ -236,12 +236,11 @@ describe('on a socket', () => {
     expect(reached).toEqual([]);
   });
 
-  test('a path with a long parameter is no path of the app', async () => {
-    for (const { path } of app.routes.filter(({ path }) => path.includes(':'))) {
-      reached.length = 0;
-      const sent = path.replace(/:\w+/, '%41'.repeat(400));
-      await sendRaw({ baseUrl }, `GET ${sent} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
-      expect([path, reached.map((at) => at.replace('/', ''))]).toEqual([path, ['unknown']]);
+  test('the router gets none in place of a long parameter, which it would unescape', async () => {
+    for (const route of app.routes.filter(({ path }) => path.includes(':'))) {
+      const usual = await answerOf(route, '1.1', 'Host: a\r\n');
+      const long = { ...route, path: route.path.replace(/:\w+/, '%41'.repeat(400)) };
+      expect([route.path, await answerOf(long, '1.1', 'Host: a\r\n')]).toEqual([route.path, usual]);
     }
   });
 
