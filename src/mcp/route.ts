@@ -111,7 +111,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
       : finish(conversation, answer, { paid, route, request, trace });
   };
 
-  /** A request that was refused before its body was read. For the rate, a call gets a result; without a key, the way to one. */
+  /** A request that was refused before its message was looked at. For the rate, a call gets a result; without a key, the way to one. */
   async function refuse(request: Request, answer: Answer, trace: RequestTrace): Promise<Answer | Response> {
     if (!answer.ok && answer.problem.kind === 'unauthorized') {
       const hasToken = bearerToken(request.headers.get('authorization')) !== null;

@@ -93,12 +93,9 @@ type Answer<R extends Request = Request> = (
  */
 const HOST = /^[\x20-\x24\x26-\x7e]{0,300}$/;
 
-/**
- * The longest path with a parameter that the router gets. It unescapes parameters one by one: 60,000 bytes took 5 ms. A longer one
- * is no NIF and no id, and the router gets one in its place that is none either.
- */
-const MAX_PATH = 1000;
-const NONE = '-';
+/** A longer path has no valid NIF or id. In its place the router gets `-`, because it unescapes them: 60,000 bytes took 5 ms. */
+const MAX_PATH_LENGTH = 1000;
+const NO_ID = '-';
 
 /**
  * The `routes` and the `fetch` of `Bun.serve` for an app's paths. A path that a URL parser would change is no path of the app: `/./`,
@@ -117,20 +114,21 @@ function sentPaths(paths: Iterable<string>, known: Answer, unknown: Answer) {
       const addressed = withAddress(request);
       if (form === null) return known(addressed, server);
       const sent = pathOf(addressed.url);
-      if (sent.length > MAX_PATH) return known(withPath(addressed, path.replace(/:\w+/, NONE)), server);
+      if (sent.length > MAX_PATH_LENGTH)
+        return known(withPath(addressed, path.replace(/:\w+/, NO_ID)), server);
       return (isAsSent(sent, request.params, form) ? known : unknown)(addressed, server);
     });
   }
   return { routes, fetch: withHost((request, server) => unknown(withAddress(request), server)) };
 }
 
-/** Refuses a Host that can be none before anything reads the request's address. */
+/** Refuses a Host of another form before anything reads the request's address. */
 const withHost =
   <R extends Request>(answer: Answer<R>): Answer<R> =>
   (request, server) =>
     HOST.test(request.headers.get('host') ?? '')
       ? answer(request, server)
-      : new Response('The header Host is no host.', { status: 400 });
+      : new Response('The header Host is not valid.', { status: 400 });
 
 /**
  * Whether a path has its parameters as they were sent. `.` and `..` remove segments, and `\` begins one: then the path no longer
@@ -156,5 +154,8 @@ const withAddress = (request: Request): Request =>
 
 /** Gives the same request another path. */
 function withPath(request: Request, path: string): Request {
-  return Object.defineProperty(request, 'url', { value: new URL(`${NO_HOST}${path}`).href });
+  return Object.defineProperty(request, 'url', {
+    value: new URL(`${NO_HOST}${path}`).href,
+    configurable: true,
+  });
 }

@@ -240,7 +240,12 @@ describe('on a socket', () => {
     for (const route of app.routes.filter(({ path }) => path.includes(':'))) {
       const usual = await answerOf(route, '1.1', 'Host: a\r\n');
       const long = { ...route, path: route.path.replace(/:\w+/, '%41'.repeat(400)) };
-      expect([route.path, await answerOf(long, '1.1', 'Host: a\r\n')]).toEqual([route.path, usual]);
+      for (const [protocol, host] of [
+        ['1.1', 'Host: a\r\n'],
+        ['1.1', 'Host: a b\r\n'],
+        ['1.0', ''],
+      ] as const)
+        expect([route.path, await answerOf(long, protocol, host)]).toEqual([route.path, usual]);
     }
   });
 

@@ -27,7 +27,7 @@ export interface Bounds {
  * @param nowMs a monotonic clock, for tests
  */
 export function createBounds(rateLimiter: RateLimiter, nowMs?: () => number) {
-  // Requests that have their token go on when the bucket is empty.
+  // Two, because an empty bucket must not refuse a request that has its token already.
   const [emptyBuckets, attempts] = [createPauses(nowMs), createPauses(nowMs)];
   const places = createGate(PLACES);
 

@@ -39,7 +39,7 @@ const SERVER_METADATA = '/.well-known/oauth-authorization-server';
 
 /** Requests of a network for an endpoint. A host of agents has many users behind one address: 36,000 that refresh once an hour. */
 const REQUESTS_PER_MINUTE = 600;
-/** As many as in an hour ({@link registrationsOf}), so the bucket refuses none that would be taken. */
+/** As many as in an hour ({@link registrationsOf}). */
 const REGISTRATIONS_PER_MINUTE = 20;
 const MAX_BODY_BYTES = 8 * KIB;
 const BODY_TIMEOUT_MS = 5 * SECOND;

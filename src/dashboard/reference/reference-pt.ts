@@ -201,7 +201,7 @@ export const pt = {
       'Hora Unix, em segundos, a que há pelo menos um pedido disponível.',
     'The policy as `<limit>;w=60`.': 'A política, como `<limit>;w=60`.',
     '`true` if the key is a test key: the answer is about invented companies, and has cost nothing.':
-      '`true` se a chave é de teste: a resposta é do mundo fixo, e nada custou.',
+      '`true` se a chave é de teste: a resposta é sobre empresas inventadas, e nada custou.',
     '`8 of N`, if the query has over 8 words: only the first ones were asked.':
       '`8 of N`, se a pesquisa tiver mais de 8 palavras: só contaram as primeiras.',
     'Where the record is from: `nif.pt`, `vies` or `einforma`.':

@@ -28,8 +28,7 @@ type Datasets = Record<'tax' | 'social_security', string | null>;
 export interface Screened {
   answer: Answer;
   cost: Cost;
-  /** The end of the time in which it costs nothing again, if it was paid. */
-  /** `null`: it is not free when it is sent again. */
+  /** The end of the time in which it costs nothing again; `null` means that it is charged again. */
   freeUntil: Date | null;
 }
 

@@ -17,7 +17,7 @@ const FREE_MS = REPEAT_WINDOW_MS - 15 * SECOND;
 export interface Sending {
   /** The identity of its call, which is charged once. */
   identity: string;
-  /** To be called with its answer. @returns the end of the time in which the list costs nothing again; `null`: it is not free */
+  /** To be called with its answer. @returns the end of the time in which the list costs nothing again; `null` means that it is charged again */
   end(call: OwnCall): Promise<Date | null>;
 }
 
@@ -48,11 +48,15 @@ export async function beginSending(context: MemberContext, list: string[]): Prom
     async end({ answer, cost }) {
       // A repetition that is refused leaves the list paid.
       const isFree = isPaid(cost) || (isRepeated && !answer.ok);
-      // The charge that a first sending has joined is of another sending at the same moment, or older than the free time.
+      if (!isFree) {
+        await forget();
+        return null;
+      }
+      // The charge that a first sending has joined is of another one at the same moment, or older than the free time.
       const hasJoined = !isRepeated && cost.isRepeated;
-      if (!isFree) await forget();
-      else if (!hasJoined || !(await forgetSingle(tools.sql, limit.key))) return new Date(startedMs + leftMs);
-      return null;
+      // What was paid is shown, also if Postgres is away by now.
+      const isOver = hasJoined && (await forgetSingle(tools.sql, limit.key).catch(() => true));
+      return isOver ? null : new Date(startedMs + leftMs);
     },
   };
 }

@@ -103,7 +103,7 @@ export function createPipeline(parts: PipelineParts) {
           return end(caller, trace, unavailable('The request was not read to its end.'), rate);
         if (body !== undefined && known === null) {
           const again = await identify(token!, trace, call);
-          if ('problem' in again) return end(caller, trace, again, rate);
+          if ('problem' in again) return again;
           caller = again;
           if (!permits(caller.only, call.right))
             return end(caller, trace, refusals.notPermitted(call.right!), rate);

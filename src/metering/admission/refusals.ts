@@ -23,7 +23,7 @@ export function unauthorized(detail = NO_VALID_KEY): ProblemAnswer {
 /** The answer to a request without a token of the scheme Bearer. */
 export const noKey = () => unauthorized(NO_KEY);
 
-const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 export function rateLimitExceeded(rate: RateDecision): ProblemAnswer {
   const waitS = retryAfterS(rate);

@@ -71,7 +71,7 @@ export async function createConnection(
       INSERT INTO api_keys (id, account_id, name, start, secret_sha256, expires_at, is_connection)
       VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)},
         clock_timestamp() + ${CODE_S} * interval '1 second', true)`;
-    await limitNewKey(sql, { id, accountId, test: false }, limits);
+    await limitNewKey(sql, { id, test: false }, limits);
     await sql`
       INSERT INTO connections (key_id, account_id, member_id, client_id, client_name, redirect_uri, code_sha256, challenge)
       VALUES (${id}, ${accountId}, ${memberId}, ${clientId}, ${clientName}, ${redirectUri}, ${hashSecret(code)}, ${challenge})`;

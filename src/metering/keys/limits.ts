@@ -48,12 +48,12 @@ export const limitColumns = (sql: Sql | Transaction) => sql`
 /** Sets the limits of a key that has just been made. */
 export async function limitNewKey(
   sql: Transaction,
-  key: { id: string; accountId: string; test: boolean },
+  key: { id: string; test: boolean },
   { budget, only }: KeyLimits,
 ): Promise<void> {
   if (budget !== null && key.test) refuseBudgetOfTestKey();
-  await sql`INSERT INTO key_budgets (key_id) VALUES (${key.id})`;
-  if (budget !== null) await setBudget(sql, key, budget);
+  const { credits, per } = budget ?? { credits: null, per: 'ever' };
+  await sql`INSERT INTO key_budgets (key_id, credits, per) VALUES (${key.id}, ${credits}, ${per})`;
   if (only !== null) await setRights(sql, key.id, only);
 }
 
@@ -116,7 +116,7 @@ interface BudgetedKey {
   accountId: string;
 }
 
-/** A call is charged this long after its key was looked up, at most: the cache of callers, and the wait for its charge. */
+/** A call is charged this long after its key was looked up, at most: the cache of callers, the turn of a list, and its charge. */
 const SETTLE_MS = 15 * SECOND;
 
 const lockBalance = (sql: Transaction, { accountId }: BudgetedKey) =>

@@ -92,7 +92,7 @@ export async function createKey(
     await sql`
       INSERT INTO api_keys (id, account_id, name, start, secret_sha256, expires_at)
       VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)}, ${expires})`;
-    await limitNewKey(sql, { id, accountId, test: isTestSecret(secret) }, limits);
+    await limitNewKey(sql, { id, test: isTestSecret(secret) }, limits);
     const isLimited = limits.budget !== null || limits.only !== null;
     const detail = {
       key: id,
