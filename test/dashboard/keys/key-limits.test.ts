@@ -22,7 +22,7 @@ test('a new key gets the budget and the rights of its form, and the pages show t
   const id = address.split('/')[3]!;
   expect(await limitsOf(id)).toEqual({ only: ['search', 'lookup'], credits: 50, per: 'day' });
   expect(page.textOf('.keys tbody tr')).toContain('50 of 50 left today');
-  await service.sql`UPDATE key_budgets SET used = 12 WHERE key_id = ${id}`;
+  await service.sql`UPDATE key_budgets SET used = 12, window_start = budget_window(per, now()) WHERE key_id = ${id}`;
   const card = (await visitor.get(`/dashboard/keys/${id}`)).textOf('[aria-labelledby=limits-title]');
   expect(card).toMatch(
     /^Budget and rights Credits used today: 12 of 50 .+ It may only: Search Look up companies$/,
