@@ -82,6 +82,12 @@ describe.each(LISTS)('POST $path', (list) => {
     expect((await api.ledger({ accountId })).used).toBe(most);
   });
 
+  test('an account without included credits is not told that they come back', async () => {
+    const { key } = await api.caller({ ...plenty, included: 0 });
+    const { status, body } = await send(key, [item]);
+    expect([status, body.detail]).toEqual([429, 'The account has no included credits.']);
+  });
+
   test('credits for some items only: the first ones get them, the others are refused in their place', async () => {
     const { accountId, key } = await api.caller({ ...plenty, included: 1, credits: 2 });
     const { body } = await send(key, [bad, item, item, item, bad]);

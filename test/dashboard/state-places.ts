@@ -48,6 +48,7 @@ export const STATES: Record<State, Record<Place, Shown>> = {
   beyond: { ...NOTICE, mail: { mail: 'usage 100%' } },
   purchasedOnly: { ...CARD, mail: { mail: 'usage 100%' } },
   none: { ...NOTICE, ...NO_CREDITS },
+  noneIncluded: { ...NOTICE, ...NO_CREDITS, mail: unsaid('no share of included credits was used') },
   switchedOff: { ...NOTICE, ...NO_CREDITS },
   lapsesSoon: { ...NOTICE, mail: { mail: 'plan week' } },
   lapsed: { ...NOTICE, mail: { mail: 'plan ended' } },

@@ -72,6 +72,7 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
     await sql`UPDATE balances SET used = 502, used_purchased = 2 WHERE account_id = ${accountId}`;
   },
   none: ({ accountId }) => setUsed(accountId, 500),
+  noneIncluded: ({ accountId }) => changeLimits(sql, accountId, { includedCredits: 0 }, 'test'),
   async switchedOff({ accountId }) {
     await grantCredits(sql, accountId, { credits: 7 }, 'test');
     await sql`UPDATE balances SET used = 500, spend_purchased = false WHERE account_id = ${accountId}`;

@@ -37,6 +37,13 @@ export const STATE_TEXTS = {
     cost: REFUSED_TEXT,
     next: ['Get more credits, or wait until then.', 'Obtenha mais créditos, ou espere até lá.'],
   },
+  noneIncluded: {
+    happened: `No purchased credits left, and this account has no included ones.
+      Sem créditos comprados, e esta conta não tem créditos incluídos.`,
+    cost: `Requests are refused with status 429. That costs nothing.
+      Os pedidos são recusados com o código 429. Isso não custa nada.`,
+    next: ['Get more credits.', 'Obtenha mais créditos.'],
+  },
   switchedOff: {
     happened: `The included credits since {start} are used, and this account does not spend purchased ones.
       Os créditos incluídos desde {start} acabaram, e esta conta não gasta os comprados.`,

@@ -46,9 +46,13 @@ export function atZero(context: MemberContext, lasts: string | null): Html {
     account.plan === 'free' && plusPrice !== null && `${messages.plans.plus}: ${plusPrice}`,
     creditsPrice !== null && `${messages.credits}: ${creditsPrice}`,
   ].filter((price) => price !== false);
+  const refused =
+    account.includedCredits === 0
+      ? messages.atZeroForGood
+      : messages.atZero(formats.date(account.period.end));
   return html`
 <div class="at-zero">
-  <p data-at-zero>${messages.atZero(formats.date(account.period.end))}${lasts !== null && html` <span data-forecast>${lasts}</span>`}${prices.length > 0 && html` <span data-prices>${prices.join(' · ')}</span>`}</p>
+  <p data-at-zero>${refused}${lasts !== null && html` <span data-forecast>${lasts}</span>`}${prices.length > 0 && html` <span data-prices>${prices.join(' · ')}</span>`}</p>
   ${buyLink(context, 'button small')}
 </div>`;
 }
@@ -67,7 +71,10 @@ export async function allowanceNotice(context: MemberContext): Promise<Notice[]>
   const texts = {
     low: filled(states.low, [percent, number(used), number(includedCredits), start], [], [end]),
     beyond: filled(states.beyond, [start], [number(credits)], [end]),
-    none: filled(credits === 0 ? states.none : states.switchedOff, [start], [until]),
+    none:
+      credits === 0 && includedCredits === 0
+        ? filled(states.noneIncluded)
+        : filled(credits === 0 ? states.none : states.switchedOff, [start], [until]),
   }[state];
   const contact = contactLink(context);
   const look = state === 'none' ? 'bad' : 'warn';

@@ -8,6 +8,10 @@ export const USAGE_TEXTS = {
   available: ['Credits left', 'Créditos disponíveis'],
   atZero: `At 0: requests are refused, at no cost, until {day}.
     Com 0 créditos: os pedidos são recusados, sem custo, até {day}.`,
+  atZeroForGood: [
+    'At 0: requests are refused, at no cost.',
+    'Com 0 créditos: os pedidos são recusados, sem custo.',
+  ],
   included: ['Included credits', 'Créditos incluídos'],
   leftOf: ['{left} of {limit}', '{left} de {limit}'],
   usedInPeriod: ['Used in this period', 'Usados neste período'],

@@ -45,7 +45,11 @@ export function quotaExceeded(
 ): ProblemAnswer {
   const reset = new Date(resetAt).toISOString();
   const seesAccount = only === null;
-  return problem('monthly-quota-exceeded', `The included credits are available again at ${reset}.`, {
+  const detail =
+    limit === 0
+      ? 'The account has no included credits.'
+      : `The included credits are available again at ${reset}.`;
+  return problem('monthly-quota-exceeded', detail, {
     ...(seesAccount && buy !== null && { buy }),
     members: { quota: 'monthly_credits', ...(seesAccount && { limit }), reset },
     headers: { 'Retry-After': String(retryAfterS) },
