@@ -181,7 +181,7 @@ const ABOUT_COST = /[^.]* has cost its credit[^.]*\.$/;
  * @param requestId named in the text of a fault of the service, because the header is not seen
  */
 export function explain(
-  { kind, detail, headers, buy }: Problem,
+  { kind, detail, headers, buy, members }: Problem,
   isCharged: boolean,
   requestId: string,
 ): string {
@@ -196,7 +196,11 @@ export function explain(
     if (status === 403 || kind === 'key-budget-exceeded') return `Stop, and tell the user. ${fix}`;
     if (kind === 'monthly-quota-exceeded') {
       const shop = buy === undefined ? 'buy credits' : `buy credits at ${buy}`;
-      return `Stop, and tell the user to ${shop}, to change the plan, or to wait until then. No credit was charged.`;
+      const ways =
+        members?.limit === 0
+          ? `${shop}, or to change the plan`
+          : `${shop}, to change the plan, or to wait until then`;
+      return `Stop, and tell the user to ${ways}. No credit was charged.`;
     }
     const waitS = headers?.['Retry-After'];
     if (waitS === undefined) return fix;

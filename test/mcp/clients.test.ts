@@ -87,7 +87,7 @@ test('a problem says in words what to do, also for want of a token', async () =>
   const call = () => client.callTool({ name: 'get_company', arguments: { nif: nif(1) } });
   const first = (await call()) as { content: { text: string }[] };
   expect(first.content[0]!.text).toMatch(
-    /^No credits left\. The included credits are available again at 20.*Z\. Stop, and tell the user to buy credits,/,
+    /^No credits left\. The account has no included credits\. Stop, and tell the user to buy credits, or to change the plan\./,
   );
   expect(JSON.stringify(first)).not.toContain('Retry-After');
   let last = first;

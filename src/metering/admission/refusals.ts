@@ -46,7 +46,7 @@ export function quotaExceeded(
   const reset = new Date(resetAt).toISOString();
   const seesAccount = only === null;
   const detail =
-    limit === 0
+    limit === 0 && seesAccount
       ? 'The account has no included credits.'
       : `The included credits are available again at ${reset}.`;
   return problem('monthly-quota-exceeded', detail, {
