@@ -52,7 +52,7 @@ export async function showActivity(context: MemberContext): Promise<PageResponse
     keysToChoose(tools.sql, account.id),
   ]);
   const rows = found.slice(0, ROWS);
-  const names = await namesOf(context, [view.key, ...rows.map(({ key }) => key ?? '')]);
+  const names = await namesOf(context, choices, [view.key, ...rows.map(({ key }) => key ?? '')]);
   const last = found.length > ROWS ? rows.at(-1)!.number : null;
   const isFiltered = Object.values(view).some((value) => value !== '');
   const none = isFiltered ? messages.activityNone : messages.activityEmpty;
@@ -97,16 +97,23 @@ const filterOf = ({ key, endpoint, outcome, day }: View): ActivityFilter => ({
   day: day || undefined,
 });
 
-/** The names of keys of the account, by id. */
-async function namesOf({ tools, account, messages }: MemberContext, ids: string[]): Promise<Names> {
-  const keys = await namedKeys(tools.sql, account.id, [...new Set(ids)]);
-  return new Map(keys.map((key) => [key.id, keyName(key, messages)]));
+/** The names of the known keys and of further ones of the account, by id. @param ids '' means none, or the dashboard */
+async function namesOf(
+  { tools, account, messages }: MemberContext,
+  known: NamedKey[],
+  ids: string[],
+): Promise<Names> {
+  const names: Names = new Map(known.map((key) => [key.id, keyName(key, messages)]));
+  const further = [...new Set(ids)].filter((id) => id !== '' && id !== DASHBOARD && !names.has(id));
+  const keys = further.length === 0 ? [] : await namedKeys(tools.sql, account.id, further);
+  for (const key of keys) names.set(key.id, keyName(key, messages));
+  return names;
 }
 
 /** The keys that the filter offers. A link of another page can choose any key. */
 function optionsOf({ messages }: MemberContext, choices: NamedKey[], chosen: string, names: Names): Names {
   const options = new Map([[DASHBOARD, messages.dashboard]]);
-  for (const key of choices) options.set(key.id, keyName(key, messages));
+  for (const { id } of choices) options.set(id, names.get(id)!);
   if (chosen !== '' && !options.has(chosen)) options.set(chosen, names.get(chosen) ?? chosen);
   return options;
 }
