@@ -52,7 +52,7 @@ interface Ended {
 const CACHE = { 'Cache-Control': 'private, no-store' };
 const JSON_HEADERS = { 'Content-Type': 'application/json', ...CACHE };
 
-/** What a browser sends. Another text is not parsed: that takes the square of its length. */
+/** The form of an origin that a browser sends. Another text is not parsed, because that takes the square of its length. */
 const ORIGIN = /^https?:\/\/[\w.:[\]-]{1,300}$/;
 
 /** @returns a function that answers a POST to `/mcp` */

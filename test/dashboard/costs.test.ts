@@ -1,4 +1,4 @@
-/** What the pages Try and Screen say that a call cost, compared with the ledger, for every problem of a call and of an item. */
+/** The cost of a call on the pages Try and Screen, compared with the ledger, for every problem of a call and of an item. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { debtsRoute } from '../../src/companies/debts/screen/route.ts';
 import { lookupRoute } from '../../src/companies/lookup/route.ts';

@@ -7,7 +7,7 @@ import { createPauses, type Pauses } from '../request/pauses.ts';
 /** Half of the dashboard's connections to Postgres, so that pages always have the others. A request is a few statements. */
 const PLACES = { places: 2, placesOfOne: 2, maxWaiting: 1000, maxWaitMs: 4 * SECOND };
 
-/** What a network may ask of an endpoint. Times to wait are whole seconds, as `Retry-After` has them; 0 means that it may go on. */
+/** The bounds of a network at an endpoint. Times to wait are whole seconds, as `Retry-After` has them; 0 means that it may go on. */
 export interface Bounds {
   /** The rest of the time to wait of an earlier refusal. No store is asked. */
   pausedS(): number;

@@ -84,7 +84,7 @@ export function resolveButton({ messages, formats }: MemberContext, list: NifLis
   );
 }
 
-/** What follows the cost: how to use the candidates, or why names without any cost a credit. */
+/** The sentence after the cost: how to use the candidates, or why names without any cost a credit. */
 function nextStep({ messages }: MemberContext, resolved: Resolved): string {
   if (hasCandidates(resolved)) return messages.screenTake;
   const { items, cost } = resolved;

@@ -17,7 +17,10 @@ const FREE_MS = REPEAT_WINDOW_MS - 15 * SECOND;
 export interface Sending {
   /** The identity of its call, which is charged once. */
   identity: string;
-  /** To be called with its answer. @returns the end of the time in which the list costs nothing again; `null` means that it is charged again */
+  /**
+   * To be called with its answer.
+   * @returns the end of the time in which the list costs nothing again; `null` means that it is charged again
+   */
   end(call: OwnCall): Promise<Date | null>;
 }
 
@@ -54,7 +57,7 @@ export async function beginSending(context: MemberContext, list: string[]): Prom
       }
       // The charge that a first sending has joined is of another one at the same moment, or older than the free time.
       const hasJoined = !isRepeated && cost.isRepeated;
-      // What was paid is shown, also if Postgres is away by now.
+      // A paid answer is shown, also if Postgres is away by now.
       const isOver = hasJoined && (await forgetSingle(tools.sql, limit.key).catch(() => true));
       return isOver ? null : new Date(startedMs + leftMs);
     },

@@ -8,7 +8,7 @@ import { type Html, html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
 import type { NifList, Row } from './screen-list.ts';
 
-/** What the sending of a list has cost, as a sentence. */
+/** The cost of sending a list, as a sentence. */
 export function costText({ messages, formats }: MemberContext, { credits, isRepeated }: Cost): string {
   return `${isRepeated ? messages.screenAgain : messages.creditsSpent(formats.number(credits))}.`;
 }

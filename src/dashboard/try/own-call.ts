@@ -18,7 +18,7 @@ export function callRefusal(context: MemberContext): Refusal | null {
 /** A member who leaves gets no answer, but the call goes on. */
 const NO_REQUEST = { headers: new Headers(), signal: new AbortController().signal };
 
-/** What a member's own call has cost the account. */
+/** The cost of a member's own call for the account. */
 export interface Cost {
   /** Credits that this sending was charged, less those that come back. */
   credits: number;

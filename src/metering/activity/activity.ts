@@ -1,7 +1,8 @@
 /**
  * The activity of an account: a row for each charge, each return of credits, and each answer that was a problem, a refusal or a
  * repetition. The roll-up writes the first two with the counts of calls (src/metering/credits/activity.ts), `answers.ts` notes
- * the third, `store.ts` reads, and `purge.ts` removes what is old. Charges less returns of a UTC day that is kept are the calls of that day (docs/api.md: activity).
+ * the third, `store.ts` reads, and `purge.ts` removes old ones. Charges less returns of a UTC day that is kept are the calls of that day
+ * (docs/api.md: activity).
  */
 import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';

@@ -39,7 +39,8 @@ export function refundCredits(sql: Sql, id: string, call: Call, attempt: string,
  * Refunds the credits that the journal's rows owe: of charges that were voided, and of refunds. Their calls leave the day's counts.
  * A row with a locked account is left for the next time, and so is every other row of that account.
  *
- * @param countCharges counts what was charged before the owed rows were read, so that a return stands behind its charge in the activity, unless that is locked
+ * @param countCharges counts the charges from before the owed rows were read, so that a return stands behind its charge in the
+ *   activity, unless the charge is locked
  */
 export async function refundOwed(sql: Sql, countCharges = async (): Promise<void> => {}): Promise<void> {
   const locked = new Set<string>();

@@ -1,4 +1,4 @@
-/** What strangers send to the endpoints of clients: little of it is parsed, and little of it asks Postgres. */
+/** Requests of strangers to the endpoints of clients: little of them is parsed, and few of them ask Postgres. */
 import { afterAll, expect, test } from 'bun:test';
 import { createBounds } from '../../../src/dashboard/connections/bounds.ts';
 import { type ConnectionParts, connectionRoutes } from '../../../src/dashboard/connections/endpoints.ts';
