@@ -35,19 +35,32 @@ export async function recordRun<T>(sql: Sql, command: string, work: () => Promis
 
 interface Run {
   command: string;
-  beganS: number;
   durationS: number | null;
   failed: boolean;
   succeededS: number | null;
 }
 
-/** Shows the last run of each command that {@link recordRun} has kept. */
+/** Shows the last run of each command that {@link recordRun} has kept, and since when the database could have had one. */
 export function observeRuns(metrics: Metrics, sql: Sql): void {
+  const readCreation = () =>
+    withTimeout(
+      sql<{ createdS: number }[]>`
+        SELECT extract(epoch FROM min(applied_at))::float8 AS "createdS" FROM schema_migrations`,
+      SECOND,
+      'Postgres',
+    );
+  metrics.gaugesOf(readCreation, [
+    {
+      name: 'database_created_timestamp_seconds',
+      help: 'When the first migration made the database.',
+      values: (rows) => rows.map(({ createdS }) => ({ labels: {}, value: createdS })),
+    },
+  ]);
   const read = (): Promise<Run[]> =>
     withTimeout(
       sql<Run[]>`
-        SELECT command, extract(epoch FROM began_at)::float8 AS "beganS", milliseconds::float8 / 1000 AS "durationS",
-          failed, extract(epoch FROM succeeded_at)::float8 AS "succeededS"
+        SELECT command, milliseconds::float8 / 1000 AS "durationS", failed,
+          extract(epoch FROM succeeded_at)::float8 AS "succeededS"
         FROM command_runs`,
       SECOND,
       'Postgres',
@@ -58,12 +71,6 @@ export function observeRuns(metrics: Metrics, sql: Sql): void {
       return figure === null ? [] : [{ labels: { command: run.command }, value: figure }];
     });
   metrics.gaugesOf(read, [
-    {
-      name: 'command_began_timestamp_seconds',
-      help: 'When the last run of an import or a backup began.',
-      label: 'command',
-      values: of(({ beganS }) => beganS),
-    },
     {
       name: 'command_duration_seconds',
       help: 'How long the last run took. A run that goes on, or was killed, has none.',
