@@ -90,6 +90,7 @@ export function createObserver(parts: { publicUrl: string; log: Log; metrics: Me
     else metrics.requests.end(recorded.route, recorded.status, durationMs);
     const line = {
       requestId,
+      callId,
       traceId: traceIdOf(request.headers),
       method: request.method,
       durationMs,

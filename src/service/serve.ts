@@ -215,7 +215,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     warnAtStart(log, config, publicUrl);
     await warnOfSuperuser(stores.sql, log);
     listen(app, createUnknown({ observer, dashboard }), config, port);
-    log.info({ address: publicUrl, version: VERSION }, 'listening');
+    log.info({ address: publicUrl, listens: `${config.host}:${port}`, version: VERSION }, 'listening');
 
     async function stop(): Promise<void> {
       isLeaving = true;

@@ -76,6 +76,10 @@ test('it has what was charged, what came back, and what was refused or repeated,
   const ordered = rows.filter(({ request }) => request === 'order-17');
   expect(ordered.map(({ kind }) => kind).toSorted()).toEqual(['answer', 'charge', 'charge']);
   expect(new Set(ordered.map(({ call }) => call)).size).toBe(2);
+  // Each request has one line of the log, which names its call; the call of a tool, too.
+  const logged = api.logLines.filter(({ account }) => account === accountId).map(({ call }) => call);
+  expect(new Set(logged).size).toBe(logged.length);
+  expect(rows.filter(({ call }) => !logged.includes(call))).toEqual([]);
   // Without one, it is the answer's, which is ours.
   const id = asked[2]!.headers.get('X-Request-Id')!;
   expect(rows.filter(({ call }) => call === id).map(({ request }) => request)).toEqual([id, id]);

@@ -405,6 +405,7 @@ describe('the log', () => {
       level: 30,
       time: expect.any(String),
       requestId: 'one-line',
+      call: expect.stringMatching(/^[0-9a-f-]{36}$/),
       method: 'GET',
       route: '/api/v1/companies/{nif}',
       status: 200,

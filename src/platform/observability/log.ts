@@ -16,6 +16,8 @@ export type Log = pino.Logger & {
 
 export interface RequestLine {
   requestId: string;
+  /** The call of the account's activity. Unlike `requestId`, which the caller can choose, it belongs to this request alone. */
+  callId: string;
   method: string;
   /** The route's template, never the requested address. */
   route: string;
@@ -115,6 +117,7 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
   return (line) => {
     const {
       requestId,
+      callId,
       method,
       route,
       status,
@@ -144,7 +147,7 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
       (isTest ? ',"test":true' : '');
     const cause = hasFailed ? `,"error":${JSON.stringify(nameAndMessage(error))}` : '';
     destination.write(
-      `{"level":${level},"time":"${time}","requestId":"${requestId}"${traced},"method":"${method}","route":"${route}"${asTool},` +
+      `{"level":${level},"time":"${time}","requestId":"${requestId}","call":"${callId}"${traced},"method":"${method}","route":"${route}"${asTool},` +
         `"status":${status},"durationMs":${Math.round(durationMs * 100) / 100}${whose}${cause},"msg":"request"}\n`,
     );
   };

@@ -4,6 +4,7 @@ import { createLogTo, type RequestLine } from '../../../src/platform/observabili
 
 const LINE: RequestLine = {
   requestId: 'a-1',
+  callId: '019f4e52-6a0c-4c0f-9d3e-2f7b1c9a8d54',
   method: 'GET',
   route: '/api/v1/companies/{nif}',
   status: 200,
@@ -28,6 +29,7 @@ test('a request leaves one line of JSON', () => {
     level: 30,
     time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     requestId: 'a-1',
+    call: '019f4e52-6a0c-4c0f-9d3e-2f7b1c9a8d54',
     method: 'GET',
     route: '/api/v1/companies/{nif}',
     status: 200,
