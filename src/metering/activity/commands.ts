@@ -27,13 +27,14 @@ export function activityCommands(program: Command): void {
         `
 When a customer writes "I was charged twice", --request finds the calls with the X-Request-Id of an answer.
 A call's rows have the same CALL. Rows are kept for ACTIVITY_DAYS, and come some seconds after the call.
+The table is sorted by AT, 500 rows at a time. --json has the order in which rows were stored, as GET /activity.
 
 Examples:
   bun directory account activity acc_… --request order-17
   bun directory account activity acc_… --key key_… --from 2026-01-31T00:00:00Z --json`,
       ),
     `[{id, at, call, request, kind, key, endpoint, status, problem, credits, unlisted}]
-The oldest is first.`,
+The row that was stored first is first, as in GET /activity.`,
     async function* ({ sql }, accountId: string, filter: Pick<ActivityFilter, 'request' | 'key' | 'from'>) {
       await requireAccount(sql, accountId);
       const pages = inPages<ActivityRow>((last) =>
@@ -51,6 +52,7 @@ The oldest is first.`,
       ['REQUEST', ({ request }) => request ?? '–'],
       ['CALL', ({ call }) => call ?? '–'],
     ],
+    (a, b) => a.at.localeCompare(b.at),
   );
 }
 

@@ -11,12 +11,14 @@ export type ListColumn<Row> = [heading: string, cell: (row: Row) => string];
  *
  * @param answer for {@link declareAnswer}
  * @param read the pages; its failure before the first one prints nothing on stdout
+ * @param tableOrder sorts each page of the table; `--json` keeps the order of `read`
  */
 export function defineList<Row extends object>(
   command: Command,
   answer: string,
   read: (tools: CommandTools, ...args: ActionArguments) => AsyncIterable<Row[]>,
   columns: ListColumn<Row>[],
+  tableOrder?: (a: Row, b: Row) => number,
 ): Command {
   return declareAnswer(command, answer)
     .option('--json', 'print one JSON document')
@@ -27,7 +29,9 @@ export function defineList<Row extends object>(
         const heading = columns.map(([heading]) => heading);
         let isFirst = true;
         for await (const rows of read(tools, ...args)) {
-          const cells = rows.map((row) => columns.map(([, cell]) => cell(row)));
+          const cells = rows
+            .toSorted(tableOrder ?? (() => 0))
+            .map((row) => columns.map(([, cell]) => cell(row)));
           await print(
             json
               ? (isFirst ? '[' : ',') + rows.map((row) => printableJson(row)).join(',')
