@@ -110,7 +110,13 @@ export interface ApiRoute {
   charge: CallKind | null;
   /** The cost of a call, in words. By default one credit, or none without a `charge`. */
   cost?: string;
-  detail: { operationId: string; summary: string; description: string };
+  /** `pt` has the headings of the reference in Portuguese: the summary, and the cost. */
+  detail: {
+    operationId: string;
+    summary: string;
+    description: string;
+    pt: { summary: string; cost: string };
+  };
 }
 
 /** Every problem that a route can answer. */

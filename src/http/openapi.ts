@@ -52,6 +52,7 @@ export interface Operation {
   summary: string;
   description: string;
   'x-cost': string;
+  'x-pt': { summary: string; cost: string };
   parameters: { name: string; in: 'path' | 'query' | 'header'; description: string; example: string }[];
   requestBody?: { required: true; content: { 'application/json': { schema: Schema; example: unknown } } };
   responses: Record<string, DocumentedAnswer>;
@@ -160,12 +161,13 @@ function describeRoute(
       },
     };
   }
-  const { operationId, summary, description } = route.detail;
+  const { operationId, summary, description, pt } = route.detail;
   return {
     operationId,
     summary,
     description: `${description}\n\nCosts ${costOf(route)}.`,
     'x-cost': costOf(route),
+    'x-pt': pt,
     parameters: parametersOf(route).map(({ name, place, schema: { description, examples, ...schema } }) => ({
       name,
       in: place,

@@ -1,6 +1,6 @@
 /** The catalogue and docs/api.md say the same about the cost of each problem. */
 import { expect, test } from 'bun:test';
-import { pt } from '../../src/dashboard/reference/reference-pt.ts';
+import { PROBLEMS_PT } from '../../src/dashboard/reference/problems-pt.ts';
 import { PROBLEMS, type ProblemName } from '../../src/http/problems.ts';
 
 const api = await Bun.file(new URL('../../docs/api.md', import.meta.url)).text();
@@ -25,5 +25,5 @@ test('docs/api.md has a row for each kind', () => {
 test.each(rows)('%s: the page of the problem says its cost too, in both languages: %s', (kind, cost) => {
   const [english, portuguese] = SAID[cost]!;
   expect(PROBLEMS[kind].fix).toMatch(english);
-  expect(pt.problems[kind].fix).toMatch(portuguese);
+  expect(PROBLEMS_PT[kind].fix).toMatch(portuguese);
 });

@@ -59,6 +59,7 @@ export const datasetsRoute: ApiRoute = {
   detail: {
     operationId: 'getDatasets',
     summary: 'Get datasets',
+    pt: { summary: 'Consultar os dados disponíveis', cost: 'nenhum crédito' },
     description:
       'Reports how many companies each dataset has and how old it is, so that a company without debts can be told from debts that were never imported. Costs a rate-limit token and no credit, and works when the credits are used up.',
   },

@@ -49,6 +49,7 @@ export const lookupListRoute: ApiRoute = {
   detail: {
     operationId: 'getCompanies',
     summary: 'Get several companies',
+    pt: { summary: 'Consultar várias empresas', cost: 'um crédito por cada NIF com resposta' },
     description:
       'The details of up to 100 companies, for one rate-limit token. Each NIF gets in its place what a single lookup would answer. A NIF that stands there twice is answered and charged twice. If the credits suffice for some NIFs only, the first ones get them and the others are `monthly-quota-exceeded`. At most ten companies without a fresh record are refreshed; the others are `service-unavailable`, and cost nothing. A body that is not valid is a `validation` that costs one credit.',
   },

@@ -30,6 +30,7 @@ export const lookupRoute: ApiRoute = {
   detail: {
     operationId: 'getCompany',
     summary: 'Get a company',
+    pt: { summary: 'Consultar uma empresa', cost: 'um crédito' },
     description:
       'The details of one company: as stored when younger than six days, otherwise refreshed from the data provider or, if that fails, from the fallback source.',
   },

@@ -28,6 +28,7 @@ export const matchesRoute: ApiRoute = {
   detail: {
     operationId: 'matchCompanies',
     summary: 'Find companies by any words of their names',
+    pt: { summary: 'Encontrar empresas por palavras do nome', cost: 'um crédito' },
     description:
       'Finds companies whose normalized legal name has every word of the normalized query, the last one as the beginning of a word, or the one with the NIF that the query contains. At most 20 entries: names that begin with the query, then names that have all words whole, then the rest; each by legal name.',
   },

@@ -102,6 +102,10 @@ export const resolutionsRoute: ApiRoute = {
   detail: {
     operationId: 'resolveNames',
     summary: 'Find the companies of a list of names',
+    pt: {
+      summary: 'Encontrar as empresas de uma lista de nomes',
+      cost: 'um crédito por cada nome com candidatas, e pelo menos um por pedido',
+    },
     description: `The companies that up to ${NAMES.max} names as people write them stand for, for one rate-limit token: at most ${MAX_CANDIDATES} candidates a name, each with its evidence word by word. \`clear\` is true only if the first candidate is the company without doubt. A name without a candidate costs nothing, but a request costs at least one credit. If the credits suffice for some names only, the first ones get them and the others are \`monthly-quota-exceeded\`, also if credits of other names come back. A body that is not valid is a \`validation\` that costs one credit.`,
   },
 };

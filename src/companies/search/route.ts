@@ -32,6 +32,7 @@ export const searchRoute: ApiRoute = {
   detail: {
     operationId: 'searchCompanies',
     summary: 'Search companies',
+    pt: { summary: 'Pesquisar empresas', cost: 'um crédito' },
     description:
       'Finds companies whose normalized legal name begins with the normalized query, or the one with the NIF that the query contains. At most 20 entries; exact matches first, the rest by legal name.',
   },

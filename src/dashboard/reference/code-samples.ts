@@ -20,7 +20,6 @@ const LANGUAGES = [
   ['curl', 'curl', curl, ''],
   ['javascript', 'JavaScript', javascript, ''],
   ['python', 'Python', python, 'pip install httpx'],
-  ['php', 'PHP', php, 'php-curl'],
 ] as const;
 
 /** One example at a time: the choice is of radio buttons, so that it works without scripts. */
@@ -96,23 +95,4 @@ function pythonLiteral(value: unknown): string {
     ([name, member]) => `${JSON.stringify(name)}: ${pythonLiteral(member)}`,
   );
   return `{${members.join(', ')}}`;
-}
-
-function php({ address, body }: SampleCall): string {
-  const headers = ["'Authorization: Bearer ' . getenv('API_KEY')"];
-  if (body !== undefined) headers.push("'Content-Type: application/json'");
-  const options = ['CURLOPT_RETURNTRANSFER => true', `CURLOPT_HTTPHEADER => [${headers.join(', ')}]`];
-  if (body !== undefined) {
-    options.push(`CURLOPT_POSTFIELDS => '${JSON.stringify(body).replaceAll("'", "\\'")}'`);
-  }
-  return `<?php
-$call = curl_init('${address}');
-curl_setopt_array($call, [
-    ${options.join(',\n    ')},
-]);
-$answer = json_decode(curl_exec($call) ?: throw new RuntimeException(curl_error($call)), true);
-if (curl_getinfo($call, CURLINFO_RESPONSE_CODE) >= 400) {
-    throw new RuntimeException("{$answer['type']}: {$answer['detail']}");
-}
-echo json_encode($answer, JSON_PRETTY_PRINT | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES);`;
 }

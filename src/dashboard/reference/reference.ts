@@ -9,7 +9,7 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
 import { type Column, facts, scrollTable, table } from '../ui/parts.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
-import { pt } from './reference-pt.ts';
+import { PROBLEMS_PT } from './problems-pt.ts';
 
 /** The problems that the service can answer. */
 export function problemsOf({ debtChanges, activityDays }: Config): ProblemName[] {
@@ -22,16 +22,19 @@ export function problemsOf({ debtChanges, activityDays }: Config): ProblemName[]
 
 /** The meaning of a problem, in the reader's language. */
 export function problemText(kind: ProblemName, language: Language) {
-  return language === 'pt' ? pt.problems[kind] : PROBLEMS[kind];
+  return language === 'pt' ? PROBLEMS_PT[kind] : PROBLEMS[kind];
 }
 
-/** The reference of the API: the OpenAPI document as a page, with an example of each call in four languages. */
+/**
+ * The reference of the API: the OpenAPI document as a page, with an example of each call in three languages. Headings, costs and problems
+ * are in the reader's language; descriptions are in English alone, as the document is.
+ */
 export function referenceBody(messages: Messages, document: OpenApi, { root, config }: LayoutTools): Html {
   const problems = problemsOf(config);
   const base = document.servers[0]!.url;
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
-      ...translated(operation, messages.language),
+      ...operation,
       path,
       method: method.toUpperCase(),
     })),
@@ -47,13 +50,8 @@ export function referenceBody(messages: Messages, document: OpenApi, { root, con
     ['OpenAPI 3.1', html`<a href="${root}/openapi/json">/openapi/json</a> ${messages.forGenerators}`],
   ])}
 </section>
-<div class="field" hidden>
-  <label for="find">${messages.findInReference}</label>
-  <input id="find" type="search" autocomplete="off" spellcheck="false" aria-describedby="find-hint">
-  <p class="hint" id="find-hint">${messages.findHint} <span role="status" data-results="${messages.results}"></span></p>
-</div>
 <div class="reference">
-${sideNavigation(messages, operations, problems, Object.keys(document.components.schemas))}
+${sideNavigation(messages, operations, problems)}
 <div>
 ${operations.map((operation) => endpoint(messages, base, operation))}
 ${headersSection(messages, operations)}
@@ -68,27 +66,19 @@ ${testKeysSection(messages)}
 }
 
 /** Links to everything on the page. */
-function sideNavigation(
-  messages: Messages,
-  operations: Endpoint[],
-  problems: ProblemName[],
-  schemas: string[],
-): Html {
+function sideNavigation(messages: Messages, operations: Endpoint[], problems: ProblemName[]): Html {
   const list = (links: [id: string, text: HtmlValue][]) =>
     html`<ul>${links.map(([id, text]) => html`<li><a href="#${id}">${text}</a></li>`)}</ul>`;
-  const codes = (prefix: string, names: string[]) =>
-    list(names.map((name) => [prefix + name, html`<code>${name}</code>`]));
   return html`
 <nav class="card side" aria-label="${messages.onThisPage}">
   <details>
     <summary>${messages.onThisPage}</summary>
-    ${list(operations.map(({ operationId, summary }) => [operationId, summary]))}
+    ${list(operations.map((operation) => [operation.operationId, headingsOf(operation, messages).summary]))}
     <p><a href="#headers">${messages.answerHeaders}</a></p>
     <p><a href="#problems">${messages.problems}</a></p>
-    ${codes('problem-', problems)}
+    ${list(problems.map((kind) => [`problem-${kind}`, html`<code>${kind}</code>`]))}
     <p><a href="#test-keys">${messages.testKeys}</a></p>
     <p><a href="#schemas">${messages.schemas}</a></p>
-    ${codes('schema-', schemas)}
   </details>
 </nav>`;
 }
@@ -96,10 +86,10 @@ function sideNavigation(
 type Endpoint = Operation & { path: string; method: string };
 
 function endpoint(messages: Messages, base: string, operation: Endpoint): Html {
-  const { path, method, operationId, summary, description, parameters, requestBody, responses } = operation;
-  const cost = operation['x-cost'];
+  const { path, method, operationId, description, parameters, requestBody, responses } = operation;
+  const { summary, cost } = headingsOf(operation, messages);
   // The badge says what a call costs.
-  const paragraphs = description.split('\n\n').filter((text) => text !== `Costs ${cost}.`);
+  const paragraphs = description.split('\n\n').filter((text) => text !== `Costs ${operation['x-cost']}.`);
   const body = requestBody?.content['application/json'];
   const answer = responses[200]!.content['application/json']!;
   const call: SampleCall = { id: operationId, method, address: addressOf(base, path, parameters) };
@@ -108,7 +98,7 @@ function endpoint(messages: Messages, base: string, operation: Endpoint): Html {
   const rows = parameters.map(({ name, in: place, description }) => [
     html`<code>${name}</code>`,
     messages.places[place],
-    prose(described(description, messages.language)),
+    described(description),
   ]);
   const kinds = Object.entries(responses).flatMap(([status, { content }]) =>
     Object.values(content).flatMap(({ examples }) =>
@@ -120,7 +110,7 @@ function endpoint(messages: Messages, base: string, operation: Endpoint): Html {
   <div>
     <h2 id="${operationId}">${summary}</h2>
     <p><code>${method} ${new URL(base).pathname + path}</code> <span class="badge">${cost}</span></p>
-    ${paragraphs.map((paragraph) => html`<p>${prose(paragraph)}</p>`)}
+    ${paragraphs.map((paragraph) => html`<p lang="en">${prose(paragraph)}</p>`)}
     ${rows.length > 0 && scrollTable(`${messages.parameters}: ${summary}`, headings, rows)}
     ${body !== undefined && html`<p>${messages.requestBody}: ${typeOf(body.schema)}</p>`}
     <p>${messages.answer}: <code>200</code> ${typeOf(answer.schema)}</p>
@@ -152,7 +142,7 @@ function headersSection(messages: Messages, operations: Endpoint[]): Html {
   const rows = Object.entries(all).map(([name, { schema, description }]) => [
     html`<code>${name}</code>`,
     typeOf(schema),
-    prose(described(description, messages.language)),
+    described(description),
   ]);
   const headings = [messages.headerName, messages.type, messages.meaning];
   return html`
@@ -203,16 +193,15 @@ function schemaTables(messages: Messages, name: string, schema: Schema): Html {
   if (schema.properties === undefined)
     return html`\n<div class="schema">${title}\n<p>${typeOf(schema)}</p></div>`;
   const headings = [messages.member, messages.type, messages.meaning];
-  const describe = ({ description = '' }: Schema) => described(description, messages.language);
   const rows = Object.entries(schema.properties).map(([member, of]) => [
     html`<code>${member}</code>`,
     typeOf(of),
-    prose(describe(of)),
+    described(of.description),
   ]);
   return html`
 <div class="schema">
 ${title}
-${schema.description !== undefined && html`<p class="hint">${prose(describe(schema))}</p>`}
+${schema.description !== undefined && html`<p class="hint">${described(schema.description)}</p>`}
 ${scrollTable(name, headings, rows)}
 </div>`;
 }
@@ -238,12 +227,9 @@ export function prose(text: string): HtmlValue {
   return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 }
 
-function translated(operation: Operation, language: Language): Operation {
-  const text = language === 'pt' ? pt.operations[operation.operationId] : undefined;
-  return text === undefined ? operation : { ...operation, ...text, 'x-cost': text.cost };
-}
+/** The summary and the cost of an endpoint, in the reader's language. */
+const headingsOf = (operation: Operation, { language }: Messages) =>
+  language === 'pt' ? operation['x-pt'] : { summary: operation.summary, cost: operation['x-cost'] };
 
-/** A description of the OpenAPI document, in the reader's language. */
-function described(text: string, language: Language): string {
-  return language === 'pt' ? (pt.descriptions[text] ?? text) : text;
-}
+/** A description of the OpenAPI document, which is in English on every page. */
+const described = (text = '') => html`<span lang="en">${prose(text)}</span>`;

@@ -30,12 +30,6 @@ export const REFERENCE_TEXTS = {
     'Its company is invented: a test key gets it.',
     'A empresa é inventada: é o que recebe uma chave de teste.',
   ],
-  findInReference: ['Search the reference', 'Pesquisar na referência'],
-  findHint: [
-    'A field, a problem, a path: all words must be there.',
-    'Um campo, um problema, um caminho: todas as palavras.',
-  ],
-  results: ['Results', 'Resultados'],
   sampleNeeds: {
     curl: [
       'curl is part of macOS, Windows and most of Linux.',
@@ -49,7 +43,6 @@ export const REFERENCE_TEXTS = {
       'Python 3.8 or newer. Install its client first:',
       'Python 3.8 ou posterior. Instale antes o cliente:',
     ],
-    php: ['PHP 8 or newer, with its extension:', 'PHP 8 ou posterior, com a extensão:'],
   },
   onThisPage: ['On this page', 'Nesta página'],
   problems: ['Problems', 'Problemas'],

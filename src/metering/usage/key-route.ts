@@ -70,6 +70,7 @@ export const keyRoute: ApiRoute = {
   detail: {
     operationId: 'getKey',
     summary: 'Get the key',
+    pt: { summary: 'Consultar a chave', cost: 'nenhum crédito' },
     description:
       'Reports the key of this request: its rights, its budget and what is spent of it. Every key may ask. Costs a rate-limit token and no credit, and works when the credits are used up. All keys of an account share its requests per minute.',
   },

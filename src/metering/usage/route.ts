@@ -33,6 +33,7 @@ export const usageRoute: ApiRoute = {
   detail: {
     operationId: 'getUsage',
     summary: 'Get usage',
+    pt: { summary: 'Consultar a utilização', cost: 'nenhum crédito' },
     description:
       "Reports the account's plan, credits, period, keys and bucket. Costs a rate-limit token and no credit, and works when the credits are used up.",
   },

@@ -27,6 +27,10 @@ export const debtChangesRoute: ApiRoute = {
   detail: {
     operationId: 'getDebtChanges',
     summary: 'Follow changes of debts',
+    pt: {
+      summary: 'Seguir as alterações de dívidas',
+      cost: 'um crédito por cada alteração, e pelo menos um',
+    },
     description:
       'What has changed in the lists of debts since an earlier answer, oldest first, at most 100 changes. Go on with `next`: it misses no change and repeats none, whatever is imported meanwhile. An answer without changes has a `next`, too. Changes are written when a dataset is imported, except the first of its kind and those of natural persons, and are kept for 90 days. Nothing is stored about who asks for which companies. If the credits suffice for some changes only, the answer has these, and `more` is true. A body that is not valid is a `validation` that costs one credit.',
   },

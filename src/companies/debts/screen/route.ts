@@ -57,6 +57,10 @@ export const debtsRoute: ApiRoute = {
   detail: {
     operationId: 'getDebts',
     summary: 'Screen a list of companies for debts',
+    pt: {
+      summary: 'Verificar as dívidas de uma lista de empresas',
+      cost: 'um crédito por cada NIF com resposta',
+    },
     description:
       'The debt brackets of up to 1,000 companies in the lists of the tax authority and of social security, for one rate-limit token. It asks no source and takes no refresh, so a company that no source knows has its brackets, too. `null` means that the company is not on the list of that date. It does not mean that the company has no debt: the lists have debts above a threshold only, and `datasets` says which list was never imported. A NIF that stands there twice is answered and charged twice. If the credits suffice for some NIFs only, the first ones get them and the others are `monthly-quota-exceeded`. A body that is not valid is a `validation` that costs one credit.',
   },

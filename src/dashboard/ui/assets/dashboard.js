@@ -1,4 +1,4 @@
-// Pages work without this script, except for the buttons that copy and print, and the search of the reference.
+// Pages work without this script, except for the buttons that copy and print.
 
 const create = (tag, properties) => Object.assign(document.createElement(tag), properties);
 
@@ -132,36 +132,6 @@ addEventListener('change', ({ target }) => {
   for (const other of document.querySelectorAll(`.samples input[value=${target.value}]`))
     other.checked = true;
 });
-
-// The search of the reference: it hides each operation, schema and row that has not all words, and what is left without any.
-const find = document.getElementById('find');
-if (find !== null) {
-  const plain = (text) => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
-  const PARTS =
-    '.endpoint, .schema, .reference section > :not(.schema) tbody tr, .reference section > table tbody tr';
-  const parts = [...document.querySelectorAll(PARTS)].map((part) => [part, plain(part.textContent)]);
-  const status = document.querySelector('[data-results]');
-  const search = () => {
-    const words = plain(find.value).split(/\s+/).filter(Boolean);
-    for (const [part, text] of parts) part.hidden = !words.every((word) => text.includes(word));
-    for (const section of document.querySelectorAll('.reference section:not(.endpoint)'))
-      section.hidden = parts.every(([part]) => part.hidden || !section.contains(part));
-    for (const link of document.querySelectorAll('.side a'))
-      link.parentElement.hidden = document.querySelector(link.hash).closest('[hidden]') !== null;
-    const count = parts.filter(([part]) => !part.hidden).length;
-    status.textContent = words.length > 0 ? `${status.dataset.results}: ${count}` : '';
-  };
-  find.parentElement.hidden = false;
-  find.addEventListener('input', search);
-  // A link to a hidden part shows it.
-  addEventListener('hashchange', () => {
-    const target = document.getElementById(location.hash.slice(1));
-    if (!target?.closest('[hidden]')) return;
-    find.value = '';
-    search();
-    target.scrollIntoView();
-  });
-}
 
 // A new key is the answer to a POST: reloading the page must not create another. After a refused form, Back opens its page, where the
 // browser would only say that its document has expired.
