@@ -61,7 +61,8 @@ const POSTGRES_POOL = {
 };
 
 /**
- * Connections for one batch of credits, one of records, two lists of companies, locked accounts, and voids while Postgres hangs.
+ * Connections for one batch of credits, one of refunds, one of records, two lists of companies, locked accounts, and voids while
+ * Postgres hangs.
  * A batch of credits that meets a locked account gives up before the calls behind it have queued for too long
  * (`QUEUE_TIMEOUT_MS`).
  */

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
+import { refundOwed } from '../../src/metering/credits/refund.ts';
+import { ledgerOf } from '../metering/credits/ledger.ts';
 import { type Api, type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
@@ -77,6 +79,27 @@ test('kill -9 under load loses no credit of an answered request, and no record t
   const { body } = await ask(api, '/usage', { key: caller.key });
   expect(body.data.quotas.requests.used).toBe(used + 1);
 });
+
+test.each(['SIGKILL', 'SIGTERM'] as const)(
+  '%s behind 250 answers that gave their credits back costs none of them',
+  async (signal) => {
+    const victim = await api.spawnInstance();
+    const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1000 });
+    // No refresh can begin: a 503 that is known only after its charge.
+    await api.sql.begin(async (locking) => {
+      await locking`LOCK TABLE company_refreshes IN EXCLUSIVE MODE`;
+      const asked = Array.from({ length: 250 }, (_, i) =>
+        ask(victim, `/companies/${nif(1000 + i)}`, { key }),
+      );
+      for (const { status, headers } of await Promise.all(asked))
+        expect([status, headers.get('X-Credits')]).toEqual([503, '0']);
+      await victim.kill(signal);
+    });
+    expect(victim.logLines.filter(({ msg }) => msg.startsWith('credits may have been spent'))).toEqual([]);
+    await refundOwed(api.sql);
+    expect(await ledgerOf(api.sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+  },
+);
 
 test('SIGTERM: what runs is finished, new connections are refused, exit 0', async () => {
   const instance = await api.spawnInstance();

@@ -31,6 +31,7 @@ export const paid = (spent: number): Payment => ({
     refusal: null,
     cost: spent,
     refund() {},
+    async settle() {},
   },
 });
 

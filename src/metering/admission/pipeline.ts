@@ -7,7 +7,7 @@
  * 4. body: read, if the call has one; then the key once more, because a sender may be slow
  * 5. quote: the handler starts its reads and says the price
  * 6. credits: the price is charged
- * 7. answer: written from what was paid; credits that it did not use are refunded
+ * 7. answer: written from what was paid; sent once credits that it did not use are refunded
  */
 
 import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
@@ -131,12 +131,14 @@ export function createPipeline(parts: PipelineParts) {
       }
       // A 503 costs nothing (docs/api.md: problems).
       const isUnavailable = !answer.ok && answer.problem.kind === 'service-unavailable';
-      payment.refund(isUnavailable ? payment.spent : 0);
+      if (isUnavailable) payment.refund(payment.spent);
+      await payment.settle();
       return end(caller, trace, answer, rate, payment);
     } catch (error) {
       // A fault of this program: its stack goes into the log, and nothing of it to the caller.
       log.bug(error, 'a request could not be answered');
       const answer = problem('internal-error', undefined, { cause: error });
+      await payment.settle();
       return caller === null ? answer : end(caller, trace, answer, rate, payment);
     } finally {
       if (caller !== null) trace.credits = payment.cost;
@@ -190,13 +192,15 @@ export function createPipeline(parts: PipelineParts) {
       else if (paid.quota !== null)
         refusal = refusals.quotaExceeded(paid.quota, buyAddress(parts.buyUrl, accountId), only);
       else if (paid.spent < needed) refusal = unavailable(PAID_BEFORE);
+      let unused = 0;
       const payment: Payment = {
         ...paid,
         ...{ refusal, cost: paid.isRepeated ? 0 : paid.spent },
         refund(credits) {
+          unused = Math.min(unused + credits, paid.spent);
           payment.cost = Math.max(payment.cost - credits, 0);
-          paid.refund(credits);
         },
+        settle: () => paid.refund(unused),
       };
       return payment;
     } catch (cause) {

@@ -15,11 +15,15 @@ export interface CallContext {
 }
 
 /** The credits that a request was charged. */
-export interface Payment extends Charge {
+export interface Payment extends Omit<Charge, 'refund'> {
   /** Why the request got fewer credits than it needs; `null` means that it got all. */
   refusal: ProblemAnswer | null;
   /** Credits that this sending was charged, less those refunded so far: 0 for a repetition and for a test key. */
   cost: number;
+  /** Notes that so many credits were not used, because what they paid for is answered 503. */
+  refund(credits: number): void;
+  /** Refunds what was noted, before the answer is sent. */
+  settle(): Promise<void>;
 }
 
 export const NOTHING_PAID: Payment = {
@@ -31,6 +35,7 @@ export const NOTHING_PAID: Payment = {
   refusal: null,
   cost: 0,
   refund() {},
+  async settle() {},
 };
 
 /** The cost of a request, and its answer once the cost is paid. */

@@ -57,9 +57,10 @@ export interface Charge {
   /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask. */
   left: number | null;
   /**
-   * Refunds some of these credits, because the items that they paid for are answered 503. It is tried until Postgres has
-   * acknowledged it; the roll-up pays them out some seconds later. Credits that another sending of the request has used stay.
-   * Call it at the end of every request, with 0 if all credits were used.
+   * Refunds some of these credits, because the items that they paid for are answered 503. The roll-up pays them out some seconds
+   * later. Credits that another sending of the request has used stay. Call it once, at the end of every request, with 0 if all
+   * credits were used.
+   * @returns when the refund is stored, or after 2 s; then it is tried until Postgres has acknowledged it
    */
-  refund(credits: number): void;
+  refund(credits: number): Promise<void>;
 }

@@ -20,7 +20,7 @@ import type { Call, Charge } from './call.ts';
 import { createBatchCharge } from './charge-batch.ts';
 import { type ChargedBatch, paidOf } from './charge-calls.ts';
 import { chargeOnce, refundSending } from './once.ts';
-import { MAX_CALLS, refundCredits } from './refund.ts';
+import { MAX_CALLS, type Refund, refundCredits } from './refund.ts';
 import { isRolledBack, voidAttempt } from './void.ts';
 
 export type Credits = ReturnType<typeof createCredits>;
@@ -37,8 +37,16 @@ export interface CreditsOptions {
 /** The ledger charges calls while it is `open`. An unknown outcome puts it `in doubt`, until Postgres has acknowledged the void. */
 type Mode = 'open' | 'in doubt' | 'closed';
 
+interface SendingEnd {
+  sending: string;
+  /** Credits that the sending has used. */
+  keeps: number;
+}
+
 /** A void or a refund that Postgres did not acknowledge is sent again after this pause. */
 const RETRY_AFTER_MS = 0.25 * SECOND;
+/** An answer waits so long for its refund. */
+const REFUND_WAIT_MS = 2 * SECOND;
 const LEDGER = 'the credit ledger';
 
 /**
@@ -59,7 +67,16 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   let mode: Mode = 'open';
   /** By id, the calls of the batch in flight, and those of voids and refunds that Postgres has not acknowledged. */
   const unsettled = new Map<string, Call[]>();
-  let refunds: Promise<void> = Promise.resolve();
+  /** Refunds wait as long as it takes. One batch is in flight, so that a Postgres that comes back meets no crowd of them. */
+  const patient = { name: LEDGER, maxBatch: MAX_CALLS, queueTimeoutMs: Number.POSITIVE_INFINITY };
+  const storeRefund = createBatcher(
+    (refunds: Refund[], bound) => bound(refundCredits(sql, refunds)),
+    patient,
+  );
+  const endSending = createBatcher(
+    ([end]: SendingEnd[], bound) => bound(refundSending(sql, end!.sending, end!.keeps)),
+    { ...patient, maxBatch: 1, maxConcurrentBatches: 4 },
+  );
   const runForUnlocked = createLockedAccounts(sql);
   const sendBatch = createBatchCharge(sql);
 
@@ -106,19 +123,20 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     if (call.signal?.aborted) return [];
     const sending = randomUUID();
     unsettled.set(sending, [call]);
-    const keep = (credits: number) => refundSending(sql, sending, credits);
     try {
       const paid = await chargeOnce(sql, { call, sending, bound, runForUnlocked });
       unsettled.delete(sending);
       if (paid === undefined) return [];
       onEvent?.('charged');
       const { unused, ...charged } = paid;
-      const refund = (credits: number) =>
-        sendRefund({ ...call, credits: credits + unused }, () => keep(paid.spent - credits));
+      const refund = (credits: number) => {
+        const back = { ...call, credits: credits + unused };
+        return sendRefund(randomUUID(), back, () => endSending({ sending, keeps: paid.spent - credits }));
+      };
       return [{ ...charged, refund }];
     } catch (error) {
       if (isRolledBack(error)) failed(sending);
-      else doubt(sending, () => keep(0));
+      else doubt(sending, () => refundSending(sql, sending, 0));
       throw error;
     }
   }
@@ -133,7 +151,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   function doubt(id: string, sendVoid: () => PromiseLike<unknown>): void {
     if (mode === 'open') mode = 'in doubt';
     onEvent?.('failed');
-    void settle('voided', id, sendVoid);
+    void settle('voided', id, () => withTimeout(sendVoid(), BATCH_TIMEOUT_MS, LEDGER));
   }
 
   function chargesOf(attempt: string, calls: Call[], charged: ChargedBatch): Map<Call, Charge> {
@@ -142,33 +160,33 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     for (const [index, call] of calls.entries()) {
       const paid = paidOf(call, charged, index);
       // The purchased credits of the batch come back first.
-      const refund = (credits: number) => {
+      const refund = async (credits: number) => {
         // Nearly every request uses all of its credits.
         if (credits === 0) return;
         const back = Math.min(purchased[call.accountId] ?? 0, credits);
         purchased[call.accountId] = (purchased[call.accountId] ?? 0) - back;
+        const id = randomUUID();
         const part = { ...call, credits };
-        sendRefund(part, (id) => refundCredits(sql, id, part, attempt, back));
+        await sendRefund(id, part, () => storeRefund({ ...part, id, attempt, purchased: back }));
       };
       if (paid !== undefined) charges.set(call, { ...paid, refund });
     }
     return charges;
   }
 
-  /** Refunds are sent one after another, so that a Postgres that comes back meets no crowd of them. */
-  function sendRefund(call: Call, send: (id: string) => PromiseLike<unknown>): void {
+  /** Ends when the refund is stored, or after {@link REFUND_WAIT_MS}. */
+  async function sendRefund(id: string, call: Call, send: () => Promise<unknown>): Promise<void> {
     if (call.credits === 0) return;
-    const id = randomUUID();
-    if (mode === 'closed') onLost?.(new Map([[id, [call]]]));
-    else unsettled.set(id, [call]);
-    refunds = refunds.then(() => settle('refunded', id, () => send(id)));
+    if (mode === 'closed') return onLost?.(new Map([[id, [call]]]));
+    unsettled.set(id, [call]);
+    await withTimeout(settle('refunded', id, send), REFUND_WAIT_MS, LEDGER).catch(() => {});
   }
 
   /** Sends a statement until Postgres has acknowledged it. A void also detects that Postgres is back. */
-  async function settle(event: 'voided' | 'refunded', id: string, query: () => PromiseLike<unknown>) {
+  async function settle(event: 'voided' | 'refunded', id: string, send: () => Promise<unknown>) {
     while (mode !== 'closed') {
       try {
-        await withTimeout(query(), BATCH_TIMEOUT_MS, LEDGER);
+        await send();
         unsettled.delete(id);
         if (event === 'voided' && mode === 'in doubt') mode = 'open';
         return onEvent?.(event);

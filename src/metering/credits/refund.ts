@@ -18,20 +18,39 @@ export const MAX_CALLS = 500;
 
 /** Rows of the journal that are read at once. */
 const ROWS_AT_ONCE = 1000;
+/** Calls that one statement refunds, besides those of its last row: so long its accounts stay locked. */
+const CALLS_AT_ONCE = 1000;
+
+/** Some credits of a call that come back. */
+export interface Refund extends Call {
+  /** UUID of this refund, which is idempotent by it. */
+  id: string;
+  /** The charge. */
+  attempt: string;
+  /** Purchased credits among those of the call. */
+  purchased: number;
+}
 
 /**
- * Refunds credits of one call: inserts a row of them with the time of the original charge, which is owed and which the roll-up
- * refunds like any other. They count as rolled up, because the original batch is counted with all its calls. A batch older than
- * {@link REFUND_WINDOW_MS} may be gone from the journal, and nothing of it can be refunded.
- * @param id UUID of this refund, which is idempotent by it @param purchased purchased credits among those of the call
+ * Stores refunds: inserts for each a row with the time of its charge, which is owed and which the roll-up refunds like any other. They
+ * count as rolled up, because the original batch is counted with all its calls. A batch older than {@link REFUND_WINDOW_MS} may be
+ * gone from the journal, and nothing of it can be refunded.
+ *
+ * Rows are inserted in the order of their ids, so that a statement meets an earlier one of the same refunds without a deadlock.
  */
-export function refundCredits(sql: Sql, id: string, call: Call, attempt: string, purchased: number) {
-  const { accountId, keyId, kind, credits, activity = null } = call;
+export function refundCredits(sql: Sql, refunds: Refund[]) {
+  const each = <Value>(read: (refund: Refund) => Value) => refunds.map(read);
   return sql`
     INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, activity, purchased, budgets, counted, owed)
-    SELECT ${id}::uuid, at, spent_at, ARRAY[${accountId}::text], ARRAY[${keyId}::text], ARRAY[${kind}::text],
-      ARRAY[${credits}::bigint], ${activity}::text, jsonb_build_object(${accountId}::text, ${purchased}::bigint), budgets, true, true
-    FROM call_journal WHERE attempt = ${attempt}
+    SELECT id, at, spent_at, ARRAY[account_id], ARRAY[key_id], ARRAY[kind], ARRAY[credits], entry,
+      jsonb_build_object(account_id, of_them), budgets, true, true
+    FROM unnest(${each(({ id }) => id)}::uuid[], ${each(({ attempt }) => attempt)}::uuid[],
+        ${each(({ accountId }) => accountId)}::text[], ${each(({ keyId }) => keyId)}::text[], ${each(({ kind }) => kind)}::text[],
+        ${each(({ credits }) => credits)}::bigint[], ${each(({ activity = null }) => activity)}::text[],
+        ${each(({ purchased }) => purchased)}::bigint[])
+      AS refund (id, attempt, account_id, key_id, kind, credits, entry, of_them)
+      JOIN call_journal USING (attempt)
+    ORDER BY id
     ON CONFLICT (attempt) DO NOTHING`;
 }
 
@@ -44,30 +63,45 @@ export function refundCredits(sql: Sql, id: string, call: Call, attempt: string,
  */
 export async function refundOwed(sql: Sql, countCharges = async (): Promise<void> => {}): Promise<void> {
   const locked = new Set<string>();
-  const owed = inPages<{ attempt: string; accountIds: string[] }>(
+  type Row = { attempt: string; accountIds: string[]; part: number };
+  const owed = inPages<Row>(
     (last) => sql`
-      SELECT attempt, account_ids AS "accountIds" FROM call_journal
-      WHERE owed AND account_ids <> '{}' AND attempt > ${last?.attempt ?? '00000000-0000-0000-0000-000000000000'}
-      ORDER BY attempt LIMIT ${ROWS_AT_ONCE}`,
+      SELECT attempt, account_ids AS "accountIds", sum(cardinality(account_ids)) OVER (ORDER BY attempt) / ${CALLS_AT_ONCE}::bigint AS part
+      FROM (SELECT attempt, account_ids FROM call_journal
+        WHERE owed AND account_ids <> '{}' AND attempt > ${last?.attempt ?? '00000000-0000-0000-0000-000000000000'}
+        ORDER BY attempt LIMIT ${ROWS_AT_ONCE}) AS page
+      ORDER BY attempt`,
   );
   for await (const rows of owed) {
     await countCharges();
     await sql`SELECT make_activity_days()`;
-    for (const { attempt, accountIds } of rows) {
-      if (accountIds.some((id) => locked.has(id))) continue;
-      await refundRow(sql, attempt).catch(async (error) => {
-        if (!isLockTimeout(error)) throw error;
-        for (const { id } of await findLocked(sql, accountIds)) locked.add(id);
-      });
+    for (const part of Map.groupBy(rows, ({ part }) => Math.floor(part)).values()) await refundUnlocked(part);
+  }
+
+  async function refundUnlocked(rows: Row[]): Promise<void> {
+    const free = rows.filter(({ accountIds }) => !accountIds.some((id) => locked.has(id)));
+    const accountIds = free.flatMap((row) => row.accountIds);
+    if (free.length === 0) return;
+    try {
+      await refundRows(
+        sql,
+        free.map(({ attempt }) => attempt),
+        accountIds.length,
+      );
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      const found = await findLocked(sql, accountIds);
+      for (const { id } of found) locked.add(id);
+      if (found.length > 0) await refundUnlocked(free);
     }
   }
 }
 
 /**
- * Empties a row of the journal and refunds what it took. The empty row stays for a while, because the same void or refund can
+ * Empties rows of the journal and refunds what they took. The empty rows stay for a while, because the same void or refund can
  * come again.
  *
- * Within the period of the charge, the purchased credits that the batch took come back at least. More come back if later calls
+ * Within the period of a charge, the purchased credits that its batch took come back at least. More come back if later calls
  * took purchased credits because this batch had used the allowance. A later period (`period_opened_at`) keeps its `used`, and
  * only the purchased credits of the batch come back. So an account whose batches are all refunded has what it was granted,
  * whatever happens meanwhile. Both instants are Postgres's clock under the account's lock.
@@ -76,33 +110,41 @@ export async function refundOwed(sql: Sql, countCharges = async (): Promise<void
  * it, and all calls of the window from before `counted_at`. It is locked after the balances.
  *
  * The step that locks an account reads it as it is then. The update computes from that, not from the statement's snapshot.
+ * @param calls those of the rows together
  */
-function refundRow(sql: Sql, attempt: string) {
+function refundRows(sql: Sql, attempts: string[], calls: number) {
   return sql`
-    WITH numbers AS MATERIALIZED (SELECT take_activity_numbers(${MAX_CALLS}) AS taken), batch AS (
+    WITH numbers AS MATERIALIZED (SELECT take_activity_numbers(${calls}) AS taken), batch AS (
       UPDATE call_journal SET account_ids = '{}', key_ids = '{}', kinds = '{}', calls = '{}', activity = NULL, purchased = NULL,
         budgets = NULL, counted = true
-      WHERE (SELECT taken FROM numbers) IS NOT NULL AND attempt = ${attempt} AND owed AND account_ids <> '{}'
+      WHERE (SELECT taken FROM numbers) IS NOT NULL AND attempt = ANY (${attempts}::uuid[]) AND owed AND account_ids <> '{}'
       RETURNING old.*
     ), entry AS MATERIALIZED (
-      SELECT entry.*, at, spent_at, counted, coalesce((purchased ->> entry.account_id)::bigint, 0) AS purchased,
+      SELECT entry.*, attempt, at, spent_at, counted, coalesce((purchased ->> entry.account_id)::bigint, 0) AS purchased,
         coalesce(entry.key_id = ANY (budgets), false) AS is_budgeted
       FROM batch, ${callsOfBatch(sql)}
       WHERE entry.calls > 0
     ), returned AS (${writeActivity(sql, 'return', callRows(sql, sql`SELECT account_id, at, key_id, activity, -calls FROM entry WHERE counted`))}
     ), account AS MATERIALIZED (
-      SELECT b.*, owed.*, ${sql.unsafe(includedCredits('b.period_plan'))} AS included, b.period_opened_at <= spent_at AS is_current
-      FROM (SELECT account_id AS id, spent_at, purchased, sum(calls)::bigint AS calls FROM entry GROUP BY 1, 2, 3) AS owed
-        JOIN balances b ON b.account_id = owed.id
-      ORDER BY b.account_id FOR NO KEY UPDATE OF b
+      SELECT b.*, ${sql.unsafe(includedCredits('b.period_plan'))} AS included
+      FROM balances b WHERE account_id = ANY (ARRAY(SELECT account_id FROM entry))
+      ORDER BY account_id FOR NO KEY UPDATE
+    ), owed AS (
+      SELECT id, coalesce(sum(calls) FILTER (WHERE is_current), 0) AS calls,
+        coalesce(sum(purchased) FILTER (WHERE is_current), 0) AS purchased,
+        coalesce(sum(purchased) FILTER (WHERE NOT is_current), 0) AS purchased_before
+      FROM (
+        SELECT a.account_id AS id, a.period_opened_at <= spent_at AS is_current, purchased, sum(calls) AS calls
+        FROM entry JOIN account a USING (account_id) GROUP BY attempt, 1, 2, 3) AS row
+      GROUP BY id
     ), balanced AS (
-      UPDATE balances b SET credits = a.credits + back,
-        used = CASE WHEN is_current THEN greatest(a.used - calls, 0) ELSE a.used END,
-        used_purchased = a.used_purchased - CASE WHEN is_current THEN back ELSE 0 END,
-        purchased_before = a.purchased_before - CASE WHEN is_current THEN 0 ELSE back END
-      FROM (SELECT *, CASE WHEN is_current THEN least(calls, used_purchased, greatest(purchased, used - included))
-        ELSE least(purchased, purchased_before) END AS back FROM account) AS a
-      WHERE b.account_id = a.id
+      UPDATE balances b SET credits = a.credits + back + back_before, used = greatest(a.used - calls, 0),
+        used_purchased = a.used_purchased - back, purchased_before = a.purchased_before - back_before
+      FROM (
+        SELECT account.*, owed.calls, least(owed.calls, used_purchased, greatest(owed.purchased, used - included)) AS back,
+          least(owed.purchased_before, account.purchased_before) AS back_before
+        FROM account JOIN owed ON id = account_id) AS a
+      WHERE b.account_id = a.account_id
     ), budget AS MATERIALIZED (
       SELECT * FROM key_budgets
       WHERE key_id = ANY (ARRAY (SELECT key_id FROM entry)) AND (SELECT count(*) FROM account) > 0

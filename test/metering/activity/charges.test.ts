@@ -62,7 +62,7 @@ test('a return stands after its charge, also of a call that is refunded while it
   const attempt = randomUUID();
   const call = callOf(accountId, { credits: 2 });
   await chargeCalls(sql, [call], attempt);
-  await refundCredits(sql, randomUUID(), call, attempt, 0);
+  await refundCredits(sql, [{ ...call, id: randomUUID(), attempt, purchased: 0 }]);
   // As a roll-up does that ended before the charge came.
   await refundOwed(sql, async () => void (await rollUpCalls(sql)));
   expect(await brief(accountId)).toEqual(['charge key_a 2', 'return key_a -2']);
@@ -95,13 +95,13 @@ test('a partial refund, and one of a keyed request, is a return with the id of t
   const credits = createCredits(sql);
   const list = callOf(accountId, { credits: 5, kind: 'debts' });
   const keyed = callOf(accountId, { credits: 4, identity: randomUUID() });
-  (await credits.charge(list)).refund(2);
+  await (await credits.charge(list)).refund(2);
   const [one, two] = await Promise.all([
     credits.charge(keyed),
     credits.charge({ ...keyed, ...callOf(accountId), credits: 4, identity: keyed.identity }),
   ]);
-  one!.refund(3);
-  two!.refund(1);
+  await one!.refund(3);
+  await two!.refund(1);
   await until('refunds in the journal', async () => {
     const [row] =
       await sql`SELECT count(*) AS refunds FROM call_journal WHERE owed AND ${accountId} = ANY (account_ids)`;
@@ -141,8 +141,10 @@ test('charges less returns are the calls of each day, account and key, while cal
       if (n % 5 === 0) await voidAttempt(pool, attempt);
       else if (n % 4 === 0) attempts.push({ attempt, call: calls[0]! });
       const earlier = n % 3 === 0 ? attempts.shift() : undefined;
-      if (earlier !== undefined)
-        await refundCredits(pool, randomUUID(), { ...earlier.call, credits: 1 }, earlier.attempt, 0);
+      if (earlier !== undefined) {
+        const { call, attempt } = earlier;
+        await refundCredits(pool, [{ ...call, id: randomUUID(), attempt, credits: 1, purchased: 0 }]);
+      }
     }
   };
   const rollUps = pools.map(async (pool) => {

@@ -167,7 +167,7 @@ describe('what comes back', () => {
       'a refund',
       async (key) => {
         const ledger = createCredits(pools[0]!);
-        (await ledger.charge(call(key, 3))).refund(3);
+        await (await ledger.charge(call(key, 3))).refund(3);
         await ledger.close(5000);
       },
     ],
@@ -175,7 +175,7 @@ describe('what comes back', () => {
       'a refund of a keyed request',
       async (key) => {
         const ledger = createCredits(pools[0]!);
-        (await ledger.charge(call(key, 3, { identity: randomUUID() }))).refund(3);
+        await (await ledger.charge(call(key, 3, { identity: randomUUID() }))).refund(3);
         await ledger.close(5000);
       },
     ],
@@ -295,8 +295,8 @@ describe('a change of a budget', () => {
     // Of an instance whose cached caller had no budget yet.
     const stale = await ledger.charge(call(key, 5, { hasBudget: false }));
     expect(await usedOf(key)).toEqual([5, 10]);
-    before.refund(2);
-    stale.refund(5);
+    await before.refund(2);
+    await stale.refund(5);
     await ledger.close(5000);
     await refundOwed(sql);
     expect(await usedOf(key)).toEqual([3, 3]);
@@ -321,7 +321,7 @@ describe('a change of a budget', () => {
     await settling;
     expect(await usedOf(key)).toEqual([8, 8]);
     // It can come back, and further changes of the budget are exact at once.
-    stale.refund(5);
+    await stale.refund(5);
     await ledger.close(5000);
     await refundOwed(sql);
     expect(await usedOf(key)).toEqual([3, 3]);
@@ -335,7 +335,7 @@ describe('a change of a budget', () => {
     const { accountId, keyId } = await createCaller(sql, { included: 100 });
     const key = { accountId, keyId };
     const ledger = createCredits(pools[0]!);
-    (await ledger.charge(call(key, 5, { hasBudget: false }))).refund(2);
+    await (await ledger.charge(call(key, 5, { hasBudget: false }))).refund(2);
     await ledger.close(5000);
     const lock = await lockRow(sql, accountId);
     const limiting = limitKey(sql, keyId, { budget: { credits: 8, per: 'day' } }, 'test');

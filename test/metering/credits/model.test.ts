@@ -153,7 +153,8 @@ async function run(step: Step, callers: Caller[], { batches }: Ledger): Promise<
     const { attempt, account, calls, isOfKey } = step;
     if (calls === 0) return null;
     const purchased = purchasedFirst(batches.get(attempt)![account]!, calls);
-    await refundCredits(pool, randomUUID(), callOf(callers[account]!, calls, isOfKey), attempt, purchased);
+    const call = callOf(callers[account]!, calls, isOfKey);
+    await refundCredits(pool, [{ ...call, id: randomUUID(), attempt, purchased }]);
     await refundOwed(pool);
   } else if (step.kind === 'roll up') await rollUpCalls(pool);
   else if (step.kind === 'month') await passMonth(callers);

@@ -37,7 +37,7 @@ async function sendAndReturn(pool: Sql, request: Call, back: number): Promise<nu
   const ledger = createCredits(pool);
   const { spent, quota, refund } = await ledger.charge(request);
   expect(quota).toBeNull();
-  refund(Math.min(back, spent));
+  await refund(Math.min(back, spent));
   await ledger.close(5000);
   return Math.max(spent - back, 0);
 }
@@ -117,8 +117,8 @@ test('credits that neither the first sending kept nor a shorter one needs come b
   const ledger = createCredits(pools[0]!);
   const first = await ledger.charge(request);
   const shorter = await ledger.charge({ ...request, credits: 4 });
-  first.refund(3);
-  shorter.refund(0);
+  await first.refund(3);
+  await shorter.refund(0);
   await ledger.close(5000);
   await refundOwed(sql);
   expect((await ledgerOf(sql, accountId)).used).toBe(7);
@@ -167,7 +167,7 @@ test('included credits that come back after their period has ended bring no purc
   const { refund } = await ledger.charge(call(accountId, randomUUID(), 5));
   await ledger.charge({ ...call(accountId, randomUUID(), 4), identity: undefined });
   await changePlan(sql, accountId, 'plus', {}, 'test');
-  refund(5);
+  await refund(5);
   await ledger.close(5000);
   await refundOwed(sql);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 6, calls: 4 });
@@ -209,12 +209,12 @@ describe('a refund of a sending that ends after ten minutes', () => {
     const ledger = createCredits(pools[0]!);
     const first = await ledger.charge(request);
     const late = await ledger.charge(request);
-    first.refund(refundedByFirst);
+    await first.refund(refundedByFirst);
     await age(accountId);
     await purgeJournal(sql);
     const next = await ledgers[1]!.charge(request);
     expect(next).toMatchObject({ spent: 5, isRepeated: false });
-    late.refund(5);
+    await late.refund(5);
     await ledger.close(5000);
     await refundOwed(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used, credits: 0, calls: used });
@@ -238,7 +238,7 @@ test('an error that Postgres answers costs that sending nothing, and refuses no 
   });
   expect(events).toEqual(['failed', 'charged']);
   // The sending that failed keeps none of the credits that the earlier one refunds.
-  earlier.refund(5);
+  await earlier.refund(5);
   const refunded = { used: 1, credits: 0, calls: 1 };
   await eventually(async () => refundOwed(sql).then(() => ledgerOf(sql, accountId)), refunded);
   await ledger.close(5000);

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
+import type { Call } from '../../../src/metering/credits/call.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
 import { purgeJournal, rollUpCalls } from '../../../src/metering/credits/rollup.ts';
@@ -67,7 +68,7 @@ describe.each([
     await wait();
     const id = randomUUID();
     const call = { accountId, keyId: 'key0', kind: 'lookup', credits: 1 } as const;
-    const send = () => refundCredits(sql, id, call, attempt!, 0);
+    const send = () => refundCredits(sql, [{ ...call, id, attempt: attempt!, purchased: 0 }]);
     await Promise.all([send(), send(), send()]);
     await refundOwed(sql);
     for (let i = 0; i < 3; i += 1) {
@@ -85,7 +86,7 @@ describe.each([
     const [attempt] = await attemptsOf(sql, accountId);
     const id = randomUUID();
     const call = { accountId, keyId: 'key0', kind: 'lookup', credits: 1 } as const;
-    const send = () => refundCredits(sql, id, call, attempt!, 0);
+    const send = () => refundCredits(sql, [{ ...call, id, attempt: attempt!, purchased: 0 }]);
     await wait();
     await send();
     await refundOwed(sql);
@@ -122,7 +123,7 @@ test('what is owed while Postgres is away is refunded when it is back, and the s
   const call = { accountId, keyId: 'a', kind: 'lookup' as const, credits: 1 };
   const charge = await credits.charge(call);
   proxy.down();
-  charge.refund(1);
+  void charge.refund(1);
   await until('the first attempt', () => proxy.refused() > 0);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   proxy.up();
@@ -141,12 +142,74 @@ test('several credits of one call are one row of the journal, purchased ones fir
     },
   });
   const charge = await credits.charge({ accountId, keyId: 'a', kind: 'lookup', credits: 100 });
-  charge.refund(50);
-  charge.refund(0);
+  await charge.refund(50);
+  await charge.refund(0);
   await until('the refund', () => refunded === 1);
   expect(await attemptsOf(sql, accountId)).toHaveLength(2);
   await refundOwed(sql);
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 50, credits: 100, calls: 50 });
+});
+
+test('refunds that come at once are stored 500 at a time, and paid out together', async () => {
+  const callers = await Promise.all(Array.from({ length: 3 }, () => createCaller(sql, { included: 500 })));
+  const credits = createCredits(sql);
+  const call = (_: unknown, index: number): Call => {
+    const { accountId, keyId } = callers[index % 3]!;
+    return { accountId, keyId, kind: 'lookup', credits: 1 };
+  };
+  const charges = await Promise.all(Array.from({ length: 600 }, call).map(credits.charge));
+  await inOneTurn(() => Promise.all(charges.map(({ refund }) => refund(1))));
+  const refunded =
+    await sql`SELECT attempt, xmin::text AS statement FROM call_journal WHERE owed AND account_ids <> '{}'`;
+  expect(refunded).toHaveLength(600);
+  expect(new Set(refunded.map(({ statement }) => statement)).size).toBe(2);
+  await refundOwed(sql);
+  const paid = await sql`
+    SELECT DISTINCT xmin::text FROM call_journal WHERE attempt = ANY (${refunded.map(({ attempt }) => attempt)}::uuid[])`;
+  expect(paid).toHaveLength(1);
+  for (const { accountId } of callers)
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+});
+
+test('what an account is owed of several batches and periods comes back at once, and no more', async () => {
+  const { accountId, keyId } = await createCaller(sql, { included: 5, credits: 50 });
+  const credits = createCredits(sql);
+  const charge = (amount: number) => credits.charge({ accountId, keyId, kind: 'lookup', credits: amount });
+  const charges = [await charge(4), await charge(4), await charge(4)];
+  await changePlan(sql, accountId, 'plus', {}, 'test');
+  charges.push(await charge(4), await charge(4));
+  const kept = await charge(6);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 14, credits: 34, calls: 26 });
+  for (const [index, { refund }] of charges.entries()) {
+    if (index % 2 === 0) await refund(4);
+    else await refund(1).then(() => refund(3));
+  }
+  await refundOwed(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 6, credits: 49, calls: 6 });
+  await kept.refund(6);
+  await refundOwed(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 50, calls: 0 });
+});
+
+test('a refund ends when it is stored, or after 2 s; then it is stored later', async () => {
+  const proxy = await startProxy(database.url);
+  const pool = connectPostgres(proxy.url(database.url), { max: 2 });
+  const { accountId, keyId } = await createCaller(sql, { included: 10 });
+  const credits = createCredits(pool);
+  const charge = () => credits.charge({ accountId, keyId, kind: 'lookup', credits: 1 });
+  const [stored, late] = [await charge(), await charge()];
+  const rows = async () =>
+    (await sql`SELECT FROM call_journal WHERE owed AND account_ids[1] = ${accountId}`).length;
+  await stored.refund(1);
+  expect(await rows()).toBe(1);
+  proxy.hang();
+  await late.refund(1);
+  expect(await rows()).toBe(1);
+  proxy.up();
+  await credits.close(5000);
+  expect(await rows()).toBe(2);
+  await pool.end({ timeout: 1 });
+  await proxy.close();
 });
 
 test('a refund after the service has closed its ledger is reported', async () => {
@@ -155,7 +218,7 @@ test('a refund after the service has closed its ledger is reported', async () =>
   const credits = createCredits(sql, { onLost: (owed) => void lost.push(...owed.values()) });
   const charge = await credits.charge({ accountId, keyId: 'a', kind: 'lookup', credits: 3 });
   await credits.close(1000);
-  charge.refund(2);
+  await charge.refund(2);
   expect(lost).toEqual([[{ accountId, keyId: 'a', kind: 'lookup', credits: 2 }]]);
 });
 
@@ -168,7 +231,7 @@ test('what is still owed when the service stops is reported', async () => {
   const call = { accountId, keyId: 'a', kind: 'lookup' as const, credits: 1 };
   const charge = await credits.charge(call);
   proxy.down();
-  for (let i = 0; i < 2; i += 1) charge.refund(1);
+  for (let i = 0; i < 2; i += 1) void charge.refund(1);
   await credits.close(300);
   expect(lost).toEqual([[{ ...call, credits: 1 }], [{ ...call, credits: 1 }]]);
   await pool.end({ timeout: 1 });
