@@ -1,15 +1,12 @@
-import { hash } from 'node:crypto';
 import { readPlan } from '../metering/accounts/plan.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
 import { DAY, SECOND } from '../platform/units.ts';
 import { suspensionText } from './account/suspension-text.ts';
 import { keyName } from './keys/key-parts.ts';
 import type { MemberContext } from './page-context.ts';
-import { type Notice, type PageResponse, redirectTo } from './request/context.ts';
-import { cookieScopeOf, readCookie, writeCookie } from './request/cookies.ts';
-import { tokenField } from './request/forms.ts';
+import type { Notice } from './request/context.ts';
 import { html } from './ui/html.ts';
-import { buyLink, contactLink, endOf, moment, sentence } from './ui/parts.ts';
+import { buyLink, contactLink, endOf, sentence } from './ui/parts.ts';
 import { filled } from './ui/state-text.ts';
 import { allowanceNotice } from './usage/allowance.ts';
 
@@ -19,9 +16,6 @@ const MAX_KEYS = 5;
 const MAX_REFUSED_KEYS = 500;
 /** The most keys that end soon and are counted. */
 const MAX_SOON = 100;
-/** The cookie of a browser whose reader has dismissed the notice, with a mark of the ends that it was about. */
-const SEEN_ENDS = 'dashboard.ends';
-const MARK_LENGTH = 16;
 
 /** The time for which pages say that Plus has ended, and before it ends. */
 const LAPSED_FOR_MS = 30 * DAY;
@@ -88,13 +82,13 @@ interface EndingKey {
   id: string;
   name: string;
   endsAt: Date;
-  isRevoked: boolean;
   hasEnded: boolean;
   refused: number;
 }
 
 /**
- * Keys that end within 7 days and are in use, as one notice that can be dismissed, and those that have ended but are still used.
+ * Keys that end within 7 days and are in use, as one notice, and those that have expired but are still used. A revoked key has none,
+ * because somebody here has ended it.
  * An account can have very many keys that end soon, have ended, or are refused. So each part is bounded.
  */
 async function keyNotices(context: MemberContext): Promise<Notice[]> {
@@ -110,21 +104,21 @@ async function keyNotices(context: MemberContext): Promise<Notice[]> {
       SELECT key_id AS id FROM daily_error_answers
       WHERE account_id = ${context.account.id} AND ${isRefusal(sql)} ORDER BY day DESC LIMIT ${MAX_REFUSED_KEYS}
     )
-    SELECT k.id, k.name, k.ends_at AS "endsAt", k.revoked_at IS NOT NULL AS "isRevoked", k.ends_at <= now() AS "hasEnded",
+    SELECT k.id, k.name, k.ends_at AS "endsAt", k.ends_at <= now() AS "hasEnded",
       (SELECT coalesce(sum(calls), 0)::bigint FROM daily_error_answers
         WHERE account_id = ${context.account.id} AND key_id = k.id AND ${isRefusal(sql)}) AS refused
     FROM (SELECT id FROM soon UNION SELECT id FROM used) AS found JOIN api_keys k USING (id)
-    WHERE k.account_id = ${context.account.id} AND k.ends_at BETWEEN now() - interval '30 days' AND now() + interval '7 days'
+    WHERE k.account_id = ${context.account.id} AND k.revoked_at IS NULL AND k.ends_at BETWEEN now() - interval '30 days' AND now() + interval '7 days'
     ORDER BY k.ends_at DESC`;
   const { ended = [], soon = [] } = Object.groupBy(keys, ({ hasEnded }) => (hasEnded ? 'ended' : 'soon'));
   return [...soonNotice(context, soon), ...ended.slice(0, MAX_KEYS).map((key) => endedNotice(context, key))];
 }
 
-/** One notice for all keys that end soon, unless its reader has dismissed it for these ends. */
+/** One notice for all keys that end soon. */
 function soonNotice(context: MemberContext, keys: EndingKey[]): Notice[] {
-  const { messages, tools, formats, request } = context;
+  const { messages, tools, formats } = context;
   const [key] = keys;
-  if (key === undefined || readCookie(request.headers.get('cookie'), SEEN_ENDS) === markOf(keys)) return [];
+  if (key === undefined) return [];
   const isOne = keys.length === 1;
   const lead = isOne
     ? sentence(
@@ -136,34 +130,19 @@ function soonNotice(context: MemberContext, keys: EndingKey[]): Notice[] {
     ? html`<a href="${tools.base}/keys/${key.id}">${messages.openKey}</a>`
     : html`<a href="${tools.base}/keys?state=ending">${messages.openKeys}</a>`;
   const content = html`
-<form class="notice warn" method="post" action="${tools.base}/keys/ends-seen"${isOne && html` data-key="${key.id}"`}>
-  ${tokenField(context)}
-  <input type="hidden" name="ends" value="${markOf(keys)}">
-  <p role="status">${lead}</p>
-  <p>${link} <button class="small quiet" type="submit">${messages.dismiss}</button></p>
-</form>`;
+<div class="notice warn" role="status"${isOne && html` data-key="${key.id}"`}>
+  <p>${lead}</p>
+  <p>${link}</p>
+</div>`;
   return [{ look: 'warn', lead, content }];
 }
 
-/** POST /dashboard/keys/ends-seen: dismisses the notice of these ends in this browser, until another key ends soon. */
-export async function dismissEnds(context: MemberContext): Promise<PageResponse> {
-  const ends = context.sent('ends').slice(0, MARK_LENGTH);
-  const scope = cookieScopeOf(context.tools);
-  return redirectTo(context, '', /^[\w-]+$/.test(ends) ? [writeCookie(SEEN_ENDS, ends, scope, 8 * DAY)] : []);
-}
-
-/** Tells whether the same keys end at the same times. */
-const markOf = (keys: EndingKey[]) =>
-  hash('sha256', keys.map(({ id, endsAt }) => `${id} ${endsAt.getTime()}`).join('\n'), 'base64url').slice(
-    0,
-    MARK_LENGTH,
-  );
-
 function endedNotice({ messages, tools, formats }: MemberContext, key: EndingKey): Notice {
-  const { id, isRevoked, refused } = key;
-  const texts = messages.states[isRevoked ? 'keyRevoked' : 'keyEnded'];
-  const end = isRevoked ? moment(formats, key.endsAt) : endOf(formats, key.endsAt);
-  const lead = sentence((value) => filled(texts, [keyName(key, messages), value]), end);
+  const { id, refused } = key;
+  const lead = sentence(
+    (value) => filled(messages.states.keyEnded, [keyName(key, messages), value]),
+    endOf(formats, key.endsAt),
+  );
   const content = html`
 <div class="notice bad" role="status" data-key="${id}">
   <p>${lead} ${refused > 0 && messages.refusedRequests(formats.number(refused))}</p>

@@ -10,7 +10,6 @@ import * as key from './keys/key.ts';
 import * as keyChanges from './keys/key-changes.ts';
 import * as keyLimits from './keys/key-limits.ts';
 import * as keys from './keys/keys.ts';
-import { dismissEnds } from './notices.ts';
 import type { MemberContext, PageContext } from './page-context.ts';
 import * as publicPages from './reference/public.ts';
 import type { PageResponse } from './request/context.ts';
@@ -62,7 +61,6 @@ export const ROUTES: Record<string, Route> = {
   '/activity': { for: 'member', GET: activity.showActivity },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
   '/keys': { for: 'member', ...keys.keys },
-  '/keys/ends-seen': { for: 'member', POST: dismissEnds },
   '/keys/:id': { for: 'member', GET: key.showKey },
   '/keys/:id/expiry': { for: 'member', ...key.expiry },
   '/keys/:id/end-secret': { for: 'member', ...key.endSecret },

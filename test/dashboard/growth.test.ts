@@ -57,7 +57,7 @@ test('no page or file, and no page that it links to, reads whole what grew', asy
     }
   }
   expect(found).toEqual({});
-  expect([...seen].filter((page) => /[?&](before|by=key)/.test(page)).length).toBeGreaterThan(3);
+  expect([...seen].filter((page) => /[?&](before|days=7)/.test(page)).length).toBeGreaterThan(3);
 });
 
 test('the counter sees an answer with more rows', async () => {

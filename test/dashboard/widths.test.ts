@@ -74,7 +74,7 @@ test('the table of six keys with long names stays in its card, and no date is br
         { daysAgo: index, keyId: id, kind: 'search', calls: 12_345 },
       ]);
     }
-    await page.goto(`${service.baseUrl}/dashboard?by=key`);
+    await page.goto(`${service.baseUrl}/dashboard`);
     await page.click('#calls .under summary');
     await browsing.inspect(page);
     const heights = await page.evaluate<number[]>(`

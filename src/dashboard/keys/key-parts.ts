@@ -54,22 +54,12 @@ function changesOf(key: ApiKey): readonly (typeof CHANGES)[number][] {
   return hasExpired(key) ? ['expiry', 'rename'] : CHANGES;
 }
 
-/** The changes that a key allows, in one menu; nothing for a key without any. */
-export function changeMenu(context: MemberContext, key: ApiKey): HtmlValue {
-  const links = changeLinks(context, key, 'item');
-  const label = `${context.messages.change}: ${keyName(key, context.messages)}`;
-  return (
-    links.length > 0 &&
-    html`<details class="menu changes" name="changes"><summary aria-label="${label}">⋯</summary><div>${links}</div></details>`
-  );
-}
-
 /** Links to the changes that a key allows. An expired key only gets a new last day or a name, and a revoked one nothing. */
-export function changeLinks({ messages, tools }: MemberContext, key: ApiKey, look = 'button small'): Html[] {
+export function changeLinks({ messages, tools }: MemberContext, key: ApiKey): Html[] {
   const labels = { ...messages, expiry: messages.newExpiry, limits: messages.limit };
   const paths = changesOf(key);
   const link = (path: (typeof CHANGES)[number]) =>
-    html`<a class="${look} ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `;
+    html`<a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `;
   return paths.map(link);
 }
 

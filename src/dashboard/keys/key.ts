@@ -32,10 +32,10 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
   const [key, used, history] = await Promise.all([
     findKeyDetails(tools.sql, id, account.id),
     findKey(tools.sql, account.id, id),
-    loadDailyCalls(tools.sql, account, DAYS, { ofKey: id }),
+    loadDailyCalls(tools.sql, account, DAYS, id),
   ]);
   if (key === null || used === null) return notFoundPage(context);
-  const calls = seriesOf(history.rows, 'credits', 'kind', messages);
+  const calls = seriesOf(history.rows, 'credits', messages);
   const about: Fact[] = [
     ...(key.connection
       ? await connectionFacts(context)
@@ -59,7 +59,7 @@ ${limitsCard(context, key)}
   </div>
   ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, history, calls, { filter: { key: id } })}
 </section>
-${errorsSection(context, history, { range: DAYS, split: 'kind' }, { key: id, outcome: 'answer' })}
+${errorsSection(context, history, DAYS, { key: id, outcome: 'answer' })}
 ${key.connection ? null : secretsCard(context, key)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });
 }

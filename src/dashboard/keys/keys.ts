@@ -30,7 +30,7 @@ import { pageLinks } from '../usage/paging.ts';
 import { connectionsCard } from './connection.ts';
 import { type KeyCounts, NO_COUNTS, readKeyCounts } from './key-counts.ts';
 import { budgetLeft, limitFields, sentLimits } from './key-limits.ts';
-import { changeMenu, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
+import { endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
 import { type NewSecret, newSecretCard } from './new-secret.ts';
 
 /**
@@ -163,7 +163,6 @@ function listKeys(context: MemberContext, keys: ListedKey[], counts: Map<string,
       'amount',
     ],
     [messages.keyBudget, (key) => budgetLeft(context, key)],
-    [messages.change, (key) => changeMenu(context, key), 'end'],
   ];
   return html`<div class="list">${table(columns, keys, 'keys')}</div>`;
 }

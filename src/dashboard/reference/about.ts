@@ -22,8 +22,8 @@ function exampleOf({ paths, servers }: OpenApi): { request: string; answer: stri
   throw new Error(`the document has no operation ${EXAMPLE}`);
 }
 
-/** The example and what the service costs, for the pages of visitors. Their leads say what it is. */
-export function about({ messages, tools }: LayoutContext, document: OpenApi): Html {
+/** The example, and what the service costs. */
+function about({ messages, tools }: LayoutContext, document: OpenApi): Html {
   const { request, answer } = exampleOf(document);
   const { plusPrice, creditsPrice } = tools.config;
   const prices = [

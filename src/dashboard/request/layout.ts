@@ -157,10 +157,10 @@ function confirmationNotice(context: MemberForms): Notice {
   return { look: 'warn', lead, content };
 }
 
-/** A page with one card in its middle, for users who are not signed in. @param page.beside a part beside the card, or below it */
+/** A page with one card in its middle, for users who are not signed in. */
 export function cardPage(
   context: LayoutContext,
-  page: PageOptions & { lead?: HtmlValue; body?: HtmlValue; after?: HtmlValue; beside?: HtmlValue },
+  page: PageOptions & { lead?: HtmlValue; body?: HtmlValue; after?: HtmlValue },
 ): PageResponse {
   const content = html`
 <main id="main" class="centre" tabindex="-1">
@@ -172,7 +172,6 @@ export function cardPage(
     ${page.body}
   </section>
   ${page.after && html`<p class="below">${page.after}</p>`}
-  ${page.beside}
 </main>`;
   return respondWith(context, page, content);
 }

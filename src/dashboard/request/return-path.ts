@@ -20,7 +20,7 @@ export function pathBelow(url: URL): string {
 
 /** The parameters of an address that a refused form and the link to the other language keep. */
 const KEPT = [
-  ...['token', 'to', 'by', 'days', 'from', 'q', 'state', 'before', 'name', 'expires', 'with'],
+  ...['token', 'to', 'days', 'q', 'state', 'before', 'name', 'expires', 'with'],
   ...['key', 'endpoint', 'outcome', 'day', 'request'],
 ];
 

@@ -5,7 +5,6 @@ import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner, findOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext } from '../page-context.ts';
-import { about } from '../reference/about.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
   emailField,
@@ -52,7 +51,6 @@ export const signIn = formHandlers({
         tools.config.signUp === 'open'
           ? html`${messages.noAccountYet} <a href="${tools.base}/sign-up">${messages.signUp}</a>`
           : html`${messages.closed} ${contactLink(context)}`,
-      beside: about(context, tools.openApi),
       ...refusal,
     });
   },
@@ -97,8 +95,7 @@ export const signUp = formHandlers({
     const body = html`
 <p>${messages.signUpLead(formats.number(includedCredits), formats.number(keyLimit))}</p>
 ${signUpForm}${conditions(context)}`;
-    const beside = about(context, tools.openApi);
-    return cardPage(context, { title, lead: messages.aboutLead, body, after, beside, ...refusal });
+    return cardPage(context, { title, lead: messages.aboutLead, body, after, ...refusal });
   },
   // Before the sign-up counts: a typing error must not be one of the few that an address has.
   checks: ['name', 'email', 'password'],

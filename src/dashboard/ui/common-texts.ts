@@ -50,7 +50,6 @@ export const COMMON_TEXTS = {
   keysEndSoon: `1 key that is in use ends within 7 days. | {count} keys that are in use end within 7 days.
     1 chave em uso termina nos próximos 7 dias. | {count} chaves em uso terminam nos próximos 7 dias.`,
   openKeys: ['See the keys', 'Ver as chaves'],
-  dismiss: ['Dismiss', 'Dispensar'],
   buyCredits: ['Buy credits', 'Comprar créditos'],
   getMore: ['How to get more credits', 'Como obter mais créditos'],
   plan: ['Plan', 'Plano'],
@@ -66,7 +65,6 @@ export const COMMON_TEXTS = {
   days: ['{days} days', '{days} dias'],
   show: ['Show', 'Mostrar'],
   day: ['Day', 'Dia'],
-  updatedAt: ['Figures of {time} UTC.', 'Valores das {time} UTC.'],
   csv: ['Download as CSV', 'Descarregar CSV'],
   errorKinds: {
     'rate-limit-exceeded': ['Too many requests in a minute (429)', 'Demasiados pedidos num minuto (429)'],

@@ -61,8 +61,6 @@ function createFormats(language: Language) {
     date,
     /** `November 2026`. */
     month: months.format,
-    /** `Nov 2026`, for an axis. */
-    shortMonth: (value: Date) => `${month.format(value).replace(/\.$/, '')} ${value.getUTCFullYear()}`,
     /** `21 Nov`, for an axis. */
     day,
     /** `9 days, 3 hours`: the two largest units, rounded down; under a minute: `1 minute`. */

@@ -4,7 +4,6 @@ import { csvCell } from '../../platform/csv-cell.ts';
 import { inPages } from '../../platform/postgres/batches.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
-import { messagePage } from '../request/layout.ts';
 import { type CreditEntry, creditHistory, type Grant, loadGrants } from './credits.ts';
 import { callsOf, type DailyRow, dailyRows, daysOf } from './daily-calls.ts';
 import { download } from './download.ts';
@@ -29,10 +28,8 @@ const COLUMNS: Record<CallKind | ErrorKind, string> = {
  * language.
  */
 export async function downloadUsage(context: MemberContext): Promise<PageResponse> {
-  const { messages, tools, account, url } = context;
-  const range = rangeOf(url);
-  if (range === 'invalid') return messagePage(context, 422, messages.failed, messages.daysInvalid);
-  const days = await daysOf(tools.sql, account, range);
+  const { tools, account, url } = context;
+  const days = await daysOf(tools.sql, account, rangeOf(url));
   const [calls, errors] = [CALL_KINDS.map((kind) => COLUMNS[kind]), ERROR_KINDS.map((kind) => COLUMNS[kind])];
   const columns = ['day', 'key_id', 'key_name', ...calls, 'credits', ...errors, 'error_credits'];
   const line = (row: DailyRow) => [

@@ -1,41 +1,29 @@
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
-import { LONG_ENDED_KEYS } from '../../metering/keys/authenticate.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import { batchesOf } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
-import { type Days, dayAfter, type Range } from './range.ts';
+import { type Days, dayAfter, daysOfMonth, isMonth, type Range } from './range.ts';
 
 /** The counts of a day: calls by kind, error answers by kind (src/metering/usage/error-answers.ts), and the credits that errors cost. */
 type Counts = Record<CallKind | ErrorKind | 'errorCredits', number>;
 
-/** Charged calls of one UTC day by one key, and its error answers. */
+/** Charged calls of one UTC day, and error answers. */
 export interface DailyCalls extends Counts {
   /** YYYY-MM-DD */
   day: string;
-  /** `null` means that the call was made in the dashboard; {@link OTHER_KEYS}. */
-  keyId: string | null;
-  keyName: string;
-  /** The first characters of the key's secret; '' for the dashboard. */
-  keyStart: string;
 }
 
-/** The calls of a day and key, of every kind. */
+/** The calls of a day, of every kind. */
 export const callsOf = (row: Counts): number => CALL_KINDS.reduce((sum, kind) => sum + row[kind], 0);
-
-/** The error answers of a day and key, of every kind. */
-export const errorsOf = (row: Counts): number => ERROR_KINDS.reduce((sum, kind) => sum + row[kind], 0);
 
 /** The days of a range: none after today by Postgres's clock, and none before the account's first call or error. */
 export interface DailyHistory extends Days {
   /** The day of the account's first call or error; `null` if it has none. */
   first: string | null;
-  /** Oldest first; a day and key without calls and errors has no row. */
+  /** Oldest first; a day without calls and errors has no row. */
   rows: DailyCalls[];
 }
-
-/** The `keyId` of keys that share their rows. */
-export const OTHER_KEYS = 'others';
 
 /** An account and its current period. */
 type Counted = { id: string; period: { start: Date } };
@@ -47,12 +35,14 @@ export async function daysOf(
   range: Range,
 ): Promise<Omit<DailyHistory, 'rows'>> {
   const today = sql`(now() AT TIME ZONE 'UTC')::date`;
-  const [from, to] =
-    typeof range === 'object'
-      ? [sql`${range.from}::date`, sql`least(${range.to}::date, ${today})`]
-      : range === 'period'
-        ? [sql`(${period.start}::timestamptz AT TIME ZONE 'UTC')::date`, today]
-        : [sql`${today} - ${range - 1}::integer`, today];
+  const bounds = () => {
+    if (range === 'period')
+      return [sql`(${period.start}::timestamptz AT TIME ZONE 'UTC')::date`, today] as const;
+    if (!isMonth(range)) return [sql`${today} - ${range - 1}::integer`, today] as const;
+    const month = daysOfMonth(range);
+    return [sql`${month.from}::date`, sql`least(${month.to}::date, ${today})`] as const;
+  };
+  const [from, to] = bounds();
   const rows = await sql<Omit<DailyHistory, 'rows'>[]>`
     SELECT first::text, greatest(${from}, first)::text AS from, ${to}::text AS to
     FROM (SELECT min(day) AS first FROM account_counts WHERE account_id = ${id}) AS known`;
@@ -66,17 +56,21 @@ const countsByKind = (sql: Sql | Transaction) => sql`
   )} coalesce(sum(d.cost), 0)::bigint AS "errorCredits"`;
 
 /** SQL for the calls and error answers of an account on some days: several rows for a day, key and kind. */
-function countRows(sql: Sql | Transaction, id: string, { from, to }: Days, ofKeys?: string[]) {
+function countRows(sql: Sql | Transaction, id: string, { from, to }: Days, ofKey?: string) {
   const counted = sql`
-    account_id = ${id} AND day BETWEEN ${from} AND ${to} ${ofKeys === undefined ? sql`` : sql`AND key_id = ANY (${ofKeys}::text[])`}`;
+    account_id = ${id} AND day BETWEEN ${from} AND ${to} ${ofKey === undefined ? sql`` : sql`AND key_id = ${ofKey}`}`;
   return sql`
     SELECT day, key_id, kind, calls, 0 AS cost FROM call_counts WHERE ${counted}
     UNION ALL
     SELECT day, key_id, kind, calls, credits FROM daily_error_answers WHERE ${counted}`;
 }
 
-/** A row of the CSV. */
-export type DailyRow = Omit<DailyCalls, 'keyStart'>;
+/** A row of the CSV: the counts of a day and key. */
+export interface DailyRow extends DailyCalls {
+  /** `null` means that the calls were made in the dashboard. */
+  keyId: string | null;
+  keyName: string;
+}
 
 /**
  * A row for each day and key that has calls or errors, in batches, by day and key, the dashboard's last. Each day is read by
@@ -96,44 +90,25 @@ export async function* dailyRows(sql: Transaction, { id }: Counted, { from, to }
   }
 }
 
-/** The busiest keys of a range are sought in its latest rows of a day, key and kind, up to so many. */
-const RANKED_ROWS = 10_000;
-
 /**
- * The account's charged calls and its error answers in a range. It reads the sums of all keys, and rows of few keys.
- * @param ownRows the number of busiest keys, by credits and by errors, with separate rows; other keys share theirs
- * @param ofKey only the calls of this key
+ * The charged calls and the error answers of a range, by day: the sums over all keys of the account, or those of one key.
  */
 export async function loadDailyCalls(
   sql: Sql,
   account: Counted,
   range: Range,
-  { ownRows = 0, ofKey }: { ownRows?: number; ofKey?: string },
+  ofKey?: string,
 ): Promise<DailyHistory> {
   const { id } = account;
   const days = await daysOf(sql, account, range);
-  const within = sql`account_id = ${id} AND day BETWEEN ${days.from} AND ${days.to}`;
-  const busiestIn = (table: string) => sql`
-    (SELECT key_id AS key FROM (
-      SELECT key_id, calls FROM ${sql(table)} WHERE ${within} AND key_id <> ${LONG_ENDED_KEYS} ORDER BY day DESC LIMIT ${RANKED_ROWS}) AS latest
-    GROUP BY key_id ORDER BY sum(calls) DESC, key_id LIMIT ${ownRows})`;
-  const busiest = sql<
-    { key: string }[]
-  >`${busiestIn('call_counts')} UNION ${busiestIn('daily_error_answers')}`;
-  const own = ownRows === 0 ? [] : (await busiest).map(({ key }) => key);
-  const ofOwn = countRows(sql, id, days, own);
   const counted =
     ofKey !== undefined
-      ? countRows(sql, id, days, [ofKey])
+      ? countRows(sql, id, days, ofKey)
       : sql`
-        SELECT day, ${OTHER_KEYS} AS key_id, kind, calls, credits AS cost FROM account_counts WHERE ${within}
-        UNION ALL SELECT day, ${OTHER_KEYS}, kind, -calls, -cost FROM (${ofOwn}) AS theirs
-        UNION ALL ${ofOwn}`;
+        SELECT day, kind, calls, credits AS cost FROM account_counts
+        WHERE account_id = ${id} AND day BETWEEN ${days.from} AND ${days.to}`;
   const rows = await sql<DailyCalls[]>`
-    SELECT d.day::text, nullif(d.key_id, '') AS "keyId", coalesce(k.name, '') AS "keyName", coalesce(k.start, '') AS "keyStart",
-      ${countsByKind(sql)}
-    FROM (${counted}) AS d LEFT JOIN api_keys k ON k.id = d.key_id AND k.account_id = ${id}
-    GROUP BY d.day, d.key_id, k.name, k.start, k.created_at HAVING sum(d.calls) > 0
-    ORDER BY d.day, k.created_at, d.key_id`;
+    SELECT d.day::text, ${countsByKind(sql)} FROM (${counted}) AS d
+    GROUP BY d.day HAVING sum(d.calls) > 0 ORDER BY d.day`;
   return { ...days, rows: [...rows] };
 }

@@ -8,22 +8,17 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { dateOf } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
 import { atZero, readAllowance } from './allowance.ts';
-import { type CallsView, callsSections } from './calls.ts';
+import { callsSections } from './calls.ts';
 import { planEnd } from './credits-page.ts';
 import { loadDailyCalls } from './daily-calls.ts';
 import { rangeOf } from './range.ts';
-import { MAX_SERIES } from './series.ts';
 
 /** GET /dashboard: the credits that are left, keys, plan, and the credits and errors a day. */
 export async function showOverview(context: MemberContext): Promise<PageResponse> {
   const { account, tools, messages, url } = context;
   const range = rangeOf(url);
-  const view: CallsView = {
-    range: range === 'invalid' ? 90 : range,
-    split: url.searchParams.get('by') === 'key' ? 'key' : 'kind',
-  };
   const [history, datasets, allowance, free] = await Promise.all([
-    loadDailyCalls(tools.sql, account, view.range, { ownRows: view.split === 'key' ? MAX_SERIES : 0 }),
+    loadDailyCalls(tools.sql, account, range),
     datasetsLine(context),
     readAllowance(context),
     readPlan(tools.sql, 'free'),
@@ -33,10 +28,9 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
 <h1>${messages.overview}</h1>
 ${isNew && firstSteps(context)}
 ${stockCard(context, allowance, planEnd(context, free))}
-${callsSections(context, history, view)}
-<p class="hint" id="updated" data-live data-signed-out="${messages.signedOutLive}" data-away="${messages.awayLive}">${messages.updatedAt(new Date().toISOString().slice(11, 16))}</p>
+${callsSections(context, history, range)}
 ${datasets}`;
-  return memberPage(context, { title: messages.overview, body, ...(range === 'invalid' && { status: 422 }) });
+  return memberPage(context, { title: messages.overview, body });
 }
 
 function firstSteps({ messages, tools, account }: MemberContext): Html {
@@ -73,7 +67,7 @@ function stockCard(
   const { happened, cost, next } = messages.states.purchasedOnly;
   const fact = (label: HtmlValue, value: HtmlValue) => html`<div><dt>${label}</dt> <dd>${value}</dd></div>`;
   return html`
-<section class="card figure stock-row ${state}" id="figures" data-live>
+<section class="card figure stock-row ${state}" id="figures">
   <div class="stock">
     <h2>${suspended ? messages.account : messages.available}</h2>
     ${suspended ? html`<p class="big">${messages.isSuspended}</p>` : html`<p class="big" data-figure="available">${number(creditsLeft(account))}</p>`}

@@ -1,7 +1,7 @@
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
+import { type Days, dayAfter } from './range.ts';
 import type { Series } from './series.ts';
-import type { Slot } from './slots.ts';
 
 /** Height of the bars' area and of the line of days below it, in CSS pixels. */
 const HEIGHT = 232;
@@ -17,16 +17,15 @@ const NARROW_FROM = 40;
 /** The way from a bar to its calls. */
 export interface CallLinks {
   text: string;
-  /** The address of the calls of a bar; `null` means that they are not kept one by one. */
-  of(slot: Slot): string | null;
+  /** The address of the calls of a day; `null` means that they are not kept one by one. */
+  of(day: string): string | null;
 }
 
-/** The counts of a series in a slot. */
-export function countIn({ counts }: Series, { from, to }: Slot): number {
-  if (from === to) return counts.get(from) ?? 0;
-  let sum = 0;
-  for (const [day, count] of counts) if (day >= from && day <= to) sum += count;
-  return sum;
+/** Each day of a range, the oldest first. */
+export function daysIn({ from, to }: Days): string[] {
+  const days: string[] = [];
+  for (let day = from; day <= to; day = dayAfter(day)) days.push(day);
+  return days;
 }
 
 /**
@@ -34,51 +33,52 @@ export function countIn({ counts }: Series, { from, to }: Slot): number {
  * sheet has the colours. dashboard.js shows the values of a bar at a touch, under the pointer and by the arrow keys.
  *
  * @param label the text for a screen reader
+ * @param days a bar each, at most 90
  * @param links to the calls of a bar
  */
 export function plotSeries(
   all: Series[],
-  slots: Slot[],
+  days: string[],
   formats: Formats,
   { label, links }: { label: string; links: CallLinks },
 ): Html {
-  const bars = slots.map((slot) => {
+  const bars = days.map((day) => {
     const parts = all
-      .map((series) => ({ ...series, count: countIn(series, slot) }))
+      .map((series) => ({ ...series, count: series.counts.get(day) ?? 0 }))
       .filter(({ count }) => count > 0);
-    return { slot, parts, total: parts.reduce((sum, { count }) => sum + count, 0) };
+    return { day, parts, total: parts.reduce((sum, { count }) => sum + count, 0) };
   });
   const { step: interval, top } = scaleOf(Math.max(...bars.map(({ total }) => total)));
-  const width = 100 / Math.max(MIN_SLOTS, slots.length);
-  const [gap, thickness] = slots.length > NARROW_FROM ? [0.1, 0.8] : [0.2, 0.6];
+  const width = 100 / Math.max(MIN_SLOTS, days.length);
+  const [gap, thickness] = days.length > NARROW_FROM ? [0.1, 0.8] : [0.2, 0.6];
   const y = (count: number) => round(HEIGHT * (1 - count / top));
   const ticks = Array.from({ length: top / interval + 1 }, (_, index) => top - interval * index);
-  const bar = ({ slot, parts, total }: (typeof bars)[number], index: number) => {
+  const bar = ({ day, parts, total }: (typeof bars)[number], index: number) => {
     if (total === 0) return false;
     let below = 0;
     const rects = parts.map(({ count, colour }) => {
       below += count;
       return html`<rect class="series-${colour}" x="${round((index + gap) * width)}%" width="${round(width * thickness)}%" y="${y(below)}" height="${round((HEIGHT * count) / top)}"/>`;
     });
-    const lines = [{ label: slot.name, count: total }, ...parts].map(
+    const lines = [{ label: formats.date(new Date(day)), count: total }, ...parts].map(
       ({ label, count }) => `${label}: ${formats.number(count)}`,
     );
-    const address = links.of(slot);
+    const address = links.of(day);
     return html`<g${address !== null && html` data-calls="${address}"`}><title>${lines.join('\n')}</title><rect class="day" x="${round(index * width)}%" width="${round(width)}%" y="0" height="${HEIGHT}"/>${rects}</g>`;
   };
   // Labels are counted from the last slot. A phone has room for every third one.
-  const step = Math.ceil(slots.length / LABELS);
-  const axis = ({ axis }: Slot, index: number) => {
-    const back = slots.length - 1 - index;
-    const isLast = back === 0 && slots.length > 10;
+  const step = Math.ceil(days.length / LABELS);
+  const axis = (day: string, index: number) => {
+    const back = days.length - 1 - index;
+    const isLast = back === 0 && days.length > 10;
     if (back % step !== 0 || index * width + width / 2 < 3) return false;
-    return html`<text${back % (step * 3) !== 0 && html` class="wide-only"`} x="${isLast ? 100 : round((index + 0.5) * width)}%" y="${HEIGHT + 20}" text-anchor="${isLast ? 'end' : 'middle'}">${axis}</text>`;
+    return html`<text${back % (step * 3) !== 0 && html` class="wide-only"`} x="${isLast ? 100 : round((index + 0.5) * width)}%" y="${HEIGHT + 20}" text-anchor="${isLast ? 'end' : 'middle'}">${formats.day(new Date(day))}</text>`;
   };
   return html`
 <div class="plot">
   <p><output></output> <a hidden>${links.text}</a></p>
   <div class="plot-ticks" aria-hidden="true">${ticks.map((tick) => html`<span>${formats.number(tick)}</span>`)}</div>
-  <svg height="${HEIGHT + DAYS_HEIGHT}" role="img" tabindex="0" aria-label="${label}">${ticks.map((tick) => html`<line x1="0" x2="100%" y1="${y(tick)}" y2="${y(tick)}"/>`)}${bars.map(bar)}${slots.map(axis)}</svg>
+  <svg height="${HEIGHT + DAYS_HEIGHT}" role="img" tabindex="0" aria-label="${label}">${ticks.map((tick) => html`<line x1="0" x2="100%" y1="${y(tick)}" y2="${y(tick)}"/>`)}${bars.map(bar)}${days.map(axis)}</svg>
 </div>`;
 }
 

@@ -1,4 +1,4 @@
-import { isRealDate, utcDay } from '../../platform/dates.ts';
+import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 
 /** Days in UTC, each YYYY-MM-DD, both included. */
@@ -7,40 +7,36 @@ export interface Days {
   to: string;
 }
 
-/** The range of the plot, the tables and the CSV: so many days with today, the current period, or chosen days. */
-export type Range = (typeof RANGES)[number] | Days;
-
 export const RANGES = [7, 30, 90, 'period'] as const;
 
-/** A plot of more days would have bars thinner than a pixel. */
-const MAX_DAYS = 366;
+/** A calendar month in UTC, YYYY-MM. */
+export type Month = `${string}-${string}`;
 
-/** The days that a reader has chosen, `?from=&to=`: `null` for none, `invalid` for those that are no days or over a year. */
-function chosenDays({ searchParams }: URL): Days | 'invalid' | null {
-  const [from, to] = [searchParams.get('from'), searchParams.get('to')];
-  if (from === null && to === null) return null;
-  if (from === null || to === null || !isRealDate(from) || !isRealDate(to)) return 'invalid';
-  const count = (Date.parse(to) - Date.parse(from)) / DAY + 1;
-  return count >= 1 && count <= MAX_DAYS ? { from, to } : 'invalid';
-}
+/** The range of the plots, the tables and the CSV: so many days with today, the current period, or a month. */
+export type Range = (typeof RANGES)[number] | Month;
 
-/** The chosen days, or the range in `?days=`, by default 90 days. */
-export function rangeOf(url: URL): Range | 'invalid' {
-  const days = url.searchParams.get('days');
-  return chosenDays(url) ?? RANGES.find((range) => String(range) === days) ?? 90;
-}
+/** Whether a range is a month, which may be over. */
+export const isMonth = (range: Range): range is Month => typeof range === 'string' && range !== 'period';
 
-/** The part of an address that says the range. */
-export function rangeQuery(range: Range): string {
-  return typeof range === 'object' ? `from=${range.from}&to=${range.to}` : `days=${range}`;
+const MONTH = /^20\d\d-(0[1-9]|1[0-2])$/;
+
+/** The range in `?days=`, by default 90 days. */
+export function rangeOf({ searchParams }: URL): Range {
+  const days = searchParams.get('days') ?? '';
+  return MONTH.test(days) ? (days as Month) : (RANGES.find((range) => String(range) === days) ?? 90);
 }
 
 /** The next day. */
 export const dayAfter = (day: string): string => utcDay(Date.parse(day) + DAY);
 
-/** The calendar month of a day, or the one so many months later. */
-export function monthOf(day: string, later = 0): Days {
+/** The month so many months before the one of a day. */
+export function monthBefore(day: string, months: number): Month {
   const [year, month] = day.split('-').map(Number) as [number, number];
-  const iso = (months: number, date: number) => utcDay(Date.UTC(year, month - 1 + months, date));
-  return { from: iso(later, 1), to: iso(later + 1, 0) };
+  return utcDay(Date.UTC(year, month - 1 - months, 1)).slice(0, 7) as Month;
+}
+
+/** The days of a month. */
+export function daysOfMonth(range: Month): Days {
+  const [year, month] = range.split('-').map(Number) as [number, number];
+  return { from: `${range}-01`, to: utcDay(Date.UTC(year, month, 0)) };
 }

@@ -33,13 +33,6 @@ export const USAGE_TEXTS = {
   plotTotal: ['1 credit | {total} credits', '1 crédito | {total} créditos'],
   range: ['Days shown', 'Dias mostrados'],
   thisPeriod: ['This period', 'Este período'],
-  firstDay: ['First day', 'Primeiro dia'],
-  lastDay: ['Last day', 'Último dia'],
-  daysInvalid: `Choose a first and a last day, at most a year apart.
-    Escolha um primeiro e um último dia, separados por um ano no máximo.`,
-  split: ['Split', 'Divisão'],
-  byKind: ['By kind', 'Por tipo'],
-  byKey: ['By key', 'Por chave'],
   callKinds: {
     search: ['Searches', 'Pesquisas'],
     match: ['Searches by words', 'Pesquisas por palavras'],
@@ -48,12 +41,7 @@ export const USAGE_TEXTS = {
     debts: ['Debt checks', 'Verificações de dívidas'],
   },
   total: ['Total', 'Total'],
-  otherKeys: ['Other keys', 'Outras chaves'],
   plotLabel: ['Bar chart: {total}, as in the table below.', 'Gráfico de barras: {total}, como na tabela.'],
-  signedOutLive: `You were signed out, so these figures stand still. Reload the page to sign in.
-    A sua sessão terminou, e estes valores já não são atualizados. Recarregue a página para iniciar sessão.`,
-  awayLive: `They stand still, because the service doesn’t answer at the moment. They go on by themselves.
-    Estão parados, porque o serviço de momento não responde. Voltam a atualizar-se automaticamente.`,
   plotEmpty: ['No requests yet', 'Ainda sem pedidos'],
   plotNone: ['No credits spent on these days', 'Nenhum crédito gasto nestes dias'],
   plotEmptyLead: [

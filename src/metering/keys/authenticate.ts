@@ -42,7 +42,7 @@ export interface KeyWatch {
 }
 
 /** The id that keys share once they ended over 30 days ago. Their counts of refusals would grow with every key that ever was. */
-export const LONG_ENDED_KEYS = 'ended';
+const LONG_ENDED_KEYS = 'ended';
 
 export type Authenticator = Awaited<ReturnType<typeof createAuthenticator>>;
 

@@ -28,23 +28,19 @@ const refuse = (accountId: string, keyId: string, calls: number) => service.sql`
 const use = (id: string) => service.sql`
   INSERT INTO api_key_uses SELECT secret_sha256, now() - interval '1 day' FROM api_keys WHERE id = ${id}`;
 
-test('several keys that end soon share a notice, which stays dismissed until another end comes near', async () => {
+test('several keys that end soon share a notice', async () => {
   const { visitor, accountId, id } = await createMemberWithKey(service, 'first');
   const other = await createKey(service.sql, accountId, 'second', 'test');
   for (const key of [id, other.id]) {
     await service.sql`UPDATE api_keys SET expires_at = now() + interval '3 days' WHERE id = ${key}`;
     await use(key);
   }
-  const notice = async () => (await visitor.get('/dashboard/credits')).textOf('.notices .warn[method=post]');
-  expect(await notice()).toBe('2 keys that are in use end within 7 days. See the keys Dismiss');
-  const form = '.notices form';
-  expect((await visitor.submit('/dashboard', {}, { form })).status).toBe(303);
-  expect(await notice()).toBeNull();
-  await service.sql`UPDATE api_keys SET expires_at = now() + interval '2 days' WHERE id = ${id}`;
-  expect(await notice()).toStartWith('2 keys');
+  expect((await visitor.get('/dashboard/credits')).textOf('.notices .notice.warn')).toBe(
+    '2 keys that are in use end within 7 days. See the keys',
+  );
 });
 
-test('a key that ends within 7 days has a notice on every page, and one that has ended if programs still use it', async () => {
+test('a key that ends within 7 days has a notice on every page, and one that has expired if programs still use it; a revoked one has none', async () => {
   const { visitor, accountId, id, expire, notice } = await withKey();
   expect(await notice()).toBeNull();
   await expire(new Date(Date.now() + 8 * DAY_MS));
@@ -58,7 +54,7 @@ test('a key that ends within 7 days has a notice on every page, and one that has
   const today = new Date();
   const day = `${today.getUTCDate()} ${month.format(today)} ${today.getUTCFullYear()}`;
   expect(await notice()).toBe(
-    `The key “production” works until ${day}. Until then nothing changes. Set a new last day if programs still use it. See the key Dismiss`,
+    `The key “production” works until ${day}. Until then nothing changes. Set a new last day if programs still use it. See the key`,
   );
   expect(await notice('pt')).toStartWith('A chave “production” é válida até');
   await expire(new Date(Date.now() - 60_000));
@@ -68,7 +64,7 @@ test('a key that ends within 7 days has a notice on every page, and one that has
     /^The key “production” expired: .*\. Refused requests since yesterday: 412\. See the key$/,
   );
   await service.sql`UPDATE api_keys SET expires_at = NULL, revoked_at = now() WHERE id = ${id}`;
-  expect(await notice()).toStartWith('The key “production” was revoked on ');
+  expect(await notice()).toBeNull();
   const list = await visitor.get('/dashboard/keys');
   expect([list.textOf('details.card summary'), list.textOf('.empty')]).toEqual([
     'Revoked and expired keys (1)',
@@ -136,9 +132,6 @@ test('calls with a key that has ended are counted by key, and the page of the ke
   await visitor.submit(`/dashboard/keys/${id}/revoke`, {});
   await until('the refusal', async () => (await usage(secret)) === 401);
   await eventually(counts, ['Searches 2', 'Key or secret had ended (401) 1']);
-  expect((await visitor.get('/dashboard/keys')).textOf(`[data-key=${id}]`)).toContain(
-    'Refused requests since yesterday: 1.',
-  );
 });
 
 test('the page of a key tells whether the old secret is still used, and ends it now', async () => {

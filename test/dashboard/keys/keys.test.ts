@@ -88,9 +88,7 @@ test('a key is listed with its name, its first characters, when it was made and 
   const created = new Date();
   const month = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' }).format(created);
   const day = `${created.getUTCDate()} ${month} ${created.getUTCFullYear()}`;
-  expect(await row()).toBe(
-    `nightly ${secret.slice(0, 10)}… Never 0 0 – ⋯Rotate Limit Set a new last day Rename Revoke`,
-  );
+  expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… Never 0 0 –`);
   // A call that costs nothing is a use, also of a secret that a rotation has replaced.
   await service.sql`
     INSERT INTO api_key_previous_secrets SELECT 'old', ${id}, now() + interval '1 day' FROM api_keys WHERE id = ${id}`;

@@ -34,7 +34,7 @@ test('has the headings of every endpoint, and every problem, in Portuguese, too,
 test('is kept without what the first visitor’s address had', async () => {
   const get = (path: string) => createVisitor(service.baseUrl).get(path);
   for (const path of ['/openapi', '/problems/search-failed']) {
-    await get(`${path}?lang=en&to=/evil.example/FREE&token=x&by=key&days=7&done=password`);
+    await get(`${path}?lang=en&to=/evil.example/FREE&token=x&days=7&done=password`);
     const page = await get(`${path}?lang=en`);
     expect(page.document.querySelector('footer a[hreflang]')!.getAttribute('href')).toBe('?lang=pt');
     expect(page.text).not.toContain('evil');

@@ -4,12 +4,11 @@ import {
   dailyRows,
   daysOf,
   loadDailyCalls,
-  OTHER_KEYS,
 } from '../../../src/dashboard/usage/daily-calls.ts';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
 import { createTestDatabase } from '../../support/database.ts';
 
-test('of thousands of keys the busiest have rows of their own, and nothing of the others is lost', async () => {
+test('the plots have the sums over thousands of keys, the page of a key its own, and the CSV each', async () => {
   const { sql, drop } = await createTestDatabase('daily-calls');
   const { id } = await createAccount(sql, { name: 'Test', plan: 'plus' }, 'test');
   // Key n has n calls a day, and every key an error on the last day, keys 2 and 3 another one.
@@ -21,31 +20,16 @@ test('of thousands of keys the busiest have rows of their own, and nothing of th
     INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
     SELECT ${id}, (now() AT TIME ZONE 'UTC')::date, 'key_' || n, '4xx', CASE WHEN n IN (2, 3) THEN 2 ELSE 1 END FROM generate_series(1, 3000) AS n`;
   const account = { id, period: { start: new Date() } };
-  const load = async (options: { ownRows?: number; ofKey?: string }) => {
-    const { rows, from, to } = await loadDailyCalls(sql, account, 7, options);
+  const load = async (ofKey?: string) => {
+    const { rows, from, to } = await loadDailyCalls(sql, account, 7, ofKey);
     expect(Date.parse(to) - Date.parse(from)).toBe(6 * 86_400_000);
     const sum = (of: (row: (typeof rows)[number]) => number) =>
       rows.reduce((total, row) => total + of(row), 0);
-    return { keys: [...new Set(rows.map(({ keyId }) => keyId))].sort(), rows: rows.length, sum };
+    return [rows.length, sum((row) => row.search + row.debts), sum((row) => row['4xx'])];
   };
   const calls = 7 * ((3000 * 3001) / 2);
-  for (const [ownRows, keys] of [
-    [0, [OTHER_KEYS]],
-    [2, ['key_2', 'key_2999', 'key_3', 'key_3000', OTHER_KEYS]],
-  ] as const) {
-    const loaded = await load({ ownRows });
-    expect([loaded.keys, loaded.rows]).toEqual([[...keys], 7 * keys.length]);
-    expect([loaded.sum((row) => row.search + row.debts), loaded.sum((row) => row['4xx'])]).toEqual([
-      calls,
-      3002,
-    ]);
-  }
-  const ofKey = await load({ ofKey: 'key_7' });
-  expect([ofKey.keys, ofKey.sum((row) => row.search), ofKey.sum((row) => row['4xx'])]).toEqual([
-    ['key_7'],
-    49,
-    1,
-  ]);
+  expect(await load()).toEqual([7, calls, 3002]);
+  expect(await load('key_7')).toEqual([7, 49, 1]);
   const parts: DailyRow[][] = [];
   const days = await daysOf(sql, account, 7);
   await sql.begin(async (sql) => {

@@ -130,15 +130,6 @@ describe('calls a day', () => {
       '548, Searches: 2, Searches by words: 6, Lookups: 40, Debt checks: 500',
       '1, Searches: 1',
     ]);
-
-    const byKey = await visitor.get('/dashboard?by=key');
-    expect(tableOf(byKey)).toEqual([
-      ['Day', 'x;=2+5;', 'first, "the best"', 'Dashboard', 'Total'],
-      [day(0), '0', '1', '0', '1'],
-      [day(2), '546', '0', '2', '548'],
-      [day(89), '0', '10', '0', '10'],
-      ['Total', '546', '11', '2', '559'],
-    ]);
   });
 
   test('begin with the first call, and with the days or the period that the reader chooses', async () => {
@@ -165,12 +156,12 @@ describe('calls a day', () => {
     expect(await look()).toEqual({
       days: [day(3), day(20)],
       since: named(day(20)),
-      current: ['90 days', 'By kind'],
+      current: ['90 days'],
     });
-    expect(await look('?days=7&by=key')).toEqual({
+    expect(await look('?days=7')).toEqual({
       days: [day(3)],
       since: named(day(6)),
-      current: ['7 days', 'By key'],
+      current: ['7 days'],
     });
     await changePlan(
       service.sql,
@@ -189,32 +180,6 @@ describe('calls a day', () => {
     expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(
       `\ufeff"day";"key_id";"key_name";"searches";"matches";"resolutions";"lookups";"debts";"credits";"rate_limit_exceeded";"monthly_quota_exceeded";"key_limits";"other_4xx";"status_5xx";"status_401";"error_credits"\r\n"${day(3)}";"";"dashboard";5;0;0;0;0;5;0;0;0;0;0;0;0\r\n`,
     );
-  });
-
-  test('with many keys the busiest five have a colour of their own, and nothing is left out', async () => {
-    const { visitor, accountId } = await createMember(service);
-    await changePlan(service.sql, accountId, 'plus', {}, 'test');
-    for (let index = 1; index <= 9; index += 1) {
-      const { id } = await createKey(
-        service.sql,
-        accountId,
-        index > 7 ? 'same name' : `key ${index}`,
-        'test',
-      );
-      await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: id, kind: 'search', calls: index }]);
-    }
-    const [heading, row] = tableOf(await visitor.get('/dashboard?by=key'));
-    expect(heading).toEqual([
-      'Day',
-      'same name',
-      'same name (2)',
-      'key 7',
-      'key 6',
-      'key 5',
-      'Other keys',
-      'Total',
-    ]);
-    expect(row!.slice(1)).toEqual(['9', '8', '7', '6', '5', '10', '45']);
   });
 
   test('the page with a full plot of 90 days stays under 100 kB, with all that it loads', async () => {

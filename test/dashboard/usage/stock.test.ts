@@ -1,10 +1,7 @@
 /** The first row of the overview: what is left, what was paid, and what happens at 0. */
 import { afterAll, expect, test } from 'bun:test';
-import { formatsOf } from '../../../src/dashboard/ui/language.ts';
-import { slotsOf } from '../../../src/dashboard/usage/slots.ts';
 import { changeLimits, setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
 import { startDashboardService, storeCalls } from '../service.ts';
 import { createMember } from '../visitor.ts';
 
@@ -63,32 +60,4 @@ test('what happens at 0 stands beside what is left, with the prices as they were
     'Price–29 € <a month>',
     'Purchased credits: 10 € for 1,000',
   ]);
-});
-
-test('a key whose requests are all refused has its colour in both plots, and its errors by day', async () => {
-  const { visitor, accountId } = await createMember(service);
-  const good = await createKey(service.sql, accountId, 'good', 'test');
-  const refused = await createKey(service.sql, accountId, 'refused', 'test');
-  await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: good.id, kind: 'search', calls: 9 }]);
-  await service.sql`
-    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-    VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${refused.id}, 'rate-limit-exceeded', 13)`;
-  const page = await visitor.get('/dashboard?by=key');
-  expect([page.textOf('#calls .legend'), page.textOf('#errors .legend')]).toEqual(['good 9', 'refused 13']);
-  const colourOf = (part: string) => page.document.querySelector(`${part} .legend li`)!.className;
-  expect(colourOf('#calls')).not.toBe(colourOf('#errors'));
-});
-
-test('a plot has bars of days, of weeks from Monday on, or of months, which together are the range', () => {
-  const formats = formatsOf('en');
-  const bars = (from: string, to: string) => slotsOf({ from, to }, formats);
-  expect(bars('2026-08-27', '2026-11-26')).toHaveLength(92);
-  const weeks = bars('2026-08-26', '2026-11-26');
-  expect(weeks.slice(0, 2).map(({ name }) => name)).toEqual(['26 Aug – 30 Aug 2026', '31 Aug – 6 Sept 2026']);
-  expect(weeks.at(-1)!.name).toBe('23 Nov – 26 Nov 2026');
-  const months = bars('2025-11-26', '2026-11-26');
-  expect([months.length, months[0]!.name, months[0]!.to]).toEqual([13, 'November 2025', '2025-11-30']);
-  for (const slots of [weeks, months])
-    for (const [index, { from }] of slots.entries())
-      if (index > 0) expect(Date.parse(from) - Date.parse(slots[index - 1]!.to)).toBe(86_400_000);
 });
