@@ -35,7 +35,7 @@ test('several keys that end soon share a notice', async () => {
     await service.sql`UPDATE api_keys SET expires_at = now() + interval '3 days' WHERE id = ${key}`;
     await use(key);
   }
-  expect((await visitor.get('/dashboard/credits')).textOf('.notices .notice.warn')).toBe(
+  expect((await visitor.get('/dashboard/credits')).textOf('.notices > div.warn')).toBe(
     '2 keys that are in use end within 7 days. See the keys',
   );
 });
