@@ -12,7 +12,7 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, dateOf, moment, moreCredits, sentence, table } from '../ui/parts.ts';
 import { csvText } from '../usage/csv.ts';
 import type { NifList, Row } from './screen-list.ts';
-import { costText, failedCell, failedText, isUnpaid, leftOutText } from './screen-rows.ts';
+import { costText, failedCell, failedText, isUnpaid, leftOutText, shownRows } from './screen-rows.ts';
 
 /** An item of the answer: with `debts` unless it got a problem. */
 interface Item {
@@ -65,6 +65,7 @@ export async function screenedList(
     ({ row, problem }) => row.leftOut === null && problem !== null && isFree(problem),
   );
   const count = formats.number(answered.length);
+  const { shown, note } = shownRows(context, results, ({ row }) => row.leftOut !== null);
   const file = Buffer.from(csvOf(context, results, datasets, cost));
   return html`
 <section class="card" aria-labelledby="answer-title">
@@ -75,7 +76,8 @@ export async function screenedList(
   <p class="hint" data-free>${costText(context, cost)} ${freeUntil !== null && sentence(messages.screenFree, moment(formats, freeUntil))}</p>
   ${datasetNotes(context, datasets)}
   ${rest.length > 0 && restForm(context, rest, cost)}
-  ${table(columnsOf(context, datasets, cost), results, 'stacked screened')}
+  ${table(columnsOf(context, datasets, cost), shown, 'stacked screened')}
+  ${note}
 </section>`;
 }
 

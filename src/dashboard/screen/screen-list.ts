@@ -1,5 +1,7 @@
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 
+export const LINE_END = /\r\n?|\n/;
+
 /** Nine digits in one, or three groups of three. No digit stands beside them. */
 const NUMBERS = /(?<!\d|\d[.-])\d{3}(?:\d{6}|[ \u00a0\u202f.-]\d{3}[ \u00a0\u202f.-]\d{3})(?!\d)/g;
 /** The first row names the columns. */
@@ -8,6 +10,9 @@ const HEADING = /\b(?:nif|nipc|contribuinte|vat|tax)\b/i;
 const ROUNDED = /\d[.,]\d+E\+?\d+/i;
 /** Digits that may have been meant as a NIF. */
 const DIGITS = /(?<!\d)\d{6,12}(?!\d)/;
+/** Rows of a list, empty ones too: twice as many as it may have companies. 15,000 would keep the event loop for 100 ms. */
+export const MAX_ROWS = 2000;
+
 /** Characters of a row that are shown. */
 const MAX_TEXT = 80;
 
@@ -36,9 +41,12 @@ export interface NifList {
   nifs: string[];
 }
 
-export function readNifList(text: string): NifList {
+/** @returns the number of the text's rows if it has more than {@link MAX_ROWS}: then none is taken */
+export function readNifList(text: string): NifList | number {
+  const lines = text.trimEnd().split(LINE_END);
+  if (lines.length > MAX_ROWS) return lines.length;
   const firstLines = new Map<string, number>();
-  const rows = text.split(/\r\n|\n|\r/).flatMap((whole, index): Row[] => {
+  const rows = lines.flatMap((whole, index): Row[] => {
     const shown = { line: index + 1, text: whole.trim().slice(0, MAX_TEXT) };
     const numbers = [...whole.matchAll(NUMBERS)].map(([number]) => normalizeNif(number)!);
     if (numbers.length === 0) {
@@ -53,7 +61,7 @@ export function readNifList(text: string): NifList {
       return { ...shown, nif, leftOut: null };
     });
   });
-  return { rows, nifs: [...firstLines.keys()] };
+  return rows.length > MAX_ROWS ? rows.length : { rows, nifs: [...firstLines.keys()] };
 }
 
 function reasonOf(text: string): LeftOut {

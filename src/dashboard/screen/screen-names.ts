@@ -7,7 +7,7 @@ import { callProblem, kindOf } from '../try/call-problem.ts';
 import { type Cost, isPaid, makeOwnCall } from '../try/own-call.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
-import type { NifList, Row } from './screen-list.ts';
+import { LINE_END, type NifList, type Row } from './screen-list.ts';
 import { beginSending } from './screen-once.ts';
 import { costText, failedCell } from './screen-rows.ts';
 
@@ -45,14 +45,17 @@ export const hasCandidates = ({ items }: Resolved): boolean =>
 /** The rows of a list without a right NIF that may have a company's name. */
 export const nameRows = ({ rows }: NifList): Row[] =>
   rows
-    .filter(({ leftOut, text }) => leftOut !== null && leftOut !== 'repeated' && NAME.test(nameIn(text)))
-    .slice(0, MAX_NAMES);
+    .values()
+    .filter(({ leftOut, text }) => leftOut !== null && leftOut !== 'repeated' && NAME.test(text))
+    .filter(({ text }) => NAME.test(nameIn(text)))
+    .take(MAX_NAMES)
+    .toArray();
 
 /** The cell of a row that has the most letters, without numbers. */
 function nameIn(text: string): string {
-  const lettersOf = (cell: string) => cell.match(/\p{L}/gu)?.length ?? 0;
-  const [name] = text.split(SEPARATORS).toSorted((a, b) => lettersOf(b) - lettersOf(a));
-  return name!.replace(NUMBER, ' ').trim();
+  const cells = text.split(SEPARATORS);
+  const letters = cells.map((cell) => cell.match(/\p{L}/gu)?.length ?? 0);
+  return cells[letters.indexOf(Math.max(...letters))]!.replace(NUMBER, ' ').trim();
 }
 
 /**
@@ -129,9 +132,10 @@ export function resolvedNames(context: MemberContext, resolved: Resolved): Html 
 
 /** The text of a list with the chosen NIFs behind their rows. */
 export function withChoices(text: string, choices: string): string {
-  const lines = text.split(/\r\n|\n|\r/);
-  for (const [, line, nif] of choices.matchAll(CHOICE)) {
-    const index = Number(line) - 1;
+  const lines = text.split(LINE_END);
+  const chosen = choices.matchAll(CHOICE).take(MAX_NAMES);
+  // One for each row, because a long row takes long.
+  for (const [index, nif] of new Map(chosen.map(([, line, nif]) => [Number(line) - 1, nif]))) {
     // A wrong number of the row goes.
     if (index in lines) lines[index] = `${lines[index]!.replace(NUMBER, '').trim()} ${nif}`;
   }

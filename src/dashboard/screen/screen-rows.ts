@@ -4,7 +4,7 @@ import type { Messages } from '../messages.ts';
 import type { MemberContext } from '../page-context.ts';
 import { itemProblem, problemLink } from '../try/call-problem.ts';
 import type { Cost } from '../try/own-call.ts';
-import { type Html, html } from '../ui/html.ts';
+import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
 import type { NifList, Row } from './screen-list.ts';
 
@@ -31,8 +31,24 @@ export function leftOutText(messages: Messages, { leftOut, firstLine }: Row): st
   return typeof text === 'function' ? text(String(firstLine)) : text;
 }
 
+/** Rows of a list that are not screened, and are shown. */
+const MAX_SHOWN = 200;
+
+/** The rows without all but the first {@link MAX_SHOWN} of those that are not screened, and a note that tells how many are missing. */
+export function shownRows<T>(
+  { messages, formats }: MemberContext,
+  rows: T[],
+  isLeftOut: (row: T) => boolean,
+): { shown: T[]; note: HtmlValue } {
+  let count = 0;
+  const shown = rows.filter((row) => !isLeftOut(row) || ++count <= MAX_SHOWN);
+  const more = count - MAX_SHOWN;
+  return { shown, note: more > 0 && html`<p class="hint">${messages.screenMore(formats.number(more))}</p>` };
+}
+
 /** The outcome of each row of a list: a sentence that adds up to the rows, and the rows that are not screened, with the reason. */
-export function reconciled({ messages, formats }: MemberContext, { rows, nifs }: NifList): Html {
+export function reconciled(context: MemberContext, { rows, nifs }: NifList): Html {
+  const { messages, formats } = context;
   const leftOut = rows.filter((row) => row.leftOut !== null);
   const countOf = (...reasons: Row['leftOut'][]) =>
     rows.filter((row) => reasons.includes(row.leftOut)).length;
@@ -42,13 +58,14 @@ export function reconciled({ messages, formats }: MemberContext, { rows, nifs }:
     [countOf('wrong'), messages.screenWrong],
     [countOf('length', 'rounded', 'missing'), messages.screenWithoutNif],
   ];
-  const shown = parts.filter(([count]) => count > 0).map(([count, text]) => text(formats.number(count)));
+  const sums = parts.filter(([count]) => count > 0).map(([count, text]) => text(formats.number(count)));
+  const { shown, note } = shownRows(context, leftOut, () => true);
   const columns: Column<Row>[] = [
     [messages.screenPasted, ({ text }) => html`<span class="cut" title="${text}">${text}</span>`],
     [messages.screenLine, ({ line }) => formats.number(line), 'amount'],
     [messages.screenWhy, (row) => leftOutText(messages, row)],
   ];
   return html`
-<p data-rows>${messages.screenRows(formats.number(rows.length))}: ${shown.join(', ')}.</p>
-${leftOut.length > 0 && html`<details${leftOut.length <= 10 && html` open`}><summary>${messages.screenLeftOutTitle(formats.number(leftOut.length))}</summary>${table(columns, leftOut, 'left-out')}</details>`}`;
+<p data-rows>${messages.screenRows(formats.number(rows.length))}: ${sums.join(', ')}.</p>
+${leftOut.length > 0 && html`<details${leftOut.length <= 10 && html` open`}><summary>${messages.screenLeftOutTitle(formats.number(leftOut.length))}</summary>${table(columns, shown, 'left-out')}${note}</details>`}`;
 }

@@ -8,7 +8,7 @@ import { callRefusal, makeOwnCall } from '../try/own-call.ts';
 import { type Html, html } from '../ui/html.ts';
 import { moreCredits } from '../ui/parts.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
-import { type NifList, readNifList } from './screen-list.ts';
+import { MAX_ROWS, type NifList, readNifList } from './screen-list.ts';
 import {
   hasCandidates,
   nameRows,
@@ -36,6 +36,10 @@ export const screen = formHandlers({
     if (refusal !== null) return refusal;
     const text = withChoices(sent('list'), sent('choices'));
     const list = readNifList(text);
+    if (typeof list === 'number') {
+      const fault = messages.screenTooLong(formats.number(list), formats.number(MAX_ROWS));
+      return refuse(422, { faults: { list: fault } });
+    }
     const hasNames = nameRows(list).length > 0;
     const count = list.nifs.length;
     const tooMany = messages.screenTooMany(formats.number(count), formats.number(MAX_COMPANIES));

@@ -19,6 +19,8 @@ export const SCREEN_TEXTS = {
     Nenhum NIF encontrado: são nove algarismos, com o de controlo certo. Guarde tabelas em CSV. Nada foi cobrado.`,
   screenTooMany: `It has {count} NIFs, and one list {max} at most: screen it in parts. Nothing was charged.
     Tem {count} NIF, e cada lista no máximo {max}: verifique-a por partes. Nada foi cobrado.`,
+  screenTooLong: `It has {count} rows, and one list {max} at most: read it in parts. Nothing was charged.
+    Tem {count} linhas, e cada lista no máximo {max}: leia-a por partes. Nada foi cobrado.`,
   screenPrice: `1 company costs 1 credit. | {count} companies cost {count} credits.
     1 empresa custa 1 crédito. | {count} empresas custam {count} créditos.`,
   screenRows: ['1 row | {count} rows', '1 linha | {count} linhas'],
@@ -28,6 +30,8 @@ export const SCREEN_TEXTS = {
   screenWithoutNif: ['1 without a NIF | {count} without a NIF', '1 sem NIF | {count} sem NIF'],
   screenLeftOutTitle: `The row that is not screened | The {count} rows that are not screened
     A linha que não é verificada | As {count} linhas que não são verificadas`,
+  screenMore: `and 1 more row that is not screened | and {count} more rows that are not screened
+    e mais 1 linha que não é verificada | e mais {count} linhas que não são verificadas`,
   screenLine: ['Row', 'Linha'],
   screenPasted: ['As pasted', 'Como foi colado'],
   screenWhy: ['Why', 'Motivo'],

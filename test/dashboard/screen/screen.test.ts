@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { readNifList } from '../../../src/dashboard/screen/screen-list.ts';
+import { type NifList, readNifList } from '../../../src/dashboard/screen/screen-list.ts';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
 import { importBrackets } from '../../companies/debts/support.ts';
 import { sendText } from '../../support/client.ts';
@@ -20,11 +20,17 @@ const used = async (accountId: string) => {
   const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
   return account!.used;
 };
+const listOf = (text: string) => readNifList(text) as NifList;
 const read = (visitor: Visitor, list: string) => visitor.submit('/dashboard/screen', { list });
 const rowsOf = ({ document }: PageAnswer, table: string) =>
   [...document.querySelectorAll(`${table} tbody tr`)].map((row) =>
     [...row.children].map((cell) => cell.textContent!.trim()),
   );
+const fileOf = ({ document }: PageAnswer) =>
+  Buffer.from(
+    document.querySelector('a[download]')!.getAttribute('href')!.split(',')[1]!,
+    'base64',
+  ).toString();
 const run = (visitor: Visitor, list: string, price: number) =>
   visitor.submit('/dashboard/screen', { list, price: String(price) });
 
@@ -42,11 +48,11 @@ describe('a pasted list', () => {
     ['rows of a table', `Nome;NIPC;Total\n"A, Lda";${nif(1)};1.250,00\n"B 2";${nif(2)};12`, [nif(1), nif(2)]],
     ['inside longer numbers', `1${nif(1)} ${nif(2)}0 1.${nif(3)}`, []],
   ])('of NIFs %s', (_name, text, nifs) => {
-    expect(readNifList(text).nifs).toEqual(nifs);
+    expect(listOf(text).nifs).toEqual(nifs);
   });
 
   test('loses no row: each has its number, or the reason why it is not screened', () => {
-    const { nifs, rows } = readNifList(
+    const { nifs, rows } = listOf(
       `NIF;Nome\n${nif(1)};A\n\n${WRONG_CHECK_DIGIT};B\n${nif(1)};A, Lda\n50000257;C\n5,00003E+08;D\nn/d\n${nif(2)} ${nif(3)}`,
     );
     expect(nifs).toEqual([nif(1), nif(2), nif(3)]);
@@ -64,10 +70,7 @@ describe('a pasted list', () => {
   });
 
   test('without a heading begins with its first row', () => {
-    expect(readNifList('Padaria Central\nn/d').rows.map(({ text }) => text)).toEqual([
-      'Padaria Central',
-      'n/d',
-    ]);
+    expect(listOf('Padaria Central\nn/d').rows.map(({ text }) => text)).toEqual(['Padaria Central', 'n/d']);
   });
 });
 
@@ -251,6 +254,37 @@ describe('Screen a list', () => {
     const whole = await read(visitor, Array.from({ length: 1000 }, (_, n) => nif(n)).join('\r\n'));
     expect(whole.textOf('[data-price]')).toContain('1,000 companies cost 1,000 credits.');
     expect(await used(accountId)).toBe(0);
+  });
+
+  test('a list of over 2,000 rows is refused whole, with its number of rows and the bound', async () => {
+    const { visitor } = await createMember(service);
+    for (const [list, rows] of [
+      ['a\n'.repeat(2001), '2,001'],
+      [`${nif(1)} `.repeat(15_000), '15,000'],
+      [`${nif(1)}${'\n'.repeat(3000)}${nif(2)}`, '3,001'],
+    ] as const) {
+      const page = await read(visitor, list);
+      expect([page.status, page.textOf('[role=alert]')]).toEqual([
+        422,
+        `It has ${rows} rows, and one list 2,000 at most: read it in parts. Nothing was charged.`,
+      ]);
+    }
+    expect((await read(visitor, `${nif(1)}\n${'a\n'.repeat(1999)}\n\n`)).status).toBe(200);
+  });
+
+  test('of 1,500 rows that are not screened 200 are shown, and the sums are of all', async () => {
+    const { visitor } = await createMember(service);
+    const list = `${nif(1)}\n${`${WRONG_CHECK_DIGIT}\n${nif(1)}\nn/d\n`.repeat(500)}`;
+    const price = await read(visitor, list);
+    expect(price.textOf('[data-rows]')).toBe(
+      '1,501 rows: 1 company, 500 repeated, 500 not valid, 500 without a NIF.',
+    );
+    expect(rowsOf(price, '.left-out')).toHaveLength(200);
+    expect(price.textOf('[data-price] details')).toEndWith('and 1,300 more rows that are not screened');
+    const screened = await run(visitor, list, 1);
+    expect(rowsOf(screened, '.screened')).toHaveLength(1 + 200);
+    expect(screened.textOf('main')).toContain('and 1,300 more rows that are not screened');
+    expect(fileOf(screened).split('\r\n')).toHaveLength(1 + 1501 + 1);
   });
 
   test('a table of a thousand rows is read, and a larger form is refused without a charge', async () => {

@@ -1,0 +1,166 @@
+/**
+ * What a request can make the process render, sort or compress is bounded before it begins: the largest body of each form and the most data
+ * of each page, beside a request of one row. The forms, the fields that each reads, and the pages are the dashboard's own.
+ */
+import { afterAll, expect, spyOn, test } from 'bun:test';
+import { MAX_FORM_BYTES, MAX_LIST_BYTES } from '../../src/dashboard/request/read-form.ts';
+import { ROUTES, type Route } from '../../src/dashboard/routes.ts';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
+import { MINUTE } from '../../src/platform/units.ts';
+import { nif } from '../support/companies.ts';
+import { growAccount } from '../support/grown-account.ts';
+import { startDashboardService } from './service.ts';
+import { createMember, formTokenOf, type Visitor } from './visitor.ts';
+
+/** Beside one row of the same request. The fullest take 5 to 10 times its CPU, and took 40 to 100 times without a bound. */
+const MOST = 20;
+/** A request takes about 1 ms. Fewer are not told apart. */
+const LEAST_MS = 1;
+const ROWS = 3000;
+
+const service = await startDashboardService();
+const { sql, baseUrl } = service;
+const realNow = performance.now.bind(performance);
+let passedMs = 0;
+const clock = spyOn(performance, 'now').mockImplementation(() => realNow() + passedMs);
+afterAll(async () => {
+  await service.stop();
+  clock.mockRestore();
+});
+
+/** What a field can be full of: rows, numbers, words, cells, choices, escaped characters, and texts that are hard for patterns. */
+const PARTS = [
+  '\n',
+  'a\n',
+  `${nif(1)}\n`,
+  '123456789 ',
+  '1:509442013 ',
+  'abc ',
+  ' a',
+  'a b;',
+  ';',
+  '"',
+  '1',
+  '1.1',
+  '1,1E',
+  'a@',
+];
+/** The same in rows that are as long as those of the largest list that is read. */
+const IN_ROWS = PARTS.map((part) => `${part.repeat(95).replaceAll('\n', '').slice(0, 95)}\n`);
+
+/** The CPU of a request in ms, of the process, whose other half sends it. The least of some, because the machine may disturb it. */
+async function cpuMs(send: () => Promise<Response>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 3; round += 1) {
+    // So that each request has its token, and its attempt.
+    passedMs += MINUTE;
+    await sql`DELETE FROM dashboard_attempts`;
+    const before = process.cpuUsage();
+    const answer = await send();
+    await answer.arrayBuffer();
+    const { user, system } = process.cpuUsage(before);
+    if (answer.status === 429 || answer.status >= 500) throw new Error(`it was answered ${answer.status}`);
+    least = Math.min(least, (user + system) / 1000);
+  }
+  return least;
+}
+
+/** Those of some requests that take too much: their CPU beside that of one row, in ms. */
+const tooMuch = (measured: [what: string, oneMs: number, largestMs: number][]) =>
+  measured.filter(([, oneMs, largestMs]) => largestMs > MOST * Math.max(oneMs, LEAST_MS));
+
+function sender({ cookies }: Visitor) {
+  const headers = {
+    Cookie: [...cookies].map((pair) => pair.join('=')).join('; '),
+    'Accept-Encoding': 'gzip',
+    Origin: baseUrl,
+  };
+  return (path: string, body?: URLSearchParams) =>
+    fetch(`${baseUrl}/dashboard${path}`, {
+      headers,
+      redirect: 'manual',
+      decompress: false,
+      ...(body && { method: 'POST', body }),
+    } as RequestInit);
+}
+
+/** The fields that the form of a route reads, as far as it has been sent. */
+function fieldsOf(route: Route): Set<string> {
+  const names = new Set<string>();
+  const handle = route.POST as (context: object) => Promise<never>;
+  route.POST = (context: { sent(name: string): string }) =>
+    handle({
+      ...context,
+      sent(name: string) {
+        names.add(name);
+        return context.sent(name);
+      },
+    });
+  return names;
+}
+
+/** A value of so many bytes in a form. */
+function filled(part: string, bytes: number): string {
+  const size = (text: string) => new URLSearchParams({ text }).toString().length - 'text='.length;
+  return part.repeat(bytes / size(part));
+}
+
+const forms = Object.entries(ROUTES).filter(([, route]) => route.POST !== undefined);
+test.each(forms)('the form %s, with the largest value of each field that it reads', async (path, route) => {
+  const member = await createMember(service);
+  await changePlan(sql, member.accountId, 'plus', {}, 'test');
+  const { id } = await createKey(sql, member.accountId, 'own', 'test');
+  const { visitor } = member;
+  if (route.for === 'anyone') visitor.cookies.clear();
+  const form_token = await formTokenOf(
+    visitor,
+    route.for === 'anyone' ? '/dashboard/sign-in' : '/dashboard/settings/name',
+  );
+  const send = sender(visitor);
+  const right = { list: nif(1), name: 'a', email: 'a@example.com', q: 'padaria', present: member.password };
+  const post = (fields: Record<string, string>) =>
+    cpuMs(() => send(path.replace(':id', id), new URLSearchParams({ form_token, ...right, ...fields })));
+  const names = fieldsOf(route);
+  await post({});
+  const bytes = (route.hasList ? MAX_LIST_BYTES : MAX_FORM_BYTES) - 1000;
+  const measured: Parameters<typeof tooMuch>[0] = [];
+  for (const name of names)
+    for (const part of [...PARTS, ...(route.hasList ? IN_ROWS : [])]) {
+      const oneMs = await post({ [name]: part });
+      measured.push([`${name} of ${part}`, oneMs, await post({ [name]: filled(part, bytes) })]);
+    }
+  expect(tooMuch(measured)).toEqual([]);
+});
+
+test('a list of a thousand companies and as many rows without one, screened', async () => {
+  const member = await createMember(service);
+  await changePlan(sql, member.accountId, 'plus', {}, 'test');
+  const form_token = await formTokenOf(member.visitor, '/dashboard/settings/name');
+  const send = sender(member.visitor);
+  const post = (count: number, add = {}) => {
+    const rows = Array.from({ length: count }, (_, n) => `${nif(n)}\n"""""""""""""""""""""""""""""""""\n`);
+    return cpuMs(() =>
+      send('/screen', new URLSearchParams({ form_token, list: rows.join(''), price: String(count), ...add })),
+    );
+  };
+  expect(tooMuch([['screened', await post(1), await post(1000)]])).toEqual([]);
+});
+
+// Downloads are sent in parts, with pauses between them (growth.test.ts).
+const pages = Object.entries(ROUTES).filter(
+  ([path, route]) => route.GET && route.for === 'member' && !/\.\w+$/.test(path),
+);
+test('each page of an account with thousands of everything', async () => {
+  const [small, large] = [await createMember(service), await createMember(service)];
+  const { id } = await createKey(sql, small.accountId, 'own', 'test');
+  await changePlan(sql, large.accountId, 'plus', {}, 'test');
+  const { keyId, memberId } = await growAccount(sql, large.accountId, ROWS);
+  const measured: Parameters<typeof tooMuch>[0] = [];
+  for (const [path] of pages) {
+    const get = (visitor: Visitor, id: string) => cpuMs(() => sender(visitor)(path.replace(':id', id)));
+    const largest = path.startsWith('/keys') ? keyId : memberId;
+    measured.push([path, await get(small.visitor, id), await get(large.visitor, largest)]);
+  }
+  expect(tooMuch(measured)).toEqual([]);
+});
