@@ -55,18 +55,18 @@ import { warnAtStart, warnOfSuperuser } from './warnings.ts';
 
 const POSTGRES_POOL = {
   applicationName: 'company-directory serve',
-  max: 20,
+  max: 16,
   statementTimeoutMs: 5 * SECOND,
   lockTimeoutMs: 0.5 * SECOND,
 };
 
 /**
- * Connections for one batch of credits, one of refunds, one of records, two lists of companies, locked accounts, and voids while
- * Postgres hangs.
+ * All statements with a list (test/service/list-statements.test.ts). Connections for one batch of credits, one of refunds, one of
+ * records, two lists of companies, two batches of keys, two of accounts, locked accounts, and voids while Postgres hangs.
  * A batch of credits that meets a locked account gives up before the calls behind it have queued for too long
  * (`QUEUE_TIMEOUT_MS`).
  */
-const POINT_QUERY_POOL = { ...POSTGRES_POOL, max: 8, lockTimeoutMs: 0.3 * SECOND, pointQueries: true };
+const POINT_QUERY_POOL = { ...POSTGRES_POOL, max: 12, lockTimeoutMs: 0.3 * SECOND, pointQueries: true };
 
 /** Matches in Postgres: a connection for each query that the lane lets in (`MATCH_BATCHES`). */
 const MATCH_POOL = { ...POSTGRES_POOL, max: 2, pointQueries: true };
@@ -129,12 +129,13 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const observer = createObserver({ publicUrl, log, metrics });
     observeRuns(metrics, stores.sql);
     observeAges(metrics, stores.sql, config.expectImportsDays);
-    const errorAnswers = createErrorAnswers(stores.sql);
+    const pointQueries = stores.openPool(POINT_QUERY_POOL);
+    const errorAnswers = createErrorAnswers(pointQueries);
     tasks.add('the counts of error answers', errorAnswers.start(log));
-    const activity = openActivity(config, stores.sql, tasks, log);
-    const keyUses = createKeyUses(stores.sql);
+    const activity = openActivity(config, pointQueries, tasks, log);
+    const keyUses = createKeyUses(pointQueries);
     tasks.add('the last uses of keys', keyUses.start(log));
-    const authenticator = await createAuthenticator(stores.sql, {
+    const authenticator = await createAuthenticator(pointQueries, {
       used: keyUses.note,
       refused: (key, trace) => {
         errorAnswers.count(key, 'unauthorized');
@@ -143,7 +144,6 @@ export async function startService(config: Config, options: ServiceOptions = {})
     });
     tasks.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, cleanup, log, metrics);
-    const pointQueries = stores.openPool(POINT_QUERY_POOL);
     const rollups = startCallRollup(stores.sql, log, tasks);
     const creditsProbe = createCreditsProbe(pointQueries);
     const batchesVoided = metrics.counter(
@@ -173,8 +173,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const directory = openDirectory(config, stores, tasks, metrics);
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
     const adapters = {
-      readAccount: createAccountReader(stores.sql),
-      readKey: createKeyReader(stores.sql),
+      readAccount: createAccountReader(pointQueries),
+      readKey: createKeyReader(pointQueries),
       readActivity: (...asked: Parameters<ReadActivity>) => readActivity(stores.sql, ...asked),
       readDatasets: createDatasetsReader(stores.sql),
       search: directory.answering(directory.search, keyOfSearch),

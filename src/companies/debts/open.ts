@@ -12,5 +12,5 @@ export function openDebts(
   log: Log,
 ): { screen: Screen; readPage: ReadPage } {
   startChangePurge(sql, log, tasks);
-  return { screen: createScreen(pointQueries), readPage: (options) => readPage(sql, options) };
+  return { screen: createScreen(pointQueries), readPage: (options) => readPage(pointQueries, options) };
 }
