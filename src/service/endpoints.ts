@@ -5,7 +5,7 @@ import type { ReadPage } from '../companies/debts/changes/store.ts';
 import { createDebtsHandler, debtsRoute } from '../companies/debts/screen/route.ts';
 import type { Screen } from '../companies/debts/screen/store.ts';
 import { createLookupListHandler, lookupListRoute } from '../companies/lookup/list.ts';
-import type { Lookup } from '../companies/lookup/lookup.ts';
+import type { FindRefusal, Lookup } from '../companies/lookup/lookup.ts';
 import { createLookupHandler, lookupRoute } from '../companies/lookup/route.ts';
 import type { FindCompanies, FindCompany } from '../companies/lookup/store.ts';
 import type { MatchQuery } from '../companies/matches/query.ts';
@@ -38,6 +38,7 @@ export interface Adapters {
   findCompany: FindCompany;
   findCompanies: FindCompanies;
   lookUp: Lookup;
+  findRefusal: FindRefusal;
   screen: Screen;
   readPage: ReadPage;
 }
@@ -49,10 +50,14 @@ const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] =
   [searchRoute, ({ search }) => createSearchHandler(search)],
   [matchesRoute, ({ match }) => createMatchHandler(match)],
   [resolutionsRoute, ({ resolve }, served) => createResolutionsHandler(resolve, served)],
-  [lookupRoute, ({ findCompany, lookUp }) => createLookupHandler(findCompany, lookUp)],
+  [
+    lookupRoute,
+    ({ findCompany, lookUp, findRefusal }) => createLookupHandler(findCompany, lookUp, findRefusal),
+  ],
   [
     lookupListRoute,
-    ({ findCompanies, lookUp }, served) => createLookupListHandler({ ...served, findCompanies, lookUp }),
+    ({ findCompanies, lookUp, findRefusal }, served) =>
+      createLookupListHandler({ ...served, findCompanies, lookUp, findRefusal }),
   ],
   [debtsRoute, ({ screen }, served) => createDebtsHandler(screen, served)],
   [debtChangesRoute, ({ readPage }) => createDebtChangesHandler(readPage)],

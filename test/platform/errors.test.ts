@@ -130,6 +130,7 @@ describe('a bug in what a handler asks is thrown on, to become an internal error
         refresher: { refresh: () => Promise.reject(new Error('asked')) },
         timeoutMs: 1000,
       }),
+      () => null,
     );
 
   const CASES: [string, Input, string, (find: () => Promise<never>) => Handler][] = [

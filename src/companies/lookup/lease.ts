@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { answerOf } from '../../platform/postgres/answer.ts';
+import { answerOf, READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
+import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { MINUTE } from '../../platform/units.ts';
 import type { CompanyDetails, SourceName } from '../sources/types.ts';
 import { type CompanyRow, companiesOf, type StoredCompany } from './store.ts';
@@ -60,6 +61,15 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
       : { state: 'ended', attempt: row.attempt, outcome: row.outcome };
   }
 
+  /** Whether a lookup of a NIF now follows a refresh under way, or is "not found", instead of beginning a refresh. */
+  const isHeld: (nif: string) => Promise<boolean> = createBatcher(async (nifs: string[], bound) => {
+    const rows = await bound(sql<{ nif: string }[]>`
+        SELECT nif FROM company_refreshes
+        WHERE nif = ANY (${nifs}::text[]) AND coalesce(outcome, 'not-found') = 'not-found' AND expires_at > clock_timestamp()`);
+    const held = new Set(rows.map(({ nif }) => nif));
+    return nifs.map((nif) => held.has(nif));
+  }, READS);
+
   /** Removes a lease as if it had never been taken, so that its followers start their own refresh. */
   async function release(nif: string, attempt: string): Promise<void> {
     await answerOf(sql`
@@ -112,5 +122,5 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
       WHERE expires_at < clock_timestamp() - ${KEEP_MS}::float8 * interval '1 millisecond'`);
   }
 
-  return { acquire, read, release, complete, completeWithRecord, sweep };
+  return { acquire, read, isHeld, release, complete, completeWithRecord, sweep };
 }

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { unavailable } from '../../http/answer.ts';
+import { type ProblemAnswer, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
 import {
@@ -11,10 +11,10 @@ import {
 } from '../../metering/admission/list.ts';
 import type { Handler } from '../../metering/admission/quote.ts';
 import { invalidNif, listedNif, NIF_LIST } from '../nif-parameter.ts';
-import type { Lookup } from './lookup.ts';
+import type { FindRefusal, Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
 import { CompanySchema } from './schema.ts';
-import type { FindCompanies, StoredCompany } from './store.ts';
+import type { FindCompanies } from './store.ts';
 
 const NIFS: ItemList = { list: 'nifs', item: 'nif', max: 100 };
 
@@ -66,12 +66,14 @@ const TOO_MANY_REFRESHES = `One request refreshes ${MAX_REFRESHES} companies, an
 export interface LookupListParts extends ListService {
   findCompanies: FindCompanies;
   lookUp: Lookup;
+  findRefusal: FindRefusal;
 }
 
 /** Looks up several companies (docs/api.md: several lookups). A NIF that stands there twice is looked up once. */
 export function createLookupListHandler({
   findCompanies,
   lookUp,
+  findRefusal,
   ...parts
 }: LookupListParts): Handler<ListInput> {
   return createListHandler({
@@ -83,23 +85,29 @@ export function createLookupListHandler({
       const nifs = asked.map(listedNif);
       const valid = nifs.filter((nif) => nif !== null);
       const records = valid.length === 0 ? null : await findCompanies(valid);
-      const refreshes = new Map<string, Promise<ItemAnswer> | null>();
-      const refresh = (nif: string, record: StoredCompany | null): Promise<ItemAnswer> => {
-        const refreshing =
-          refreshes.get(nif) ?? lookUp(nif, Promise.resolve(record), caller, arrivedMs).then(present);
+      const recordOf = (nif: string) => records?.get(nif) ?? null;
+      const stale = [...new Set(valid)].filter((nif) => recordOf(nif)?.fresh !== true);
+      const refusals = new Map<string, ProblemAnswer | null>();
+      const findRefusals = stale.slice(0, MAX_REFRESHES).map(async (nif) => {
+        refusals.set(nif, await findRefusal(nif, Promise.resolve(recordOf(nif)), caller));
+      });
+      await Promise.all(findRefusals);
+      const refreshes = new Map<string, Promise<ItemAnswer>>();
+      const refresh = (nif: string): Promise<ItemAnswer> => {
+        const record = Promise.resolve(recordOf(nif));
+        const refreshing = refreshes.get(nif) ?? lookUp(nif, record, caller, arrivedMs).then(present);
         refreshes.set(nif, refreshing);
         return refreshing;
       };
       const itemOf = (nif: string | null): Omit<Item, 'asked'> => {
         if (nif === null) return { isCharged: true, answer: invalidNif };
-        const record = records?.get(nif) ?? null;
+        const record = recordOf(nif);
         if (record?.fresh === true) {
           return { isCharged: true, answer: () => present({ ok: true, company: record }) };
         }
-        if (refreshes.size < MAX_REFRESHES && !refreshes.has(nif)) refreshes.set(nif, null);
-        return refreshes.has(nif)
-          ? { isCharged: true, answer: () => refresh(nif, record) }
-          : { isCharged: false, answer: () => unavailable(TOO_MANY_REFRESHES) };
+        const refusal = refusals.get(nif);
+        if (refusal === null) return { isCharged: true, answer: () => refresh(nif) };
+        return { isCharged: false, answer: () => refusal ?? unavailable(TOO_MANY_REFRESHES) };
       };
       return { items: asked.map((text, index) => ({ asked: text, ...itemOf(nifs[index]!) })) };
     },

@@ -3,10 +3,11 @@
  * refreshes a NIF at a time. `list.ts` looks up many at once. A refreshed record is stored before it is answered.
  */
 import { failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
+import type { ReadLeft } from '../../metering/credits/left.ts';
 import type { Caller } from '../../metering/keys/authenticate.ts';
 import { withTimeout } from '../../platform/runtime/timeout.ts';
 import type { Refresher } from './refresh.ts';
-import { type RefreshBound, RefreshesUsedUpError } from './refresh-bounds.ts';
+import { type RefreshBound, type RefreshBounds, RefreshesUsedUpError } from './refresh-bounds.ts';
 import type { StoredCompany } from './store.ts';
 
 export interface LookupParts {
@@ -67,6 +68,43 @@ export function createLookup({ refresher, timeoutMs, onUsedUp }: LookupParts): L
       return failureAnswer(cause, unavailable(text, cause));
     }
   };
+}
+
+/**
+ * The free 503 that a lookup would get, if that is known before its credit is charged: a bound of refreshes is used up, and neither
+ * a fresh record, nor a refresh under way, nor a "not found" answers the lookup.
+ * @returns `null` at once unless this process remembers that a bound of the caller is used up; later `null` also means that nothing
+ *   is left to be charged, so that the charge refuses the call, or that the answer could not be told
+ */
+export type FindRefusal = (
+  nif: string,
+  record: Promise<StoredCompany | null>,
+  caller: Caller,
+) => Promise<ProblemAnswer | null> | null;
+
+export interface FindRefusalParts extends Pick<LookupParts, 'onUsedUp'> {
+  bounds: Pick<RefreshBounds, 'known'>;
+  refresher: Pick<Refresher, 'isHeld'>;
+  readLeft: ReadLeft;
+}
+
+export function createFindRefusal({ bounds, refresher, readLeft, onUsedUp }: FindRefusalParts): FindRefusal {
+  return (nif, record, caller) => {
+    const known = bounds.known(caller);
+    return known && find(nif, record, caller, known).catch(() => null);
+  };
+
+  async function find(
+    nif: string,
+    record: Promise<StoredCompany | null>,
+    caller: Caller,
+    known: RefreshesUsedUpError,
+  ): Promise<ProblemAnswer | null> {
+    if ((await record)?.fresh === true || (await refresher.isHeld(nif))) return null;
+    if ((await readLeft(caller)) === 0) return null;
+    onUsedUp?.(known.bound);
+    return usedUp(known);
+  }
 }
 
 /** The 503 of a bound that is used up: our own limit, so it costs nothing (docs/api.md: refresh). */

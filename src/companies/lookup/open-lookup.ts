@@ -1,3 +1,4 @@
+import { createLeftReader } from '../../metering/credits/left.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import type { Metrics } from '../../platform/observability/metrics.ts';
@@ -8,7 +9,7 @@ import { MINUTE, SECOND } from '../../platform/units.ts';
 import { createSources } from '../sources/create-sources.ts';
 import { isDefaultNifPtUrl, type LimitWindow } from '../sources/nif-pt.ts';
 import { SOURCE_OUTCOMES } from '../sources/types.ts';
-import { createLookup, type Lookup } from './lookup.ts';
+import { createFindRefusal, createLookup, type FindRefusal, type Lookup } from './lookup.ts';
 import { createRefresher } from './refresh.ts';
 import { createRefreshBounds, type RefreshBound } from './refresh-bounds.ts';
 import { createCompanyReader, type FindCompanies, type FindCompany } from './store.ts';
@@ -20,7 +21,7 @@ export function openLookup(
   cleanup: Cleanup,
   log: Log,
   metrics: Metrics,
-): { findCompany: FindCompany; findCompanies: FindCompanies; lookUp: Lookup } {
+): { findCompany: FindCompany; findCompanies: FindCompanies; lookUp: Lookup; findRefusal: FindRefusal } {
   const sources = createSources(config, {
     onLimit: (source, window) => {
       counts.onLimit(source, window);
@@ -53,8 +54,11 @@ export function openLookup(
     log.warn({ err: error }, 'old refreshes were not removed'),
   );
   cleanup.add('the sweep of old refreshes', sweeps.stop);
-  const lookUp = createLookup({ refresher, timeoutMs, onUsedUp: counts.onUsedUp });
-  return { findCompany, findCompanies, lookUp };
+  const { onUsedUp } = counts;
+  const lookUp = createLookup({ refresher, timeoutMs, onUsedUp });
+  const readLeft = createLeftReader(pointQueries);
+  const findRefusal = createFindRefusal({ bounds, refresher, readLeft, onUsedUp });
+  return { findCompany, findCompanies, lookUp, findRefusal };
 }
 
 const WINDOWS: LimitWindow[] = ['minute', 'hour', 'day', 'month'];

@@ -144,6 +144,7 @@ export function createRefresher(options: RefresherOptions) {
 
   return {
     refresh,
+    isHeld: leases.isHeld,
     /** Removes rows of refreshes that ended long ago. Call it at intervals. */
     sweep: leases.sweep,
   };

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { okJson } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import { type Handler, single } from '../../metering/admission/quote.ts';
+import { free, type Handler, single } from '../../metering/admission/quote.ts';
 import { invalidNif, NIF_PATTERN, validNif } from '../nif-parameter.ts';
-import type { Lookup } from './lookup.ts';
+import type { FindRefusal, Lookup } from './lookup.ts';
 import { writeCompany } from './present.ts';
 import { CompanyAnswerSchema } from './schema.ts';
 import type { FindCompany } from './store.ts';
@@ -36,8 +36,12 @@ export const lookupRoute: ApiRoute = {
   },
 };
 
-/** Answers with the record of one company, which is read while the credit is charged. */
-export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): Handler<{ nif: string }> {
+/** Answers with the record of one company, which is read while the credit is charged. What is known to be free is not charged. */
+export function createLookupHandler(
+  findCompany: FindCompany,
+  lookUp: Lookup,
+  findRefusal: FindRefusal,
+): Handler<{ nif: string }> {
   return {
     quote(input, { caller, arrivedMs }) {
       const nif = validNif(input.nif);
@@ -45,7 +49,7 @@ export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): H
       const record = findCompany(nif);
       // Without a credit nobody awaits it.
       record.catch(() => {});
-      return single('lookup', async () => {
+      const quote = single('lookup', async () => {
         const outcome = await lookUp(nif, record, caller, arrivedMs);
         if (!outcome.ok) return outcome;
         const { company } = outcome;
@@ -54,6 +58,9 @@ export function createLookupHandler(findCompany: FindCompany, lookUp: Lookup): H
           'Last-Modified': new Date(company.fetchedAt).toUTCString(),
         });
       });
+      const refusing = findRefusal(nif, record, caller);
+      if (refusing === null) return quote;
+      return refusing.then((refusal) => (refusal === null ? quote : free(() => refusal)));
     },
   };
 }

@@ -99,6 +99,7 @@ export const TEST_WORLD = {
   },
   findCompany: async (nif: string) => COMPANIES.get(nif) ?? null,
   findCompanies: async () => COMPANIES,
+  findRefusal: () => null,
   lookUp: createLookup({
     // Every company's record is fresh. So only other companies are refreshed, and their NIF says what comes of it.
     refresher: {

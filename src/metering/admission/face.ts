@@ -28,7 +28,7 @@ export interface FaceCall {
 }
 
 /**
- * Makes the calls of a route from requests over HTTP. The quote of a GET is synchronous.
+ * Makes the calls of a route from requests over HTTP.
  * @param stopping aborted when the service stops
  */
 export function createRestFace(
