@@ -45,7 +45,7 @@ async function suspendedNotice(context: MemberContext): Promise<Notice> {
   const { messages, tools, account, formats } = context;
   const [row] = await tools.sql<
     { refused: number }[]
-  >`SELECT coalesce(sum(calls), 0)::bigint AS refused FROM daily_totals
+  >`SELECT coalesce(sum(calls), 0)::bigint AS refused FROM account_counts
     WHERE account_id = ${account.id} AND ${isRefusal(tools.sql)}`;
   const { refused } = row!;
   const lead = await suspensionText(context, account.id);
@@ -101,11 +101,11 @@ async function keyNotices(context: MemberContext): Promise<Notice[]> {
           WHERE u.secret_sha256 = api_keys.secret_sha256 AND used_at > now() - interval '30 days')
       ORDER BY ends_at DESC LIMIT ${MAX_SOON}
     ), used AS (
-      SELECT key_id AS id FROM daily_error_answers
+      SELECT key_id AS id FROM key_counts
       WHERE account_id = ${context.account.id} AND ${isRefusal(sql)} ORDER BY day DESC LIMIT ${MAX_REFUSED_KEYS}
     )
     SELECT k.id, k.name, k.ends_at AS "endsAt", k.ends_at <= now() AS "hasEnded",
-      (SELECT coalesce(sum(calls), 0)::bigint FROM daily_error_answers
+      (SELECT coalesce(sum(calls), 0)::bigint FROM key_counts
         WHERE account_id = ${context.account.id} AND key_id = k.id AND ${isRefusal(sql)}) AS refused
     FROM (SELECT id FROM soon UNION SELECT id FROM used) AS found JOIN api_keys k USING (id)
     WHERE k.account_id = ${context.account.id} AND k.revoked_at IS NULL AND k.ends_at BETWEEN now() - interval '30 days' AND now() + interval '7 days'

@@ -104,7 +104,7 @@ test('a repetition counts its errors, but no credits, in the statistics', async 
   for (let i = 0; i < 3; i += 1) await post(key, '/debts', { nifs: ['123', '124'] }, 'b');
   const counted = async () => {
     const [row] = await api.sql`
-      SELECT sum(calls)::int AS calls, sum(credits)::int AS credits FROM daily_error_answers WHERE account_id = ${accountId}`;
+      SELECT sum(calls)::int AS calls, sum(credits)::int AS credits FROM key_counts WHERE is_error AND account_id = ${accountId}`;
     return { ...row };
   };
   await eventually(counted, { calls: 9, credits: 3 });

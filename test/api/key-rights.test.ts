@@ -178,7 +178,7 @@ test('refusals by the limits of a key are counted apart', async () => {
   for (let sent = 0; sent < 2; sent += 1) await ask(api, '/usage', { key });
   const counted = async () => {
     const rows =
-      await api.sql`SELECT kind, calls::int FROM daily_error_answers WHERE account_id = ${accountId}`;
+      await api.sql`SELECT kind, calls::int FROM key_counts WHERE is_error AND account_id = ${accountId}`;
     return [...rows].map((row) => ({ ...row }));
   };
   await eventually(counted, [{ kind: 'key-limits', calls: 2 }]);

@@ -3,6 +3,7 @@ import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { rotateKey } from '../../src/metering/keys/rotate.ts';
 import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
+import { storeErrorCounts } from '../support/counts.ts';
 import type { TestService } from '../support/service.ts';
 import { importPages, importProblems } from '../support/whole.ts';
 import { storeCalls } from './service.ts';
@@ -26,9 +27,10 @@ export async function fillAccount(service: TestService, accountId: string): Prom
   }
   await revokeKey(sql, ids[8]!, 'test');
   await sql`UPDATE api_keys SET expires_at = now() - interval '1 hour' WHERE id = ANY (${ids.slice(3, 6)})`;
-  await sql`
-    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-    VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${ids[0]!}, '4xx', 1234567)`;
+  await storeErrorCounts(
+    sql,
+    sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${ids[0]!}, '4xx', 1234567)`,
+  );
   for (const note of [LONG, WORDS]) {
     await grantCredits(
       sql,

@@ -88,6 +88,6 @@ async function prepare(sql: Sql): Promise<void> {
   }
   await sql`
     UPDATE balances SET used = (
-      SELECT sum(calls) FROM daily_calls WHERE account_id = ${id} AND day >= (${periodStart} AT TIME ZONE 'UTC')::date
+      SELECT sum(calls) FROM calls_by_day WHERE account_id = ${id} AND day >= (${periodStart} AT TIME ZONE 'UTC')::date
     ) WHERE account_id = ${id}`;
 }

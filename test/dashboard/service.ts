@@ -1,5 +1,6 @@
 import type { CallKind } from '../../src/http/call-kind.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
+import { storeCallCounts } from '../support/counts.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { startMailServer } from './smtp.ts';
 
@@ -28,8 +29,9 @@ export async function storeCalls(
   calls: { daysAgo: number; keyId: string; kind: CallKind; calls: number }[],
 ): Promise<void> {
   for (const { daysAgo, keyId, kind, calls: count } of calls) {
-    await sql`
-      INSERT INTO daily_calls (account_id, day, key_id, kind, calls)
-      VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - ${daysAgo}::integer, ${keyId}, ${kind}, ${count})`;
+    await storeCallCounts(
+      sql,
+      sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - ${daysAgo}::integer, ${keyId}, ${kind}, ${count})`,
+    );
   }
 }

@@ -12,6 +12,7 @@ import { createKey } from '../../src/metering/keys/store.ts';
 import { call } from '../support/client.ts';
 import { createCommandLine } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
+import { storeErrorCounts } from '../support/counts.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
 import { startTestService } from '../support/service.ts';
@@ -144,9 +145,8 @@ async function lapse(accountId: string): Promise<void> {
       plus_until = now() - interval '2 hours', period_start = now() - interval '40 days', period_end = now() - interval '2 hours' WHERE account_id = ${accountId}`;
 }
 
-const refuse = (accountId: string, keyId: string) => sql`
-  INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-  VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${keyId}, '401', 412)`;
+const refuse = (accountId: string, keyId: string) =>
+  storeErrorCounts(sql, sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${keyId}, '401', 412)`);
 
 /** The pages at which a place can say it. */
 async function visit(

@@ -30,7 +30,7 @@ function linesOf({ accountId }: Caller) {
 /** Error answers and calls, as the dashboard and the export count them. */
 async function statisticsOf({ accountId }: Caller) {
   const errors = await api.sql`
-    SELECT kind, sum(calls)::int AS calls FROM daily_error_answers WHERE account_id = ${accountId} GROUP BY kind ORDER BY kind`;
+    SELECT kind, sum(calls)::int AS calls FROM key_counts WHERE is_error AND account_id = ${accountId} GROUP BY kind ORDER BY kind`;
   const calls = await api.sql`
     SELECT kind, sum(calls)::int AS calls FROM calls_by_day WHERE account_id = ${accountId} GROUP BY kind ORDER BY kind`;
   return { errors: [...errors], calls: [...calls] };

@@ -65,7 +65,7 @@ test('it is logged and counted as the 429 that it is', async () => {
   const line = () => api.logLines.findLast(({ account }) => account === caller.accountId);
   await eventually(async () => [line()?.route, line()?.status], ['/mcp', 429]);
   const errors = () =>
-    api.sql`SELECT kind, calls::int FROM daily_error_answers WHERE account_id = ${caller.accountId}`;
+    api.sql`SELECT kind, calls::int FROM key_counts WHERE is_error AND account_id = ${caller.accountId}`;
   await eventually(
     async () => [...(await errors())].map((row) => ({ ...row })),
     [{ kind: 'rate-limit-exceeded', calls: 1 }],

@@ -1,5 +1,6 @@
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { storeActivity } from './activity.ts';
+import { storeCallCounts, storeErrorCounts } from './counts.ts';
 
 /** Keys that work at the same time, the most of Plus. */
 const ACTIVE_KEYS = 10_000;
@@ -44,12 +45,11 @@ export async function growAccount(
   const days = 30;
   const counted = sql`
     (now() AT TIME ZONE 'UTC')::date - (n % ${days}::integer) AS day, ${id('(1 + n / 30)')} AS key`;
-  await sql`
-    INSERT INTO daily_calls (account_id, day, key_id, kind, calls)
-    SELECT ${accountId}, day, key, 'search', 3 FROM (SELECT ${counted} FROM generate_series(1, ${rows}::integer) AS n) AS c ORDER BY day`;
-  await sql`
-    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-    SELECT ${accountId}, day, key, '401', 3 FROM (SELECT ${counted} FROM generate_series(1, ${rows}::integer) AS n) AS c ORDER BY day`;
+  const counts = (kind: string) => sql`
+    SELECT ${accountId}::text, day, key, ${kind}::text, 3
+    FROM (SELECT ${counted} FROM generate_series(1, ${rows}::integer) AS n) AS c`;
+  await storeCallCounts(sql, counts('search'));
+  await storeErrorCounts(sql, counts('401'));
   const part = { accountId, endpoint: 'GET /companies/{nif}', key: id('(1 + n / 15)'), rows: rows / 2 };
   await storeActivity(sql, part);
   await storeActivity(sql, { ...part, kind: 'answer', credits: 0, problem: 'rate-limit-exceeded' });

@@ -5,7 +5,7 @@ import { eventually } from './until.ts';
 export async function lockRow(
   sql: Sql,
   ownerId: string,
-  table: 'balances' | 'accounts' | 'api_keys' | 'daily_error_answers' = 'balances',
+  table: 'balances' | 'accounts' | 'api_keys' | 'daily_counts' = 'balances',
 ): Promise<{ release(): Promise<void> }> {
   const { promise: released, resolve: letGo } = Promise.withResolvers<void>();
   const { promise: held, resolve: hold } = Promise.withResolvers<void>();

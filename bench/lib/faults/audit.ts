@@ -37,7 +37,7 @@ interface AuditMode {
 }
 
 /**
- * Checks every account's ledger against its answers. Reads only `balances`, `calls_by_day`, `daily_calls`, `activity`
+ * Checks every account's ledger against its answers. Reads only `balances`, `calls_by_day`, `key_counts`, `activity`
  * and `key_budgets`.
  */
 export async function audit(
@@ -53,7 +53,7 @@ export async function audit(
       (SELECT sum(k.used) FROM key_budgets k JOIN api_keys ON id = key_id WHERE api_keys.account_id = b.account_id)::float8 AS "budgetUsed",
       (SELECT count(*) FROM (
         SELECT FROM (
-          SELECT day, key_id, calls FROM daily_calls d WHERE d.account_id = b.account_id
+          SELECT day, key_id, calls FROM key_counts d WHERE NOT is_error AND d.account_id = b.account_id
           UNION ALL
           SELECT (at AT TIME ZONE 'UTC')::date, key_id, -credits FROM activity a WHERE a.account_id = b.account_id
         ) AS counted GROUP BY day, key_id HAVING sum(calls) <> 0) AS stray)::float8 AS "strayDays"

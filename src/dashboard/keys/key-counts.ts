@@ -28,14 +28,12 @@ export async function readKeyCounts(
     WITH wanted AS (
       SELECT id, ${first} + day AS day FROM unnest(${ids}::text[]) AS id, generate_series(0, ${DAYS - 1}::integer) AS day)
     SELECT id, sum(credits)::bigint AS credits, sum(refused)::bigint AS refused FROM (
-      SELECT id, calls AS credits, 0 AS refused FROM wanted JOIN daily_calls d
-        ON d.account_id = ${accountId} AND d.day = wanted.day AND d.key_id = id
+      SELECT id, CASE WHEN is_error THEN 0 ELSE calls END AS credits,
+        CASE WHEN kind = ANY (${refusals}::text[]) THEN calls ELSE 0 END AS refused
+      FROM wanted JOIN key_counts d ON d.account_id = ${accountId} AND d.day = wanted.day AND d.key_id = id
       UNION ALL
       SELECT key_id, calls, 0 FROM journal_counts
       WHERE account_id = ${accountId} AND day >= ${first} AND key_id = ANY (${ids}::text[])
-      UNION ALL
-      SELECT id, 0, calls FROM wanted JOIN daily_error_answers e
-        ON e.account_id = ${accountId} AND e.day = wanted.day AND e.key_id = id AND e.kind = ANY (${refusals}::text[])
     ) AS counts GROUP BY id`;
   return new Map(rows.map(({ id, ...counts }) => [id, counts]));
 }

@@ -62,7 +62,7 @@ function countRows(sql: Sql | Transaction, id: string, { from, to }: Days, ofKey
   return sql`
     SELECT day, key_id, kind, calls, 0 AS cost FROM call_counts WHERE ${counted}
     UNION ALL
-    SELECT day, key_id, kind, calls, credits FROM daily_error_answers WHERE ${counted}`;
+    SELECT day, key_id, kind, calls, credits FROM key_counts WHERE ${counted} AND is_error`;
 }
 
 /** A row of the CSV: the counts of a day and key. */

@@ -23,6 +23,9 @@ const CONNECTION_DAYS = 90;
 /** Counts of error answers are kept for as long as a range of days can be, and a month. */
 const ERROR_MONTHS = 13;
 
+/** Counts by hour are kept for today and so many days before. */
+const DAYS_OF_HOURS = 2;
+
 export const METERING_DATA: AccountData = {
   lists: (sql, id) => ({
     keys: sql`SELECT ${keyColumns(sql)} FROM api_keys WHERE account_id = ${id} ORDER BY created_at, id`,
@@ -40,8 +43,8 @@ export const METERING_DATA: AccountData = {
       SELECT day::text, nullif(key_id, '') AS key, kind, calls FROM calls_by_day
       WHERE account_id = ${id} ORDER BY day, key_id, kind`,
     errors: sql`
-      SELECT day::text, nullif(key_id, '') AS key, kind, calls, credits FROM daily_error_answers
-      WHERE account_id = ${id} ORDER BY day, key_id, kind`,
+      SELECT day::text, nullif(key_id, '') AS key, kind, calls, credits FROM key_counts
+      WHERE account_id = ${id} AND is_error ORDER BY day, key_id, kind`,
     activity: sql`SELECT ${rowColumns(sql)} FROM activity WHERE account_id = ${id} ORDER BY last, number`,
   }),
 
@@ -68,7 +71,7 @@ export const METERING_DATA: AccountData = {
         SELECT max(id) AS last FROM part`;
       last = part!.last;
     }
-    await removeInParts(sql, 'daily_error_answers', sql`account_id = ${id}`);
+    await removeInParts(sql, 'daily_counts', sql`account_id = ${id} AND is_error`);
     await removeActivity(sql, id);
   },
 
@@ -87,8 +90,9 @@ export const METERING_DATA: AccountData = {
    */
   expired: (sql) => ({
     account_events: sql`kind = 'signed-in' AND at < now() - ${SIGN_IN_DAYS} * interval '1 day'`,
-    daily_error_answers: sql`
-      day < ((now() AT TIME ZONE 'UTC')::date - ${ERROR_MONTHS} * interval '1 month')::date`,
+    daily_counts: sql`
+      is_error AND day < ((now() AT TIME ZONE 'UTC')::date - ${ERROR_MONTHS} * interval '1 month')::date
+      OR hour >= 0 AND day < (now() AT TIME ZONE 'UTC')::date - ${DAYS_OF_HOURS}::integer`,
     connection_requests: sql`until < now()`,
     connection_tokens: sql`until < now()`,
     connection_refresh_tokens: sql`created_at < now() - ${IDLE_S} * interval '1 second'`,
@@ -134,10 +138,10 @@ export async function markDeleted(sql: Transaction, id: string, actor: Actor): P
   // Last, because error answers of other accounts wait for its end. Rows are locked in the order of their writers.
   await sql`
     WITH locked AS MATERIALIZED (
-      SELECT day, key_id, kind FROM daily_error_answers WHERE account_id = ${id} ORDER BY day, key_id, kind FOR UPDATE
+      SELECT day, key_id, kind, hour FROM daily_counts WHERE account_id = ${id} AND is_error ORDER BY day, key_id, kind, hour FOR UPDATE
     )
-    DELETE FROM daily_error_answers d USING locked l
-    WHERE d.account_id = ${id} AND (d.day, d.key_id, d.kind) = (l.day, l.key_id, l.kind)`;
+    DELETE FROM daily_counts d USING locked l
+    WHERE d.account_id = ${id} AND (d.day, d.key_id, d.kind, d.hour) = (l.day, l.key_id, l.kind, l.hour)`;
   await removeLastActivity(sql, id);
   return row!.deleted;
 }

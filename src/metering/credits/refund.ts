@@ -5,6 +5,7 @@ import { findLocked } from '../accounts/locked.ts';
 import { callRows, callsOfBatch, writeActivity } from './activity.ts';
 import type { Call } from './call.ts';
 import { includedCredits } from './charge-sql.ts';
+import { addDailyCounts } from './daily-counts.ts';
 import { REPEAT_WINDOW_MS } from './once.ts';
 
 /**
@@ -156,9 +157,5 @@ function refundRows(sql: Sql, attempts: string[], calls: number) {
         WHERE at >= window_start AND (is_budgeted OR spent_at < counted_at) GROUP BY key_id) AS owed
       WHERE k.key_id = owed.key_id
     )
-    INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
-    SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, -sum(calls) FROM entry WHERE counted
-    GROUP BY account_id, day, key_id, kind
-    ORDER BY account_id, day, key_id, kind
-    ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls`;
+    ${addDailyCounts(sql, sql`SELECT account_id, at, key_id, kind, -calls AS calls, 0 AS credits FROM entry WHERE counted`, { areErrors: false })}`;
 }

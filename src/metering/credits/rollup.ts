@@ -7,6 +7,7 @@ import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { SECOND } from '../../platform/units.ts';
 import { settleBudgets } from '../keys/limits.ts';
 import { callRows, callsOfBatch, writeActivity } from './activity.ts';
+import { addDailyCounts } from './daily-counts.ts';
 import { MAX_CALLS, REFUND_WINDOW_MS, refundOwed } from './refund.ts';
 
 const ROLL_UP_EVERY_MS = 5 * SECOND;
@@ -50,11 +51,7 @@ export async function rollUpCalls(
       FROM batch, ${callsOfBatch(sql)}
       WHERE entry.calls > 0
     ), daily AS (
-      INSERT INTO daily_calls AS daily (account_id, day, key_id, kind, calls)
-      SELECT account_id, (at AT TIME ZONE 'UTC')::date AS day, key_id, kind, sum(calls) FROM entry
-      GROUP BY account_id, day, key_id, kind
-      ORDER BY account_id, day, key_id, kind
-      ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls
+      ${addDailyCounts(sql, sql`SELECT account_id, at, key_id, kind, calls, 0 AS credits FROM entry`, { areErrors: false })}
     ), charged AS (${writeActivity(sql, 'charge', callRows(sql, sql`SELECT account_id, at, key_id, activity, calls FROM entry`))}
     )
     SELECT count(*) AS rows,

@@ -40,7 +40,8 @@ export async function findKeyDetails(sql: Sql, id: string, accountId?: string): 
       SELECT kind, sum(calls)::bigint AS calls, sum(cost)::bigint AS cost FROM (
         SELECT kind, calls, 0 AS cost FROM calls_by_day WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since}
         UNION ALL
-        SELECT kind, calls, credits FROM daily_error_answers WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since}
+        SELECT kind, calls, credits FROM key_counts
+        WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since} AND is_error
       ) AS counted GROUP BY kind ORDER BY kind`,
     sql<KeySecret[]>`
       SELECT secret.until, used_at AS "lastUsed" FROM (

@@ -5,7 +5,8 @@ import type { Log } from '../../platform/observability/log.ts';
 import { answerOf } from '../../platform/postgres/answer.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
-import { DAY, SECOND } from '../../platform/units.ts';
+import { HOUR, SECOND } from '../../platform/units.ts';
+import { addDailyCounts } from '../credits/daily-counts.ts';
 import type { Caller } from '../keys/authenticate.ts';
 
 const WRITE_EVERY_MS = 5 * SECOND;
@@ -18,8 +19,8 @@ type Counter = {
   accountId: string;
   keyId: string;
   kind: ErrorKind;
-  /** UTC, by this process's clock: days since 1970. As a text it took 3% of a refusal. */
-  day: number;
+  /** UTC, by this process's clock: hours since 1970. As a text it took 3% of a refusal. */
+  hour: number;
   calls: number;
   credits: number;
 };
@@ -43,15 +44,15 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
       accountId,
       keyId,
       kind: errorKindOf(problem),
-      day: Math.floor(Date.now() / DAY),
+      hour: Math.floor(Date.now() / HOUR),
       calls: 1,
       credits,
     });
   }
 
   function add(counter: Counter): void {
-    const { accountId, keyId, kind, day, calls, credits } = counter;
-    const id = `${accountId} ${day} ${keyId} ${kind}`;
+    const { accountId, keyId, kind, hour, calls, credits } = counter;
+    const id = `${accountId} ${hour} ${keyId} ${kind}`;
     const known = counters.get(id);
     if (known !== undefined) {
       known.calls += calls;
@@ -107,12 +108,13 @@ export function createErrorAnswers(sql: Sql, maxCounters = MAX_COUNTERS) {
  */
 function addCounters(sql: Sql, counters: Counter[]) {
   return sql`
-    INSERT INTO daily_error_answers AS daily (account_id, day, key_id, kind, calls, credits)
-    SELECT accounts.id, date '1970-01-01' + day, "keyId", kind, calls, credits
-    FROM jsonb_to_recordset(${sql.json(counters)})
-      AS counter ("accountId" text, day integer, "keyId" text, kind text, calls bigint, credits bigint)
-      JOIN accounts ON accounts.id = "accountId" AND deleted_at IS NULL
-    ORDER BY accounts.id COLLATE "C", day, "keyId", kind
-    ON CONFLICT (account_id, day, key_id, kind) DO UPDATE
-      SET calls = daily.calls + excluded.calls, credits = daily.credits + excluded.credits`;
+    ${addDailyCounts(
+      sql,
+      sql`
+        SELECT accounts.id AS account_id, to_timestamp(hour * 3600::float8) AS at, "keyId" AS key_id, kind, calls, credits
+        FROM jsonb_to_recordset(${sql.json(counters)})
+          AS counter ("accountId" text, hour integer, "keyId" text, kind text, calls bigint, credits bigint)
+          JOIN accounts ON accounts.id = "accountId" AND deleted_at IS NULL`,
+      { areErrors: true },
+    )}`;
 }

@@ -16,6 +16,7 @@ import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { createKeyUses } from '../../../src/metering/keys/uses.ts';
 import { createErrorAnswers } from '../../../src/metering/usage/error-answers.ts';
+import { storeErrorCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { waitingForLock } from '../../support/locks.ts';
 import { until } from '../../support/until.ts';
@@ -47,7 +48,7 @@ async function createFullAccount() {
   await grantCredits(sql, id, { credits: 100, note: 'thank you', reference: 'invoice-17' }, 'cli:rui');
   await createCredits(sql).charge({ accountId: id, keyId: key.id, kind: 'lookup', credits: 1 });
   await sql`INSERT INTO account_refreshes VALUES (${id}, '2026-03-01', 3)`;
-  await sql`INSERT INTO daily_error_answers VALUES (${id}, '2026-03-01', ${key.id}, '4xx', 5)`;
+  await storeErrorCounts(sql, sql`VALUES (${id}, '2026-03-01', ${key.id}, '4xx', 5)`);
   const secrets = [key.secret, rotated.secret, sessionToken, pending.token, token, linkToken];
   return { id, email, userId, key, pending, secrets };
 }
@@ -235,7 +236,7 @@ describe('a deletion', () => {
     expect({ ...balance }).toEqual({ used: 1, credits: 100 });
     expect(await sql`SELECT calls FROM calls_by_day WHERE account_id = ${id}`).toMatchObject([{ calls: 1 }]);
     expect(await sql`SELECT 1 FROM account_refreshes WHERE account_id = ${id}`).toHaveLength(0);
-    expect(await sql`SELECT 1 FROM daily_error_answers WHERE account_id = ${id}`).toHaveLength(0);
+    expect(await sql`SELECT 1 FROM daily_counts WHERE is_error AND account_id = ${id}`).toHaveLength(0);
   });
 
   test('ends every secret of every key, and keeps the first date when it is repeated', async () => {
@@ -281,9 +282,9 @@ describe('a deletion', () => {
    */
   test.each([
     [
-      'daily_error_answers',
+      'daily_counts',
       (id: string) =>
-        sql`INSERT INTO daily_error_answers SELECT ${id}, '2026-03-01', 'key_' || n, '4xx', 1 FROM generate_series(9, 1, -1) n`,
+        sql`INSERT INTO daily_counts SELECT ${id}, '2026-03-01', 'key_' || n, '4xx', -1, true, 1, 0 FROM generate_series(9, 1, -1) n`,
       (id: string) => {
         const errors = createErrorAnswers(sql);
         setSystemTime(new Date('2026-03-01T12:00:00Z'));

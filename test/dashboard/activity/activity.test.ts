@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../../src/metering/keys/store.ts';
 import { storeActivity } from '../../support/activity.ts';
 import { call } from '../../support/client.ts';
+import { storeCallCounts, storeErrorCounts } from '../../support/counts.ts';
 import { until } from '../../support/until.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, createMemberWithKey, type PageAnswer, type Visitor } from '../visitor.ts';
@@ -142,10 +143,14 @@ test('pages go back by the rows’ numbers, keep the filter, and show no row of 
 test('plots and refused calls of a key lead to the calls', async () => {
   const { visitor, accountId, id } = await createMemberWithKey(service, 'refused');
   const today = new Date().toISOString().slice(0, 10);
-  await service.sql`INSERT INTO daily_calls VALUES (${accountId}, ${today}, ${id}, 'search', 4), (${accountId}, ${today}::date - 30, ${id}, 'search', 4)`;
-  await service.sql`
-    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-    VALUES (${accountId}, ${today}, ${id}, 'rate-limit-exceeded', 13)`;
+  await storeCallCounts(
+    service.sql,
+    service.sql`VALUES (${accountId}, ${today}, ${id}, 'search', 4), (${accountId}, ${today}::date - 30, ${id}, 'search', 4)`,
+  );
+  await storeErrorCounts(
+    service.sql,
+    service.sql`VALUES (${accountId}, ${today}, ${id}, 'rate-limit-exceeded', 13)`,
+  );
   const overview = await visitor.get('/dashboard');
   const links = (part: string) =>
     [...overview.document.querySelectorAll(`${part} [data-calls], ${part} tbody a`)].map(
@@ -165,7 +170,7 @@ test('without ACTIVITY_DAYS the page says that nothing is kept, and no plot lead
   try {
     const { visitor, accountId } = await createMember(off);
     const today = new Date().toISOString().slice(0, 10);
-    await off.sql`INSERT INTO daily_calls VALUES (${accountId}, ${today}, '', 'search', 4)`;
+    await storeCallCounts(off.sql, off.sql`VALUES (${accountId}, ${today}, '', 'search', 4)`);
     expect((await visitor.get('/dashboard/activity')).textOf('.empty')).toBe(
       'This service keeps no activity.',
     );

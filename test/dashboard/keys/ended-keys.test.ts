@@ -1,6 +1,7 @@
 /** Keys that end, or have ended: the dashboard says so, and offers a remedy. */
 import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../../src/metering/keys/store.ts';
+import { storeErrorCounts } from '../../support/counts.ts';
 import { eventually, until } from '../../support/until.ts';
 import { startDashboardService } from '../service.ts';
 import { createMemberWithKey, formTokenOf, usageStatus } from '../visitor.ts';
@@ -20,9 +21,11 @@ async function withKey(name = 'production') {
 }
 
 /** Writes calls of today that were refused with 401, as the pipeline counts them. */
-const refuse = (accountId: string, keyId: string, calls: number) => service.sql`
-  INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-  VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${keyId}, '401', ${calls})`;
+const refuse = (accountId: string, keyId: string, calls: number) =>
+  storeErrorCounts(
+    service.sql,
+    service.sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${keyId}, '401', ${calls})`,
+  );
 
 /** As if a program had used the key a day ago. */
 const use = (id: string) => service.sql`

@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { RIGHTS } from '../../../src/http/right.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { storeErrorCounts } from '../../support/counts.ts';
 import { startDashboardService, storeCalls } from '../service.ts';
 import { createMember, createMemberWithKey } from '../visitor.ts';
 
@@ -80,9 +81,11 @@ test('the list has the credits and the refusals of 7 days, and no key that was c
     { daysAgo: 6, keyId: id, kind: 'lookup', calls: 3 },
     { daysAgo: 7, keyId: id, kind: 'lookup', calls: 100 },
   ]);
-  await service.sql`
-    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-    SELECT ${accountId}, (now() AT TIME ZONE 'UTC')::date - 6, ${id}, kind, 5
-    FROM unnest('{rate-limit-exceeded,401,4xx,5xx}'::text[]) AS kind`;
+  await storeErrorCounts(
+    service.sql,
+    service.sql`
+      SELECT ${accountId}::text, (now() AT TIME ZONE 'UTC')::date - 6, ${id}::text, kind, 5
+      FROM unnest('{rate-limit-exceeded,401,4xx,5xx}'::text[]) AS kind`,
+  );
   expect(await cells()).toEqual(['A moment ago', '7', '10']);
 });

@@ -6,19 +6,25 @@ import {
   loadDailyCalls,
 } from '../../../src/dashboard/usage/daily-calls.ts';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { storeCallCounts, storeErrorCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 
 test('the plots have the sums over thousands of keys, the page of a key its own, and the CSV each', async () => {
   const { sql, drop } = await createTestDatabase('daily-calls');
   const { id } = await createAccount(sql, { name: 'Test', plan: 'plus' }, 'test');
   // Key n has n calls a day, and every key an error on the last day, keys 2 and 3 another one.
-  await sql`
-    INSERT INTO daily_calls (account_id, day, key_id, kind, calls)
-    SELECT ${id}, (now() AT TIME ZONE 'UTC')::date - day, 'key_' || n, CASE WHEN n = 3000 THEN 'debts' ELSE 'search' END, n
-    FROM generate_series(0, 9) AS day, generate_series(1, 3000) AS n`;
-  await sql`
-    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-    SELECT ${id}, (now() AT TIME ZONE 'UTC')::date, 'key_' || n, '4xx', CASE WHEN n IN (2, 3) THEN 2 ELSE 1 END FROM generate_series(1, 3000) AS n`;
+  await storeCallCounts(
+    sql,
+    sql`
+      SELECT ${id}::text, (now() AT TIME ZONE 'UTC')::date - day, 'key_' || n, CASE WHEN n = 3000 THEN 'debts' ELSE 'search' END, n
+      FROM generate_series(0, 9) AS day, generate_series(1, 3000) AS n`,
+  );
+  await storeErrorCounts(
+    sql,
+    sql`
+      SELECT ${id}::text, (now() AT TIME ZONE 'UTC')::date, 'key_' || n, '4xx', CASE WHEN n IN (2, 3) THEN 2 ELSE 1 END
+      FROM generate_series(1, 3000) AS n`,
+  );
   const account = { id, period: { start: new Date() } };
   const load = async (ofKey?: string) => {
     const { rows, from, to } = await loadDailyCalls(sql, account, 7, ofKey);

@@ -1,6 +1,7 @@
 /** Ranges of days and past months: calls and errors, as a page and as a CSV. */
 import { afterAll, expect, test } from 'bun:test';
 import { daysOfMonth, monthBefore, rangeOf } from '../../../src/dashboard/usage/range.ts';
+import { storeCallCounts, storeErrorCounts } from '../../support/counts.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, type PageAnswer } from '../visitor.ts';
 
@@ -45,10 +46,11 @@ test('last month is one link away, with its calls, its errors and a CSV of the s
     [to, 7],
     [TODAY, 500],
   ] as const)
-    await service.sql`INSERT INTO daily_calls VALUES (${accountId}, ${day}, '', 'search', ${calls})`;
-  await service.sql`
-    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-    VALUES (${accountId}, ${to}, '', '4xx', 5), (${accountId}, ${TODAY}, '', '4xx', 60)`;
+    await storeCallCounts(service.sql, service.sql`VALUES (${accountId}, ${day}, '', 'search', ${calls})`);
+  await storeErrorCounts(
+    service.sql,
+    service.sql`VALUES (${accountId}, ${to}, '', '4xx', 5), (${accountId}, ${TODAY}, '', '4xx', 60)`,
+  );
 
   const overview = await visitor.get('/dashboard');
   expect(overview.textOf('.days summary')).toBe('Days shown: 90 days');

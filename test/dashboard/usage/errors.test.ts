@@ -1,6 +1,7 @@
 /** Calls with an error, as the overview and the CSV show them. */
 import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../../src/metering/keys/store.ts';
+import { storeCallCounts, storeCostlyErrorCounts } from '../../support/counts.ts';
 import { eventually } from '../../support/until.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, makeKey, type PageAnswer } from '../visitor.ts';
@@ -20,13 +21,15 @@ test('errors of 90 days are summed by kind, listed by day, and stand beside the 
   const [dates] = await sql`SELECT today::text, (today - 89)::text AS first, (today - 90)::text AS before
     FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock`;
   const { today, first, before } = dates!;
-  await sql`INSERT INTO daily_calls VALUES (${accountId}, ${today}, ${keyId}, 'lookup', 1500)`;
-  await sql`
-    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls, credits) VALUES
+  await storeCallCounts(sql, sql`VALUES (${accountId}, ${today}, ${keyId}, 'lookup', 1500)`);
+  await storeCostlyErrorCounts(
+    sql,
+    sql`VALUES
       (${accountId}, ${before}, ${keyId}, '4xx', 99, 99), (${accountId}, ${first}, '', '5xx', 2, 1),
       (${accountId}, ${today}, ${keyId}, '4xx', 1200, 1200), (${accountId}, ${today}, ${keyId}, 'rate-limit-exceeded', 3, 0),
       (${accountId}, ${today}, ${keyId}, 'monthly-quota-exceeded', 4, 0), (${accountId}, ${today}, '', 'key-limits', 5, 0),
-      (${accountId}, ${today}, '', '4xx', 1, 1)`;
+      (${accountId}, ${today}, '', '4xx', 1, 1)`,
+  );
   const page = await visitor.get('/dashboard');
   expect(totalsOf(page)).toEqual({
     'Too many requests in a minute (429)': '3',

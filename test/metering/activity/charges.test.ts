@@ -181,7 +181,7 @@ test('a roll-up and a refund take the numbers before they lock any other row', a
     await holder`SELECT FROM activity_numbers FOR UPDATE`;
     const working = work(sql);
     await waitingForLock(sql, 1);
-    for (const table of ['call_journal', 'balances', 'daily_calls', 'daily_totals'])
+    for (const table of ['call_journal', 'balances', 'daily_counts'])
       await holder.unsafe(`SELECT FROM ${table} FOR UPDATE NOWAIT`);
     await holder`ROLLBACK`;
     holder.release();

@@ -13,6 +13,7 @@ import { type Budget, type BudgetPeriod, settleBudgets } from '../../../src/mete
 import { createKey, listKeys } from '../../../src/metering/keys/store.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { DAY } from '../../../src/platform/units.ts';
+import { storeCallCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
@@ -266,8 +267,10 @@ describe('a change of a budget', () => {
     await ledgers[0]!.charge(call(key, 3, { hasBudget: false }));
     await rollUpCalls(sql);
     await ledgers[0]!.charge(call(key, 3, { hasBudget: false }));
-    await sql`
-      INSERT INTO daily_calls VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - 40, ${keyId}, 'lookup', 7)`;
+    await storeCallCounts(
+      sql,
+      sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - 40, ${keyId}, 'lookup', 7)`,
+    );
     for (const [per, used] of [
       ['day', 6],
       ['ever', 13],

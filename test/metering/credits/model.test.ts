@@ -180,7 +180,7 @@ async function passMonth(callers: Caller[]): Promise<void> {
   // In two steps, because a day may have the place of another one.
   for (const months of [-1200, 1199])
     await sql`
-      UPDATE daily_calls SET day = day + ${months} * interval '1 month' WHERE account_id = ANY (${ids})`;
+      UPDATE daily_counts SET day = day + ${months} * interval '1 month' WHERE account_id = ANY (${ids})`;
 }
 
 async function change(

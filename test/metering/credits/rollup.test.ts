@@ -15,7 +15,7 @@ const database = await createTestDatabase('rollup');
 const sql = database.sql;
 afterAll(() => database.drop());
 
-const callsOf = async (from: 'calls_by_day' | 'daily_calls', accountId: string) => {
+const callsOf = async (from: 'calls_by_day' | 'key_counts', accountId: string) => {
   const rows = await sql`
     SELECT key_id AS key, kind, calls FROM ${sql(from)} WHERE account_id = ${accountId} ORDER BY key_id, kind`;
   return rows.map((row) => ({ ...row }));
@@ -33,9 +33,9 @@ test('calls are read the same before and after the roll-up, and rolling up again
     { key: 'b', kind: 'lookup', calls: 1 },
   ];
   expect(await callsOf('calls_by_day', accountId)).toEqual(counted);
-  expect(await callsOf('daily_calls', accountId)).toEqual([]);
+  expect(await callsOf('key_counts', accountId)).toEqual([]);
   expect(await rollUpCalls(sql)).toEqual({ rows: 2, isFull: false });
-  expect(await callsOf('daily_calls', accountId)).toEqual(counted);
+  expect(await callsOf('key_counts', accountId)).toEqual(counted);
   expect(await callsOf('calls_by_day', accountId)).toEqual(counted);
   await call('b', 'lookup');
   expect((await callsOf('calls_by_day', accountId))[1]).toEqual({ key: 'b', kind: 'lookup', calls: 2 });
@@ -76,7 +76,7 @@ test('rolled up by several at once, in small steps, while calls come in: each ca
   await Promise.all(rollups);
   await rollUpCalls(sql);
   for (const { accountId } of callers) {
-    expect(await callsOf('daily_calls', accountId)).toEqual([{ key: 'a', kind: 'lookup', calls: 40 }]);
+    expect(await callsOf('key_counts', accountId)).toEqual([{ key: 'a', kind: 'lookup', calls: 40 }]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 40, credits: 0, calls: 40 });
   }
 });
@@ -92,7 +92,7 @@ test('a transaction that has locked an account delays nobody’s roll-up, not ev
   await rollUpCalls(impatient);
   await purgeJournal(impatient);
   for (const { accountId } of callers) {
-    expect(await callsOf('daily_calls', accountId)).toEqual([{ key: '', kind: 'search', calls: 1 }]);
+    expect(await callsOf('key_counts', accountId)).toEqual([{ key: '', kind: 'search', calls: 1 }]);
   }
   for (const lock of locks) await lock.release();
   await impatient.end();

@@ -7,6 +7,7 @@ import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts'
 import { createKey } from '../../../src/metering/keys/store.ts';
 import { createErrorAnswers } from '../../../src/metering/usage/error-answers.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { storeErrorCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { startProxy } from '../../support/proxy.ts';
@@ -30,8 +31,8 @@ afterAll(async () => {
 /** The stored counts of an account: key and kind, and the number of answers. */
 async function countsOf(accountId: string, from = sql): Promise<Record<string, number>> {
   const rows = await from`
-    SELECT key_id || ' ' || kind AS name, sum(calls)::bigint AS calls FROM daily_error_answers
-    WHERE account_id = ${accountId} GROUP BY key_id, kind`;
+    SELECT key_id || ' ' || kind AS name, sum(calls)::bigint AS calls FROM key_counts
+    WHERE account_id = ${accountId} AND is_error GROUP BY key_id, kind`;
   return Object.fromEntries(rows.map(({ name, calls }) => [name, calls]));
 }
 
@@ -79,7 +80,7 @@ test('an answer belongs to its UTC day, also when it is written on a later one',
   }
   await errors.write();
   const days = await sql`
-    SELECT day::text, calls FROM daily_error_answers WHERE account_id = ${caller.accountId} ORDER BY day`;
+    SELECT day::text, calls FROM key_counts WHERE is_error AND account_id = ${caller.accountId} ORDER BY day`;
   expect([...days]).toMatchObject([
     { day: '2026-03-01', calls: 1 },
     { day: '2026-03-02', calls: 2 },
@@ -120,10 +121,12 @@ async function authenticate(secrets: string[]): Promise<void> {
 
 test('counts are kept for 13 months', async () => {
   const { accountId } = await createCaller(sql);
-  await sql`
-    INSERT INTO daily_error_answers (account_id, day, key_id, kind, calls)
-    SELECT ${accountId}, (now() AT TIME ZONE 'UTC')::date - interval '13 months' - days * interval '1 day', 'key_' || days, '4xx', 1
-    FROM unnest(ARRAY[-1, 0, 1, 400]) AS days`;
+  await storeErrorCounts(
+    sql,
+    sql`
+      SELECT ${accountId}::text, (now() AT TIME ZONE 'UTC')::date - interval '13 months' - days * interval '1 day', 'key_' || days, '4xx', 1
+      FROM unnest(ARRAY[-1, 0, 1, 400]) AS days`,
+  );
   await removeExpired(sql);
   expect(await countsOf(accountId)).toEqual({ 'key_-1 4xx': 1, 'key_0 4xx': 1 });
 });
@@ -160,7 +163,7 @@ describe('while Postgres is away', () => {
       errors.count(caller, 'validation');
       await errors.write();
       errors.count(caller, 'validation');
-      const lock = await lockRow(sql, caller.accountId, 'daily_error_answers');
+      const lock = await lockRow(sql, caller.accountId, 'daily_counts');
       const unheard = expect(errors.write()).rejects.toThrow();
       await waitingForLock(sql, 1);
       proxy.hang();
@@ -191,19 +194,21 @@ test('a write that waits too long for its turn loses no count: it and the parts 
   const caller = await createCaller(sql);
   const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 100 });
   const errors = createErrorAnswers(impatient);
+  errors.count({ accountId: caller.accountId, keyId: 'key_0' }, 'validation');
+  await errors.write();
   const expected: Record<string, number> = {};
   for (let key = 0; key < 1200; key += 1) {
     errors.count({ accountId: caller.accountId, keyId: `key_${key}` }, 'validation');
     expected[`key_${key} 4xx`] = 1;
   }
   await sql.begin(async (locking) => {
-    await locking`SELECT pg_advisory_xact_lock('daily_error_answers'::regclass::bigint)`;
+    await locking`SELECT FROM daily_counts WHERE account_id = ${caller.accountId} AND key_id = '*' FOR UPDATE`;
     // No fault for the log, because nothing is lost.
     await errors.write();
   });
-  expect(await countsOf(caller.accountId)).toEqual({});
+  expect(await countsOf(caller.accountId)).toEqual({ 'key_0 4xx': 1 });
   await errors.write();
-  expect(await countsOf(caller.accountId)).toEqual(expected);
+  expect(await countsOf(caller.accountId)).toEqual({ ...expected, 'key_0 4xx': 2 });
   await impatient.end();
 });
 

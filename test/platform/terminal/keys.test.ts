@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../../src/metering/keys/store.ts';
 import { DAY } from '../../../src/platform/units.ts';
 import { createCommandLine } from '../../support/command.ts';
+import { storeCallCounts, storeCostlyErrorCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 
 const database = await createTestDatabase('cli_keys');
@@ -225,13 +226,15 @@ test('key show has calls, errors, and the last use of each secret', async () => 
   const { id } = await cli.json('key', 'create', account, '--name', 'production');
   const rotated = await cli.json('key', 'rotate', id);
   await database.sql`INSERT INTO api_key_uses SELECT secret_sha256, '2026-11-23T08:15:00Z' FROM api_keys WHERE id = ${id}`;
-  await database.sql`
-    INSERT INTO daily_calls VALUES (${account}, now() AT TIME ZONE 'UTC', ${id}, 'search', 3),
-      (${account}, (now() AT TIME ZONE 'UTC')::date - 30, ${id}, 'search', 100)`;
-  await database.sql`
-    INSERT INTO daily_error_answers VALUES (${account}, now() AT TIME ZONE 'UTC', ${id}, '401', 412),
-      (${account}, now() AT TIME ZONE 'UTC', ${id}, '4xx', 7)`;
-  await database.sql`UPDATE daily_error_answers SET credits = 7 WHERE key_id = ${id} AND kind = '4xx'`;
+  const today = database.sql`(now() AT TIME ZONE 'UTC')::date`;
+  await storeCallCounts(
+    database.sql,
+    database.sql`VALUES (${account}, ${today}, ${id}, 'search', 3), (${account}, ${today} - 30, ${id}, 'search', 100)`,
+  );
+  await storeCostlyErrorCounts(
+    database.sql,
+    database.sql`VALUES (${account}, ${today}, ${id}, '401', 412, 0), (${account}, ${today}, ${id}, '4xx', 7, 7)`,
+  );
   expect(await cli.json('key', 'show', id)).toMatchObject({
     id,
     account,
