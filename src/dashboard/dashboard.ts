@@ -7,11 +7,13 @@ import { startInterval } from '../platform/runtime/interval.ts';
 import { HOUR, MINUTE, SECOND } from '../platform/units.ts';
 import { removeExpired } from './account-data/remove-expired.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
+import { createBounds } from './connections/bounds.ts';
 import { connectionRoutes } from './connections/endpoints.ts';
 import { sendAllDueMails } from './mails/send-all.ts';
 import { pageNotices } from './notices.ts';
 import type { DashboardParts } from './page-context.ts';
 import { createPublicPages } from './reference/public.ts';
+import { createClientAddress } from './request/client-address.ts';
 import type { LayoutTools } from './request/context.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { ROUTES } from './routes.ts';
@@ -25,6 +27,9 @@ export const NO_PAGE = '/unknown';
  * than a slow reader keeps a place that another account wants (usage/pace.ts).
  */
 const DOWNLOADS = { places: 2, placesOfOne: 1, maxWaiting: 100, maxWaitMs: 15 * SECOND };
+
+/** Requests a minute of a network for the reference, which has 140 KB, and the pages of problems. */
+const PUBLIC_PER_MINUTE = 600;
 
 export type Dashboard = Awaited<ReturnType<typeof createDashboard>>;
 
@@ -58,6 +63,8 @@ export async function createDashboard(parts: DashboardParts) {
       (error) => log.warn({ err: error }, 'alerts were not sent'),
     );
   const pageTools: LayoutTools = { config, publicUrl, root, base, assets };
+  const addressOf = createClientAddress(config.trustProxy);
+  const boundsOf = createBounds(parts.rateLimiter);
   let opening: ReturnType<typeof open> | null = null;
 
   /** Runs at the first page. better-auth takes 200 ms and 30 MB to load, which an instance without pages saves. */
@@ -100,7 +107,15 @@ export async function createDashboard(parts: DashboardParts) {
       });
     },
     /** The pages of the service that need no sign-in. */
-    publicPages: createPublicPages(pageTools, parts.openApi),
+    publicPages: {
+      ...createPublicPages(pageTools, parts.openApi),
+      /** Takes a token of the client's network for a public page. @returns the seconds to wait for one; 0 if there was one */
+      async waitS(request: Request, peer: string | null): Promise<number> {
+        const { address } = addressOf(peer, request.headers.get('x-forwarded-for'));
+        const bounds = boundsOf('public', address, PUBLIC_PER_MINUTE);
+        return bounds.pausedS() || bounds.take();
+      },
+    },
     /** The endpoints that agents' clients call themselves. */
     connectionRoutes: connectionRoutes(parts),
     async close() {

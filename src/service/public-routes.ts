@@ -22,6 +22,8 @@ interface Pages {
   problem(request: Request, kind: string): Response | null;
   notFound(request: Request): Response | null;
   icon: string;
+  /** Takes a token of the client's network. @returns the seconds to wait for one; 0 if there was one */
+  waitS(request: Request, peer: string | null): Promise<number>;
 }
 
 type Page = Answer | Response | Promise<Answer | Response>;
@@ -43,12 +45,30 @@ export function publicRoutes({ observer, health, metrics, metricsToken, openApi,
     );
   };
 
+  /** A page that costs more than its request. Each network has few of them a minute. */
+  const limited = (path: string, answer: (request: Request) => Page) =>
+    page(path, async (request, peer) => {
+      const waitS = await pages.waitS(request, peer());
+      return waitS === 0
+        ? answer(request)
+        : problem(
+            'rate-limit-exceeded',
+            `An address has few requests a minute. The next one is possible in ${waitS} s.`,
+            {
+              headers: { 'Retry-After': String(waitS) },
+            },
+          );
+    });
+
   page('/health/live', () => health.live());
   page('/health/ready', () => health.ready());
-  for (const path of ['/openapi', '/openapi/']) page(path, (request) => pages.reference(request));
+  for (const path of ['/openapi', '/openapi/']) limited(path, (request) => pages.reference(request));
   page('/favicon.ico', () => new Response(null, { status: 303, headers: { Location: pages.icon } }));
-  page('/openapi/json', () => new Response(openApiJson, { headers: { 'Content-Type': 'application/json' } }));
-  page(
+  limited(
+    '/openapi/json',
+    () => new Response(openApiJson, { headers: { 'Content-Type': 'application/json' } }),
+  );
+  limited(
     '/problems/:kind',
     (request) =>
       pages.problem(request, pathBehind('/problems/', request.url)) ??

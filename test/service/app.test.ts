@@ -50,7 +50,10 @@ beforeAll(() => {
         peers.push(peer);
         return keep(page());
       },
-      publicPages: { front: page, reference: page, problem: page, notFound: () => null, icon: '/icon.svg' },
+      publicPages: {
+        ...{ front: page, reference: page, problem: page, notFound: () => null, icon: '/icon.svg' },
+        waitS: async () => 0,
+      },
       connectionRoutes: new Elysia({ name: 'connections' }),
       close: async () => {},
     },

@@ -4,6 +4,7 @@ import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY, HOUR, MINUTE } from '../../platform/units.ts';
 import { type ClientAddress, countedNetworks } from '../request/client-address.ts';
+import type { Door } from '../request/context.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
 import type { AuthContext } from './parts.ts';
 
@@ -20,8 +21,7 @@ const limit = (key: string, max: number, windowMs: number): Limit => ({ key, max
 export const signUpsOf = (address: ClientAddress) => ofAddress('sign-up', address, 5, HOUR);
 
 /** Mails that a visitor asks for, also those that are not sent. Many visitors can share an address: there only {@link mailsTo} counts. */
-export const mailsOf = (address: ClientAddress) =>
-  address.isShared ? [] : ofAddress('mail', address, 5, HOUR);
+export const mailsOf = (door: Door) => (door.isShared ? [] : ofDoor('mail', door, 5, HOUR));
 
 /** Mails that are sent to an email, by their purpose and the account that asks, so that strangers don't use up an owner's. */
 export const mailsTo = (
@@ -46,7 +46,7 @@ export const changesOf = (user: { id: string }, kind: EventKind) => limit(`${kin
 export const downloadsOf = (user: { id: string }) => limit(`download ${user.id}`, 1, MINUTE);
 
 /** Requests for a connection, before a sign-in. Each waits in a row. */
-export const connectsOf = (address: ClientAddress) => ofAddress('connect', address, 100, 10 * MINUTE);
+export const connectsOf = (door: Door) => ofDoor('connect', door, 100, 10 * MINUTE);
 
 /** Documents of clients that a member makes the service read. */
 export const clientsOf = (user: { id: string }) => limit(`clients ${user.id}`, 30, 10 * MINUTE);
@@ -54,36 +54,13 @@ export const clientsOf = (user: { id: string }) => limit(`clients ${user.id}`, 3
 /** Registrations of clients from one address. */
 export const registrationsOf = (address: ClientAddress) => ofAddress('register', address, 20, HOUR);
 
-/** Codes and refresh tokens from one address that were refused. */
+/** Codes and refresh tokens from one address that were refused: beyond them failures alone get another answer. */
 export const tokenFailuresOf = (address: ClientAddress) => ofAddress('token', address, 200, 10 * MINUTE);
 
 /** Counts an attempt, also one that is refused. @returns the seconds to wait; `null` means that it may go on */
 export async function countAttempt(sql: Sql, ...limits: Limit[]): Promise<number | null> {
   const over = (await addAttempt(sql, limits)).filter(isOver);
   return over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS));
-}
-
-/**
- * Does work of which failures alone count, after they have failed: work in flight is no failure. So simultaneous failures can pass a limit,
- * which is right for secrets that nobody can guess.
- * @returns the seconds to wait if there were too many
- */
-export async function countFailure<T extends object>(
-  sql: Sql,
-  limits: Limit[],
-  work: () => Promise<T>,
-  isFailure: (outcome: T) => boolean,
-): Promise<T | { retryAfterS: number }> {
-  const counted = await sql<Pick<Count, 'key' | 'attempts' | 'leftS'>[]>`
-    SELECT key, attempts, extract(epoch FROM ends_at - now())::float8 AS "leftS" FROM dashboard_attempts
-    WHERE key = ANY (${limits.map(({ key }) => key)}::text[]) AND ends_at > now()`;
-  const full = counted.filter((count) =>
-    limits.some(({ key, max }) => key === count.key && count.attempts >= max),
-  );
-  if (full.length > 0) return { retryAfterS: Math.max(...full.map(({ leftS }) => leftS)) };
-  const outcome = await work();
-  if (isFailure(outcome)) await addAttempt(sql, limits);
-  return outcome;
 }
 
 const isFirst = async (sql: Sql, key: string, windowMs: number) =>
@@ -156,6 +133,12 @@ export async function forgetSingle(sql: Sql, key: string): Promise<boolean> {
 }
 
 const hashOf = (email: string) => hash('sha256', email.toLowerCase());
+
+/** The same for a browser in which a user has signed in, apart from its address, where strangers can't use the limit up. */
+const ofDoor = (kind: string, door: Door, max: number, windowMs: number): Limit[] =>
+  door.knownUser === null
+    ? ofAddress(kind, door, max, windowMs)
+    : [limit(`${kind} ${door.knownUser}`, max, windowMs)];
 
 /** The limits of an address, in each of its networks. */
 function ofAddress(kind: string, { address }: ClientAddress, max: number, windowMs: number): Limit[] {

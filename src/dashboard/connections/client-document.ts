@@ -6,12 +6,17 @@ import { lookup } from 'node:dns/promises';
 import https from 'node:https';
 import type { Client } from '../../metering/connections/clients.ts';
 import { codeOf, messageOf } from '../../platform/errors.ts';
+import { createGate } from '../../platform/runtime/gate.ts';
 import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
 import { isPublicAddress } from './public-address.ts';
 import { isRedirect } from './redirects.ts';
 
 const MAX_BYTES = 5 * KIB;
+/** Of the whole answer: its heads, the document, and what frames it. */
+const MAX_ANSWER_BYTES = 32 * KIB;
+/** Heads of status 1xx before the document's. A host that sends them without end would keep the event loop for seconds. */
+const MAX_EARLY_HEADS = 3;
 const TIMEOUT_MS = 3 * SECOND;
 const MAX_ID_LENGTH = 300;
 const MAX_REDIRECTS = 50;
@@ -20,7 +25,11 @@ const MAX_NAME_LENGTH = 60;
 /** A client whose document was not taken. The message is for the log, and holds nothing of the document. */
 export class ClientError extends Error {}
 
-export type ReadClient = (id: string) => Promise<Client>;
+/** @param member the id of the user for whom it is read */
+export type ReadClient = (id: string, member: string) => Promise<Client>;
+
+/** Documents that the process reads at the same time, and those that wait. A member has one. */
+const READS = createGate({ places: 4, placesOfOne: 1, maxWaiting: 50, maxWaitMs: 4 * SECOND });
 
 /** How a document is reached, for tests. */
 export interface Network {
@@ -53,17 +62,20 @@ export function isDocumentAddress(id: string): boolean {
 
 /** @param hosts that documents are read from; `*` stands for all */
 export function createClientReader(hosts: string[], network: Network = INTERNET): ReadClient {
-  return async (id) => {
+  return async (id, member) => {
     if (!isDocumentAddress(id)) throw new ClientError('the client id is no address of a document');
     const url = new URL(id);
     if (!hosts.includes('*') && !hosts.includes(url.hostname))
       throw new ClientError(`OAUTH_CLIENT_HOSTS does not name ${url.hostname}`);
+    const leave = await READS.enter(member);
     try {
       return clientOf(id, await read(url, network));
     } catch (error) {
       throw new ClientError(
         `${url.hostname}: ${error instanceof ClientError ? error.message : reasonOf(error)}`,
       );
+    } finally {
+      leave();
     }
   };
 }
@@ -108,10 +120,6 @@ function request(
       ...(port !== undefined && { port }),
     },
     (response) => {
-      const fail = (reason: string) => {
-        reject(new ClientError(reason));
-        sent.destroy();
-      };
       // A redirect is none of the service's requests.
       if (response.statusCode !== 200) return fail(`status ${response.statusCode}`);
       if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(response.headers['content-type'] ?? ''))
@@ -126,6 +134,21 @@ function request(
       response.on('end', () => resolve(Buffer.concat(parts)));
       response.on('error', reject);
     },
+  );
+  function fail(reason: string): void {
+    reject(new ClientError(reason));
+    sent.destroy();
+  }
+  let [answerBytes, earlyHeads] = [0, 0];
+  sent.on('information', () => {
+    earlyHeads += 1;
+    if (earlyHeads > MAX_EARLY_HEADS) fail('too many heads');
+  });
+  sent.on('socket', (socket) =>
+    socket.on('data', (part: Buffer) => {
+      answerBytes += part.length;
+      if (answerBytes > MAX_ANSWER_BYTES) fail('more than 32 KiB');
+    }),
   );
   sent.on('error', reject);
   sent.end();

@@ -95,7 +95,7 @@ const page = (response: PageResponse) => response as Extract<PageResponse, { pag
 
 /** The name of the request's client; `null` if there is no such client, or it takes no codes at the request's address. */
 async function readClientName(
-  { tools, trace, leave }: MemberContext,
+  { tools, trace, user, leave }: MemberContext,
   { clientId, redirectUri }: ConnectionRequest,
 ): Promise<string | null> {
   const { oauthRegistration, oauthClientHosts } = tools.config;
@@ -103,7 +103,7 @@ async function readClientName(
     const registered = oauthRegistration === 'on' ? await findRegistered(tools.sql, clientId) : null;
     // A slow host must not keep a place from other pages.
     if (registered === null) leave();
-    const client = registered ?? (await createClientReader(oauthClientHosts)(clientId));
+    const client = registered ?? (await createClientReader(oauthClientHosts)(clientId, user.id));
     if (takesRedirect(client.redirectUris, redirectUri)) return client.name;
     throw new ClientError('it takes no codes at the redirect_uri');
   } catch (error) {
@@ -212,7 +212,8 @@ async function connect(context: MemberContext, request: Known): Promise<PageResp
       memberId: user.id,
       clientId,
       clientName,
-      name: host ?? (clientName || messages.clientUnknown),
+      // Otherwise one that calls itself `claude.ai` would look like the proved one in lists.
+      name: host ?? [messages.clientUnknown, clientName].filter(Boolean).join(': '),
       redirectUri,
       challenge: parameters.code_challenge!,
       code,

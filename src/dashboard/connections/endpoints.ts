@@ -24,7 +24,7 @@ import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
 import { VERSION } from '../../platform/version.ts';
-import { countAttempt, countFailure, registrationsOf, tokenFailuresOf } from '../auth/limits.ts';
+import { countAttempt, registrationsOf, tokenFailuresOf } from '../auth/limits.ts';
 import { type ClientAddress, createClientAddress } from '../request/client-address.ts';
 import { hasTooManyFields } from '../request/read-form.ts';
 import { type Bounds, createBounds } from './bounds.ts';
@@ -75,7 +75,7 @@ const refusal = (error: string, description: string, status = 400, headers = {})
   answer(status, { error, error_description: description }, headers);
 
 const tooMany = (waitS: number) =>
-  refusal('temporarily_unavailable', 'Too many requests.', 429, { 'Retry-After': String(waitS) });
+  refusal('temporarily_unavailable', 'Too many requests.', 429, { 'Retry-After': String(Math.ceil(waitS)) });
 
 const busy = () => refusal('temporarily_unavailable', 'The service is busy.', 503, { 'Retry-After': '1' });
 
@@ -182,20 +182,22 @@ export function connectionRoutes(parts: ConnectionParts) {
   for (const path of [RESOURCE_METADATA, RESOURCE_METADATA + MCP_PATH]) add(path, document(resource));
   add(SERVER_METADATA, document(server));
 
-  // In Postgres failures alone count: a host of agents refreshes the tokens of all its users from few addresses.
+  // A host of agents refreshes the tokens of all its users from few addresses. So no failure of one refuses another's right token, which
+  // nobody can guess: failures are counted behind the work, and the bucket bounds it.
   add(TOKEN_PATH, {
     method: 'POST',
     perMinute: REQUESTS_PER_MINUTE,
     async handle({ request, from, bounds }) {
       const form = await readForm(request, parts.stopping);
-      const attempt = async () =>
-        form === null
-          ? refusal('invalid_request', 'The form was not read.')
-          : retryLocked(() => grant(sql, form, publicUrl));
       return bounds.within(async () => {
-        const outcome = await countFailure(sql, tokenFailuresOf(from), attempt, isFailure);
-        return 'retryAfterS' in outcome ? tooMany(bounds.pause(outcome.retryAfterS)) : outcome;
-      }, tooMany);
+        const answer =
+          form === null
+            ? refusal('invalid_request', 'The form was not read.')
+            : await retryLocked(() => grant(sql, form, publicUrl));
+        if (answer.status !== 400) return answer;
+        const retryAfterS = await countAttempt(sql, ...tokenFailuresOf(from));
+        return retryAfterS === null ? answer : tooMany(retryAfterS);
+      });
     },
   });
 
@@ -211,7 +213,7 @@ export function connectionRoutes(parts: ConnectionParts) {
         // The same for a token that is none (RFC 7009).
         return answer(200, {});
       };
-      return bounds.within(() => retryLocked(revoke), tooMany);
+      return bounds.within(() => retryLocked(revoke));
     },
   });
 
@@ -223,8 +225,8 @@ export function connectionRoutes(parts: ConnectionParts) {
         const body = await readBytes(request, parts.stopping);
         return bounds.within(async () => {
           const retryAfterS = await countAttempt(sql, ...registrationsOf(from));
-          return retryAfterS === null ? register(sql, body) : tooMany(bounds.pause(retryAfterS));
-        }, tooMany);
+          return retryAfterS === null ? register(sql, body) : tooMany(retryAfterS);
+        });
       },
     });
   else
@@ -233,8 +235,6 @@ export function connectionRoutes(parts: ConnectionParts) {
     );
   return app;
 }
-
-const isFailure = ({ status }: Response) => status === 400;
 
 async function readBytes(request: Request, stopping: AbortSignal): Promise<Buffer | null> {
   const body = await readBody(request, { maxBytes: MAX_BODY_BYTES, timeoutMs: BODY_TIMEOUT_MS, stopping });

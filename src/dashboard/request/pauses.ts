@@ -18,5 +18,3 @@ export function createPauses(nowMs = () => performance.now()) {
     },
   };
 }
-
-export type Pauses = ReturnType<typeof createPauses>;

@@ -6,7 +6,7 @@ import { PAUSE_MS } from './refusals.ts';
 
 /** Requests a minute of one member. Readers of pages need less than two a second. */
 const MEMBER_LIMIT = 120;
-/** Requests a minute of all visitors at one address, which may be an office, or a proxy that is not trusted. */
+/** Requests a minute of all visitors at one address, which may be an office, or a proxy that is not trusted; known browsers apart. */
 const VISITOR_LIMIT = 300;
 
 /**
@@ -32,7 +32,10 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
      */
     async take(door: Door, userId: string | null): Promise<boolean> {
       const { taken } = await (userId === null
-        ? rateLimiter.take(`dash:${networkOf(door.address)}`, VISITOR_LIMIT)
+        ? rateLimiter.take(
+            `dash:${door.knownUser === null ? clientName(door) : withoutSession(door)}`,
+            VISITOR_LIMIT,
+          )
         : rateLimiter.take(`dash:${userId}`, MEMBER_LIMIT));
       // A browser without its session, or with another user's, pauses only itself.
       const name = userId === door.knownUser ? clientName(door) : withoutSession(door);

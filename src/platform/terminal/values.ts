@@ -45,7 +45,9 @@ export function instant(text: string): Date {
 export function name(text: string): string {
   const trimmed = text.trim();
   if (isName(trimmed)) return trimmed;
-  throw new InvalidArgumentError('It must have 1 to 200 characters, none of them control characters.');
+  throw new InvalidArgumentError(
+    'It must have 1 to 200 characters, none of them control or format characters.',
+  );
 }
 
 /** Reads the path of a file. */

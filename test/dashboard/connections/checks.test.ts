@@ -1,10 +1,11 @@
 /** The checks that keep a connection from the wrong agent, browser and address (docs/mcp.md: connections). */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
+import { mailsOf } from '../../../src/dashboard/auth/limits.ts';
 import { consent as consentPage } from '../../../src/dashboard/connections/consent.ts';
 import { storeRequest } from '../../../src/metering/connections/requests.ts';
 import { startDashboardService } from '../service.ts';
-import { createMember, createVisitor } from '../visitor.ts';
+import { createMember, createVisitor, type PageAnswer, type Visitor } from '../visitor.ts';
 import {
   answerOf,
   askToken,
@@ -364,7 +365,7 @@ describe('a refresh token', () => {
 describe('limits by address', () => {
   const address = '203.0.113.77';
 
-  test('at the token endpoint failures alone count', async () => {
+  test('at the token endpoint failures alone count, and refuse failures alone', async () => {
     const { agent, tokens } = await connectAgent(service, await createMember(service));
     const fields = { grant_type: 'refresh_token', client_id: agent.clientId };
     const key = (kind: string) => sql`key = ${`${kind} ${address}`}`;
@@ -390,6 +391,33 @@ describe('limits by address', () => {
     const refused = await askToken(service, { ...fields, refresh_token: 'wrong' }, address);
     expect([refused.status, refused.error]).toEqual([429, 'temporarily_unavailable']);
     expect((await askUnread()).status).toBe(429);
+    // Another user of the same host refreshes on.
+    const right = await askToken(service, { ...fields, refresh_token: tokens.refresh_token }, address);
+    expect(right.status).toBe(200);
+  });
+
+  test('a stranger at a member’s address, who has used all of its limits up, keeps no known browser out', async () => {
+    const visitor = createVisitor(baseUrl, { address });
+    const member = await createMember(service, { visitor });
+    const agent = await registerAgent(service);
+    const ask = async (browser: Visitor) => (await browser.get(authorizePath(agent))).status;
+    visitor.cookies.delete('dashboard.session_token');
+    await sql`
+      INSERT INTO dashboard_attempts SELECT kind || ${` ${address}`}, 100000, now() + interval '1 hour'
+      FROM unnest(${['connect', 'guess']}::text[]) AS kind
+      ON CONFLICT (key) DO UPDATE SET attempts = 100000, ends_at = now() + interval '1 hour'`;
+    const stranger = createVisitor(baseUrl, { address });
+    expect(await ask(stranger)).toBe(429);
+    let refused: PageAnswer;
+    do refused = await stranger.get('/dashboard/sign-in');
+    while (refused.status === 200);
+    expect(refused.status).toBe(429);
+    expect(await ask(visitor)).toBe(303);
+    const keysOf = (knownUser: string | null) =>
+      mailsOf({ address, isShared: false, knownUser }).map(({ key }) => key);
+    expect([keysOf(null), keysOf('maria')]).toEqual([[`mail ${address}`], ['mail maria']]);
+    const { email, password } = member;
+    expect((await visitor.submit('/dashboard/sign-in', { email, password })).status).toBe(303);
   });
 
   test('bound the requests that wait, registrations, metadata and revocations', async () => {
@@ -411,6 +439,24 @@ describe('limits by address', () => {
     expect(refused).toBeGreaterThan(0);
   });
 });
+
+test.each(['/openapi', '/openapi/json', '/problems/not-found'])(
+  'a network has 600 requests a minute for %s',
+  async (path) => {
+    const ask = (address: string) => fetch(baseUrl + path, { headers: { 'X-Forwarded-For': address } });
+    const address = `198.51.100.${path.length}`;
+    let answer = await ask(address);
+    for (let sent = 1; answer.status !== 429; sent += 1) {
+      expect([200, 404]).toContain(answer.status);
+      if (sent > 2000) throw new Error('it has no bound');
+      await answer.arrayBuffer();
+      answer = await ask(address);
+    }
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect(((await answer.json()) as { type: string }).type).toEndWith('/problems/rate-limit-exceeded');
+    expect((await ask('198.51.100.200')).status).not.toBe(429);
+  },
+);
 
 test('no token, code, verifier or state is in a log', async () => {
   const member = await createMember(service);

@@ -1,5 +1,8 @@
 /** Reading the document of an agent's client: one request to one public address, within 3 s and 5 KiB. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type TLSSocket } from 'node:tls';
 import {
   createClientReader,
   isDocumentAddress,
@@ -8,18 +11,21 @@ import {
 import { isPublicAddress } from '../../../src/dashboard/connections/public-address.ts';
 import { takesRedirect } from '../../../src/dashboard/connections/redirects.ts';
 import { createAuthority } from '../../support/certificates.ts';
+import { until } from '../../support/until.ts';
 
 const HOST = 'agent.example';
 const ID = `https://${HOST}/client.json`;
 const DOCUMENT = { client_id: ID, client_name: 'Agent', redirect_uris: ['https://agent.example/callback'] };
 
+const random = () => Math.random().toString(36);
+let authority: ReturnType<typeof createAuthority>;
 let server: ReturnType<typeof Bun.serve>;
 let answer: (request: Request) => Response | Promise<Response>;
 let requests: { path: string; host: string | null }[] = [];
 let resolved: string[] = [];
 let ca: string;
 beforeAll(() => {
-  const authority = createAuthority('test');
+  authority = createAuthority('test');
   ca = authority.cert;
   server = Bun.serve({
     hostname: '127.0.0.1',
@@ -44,10 +50,10 @@ const network = (changed: Partial<Network> = {}): Network => ({
   ca,
   ...changed,
 });
-const read = (id = ID, changed: Partial<Network> = {}, hosts = [HOST]) => {
+const read = (id = ID, changed: Partial<Network> = {}, hosts = [HOST], member = `member ${random()}`) => {
   requests = [];
   resolved = [];
-  return createClientReader(hosts, network(changed))(id);
+  return createClientReader(hosts, network(changed))(id, member);
 };
 
 test('a client is read over TLS from the one address that was checked', async () => {
@@ -75,7 +81,7 @@ test.each<[string, () => Response | Promise<Response>, string]>([
   [
     'has no end',
     () => new Response(endless(), { headers: { 'Content-Type': 'application/json' } }),
-    'more than 5 KiB',
+    'more than',
   ],
   [
     'is another client’s',
@@ -102,6 +108,49 @@ test.each<[string, () => Response | Promise<Response>, string]>([
 function endless(): ReadableStream<Uint8Array> {
   return new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(1000).fill(32)) });
 }
+
+/** A host that answers whatever it is asked with texts without end. @returns the bytes that were taken of it */
+async function readEndless(before: string, part: string) {
+  const sockets = new Set<TLSSocket>();
+  const host = createServer(authority.issue([HOST]), (socket) => {
+    sockets.add(socket);
+    const pour = () => {
+      while (!socket.destroyed && socket.write(part));
+    };
+    socket.on('error', () => {}).on('drain', pour);
+    socket.once('data', () => socket.write(before, pour));
+  });
+  await once(host.listen(0, '127.0.0.1'), 'listening');
+  const { port } = host.address() as AddressInfo;
+  const reason = await read(ID, { port }).catch(({ message }: Error) => message);
+  await until('the end of its socket', () => [...sockets].every(({ destroyed }) => destroyed));
+  host.close();
+  return reason;
+}
+
+const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
+test.each([
+  ['103 Early Hints', '', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(100), 'too many heads'],
+  ['100 Continue', '', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(100), 'too many heads'],
+  ['one head', 'HTTP/1.1 103 Early Hints\r\n', `X-${'a'.repeat(1000)}: b\r\n`, ''],
+  ['extensions of chunks', HEAD, `1;${'a'.repeat(10_000)}\r\n \r\n`, 'more than 32 KiB'],
+])(
+  'a host that sends %s without end is refused at once, and loses its connection',
+  async (_, before, part, reason) => {
+    expect(await readEndless(before, part)).toStartWith(`${HOST}: ${reason}`);
+  },
+);
+
+test('of a member one document is read at a time, and others’ meanwhile', async () => {
+  const waiting: (() => void)[] = [];
+  answer = () => new Promise((resolve) => waiting.push(() => resolve(Response.json(DOCUMENT))));
+  const reads = [read(ID, {}, [HOST], 'maria'), read(ID, {}, [HOST], 'maria'), read(ID, {}, [HOST], 'rui')];
+  await until('two requests', () => waiting.length === 2);
+  for (const end of waiting.splice(0)) end();
+  await until('the third', () => waiting.length === 1);
+  waiting[0]!();
+  expect((await Promise.all(reads)).map(({ id }) => id)).toEqual([ID, ID, ID]);
+});
 
 test('a host that does not answer in 3 s, or is never resolved, is refused', async () => {
   answer = () => new Promise(() => {});

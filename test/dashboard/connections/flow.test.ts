@@ -58,7 +58,10 @@ test('an agent that a member connects calls tools at /mcp alone, refreshes, and 
     error: 'invalid_grant',
   });
   const [created, revoked] = (await loadHistory(service.sql, member.accountId)).slice(-2);
-  expect(created).toMatchObject({ kind: 'connection-created', detail: { client: 'Helper' } });
+  expect(created).toMatchObject({
+    kind: 'connection-created',
+    detail: { client: 'an unchecked program: Helper' },
+  });
   expect(revoked).toMatchObject({ kind: 'key-revoked', actor: 'client:registered' });
 });
 
