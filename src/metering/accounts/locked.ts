@@ -1,10 +1,14 @@
 import { only } from '../../platform/postgres/answer.ts';
-import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
+import { isLockTimeout, type Sql, type Transaction } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 
 /** A locked account is tried again after this pause. */
 const RETRY_AFTER_MS = SECOND;
+
+/** Waits for the lock that a charge of the account takes. */
+export const lockBalance = (sql: Sql | Transaction, accountId: string) =>
+  sql`SELECT FROM balances WHERE account_id = ${accountId} FOR NO KEY UPDATE`;
 
 /** Finds the accounts that another transaction has locked at the moment, or that don't exist. */
 export function findLocked(sql: Sql, accountIds: string[]) {
@@ -31,8 +35,7 @@ export function createLockedAccounts(sql: Sql) {
     isRetrying = true;
     while (locked.size > 0) {
       for (const id of locked) {
-        const lock = sql`SELECT FROM balances WHERE account_id = ${id} FOR NO KEY UPDATE`;
-        const isLocked = await lock.then(() => false, isLockTimeout);
+        const isLocked = await lockBalance(sql, id).then(() => false, isLockTimeout);
         // After any other failure the next statement finds out again.
         if (!isLocked) locked.delete(id);
       }

@@ -6,7 +6,7 @@ import { answerOf } from '../../platform/postgres/answer.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import { SECOND } from '../../platform/units.ts';
-import { writeActivity } from '../credits/activity.ts';
+import { makeActivityDays, writeActivity } from '../credits/activity.ts';
 import type { Caller } from '../keys/authenticate.ts';
 
 const WRITE_EVERY_MS = 5 * SECOND;
@@ -86,7 +86,7 @@ export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
     noted = new Map();
     rows = 0;
     try {
-      await answerOf(sql`SELECT make_activity_days()`);
+      await answerOf(makeActivityDays(sql));
       await answerOf(
         writeAnswers(
           sql,

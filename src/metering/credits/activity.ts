@@ -25,6 +25,9 @@ export const entriesOf = (calls: { activity?: string | undefined }[]) =>
     ? calls.map(({ activity = '' }) => activity).join(END)
     : null;
 
+/** Makes the partitions of today and tomorrow. A statement that writes activity comes after it (0006_activity.sql). */
+export const makeActivityDays = (sql: Sql) => sql`SELECT make_activity_days()`;
+
 /** SQL: the calls of a step `batch`, which has rows of the journal, each with its entry of {@link entriesOf}. */
 export const callsOfBatch = (sql: Sql) => sql`
   unnest(account_ids, key_ids, kinds, batch.calls, string_to_array(batch.activity, ${END}))

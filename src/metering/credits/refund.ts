@@ -2,7 +2,7 @@ import { inPages } from '../../platform/postgres/batches.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { MINUTE } from '../../platform/units.ts';
 import { findLocked } from '../accounts/locked.ts';
-import { callRows, callsOfBatch, writeActivity } from './activity.ts';
+import { callRows, callsOfBatch, makeActivityDays, writeActivity } from './activity.ts';
 import type { Call } from './call.ts';
 import { includedCredits } from './charge-sql.ts';
 import { addDailyCounts } from './daily-counts.ts';
@@ -64,22 +64,13 @@ export function refundCredits(sql: Sql, refunds: Refund[]) {
  */
 export async function refundOwed(sql: Sql, countCharges = async (): Promise<void> => {}): Promise<void> {
   const locked = new Set<string>();
-  type Row = { attempt: string; accountIds: string[]; part: number };
-  const owed = inPages<Row>(
-    (last) => sql`
-      SELECT attempt, account_ids AS "accountIds", sum(cardinality(account_ids)) OVER (ORDER BY attempt) / ${CALLS_AT_ONCE}::bigint AS part
-      FROM (SELECT attempt, account_ids FROM call_journal
-        WHERE owed AND account_ids <> '{}' AND attempt > ${last?.attempt ?? '00000000-0000-0000-0000-000000000000'}
-        ORDER BY attempt LIMIT ${ROWS_AT_ONCE}) AS page
-      ORDER BY attempt`,
-  );
-  for await (const rows of owed) {
+  for await (const rows of inPages<OwedRow>((last) => owedRows(sql, last))) {
     await countCharges();
-    await sql`SELECT make_activity_days()`;
+    await makeActivityDays(sql);
     for (const part of Map.groupBy(rows, ({ part }) => Math.floor(part)).values()) await refundUnlocked(part);
   }
 
-  async function refundUnlocked(rows: Row[]): Promise<void> {
+  async function refundUnlocked(rows: OwedRow[]): Promise<void> {
     const free = rows.filter(({ accountIds }) => !accountIds.some((id) => locked.has(id)));
     const accountIds = free.flatMap((row) => row.accountIds);
     if (free.length === 0) return;
@@ -97,6 +88,21 @@ export async function refundOwed(sql: Sql, countCharges = async (): Promise<void
     }
   }
 }
+
+interface OwedRow {
+  attempt: string;
+  accountIds: string[];
+  /** The rows of a part are refunded by one statement. */
+  part: number;
+}
+
+/** The journal's rows that owe credits, in the order of their ids, behind the last one. */
+const owedRows = (sql: Sql, last?: OwedRow) => sql<OwedRow[]>`
+  SELECT attempt, account_ids AS "accountIds", sum(cardinality(account_ids)) OVER (ORDER BY attempt) / ${CALLS_AT_ONCE}::bigint AS part
+  FROM (SELECT attempt, account_ids FROM call_journal
+    WHERE owed AND account_ids <> '{}' AND attempt > ${last?.attempt ?? '00000000-0000-0000-0000-000000000000'}
+    ORDER BY attempt LIMIT ${ROWS_AT_ONCE}) AS page
+  ORDER BY attempt`;
 
 /**
  * Empties rows of the journal and refunds what they took. The empty rows stay for a while, because the same void or refund can

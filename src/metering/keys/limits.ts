@@ -3,6 +3,7 @@ import { RIGHTS, type Right } from '../../http/right.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { isLockTimeout, type Sql, type Transaction } from '../../platform/postgres/connect.ts';
 import { SECOND } from '../../platform/units.ts';
+import { lockBalance } from '../accounts/locked.ts';
 
 /** The windows of a budget. A day and a month are of UTC, by Postgres's clock; `ever` has no end. */
 export const BUDGET_PERIODS = ['day', 'month', 'ever'] as const;
@@ -82,7 +83,7 @@ export function refuseBudgetOfTestKey(): never {
  * are counted once no such call is under way any more ({@link settleBudgets}).
  */
 export async function setBudget(sql: Transaction, key: BudgetedKey, budget: Budget | null): Promise<void> {
-  await lockBalance(sql, key);
+  await lockBalance(sql, key.accountId);
   if (budget === null) {
     await sql`UPDATE key_budgets SET credits = NULL WHERE key_id = ${key.id}`;
     return;
@@ -102,7 +103,7 @@ export async function settleBudgets(sql: Sql): Promise<void> {
   for (const key of due)
     await sql
       .begin(async (sql) => {
-        await lockBalance(sql, key);
+        await lockBalance(sql, key.accountId);
         await sql`UPDATE key_budgets SET settles_at = NULL WHERE key_id = ${key.id}`;
         await countSpent(sql, key);
       })
@@ -118,9 +119,6 @@ interface BudgetedKey {
 
 /** A call is charged this long after its key was looked up, at most: the cache of callers, the turn of a list, and its charge. */
 const SETTLE_MS = 15 * SECOND;
-
-const lockBalance = (sql: Transaction, { accountId }: BudgetedKey) =>
-  sql`SELECT FROM balances WHERE account_id = ${accountId} FOR NO KEY UPDATE`;
 
 /** Sets what a key has spent in the present window of its budget. The balance is locked. */
 const countSpent = (sql: Transaction, { id, accountId }: BudgetedKey) => sql`

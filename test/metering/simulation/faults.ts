@@ -1,0 +1,182 @@
+/**
+ * Faults that are planted in the source, to show that the simulation finds them: `bun test/metering/simulation/run.ts --fault NAME`. The text
+ * of a patch is in the source once, so whoever changes it changes the fault.
+ */
+import type { Patch } from './seam.ts';
+
+export interface Fault {
+  name: string;
+  patches: Patch[];
+}
+
+const fault = (name: string, file: string, from: string, to: string): Fault => ({
+  name,
+  patches: [{ file, from, to }],
+});
+const CHARGE = 'credits/charge.ts';
+const PIPELINE = 'admission/pipeline.ts';
+const ONCE = 'credits/once.ts';
+
+export const FAULTS: Fault[] = [
+  // A void.
+  fault('silence is taken for a rollback', 'credits/void.ts', "=== 'ERROR'", "!== 'FATAL'"),
+  fault(
+    'a void is never sent',
+    CHARGE,
+    "void settle('voided', id, ",
+    "mode = 'open';\n    if (id === '') void settle('voided', id, ",
+  ),
+  fault(
+    'a void is tried once',
+    CHARGE,
+    "if (event === 'voided') onEvent?.('failed');",
+    "if (event === 'voided') return void (mode = 'open');",
+  ),
+  fault(
+    'all batches have one id',
+    CHARGE,
+    'const attempt = randomUUID();',
+    "const attempt = '00000000-0000-4000-8000-000000000000';",
+  ),
+  fault(
+    'the ledger stays in doubt',
+    CHARGE,
+    "if (event === 'voided' && mode === 'in doubt') mode = 'open';",
+    '',
+  ),
+  fault(
+    'a keyed charge is voided by its sending alone',
+    CHARGE,
+    'else doubt(sending, () => refundSending(sql, sending, 0));',
+    'else doubt(sending, () => voidAttempt(sql, sending));',
+  ),
+  // A refund.
+  fault(
+    'a refund is tried once',
+    CHARGE,
+    '        await Bun.sleep(RETRY_AFTER_MS);',
+    "        if (event === 'refunded') return;\n        await Bun.sleep(RETRY_AFTER_MS);",
+  ),
+  fault(
+    'each try of a refund has a new id',
+    CHARGE,
+    'storeRefund({ ...part, id, attempt, purchased: back })',
+    'storeRefund({ ...part, id: randomUUID(), attempt, purchased: back })',
+  ),
+  fault('a 503 refunds nothing', PIPELINE, 'if (isUnavailable) payment.refund(payment.spent);', ''),
+  fault(
+    'an answer does not wait for its refund',
+    PIPELINE,
+    'await payment.settle();\n      return end(caller',
+    'void payment.settle();\n      return end(caller',
+  ),
+  fault(
+    'a refund is made twice',
+    PIPELINE,
+    'settle: () => paid.refund(unused),',
+    'settle: () => Promise.all([paid.refund(unused), paid.refund(unused)]).then(() => {}),',
+  ),
+  fault(
+    'a refund takes one credit too few',
+    CHARGE,
+    'const part = { ...call, credits };',
+    'const part = { ...call, credits: Math.max(credits - 1, 1) };',
+  ),
+  fault('a stop forgets the refunds in memory', CHARGE, '    unsettled.set(id, [call]);', ''),
+  fault(
+    'a stop does not wait',
+    CHARGE,
+    'while (unsettled.size > 0 && performance.now() < endMs) await Bun.sleep(10);',
+    '',
+  ),
+  fault('what is owed is never paid out', 'credits/rollup.ts', 'await refundOwed(sql, countCharges);', ''),
+  fault('a return is written before its charge', 'credits/refund.ts', '    await countCharges();', ''),
+  // A request with an Idempotency-Key.
+  fault(
+    'each sending of a request is charged',
+    ONCE,
+    'Bun.randomUUIDv5(call.identity!, NAMESPACE)',
+    'randomUUID()',
+  ),
+  fault('a sending keeps all credits', CHARGE, 'keeps: paid.spent - credits', 'keeps: paid.spent'),
+  fault('a sending keeps nothing', CHARGE, 'keeps: paid.spent - credits', 'keeps: 0'),
+  fault(
+    'a repetition pays more than was charged',
+    ONCE,
+    'Math.min(earlier.charged, call.credits)',
+    'call.credits',
+  ),
+  fault(
+    'a repetition shows the first cost',
+    PIPELINE,
+    'cost: paid.isRepeated ? 0 : paid.spent',
+    'cost: paid.spent',
+  ),
+  // The answer of a charge.
+  fault(
+    'every call of a batch gets the share of the first',
+    'credits/charge-calls.ts',
+    'charged.spent?.[index] ?? credits',
+    'charged.spent?.[0] ?? credits',
+  ),
+  fault(
+    'a short charge is taken for a whole one',
+    'credits/charge-batch.ts',
+    'if (codeOf(error) !== ALLOWANCE_SHORT) throw error;',
+    'if (codeOf(error) !== ALLOWANCE_SHORT) throw error;\n        return [PAID_FROM_ALLOWANCES];',
+  ),
+  fault(
+    '`left` forgets the budget',
+    'credits/charge-calls.ts',
+    'charged.budgetsLeft?.[keyId] ?? Number.POSITIVE_INFINITY',
+    'Number.POSITIVE_INFINITY',
+  ),
+  fault('a locked account stays locked', 'accounts/locked.ts', 'if (!isLocked) locked.delete(id);', ''),
+  fault(
+    'a wait for a lock fails the batch',
+    'accounts/locked.ts',
+    'if (!isLockTimeout(error)) throw error;',
+    'throw error;',
+  ),
+  // Budgets, keys, activity.
+  fault('budgets are not asked', PIPELINE, 'hasBudget: budget !== null,', 'hasBudget: false,'),
+  fault('first budgets are never settled', 'credits/rollup.ts', 'await settleBudgets(sql);', ''),
+  fault(
+    'an expired key is accepted',
+    'keys/authenticate.ts',
+    '      if (isRefused) {',
+    '      if (isRefused && hash === "") {',
+  ),
+  fault(
+    'a change of an account is ignored, and its callers never expire',
+    'keys/authenticate.ts',
+    'now >= entry.untilMs || !isCurrent(entry)',
+    'now < 0',
+  ),
+];
+
+/** Faults that no history can find, and why. */
+export const UNSEEN: (Fault & { why: string })[] = [
+  {
+    ...fault('charging goes on in doubt', CHARGE, "if (mode === 'open') mode = 'in doubt';", ''),
+    why: 'the rule protects a store that does not answer from a crowd; each charge is voided by its own id',
+  },
+  {
+    ...fault(
+      'a batch never skips the short statement',
+      'credits/charge-batch.ts',
+      'withoutAllowance.add(accountId)',
+      'withoutAllowance.size',
+    ),
+    why: 'the set saves a statement; the rules are those of the longer one',
+  },
+  {
+    ...fault(
+      'a batch charges clients that have left',
+      CHARGE,
+      'calls.filter(({ signal }) => !signal?.aborted)',
+      'calls',
+    ),
+    why: 'the answer that nobody reads is charged as it says',
+  },
+];

@@ -1,0 +1,656 @@
+/** The statements of the ledger (seam.ts), over the engine: which rows each reads, locks and writes, in the order in which Postgres does. */
+import type { Call, Quota, SpentBudget } from '../../../src/metering/credits/call.ts';
+import type { ChargedBatch } from '../../../src/metering/credits/charge-calls.ts';
+import type { Refund } from '../../../src/metering/credits/refund.ts';
+import type { Caller } from '../../../src/metering/keys/authenticate.ts';
+import type { Budget, BudgetPeriod } from '../../../src/metering/keys/limits.ts';
+import { DAY, MINUTE, SECOND } from '../../../src/platform/units.ts';
+import { PostgresError, type Steps, type Transaction, table } from './engine.ts';
+
+export interface Balance {
+  included: number;
+  spendsPurchased: boolean;
+  used: number;
+  usedPurchased: number;
+  purchasedBefore: number;
+  credits: number;
+  granted: number;
+  /** Microseconds, as all instants. */
+  periodEnd: number;
+  periodOpenedAt: number;
+}
+
+export interface KeyBudget {
+  accountId: string;
+  credits: number | null;
+  per: BudgetPeriod;
+  windowStart: number;
+  used: number;
+  countedAt: number;
+  settlesAt: number | null;
+}
+
+interface Entry {
+  accountId: string;
+  keyId: string;
+  kind: string;
+  calls: number;
+  activity: string | undefined;
+}
+
+interface JournalRow {
+  at: number;
+  spentAt: number;
+  counted: boolean;
+  owed: boolean;
+  entries: Entry[];
+  purchased: Record<string, number>;
+  budgets: string[];
+  /** Of a sending of a request, its charge. */
+  charge?: string;
+  request?: string | null;
+  sendings?: number;
+  charged?: number;
+  kept?: number;
+  shortOf?: 'account' | 'key' | null;
+}
+
+interface Key {
+  accountId: string;
+  hash: string;
+  expiresAt: number | null;
+}
+
+export interface ActivityPart {
+  accountId: string;
+  kind: 'charge' | 'return' | 'answer';
+  first: number;
+  last: number;
+  rows: { callId: string; keyId: string; credits: number }[];
+}
+
+export const BALANCES = table<Balance>('balances');
+export const BUDGETS = table<KeyBudget>('key_budgets');
+export const KEYS = table<Key>('api_keys');
+export const JOURNAL = table<JournalRow>('call_journal');
+/** The unique index of requests: the attempt of each. */
+const REQUESTS = table<{ attempt: string }>('call_journal_request');
+export const DAYS = table<{ calls: number }>('daily_counts');
+export const ACTIVITY = table<ActivityPart>('activity_parts');
+export const NUMBERS = table<{ last: number }>('activity_numbers');
+
+const ROWS_AT_ONCE = 1000;
+const US = 1000;
+const FOREVER = Number.NEGATIVE_INFINITY;
+const EMPTY = { counted: true, owed: false, entries: [], purchased: {}, budgets: [] };
+
+/** SQL: `budget_window`. */
+const windowAt = (per: BudgetPeriod, at: number): number => {
+  if (per === 'ever') return FOREVER;
+  const date = new Date(at / US);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), per === 'day' ? date.getUTCDate() : 1) * US;
+};
+const dayOf = (at: number) => Math.floor(at / (DAY * US));
+const nextPeriodEnd = (now: number) => {
+  const date = new Date(now / US);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) * US;
+};
+const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
+const sorted = (ids: string[]) => [...new Set(ids)].sort();
+
+/** The period that a charge at this instant counts in. */
+const opened = (balance: Balance, { now, engine }: Transaction): Balance =>
+  now < balance.periodEnd
+    ? balance
+    : {
+        ...balance,
+        used: 0,
+        usedPurchased: 0,
+        purchasedBefore: balance.purchasedBefore + balance.usedPurchased,
+        periodEnd: nextPeriodEnd(now),
+        periodOpenedAt: engine.clock(),
+      };
+
+const spendable = ({ included, used, spendsPurchased, credits }: Balance) =>
+  Math.max(included - used, 0) + (spendsPurchased ? credits : 0);
+
+const entriesOf = (calls: Call[], spent: number[] | null): Entry[] =>
+  calls.map(({ accountId, keyId, kind, credits, activity }, index) => ({
+    ...{ accountId, keyId, kind, activity },
+    calls: spent?.[index] ?? credits,
+  }));
+
+/** The amounts of each account, in the order of the locks. */
+function byAccount(calls: { accountId: string; credits: number }[]): [string, number][] {
+  return sorted(calls.map(({ accountId }) => accountId)).map((id) => [
+    id,
+    sum(calls.map(({ accountId, credits }) => (accountId === id ? credits : 0))),
+  ]);
+}
+
+/** Charges calls without budgets, or after their budgets: what each account paid, and the purchased credits among it. */
+function* debit(tx: Transaction, wanted: [string, number][]) {
+  const paid = new Map<string, { credits: number; purchased: number; left: number }>();
+  for (const [id, credits] of wanted) {
+    const canPay = (b: Balance) =>
+      tx.now >= b.periodEnd || b.used < b.included || (b.credits > 0 && b.spendsPurchased);
+    let share = { credits: 0, purchased: 0, left: 0 };
+    const updated = yield* tx.update(BALANCES, id, canPay, (balance) => {
+      const b = opened(balance, tx);
+      const includedLeft = Math.max(b.included - b.used, 0);
+      const spent = Math.min(credits, spendable(b));
+      const purchased = Math.max(spent - includedLeft, 0);
+      const after = {
+        ...b,
+        used: b.used + spent,
+        usedPurchased: b.usedPurchased + purchased,
+        credits: b.credits - purchased,
+      };
+      share = { credits: spent, purchased, left: spendable(after) };
+      return after;
+    });
+    if (updated !== undefined) paid.set(id, share);
+  }
+  return paid;
+}
+
+function quotaOf(tx: Transaction, id: string): Quota | undefined {
+  const balance = tx.read(BALANCES, id);
+  if (balance === null) return undefined;
+  const end = tx.now < balance.periodEnd ? balance.periodEnd : nextPeriodEnd(tx.now);
+  return { limit: balance.included, ...resetOf(tx, end) };
+}
+
+const resetOf = (tx: Transaction, end: number) => ({
+  resetAt: new Date(end / US).toISOString(),
+  retryAfterS: Math.max(Math.ceil((end - tx.now) / (SECOND * US)), 1),
+});
+
+function spentBudget(tx: Transaction, { credits, per, windowStart }: KeyBudget): SpentBudget {
+  if (per === 'ever') return { credits: credits!, per, resetAt: null, retryAfterS: null };
+  const start = new Date(windowStart / US);
+  const end =
+    per === 'day' ? windowStart + DAY * US : Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1) * US;
+  return { credits: credits!, per, ...resetOf(tx, end) };
+}
+
+function* chargeCalls(
+  tx: Transaction,
+  calls: Call[],
+  attempt: string,
+  once?: { request: string; sending: string },
+): Steps<ChargedBatch[]> {
+  const limited = sorted(calls.filter(({ hasBudget }) => hasBudget).map(({ keyId }) => keyId));
+  const hasBudgets = limited.length > 0;
+  const budgets = new Map<string, KeyBudget>();
+  if (hasBudgets) {
+    for (const [id] of byAccount(calls)) yield* tx.lock(BALANCES, id);
+    for (const id of limited) {
+      const budget = yield* tx.lock(BUDGETS, id);
+      if (budget === null || budget.credits === null) continue;
+      const start = windowAt(budget.per, tx.now);
+      const isOver = start > budget.windowStart;
+      budgets.set(id, isOver ? { ...budget, windowStart: start, used: 0 } : budget);
+    }
+  }
+  const before = new Map<string, number>();
+  const asked = calls.map(({ keyId, credits }) => {
+    const budget = budgets.get(keyId);
+    if (budget === undefined) return credits;
+    const earlier = before.get(keyId) ?? 0;
+    before.set(keyId, earlier + credits);
+    return Math.min(credits, Math.max(budget.credits! - budget.used - earlier, 0));
+  });
+  const wanted = byAccount(calls.map(({ accountId }, index) => ({ accountId, credits: asked[index]! })));
+  const paid = yield* debit(tx, wanted);
+  const left = new Map([...paid].map(([id, share]) => [id, share.credits]));
+  const accountLeft = new Map([...paid].map(([id, share]) => [id, share.credits + share.left]));
+  const ofKey: boolean[] = [];
+  const spent = calls.map(({ accountId, credits }, index) => {
+    const mine = Math.min(asked[index]!, left.get(accountId) ?? 0);
+    left.set(accountId, (left.get(accountId) ?? 0) - mine);
+    ofKey.push(asked[index]! < Math.min(credits, accountLeft.get(accountId) ?? 0));
+    accountLeft.set(accountId, (accountLeft.get(accountId) ?? 0) - asked[index]!);
+    return mine;
+  });
+  const total = sum(spent);
+  const isShort = total < sum(calls.map(({ credits }) => credits));
+  const used = new Map<string, number>();
+  for (const [index, { keyId }] of calls.entries())
+    if (budgets.has(keyId)) used.set(keyId, (used.get(keyId) ?? 0) + spent[index]!);
+  for (const [id, credits] of used)
+    if (credits > 0) tx.write(BUDGETS, id, { ...budgets.get(id)!, used: budgets.get(id)!.used + credits });
+  const at = Math.max(tx.now, ...[...budgets.values()].map(({ windowStart }) => windowStart));
+  const purchased = Object.fromEntries(
+    [...paid].filter(([, share]) => share.purchased > 0).map(([id, share]) => [id, share.purchased]),
+  );
+  if (total > 0) {
+    const row: JournalRow = {
+      ...{ at, spentAt: tx.engine.clock(), counted: false, owed: false, purchased },
+      ...{ entries: entriesOf(calls, spent), budgets: [...budgets.keys()] },
+    };
+    if (once !== undefined) {
+      yield* tx.insertNew(REQUESTS, once.request, { attempt });
+      const shortOf = isShort ? (ofKey[0] ? 'key' : 'account') : null;
+      Object.assign(row, { request: once.request, sendings: 1, charged: total, shortOf });
+      yield* tx.insertNew(JOURNAL, once.sending, { ...EMPTY, at: tx.now, spentAt: tx.now, charge: attempt });
+    }
+    yield* tx.insertNew(JOURNAL, attempt, row);
+  }
+  const quotas: Record<string, Quota> = {};
+  for (const [index, { accountId, credits }] of calls.entries()) {
+    const quota = spent[index]! < credits && !ofKey[index] ? quotaOf(tx, accountId) : undefined;
+    if (quota !== undefined) quotas[accountId] = quota;
+  }
+  const wantsLeft = hasBudgets || calls.some((call) => call.wantsLeft);
+  return [
+    {
+      spent: isShort ? spent : null,
+      purchased: Object.keys(purchased).length === 0 ? null : purchased,
+      quotas: isShort ? quotas : null,
+      left: wantsLeft ? Object.fromEntries([...paid].map(([id, share]) => [id, share.left])) : null,
+      ...(hasBudgets && {
+        ofKey,
+        budgets: Object.fromEntries([...budgets].map(([id, budget]) => [id, spentBudget(tx, budget)])),
+        budgetsLeft: Object.fromEntries(
+          [...budgets].map(([id, budget]) => [
+            id,
+            Math.max(budget.credits! - budget.used - (used.get(id) ?? 0), 0),
+          ]),
+        ),
+      }),
+    },
+  ];
+}
+
+function* takeNumbers(tx: Transaction, amount: number): Steps<number> {
+  const { last } = (yield* tx.lock(NUMBERS, ''))!;
+  const taken = Math.max(last, tx.engine.clock());
+  tx.write(NUMBERS, '', { last: taken + amount });
+  return taken;
+}
+
+function* writeActivity(
+  tx: Transaction,
+  kind: ActivityPart['kind'],
+  taken: number,
+  rows: { accountId: string; keyId: string; callId: string; credits: number }[],
+): Steps<void> {
+  let last = taken;
+  for (const accountId of sorted(rows.map((row) => row.accountId))) {
+    const own = rows.filter((row) => row.accountId === accountId);
+    last += own.length;
+    const part = { accountId, kind, first: 1 + last - own.length, last, rows: own };
+    yield* tx.insertNew(ACTIVITY, String(last).padStart(20, '0'), part);
+  }
+}
+
+const callsIn = (entries: Entry[], isOwn: (entry: Entry) => boolean) =>
+  sum(entries.map((entry) => (isOwn(entry) ? entry.calls : 0)));
+
+const activityOf = (entries: Entry[], sign: 1 | -1) =>
+  entries.flatMap(({ accountId, keyId, calls, activity }) =>
+    activity ? [{ accountId, keyId, callId: activity.split('\t')[0]!, credits: sign * calls }] : [],
+  );
+
+function* addToDays(tx: Transaction, rows: { at: number; entries: Entry[] }[], sign: 1 | -1): Steps<void> {
+  const days = new Map<string, number>();
+  for (const { at, entries } of rows)
+    for (const { accountId, keyId, kind, calls } of entries) {
+      const key = [accountId, dayOf(at), keyId, kind].join(' ');
+      days.set(key, (days.get(key) ?? 0) + sign * calls);
+    }
+  for (const key of sorted([...days.keys()])) {
+    const before = yield* tx.lock(DAYS, key);
+    tx.write(DAYS, key, { calls: (before?.calls ?? 0) + days.get(key)! });
+  }
+}
+
+/** Credits of a key since an instant, as the view `calls_by_day` has them. */
+export function callsOf(
+  tx: Transaction,
+  accountId: string,
+  keyId: string | null,
+  sinceDay = FOREVER,
+): number {
+  const isOwn = (entry: Entry) => entry.accountId === accountId && (keyId === null || entry.keyId === keyId);
+  const rolledUp = tx.scan(DAYS).map(([key, { calls }]) => {
+    const [account, day, ofKey] = key.split(' ');
+    return account === accountId && (keyId === null || ofKey === keyId) && Number(day) >= sinceDay
+      ? calls
+      : 0;
+  });
+  const fresh = tx
+    .scan(JOURNAL)
+    .map(([, { counted, at, entries }]) => (counted || dayOf(at) < sinceDay ? 0 : callsIn(entries, isOwn)));
+  return sum(rolledUp) + sum(fresh);
+}
+
+/** Sets what a key has spent in the present window of its budget. The balance is locked. */
+function* countSpent(tx: Transaction, id: string): Steps<void> {
+  tx.snapshot();
+  const budget = (yield* tx.lock(BUDGETS, id))!;
+  const now = tx.engine.clock();
+  const windowStart = Math.max(windowAt(budget.per, now), budget.windowStart);
+  const since = windowStart === FOREVER ? FOREVER : dayOf(windowStart);
+  const used = callsOf(tx, budget.accountId, id, since);
+  tx.write(BUDGETS, id, { ...budget, windowStart, countedAt: now, used });
+}
+
+const SETTLE_MS = 15 * SECOND;
+const REPEAT_WINDOW_MS = 10 * MINUTE;
+const REFUND_WINDOW_MS = 11 * MINUTE;
+
+/** Statements that wait for no lock, by their names. */
+const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
+  findLocked(tx, ids: string[]) {
+    return sorted(ids)
+      .filter((id) => tx.read(BALANCES, id) === null || !tx.tryLock(BALANCES, id))
+      .map((id) => ({ id }));
+  },
+
+  makeActivityDays() {
+    return [];
+  },
+
+  owedRows(tx, last?: { attempt: string }) {
+    return tx
+      .scan(JOURNAL)
+      .filter(([id, row]) => row.owed && row.entries.length > 0 && id > (last?.attempt ?? ''))
+      .slice(0, ROWS_AT_ONCE)
+      .map(([attempt, { entries }]) => ({
+        attempt,
+        accountIds: entries.map(({ accountId }) => accountId),
+        part: 0,
+      }));
+  },
+
+  purgeJournal(tx) {
+    const isOld = (row: JournalRow) =>
+      row.counted && row.spentAt < tx.now - REFUND_WINDOW_MS * US && (!row.owed || row.entries.length === 0);
+    for (const [attempt, row] of tx.scan(JOURNAL)) {
+      if (!isOld(row) || !tx.tryLock(JOURNAL, attempt)) continue;
+      const { request } = tx.current(JOURNAL, attempt)!;
+      tx.write(JOURNAL, attempt, null);
+      if (request && tx.tryLock(REQUESTS, request)) tx.write(REQUESTS, request, null);
+    }
+  },
+
+  callersQuery(tx, hashes: string[]) {
+    return tx.scan(KEYS).flatMap(([keyId, { accountId, hash, expiresAt }]) => {
+      if (!hashes.includes(hash)) return [];
+      const budget = tx.read(BUDGETS, keyId);
+      const caller: Caller = {
+        ...{ keyId, accountId, plan: 'free', requestsPerMinute: 1_000_000, isTest: false, only: null },
+        budget: budget?.credits == null ? null : { credits: budget.credits, per: budget.per },
+      };
+      const endsInMs = expiresAt === null ? null : (expiresAt - tx.now) / US;
+      const isRefused = endsInMs !== null && endsInMs <= 0;
+      return [{ ...caller, hash, endsInMs, isRefused, isConnection: false, usedAs: hash }];
+    });
+  },
+
+  dueBudgets(tx) {
+    return tx
+      .scan(BUDGETS)
+      .flatMap(([id, { settlesAt }]) => (settlesAt !== null && settlesAt < tx.now ? [id] : []));
+  },
+};
+
+/** The other statements. */
+const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknown>> = {
+  *lockBalance(tx, id: string) {
+    yield* tx.lock(BALANCES, id);
+    return [];
+  },
+
+  *chargeAllowances(tx, calls: Call[], attempt: string) {
+    for (const [id, credits] of byAccount(calls)) {
+      const updated = yield* tx.update(
+        BALANCES,
+        id,
+        (b) => tx.now < b.periodEnd && b.used + credits <= b.included,
+        (b) => ({ ...b, used: b.used + credits }),
+      );
+      if (updated === undefined) throw new PostgresError('U0001');
+    }
+    yield* tx.insertNew(JOURNAL, attempt, {
+      ...{ at: tx.now, spentAt: tx.engine.clock(), counted: false, owed: false },
+      ...{ entries: entriesOf(calls, null), purchased: {}, budgets: [] },
+    });
+    return [{}];
+  },
+
+  chargeCalls,
+
+  *voidAttempt(tx, attempt: string) {
+    const at = tx.now;
+    const found = yield* tx.insert(JOURNAL, attempt, {
+      ...EMPTY,
+      at,
+      spentAt: tx.engine.clock(),
+      owed: true,
+    });
+    if (found !== null) tx.write(JOURNAL, attempt, { ...found, owed: true });
+    return [];
+  },
+
+  *refundCredits(tx, refunds: Refund[]) {
+    for (const { id, attempt, purchased, ...call } of refunds.toSorted((one, other) =>
+      one.id < other.id ? -1 : 1,
+    )) {
+      const charge = tx.read(JOURNAL, attempt);
+      if (charge === null) continue;
+      yield* tx.insert(JOURNAL, id, {
+        ...{ at: charge.at, spentAt: charge.spentAt, counted: true, owed: true, budgets: charge.budgets },
+        ...{ entries: entriesOf([call], null), purchased: { [call.accountId]: purchased } },
+      });
+    }
+    return [];
+  },
+
+  *joinCharge(tx, request: string, sending: string, { accountId, keyId }: Call) {
+    const attempt = tx.read(REQUESTS, request)?.attempt;
+    if (attempt === undefined) return [];
+    const isOld = (row: JournalRow) => row.spentAt < tx.now - REPEAT_WINDOW_MS * US;
+    const found = yield* tx.update(
+      JOURNAL,
+      attempt,
+      (row) => row.request === request,
+      (row) => (isOld(row) ? { ...row, request: null } : { ...row, sendings: row.sendings! + 1 }),
+    );
+    if (found === undefined) return [];
+    if (found.new.request === null) {
+      yield* tx.lock(REQUESTS, request);
+      tx.write(REQUESTS, request, null);
+      return [];
+    }
+    yield* tx.insertNew(JOURNAL, sending, {
+      ...EMPTY,
+      at: tx.now,
+      spentAt: tx.engine.clock(),
+      charge: attempt,
+    });
+    const { charged, shortOf, entries } = found.new;
+    const quota = shortOf === 'account' ? quotaOf(tx, accountId) : undefined;
+    const ofKey = shortOf === 'key' && entries[0]?.keyId === keyId ? tx.read(BUDGETS, keyId) : null;
+    const windowStart = ofKey && Math.max(ofKey.windowStart, windowAt(ofKey.per, tx.now));
+    const budget = ofKey?.credits == null ? null : spentBudget(tx, { ...ofKey, windowStart: windowStart! });
+    return [{ charged, quotas: quota ? { [accountId]: quota } : null, budget }];
+  },
+
+  *refundSending(tx, sending: string, keeps: number) {
+    const at = tx.now;
+    const found = yield* tx.insert(JOURNAL, sending, { ...EMPTY, at, spentAt: at, owed: true });
+    if (found?.owed || found?.charge === undefined) return [];
+    tx.write(JOURNAL, sending, { ...found, owed: true });
+    tx.snapshot();
+    const { charge } = found;
+    let back = 0;
+    const paid = yield* tx.update(
+      JOURNAL,
+      charge,
+      () => true,
+      (row) => {
+        const kept = Math.max(row.kept ?? 0, keeps);
+        const isLast = row.sendings! <= 1;
+        back = isLast ? row.charged! - kept : 0;
+        return {
+          ...row,
+          ...{ kept, sendings: row.sendings! - 1, charged: row.charged! - back },
+          request: isLast && kept === 0 ? null : row.request!,
+        };
+      },
+    );
+    if (paid === undefined) return [];
+    const { old, new: updated } = paid;
+    if (old.request && updated.request === null) {
+      yield* tx.lock(REQUESTS, old.request);
+      tx.write(REQUESTS, old.request, null);
+    }
+    if (back > 0) {
+      const [entry] = old.entries;
+      const purchased = Math.min(old.purchased[entry!.accountId] ?? 0, back);
+      const id = tx.engine.newId();
+      yield* tx.insertNew(JOURNAL, id, {
+        ...{ at: old.at, spentAt: old.spentAt, counted: true, owed: true, budgets: old.budgets },
+        ...{ entries: [{ ...entry!, calls: back }], purchased: { [entry!.accountId]: purchased } },
+      });
+    }
+    return [];
+  },
+
+  *refundRows(tx, attempts: string[], amount: number) {
+    const taken = yield* takeNumbers(tx, amount);
+    const rows: JournalRow[] = [];
+    for (const attempt of sorted(attempts)) {
+      const batch = yield* tx.update(
+        JOURNAL,
+        attempt,
+        (row) => row.owed && row.entries.length > 0,
+        (row) => ({ ...row, entries: [], purchased: {}, budgets: [], counted: true }),
+      );
+      if (batch !== undefined)
+        rows.push({ ...batch.old, entries: batch.old.entries.filter(({ calls }) => calls > 0) });
+    }
+    const counted = rows.filter((row) => row.counted);
+    yield* addToDays(tx, counted, -1);
+    yield* writeActivity(
+      tx,
+      'return',
+      taken,
+      counted.flatMap(({ entries }) => activityOf(entries, -1)),
+    );
+    const entries = rows.flatMap((row) => row.entries);
+    for (const id of sorted(entries.map(({ accountId }) => accountId))) {
+      const b = yield* tx.lock(BALANCES, id);
+      if (b === null) continue;
+      const own = rows.filter((row) => row.entries.some(({ accountId }) => accountId === id));
+      const [current, earlier] = [true, false].map((isCurrent) => {
+        const those = own.filter(({ spentAt }) => b.periodOpenedAt <= spentAt === isCurrent);
+        return {
+          calls: sum(those.map((row) => callsIn(row.entries, (entry) => entry.accountId === id))),
+          purchased: sum(those.map(({ purchased }) => purchased[id] ?? 0)),
+        };
+      });
+      const back = Math.min(
+        current!.calls,
+        b.usedPurchased,
+        Math.max(current!.purchased, b.used - b.included),
+      );
+      const backBefore = Math.min(earlier!.purchased, b.purchasedBefore);
+      tx.write(BALANCES, id, {
+        ...b,
+        credits: b.credits + back + backBefore,
+        used: Math.max(b.used - current!.calls, 0),
+        usedPurchased: b.usedPurchased - back,
+        purchasedBefore: b.purchasedBefore - backBefore,
+      });
+    }
+    for (const keyId of sorted(entries.map((entry) => entry.keyId))) {
+      const budget = yield* tx.lock(BUDGETS, keyId);
+      if (budget === null) continue;
+      const those = rows.filter(
+        ({ at, spentAt, budgets }) =>
+          at >= budget.windowStart && (budgets.includes(keyId) || spentAt < budget.countedAt),
+      );
+      const calls = sum(those.map((row) => callsIn(row.entries, (entry) => entry.keyId === keyId)));
+      tx.write(BUDGETS, keyId, { ...budget, used: Math.max(budget.used - calls, 0) });
+    }
+    return [];
+  },
+
+  *rollUpCalls(tx, atOnce = 2000) {
+    const isFresh = (row: JournalRow) => !row.counted && !row.owed;
+    if (!tx.scan(JOURNAL).some(([, row]) => isFresh(row))) return { rows: 0, isFull: false };
+    const taken = yield* takeNumbers(tx, 20_000);
+    const batch: JournalRow[] = [];
+    const seen = tx.scan(JOURNAL).filter(([, row]) => isFresh(row));
+    for (const [attempt] of seen.slice(0, atOnce)) {
+      if (!tx.tryLock(JOURNAL, attempt)) continue;
+      const row = tx.current(JOURNAL, attempt);
+      if (row === null || !isFresh(row)) continue;
+      tx.write(JOURNAL, attempt, { ...row, counted: true });
+      batch.push({ ...row, entries: row.entries.filter(({ calls }) => calls > 0) });
+    }
+    yield* addToDays(tx, batch, 1);
+    yield* writeActivity(
+      tx,
+      'charge',
+      taken,
+      batch.flatMap(({ entries }) => activityOf(entries, 1)),
+    );
+    return { rows: batch.length, isFull: batch.length >= atOnce };
+  },
+
+  *writeAnswers(tx, rows: { accountId: string; keyId: string; callId: string | null }[]) {
+    const taken = yield* takeNumbers(tx, rows.length);
+    const answers = rows.map((row) => ({ ...row, callId: row.callId ?? '', credits: 0 }));
+    yield* writeActivity(tx, 'answer', taken, answers);
+    return [];
+  },
+
+  // Operators.
+
+  *settleBudget(tx, id: string) {
+    const { accountId } = tx.read(BUDGETS, id)!;
+    yield* tx.lock(BALANCES, accountId);
+    tx.write(BUDGETS, id, { ...(yield* tx.lock(BUDGETS, id))!, settlesAt: null });
+    yield* countSpent(tx, id);
+  },
+
+  *limitKey(tx, id: string, budget: Budget | null) {
+    yield* tx.lock(KEYS, id);
+    const { accountId } = tx.read(BUDGETS, id)!;
+    yield* tx.lock(BALANCES, accountId);
+    const before = (yield* tx.lock(BUDGETS, id))!;
+    const limited: KeyBudget = {
+      ...before,
+      ...budget,
+      windowStart: before.per === budget?.per ? before.windowStart : FOREVER,
+      settlesAt: before.credits === null ? tx.engine.clock() + SETTLE_MS * US : before.settlesAt,
+    };
+    tx.write(BUDGETS, id, budget === null ? { ...before, credits: null } : limited);
+    if (budget !== null) yield* countSpent(tx, id);
+  },
+
+  *expireKey(tx, id: string, expiresAt: number) {
+    const key = (yield* tx.lock(KEYS, id))!;
+    tx.write(KEYS, id, { ...key, expiresAt });
+  },
+
+  *changeBalance(tx, id: string, change: (balance: Balance, now: number) => Balance) {
+    const balance = (yield* tx.lock(BALANCES, id))!;
+    tx.write(BALANCES, id, change(balance, tx.engine.clock()));
+  },
+};
+
+/** Runs a statement by its name. */
+export function* runStatement(tx: Transaction, name: string, args: unknown[]): Steps<unknown> {
+  const read = READS[name];
+  const write = WRITES[name];
+  if (write !== undefined) return yield* write(tx, ...(args as never[]));
+  if (read === undefined) throw new Error(`the model has no statement ${name}`);
+  yield 'pause';
+  return read(tx, ...(args as never[]));
+}

@@ -1,0 +1,88 @@
+/**
+ * Plays histories of the ledger until one ends wrong: `bun test/metering/simulation/run.ts [--seed N] [--histories N] [--seconds N]`.
+ *
+ * A wrong history is printed with its seed and the fewest actions that still end wrong, and the exit code is 1. `--seed N` alone plays
+ * one history and prints all that happens in it. `--fault NAME` plants a fault first, and `--faults` each of them in turn.
+ */
+import { parseArgs } from 'node:util';
+import { FAULTS, UNSEEN } from './faults.ts';
+import type { History } from './history.ts';
+import { loadBySeam } from './seam.ts';
+import { replaceGlobals } from './world.ts';
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    histories: { type: 'string' },
+    seconds: { type: 'string' },
+    fault: { type: 'string' },
+    faults: { type: 'boolean' },
+  },
+});
+if (values.faults) {
+  for (const { name } of FAULTS) {
+    const found = Bun.spawnSync([process.execPath, import.meta.path, '--fault', name, '--seconds', '60']);
+    console.log(`${name}: ${found.stdout.toString().split('\n')[0]}`);
+  }
+  process.exit();
+}
+const fault = [...FAULTS, ...UNSEEN].find(({ name }) => name === values.fault);
+if (values.fault !== undefined && fault === undefined)
+  throw new Error(`there is no planted fault ${values.fault}`);
+const startedMs = performance.now();
+const realNow = performance.now.bind(performance);
+loadBySeam(fault?.patches);
+replaceGlobals();
+const { generateSecret } = await import('../../../src/metering/keys/secret.ts');
+const { createHistory, useSecrets } = await import('./history.ts');
+useSecrets(Array.from({ length: 6 }, () => generateSecret()));
+const { play } = await import('./play.ts');
+
+const first = Number(values.seed ?? 1);
+const isTraced = values.seed !== undefined && values.histories === undefined && values.seconds === undefined;
+const histories = isTraced ? 1 : Number(values.histories ?? Number.POSITIVE_INFINITY);
+const untilMs = startedMs + Number(values.seconds ?? Number.POSITIVE_INFINITY) * 1000;
+const totals = { histories: 0, calls: 0, statements: 0, faults: 0, simulatedS: 0 };
+for (let seed = first; seed < first + histories && realNow() < untilMs; seed += 1) {
+  const history = createHistory(seed);
+  const { problems, calls, statements, faults, simulatedMs } = await play(
+    history,
+    isTraced ? { trace: (line) => console.log(line) } : {},
+  );
+  totals.histories += 1;
+  totals.calls += calls;
+  totals.statements += statements;
+  totals.faults += faults;
+  totals.simulatedS += simulatedMs / 1000;
+  if (problems.length === 0) continue;
+  const foundMs = realNow() - startedMs;
+  console.log(`seed ${seed}, after ${totals.histories} histories, ${Math.round(foundMs)} ms:`);
+  console.log(problems.slice(0, 10).join('\n'));
+  if (fault === undefined && !isTraced) {
+    const { actions, accounts } = await shrink(history);
+    console.log([accounts, ...actions].map((item) => JSON.stringify(item)).join('\n'));
+    console.log(`replay: bun test/metering/simulation/run.ts --seed ${seed}`);
+  }
+  process.exit(1);
+}
+if (!isTraced) {
+  const hours = (realNow() - startedMs) / 3_600_000;
+  const anHour = Math.round(totals.histories / hours);
+  console.log(`${JSON.stringify(totals)}, all right; ${anHour} histories an hour`);
+}
+process.exit();
+
+/** The history with the fewest actions that still ends wrong, within some hundred tries. */
+async function shrink(history: History): Promise<History> {
+  let { actions } = history;
+  let tries = 400;
+  for (let size = Math.ceil(actions.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let at = 0; at < actions.length && tries > 0; tries -= 1) {
+      const fewer = actions.toSpliced(at, size);
+      const { problems } = await play({ ...history, actions: fewer });
+      if (problems.length > 0) actions = fewer;
+      else at += size;
+    }
+  }
+  return { ...history, actions };
+}
