@@ -50,7 +50,7 @@ const CHANGES: [name: string, change: (caller: Caller) => Promise<unknown>, answ
   [
     'the key gets a budget of nothing',
     ({ keyId }) => limitKey(sql, keyId, { budget: { credits: 0, per: 'ever' } }, 'test'),
-    /key-budget-spent|has spent its 0 credits/,
+    /key-budget-spent|The budget of the key is 0 credits/,
   ],
 ];
 

@@ -58,10 +58,11 @@ export function quotaExceeded(
 
 /** The refusal of a key that has spent its budget. */
 export function budgetExceeded({ credits, per, resetAt, retryAfterS }: SpentBudget): ProblemAnswer {
+  const none = credits === 0 ? 'The budget of the key is 0 credits: it can make free calls alone.' : null;
   if (resetAt === null)
-    return problem('key-budget-spent', `The key has spent its ${counted(credits, 'credit')}.`);
+    return problem('key-budget-spent', none ?? `The key has spent its ${counted(credits, 'credit')}.`);
   const reset = new Date(resetAt).toISOString();
-  const detail = `The key has ${counted(credits, 'credit')} a ${per} (UTC), again at ${reset}.`;
+  const detail = none ?? `The key has ${counted(credits, 'credit')} a ${per} (UTC), again at ${reset}.`;
   return problem('key-budget-exceeded', detail, {
     members: { reset },
     headers: { 'Retry-After': String(retryAfterS) },

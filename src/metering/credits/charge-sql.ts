@@ -80,20 +80,23 @@ const WITHOUT_BUDGETS: Rules = {
  * Balances are locked first, then budgets, each in the order of ids, because changes of a key lock the key and then the account.
  *
  * A call gets what it needs, as far as its key and its account have that left after the earlier calls of the batch. `key_left` is NULL
- * for a key without a budget. A budget is filtered after its lock, because the version before the lock may have had none. The
+ * for a key without a budget. A budget is filtered after its lock, because the version before the lock may have had none. Windows
+ * are told by one instant behind all locks, so that a window that another process has opened meanwhile is no key's alone. The
  * lower bound is the reason why a call got less; of two equal ones it is the account's.
  * @param keys the parameter with the ids of the keys that may have one
  */
 const withBudgets = (keys: string): Rules => ({
   charged: `locked AS MATERIALIZED (
     SELECT account_id FROM balances WHERE account_id = ANY ($2::text[]) ORDER BY account_id FOR NO KEY UPDATE
+  ), latest AS MATERIALIZED (
+    SELECT * FROM key_budgets WHERE key_id = ANY (${keys}::text[]) AND (SELECT count(*) FROM locked) > 0
+    ORDER BY key_id FOR NO KEY UPDATE
+  ), time AS MATERIALIZED (
+    SELECT clock_timestamp() AS instant FROM (SELECT count(*) FROM latest) AS behind_the_locks
   ), budget AS MATERIALIZED (
-    SELECT key_id, credits, per, greatest(window_start, budget_window(per, now())) AS window_start,
-      CASE WHEN budget_window(per, now()) > window_start THEN 0 ELSE used END AS used
-    FROM (
-      SELECT * FROM key_budgets WHERE key_id = ANY (${keys}::text[]) AND (SELECT count(*) FROM locked) > 0
-      ORDER BY key_id FOR NO KEY UPDATE OFFSET 0) AS latest
-    WHERE credits IS NOT NULL
+    SELECT key_id, credits, per, greatest(window_start, budget_window(per, instant)) AS window_start,
+      CASE WHEN budget_window(per, instant) > window_start THEN 0 ELSE used END AS used
+    FROM latest, time WHERE credits IS NOT NULL
   ), call AS MATERIALIZED (
     SELECT id, key_id, needed, position, CASE WHEN budget.key_id IS NOT NULL
       THEN greatest(credits - used - sum(needed) OVER (PARTITION BY key_id ORDER BY position) + needed, 0)::bigint END AS key_left
@@ -123,8 +126,8 @@ const withBudgets = (keys: string): Rules => ({
       array_agg(CASE WHEN is_of_key THEN needed ELSE spent END ORDER BY position) AS spent_but_for_budgets
     FROM paid
   )`,
-  // A call of a window is never counted before its beginning, also if the clock went back.
-  at: 'greatest(now(), (SELECT max(window_start) FROM budget))',
+  // The instant that told the window of each key. A call is never counted before its window, also if the clock went back.
+  at: 'greatest((SELECT instant FROM time), (SELECT max(window_start) FROM budget))',
   columns: ', budgets',
   values: ', (SELECT array_agg(key_id) FROM budget)',
   shortOf: `CASE WHEN spent IS NOT NULL THEN CASE WHEN of_key[1] THEN 'key' ELSE 'account' END END`,

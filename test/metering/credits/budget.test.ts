@@ -17,6 +17,7 @@ import { storeCallCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
 import { attemptsOf, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('budget');
@@ -229,6 +230,36 @@ describe('a window', () => {
       SELECT min(at) >= max(window_start) AS "isInWindow" FROM call_journal, key_budgets
       WHERE ${key.keyId} = ANY (key_ids) AND key_id = ${key.keyId}`;
     expect(row!.isInWindow).toBe(true);
+  });
+
+  test('of each key of a batch holds the time of the batch, also if one was turned while the batch waited', async () => {
+    const keys = [
+      await createLimited({ credits: 5, per: 'day' }),
+      await createLimited({ credits: 5, per: 'day' }),
+    ];
+    const ids = keys.map(({ keyId }) => keyId);
+    await sql`UPDATE key_budgets SET per = 'second' WHERE key_id = ANY (${ids}::text[])`;
+    const lock = await lockRow(sql, keys[0]!.accountId);
+    const attempt = randomUUID();
+    const charged = chargeCalls(
+      pools[0]!,
+      keys.map((key) => call(key, 1)),
+      attempt,
+    ).then(() => {});
+    await waitingForLock(sql, 1);
+    // As another process does after the turn of a second.
+    const turned = () => sql`
+      UPDATE key_budgets SET window_start = budget_window(per, clock_timestamp()), used = 0
+      WHERE key_id = ${ids[0]!} AND budget_window(per, clock_timestamp()) > (
+        SELECT min(query_start) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')
+      RETURNING key_id`;
+    await until('the next second', async () => (await turned()).length === 1);
+    await lock.release();
+    await charged;
+    const windows = await sql`
+      SELECT window_start = budget_window(per, at) AS "isItsTime" FROM call_journal, key_budgets
+      WHERE attempt = ${attempt} AND key_id = ANY (${ids}::text[])`;
+    expect(windows.map(({ isItsTime }) => isItsTime)).toEqual([true, true]);
   });
 });
 
