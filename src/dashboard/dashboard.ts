@@ -55,10 +55,12 @@ export async function createDashboard(parts: DashboardParts) {
     smtpUrl === null
       ? null
       : (await import('./auth/mail.ts')).createMailer(smtpUrl, mailFrom, publicUrl, log);
+  const lastRun = new Map();
   const dueMails =
     mailer &&
     startInterval(
-      () => sendAllDueMails({ sql, mailer, publicUrl, buyUrl: config.buyUrl, contact: config.contact }),
+      () =>
+        sendAllDueMails({ sql, mailer, publicUrl, buyUrl: config.buyUrl, contact: config.contact, lastRun }),
       MINUTE,
       (error) => log.warn({ err: error }, 'alerts were not sent'),
     );

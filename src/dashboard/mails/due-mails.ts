@@ -51,6 +51,11 @@ export function dueMail<Reason extends Due>(
 export interface DueMailParts extends MailAddresses {
   sql: Sql;
   mailer: Pick<Mailer, 'send'>;
+  /**
+   * The reasons that the last run found, by kind. Only what two runs in a row find is sent, because credits of a request under way
+   * may come back. Absent: all is sent at once.
+   */
+  lastRun?: Map<MailKind<never>, Set<string>>;
 }
 
 /** Reasons that are read at once, and the most of a member in one run. A member with more gets the others by the next run. */
@@ -61,8 +66,17 @@ export async function sendDueMails<Reason extends Due>(
   parts: DueMailParts,
   kind: MailKind<Reason>,
 ): Promise<void> {
-  const pages = inPages<DueTo<Reason>>((last) => findDue(parts.sql, kind, last?.userId ?? ''));
-  for await (const reasons of pages) await sendMails(parts, kind, reasons);
+  const { sql, lastRun } = parts;
+  const pages = inPages<DueTo<Reason>>((last) => findDue(sql, kind, last?.userId ?? ''));
+  const before = lastRun?.get(kind);
+  const found = new Set<string>();
+  lastRun?.set(kind, found);
+  for await (const reasons of pages) {
+    const idOf = ({ userId, topic, occasion }: DueTo<Reason>) => [userId, topic, occasion].join(' ');
+    for (const reason of reasons) found.add(idOf(reason));
+    const lasting = lastRun === undefined ? reasons : reasons.filter((reason) => before?.has(idOf(reason)));
+    await sendMails(parts, kind, lasting);
+  }
 }
 
 async function sendMails<Reason extends Due>(
