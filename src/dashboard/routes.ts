@@ -53,7 +53,7 @@ export const ROUTES: Record<string, Route> = {
   '/sign-out': { for: 'anyone', POST: entry.signOut },
   '/forgot': { for: 'anyone', ...links.forgot },
   '/reset': { for: 'anyone', hasPassword: true, ...links.reset },
-  '/confirm': { for: 'anyone', ...links.confirm },
+  '/confirm': { for: 'anyone', hasPassword: true, ...links.confirm },
   '/confirm/send': { for: 'member', POST: settings.sendConfirmationAgain },
   '/email': { for: 'anyone', ...links.newEmail },
   '/invitation': { for: 'anyone', hasPassword: true, ...links.invitation },

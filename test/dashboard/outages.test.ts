@@ -99,17 +99,18 @@ test('Postgres away: a confirmation link is not called dead, and works when Post
   const { createEmailVerificationToken } = await import('better-auth/api');
   const token = await createEmailVerificationToken('x'.repeat(40), person.email);
   const path = `/dashboard/confirm?token=${token}`;
+  const { password } = newPerson();
   const stranger = createVisitor(service.baseUrl);
   const page = await stranger.get(path);
   const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
   proxy.down();
   try {
-    expect((await stranger.post('/dashboard/confirm', { token, form_token })).status).toBe(503);
+    expect((await stranger.post('/dashboard/confirm', { token, form_token, password })).status).toBe(503);
   } finally {
     proxy.up();
   }
   await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200);
-  expect((await stranger.post('/dashboard/confirm', { token, form_token })).status).toBe(303);
+  expect((await stranger.post('/dashboard/confirm', { token, form_token, password })).status).toBe(303);
 });
 
 test('an instance whose first visitor comes while Postgres is away serves the next one when it is back', async () => {

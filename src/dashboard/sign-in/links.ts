@@ -5,7 +5,7 @@ import { linkTokenOf } from '../auth/link-token.ts';
 import { MAILS } from '../auth/mail-text.ts';
 import { findReader, tell } from '../auth/reader.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { findEmailOwner } from '../auth/sessions.ts';
+import { confirmWithPassword, type EmailOwner, findEmailOwner } from '../auth/sessions.ts';
 import { passwordChanged, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext } from '../page-context.ts';
 import { type PageResponse, redirectTo } from '../request/context.ts';
@@ -125,22 +125,51 @@ function elsewherePage(context: LinkContext<FoundInvitation>): PageResponse {
   return messagePage(context, 409, messages.elsewhereTitle, lead);
 }
 
-/** /dashboard/confirm: in the browser that signed up it signs in, too. */
-export const confirm = linkPage('confirm', {
-  find: ({ tools }, token) => tools.auth.linkOwner('confirm', token),
-  show: (context) => confirmPage(context, context.messages.confirmLead),
+/**
+ * /dashboard/confirm: in the browser that signed up it signs in, too. Any other browser gives a new password, because a stranger may have
+ * signed up with this address, and would have its account.
+ */
+export const confirm = linkPage<EmailOwner>('confirm', {
+  async find({ tools }, token) {
+    const email = await tools.auth.linkOwner('confirm', token);
+    return email === null ? null : findEmailOwner(tools.sql, email);
+  },
+  show(context, refusal) {
+    const { messages, token, found } = context;
+    if (!wantsPassword(context)) return confirmPage(context, messages.confirmLead);
+    const fields = [newPassword(messages, messages.newPassword)];
+    const button = messages.confirmButton;
+    const body = form(context, { hidden: { token }, username: found.email, fields, button, refusal });
+    return cardPage(context, {
+      title: messages.confirmTitle,
+      lead: messages.confirmPasswordLead,
+      body,
+      ...refusal,
+    });
+  },
   async submit(context) {
-    const { tools, client, session, token, found: email } = context;
-    const { ownSignUps, confirmEmail } = tools.auth;
-    const owner = await findEmailOwner(tools.sql, email);
-    const signsIn = session === null && owner !== null && ownSignUps.isOf(client.cookie, owner);
+    const { tools, client, session, sent, token, found: owner } = context;
+    const { ownSignUps, confirmEmail, hashPassword } = tools.auth;
+    if (wantsPassword(context)) {
+      const refusal = refusalOf(faultsOf(context, ['password'], owner.email));
+      if (refusal !== null) return refusal;
+      await confirmWithPassword(tools.sql, owner.userId, await hashPassword(sent('password')));
+      return confirmed(context, owner.email, '', '?done=confirmed');
+    }
+    // Without an account: neither a second factor nor a suspension is passed over.
+    const signsIn = session === null && owner.accountId === null && ownSignUps.isOf(client.cookie, owner);
     const cookies = await confirmEmail(token, client, signsIn);
     if (cookies === null) return null;
-    if (cookies.length === 0) return confirmed(context, '', '?done=confirmed');
+    if (cookies.length === 0) return confirmed(context, owner.email, '', '?done=confirmed');
     logSecurity(context, 'sign-in', owner);
     return redirectTo(context, '?done=confirmed', [...cookies, ownSignUps.forget()]);
   },
 });
+
+const wantsPassword = ({ tools, client, session, found: owner }: LinkContext<EmailOwner>) =>
+  !owner.isConfirmed &&
+  session?.user.id !== owner.userId &&
+  !tools.auth.ownSignUps.isOf(client.cookie, owner);
 
 /** /dashboard/email: the user has the new address afterwards, and the previous one gets a warning. */
 export const newEmail = linkPage('email', {
@@ -156,20 +185,20 @@ export const newEmail = linkPage('email', {
       const url = contactText(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
       void tools.mailer?.send(MAILS['email-changed']({ url }), { ...reader, to: change.previous });
     }
-    return confirmed(context, '/settings', '?done=email-changed');
+    return confirmed(context, context.found, '/settings', '?done=email-changed');
   },
 });
 
 /** The page that confirms an email. Its link only shows a button, because mail scanners open links too. */
-function confirmPage(context: LinkContext<string>, lead: string): PageResponse {
+function confirmPage(context: LinkContext<unknown>, lead: string): PageResponse {
   const { confirmTitle: title, confirmButton: button } = context.messages;
   const hidden = { token: context.token };
   return cardPage(context, { title, lead, body: form(context, { hidden, button }) });
 }
 
 /** Leads to the page that says so: the overview or the settings, or without a session the sign-in with the email filled in. */
-function confirmed(context: LinkContext<string>, path: '' | '/settings', query: string): PageResponse {
-  const { session, tools, found: email } = context;
+function confirmed(context: PageContext, email: string, path: '' | '/settings', query: string): PageResponse {
+  const { session, tools } = context;
   if (session !== null) return redirectTo(context, path + query);
   return redirectTo(context, `/sign-in${query}`, [tools.auth.ownSignUps.cookieOf(email, null)]);
 }

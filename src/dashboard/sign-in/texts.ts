@@ -21,6 +21,8 @@ export const SIGN_IN_TEXTS = {
     Se {email} ainda não estiver confirmado, uma ligação vai a caminho, salvo se já recebeu cinco nesta hora.`,
   confirmButton: ['Confirm', 'Confirmar'],
   confirmLead: ['Click to confirm your address.', 'Basta um clique para o endereço ficar confirmado.'],
+  confirmPasswordLead: `Choose a password: that of the sign-up, in another browser, ends.
+    Escolha uma palavra-passe: a do registo, feito noutro navegador, deixa de valer.`,
   invitationTitle: ['Choose a password', 'Escolha uma palavra-passe'],
   invitationLead: `You were invited to the account “{account}”. Your sign-in is {email}.
     Recebeu um convite para a conta “{account}”. Vai iniciar sessão com {email}.`,

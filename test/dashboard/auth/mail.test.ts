@@ -98,7 +98,8 @@ describe('a sign-up', () => {
     const sent = await visitor.get('/dashboard/sign-up/again?done=sent');
     expect(sent.textOf('.lead')).toStartWith(`If ${person.email} is not confirmed yet, a link is on its way`);
     const elsewhere = visit();
-    const redirect = await elsewhere.submit(await linkTo(mail, person.email), {});
+    const { password } = newPerson();
+    const redirect = await elsewhere.submit(await linkTo(mail, person.email), { password });
     expect([redirect.status, redirect.headers.get('location')]).toEqual([
       303,
       '/dashboard/sign-in?done=confirmed',
@@ -139,9 +140,38 @@ describe('a sign-up', () => {
     await stranger.submit('/dashboard/sign-up', { ...person });
     const link = await linkTo(mail, person.email);
     await owner.submit('/dashboard/sign-up', { ...newPerson(), email: person.email });
-    expect((await owner.submit(link, {})).headers.get('location')).toBe('/dashboard/sign-in?done=confirmed');
+    const { email } = person;
+    const own = newPerson().password;
+    expect(said(await owner.submit(link, { password: 'short' }))[0]).toBe(422);
+    expect(said(await stranger.submit('/dashboard/sign-in', { ...person }))[0]).toBe(401);
+    const confirmed = await owner.submit(link, { password: own });
+    expect(confirmed.headers.get('location')).toBe('/dashboard/sign-in?done=confirmed');
     expect((await owner.get('/dashboard')).status).toBe(303);
     expect((await stranger.get('/dashboard')).status).toBe(303);
+    expect((await stranger.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+    // Within its hour the link is no reset.
+    const again = await stranger.post(link, {
+      token: new URL(link, 'http://a').searchParams.get('token')!,
+      form_token: await formTokenOf(stranger),
+      password: newPerson().password,
+    });
+    expect(again.headers.get('location')).toBe('/dashboard/sign-in?done=confirmed');
+    expect((await owner.submit('/dashboard/sign-in', { email, password: own })).status).toBe(303);
+  });
+
+  test('a session of its user needs no new password, and a session of another one does', async () => {
+    const [own, other] = [visit(), visit()];
+    const member = await createMember(service, { visitor: own });
+    await createMember(service, { visitor: other });
+    await service.sql`UPDATE dashboard_users SET "emailVerified" = false WHERE "email" = ${member.email}`;
+    const { createEmailVerificationToken } = await import('better-auth/api');
+    const token = await createEmailVerificationToken(service.config.authSecret!, member.email);
+    const link = `/dashboard/confirm?token=${token}`;
+    const fieldOf = async (visitor: Visitor) =>
+      (await visitor.get(link)).document.querySelector('input[name=password]');
+    expect([await fieldOf(own), (await fieldOf(other)) === null]).toEqual([null, false]);
+    expect((await own.submit(link, {})).headers.get('location')).toBe('/dashboard?done=confirmed');
+    expect((await visit().submit('/dashboard/sign-in', { ...member })).status).toBe(303);
   });
 
   test('its link does not sign in a member of an account: a second factor or a suspension may be theirs', async () => {
@@ -185,7 +215,7 @@ describe('a sign-up', () => {
 
     await visit().get(link); // as a mail scanner does
     expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
-    expect((await visitor.submit(link, {})).status).toBe(303);
+    expect((await visitor.submit(link, { password: person.password })).status).toBe(303);
     expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
     expect((await visitor.get('/dashboard')).status).toBe(200);
     expect(await accounts()).toBe(1);
