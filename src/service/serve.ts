@@ -17,17 +17,18 @@ import { problem } from '../http/answer.ts';
 import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
 import { createAccountReader } from '../metering/accounts/reader.ts';
-import { openActivity } from '../metering/activity/activity.ts';
+import { startActivityPurge } from '../metering/activity/purge.ts';
 import { type ReadActivity, readActivity } from '../metering/activity/store.ts';
 import { createItemCounter } from '../metering/admission/list.ts';
 import { createPipeline } from '../metering/admission/pipeline.ts';
+import { NOTHING_PAID } from '../metering/admission/quote.ts';
+import { entryOf } from '../metering/credits/activity.ts';
 import type { Call } from '../metering/credits/call.ts';
 import { createCredits } from '../metering/credits/charge.ts';
 import { startCallRollup } from '../metering/credits/rollup.ts';
 import { createAuthenticator } from '../metering/keys/authenticate.ts';
-import { createKeyUses } from '../metering/keys/uses.ts';
+import { createNotes } from '../metering/notes/notes.ts';
 import { openRateLimiter } from '../metering/rate-limit/open-rate-limiter.ts';
-import { createErrorAnswers } from '../metering/usage/error-answers.ts';
 import { createKeyReader } from '../metering/usage/key-route.ts';
 import type { Config } from '../platform/config/config.ts';
 import { defaultPublicUrl } from '../platform/config/config.ts';
@@ -130,17 +131,13 @@ export async function startService(config: Config, options: ServiceOptions = {})
     observeRuns(metrics, stores.sql);
     observeAges(metrics, stores.sql, config.expectImportsDays);
     const pointQueries = stores.openPool(POINT_QUERY_POOL);
-    const errorAnswers = createErrorAnswers(pointQueries);
-    tasks.add('the counts of error answers', errorAnswers.start(log));
-    const activity = openActivity(config, pointQueries, tasks, log);
-    const keyUses = createKeyUses(pointQueries);
-    tasks.add('the last uses of keys', keyUses.start(log));
+    const keepsActivity = config.activityDays > 0;
+    startActivityPurge(pointQueries, config.activityDays, tasks, log);
+    const notes = createNotes(pointQueries, { keepsActivity });
+    tasks.add('the notes of requests', notes.start(log));
     const authenticator = await createAuthenticator(pointQueries, {
-      used: keyUses.note,
-      refused: (key, trace) => {
-        errorAnswers.count(key, 'unauthorized');
-        activity.note(key, trace, problem('unauthorized'), false);
-      },
+      used: notes.used,
+      refused: (key, trace) => notes.answered(key, trace, problem('unauthorized'), NOTHING_PAID),
     });
     tasks.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, cleanup, log, metrics);
@@ -159,13 +156,12 @@ export async function startService(config: Config, options: ServiceOptions = {})
       onLost: (owed) => reportLost(owed, log),
     });
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
-    const countError = errorAnswers.count;
     const pipeline = createPipeline({
       authenticator,
       rateLimiter,
       credits,
-      countError,
-      activity,
+      entryOf: keepsActivity ? entryOf : () => undefined,
+      notes,
       log,
       buyUrl: config.buyUrl,
     });

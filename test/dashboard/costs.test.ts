@@ -11,7 +11,6 @@ import { type ApiRoute, problemsOf, UNPAID } from '../../src/http/api-route.ts';
 import { OF_EVERY_ITEM } from '../../src/http/list-schema.ts';
 import { PROBLEMS, type ProblemName } from '../../src/http/problems.ts';
 import { changeLimits } from '../../src/metering/accounts/changes.ts';
-import { NO_ACTIVITY } from '../../src/metering/activity/activity.ts';
 import { createListHandler, type ItemAnswer, type ListInput } from '../../src/metering/admission/list.ts';
 import { createPipeline } from '../../src/metering/admission/pipeline.ts';
 import { type Handler, type Quote, single } from '../../src/metering/admission/quote.ts';
@@ -99,8 +98,8 @@ const dashboard = await createDashboard({
     authenticator: {} as Authenticator,
     rateLimiter: createProcessRateLimiter(),
     credits,
-    countError() {},
-    activity: NO_ACTIVITY,
+    entryOf: () => undefined,
+    notes: { answered() {} },
     log: log as never,
     buyUrl: null,
   }),

@@ -5,7 +5,7 @@ import { batchesOf } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { type Days, dayAfter, daysOfMonth, isMonth, type Range } from './range.ts';
 
-/** The counts of a day: calls by kind, error answers by kind (src/metering/usage/error-answers.ts), and the credits that errors cost. */
+/** The counts of a day: calls by kind, error answers by kind (src/metering/notes/counts.ts), and the credits that errors cost. */
 type Counts = Record<CallKind | ErrorKind | 'errorCredits', number>;
 
 /** Charged calls of one UTC day, and error answers. */

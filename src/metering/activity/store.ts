@@ -1,3 +1,9 @@
+/**
+ * The activity of an account: a row for each charge, each return of credits, and each answer that was a problem, a refusal or a
+ * repetition. The roll-up writes the first two with the counts of calls (src/metering/credits/activity.ts), src/metering/notes the third,
+ * this file reads, and `purge.ts` removes old ones. Charges less returns of a UTC day that is kept are the calls of that day
+ * (docs/api.md: activity).
+ */
 import { type ErrorKind, errorKindOf } from '../../http/error-kind.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { answerOf } from '../../platform/postgres/answer.ts';

@@ -12,9 +12,7 @@
 
 import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
 import { CREDITS_HEADER, TEST_KEY_HEADER } from '../../http/api-route.ts';
-import { isFree } from '../../http/error-kind.ts';
 import type { Trace } from '../../http/observe.ts';
-import type { ProblemName } from '../../http/problems.ts';
 import { permits } from '../../http/right.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
@@ -22,6 +20,7 @@ import { buyAddress } from '../accounts/buy-address.ts';
 import type { Credits } from '../credits/charge.ts';
 import { type Authenticator, bearerToken, type Caller } from '../keys/authenticate.ts';
 import { hasSecretLength } from '../keys/secret.ts';
+import type { Notes } from '../notes/notes.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { FaceCall } from './face.ts';
@@ -39,13 +38,10 @@ export interface PipelineParts extends Pick<Config, 'buyUrl'> {
   authenticator: Authenticator;
   rateLimiter: RateLimiter;
   credits: Credits;
-  /** Counts an error answer to a known caller, and the credits that it cost, for the account's statistics. */
-  countError(caller: Caller, problem: ProblemName, credits: number): void;
-  /** The account's activity (src/metering/activity): the entry of a call in the journal, and answers that are noted in memory. */
-  activity: {
-    entryOf(trace: Trace): string | undefined;
-    note(caller: Caller, trace: Trace, answer: Answer, isRepeated: boolean): void;
-  };
+  /** The entry of a call in the journal, for the account's activity; `undefined` means none. */
+  entryOf(trace: Trace): string | undefined;
+  /** Of answers that were a problem, or repeat an earlier one. */
+  notes: Pick<Notes, 'answered'>;
   log: Log;
 }
 
@@ -53,7 +49,7 @@ export interface PipelineParts extends Pick<Config, 'buyUrl'> {
 type Sender = Pick<Request, 'headers' | 'signal'>;
 
 export function createPipeline(parts: PipelineParts) {
-  const { authenticator, rateLimiter, credits, countError, activity, log } = parts;
+  const { authenticator, rateLimiter, credits, entryOf, notes, log } = parts;
   const load = createLoad();
 
   /**
@@ -182,7 +178,7 @@ export function createPipeline(parts: PipelineParts) {
         kind,
         credits: needed,
         hasBudget: budget !== null,
-        activity: activity.entryOf(trace),
+        activity: entryOf(trace),
         wantsLeft,
         identity,
         signal,
@@ -210,7 +206,7 @@ export function createPipeline(parts: PipelineParts) {
   }
 
   /**
-   * The last step of every answer to a known caller. Of several items each one with a problem counts.
+   * The last step of every answer to a known caller.
    * @param rate `undefined` means that the bucket was not asked
    */
   function end(
@@ -220,13 +216,7 @@ export function createPipeline(parts: PipelineParts) {
     rate: RateDecision | undefined,
     { spent, isRepeated, cost: charged } = NOTHING_PAID,
   ): Answer {
-    // An earlier sending has counted the credits.
-    const count = (kind: ProblemName, cost: number) => {
-      if (!caller.isTest) countError(caller, kind, isRepeated || isFree(kind) ? 0 : cost);
-    };
-    if (!answer.ok) count(answer.problem.kind, spent);
-    else for (const kind of answer.itemProblems ?? []) count(kind, 1);
-    if (!caller.isTest) activity.note(caller, trace, answer, isRepeated);
+    if (!caller.isTest) notes.answered(caller, trace, answer, { spent, isRepeated });
     const target = answer.ok ? answer : answer.problem;
     // With a real key it comes before the token. So a test key that calls it up gets no headers of the bucket, either.
     const isBeforeToken = !answer.ok && answer.problem.kind === 'authentication-failed';

@@ -3,7 +3,7 @@ import { type ApiKey, keyColumns } from './store.ts';
 
 /** A key with its use. */
 export interface ListedKey extends ApiKey {
-  /** To the minute, of any of its secrets (uses.ts); `null` means never. */
+  /** To the minute, of any of its secrets (src/metering/notes/counts.ts); `null` means never. */
   lastUsed: Date | null;
   /** Whether it works, and was not used for {@link IDLE_DAYS}. */
   isIdle: boolean;

@@ -48,8 +48,8 @@ const pipeline = createPipeline({
   },
   rateLimiter: { take: async () => ({ taken: true, limit: 20, remaining: 19, waitUs: 0, nowUs: 0 }) },
   credits: { charge: refuse('credits') },
-  countError: refuse('countError'),
-  activity: { entryOf: refuse('entryOf'), note: refuse('note') },
+  entryOf: refuse('entryOf'),
+  notes: { answered: refuse('answered') },
   log: { bug: refuse('log') },
   buyUrl: null,
 } as unknown as PipelineParts);

@@ -14,11 +14,11 @@ import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/store.ts';
-import { createKeyUses } from '../../../src/metering/keys/uses.ts';
-import { createErrorAnswers } from '../../../src/metering/usage/error-answers.ts';
+import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { storeErrorCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { waitingForLock } from '../../support/locks.ts';
+import { noteProblem } from '../../support/notes.ts';
 import { until } from '../../support/until.ts';
 
 const database = await createTestDatabase('account_data');
@@ -286,10 +286,10 @@ describe('a deletion', () => {
       (id: string) =>
         sql`INSERT INTO daily_counts SELECT ${id}, '2026-03-01', 'key_' || n, '4xx', -1, true, 1, 0 FROM generate_series(9, 1, -1) n`,
       (id: string) => {
-        const errors = createErrorAnswers(sql);
+        const errors = createNotes(sql);
         setSystemTime(new Date('2026-03-01T12:00:00Z'));
         for (let key = 1; key < 10; key += 1)
-          errors.count({ accountId: id, keyId: `key_${key}` }, 'validation');
+          noteProblem(errors, { accountId: id, keyId: `key_${key}` }, 'validation');
         setSystemTime();
         return errors.write();
       },
@@ -300,10 +300,10 @@ describe('a deletion', () => {
       (id: string) => sql`
         INSERT INTO api_key_uses SELECT secret_sha256, '2026-01-01' FROM api_keys WHERE account_id = ${id} ORDER BY 1 DESC`,
       async (id: string) => {
-        const uses = createKeyUses(sql);
+        const uses = createNotes(sql);
         const rows = await sql<{ hash: string }[]>`
           SELECT encode(secret_sha256, 'base64') AS hash FROM api_keys WHERE account_id = ${id}`;
-        for (const { hash } of rows) uses.note(hash);
+        for (const { hash } of rows) uses.used(hash);
         return uses.write();
       },
       (id: string) => sql`secret_sha256 = (

@@ -3,11 +3,12 @@ import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
 import { problem } from '../../../src/http/answer.ts';
-import { createAnswerNotes } from '../../../src/metering/activity/answers.ts';
 import { purgeActivity } from '../../../src/metering/activity/purge.ts';
 import { listActivity, readActivity } from '../../../src/metering/activity/store.ts';
+import { NOTHING_PAID } from '../../../src/metering/admission/quote.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
+import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { storeActivity } from '../../support/activity.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -95,9 +96,14 @@ test('a deletion removes an account’s activity, and no roll-up or note that wa
     await transaction`DELETE FROM activity_parts WHERE account_id = ${accountId}`;
   });
   await waitingForLock(sql, 1);
-  const notes = createAnswerNotes(sql);
+  const notes = createNotes(sql);
   for (const id of [accountId, other.accountId])
-    notes.note({ accountId: id, keyId: 'key_a' }, { callId: randomUUID() }, problem('validation'), false);
+    notes.answered(
+      { accountId: id, keyId: 'key_a' },
+      { callId: randomUUID() },
+      problem('validation'),
+      NOTHING_PAID,
+    );
   const writes = [rollUpCalls(sql), notes.write()];
   await waitingForLock(sql, 3);
   await gate`COMMIT`;
@@ -125,14 +131,14 @@ test('account delete removes the activity', async () => {
 test('notes that wait in vain for their turn are written with the next ones, twenty of an account at most', async () => {
   const { accountId } = await createCaller(sql);
   const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 50 });
-  const notes = createAnswerNotes(impatient);
+  const notes = createNotes(impatient);
   const note = (count: number) => {
     for (let n = 0; n < count; n += 1)
-      notes.note(
+      notes.answered(
         { accountId, keyId: '' },
         { callId: randomUUID(), endpoint: 'GET /usage' },
         problem('rate-limit-exceeded'),
-        false,
+        NOTHING_PAID,
       );
   };
   const holder = await sql.reserve();
@@ -160,12 +166,12 @@ test('notes that wait in vain for their turn are written with the next ones, twe
 
 test('notes that wait for their turn have the same bound as new ones', async () => {
   const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 50 });
-  const notes = createAnswerNotes(impatient, 3);
+  const notes = createNotes(impatient, { maxRows: 3 });
   const callers = await Promise.all([createCaller(sql), createCaller(sql)]);
   const noteOfEach = () => {
     for (const { accountId } of callers)
       for (const keyId of ['key_a', 'key_b'])
-        notes.note({ accountId, keyId }, { callId: randomUUID() }, problem('validation'), false);
+        notes.answered({ accountId, keyId }, { callId: randomUUID() }, problem('validation'), NOTHING_PAID);
   };
   const holder = await sql.reserve();
   await holder.unsafe('BEGIN; SELECT FROM activity_numbers FOR UPDATE');
@@ -200,13 +206,13 @@ test('a list is filtered by key, endpoint, outcome, day and request, and read in
     randomUUID(),
   );
   await rollUpCalls(sql);
-  const notes = createAnswerNotes(sql);
+  const notes = createNotes(sql);
   for (const kind of ['validation', 'rate-limit-exceeded', 'internal-error'] as const)
-    notes.note(
+    notes.answered(
       { accountId, keyId: 'b' },
       { callId: randomUUID(), endpoint: 'GET /usage' },
       problem(kind),
-      false,
+      NOTHING_PAID,
     );
   await notes.write();
   const all = { order: 'DESC', rows: 100 } as const;

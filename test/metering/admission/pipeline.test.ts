@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { type Answer, ok, problem, unavailable } from '../../../src/http/answer.ts';
 import type { Trace } from '../../../src/http/observe.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
-import { NO_ACTIVITY } from '../../../src/metering/activity/activity.ts';
 import type { FaceCall } from '../../../src/metering/admission/face.ts';
 import {
   createPipeline,
@@ -20,6 +19,7 @@ import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { type Authenticator, createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
+import { errorsOf } from '../../../src/metering/notes/notes.ts';
 import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
@@ -80,8 +80,13 @@ const pipelineOf = (parts: Partial<PipelineParts>): Pipeline =>
     authenticator,
     rateLimiter: limiter,
     credits: createCredits(ledgerSql),
-    countError: ({ keyId }, problem, credits) => void countedErrors.push(`${keyId} ${problem} ${credits}`),
-    activity: NO_ACTIVITY,
+    entryOf: () => undefined,
+    notes: {
+      answered({ keyId }, _trace, answer, paid) {
+        for (const [kind, credits] of errorsOf(answer, paid))
+          countedErrors.push(`${keyId} ${kind} ${credits}`);
+      },
+    },
     log: createLogTo({ write: (line) => void logged.push(line) }),
     buyUrl: null,
     ...parts,

@@ -610,6 +610,11 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     return [];
   },
 
+  /** Uses of keys and counts of errors are no credits: the model keeps none. */
+  *storeCounts() {
+    return [];
+  },
+
   // Operators.
 
   *settleBudget(tx, id: string) {

@@ -2,10 +2,10 @@
 
 import { type Answer, ok, unavailable } from '../../../src/http/answer.ts';
 import { CREDITS_HEADER } from '../../../src/http/api-route.ts';
-import { createAnswerNotes } from '../../../src/metering/activity/answers.ts';
 import { createPipeline } from '../../../src/metering/admission/pipeline.ts';
 import type { Payment } from '../../../src/metering/admission/quote.ts';
 import { entryOf } from '../../../src/metering/credits/activity.ts';
+import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { startCallRollup } from '../../../src/metering/credits/rollup.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
@@ -138,11 +138,10 @@ export async function play(history: History, options: PlayOptions = {}): Promise
             },
           });
           startCallRollup(sql, log, { add() {} } as never);
-          const notes = createAnswerNotes(sql);
+          const notes = createNotes(sql);
           notes.start(log);
           const { serve } = createPipeline({
-            ...{ authenticator, credits, log, buyUrl: null, countError() {} },
-            activity: { entryOf, note: notes.note },
+            ...{ authenticator, credits, log, buyUrl: null, entryOf, notes },
             rateLimiter: { take: async () => ({ taken: true, limit: 1, remaining: 1, resetS: 1 }) as never },
           });
           instances[index] = Object.assign(process, { serve, close: () => credits.close(LONGEST_STOP_MS) });

@@ -17,7 +17,6 @@ export type Statement = (
 /** The functions that are statements, by their file in src/metering. */
 const STATEMENTS: Record<string, string[]> = {
   'accounts/locked.ts': ['lockBalance', 'findLocked'],
-  'activity/answers.ts': ['writeAnswers'],
   'credits/activity.ts': ['makeActivityDays'],
   'credits/charge-batch.ts': ['chargeAllowances'],
   'credits/charge-calls.ts': ['chargeCalls'],
@@ -27,6 +26,8 @@ const STATEMENTS: Record<string, string[]> = {
   'credits/void.ts': ['voidAttempt'],
   'keys/authenticate.ts': ['callersQuery'],
   'keys/limits.ts': ['settleBudgets'],
+  'notes/answers.ts': ['writeAnswers'],
+  'notes/counts.ts': ['storeCounts'],
 };
 
 export interface Patch {

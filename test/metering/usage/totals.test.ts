@@ -2,10 +2,11 @@
 import { expect, test } from 'bun:test';
 import { METERING_DATA } from '../../../src/metering/account-data/metering-data.ts';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
-import { createErrorAnswers } from '../../../src/metering/usage/error-answers.ts';
+import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { storeCallCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { noteProblem } from '../../support/notes.ts';
 import { differingTotals } from './totals.ts';
 
 test('writes at once, of the same and of other keys, and removals leave the sums of all rows', async () => {
@@ -22,9 +23,9 @@ test('writes at once, of the same and of other keys, and removals leave the sums
         WHERE n % 3 = ${seed % 3}`,
     );
   const addErrors = (seed: number) => {
-    const errors = createErrorAnswers(sql);
+    const errors = createNotes(sql);
     for (const accountId of [id, other])
-      errors.count({ accountId, keyId: `key_${seed % 3}` }, 'company-not-found', seed % 2);
+      noteProblem(errors, { accountId, keyId: `key_${seed % 3}` }, 'company-not-found', { spent: seed % 2 });
     return errors.write();
   };
   const seeds = Array.from({ length: 30 }, (_, index) => index + 1);

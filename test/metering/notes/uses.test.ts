@@ -7,17 +7,17 @@ import { endPreviousSecrets } from '../../../src/metering/keys/expire.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { revokeKey } from '../../../src/metering/keys/store.ts';
-import { createKeyUses } from '../../../src/metering/keys/uses.ts';
+import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 
 const database = await createTestDatabase('key_uses');
 const { sql } = database;
-const uses = createKeyUses(sql);
+const uses = createNotes(sql);
 const refused: string[] = [];
 const authenticator = await createAuthenticator(sql, {
-  used: uses.note,
+  used: uses.used,
   refused: ({ keyId }) => void refused.push(keyId),
 });
 afterAll(async () => {

@@ -5,11 +5,12 @@ import { removeExpired } from '../../../src/dashboard/account-data/remove-expire
 import type { ProblemName } from '../../../src/http/problems.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';
-import { createErrorAnswers } from '../../../src/metering/usage/error-answers.ts';
+import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { storeErrorCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
+import { noteProblem } from '../../support/notes.ts';
 import { startProxy } from '../../support/proxy.ts';
 import {
   createCaller,
@@ -38,7 +39,7 @@ async function countsOf(accountId: string, from = sql): Promise<Record<string, n
 
 test('answers are told apart by account, key and kind, and added to those of earlier writes', async () => {
   const [one, other] = [await createCaller(sql), await createCaller(sql)];
-  const errors = createErrorAnswers(sql);
+  const errors = createNotes(sql);
   const problems: ProblemName[] = [
     'rate-limit-exceeded',
     'monthly-quota-exceeded',
@@ -49,9 +50,9 @@ test('answers are told apart by account, key and kind, and added to those of ear
     'service-unavailable',
   ];
   for (let round = 1; round <= 2; round += 1) {
-    for (const problem of problems) errors.count(one, problem);
-    errors.count({ ...one, keyId: '' }, 'validation');
-    errors.count(other, 'internal-error');
+    for (const problem of problems) noteProblem(errors, one, problem);
+    noteProblem(errors, { ...one, keyId: '' }, 'validation');
+    noteProblem(errors, other, 'internal-error');
     await errors.write();
     expect(await countsOf(one.accountId)).toEqual({
       [`${one.keyId} rate-limit-exceeded`]: round,
@@ -68,13 +69,13 @@ test('answers are told apart by account, key and kind, and added to those of ear
 
 test('an answer belongs to its UTC day, also when it is written on a later one', async () => {
   const caller = await createCaller(sql);
-  const errors = createErrorAnswers(sql);
+  const errors = createNotes(sql);
   try {
     setSystemTime(new Date('2026-03-01T23:59:59.999Z'));
-    errors.count(caller, 'validation');
+    noteProblem(errors, caller, 'validation');
     setSystemTime(new Date('2026-03-02T00:00:00Z'));
-    errors.count(caller, 'validation');
-    errors.count(caller, 'validation');
+    noteProblem(errors, caller, 'validation');
+    noteProblem(errors, caller, 'validation');
   } finally {
     setSystemTime();
   }
@@ -109,10 +110,10 @@ test('401s of test keys are not counted', async () => {
 
 /** Counts the refusals of secrets as the service does. */
 async function authenticate(secrets: string[]): Promise<void> {
-  const errors = createErrorAnswers(sql);
+  const errors = createNotes(sql);
   const authenticator = await createAuthenticator(sql, {
     used() {},
-    refused: (refused) => errors.count(refused, 'unauthorized'),
+    refused: (refused) => noteProblem(errors, refused, 'unauthorized'),
   });
   for (const secret of secrets) await authenticator.authenticate(secret);
   await authenticator.close();
@@ -133,11 +134,11 @@ test('counts are kept for 13 months', async () => {
 
 describe('while Postgres is away', () => {
   /** A process behind the proxy. */
-  async function withProxy(work: (errors: ReturnType<typeof createErrorAnswers>) => Promise<void>) {
+  async function withProxy(work: (errors: ReturnType<typeof createNotes>) => Promise<void>) {
     const behindProxy = connectPostgres(proxy.url(database.url), { max: 2 });
     try {
       await behindProxy`SELECT 1`;
-      await work(createErrorAnswers(behindProxy));
+      await work(createNotes(behindProxy));
     } finally {
       proxy.up();
       await behindProxy.end({ timeout: 1 });
@@ -147,11 +148,11 @@ describe('while Postgres is away', () => {
   test('answers of a write that it does not take are not counted, and later ones are', async () => {
     const caller = await createCaller(sql);
     await withProxy(async (errors) => {
-      errors.count(caller, 'service-unavailable');
+      noteProblem(errors, caller, 'service-unavailable');
       proxy.down();
       await expect(errors.write()).rejects.toThrow();
       proxy.up();
-      errors.count(caller, 'service-unavailable');
+      noteProblem(errors, caller, 'service-unavailable');
       await errors.write();
     });
     expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 5xx`]: 1 });
@@ -160,9 +161,9 @@ describe('while Postgres is away', () => {
   test('answers that it has written without acknowledging it are counted once', async () => {
     const caller = await createCaller(sql);
     await withProxy(async (errors) => {
-      errors.count(caller, 'validation');
+      noteProblem(errors, caller, 'validation');
       await errors.write();
-      errors.count(caller, 'validation');
+      noteProblem(errors, caller, 'validation');
       const lock = await lockRow(sql, caller.accountId, 'daily_counts');
       const unheard = expect(errors.write()).rejects.toThrow();
       await waitingForLock(sql, 1);
@@ -172,7 +173,7 @@ describe('while Postgres is away', () => {
       await unheard;
       proxy.down();
       proxy.up();
-      errors.count(caller, 'validation');
+      noteProblem(errors, caller, 'validation');
       await errors.write();
     });
     expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 4xx`]: 3 });
@@ -181,9 +182,9 @@ describe('while Postgres is away', () => {
 
 test('memory is bounded: what it has no room for is not counted', async () => {
   const callers = [await createCaller(sql), await createCaller(sql), await createCaller(sql)];
-  const errors = createErrorAnswers(sql, 2);
+  const errors = createNotes(sql, { maxCounters: 2 });
   for (let round = 0; round < 3; round += 1) {
-    for (const caller of callers) errors.count(caller, 'validation');
+    for (const caller of callers) noteProblem(errors, caller, 'validation');
   }
   await errors.write();
   const counts = await Promise.all(callers.map(({ accountId }) => countsOf(accountId)));
@@ -193,12 +194,12 @@ test('memory is bounded: what it has no room for is not counted', async () => {
 test('a write that waits too long for its turn loses no count: it and the parts behind it come with the next one', async () => {
   const caller = await createCaller(sql);
   const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 100 });
-  const errors = createErrorAnswers(impatient);
-  errors.count({ accountId: caller.accountId, keyId: 'key_0' }, 'validation');
+  const errors = createNotes(impatient);
+  noteProblem(errors, { accountId: caller.accountId, keyId: 'key_0' }, 'validation');
   await errors.write();
   const expected: Record<string, number> = {};
   for (let key = 0; key < 1200; key += 1) {
-    errors.count({ accountId: caller.accountId, keyId: `key_${key}` }, 'validation');
+    noteProblem(errors, { accountId: caller.accountId, keyId: `key_${key}` }, 'validation');
     expected[`key_${key} 4xx`] = 1;
   }
   await sql.begin(async (locking) => {
@@ -215,10 +216,10 @@ test('a write that waits too long for its turn loses no count: it and the parts 
 describe('a deleted account', () => {
   test('has no counts, and gets none that were in memory', async () => {
     const caller = await createCaller(sql);
-    const errors = createErrorAnswers(sql);
-    errors.count(caller, 'validation');
+    const errors = createNotes(sql);
+    noteProblem(errors, caller, 'validation');
     await errors.write();
-    errors.count(caller, 'validation');
+    noteProblem(errors, caller, 'validation');
     await deleteAccount(sql, caller.accountId, 'test');
     await errors.write();
     expect(await countsOf(caller.accountId)).toEqual({});
@@ -228,8 +229,8 @@ describe('a deleted account', () => {
 test('a transaction that has locked an account delays no count, not even its own', async () => {
   const callers = [await createCaller(sql), await createCaller(sql)];
   const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 100 });
-  const errors = createErrorAnswers(impatient);
-  for (const caller of callers) errors.count(caller, 'validation');
+  const errors = createNotes(impatient);
+  for (const caller of callers) noteProblem(errors, caller, 'validation');
   const lock = await lockRow(sql, callers[0]!.accountId, 'accounts');
   await errors.write();
   for (const { accountId, keyId } of callers)

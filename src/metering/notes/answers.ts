@@ -1,15 +1,10 @@
 import type { Answer } from '../../http/answer.ts';
 import type { Trace } from '../../http/observe.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
-import type { Log } from '../../platform/observability/log.ts';
-import { answerOf } from '../../platform/postgres/answer.ts';
-import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
-import { startInterval } from '../../platform/runtime/interval.ts';
-import { SECOND } from '../../platform/units.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
 import { makeActivityDays, writeActivity } from '../credits/activity.ts';
-import type { Caller } from '../keys/authenticate.ts';
+import type { Kept, Owner } from './kept.ts';
 
-const WRITE_EVERY_MS = 5 * SECOND;
 /** Rows of an account in a write. Refusals before a token are free and have no other bound. */
 const ROWS_AN_ACCOUNT = 20;
 /** Rows, and accounts, in memory. Further ones are not noted until the next write. */
@@ -21,8 +16,6 @@ interface NotedAnswer {
   /** `null` means that it repeats an earlier answer. */
   problem: ProblemName | null;
 }
-
-type Owner = Pick<Caller, 'accountId' | 'keyId'>;
 
 interface AnswerRow {
   accountId: string;
@@ -36,15 +29,12 @@ interface AnswerRow {
   unlisted: number | null;
 }
 
-/**
- * Notes answers for the activity, in memory, so that a request costs no statement. A process that is killed, or whose write got no
- * answer, loses those since its last write, usually of five seconds.
- *
- * @param maxRows for tests
- */
+/** By account, its rows, and how many answers have none. */
+type Noted = Map<string, { rows: AnswerRow[]; unlisted: number }>;
+
+/** The answers of one process for the activity. @param maxRows for tests */
 export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
-  /** By account, its rows, and how many answers have none. */
-  let noted = new Map<string, { rows: AnswerRow[]; unlisted: number }>();
+  let noted: Noted = new Map();
   let rows = 0;
 
   /** Notes an answer that tells more than its charge: a problem, also of an item, or a repetition of an earlier answer. */
@@ -79,28 +69,8 @@ export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
     });
   }
 
-  /** Writes what was noted. @throws if Postgres did not take it. It is lost, unless it only waited too long for its turn */
-  async function write(): Promise<void> {
-    if (noted.size === 0) return;
-    const written = noted;
-    noted = new Map();
-    rows = 0;
-    try {
-      await answerOf(makeActivityDays(sql));
-      await answerOf(
-        writeAnswers(
-          sql,
-          [...written].flatMap(([id, account]) => rowsOf(id, account)),
-        ),
-      );
-    } catch (error) {
-      if (!isLockTimeout(error)) throw error;
-      for (const [id, account] of written) keep(id, account);
-    }
-  }
-
   /** Keeps an account's rows for the next write, within the bounds. */
-  function keep(id: string, earlier: { rows: AnswerRow[]; unlisted: number }): void {
+  function keepRows(id: string, earlier: { rows: AnswerRow[]; unlisted: number }): void {
     const later = noted.get(id);
     const all = [...earlier.rows, ...(later?.rows ?? [])];
     const free = maxRows - rows + (later?.rows.length ?? 0);
@@ -112,18 +82,26 @@ export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
     rows += kept.length - (later?.rows.length ?? 0);
   }
 
-  /** Starts to write every few seconds. @returns a function that stops this and writes the rest */
-  function start(log: Log): () => Promise<void> {
-    const writes = startInterval(write, WRITE_EVERY_MS, (error) =>
-      log.warn({ err: error }, 'answers were not written; the activity lacks them'),
-    );
-    return async () => {
-      await writes.stop();
-      await writes.run();
-    };
-  }
-
-  return { note, write, start };
+  const kept: Kept<Noted> = {
+    take() {
+      if (noted.size === 0) return null;
+      const taken = noted;
+      noted = new Map();
+      rows = 0;
+      return taken;
+    },
+    async store(taken) {
+      await makeActivityDays(sql);
+      await writeAnswers(
+        sql,
+        [...taken].flatMap(([id, account]) => rowsOf(id, account)),
+      );
+    },
+    keep(taken) {
+      for (const [id, account] of taken) keepRows(id, account);
+    },
+  };
+  return { note, ...kept };
 }
 
 /** What is noted of an answer: its problem, each kind of problem of its items, and whether it repeats an earlier one. */
