@@ -611,7 +611,7 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
   },
 
   /** Uses of keys and counts of errors are no credits: the model keeps none. */
-  *storeCounts() {
+  storeCounts() {
     return [];
   },
 
