@@ -353,6 +353,11 @@ const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
     return [];
   },
 
+  /** Uses of keys and counts of errors are no credits: the model keeps none. */
+  storeCounts() {
+    return [];
+  },
+
   owedRows(tx, last?: { attempt: string }) {
     return tx
       .scan(JOURNAL)
@@ -607,11 +612,6 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     const taken = yield* takeNumbers(tx, rows.length);
     const answers = rows.map((row) => ({ ...row, callId: row.callId ?? '', credits: 0 }));
     yield* writeActivity(tx, 'answer', taken, answers);
-    return [];
-  },
-
-  /** Uses of keys and counts of errors are no credits: the model keeps none. */
-  storeCounts() {
     return [];
   },
 
