@@ -2,7 +2,7 @@
  * The secrets of a connection's client: a code once, then access tokens and refresh tokens. All have the form of a key, so that logs hide
  * them, and only their hashes are stored.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { HOUR, MINUTE, SECOND } from '../../platform/units.ts';
 import type { Actor } from '../accounts/events.ts';
@@ -55,13 +55,14 @@ export async function exchangeCode(sql: Sql, exchange: CodeExchange): Promise<Gr
     if (!isRight || !connection.isActive) return 'invalid';
     if (connection.isExchanged) return revoke(sql, connection);
     await sql`UPDATE connections SET code_used_at = now() WHERE key_id = ${found.id}`;
-    return issue(sql, found.id);
+    return issue(sql, found.id, null);
   });
 }
 
 /**
  * Exchanges a refresh token for new tokens; access tokens that were issued before work on. A token that was used before gets further ones for
- * two minutes, and then its reuse revokes the connection.
+ * two minutes, and then its reuse revokes the connection. Tokens that were issued for one token are a generation, which is used when the first
+ * of them is. So a thief and a client with a token each can't both go on.
  */
 export async function refreshTokens(sql: Sql, token: string, clientId: string): Promise<Granted> {
   if (!isWellFormedSecret(token)) return 'invalid';
@@ -71,10 +72,13 @@ export async function refreshTokens(sql: Sql, token: string, clientId: string): 
     if (found === undefined) return 'invalid';
     const connection = await lockConnection(sql, found.id);
     if (connection.clientId !== clientId || !connection.isActive) return 'invalid';
-    const [use] = await sql<{ isOld: boolean; uses: number; tokens: number }[]>`
-      SELECT coalesce(clock_timestamp() > used_at + ${REUSE_S} * interval '1 second', false) AS "isOld", uses,
-        (SELECT count(*) FROM connection_tokens WHERE key_id = ${found.id} AND until > now()) AS tokens
-      FROM connection_refresh_tokens WHERE secret_sha256 = ${hashSecret(token)}`;
+    const [use] = await sql<{ isOld: boolean; uses: number; tokens: number; generation: Buffer }[]>`
+      SELECT coalesce(clock_timestamp() > least(used_at, first_used_at) + ${REUSE_S} * interval '1 second', false) AS "isOld", uses,
+        (SELECT count(*) FROM connection_tokens WHERE key_id = ${found.id} AND until > now()) AS tokens,
+        coalesce(generation, secret_sha256) AS generation
+      FROM connection_refresh_tokens t CROSS JOIN LATERAL (
+        SELECT min(used_at) AS first_used_at FROM connection_refresh_tokens WHERE generation = t.generation) AS siblings
+      WHERE secret_sha256 = ${hashSecret(token)}`;
     // Removed meanwhile, with its account.
     if (use === undefined) return 'invalid';
     if (use.isOld) return revoke(sql, connection);
@@ -83,7 +87,7 @@ export async function refreshTokens(sql: Sql, token: string, clientId: string): 
     await sql`
       UPDATE connection_refresh_tokens SET used_at = coalesce(used_at, clock_timestamp()), uses = uses + 1
       WHERE secret_sha256 = ${hashSecret(token)}`;
-    return issue(sql, found.id);
+    return issue(sql, found.id, hash('sha256', use.generation, 'buffer'));
   });
 }
 
@@ -91,10 +95,10 @@ export async function refreshTokens(sql: Sql, token: string, clientId: string): 
 export async function revokeByToken(sql: Sql, token: string): Promise<void> {
   if (!isWellFormedSecret(token)) return;
   await sql.begin(async (sql) => {
-    const hash = hashSecret(token);
+    const secretHash = hashSecret(token);
     const [found] = await sql<{ id: string }[]>`
-      SELECT key_id AS id FROM connection_tokens WHERE secret_sha256 = ${hash}
-      UNION ALL SELECT key_id FROM connection_refresh_tokens WHERE secret_sha256 = ${hash}`;
+      SELECT key_id AS id FROM connection_tokens WHERE secret_sha256 = ${secretHash}
+      UNION ALL SELECT key_id FROM connection_refresh_tokens WHERE secret_sha256 = ${secretHash}`;
     if (found === undefined) return;
     const connection = await lockConnection(sql, found.id);
     // Also of a suspended account, which may be resumed.
@@ -125,14 +129,16 @@ async function lockConnection(sql: Transaction, id: string): Promise<LockedConne
   return connection ?? { id, ...none, hasEnded: true, isActive: false };
 }
 
-/** No event: the ledger would get one an hour. */
-async function issue(sql: Transaction, id: string): Promise<Tokens> {
+/** No event: the ledger would get one an hour. @param generation of the refresh token; `null` means that it has no siblings */
+async function issue(sql: Transaction, id: string, generation: Buffer | null): Promise<Tokens> {
   const tokens = { access: generateSecret(), refresh: generateSecret() };
   await sql`DELETE FROM connection_tokens WHERE key_id = ${id} AND until <= now()`;
   await sql`
     INSERT INTO connection_tokens (secret_sha256, key_id, until)
     VALUES (${hashSecret(tokens.access)}, ${id}, clock_timestamp() + ${ACCESS_S} * interval '1 second')`;
-  await sql`INSERT INTO connection_refresh_tokens (secret_sha256, key_id) VALUES (${hashSecret(tokens.refresh)}, ${id})`;
+  await sql`
+    INSERT INTO connection_refresh_tokens (secret_sha256, key_id, generation)
+    VALUES (${hashSecret(tokens.refresh)}, ${id}, ${generation})`;
   await sql`UPDATE api_keys SET expires_at = clock_timestamp() + ${IDLE_S} * interval '1 second' WHERE id = ${id}`;
   return tokens;
 }

@@ -330,6 +330,34 @@ describe('a refresh token', () => {
     expect((await refresh(service, agent, pairs[1]!.refresh_token)).error).toBe('invalid_grant');
   });
 
+  test('is of a generation: when one of it is refreshed, the others have two minutes, and end the connection later', async () => {
+    const { agent, tokens } = await connectAgent(service, await createMember(service));
+    const next = async (token: string) => (await refresh(service, agent, token)).refresh_token!;
+    // A thief has copied the token. Both go on for a round at the same time, and then the thief is late.
+    let [client, thief] = [await next(tokens.refresh_token), await next(tokens.refresh_token)];
+    await age(3600);
+    [client, thief] = [await next(client), await next(thief)];
+    await age(3600);
+    const last = await refresh(service, agent, client);
+    expect(last.status).toBe(200);
+    await age(121);
+    expect((await refresh(service, agent, thief)).error).toBe('invalid_grant');
+    expect((await callTool(service, last.access_token)).status).toBe(401);
+  });
+
+  test('that a process of 0.1.0 has issued is alone, and lines of one client go on', async () => {
+    const { agent, tokens } = await connectAgent(service, await createMember(service));
+    let token = tokens.refresh_token;
+    for (let round = 0; round < 6; round += 1) {
+      await age(3600);
+      const answer = await refresh(service, agent, token);
+      expect(answer.status).toBe(200);
+      token = answer.refresh_token!;
+      if (round % 2 === 0)
+        await sql`UPDATE connection_refresh_tokens SET generation = NULL WHERE used_at IS NULL`;
+    }
+  });
+
   test('is its own agent’s, moves the end of the connection, and writes no event', async () => {
     const member = await createMember(service);
     const { agent, tokens } = await connectAgent(service, member);
