@@ -1,4 +1,5 @@
 import { RefusedError } from '../../platform/errors.ts';
+import { batchesOf } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { type CopyWriter, copyInto, copyValue } from '../../platform/postgres/copy.ts';
 import { count, type Progress } from '../../platform/terminal/progress.ts';
@@ -69,9 +70,6 @@ const NATURAL_PERSON_NIF = /^\D*(?:[123]|4\D*5)/;
 
 /** Datasets give natural persons codes, such as `AA923456`. So with `--legal-persons` nothing is kept of a NIF with letters. */
 const CODE = /\p{L}/u;
-
-/** Rejected rows that are fetched at a time. */
-const CURSOR_ROWS = 1_000;
 
 /**
  * Reads a file into the temporary table {@link STAGING} of `connection`, rejecting unusable rows. Rows are streamed, so memory
@@ -197,10 +195,10 @@ async function rejectSuperseded(connection: Sql): Promise<number> {
 }
 
 async function writeRejected(connection: Sql, rejects: RejectsWriter): Promise<void> {
-  const rejected = connection.unsafe<RejectedRow[]>(
-    `SELECT line, reason, raw FROM ${STAGING} WHERE reason IS NOT NULL ORDER BY line`,
-  );
-  for await (const rows of rejected.cursor(CURSOR_ROWS)) await rejects.write(rows);
+  await connection.begin(async (sql) => {
+    const rejected = sql`SELECT line, reason, raw FROM ${sql(STAGING)} WHERE reason IS NOT NULL ORDER BY line`;
+    for await (const rows of batchesOf<RejectedRow>(sql, rejected)) await rejects.write(rows);
+  });
 }
 
 function nothingUsable({ read, reasons }: Staged): RefusedError {

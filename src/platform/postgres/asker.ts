@@ -9,6 +9,8 @@ const CONNECT_MS = 5 * SECOND;
 export interface Asker {
   /** @throws NoAnswerError after `timeoutMs`, and the errors of Postgres and its client */
   ask<T>(question: (sql: Sql) => Cancellable<T>, timeoutMs: number): Promise<T>;
+  /** Closes the connection. The next question makes another one, which may find another host. */
+  replace(): void;
   end(timeoutS: number): Promise<void>;
 }
 
@@ -31,6 +33,7 @@ export function openAsker(connect: () => Sql): Asker {
   }
 
   return {
+    replace,
     async ask(question, timeoutMs) {
       try {
         const answer = await withTimeout(question(sql), timeoutMs, 'Postgres');

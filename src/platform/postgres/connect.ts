@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { codeOf, messageOf } from '../errors.ts';
-import { SECOND } from '../units.ts';
+import { MINUTE, SECOND } from '../units.ts';
 
 /** A pool of connections. `int8` columns arrive as JavaScript numbers, because ours stay below 2^53. */
 export type Sql = postgres.Sql<{ bigint: number }>;
@@ -72,6 +72,8 @@ export function connectPostgres(url: string, options: PostgresOptions = {}, more
     max,
     connect_timeout: 2,
     idle_timeout: 60,
+    // Bounds what a connection remembers of a server that has changed. Dedicated connections and those of `listen` have no end.
+    max_lifetime: (10 * MINUTE) / SECOND,
     // Finds a restarted server within half a second, instead of after postgres.js's growing pauses.
     backoff: () => 0.25,
     onnotice: () => {},

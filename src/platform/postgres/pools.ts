@@ -10,6 +10,8 @@ const SILENCE_MS = 0.75 * SECOND;
 /** A live server has reported a statement's timeout by this time after it. */
 const GRACE_MS = 3 * SECOND;
 
+type Server = { pid: number; isStandby: boolean };
+
 export interface Pools {
   /** Opens a pool, which connects at the first query. One without a statement timeout is not replaced. */
   open(options?: PostgresOptions): Sql;
@@ -22,6 +24,7 @@ export interface Pools {
  *
  * One more connection, the canary, is asked a question four times a second. When it falls silent, and when it has connected again,
  * every pool is replaced by a new one. So recovery takes the same time with any number of open connections.
+ * A canary on a standby connects again until it finds the primary: a balancer may have led the pools to a server that was demoted.
  *
  * @param onSilent called when the canary falls silent
  */
@@ -29,7 +32,7 @@ export function createPools(url: string, onSilent: () => void = () => {}): Pools
   const replacements: (() => void)[] = [];
   const open = new Set<Sql>();
   const canary = openAsker(() =>
-    connectPostgres(url, { max: 1, applicationName: 'company-directory canary' }),
+    connectPostgres(url, { max: 1, applicationName: 'company-directory canary' }, { max_lifetime: null }),
   );
   /** The canary's process in Postgres, which changes at a silent reconnection. */
   let backend: number | 'new' | 'lost' = 'new';
@@ -38,12 +41,14 @@ export function createPools(url: string, onSilent: () => void = () => {}): Pools
     const before = backend;
     try {
       const [row] = await canary.ask(
-        (sql) => sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`,
+        (sql) => sql<Server[]>`SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS "isStandby"`,
         SILENCE_MS,
       );
-      backend = row!.pid;
+      const { pid, isStandby } = row!;
+      backend = isStandby ? 'lost' : pid;
+      if (isStandby) canary.replace();
       // Connections may have been lost together with the canary's.
-      if (before !== 'new' && before !== backend) replaceAll();
+      else if (before !== 'new' && before !== backend) replaceAll();
     } catch (error) {
       // A busy process has not waited for the server.
       if (error instanceof OverloadedError) return;

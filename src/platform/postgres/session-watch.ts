@@ -23,7 +23,7 @@ function postgresSilent(): RefusedError {
   );
 }
 
-const LOST = /^(CONNECTION_\w+|CONNECT_TIMEOUT|ECONNRESET|ECONNREFUSED|EPIPE|NO_SUCH_HOST|57P0[123])$/;
+const LOST = /^(CONNECTION_\w+|CONNECT_TIMEOUT|ECONNRESET|ECONNREFUSED|EPIPE|57P0[123])$/;
 
 export const isSessionLost = (error: unknown): boolean => LOST.test(codeOf(error) ?? '');
 

@@ -12,6 +12,8 @@ import { createTestDatabase } from '../../support/database.ts';
 
 let sql: Sql;
 let socket: Socket;
+/** A socket that should write this closes instead. */
+let closeAt: string | undefined;
 
 const database = await createTestDatabase('lost_connection');
 beforeEach(async () => {
@@ -19,6 +21,13 @@ beforeEach(async () => {
   const open = async () => {
     socket = connect(Number(port), hostname);
     await once(socket, 'connect');
+    const { write } = socket;
+    const opened = socket;
+    socket.write = ((bytes: Buffer) => {
+      if (closeAt === undefined || !bytes.includes(closeAt)) return write.call(opened, bytes);
+      opened.destroy();
+      return true;
+    }) as typeof write;
     return socket;
   };
   // `socket` is an option that the types don't have.
@@ -43,12 +52,19 @@ const outcomeOf = async (query: PromiseLike<unknown>) =>
     (error: { code?: string }) => String(error.code),
   );
 
-test('a query on a reserved connection that is gone fails, and nothing escapes from the next turn', async () => {
-  const reserved = await sql.reserve();
-  const [{ pid } = { pid: 0 }] = await reserved<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
-  await database.sql`SELECT pg_terminate_backend(${pid})`;
-  if (!socket.closed) await once(socket, 'close');
-  expect(await outcomeOf(reserved`SELECT 1`)).toBe('CONNECTION_CLOSED');
+test('a connection that is lost while it asks for the array types fails its query, and no promise that nobody has', async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => unhandled.push(error);
+  process.on('unhandledRejection', note);
+  closeAt = 'pg_type';
+  socket.destroy();
+  await once(socket, 'close');
+  expect(await outcomeOf(sql`SELECT 1`)).toBe('CONNECTION_CLOSED');
+  await Bun.sleep(0);
+  process.off('unhandledRejection', note);
+  expect(unhandled).toEqual([]);
+  closeAt = undefined;
+  expect(await outcomeOf(sql`SELECT 1`)).toBe('answered');
 });
 
 test('a connection that closes while a query waits to be written is used again', async () => {

@@ -2,13 +2,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { until } from '../../support/until.ts';
 
 const database = await createTestDatabase('next_answer');
 let sql: Sql;
 beforeEach(async () => {
   sql = connectPostgres(database.url, { max: 1 });
-  await sql`CREATE TEMP TABLE chain (n int PRIMARY KEY, next int REFERENCES chain DEFERRABLE INITIALLY DEFERRED)`;
   // Known to the connection, so that it sends the parameter at once.
   await sql`SELECT ${'a'}::text AS known`;
 });
@@ -29,13 +27,6 @@ const FAILURES: Record<string, () => PromiseLike<unknown>> = {
   'an error amid the rows': () => upTo(50),
   'an error amid the rows of a simple query': () =>
     sql.unsafe('SELECT 1 AS n; SELECT 1 / n AS q FROM (VALUES (1), (0)) v (n)'),
-  'an error in a later batch of a cursor': () => upTo(50).cursor(20, () => {}),
-  'an error in the callback of a cursor': () =>
-    upTo(0).cursor(20, () => {
-      throw new Error('ours');
-    }),
-  'an error at the commit of a cursor': () =>
-    sql`INSERT INTO chain VALUES (1, 2), (3, 4) RETURNING n`.cursor(20, () => {}),
   'a statement timeout amid the rows': () =>
     sql.begin(async (sql) => {
       await sql`SET LOCAL statement_timeout = '50ms'`;
@@ -63,46 +54,5 @@ describe.each(Object.entries(FAILURES))('after %s', (_, fail) => {
     expect(await firstColumns([before, sql`SELECT 2 AS n`, sql`SELECT 3 AS n`])).toEqual([[1], [2], [3]]);
     await failed;
     expect(await firstColumns([sql`SELECT 5 AS n`, sql`SELECT 6 AS n`])).toEqual([[5], [6]]);
-  });
-});
-
-test('a statement that is cancelled in flight takes no answer of another one', async () => {
-  for (const n of [1, 2, 3, 4]) await sql.unsafe(`SELECT ${n} AS n`);
-  const slow = sql`SELECT 1 AS n, pg_sleep(0.1)`.execute();
-  const cancelled = sql`SELECT 2 AS n`.execute();
-  const others = [sql`SELECT 3 AS n`.execute(), sql`SELECT 4 AS n`.execute()];
-  await until('the statement in flight', async () => (cancelled as { state?: unknown }).state !== null);
-  cancelled.cancel();
-  expect(await firstColumns([slow, ...others])).toEqual([[1], [3], [4]]);
-  // The request to cancel may come too late.
-  await cancelled.catch(() => undefined);
-});
-
-describe('a cursor whose connection is lost while its reader has a batch', () => {
-  const lose = async (pid: number) => {
-    await database.sql`SELECT pg_terminate_backend(${pid}, 5000)`;
-  };
-  const pidOf = async () => (await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`)[0]!.pid;
-
-  test('ends the loop with an error, not as if these rows were all', async () => {
-    const pid = await pidOf();
-    const read = async () => {
-      for await (const _ of upTo(0).cursor(20)) await lose(pid);
-    };
-    await expect(read()).rejects.toThrow();
-    expect(await firstColumns([sql`SELECT 5 AS n`])).toEqual([[5]]);
-  });
-
-  test('touches no later statement when its callback returns', async () => {
-    const pid = await pidOf();
-    const { promise: asked, resolve: goOn } = Promise.withResolvers<void>();
-    const reading = upTo(0).cursor(20, async () => {
-      await lose(pid);
-      await asked;
-    });
-    await expect((async () => await reading)()).rejects.toThrow();
-    const next = sql`SELECT 5 AS n, pg_sleep(0.1)`.execute();
-    setTimeout(goOn, 50);
-    expect(await firstColumns([next])).toEqual([[5]]);
   });
 });

@@ -71,7 +71,7 @@ test('the first look is made before the work: a session that is gone is known at
   await watched.stop();
 });
 
-test('no host that is primary means that the session is lost', () => {
-  expect(isSessionLost(Object.assign(new Error(), { code: 'NO_SUCH_HOST' }))).toBe(true);
+test('a connection that finds no primary means that the session is lost, and an error of a statement does not', () => {
+  expect(isSessionLost(Object.assign(new Error(), { code: 'CONNECTION_DESTROYED' }))).toBe(true);
   expect(isSessionLost(Object.assign(new Error(), { code: '42P01' }))).toBe(false);
 });
