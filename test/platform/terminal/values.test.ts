@@ -82,8 +82,20 @@ test('one of some words is that word, case and all', () => {
   });
 });
 
-test('a name is 1 to 200 characters without control characters, trimmed', () => {
-  const wrong = ['', '   ', '\t', 'a\nb', 'a\u001b[31mb', 'a\u009bb', 'x'.repeat(201)];
+test('a name is 1 to 200 characters without control and format characters, trimmed', () => {
+  const wrong = [
+    '',
+    '   ',
+    '\t',
+    'a\nb',
+    'a\u001b[31mb',
+    'a\u009bb',
+    'x'.repeat(201),
+    'a\u202eb',
+    'a\u2066b',
+    'a\u200bb',
+    'a\u2028b',
+  ];
   reads(name, {
     ' Ábaco, Lda ': 'Ábaco, Lda',
     ['x'.repeat(200)]: 'x'.repeat(200),
