@@ -49,7 +49,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   ],
   resolve_companies: [
     resolutionsRoute,
-    'Which companies up to 25 names stand for, as a person has written them: typing errors, other word order, abbreviations. Each has up to 5 candidates, the best first, with evidence word by word. Only if `clear` is true is the first one sure.',
+    'Which companies up to 25 names stand for, as people write them: typing errors, abbreviations. Each has up to 5 candidates, with evidence by word. `clear`: the first alone has this name, or else every weighed word; compare them if `extra` is not 0.',
     { most: { names: 25 } },
   ],
   get_company: [

@@ -8,7 +8,7 @@ import { type Files, LANGUAGES, startExamples } from './programs.ts';
 const { api, withFile } = await startExamples();
 afterAll(() => api.stop());
 
-// Quoted, with quotes in it, with more words than any company, and found nowhere.
+// Quoted, with quotes in it, with more words than its company, and found nowhere.
 const NAMES = [
   'Filhos Ábaco, Lda',
   'O "Grande" Abacate',
@@ -18,6 +18,9 @@ const NAMES = [
   ...Array.from({ length: 245 }, (_, n) => `Desconhecida ${n}`),
 ];
 const CSV = `Nome,Desde\n${NAMES.map((name) => `"${name.replaceAll('"', '""')}",2020\n`).join('')}`;
+const MISSING = ['um', 'dois', 'tres', 'quatro', 'cinco', 'seis', 'sete', 'oito', 'nove']
+  .map((word) => `${word} missing`)
+  .join('; ');
 const COLUMNS = 'nif,legal_name,clear,evidence,status';
 
 describe.each(LANGUAGES)('the example that resolves names in %s', (language) => {
@@ -28,21 +31,21 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
 
   test('gives each name its NIF; killed and run again, it pays for each name once', async () => {
     await files.run('resolve', { killAt: 3 });
-    // Four names have a candidate, and the second batch, without one, costs its least.
-    await eventually(files.used, 5);
+    // Five names have a candidate, and the second batch, without one, costs its least.
+    await eventually(files.used, 6);
     expect(await files.lines()).toHaveLength(201);
     // The killed run was in the middle of a line.
     await appendFile(files.out, '"Desconhec');
     const { code, stderr, stdout } = await files.run('resolve');
     expect([code, stderr, stdout]).toEqual([0, '', '50 names resolved, 50 to look at\n']);
-    await eventually(files.used, 6);
+    await eventually(files.used, 7);
     const [header, ...rows] = await files.lines();
     expect(header).toBe(`Nome,Desde,${COLUMNS}`);
     expect(rows.slice(0, 5)).toEqual([
       '"Filhos Ábaco, Lda",2020,500002576,"Ábaco & Filhos, Lda",true,filhos same; abaco same,200',
       '"O ""Grande"" Abacate",2020,500002568,Abacate Lda,false,grande missing; abacate same,200',
       '"Abacate",2020,500002568,Abacate Lda,true,abacate same,200',
-      '"Abaco um dois tres quatro cinco seis sete oito nove",2020,,,false,,200',
+      `"Abaco um dois tres quatro cinco seis sete oito nove",2020,500002576,"Ábaco & Filhos, Lda",false,abaco same; ${MISSING},200`,
       `"caracol «doce»",2020,${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda",true,caracol same; doce same,200`,
     ]);
     expect(rows).toHaveLength(250);
@@ -226,7 +229,7 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
     expect(await files.lines()).toHaveLength(31);
     await api.command('account', 'credits', files.caller.accountId, '--add', '500');
     expect(await files.run('resolve')).toMatchObject({ code: 0 });
-    await eventually(files.used, 7);
+    await eventually(files.used, 8);
     expect(await files.lines()).toHaveLength(251);
   });
 });

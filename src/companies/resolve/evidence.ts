@@ -1,12 +1,13 @@
 /**
  * The evidence for a candidate: one for each heavy word of the name. The kinds are tried one after the other, each over the
- * words from the left, and each takes the leftmost unused word of the candidate (docs/api.md, The rule).
+ * words from the left, and each takes the leftmost unused word of the candidate (docs/resolutions.md: the rule of resolutions).
  */
+import { bodyOf } from './bodies.ts';
 import { isWithinEdits } from './edits.ts';
 import { isHeavy, type WeighedName } from './words.ts';
 
 /** How the candidate has a word, from the strongest kind to none. */
-export const KINDS = ['same', 'joined', 'letter', 'letters', 'beginning', 'initials', 'missing'] as const;
+export const KINDS = ['body', 'same', 'joined', 'letter', 'beginning', 'initials', 'missing'] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface Evidence {
@@ -44,6 +45,7 @@ export function compare({ words, weights }: WeighedName, normalized: string): Co
   const name: Side = { words, found: words.map(() => null) };
   const theirs = normalized.split(' ');
   const candidate: Side = { words: theirs, found: theirs.map(() => null) };
+  rename(name, candidate);
   pair(
     name,
     candidate,
@@ -54,7 +56,6 @@ export function compare({ words, weights }: WeighedName, normalized: string): Co
   join(name, candidate);
   join(candidate, name);
   pair(name, candidate, 'letter', isOneLetterOff);
-  pair(name, candidate, 'letters', areTwoLettersOff);
   pair(name, candidate, 'beginning', (one, other, at) =>
     isBeginning(one, other, weights[at]! <= FREQUENT_WEIGHT ? 3 : 4),
   );
@@ -68,6 +69,13 @@ export function compare({ words, weights }: WeighedName, normalized: string): Co
     isFirstUsed: isUsed[0] === true,
     isExtraLast: !isUsed.includes(false) || isUsed.lastIndexOf(true) < isUsed.indexOf(false),
   };
+}
+
+/** Explains the words for a public body that the candidate begins with in other words. */
+function rename(name: Side, candidate: Side): void {
+  const [ours, theirs] = [bodyOf(name.words), bodyOf(candidate.words)];
+  if (ours === null || ours.phrases !== theirs?.phrases || ours.phrase === theirs.phrase) return;
+  explain('body', name, ours.places, candidate, theirs.places);
 }
 
 /** Pairs each unexplained word of the name with the first unused one of the candidate that fits. */
@@ -87,14 +95,14 @@ function pair(
   }
 }
 
-/** Finds neighbours of one side that are one unused word of the other. */
+/** Finds unused neighbours of one side that are one unused word of the other. */
 function join(neighbours: Side, whole: Side): void {
   const longest = Math.max(0, ...whole.words.map((word, at) => (whole.found[at] === null ? word.length : 0)));
   for (let from = 0; from + 1 < neighbours.words.length; from += 1) {
     if (neighbours.words[from]!.length + neighbours.words[from + 1]!.length > longest) continue;
     for (let count = Math.min(MAX_JOINED, neighbours.words.length - from); count >= 2; count -= 1) {
       const places = Array.from({ length: count }, (_, step) => from + step);
-      if (places.every((place) => neighbours.found[place] !== null)) continue;
+      if (places.some((place) => neighbours.found[place] !== null)) continue;
       const joined = neighbours.words.slice(from, from + count).join('');
       const at = whole.words.findIndex((word, place) => word === joined && whole.found[place] === null);
       if (at === -1) continue;
@@ -122,18 +130,11 @@ function explain(kind: Kind, one: Side, places: number[], other: Side, others: n
   for (const place of others) other.found[place] ??= { kind, text: text(one, places) };
 }
 
+/** Letters may be wrong in words without digits: numbers that differ by one digit are different numbers. */
 function isOneLetterOff(word: string, other: string): boolean {
-  return areLong(word, other, 4) && isWithinEdits(word, other, 1);
+  const isLong = Math.min(word.length, other.length) >= 4;
+  return isLong && !DIGIT.test(word) && !DIGIT.test(other) && isWithinEdits(word, other, 1);
 }
-
-function areTwoLettersOff(word: string, other: string): boolean {
-  const isAlike = word.slice(0, 3) === other.slice(0, 3) || word.slice(-3) === other.slice(-3);
-  return isAlike && areLong(word, other, 8) && isWithinEdits(word, other, 2);
-}
-
-/** Letters may be wrong in long words without digits: numbers that differ by one digit are different numbers. */
-const areLong = (word: string, other: string, least: number) =>
-  word.length >= least && other.length >= least && !DIGIT.test(word) && !DIGIT.test(other);
 
 function isBeginning(word: string, other: string, least: number): boolean {
   return Math.min(word.length, other.length) >= least && (word.startsWith(other) || other.startsWith(word));

@@ -1,7 +1,8 @@
-/** The order of candidates, and whether the first one is clear (docs/api.md, The rule). Every number is a sum of weights or a count. */
+/** The order of candidates, and whether the first one is clear (docs/resolutions.md: the rule of resolutions). Every number is a sum of weights or a count. */
 import type { SearchEntry, SortedEntry } from '../search/document.ts';
-import { type Compared, compare, type Kind } from './evidence.ts';
-import type { WeighedName } from './words.ts';
+import { bodyOf } from './bodies.ts';
+import { type Compared, compare, type Evidence, type Kind } from './evidence.ts';
+import { initialsOf, isHeavy, type NameWords, periodsOf, type WeighedName } from './words.ts';
 
 /** An entry that one of the reads has found. */
 export interface Candidate extends SortedEntry {
@@ -18,8 +19,7 @@ interface Shown extends SearchEntry, Pick<Compared, 'evidence' | 'extra'> {
 }
 
 interface Ranked extends Candidate, Compared, Shown {
-  /** Whether its normalized name is the name's. */
-  isEqual: boolean;
+  likeness: Likeness;
 }
 
 /** The candidates that are compared word by word. */
@@ -29,10 +29,22 @@ export const MAX_CANDIDATES = 5;
 
 const UNCHANGED: Kind[] = ['same', 'joined'];
 const MAX_CHANGED_WHEN_CLEAR = 8;
-const MIN_WEIGHT_WHEN_CLEAR = 4;
+/** The weight of a word that marks a company. */
+const MIN_MARK = 4;
+
+/** How much a candidate's whole name is the name's. */
+enum Likeness {
+  None,
+  /** The same but for what it calls the public body, and for light words. */
+  SameBody,
+  /** The same heavy words in their order. */
+  SameWords,
+  /** The same normalized name. */
+  Equal,
+}
 
 export interface Outcome {
-  /** Whether the first candidate is the company without doubt. */
+  /** Whether the first candidate alone, of those compared, has the name or, if none has it, every weighed word. */
   clear: boolean;
   /** At most {@link MAX_CANDIDATES}, the best first. */
   candidates: Shown[];
@@ -55,11 +67,15 @@ function likeliest(
 ): Candidate[] {
   if (candidates.length <= most) return candidates;
   const beginnings = words.map((word) => ` ${word.slice(0, 3)}`);
+  const body = bodyOf(words);
   const lacking = (candidate: Candidate) => {
     if (candidate.normalized === normalized) return -1;
     const text = ` ${candidate.normalized}`;
+    const isBody = body?.phrases.some(([first]) => text.startsWith(` ${first}`));
     let sum = 0;
-    for (const [at, beginning] of beginnings.entries()) if (!text.includes(beginning)) sum += weights[at]!;
+    for (const [at, beginning] of beginnings.entries()) {
+      if (!text.includes(beginning) && !(isBody && body!.places.includes(at))) sum += weights[at]!;
+    }
     return sum;
   };
   return candidates
@@ -83,12 +99,29 @@ function rankOne(name: WeighedName, candidate: Candidate): Ranked {
     if (kind === 'missing') missing += heavy[at]!;
     else if (!UNCHANGED.includes(kind)) changed += heavy[at]!;
   }
-  return { ...candidate, ...compared, isEqual: candidate.normalized === name.normalized, missing, changed };
+  const ranked = { ...candidate, ...compared, missing, changed };
+  return { ...ranked, likeness: likenessOf(name, ranked) };
 }
+
+function likenessOf(name: WeighedName, { normalized, legalName, missing, extra }: Omit<Ranked, 'likeness'>) {
+  if (normalized === name.normalized) return Likeness.Equal;
+  const candidate = { words: normalized.split(' '), written: legalName };
+  if (missing > 0 || extra > 0 || !haveSameInitials(name, candidate)) return Likeness.None;
+  const areSame = (ours: string, theirs: string) => ours !== '' && ours === theirs;
+  if (areSame(heavyText(name.words), heavyText(candidate.words))) return Likeness.SameWords;
+  const [body, other] = [bodyOf(name.words), bodyOf(candidate.words)];
+  if (body === null || body.phrases !== other?.phrases) return Likeness.None;
+  const isSameBody = areSame(heavyText(name.words, body.places), heavyText(candidate.words, other.places));
+  return isSameBody ? Likeness.SameBody : Likeness.None;
+}
+
+/** The heavy words run together, as neighbours may be joined. */
+const heavyText = (words: string[], without: number[] = []) =>
+  words.filter((word, at) => isHeavy(word) && !without.includes(at)).join('');
 
 function compareRanked(one: Ranked, other: Ranked): number {
   return (
-    Number(other.isEqual) - Number(one.isEqual) ||
+    other.likeness - one.likeness ||
     one.missing - other.missing ||
     one.changed - other.changed ||
     one.extra - other.extra ||
@@ -97,29 +130,59 @@ function compareRanked(one: Ranked, other: Ranked): number {
 }
 
 /**
- * Whether enough speaks for a candidate to show it: it has half of the name's weight, or its first heavy word is used and no word of
- * the name weighs more than the first.
+ * Whether enough speaks for a candidate to show it: it has half of the name's weight, or the name has all of its words, or its first
+ * heavy word is used and no word of the name weighs more than the first.
  */
-function isShown(name: WeighedName, { isEqual, missing, isFirstUsed }: Ranked): boolean {
-  if (isEqual) return true;
+function isShown(name: WeighedName, { likeness, missing, extra, evidence, isFirstUsed }: Ranked): boolean {
+  if (likeness > Likeness.None) return true;
   const heavy = heavyWeights(name);
   if (heavy.length === 0) return false;
   const all = heavy.reduce((sum, weight) => sum + weight, 0);
-  return missing <= all - missing || (isFirstUsed && heavy[0] === Math.max(...heavy));
+  if (missing <= all - missing) return true;
+  return isFirstUsed && (heavy[0] === Math.max(...heavy) || (extra === 0 && hasMark(name, evidence)));
 }
 
 /** @param ranked in their order */
 function isClear(name: WeighedName, [first, second]: Ranked[]): boolean {
   if (first === undefined) return false;
-  if (first.isEqual) return second === undefined || !second.isEqual;
+  if (first.likeness > Likeness.None) return second === undefined || second.likeness < first.likeness;
   if (first.missing > 0 || first.changed > MAX_CHANGED_WHEN_CLEAR || !first.isFirstUsed) return false;
-  const heavy = heavyWeights(name);
   // A long name that has the words here and there is another company's.
-  if (first.extra > heavy.length && !first.isExtraLast) return false;
-  const hasMark = first.evidence.some(
-    ({ kind }, at) => UNCHANGED.includes(kind) && heavy[at]! >= MIN_WEIGHT_WHEN_CLEAR,
-  );
-  return hasMark && (second === undefined || second.missing > 0);
+  if (first.extra > first.evidence.length && !first.isExtraLast) return false;
+  if (hasOtherWord(name, first)) return false;
+  // One more word in a public body's name is another place.
+  if (first.extra > 0 && bodyOf(name.words) !== null) return false;
+  if (!haveSameInitials(name, { words: first.normalized.split(' '), written: first.legalName })) return false;
+  return hasMark(name, first.evidence) && (second === undefined || second.missing > 0);
+}
+
+/** Whether a word that marks a company is as written. */
+function hasMark(name: WeighedName, evidence: Evidence[]): boolean {
+  const heavy = heavyWeights(name);
+  return evidence.some(({ kind }, at) => UNCHANGED.includes(kind) && heavy[at]! >= MIN_MARK);
+}
+
+/** Whether the candidate lacks a word that the directory knows, so that it is hardly an error or an abbreviation. */
+function hasOtherWord({ written, words, isKnown }: WeighedName, { evidence }: Ranked): boolean {
+  const periods = periodsOf(written);
+  const heavy = [...words.keys()].filter((at) => isHeavy(words[at]!));
+  return evidence.some(({ kind, text }, at) => {
+    const word = words[heavy[at]!]!;
+    const isAbbreviated = kind === 'beginning' && text.startsWith(word) && periods[heavy[at]!]!;
+    return !UNCHANGED.includes(kind) && kind !== 'body' && !isAbbreviated && isKnown(word);
+  });
+}
+
+/** Whether two names have the same initials, or one has none and the other's are joined in its first word, or are an article. */
+function haveSameInitials(one: Pick<NameWords, 'words' | 'written'>, other: typeof one): boolean {
+  const [ours, theirs] = [initialsOf(one.words, one.written), initialsOf(other.words, other.written)];
+  if (ours === theirs) return true;
+  if (ours !== '' && theirs !== '') return false;
+  const [having, lacking] = ours === '' ? [other, one] : [one, other];
+  const initials = ours + theirs;
+  const isArticle =
+    ['a', 'o'].includes(initials) && having.words[0] === initials && !periodsOf(having.written)[0];
+  return isArticle || initials === lacking.words[0];
 }
 
 /** In the order of the evidence. */

@@ -1,4 +1,5 @@
 /** Which entries are compared with a name: three bounded reads of the directory, chosen by how many entries have each word. */
+import { bodyOf } from './bodies.ts';
 import { joined, type KnownName } from './vocabulary.ts';
 import { isHeavy, isKey } from './words.ts';
 
@@ -34,9 +35,12 @@ const MAX_PARTNERS = 3;
  * have all words that the directory knows.
  */
 export function readsOf(name: KnownName, limits = READ_LIMITS): Read[] {
-  const places = name.words.flatMap((word, at) => (isHeavy(word) ? [at] : []));
-  const asked = places.length === 0 ? [...name.words.keys()] : places;
-  const known = asked.map((at) => groupOf(name, [[name.words[at]!]])).filter(({ size }) => size > 0);
+  const body = bodyOf(name.words);
+  const places = name.words.flatMap((word, at) => (isHeavy(word) && !body?.places.includes(at) ? [at] : []));
+  const asked = places.length === 0 && body === null ? [...name.words.keys()] : places;
+  const known = [...(body === null ? [] : [body.phrases]), ...asked.map((at) => [[name.words[at]!]])]
+    .map((keys) => groupOf(name, keys))
+    .filter(({ size }) => size > 0);
   const others = asked.map((at) => groupOf(name, otherForms(name, at))).filter(({ size }) => size > 0);
   const smallestFirst = [...known, ...others].sort((one, other) => one.size - other.size);
 
@@ -62,7 +66,7 @@ export function readsOf(name: KnownName, limits = READ_LIMITS): Read[] {
 }
 
 /** @param keys of which those count that the directory has */
-function groupOf({ entriesOf }: KnownName, keys: Key[]): Group {
+function groupOf({ entriesOf }: KnownName, keys: readonly Key[]): Group {
   const sizes = keys.map((words) => Math.min(...words.map(entriesOf)));
   return {
     keys: keys.filter((_, at) => sizes[at]! > 0),

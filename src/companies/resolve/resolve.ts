@@ -1,5 +1,5 @@
 /**
- * Companies by names as people write them (docs/api.md, The rule). `words.ts` reads a name, `vocabulary.ts` what the directory
+ * Companies by names as people write them (docs/resolutions.md: the rule of resolutions). `words.ts` reads a name, `vocabulary.ts` what the directory
  * knows of its words, `reads.ts` chooses the entries to read, `evidence.ts` compares, `order.ts` ranks. All of these are the same
  * for both adapters, which only read: `postgres.ts` and `elasticsearch.ts`.
  */
@@ -57,7 +57,11 @@ function resolutionOf(name: KnownName, entries: Candidate[], compared: number): 
 export function companyOf(entry: SearchEntry | undefined): Resolution {
   const candidates =
     entry === undefined ? [] : [{ ...entry, missing: 0, changed: 0, extra: 0, evidence: [] }];
-  return { name: { normalized: '', words: [], weights: [] }, clear: entry !== undefined, candidates };
+  return {
+    name: { written: '', normalized: '', words: [], weights: [], isKnown: () => false },
+    clear: entry !== undefined,
+    candidates,
+  };
 }
 
 /** The heavy words of a name with their weights, in the order of the evidence. */

@@ -57,7 +57,10 @@ const CandidateSchema = Type.Object(
 const ResolvedNameSchema = itemSchema(
   NAMES,
   {
-    clear: Type.Boolean({ description: 'Whether the first candidate is the company without doubt.' }),
+    clear: Type.Boolean({
+      description:
+        'Of the companies of this directory that were compared, the first candidate alone has this name or, if none has it, every weighed word, as the evidence says. Compare the names if its `extra` is not 0.',
+    }),
     words: Type.Array(
       Type.Object(
         {
@@ -90,7 +93,7 @@ export const resolutionsRoute: ApiRoute = {
     $id: 'ResolutionsRequest',
     element: Type.String(),
     form: `a company's name as somebody wrote it, or a text with a NIF. Its first ${MAX_WORDS} words are read, up to the ${MAX_HEAVY_WORDS}th that is weighed`,
-    example: ['Padaria Abacco & Filhos', 'Livraria Cedilha', 'Talho Inexistente'],
+    example: ['Padaria Abacco & Filhos', 'Livraria Cedilha', 'Talho Sem Nome'],
   }),
   success: Type.Object(
     { data: Type.Array(ResolvedNameSchema, { description: 'One element a name, in the order asked.' }) },

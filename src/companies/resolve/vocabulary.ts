@@ -2,6 +2,7 @@
  * Reads the frequency of the words of some names. The vocabulary, a table of each generation, has every word with the number
  * of entries that have it. It is read twice: for the words themselves, then for the near words and parts of the rare ones.
  */
+import { bodyOf } from './bodies.ts';
 import { editsOf, hasNearWords } from './edits.ts';
 import { HEAVIEST, isHeavy, isKey, type NameWords, type WeighedName, weightOf } from './words.ts';
 
@@ -43,7 +44,9 @@ const NONE: readonly never[] = [];
 
 /** Reads what the vocabulary has on some names. The outcome for a name doesn't depend on the others. */
 export async function readVocabulary(reader: VocabularyReader, names: NameWords[]): Promise<KnownName[]> {
-  const entries = new Map(await reader.count(unique(names.flatMap(({ words }) => withJoins(words)))));
+  const entries = new Map(
+    await reader.count(unique(names.flatMap(({ words }) => [...withJoins(words), ...withBodies(words)]))),
+  );
   const entriesOf = (word: string) => entries.get(word) ?? 0;
   const isRare = (word: string) => weightOf(entriesOf(word), reader.rows) === HEAVIEST;
   const heavy = (words: string[]) => words.filter((word) => isHeavy(word) && word.length <= MAX_LETTERS);
@@ -75,13 +78,14 @@ export async function readVocabulary(reader: VocabularyReader, names: NameWords[
   );
   return names.map((name, at) => {
     const nearWords = (word: string) => (sought[at]!.includes(word) && near.get(word)) || NONE;
-    /** An unknown word counts as its most frequent near word, which is the last. */
+    /** An unknown word counts as its most frequent near word, which is the last, or else as a word of one entry. */
     const weightOfWord = (word: string) =>
-      weightOf(entriesOf(word) || entriesOf(nearWords(word).at(-1) ?? ''), reader.rows);
+      weightOf(entriesOf(word) || entriesOf(nearWords(word).at(-1) ?? '') || 1, reader.rows);
     return {
       ...name,
       weights: name.words.map((word) => (isHeavy(word) ? weightOfWord(word) : 0)),
       entriesOf,
+      isKnown: (word) => entriesOf(word) > 0,
       nearWords,
       splits: (word) =>
         sought[at]!.includes(word)
@@ -97,6 +101,9 @@ export async function readVocabulary(reader: VocabularyReader, names: NameWords[
 function withJoins(words: string[]): string[] {
   return words.flatMap((_, at) => [1, 2, 3].map((count) => joined(words, at, count))).filter(isKey);
 }
+
+/** The words of all that the body of a name is called. */
+const withBodies = (words: string[]) => bodyOf(words)?.phrases.flat() ?? [];
 
 /** Some neighbours as one word. */
 export const joined = (words: string[], from: number, count: number) =>

@@ -1,5 +1,5 @@
-/** The words of a name, as resolutions read them (docs/api.md, The rule). */
-import { normalizeName } from '../name.ts';
+/** The words of a name, as resolutions read them (docs/resolutions.md: the rule of resolutions). */
+import { normalizeName, sortKey } from '../name.ts';
 
 /** Words of a name that are read, and heavy ones among them. */
 export const MAX_WORDS = 24;
@@ -19,6 +19,7 @@ export const isHeavy = (word: string) => !LIGHT_WORDS.has(word);
 
 /** A name as it was sent, in words. */
 export interface NameWords {
+  written: string;
   /** The whole name (docs/api.md: normalized name); `''` means that nothing is left of it. */
   normalized: string;
   /** Its words that are read, light ones among them. */
@@ -29,6 +30,8 @@ export interface NameWords {
 export interface WeighedName extends NameWords {
   /** One for each word; 0 for a light one. */
   weights: number[];
+  /** Whether an entry of the directory has the word. */
+  isKnown(word: string): boolean;
 }
 
 /** Reads the first {@link MAX_WORDS} words, up to the {@link MAX_HEAVY_WORDS}th heavy one. */
@@ -37,7 +40,25 @@ export function readWords(name: string): NameWords {
   const words = normalized === '' ? [] : normalized.split(' ', MAX_WORDS);
   let heavy = 0;
   const end = words.findIndex((word) => isHeavy(word) && ++heavy > MAX_HEAVY_WORDS);
-  return { normalized, words: end === -1 ? words : words.slice(0, end) };
+  return { written: name, normalized, words: end === -1 ? words : words.slice(0, end) };
+}
+
+/** Whether each word of a name, in its order, has a period directly behind it, as initials and abbreviations have. */
+export const periodsOf = (name: string) =>
+  [...sortKey(name).matchAll(/[\p{L}\p{N}]+(\.?)/gu)].map(([, period]) => period !== '');
+
+/**
+ * The initials of persons and families in a name, as one text: the single letters that it begins with, and any with a period between
+ * longer words. They tell names apart, although some of them are light words elsewhere.
+ */
+export function initialsOf(words: string[], name: string): string {
+  const periods = periodsOf(name);
+  const isLetter = words.map((word) => /^\p{L}$/u.test(word));
+  const isInitial = (at: number) =>
+    isLetter[at] &&
+    (!isLetter.slice(0, at).includes(false) ||
+      (periods[at] && isLetter[at - 1] === false && isLetter[at + 1] === false));
+  return words.filter((_, at) => isInitial(at)).join('');
 }
 
 /** Whether a word is short enough to be looked up. */

@@ -53,7 +53,7 @@ export const SCREEN_TEXTS = {
   screenCandidates: ['Companies with this name', 'Empresas com este nome'],
   screenNoCandidate: ['None found', 'Nenhuma encontrada'],
   screenChoose: ['None of these', 'Nenhuma destas'],
-  screenClear: ['Clear', 'Sem dúvida'],
+  screenClear: ['Clear', 'Única'],
   screenTake: `Choose, and read the list again: the NIFs go behind their names.
     Escolha e volte a ler a lista: os NIF ficam a seguir aos nomes.`,
   screenAtLeast: [

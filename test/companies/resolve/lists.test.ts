@@ -1,14 +1,10 @@
 /** The load of a list of names on the directory and the process: it never crowds out other lists and calls. */
 import { expect, test } from 'bun:test';
-import { type Resolution, type Resolve, resolveNames } from '../../../src/companies/resolve/resolve.ts';
+import { companyOf, type Resolve, resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import { createResolutionsHandler } from '../../../src/companies/resolve/route.ts';
 import { type CallContext, NOTHING_PAID } from '../../../src/metering/admission/quote.ts';
 
-const NOTHING: Resolution = {
-  name: { normalized: '', words: [], weights: [] },
-  clear: false,
-  candidates: [],
-};
+const NOTHING = companyOf(undefined);
 
 function startLists(resolve: Resolve) {
   const handler = createResolutionsHandler(resolve, { publicUrl: 'http://service' });

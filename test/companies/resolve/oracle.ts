@@ -1,5 +1,5 @@
 /**
- * The rule of docs/api.md, computed from a whole directory in memory: slow, plain, and without any code of src/companies/resolve. Its
+ * The rule of docs/resolutions.md, computed from a whole directory in memory: slow, plain, and without any code of src/companies/resolve. Its
  * caps are parameters, so that a small directory reaches them.
  */
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
@@ -50,15 +50,84 @@ export function oracleDistance(one: string, other: string): number {
   return table[one.length]![other.length]!;
 }
 
+const BODIES = [
+  ['camara municipal', 'municipio'],
+  ['junta freguesia', 'freguesia'],
+  [
+    'uniao freguesias',
+    'freguesia uniao freguesias',
+    'junta freguesia uniao freguesias',
+    'junta uniao freguesias',
+  ],
+  ['hospital', 'centro hospitalar', 'centro hospitalar universitario', 'unidade local saude'],
+  ['servicos municipalizados', 'servicos municipalizados agua saneamento', 'smas'],
+  [
+    'bombeiros voluntarios',
+    'associacao humanitaria bombeiros voluntarios',
+    'associacao humanitaria bombeiros',
+  ],
+  ['santa casa misericordia', 'irmandade santa casa misericordia', 'misericordia'],
+  ['instituto politecnico', 'politecnico'],
+  ['agrupamento escolas', 'agrupamento vertical escolas'],
+  ['direcao geral', 'direccao geral'],
+  ['direcao regional', 'direccao regional'],
+  ['inspecao geral', 'inspeccao geral'],
+];
+
+/** The longest phrase that a name begins with, its line, and its places. */
+function bodyOf(words: string[]) {
+  const heavy = [...words.keys()].filter((at) => isHeavy(words[at]!));
+  const text = `${heavy.map((at) => words[at]).join(' ')} `;
+  const phrase = BODIES.flat()
+    .filter((one) => text.startsWith(`${one} `))
+    .sort((one, other) => other.split(' ').length - one.split(' ').length)[0];
+  if (phrase === undefined) return undefined;
+  const line = BODIES.find((one) => one.includes(phrase))!;
+  return { phrase, line, places: heavy.slice(0, phrase.split(' ').length) };
+}
+
+/** Single letters before the first longer word, and light or heavy ones with a period between two longer words. */
+function initialsOf(words: string[], written: string): string {
+  const texts = oracleSortKey(written).match(/[\p{L}\p{N}]+\.?/gu) ?? [];
+  const isLetter = (word = '') => /^\p{L}$/u.test(word);
+  const isLong = (word?: string) => word !== undefined && !isLetter(word);
+  return words
+    .filter((word, at) => {
+      if (!isLetter(word)) return false;
+      const isFirst = words.slice(0, at).every(isLetter);
+      return isFirst || (texts[at]!.endsWith('.') && isLong(words[at - 1]) && isLong(words[at + 1]));
+    })
+    .join('');
+}
+
+function haveSameInitials(one: string[], written: string, other: string[], otherWritten: string): boolean {
+  const [ours, theirs] = [initialsOf(one, written), initialsOf(other, otherWritten)];
+  const isArticle = (letters: string, text: string) =>
+    /^[ao]$/.test(letters) &&
+    new RegExp(`^[^\\p{L}\\p{N}]*${letters}(?![\\p{L}\\p{N}.])`, 'u').test(oracleSortKey(text));
+  return (
+    ours === theirs ||
+    (theirs === '' && (ours === other[0] || isArticle(ours, written))) ||
+    (ours === '' && (theirs === one[0] || isArticle(theirs, otherWritten)))
+  );
+}
+
 const isLettersOnly = (word: string) => !/\p{N}/u.test(word);
 
 /** The evidence for each heavy word, the number of extra words, and whether the candidate's first heavy word is used. */
 export function oracleEvidence(name: string[], weights: number[], candidate: string[]) {
-  const found = new Map<number, unknown>();
+  const found = new Map<number, string | Record<string, string>>();
   const used = new Set<number>();
   const free = (of: string[], taken: { has(at: number): boolean }, test: (word: string) => boolean) =>
     of.findIndex((word, at) => !taken.has(at) && test(word));
+  const [body, theirs] = [bodyOf(name), bodyOf(candidate)];
+  if (body && theirs && body.line === theirs.line && body.phrase !== theirs.phrase) {
+    const text = theirs.places.map((at) => candidate[at]).join(' ');
+    for (const at of body.places) found.set(at, { body: text });
+    for (const at of theirs.places) used.add(at);
+  }
   name.forEach((word, at) => {
+    if (found.has(at)) return;
     const place = free(candidate, used, (other) => other === word);
     if (place < 0) return;
     used.add(place);
@@ -67,20 +136,18 @@ export function oracleEvidence(name: string[], weights: number[], candidate: str
   for (let from = 0; from < name.length; from++) {
     for (const count of [5, 4, 3, 2]) {
       const run = name.slice(from, from + count);
-      if (run.length < count || run.every((_, step) => found.has(from + step))) continue;
+      if (run.length < count || run.some((_, step) => found.has(from + step))) continue;
       const place = free(candidate, used, (other) => other === run.join(''));
       if (place < 0) continue;
       used.add(place);
-      run.forEach((_, step) => {
-        if (!found.has(from + step)) found.set(from + step, { joined: candidate[place] });
-      });
+      run.forEach((_, step) => void found.set(from + step, { joined: candidate[place]! }));
       break;
     }
   }
   for (let from = 0; from < candidate.length; from++) {
     for (const count of [5, 4, 3, 2]) {
       const run = candidate.slice(from, from + count);
-      if (run.length < count || run.every((_, step) => used.has(from + step))) continue;
+      if (run.length < count || run.some((_, step) => used.has(from + step))) continue;
       const at = free(name, found, (word) => word === run.join(''));
       if (at < 0) continue;
       found.set(at, { joined: run.join(' ') });
@@ -94,7 +161,7 @@ export function oracleEvidence(name: string[], weights: number[], candidate: str
       const place = free(candidate, used, (other) => isHeavy(other) && test(word, other, at));
       if (place < 0) return;
       used.add(place);
-      found.set(at, { [kind]: candidate[place] });
+      found.set(at, { [kind]: candidate[place]! });
     });
   const shorter = (word: string, other: string) => Math.min(word.length, other.length);
   const areLetters = (word: string, other: string) => isLettersOnly(word) && isLettersOnly(other);
@@ -102,14 +169,6 @@ export function oracleEvidence(name: string[], weights: number[], candidate: str
     'letter',
     (word, other) =>
       shorter(word, other) >= 4 && areLetters(word, other) && oracleDistance(word, other) === 1,
-  );
-  pass(
-    'letters',
-    (word, other) =>
-      shorter(word, other) >= 8 &&
-      areLetters(word, other) &&
-      (word.slice(0, 3) === other.slice(0, 3) || word.slice(-3) === other.slice(-3)) &&
-      oracleDistance(word, other) <= 2,
   );
   pass(
     'beginning',
@@ -151,17 +210,25 @@ export function oracleEvidence(name: string[], weights: number[], candidate: str
 
 /** Ranks given candidates, which are in the order of results. */
 export function oracleRank(
-  normalized: string,
-  name: string[],
+  { written, normalized, words: name }: { written: string; normalized: string; words: string[] },
   weights: number[],
+  isKnown: (word: string) => boolean,
   candidates: Row[],
   compared: number,
 ): Pick<OracleAnswer, 'clear' | 'candidates'> {
   const heavy = weights.filter((_, at) => isHeavy(name[at]!));
-  const lacks = (row: Row) =>
-    row.normalized === normalized
-      ? -1
-      : sum(weights.filter((_, at) => !row.words.some((word) => word.startsWith(name[at]!.slice(0, 3)))));
+  const body = bodyOf(name);
+  const lacks = (row: Row) => {
+    if (row.normalized === normalized) return -1;
+    const isBody = body?.line.some((phrase) => row.normalized.startsWith(phrase.split(' ')[0]!));
+    return sum(
+      weights.filter(
+        (_, at) =>
+          !row.words.some((word) => word.startsWith(name[at]!.slice(0, 3))) &&
+          !(isBody && body!.places.includes(at)),
+      ),
+    );
+  };
   const likeliest =
     candidates.length <= compared
       ? candidates
@@ -184,30 +251,61 @@ export function oracleRank(
       const one = evidence[at];
       return weight >= 4 && (one === 'same' || (typeof one === 'object' && 'joined' in (one as object)));
     });
-    return { row, evidence, ...rest, missing, changed, mark, isEqual: row.normalized === normalized };
+    const heavyName = name.filter(isHeavy);
+    const isOther = heavyName.some((word, at) => {
+      const one = evidence[at]!;
+      if (typeof one === 'string' || 'joined' in one || 'body' in one || !isKnown(word)) return false;
+      if (!('beginning' in one)) return true;
+      const place = [...name.keys()].filter((position) => isHeavy(name[position]!))[at]!;
+      const hasPeriod = oracleSortKey(written)
+        .match(/[\p{L}\p{N}]+\.?/gu)!
+        [place]!.endsWith('.');
+      return !(hasPeriod && word.length <= one.beginning!.length);
+    });
+    const initials = haveSameInitials(name, written, row.words, row.legalName);
+    const text = (words: string[], without: number[] = []) =>
+      words.filter((word, at) => isHeavy(word) && !without.includes(at)).join('');
+    const theirs = bodyOf(row.words);
+    const alike = [
+      row.normalized === normalized,
+      missing === 0 && rest.extra === 0 && initials && heavyName.length > 0 && text(name) === text(row.words),
+      missing === 0 &&
+        rest.extra === 0 &&
+        initials &&
+        body !== undefined &&
+        body.line === theirs?.line &&
+        text(name, body.places) !== '' &&
+        text(name, body.places) === text(row.words, theirs.places),
+    ].indexOf(true);
+    const likeness = alike < 0 ? 3 : alike;
+    return { row, evidence, ...rest, missing, changed, mark, isOther, initials, likeness };
   });
   const inOrder = candidates.filter((row) => likeliest.includes(row));
   const ranked = stable(
     inOrder.map((row) => all.find((one) => one.row === row)!),
-    (one) => [one.isEqual ? 0 : 1, one.missing, one.changed, one.extra],
+    (one) => [one.likeness, one.missing, one.changed, one.extra],
   );
   const [first, second] = ranked;
-  const equal = ranked.filter(({ isEqual }) => isEqual).length;
   const clear =
-    equal > 0
-      ? equal === 1
-      : first !== undefined &&
-        first.missing === 0 &&
+    first !== undefined &&
+    (first.likeness < 3
+      ? ranked.filter(({ likeness }) => likeness === first.likeness).length === 1
+      : first.missing === 0 &&
         first.changed <= 8 &&
         first.mark &&
         first.isFirstUsed &&
         (first.extra <= heavy.length || first.isExtraLast) &&
-        (second === undefined || second.missing > 0);
+        (first.extra === 0 || body === undefined) &&
+        !first.isOther &&
+        first.initials &&
+        (second === undefined || second.missing > 0));
   const shown = ranked.filter(
-    ({ isEqual, missing, isFirstUsed }) =>
-      isEqual ||
+    ({ likeness, missing, isFirstUsed, extra, mark }) =>
+      likeness < 3 ||
       (heavy.length > 0 &&
-        (missing <= sum(heavy) - missing || (isFirstUsed && heavy[0] === Math.max(...heavy)))),
+        (missing <= sum(heavy) - missing ||
+          (isFirstUsed && heavy[0] === Math.max(...heavy)) ||
+          (isFirstUsed && extra === 0 && mark))),
   );
   return {
     clear,
@@ -261,16 +359,22 @@ export function createResolveOracle(entries: readonly SearchEntry[]) {
         }),
     );
     const weights = words.map((word) =>
-      isHeavy(word) ? weightOf(count(word) || Math.max(0, ...(near.get(word) ?? []).map(count))) : 0,
+      isHeavy(word) ? weightOf(count(word) || Math.max(1, ...(near.get(word) ?? []).map(count))) : 0,
     );
 
-    const asked = [...words.keys()].filter((at) => heavy.length === 0 || isHeavy(words[at]!));
+    const body = bodyOf(words);
+    const asked = [...words.keys()].filter(
+      (at) => (heavy.length === 0 || isHeavy(words[at]!)) && !body?.places.includes(at),
+    );
     type Group = { keys: string[][]; size: number };
     const group = (keys: string[][]): Group => {
       const kept = keys.filter((key) => key.every((word) => count(word) > 0));
       return { keys: kept, size: sum(kept.map((key) => Math.min(...key.map(count)))) };
     };
-    const same = asked.map((at) => group([[words[at]!]])).filter(({ size }) => size > 0);
+    const bodies = (body === undefined ? [] : [body.line]).map((line) =>
+      group(line.map((phrase) => phrase.split(' '))),
+    );
+    const same = [...bodies, ...asked.map((at) => group([[words[at]!]]))].filter(({ size }) => size > 0);
     const other = asked
       .map((at) => {
         const word = words[at]!;
@@ -316,7 +420,13 @@ export function createResolveOracle(entries: readonly SearchEntry[]) {
     const candidates = rows.filter((row) => found.has(row));
     return {
       words: heavy.map((word) => ({ word, weight: weights[words.indexOf(word)]! })),
-      ...oracleRank(normalized, words, weights, candidates, caps.compared),
+      ...oracleRank(
+        { written: text, normalized, words },
+        weights,
+        (word) => count(word) > 0,
+        candidates,
+        caps.compared,
+      ),
     };
   };
 }

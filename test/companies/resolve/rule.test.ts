@@ -23,17 +23,41 @@ const LIKE = [
   'e',
   'gaya',
   '4',
+  'a',
+  'j',
 ];
-const words = fc.array(fc.oneof(word, fc.constantFrom(...LIKE)), { minLength: 1, maxLength: 7 });
+const BODIES = [
+  ['camara', 'municipal', 'de'],
+  ['municipio'],
+  ['hospital', 'do'],
+  ['centro', 'hospitalar'],
+  ['centro', 'hospitalar', 'e', 'universitario'],
+  ['unidade', 'local', 'de', 'saude'],
+];
+const plainWords = fc.array(fc.oneof(word, fc.constantFrom(...LIKE)), { minLength: 1, maxLength: 7 });
+/** Some begin as a public body's name. */
+const words = fc
+  .tuple(fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.constantFrom(...BODIES)), plainWords)
+  .map(([body, rest]) => [...body, ...rest]);
+/** Which words have a period behind them, and which ones the directory knows, by a number. */
+const bits = fc.nat(255);
+const isIn = (set: number, at: number) => ((set >> (at % 8)) & 1) === 1;
 const weight = fc.constantFrom(1, 2, 4, 8);
 
-function weighed(names: string[], weights: number[]): WeighedName {
+/** A name of some words. @param known the numbers by their length of the words that the directory knows; by default none */
+function weighed(names: string[], weights: number[], known = 0, periods = 0): WeighedName {
   return {
-    normalized: names.join(' '),
+    ...written(names, periods),
     words: names,
     weights: names.map((one, at) => (isHeavy(one) ? weights[at % weights.length]! : 0)),
+    isKnown: (one) => isIn(known, one.length),
   };
 }
+
+const written = (names: string[], periods: number) => ({
+  written: names.map((one, at) => (isIn(periods, at) ? `${one}.` : one)).join(' '),
+  normalized: names.join(' '),
+});
 
 describe('words', () => {
   test('the first 24 are read, and of these the first 12 heavy ones', () => {
@@ -41,7 +65,7 @@ describe('words', () => {
     expect(readWords(many.join(' ')).words).toEqual(many.slice(0, 12));
     expect(readWords('de '.repeat(30) + many.join(' ')).words).toEqual(Array(24).fill('de'));
     expect(readWords(`Águas de ${many.join(' de ')}`).words.filter(isHeavy)).toHaveLength(12);
-    expect(readWords('***')).toEqual({ normalized: '', words: [] });
+    expect(readWords('***')).toEqual({ written: '***', normalized: '', words: [] });
   });
 
   test('weights follow the entries per million', () => {
@@ -108,11 +132,7 @@ describe('evidence', () => {
       'Transprotadora Luzitana',
       [{ letter: 'transprotadora' }, { letter: 'luzitana' }],
     ],
-    [
-      'Laboratorios Farmacêuticos',
-      'Laboratorio Farmaceutica',
-      [{ letter: 'laboratorio' }, { letters: 'farmaceutica' }],
-    ],
+    ['Laboratorios Farmacêuticos', 'Laboratorio Farmaceutica', [{ letter: 'laboratorio' }, 'missing']],
     ['Lab Pfizer', 'Laboratórios Pfizer', ['missing', 'same']],
     ['ULSM', 'Unidade Local de Saúde de Matosinhos', [{ initials: 'unidade local saude matosinhos' }]],
     ['Unidade Local de Saúde', 'ULS Norte', [{ initials: 'uls' }, { initials: 'uls' }, { initials: 'uls' }]],
@@ -138,20 +158,25 @@ describe('the order', () => {
         names,
         fc.array(weight, { minLength: 7, maxLength: 7 }),
         caps,
-        (one, others, weights, cap) => {
-          const name = weighed(one, weights);
+        fc.tuple(bits, bits),
+        (one, others, weights, cap, [known, periods]) => {
+          const name = weighed(one, weights, known, periods);
           const rows = others
-            .map((other, at) => ({ legalName: other.join(' '), nif: String(500_000_000 + at) }))
-            .map((row) => ({ ...row, normalized: row.legalName, sortKey: oracleSortKey(row.legalName) }));
+            .map((other, at) => ({ ...written(other, periods >> at), nif: String(500_000_000 + at) }))
+            .map(({ written: legalName, ...row }) => ({
+              ...row,
+              legalName,
+              sortKey: oracleSortKey(legalName),
+            }));
           const sorted = rows.toSorted((a, b) =>
             Buffer.compare(Buffer.from(a.sortKey), Buffer.from(b.sortKey)),
           );
           const { clear, candidates } = plain({ name, ...rank(name, rows, cap) });
           expect({ clear, candidates }).toEqual(
             oracleRank(
-              name.normalized,
-              one,
+              name,
               name.weights,
+              name.isKnown,
               sorted.map((row) => ({ ...row, words: row.normalized.split(' ') })),
               cap,
             ),
@@ -162,34 +187,90 @@ describe('the order', () => {
     );
   });
 
-  const clearOf = (name: string, weights: number[], ...candidates: string[]) =>
-    rank(
-      weighed(name.split(' '), weights),
-      candidates.map((normalized, at) => ({
-        nif: String(at),
-        legalName: normalized,
-        normalized,
-        sortKey: normalized,
-      })),
-    ).clear;
+  /** Whether a name is clear among candidates, whose words, and those of `known`, the directory has. */
+  function clearOf(name: string, weights: number[], candidates: string[], known = ''): boolean {
+    const { words: read, ...rest } = readWords(name);
+    const rows = candidates.map((legalName, at) => {
+      const normalized = oracleNormalize(legalName);
+      return { nif: String(at), legalName, normalized, sortKey: oracleSortKey(legalName) };
+    });
+    const all = new Set([...known.split(' '), ...rows.flatMap(({ normalized }) => normalized.split(' '))]);
+    const asked = { ...weighed(read, weights), ...rest, isKnown: (one: string) => all.has(one) };
+    return rank(asked, rows).clear;
+  }
 
   test('an equal name is clear if it is the only one', () => {
-    expect(clearOf('gaia norte', [1], 'gaia norte', 'gaia norte sul')).toBe(true);
-    expect(clearOf('gaia norte', [8], 'gaia norte', 'gaia norte')).toBe(false);
+    expect(clearOf('gaia norte', [1], ['gaia norte', 'gaia norte sul'])).toBe(true);
+    expect(clearOf('gaia norte', [8], ['gaia norte', 'gaia norte'])).toBe(false);
+  });
+
+  test('without one, a name that differs in light words, or in what it calls the body, is clear if it is the only one', () => {
+    expect(clearOf('gaia norte', [1], ['gaia do norte', 'gaia norte sul'])).toBe(true);
+    expect(clearOf('gaia norte', [1], ['norte e gaia'])).toBe(false);
+    expect(clearOf('gaia norte', [8], ['gaia do norte', 'gaia no norte'])).toBe(false);
+    expect(clearOf('câmara municipal de gaia', [1], ['município de gaia', 'gaia câmara municipal'])).toBe(
+      true,
+    );
+    expect(clearOf('câmara municipal de gaia', [8], ['município de gaia', 'município da gaia'])).toBe(false);
+    expect(clearOf('câmara municipal gaia', [1], ['município de gaia', 'câmara municipal de gaia'])).toBe(
+      true,
+    );
+    expect(clearOf('câmara municipal', [8], ['município'])).toBe(false);
   });
 
   test('another name is clear if it alone lacks nothing, begins with a word of the name, and has a rare word as written', () => {
-    expect(clearOf('gaia norte', [4, 1], 'gaia do norte')).toBe(true);
-    expect(clearOf('gaia norte', [2, 2], 'gaia do norte')).toBe(false);
-    expect(clearOf('gaia norte', [4, 1], 'sul gaia norte')).toBe(false);
-    expect(clearOf('gaia norte', [4, 1], 'gaia do norte', 'gaia no norte')).toBe(false);
-    expect(clearOf('gaia norte', [4, 1], 'gaia do norte', 'gaia sul')).toBe(true);
-    expect(clearOf('gaia norte', [4, 1], 'gaia sul')).toBe(false);
-    expect(clearOf('gaia norte', [4, 1], 'gaia norte um dois')).toBe(true);
-    expect(clearOf('gaia norte', [4, 1], 'gaia um norte dois')).toBe(true);
-    expect(clearOf('gaia norte', [4, 1], 'gaia norte um dois tres')).toBe(true);
-    expect(clearOf('gaia norte', [4, 1], 'gaia um norte dois tres')).toBe(false);
-    expect(clearOf('gaia nortes sules', [8, 8, 8], 'gaia norte sule')).toBe(false);
+    expect(clearOf('gaia norte', [4, 1], ['gaia do norte um'])).toBe(true);
+    expect(clearOf('gaia norte', [2, 2], ['gaia do norte um'])).toBe(false);
+    expect(clearOf('gaia norte', [4, 1], ['sul gaia norte'])).toBe(false);
+    expect(clearOf('gaia norte', [4, 1], ['gaia norte um', 'gaia norte dois'])).toBe(false);
+    expect(clearOf('gaia norte', [4, 1], ['gaia norte um', 'gaia sul'])).toBe(true);
+    expect(clearOf('gaia norte', [4, 1], ['gaia sul'])).toBe(false);
+    expect(clearOf('gaia norte', [4, 1], ['gaia norte um dois'])).toBe(true);
+    expect(clearOf('gaia norte', [4, 1], ['gaia um norte dois'])).toBe(true);
+    expect(clearOf('gaia norte', [4, 1], ['gaia norte um dois tres'])).toBe(true);
+    expect(clearOf('gaia norte', [4, 1], ['gaia um norte dois tres'])).toBe(false);
+    expect(clearOf('gaia nortes sules', [8, 8, 8], ['gaia norte sule'])).toBe(false);
+    expect(clearOf('freguesia de gaia', [1, 8], ['freguesia de gaia do norte'])).toBe(false);
+  });
+
+  test('a word that the directory knows is no error and no abbreviation of another one, but with its period', () => {
+    const candidates = ['Padaria Zutrex Bragança, S.A.'];
+    expect(clearOf('Padaria Zutrex Braganca', [8], candidates)).toBe(true);
+    expect(clearOf('Padaria Zutrex Bragansa', [8], candidates)).toBe(true);
+    expect(clearOf('Padaria Zutrex Bragansa', [8], candidates, 'bragansa')).toBe(false);
+    expect(clearOf('Padaria Zutrex Braga', [8], candidates)).toBe(true);
+    expect(clearOf('Padaria Zutrex Braga', [8], candidates, 'braga')).toBe(false);
+    expect(clearOf('Pad. Zutrex Bragança', [2, 8], candidates, 'pad')).toBe(true);
+    expect(clearOf('Pad Zutrex Bragança', [2, 8], candidates, 'pad')).toBe(false);
+    expect(clearOf('Padarias. Zutrex Bragança', [2, 8], candidates, 'padarias')).toBe(false);
+    const long = ['Unidade Local Zutrex Bragança'];
+    expect(clearOf('ulz zutrex bragança', [4], long)).toBe(true);
+    expect(clearOf('ulz zutrex bragança', [4], long, 'ulz')).toBe(false);
+  });
+
+  test.each([
+    ['A. Norvik & Filhos', 'E. Norvik & Filhos', false],
+    ['A. Norvik & Filhos', 'Norvik e Filhos', false],
+    ['Norvik e Filhos', 'A. Norvik & Filhos', false],
+    ['Construções A. Norvik', 'Construções E. Norvik', false],
+    ['A Norvik e Filhos', 'Norvik & Filhos', true],
+    ['Os Norvik', 'O. Norvik', false],
+    ['A. E. Norvik, Filhos', 'A. E. Norvik & Filhos', true],
+    ['A.E. Norvik, Filhos', 'AE Norvik & Filhos', true],
+    ['Instituto Norvik e Filhos, IP', 'Instituto Norvik & Filhos, I. P.', true],
+  ])('%s beside %s: clear is %p, because initials tell names apart', (name, candidate, isClear) => {
+    expect(clearOf(name, [8], [candidate])).toBe(isClear);
+  });
+
+  test('a candidate all of whose words the name has is shown, if the first is among them and one marks a company', () => {
+    const shown = (name: string, weights: number[], candidate: string) =>
+      rank(weighed(name.split(' '), weights), [
+        { nif: '1', legalName: candidate, normalized: candidate, sortKey: candidate },
+      ]).candidates.length;
+    expect(shown('sul gaia norte este', [4, 4, 8, 8], 'gaia')).toBe(1);
+    expect(shown('sul gaia norte este', [4, 2, 8, 8], 'gaia')).toBe(0);
+    expect(shown('sul gaia norte este', [4, 4, 8, 8], 'gaia verde')).toBe(0);
+    expect(shown('sul gaia norte este', [4, 4, 8, 8], 'verde gaia')).toBe(0);
   });
 
   test('texts are compared as their UTF-8 bytes', async () => {
