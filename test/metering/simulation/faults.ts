@@ -15,6 +15,9 @@ const fault = (name: string, file: string, from: string, to: string): Fault => (
 });
 const CHARGE = 'credits/charge.ts';
 const PIPELINE = 'admission/pipeline.ts';
+const BATCH = 'credits/charge-batch.ts';
+const SQL = 'credits/charge-sql.ts';
+const REFUND = 'credits/refund.ts';
 const ONCE = 'credits/once.ts';
 
 export const FAULTS: Fault[] = [
@@ -178,5 +181,147 @@ export const UNSEEN: (Fault & { why: string })[] = [
       'calls',
     ),
     why: 'the answer that nobody reads is charged as it says',
+  },
+];
+
+/** Faults in SQL, and which of compare.ts and race.ts finds each. */
+export const SQL_FAULTS: (Fault & { by: 'compare' | 'race' })[] = [
+  {
+    by: 'compare',
+    ...fault('the short charge asks no period', BATCH, 'now() < b.period_end AND b.used', 'b.used'),
+  },
+  {
+    by: 'compare',
+    ...fault(
+      'the short charge asks no allowance',
+      BATCH,
+      'AND b.used + wanted.credits <= $' + "{includedCredits('b.period_plan')}",
+      '',
+    ),
+  },
+  {
+    by: 'race',
+    ...fault(
+      'the longer charge locks balances backwards',
+      SQL,
+      'ORDER BY account_id FOR NO KEY UPDATE',
+      'ORDER BY account_id DESC FOR NO KEY UPDATE',
+    ),
+  },
+  {
+    by: 'race',
+    ...fault(
+      'a budget is read without its lock',
+      SQL,
+      'ORDER BY key_id FOR NO KEY UPDATE OFFSET 0',
+      'ORDER BY key_id OFFSET 0',
+    ),
+  },
+  {
+    by: 'race',
+    ...fault(
+      'a refund does not lock the balance',
+      REFUND,
+      'ORDER BY account_id FOR NO KEY UPDATE',
+      'ORDER BY account_id',
+    ),
+  },
+  {
+    by: 'compare',
+    ...fault('purchased credits are kept from calls', SQL, 'OR (b.credits > 0 AND b.spend_purchased)', ''),
+  },
+  {
+    by: 'compare',
+    ...fault(
+      'an account may not spend, and does',
+      SQL,
+      'included_left + CASE WHEN b.spend_purchased THEN b.credits ELSE 0 END) AS paid',
+      'included_left + b.credits) AS paid',
+    ),
+  },
+  {
+    by: 'compare',
+    ...fault(
+      'a refund is of every period',
+      REFUND,
+      'a.period_opened_at <= spent_at AS is_current',
+      'true AS is_current',
+    ),
+  },
+  {
+    by: 'compare',
+    ...fault(
+      'a refund forgets which credits were purchased',
+      REFUND,
+      'least(owed.calls, used_purchased, greatest(owed.purchased, used - included)) AS back',
+      'least(owed.calls, used_purchased, used - included) AS back',
+    ),
+  },
+  {
+    by: 'compare',
+    ...fault(
+      'a refund leaves the budget',
+      REFUND,
+      'AND (is_budgeted OR spent_at < counted_at)',
+      'AND spent_at < counted_at',
+    ),
+  },
+  {
+    by: 'compare',
+    ...fault('a void does not mark a charge', 'credits/void.ts', 'DO UPDATE SET owed = true', 'DO NOTHING'),
+  },
+  {
+    by: 'compare',
+    ...fault(
+      'a sending joins a charge without counting itself',
+      ONCE,
+      'THEN 0 ELSE 1 END',
+      'THEN 0 ELSE 0 END',
+    ),
+  },
+  {
+    by: 'compare',
+    ...fault(
+      'the calls of a batch share an entry of the activity',
+      'credits/activity.ts',
+      "calls.map(({ activity = '' }) => activity).join(END)",
+      'calls.map(() => calls[0]!.activity).join(END)',
+    ),
+  },
+  {
+    by: 'race',
+    ...fault(
+      'shorter charges lock balances backwards',
+      SQL,
+      'GROUP BY id ORDER BY id`;',
+      'GROUP BY id ORDER BY id DESC`;',
+    ),
+  },
+  {
+    by: 'race',
+    ...fault(
+      'a refund locks balances backwards',
+      REFUND,
+      'ORDER BY account_id FOR NO KEY UPDATE',
+      'ORDER BY account_id DESC FOR NO KEY UPDATE',
+    ),
+  },
+  {
+    by: 'race',
+    ...fault(
+      'a grant does not lock its account',
+      'accounts/grant.ts',
+      'await lockAccount(sql, accountId);',
+      '',
+    ),
+  },
+  {
+    by: 'compare',
+    ...fault(
+      'a refund of an uncounted charge is taken from its day',
+      REFUND,
+      '-calls AS calls, 0 AS credits FROM entry WHERE counted',
+      '-calls AS calls, 0 AS credits FROM entry',
+    ),
   },
 ];

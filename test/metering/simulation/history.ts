@@ -92,7 +92,7 @@ export function createHistory(seed: number, isPlain = false): History {
     actions.push(action);
     if (action.request !== null && earlier === null) requests.push(action);
   }
-  for (let left = below(4); left > 0; left -= 1) actions.push(otherAction(random));
+  for (let left = below(4) + (isPlain ? 2 : 0); left > 0; left -= 1) actions.push(otherAction(random));
   actions.sort((one, other) => one.atMs - other.atMs);
   // A day turns in some histories, and a month.
   const startMs = isPlain

@@ -10,16 +10,18 @@ import { startCallRollup } from '../../../src/metering/credits/rollup.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import type { Log } from '../../../src/platform/observability/log.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { Engine, type Transaction } from './engine.ts';
 import { type Account, type Action, type CallAction, HEALED_MS, type History, hashOf } from './history.ts';
 import { BALANCES, type Balance, BUDGETS, JOURNAL, KEYS, type KeyBudget, NUMBERS } from './ledger.ts';
+import { operateInPostgres } from './operators.ts';
 import { type Call, createReader, judge } from './oracle.ts';
-import { connect, type Execute, type Faults, inModel, type StoreParts } from './store.ts';
+import { connect, type Execute, type Faults, inModel, inPostgres, type StoreParts } from './store.ts';
 import { createRandom, type Process, world } from './world.ts';
 
 export interface Played {
   problems: string[];
-  calls: number;
+  calls: Call[];
   statements: number;
   faults: number;
   simulatedMs: number;
@@ -27,10 +29,8 @@ export interface Played {
 }
 
 export interface PlayOptions {
-  /** Statements run one after another, each in one instant. */
-  isSerial?: boolean;
-  /** Where statements run instead of in the model. */
-  execute?: Execute;
+  /** For a comparison: statements run one after another, each in one instant, in the model or in Postgres. Nothing is judged. */
+  compared?: 'model' | Sql;
   /** Gets what happened, line by line. */
   trace?: (line: string) => void;
 }
@@ -50,8 +50,10 @@ export async function play(history: History, options: PlayOptions = {}): Promise
   const calls: Call[] = [];
   let statements = 0;
   const note = (line: string) => options.trace?.(`${world.nowMs} ${line}`);
-  const engine = new Engine(random, options.isSerial ?? false, (row, value) => check(row, value, problems));
-  const inStore = options.execute ?? inModel(engine);
+  const { compared } = options;
+  const sql = compared === 'model' ? undefined : compared;
+  const engine = new Engine(random, compared !== undefined, (row, value) => check(row, value, problems));
+  const inStore = sql === undefined ? inModel(engine) : inPostgres(sql);
   /** The attempt that charged a call. */
   const attempts = new Map<string, string>();
   const execute: Execute = (...statement) => {
@@ -68,24 +70,21 @@ export async function play(history: History, options: PlayOptions = {}): Promise
   for (const index of instances.keys()) start(index);
   for (const action of actions) world.after(action.atMs, () => take(action), null);
   world.after(HEALED_MS, heal, null);
-  const reader = createReader(engine, accounts, options.execute === undefined);
+  const reader = createReader(engine, accounts, compared === undefined);
+  const lastMs = Math.max(HEALED_MS, actions.at(-1)!.atMs);
+  const isAnswered = () => calls.every((call) => call.answeredMs !== null || call.isLost);
+  const isEnded = () =>
+    isAnswered() &&
+    engine.all(JOURNAL).every(([, row]) => row.counted && (!row.owed || row.entries.length === 0)) &&
+    engine.all(BUDGETS).every(([, { settlesAt }]) => settlesAt === null);
   try {
-    await world.run(HEALED_MS + 30_000);
-    const isEnded = () =>
-      calls.every((call) => call.answeredMs !== null || call.isLost) &&
-      engine.all(JOURNAL).every(([, row]) => row.counted && (!row.owed || row.entries.length === 0)) &&
-      engine.all(BUDGETS).every(([, { settlesAt }]) => settlesAt === null);
-    const lastMs = actions.at(-1)!.atMs;
-    await world.run(lastMs + 90_000, () => world.nowMs > lastMs + 35_000 && isEnded());
-    if (!isEnded()) problems.push('something is owed or unanswered a minute after everything has healed');
-    if (options.execute === undefined) {
+    if (compared === undefined) {
+      await world.run(lastMs + 90_000, () => world.nowMs > lastMs + 30_000 && isEnded());
+      if (!isEnded()) problems.push('something is owed or unanswered a minute after everything has healed');
       for (const [account, { keys }] of accounts.entries())
         for (const key of keys.keys()) probe(account, key);
-      await world.run(
-        world.nowMs + 60_000,
-        () => calls.every((call) => call.answeredMs !== null || call.isLost) && isEnded(),
-      );
-    }
+      await world.run(world.nowMs + 60_000, isEnded);
+    } else await world.run(lastMs + 16_000);
   } catch (error) {
     problems.push(String(error));
   }
@@ -104,11 +103,11 @@ export async function play(history: History, options: PlayOptions = {}): Promise
     else if (call.answeredMs - call.sentMs > LONGEST_ANSWER_MS + call.action.workMs)
       problems.push(`call ${call.id} was answered after ${call.answeredMs - call.sentMs} ms`);
   }
-  if (options.execute === undefined)
+  if (compared === undefined)
     problems.push(...judge(history, engine, { calls, attempts, followed: reader.read() }));
   return {
     problems,
-    calls: calls.length,
+    calls,
     statements,
     faults: faults.count,
     simulatedMs: world.nowMs,
@@ -212,7 +211,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
       execute(
         name,
         args,
-        () => Promise.reject(new Error('not in the model')),
+        () => operateInPostgres(sql!, account.id, action),
         (error) => {
           note(`${name} of an operator ${error?.message ?? 'is done'}`);
           for (const { process, changed } of parts.listeners)

@@ -50,7 +50,7 @@ for (let seed = first; seed < first + histories && realNow() < untilMs; seed += 
     isTraced ? { trace: (line) => console.log(line) } : {},
   );
   totals.histories += 1;
-  totals.calls += calls;
+  totals.calls += calls.length;
   totals.statements += statements;
   totals.faults += faults;
   totals.simulatedS += simulatedMs / 1000;

@@ -2,7 +2,8 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { runBun } from '../../support/command.ts';
-import { FAULTS } from './faults.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { FAULTS, SQL_FAULTS } from './faults.ts';
 
 const play = (...words: string[]) => runBun({}, join(import.meta.dir, 'run.ts'), ...words);
 
@@ -23,6 +24,38 @@ test.each(FAULTS.map(({ name }) => name))(
   async (name) => {
     const { code, stdout } = await play('--fault', name, '--seconds', '60');
     expect(stdout).toStartWith('seed ');
+    expect(code).toBe(1);
+  },
+  120_000,
+);
+
+async function inPostgres(by: 'compare' | 'race', ...words: string[]) {
+  const { url, drop } = await createTestDatabase(by);
+  try {
+    return await runBun({ DATABASE_URL: url }, join(import.meta.dir, `${by}.ts`), ...words);
+  } finally {
+    await drop();
+  }
+}
+
+test('a real Postgres ends as the model does', async () => {
+  const { code, stdout } = await inPostgres('compare', '--histories', '60');
+  expect(stdout).toContain('Postgres ends as the model does');
+  expect(code).toBe(0);
+}, 120_000);
+
+test('two processes at once on a real Postgres lose no credit, and are in no deadlock', async () => {
+  const { code, stdout } = await inPostgres('race');
+  expect(stdout).toBe('all right\n');
+  expect(code).toBe(0);
+}, 120_000);
+
+test.each(SQL_FAULTS)(
+  'Postgres shows the planted fault: $name',
+  async ({ name, by }) => {
+    const long = by === 'race' ? ['--seconds', '5'] : ['--histories', '500'];
+    const { code, stdout } = await inPostgres(by, '--fault', name, ...long);
+    expect(stdout).not.toBe('');
     expect(code).toBe(1);
   },
   120_000,

@@ -1,5 +1,5 @@
 /** A connection of a process to the store: every statement of the ledger goes through it, and fails as one to Postgres can. */
-import { isLockTimeout } from '../../../src/platform/postgres/connect.ts';
+import { isLockTimeout, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { connectionClosed, type Engine, PostgresError } from './engine.ts';
 import { runStatement } from './ledger.ts';
 import type { Statement } from './seam.ts';
@@ -21,6 +21,12 @@ export const inModel =
     if (name === 'settleBudgets') settleBudgets(engine, done);
     else engine.run(name, LOCK_TIMEOUT_MS, (tx) => runStatement(tx, name, args), done);
   };
+
+/** Runs statements in a real Postgres, while the world stands still. */
+export const inPostgres =
+  (sql: Sql): Execute =>
+  (_name, _args, run, done) =>
+    world.waitFor(() => run(sql as never).then((result) => done(null, result), done));
 
 /** A transaction for each budget that is due. One whose account is locked waits for the next time. */
 function settleBudgets(engine: Engine, done: (error: Error | null) => void): void {
