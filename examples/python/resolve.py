@@ -1,8 +1,9 @@
-"""`python3 resolve.py NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name that finds one.
+"""`python3 resolve.py NAMES.csv OUT.csv [--heading|--no-heading]` gives the companies of a list their NIFs, a credit for each name that
+finds one.
 
 The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets
-each row as it is, in their order, and five columns more: the likeliest company, and the evidence for each word of the name. Look at
-the rows that are not clear before you trust them. Each batch is written when it is answered. Run it again after it has stopped,
+each row as it is, in their order, and seven columns more: the NIF if the name is clear, else that of the likeliest company, and the
+evidence for each word of the name. Look at the rows that are not clear, and compare names that have `extra` words. Each batch is written when it is answered. Run it again after it has stopped,
 however it did: rows that OUT.csv has are not asked for, nor paid, again.
 """
 import csv
@@ -10,14 +11,25 @@ import io
 import os
 import re
 import sys
+import unicodedata
 
 from directory import call, run, text_of, two_files
 
 BATCH = 100  # a batch that a killed run has paid but not written is free for ten minutes
-COLUMNS = ["nif", "legal_name", "clear", "evidence", "status"]
+COLUMNS = ["nif", "likeliest", "legal_name", "clear", "extra", "evidence", "status"]
+# A first row is a heading if its name is one of these, without accents.
+HEADINGS = (
+    "nome, name, empresa, company, fornecedor, supplier, cliente, customer, entidade, entity, firma, designacao, denominacao, "
+    "denominacao social, razao social, legal_name, legal name, nome da empresa, nome do fornecedor, nome do cliente, nome da entidade"
+).split(", ")
 
 
-def table_of(path):
+def is_heading(name):
+    letters = unicodedata.normalize("NFKD", name.lower())
+    return "".join(one for one in letters if not unicodedata.combining(one)) in HEADINGS
+
+
+def table_of(path, option):
     """The separator, the heading of OUT.csv, and each name with the beginning of its row there: its own row, as wide as the widest."""
     text = re.sub("\r\n?", "\n", text_of(path))
     if "\ufffd" in text:
@@ -39,7 +51,10 @@ def table_of(path):
                 print("left out, no name:", " ".join(row.split()), file=sys.stderr)
     except csv.Error:
         sys.exit(f"{path}: a quote is not closed, or text follows it: {lines[end].strip()}")
-    if not table or table[0][0].lower() not in ("name", "nome", "legal_name"):
+    if table and (option == "--heading" or (option is None and is_heading(table[0][0]))):
+        print("heading:", table[0][0], file=sys.stderr)
+    else:
+        print("no heading", file=sys.stderr)
         table.insert(0, ("name", "name", 1))
     if len(table) == 1:
         sys.exit(f"{path}: no name in its first column")
@@ -70,20 +85,21 @@ def written_lines(path, source, begins):
 
 def columns_of(item, separator):
     candidates = item.get("candidates", [])
-    first = candidates[0] if candidates else {"nif": "", "legal_name": "", "evidence": []}
+    first = candidates[0] if candidates else {"nif": "", "legal_name": "", "extra": "", "evidence": []}
     reasons = []
     for word, one in zip(item.get("words", []), first["evidence"]):
         found = [one] if isinstance(one, str) else list(*one.items())
         reasons.append(" ".join([word["word"], *found]))
-    clear = "true" if item.get("clear") else "false"
-    cells = [first["nif"], first["legal_name"], clear, "; ".join(reasons), str(item["status"])]
+    nifs = [first["nif"], "", first["legal_name"], "true"] if item.get("clear") else ["", first["nif"], first["legal_name"], "false"]
+    cells = [*nifs, str(first["extra"]), "; ".join(reasons), str(item["status"])]
     quoted = ['"' + cell.replace('"', '""') + '"' if '"' in cell or separator in cell else cell for cell in cells]
     return separator.join(quoted)
 
 
 def main():
+    option = sys.argv.pop() if sys.argv[-1] in ("--heading", "--no-heading") else None
     source, out = two_files()
-    separator, heading, rows = table_of(source)
+    separator, heading, rows = table_of(source, option)
     written = written_lines(out, source, [heading, *(begin for _, begin in rows)])
     rows = rows[max(written - 1, 0) :]
     unclear = 0

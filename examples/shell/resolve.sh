@@ -1,15 +1,22 @@
 #!/bin/sh
-# `sh resolve.sh NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name that finds one.
+# `sh resolve.sh NAMES.csv OUT.csv [--heading|--no-heading]` gives the companies of a list their NIFs, a credit for each name that finds
+# one.
 #
 # The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets
-# each row as it is, in their order, and five columns more: the likeliest company, and the evidence for each word of the name. Look at
-# the rows that are not clear before you trust them. Each batch is appended when it is answered. Run it again after it has stopped,
+# each row as it is, in their order, and seven columns more: the NIF if the name is clear, else that of the likeliest company, and the
+# evidence for each word of the name. Look at the rows that are not clear, and compare names that have `extra` words. Each batch is appended when it is answered. Run it again after it has stopped,
 # however it did: rows that OUT.csv has are not asked for, nor paid, again.
 set -eu
 . "$(dirname "$0")/directory.sh"
-[ $# -eq 2 ] || fail "it takes a file to read and one to write"
+option=${3:-}
+case $#$option in
+  2 | 3--heading | 3--no-heading) ;;
+  *) fail "it takes a file to read and one to write" ;;
+esac
 source=$1
 out=$2
+# A first row is a heading if its name is one of these, without accents.
+headings='nome, name, empresa, company, fornecedor, supplier, cliente, customer, entidade, entity, firma, designacao, denominacao, denominacao social, razao social, legal_name, legal name, nome da empresa, nome do fornecedor, nome do cliente, nome da entidade'
 batch=100 # a batch that a killed run has paid but not written is free for ten minutes
 
 # named_rows <TEXT: the rows of NAMES.csv that have a name, as JSON. A quoted cell may have separators, quotes and line breaks. A row
@@ -49,11 +56,15 @@ case $(head -n 1 "$work/text" | sed 's/"[^"]*"//g') in
 esac
 named_rows <"$work/text" >"$work/rows"
 # A line for each line of OUT.csv, its heading first: the name, and the beginning, which is the row of NAMES.csv, as wide as the widest.
-jq --slurp --compact-output --arg separator "$separator" '
-  if .[0].name // "" | ascii_downcase | . == "name" or . == "nome" or . == "legal_name" then . else [{row: "name", width: 1}] + . end
+heading=$(head -n 1 "$work/rows" | jq --raw-output --arg headings "$headings" --arg option "$option" '
+  (.name | gsub("[çÇ]"; "c") | gsub("[ãÃ]"; "a") | ascii_downcase) as $name
+  | if $option == "--heading" or ($option == "" and any($headings | splits(", "); . == $name)) then .name else empty end')
+echo "${heading:+heading: }${heading:-no heading}" >&2
+jq --slurp --compact-output --arg separator "$separator" --arg heading "$heading" '
+  if $heading == "" then [{row: "name", width: 1}] + . else . end
   | (map(.width) | max) as $width
   | map({name, begin: (.row + $separator * ($width - .width + 1))})
-  | .[0].begin += (["nif", "legal_name", "clear", "evidence", "status"] | join($separator))
+  | .[0].begin += (["nif", "likeliest", "legal_name", "clear", "extra", "evidence", "status"] | join($separator))
   | .[]' "$work/rows" >"$work/table"
 [ "$(wc -l <"$work/table")" -gt 1 ] || fail "$source: no name in its first column"
 
@@ -91,7 +102,10 @@ while [ -s "$work/rest" ]; do
     | ($item.candidates[0].evidence // [] | to_entries
       | map("\($item.words[.key].word) \(.value | if type == "string" then . else to_entries[0] | "\(.key) \(.value)" end)")
       | join("; ")) as $reasons
-    | [($item.candidates[0] | .nif // "", .legal_name // ""), $item.clear // false, $reasons, $item.status]
+    | $item.candidates[0] as $first
+    | ($first.nif // "") as $nif
+    | (if $item.clear then [$nif, ""] else ["", $nif] end)
+      + [$first.legal_name // "", $item.clear // false, $first.extra // "", $reasons, $item.status]
     | $asked[$at].begin + (map(cell) | join($separator))' "$work/answer" >"$work/rows"
   cat "$work/rows" >>"$out"
   unclear=$((unclear + $(jq "[.data[:$answered][] | select(.clear != true)] | length" "$work/answer")))

@@ -1,9 +1,10 @@
 /**
- * `bun resolve.ts NAMES.csv OUT.csv` gives the companies of a list their NIFs, a credit for each name that finds one.
+ * `bun resolve.ts NAMES.csv OUT.csv [--heading|--no-heading]` gives the companies of a list their NIFs, a credit for each name that
+ * finds one.
  *
  * The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv
- * gets each row as it is, in their order, and five columns more: the likeliest company, and the evidence for each word of the name.
- * Look at the rows that are not clear before you trust them. Each batch is written when it is answered. Run it again after it has
+ * gets each row as it is, in their order, and seven columns more: the NIF if the name is clear, else that of the likeliest company,
+ * and the evidence for each word of the name. Look at the rows that are not clear, and compare names that have `extra` words. Each batch is written when it is answered. Run it again after it has
  * stopped, however it did: rows that OUT.csv has are not asked for, nor paid, again.
  */
 import { appendFileSync, existsSync, readFileSync, truncateSync } from 'node:fs';
@@ -13,12 +14,17 @@ import { textOf } from './files.ts';
 
 /** A batch that a killed run has paid but not written is free for ten minutes. */
 const BATCH = 100;
-const COLUMNS = ['nif', 'legal_name', 'clear', 'evidence', 'status'];
+const COLUMNS = ['nif', 'likeliest', 'legal_name', 'clear', 'extra', 'evidence', 'status'];
+/** A first row is a heading if its name is one of these, without accents. */
+const HEADINGS =
+  'nome, name, empresa, company, fornecedor, supplier, cliente, customer, entidade, entity, firma, designacao, denominacao, denominacao social, razao social, legal_name, legal name, nome da empresa, nome do fornecedor, nome do cliente, nome da entidade'.split(
+    ', ',
+  );
 
 type Item = components['schemas']['ResolvedName'];
 
 /** The heading of OUT.csv, and for each name the beginning of its row there: the row of NAMES.csv, as wide as the widest. */
-function tableOf(path: string) {
+function tableOf(path: string, option: string) {
   const text = textOf(path).replaceAll(/\r\n?/g, '\n');
   if (text.includes('\ufffd')) throw new Error(`${path}: not UTF-8. Save it as UTF-8`);
   const unquoted = text.split('\n', 1)[0]!.replaceAll(/"[^"]*"/g, '');
@@ -27,8 +33,10 @@ function tableOf(path: string) {
   const rows = namedRows(path, text, separator);
   const width = rows.reduce((most, row) => Math.max(most, row.width), 1);
   const begin = (row: { text: string; width: number }) => row.text + separator.repeat(width - row.width + 1);
-  const isHeading = ['name', 'nome', 'legal_name'].includes(rows[0]?.name.toLowerCase() ?? '');
-  const heading = isHeading ? rows.shift()! : { text: 'name', width: 1 };
+  const isHeading = option === '--heading' || (option === '' && isHeadingName(rows[0]?.name ?? ''));
+  const first = isHeading ? rows.shift() : undefined;
+  console.error(first === undefined ? 'no heading' : `heading: ${first.name}`);
+  const heading = first ?? { text: 'name', width: 1 };
   if (rows.length === 0) throw new Error(`${path}: no name in its first column`);
   return {
     separator,
@@ -80,22 +88,32 @@ function writtenLines(path: string, source: string, begins: string[]): number {
   return count;
 }
 
+const isHeadingName = (name: string) =>
+  HEADINGS.includes(name.toLowerCase().normalize('NFKD').replaceAll(/\p{M}/gu, ''));
+
 const oneLine = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
 
 function columnsOf(item: Item, separator: string): string {
   const { clear, words, candidates } = 'words' in item ? item : { clear: false, words: [], candidates: [] };
-  const { nif, legal_name, evidence } = candidates[0] ?? { nif: '', legal_name: '', evidence: [] };
+  const { nif, legal_name, extra, evidence } = candidates[0] ?? {
+    nif: '',
+    legal_name: '',
+    extra: '',
+    evidence: [],
+  };
   const reasons = evidence.map((one, at) => {
     const [kind, text] = typeof one === 'string' ? [one] : Object.entries(one)[0]!;
     return [words[at]!.word, kind, text].filter(Boolean).join(' ');
   });
   const cell = (text: string) =>
     text.includes('"') || text.includes(separator) ? `"${text.replaceAll('"', '""')}"` : text;
-  return [nif, cell(legal_name), clear, cell(reasons.join('; ')), item.status].join(separator);
+  const nifs = clear ? [nif, ''] : ['', nif];
+  return [...nifs, cell(legal_name), clear, extra, cell(reasons.join('; ')), item.status].join(separator);
 }
 
-run(async (source: string, out: string) => {
-  const { separator, heading, rows } = tableOf(source);
+run(async (source: string, out: string, option = '') => {
+  if (!['', '--heading', '--no-heading'].includes(option)) throw new Error(`${option}: no such option`);
+  const { separator, heading, rows } = tableOf(source, option);
   const written = writtenLines(out, source, [heading, ...rows.map(({ begin }) => begin)]);
   if (written === 0) appendFileSync(out, `${heading}\n`);
   const rest = rows.slice(Math.max(written - 1, 0));

@@ -21,7 +21,8 @@ const CSV = `Nome,Desde\n${NAMES.map((name) => `"${name.replaceAll('"', '""')}",
 const MISSING = ['um', 'dois', 'tres', 'quatro', 'cinco', 'seis', 'sete', 'oito', 'nove']
   .map((word) => `${word} missing`)
   .join('; ');
-const COLUMNS = 'nif,legal_name,clear,evidence,status';
+const HEADING = 'heading: Nome\n';
+const COLUMNS = 'nif,likeliest,legal_name,clear,extra,evidence,status';
 
 describe.each(LANGUAGES)('the example that resolves names in %s', (language) => {
   let files: Files;
@@ -37,16 +38,16 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
     // The killed run was in the middle of a line.
     await appendFile(files.out, '"Desconhec');
     const { code, stderr, stdout } = await files.run('resolve');
-    expect([code, stderr, stdout]).toEqual([0, '', '50 names resolved, 50 to look at\n']);
+    expect([code, stderr, stdout]).toEqual([0, HEADING, '50 names resolved, 50 to look at\n']);
     await eventually(files.used, 7);
     const [header, ...rows] = await files.lines();
     expect(header).toBe(`Nome,Desde,${COLUMNS}`);
     expect(rows.slice(0, 5)).toEqual([
-      '"Filhos Ábaco, Lda",2020,500002576,"Ábaco & Filhos, Lda",true,filhos same; abaco same,200',
-      '"O ""Grande"" Abacate",2020,500002568,Abacate Lda,false,grande missing; abacate same,200',
-      '"Abacate",2020,500002568,Abacate Lda,true,abacate same,200',
-      `"Abaco um dois tres quatro cinco seis sete oito nove",2020,500002576,"Ábaco & Filhos, Lda",false,abaco same; ${MISSING},200`,
-      `"caracol «doce»",2020,${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda",true,caracol same; doce same,200`,
+      '"Filhos Ábaco, Lda",2020,500002576,,"Ábaco & Filhos, Lda",true,0,filhos same; abaco same,200',
+      '"O ""Grande"" Abacate",2020,,500002568,Abacate Lda,false,0,grande missing; abacate same,200',
+      '"Abacate",2020,500002568,,Abacate Lda,true,0,abacate same,200',
+      `"Abaco um dois tres quatro cinco seis sete oito nove",2020,,500002576,"Ábaco & Filhos, Lda",false,1,abaco same; ${MISSING},200`,
+      `"caracol «doce»",2020,${nif(900)},,"Caracol ""Doce"" \\ Filhos, Lda",true,1,caracol same; doce same,200`,
     ]);
     expect(rows).toHaveLength(250);
     expect(await files.run('resolve')).toMatchObject({ code: 0, requests: [] });
@@ -57,17 +58,17 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
     expect(await files.runFree('resolve')).toMatchObject({ code: 0 });
     expect(await files.lines()).toEqual([
       `name,${COLUMNS}`,
-      'Construções Gaia,599910089,"Gaia Norte - Construções e Obras, Lda",true,construcoes same; gaia same,200',
-      'search-failed,,,false,,500',
+      'Construções Gaia,599910089,,"Gaia Norte - Construções e Obras, Lda",true,2,construcoes same; gaia same,200',
+      'search-failed,,,,false,,,500',
     ]);
     expect(await files.used()).toBe(0);
   });
 
   test('takes UTF-16 as spreadsheets save it; a file without a name is an error', async () => {
     await Bun.write(files.input, Buffer.from('\ufeffNome\r\nFilhos Ábaco\r\n', 'utf16le'));
-    expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: '' });
+    expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: HEADING });
     expect((await files.lines()).at(-1)).toBe(
-      'Filhos Ábaco,500002576,"Ábaco & Filhos, Lda",true,filhos same; abaco same,200',
+      'Filhos Ábaco,500002576,,"Ábaco & Filhos, Lda",true,0,filhos same; abaco same,200',
     );
     await Bun.write(files.input, 'Nome\n\n');
     expect(await files.run('resolve')).toMatchObject({
@@ -75,6 +76,27 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
       stderr: expect.stringContaining('no name in its first column'),
       requests: [],
     });
+  });
+
+  test('takes a first row for a heading if its name is one of a list, and says so; an option says it instead', async () => {
+    const cases: [rows: string, option: string[], heading: string | null][] = [
+      ['RAZÃO SOCIAL\nAbacate\n', [], 'RAZÃO SOCIAL'],
+      ['"Designação",x\nAbacate\n', [], 'Designação'],
+      ['Fornecedor\nAbacate\n', ['--no-heading'], null],
+      ['Abacate\n', [], null],
+      ['Quem?\nAbacate\n', ['--heading'], 'Quem?'],
+    ];
+    for (const [rows, option, heading] of cases) {
+      await Bun.write(files.input, rows);
+      await rm(files.out, { force: true });
+      const words = [files.input, files.out, ...option];
+      expect(await files.run('resolve', { words })).toMatchObject({
+        code: 0,
+        stderr: heading === null ? 'no heading\n' : `heading: ${heading}\n`,
+      });
+      const lines = rows.trimEnd().split('\n').length;
+      expect(await files.lines()).toHaveLength(lines + (heading === null ? 1 : 0));
+    }
   });
 
   test.each([';', '\t'])(
@@ -90,13 +112,13 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
       expect(await files.run('resolve')).toMatchObject({
         code: 0,
         stdout: '2 names resolved, 0 to look at\n',
-        stderr: expect.stringMatching(/^left out, no name: .+Lisboa\n$/),
+        stderr: expect.stringMatching(/^left out, no name: .+Lisboa\nheading: Nome\n$/),
       });
       const reasons = separator === ';' ? '"filhos same; abaco same"' : 'filhos same; abaco same';
       const expected = [
         ['Nome', 'Cidade', ...COLUMNS.split(',')],
-        ['Filhos Ábaco, Lda', 'Braga', '500002576', 'Ábaco & Filhos, Lda', 'true', reasons, '200'],
-        ['"Abacate"', '"Faro"', '500002568', 'Abacate Lda', 'true', 'abacate same', '200'],
+        ['Filhos Ábaco, Lda', 'Braga', '500002576', '', 'Ábaco & Filhos, Lda', 'true', '0', reasons, '200'],
+        ['"Abacate"', '"Faro"', '500002568', '', 'Abacate Lda', 'true', '0', 'abacate same', '200'],
       ];
       expect(await files.lines()).toEqual(expected.map((row) => row.join(separator)));
     },
@@ -111,11 +133,11 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
       'Caracol;e',
     ];
     await Bun.write(files.input, `Nome;Morada\n${rows.join('\n')}\n`);
-    expect(await files.runFree('resolve')).toMatchObject({ code: 0, stderr: '' });
+    expect(await files.runFree('resolve')).toMatchObject({ code: 0, stderr: HEADING });
     const kept = (await files.lines())
       .slice(1)
       .join('\n')
-      .split(/;(?:[0-9]{9})?;[^;]*;(?:true|false);.*;200\n?/);
+      .split(/;(?:[0-9]{9})?;(?:[0-9]{9})?;[^;]*;(?:true|false);[0-9]*;.*;200\n?/);
     expect(kept).toEqual([...rows, '']);
     await rm(files.out);
     for (const bad of ['"Ábaco;x', '"Ábaco" Lda;x']) {
@@ -157,21 +179,23 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
         ['Abacate', '', `"a${separator}b"`, '', 'wider'],
       ];
       await Bun.write(files.input, rows.map((row) => `${row.join(separator)}\r\n`).join(''));
-      expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: '' });
+      expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: HEADING });
       const found = [
         COLUMNS.split(','),
         [
           '500002576',
+          '',
           separator === ',' ? '"Ábaco & Filhos, Lda"' : 'Ábaco & Filhos, Lda',
           'true',
+          '1',
           'abaco same',
           '200',
         ],
-        ...Array(2).fill(['500002568', 'Abacate Lda', 'true', 'abacate same', '200']),
+        ...Array(2).fill(['500002568', '', 'Abacate Lda', 'true', '0', 'abacate same', '200']),
       ];
       const wide = rows.map((row, at) => [...row, ...Array(5 - row.length).fill(''), ...found[at]!]);
       expect(await files.lines()).toEqual(wide.map((row) => row.join(separator)));
-      expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: '', requests: [] });
+      expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: HEADING, requests: [] });
     },
   );
 
@@ -181,11 +205,11 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
       files.input,
       `Nome,"Mor\r\nada"\nCaracol,x\n${begin.replaceAll('\n', '\r\n')}\nAbacate,y\n`,
     );
-    expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: '' });
+    expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: HEADING });
     const whole = await Bun.file(files.out).bytes();
     const text = new TextDecoder().decode(whole);
     expect(text).toStartWith(`Nome,"Mor\nada",${COLUMNS}\nCaracol,x,${nif(900)},`);
-    expect(text).toContain(`\n${begin},500002568,Abacate Lda,true,abacate same,200\nAbacate,y,500002568,`);
+    expect(text).toContain(`\n${begin},500002568,,Abacate Lda,true,0,abacate same,200\nAbacate,y,500002568,`);
     const at = Buffer.from(whole).indexOf(begin);
     // After the first line break, in the middle of a letter, before the columns, and in them.
     const ends = ['\n', '\nLda","Rua \u00e9', 'Lisboa"', 'Abacate Lda,tr'].map(
@@ -193,7 +217,7 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
     );
     for (const end of [3, at, ends[0]!, ends[1]! - 1, ends[2]!, ends[3]!]) {
       await Bun.write(files.out, whole.slice(0, end));
-      expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: '' });
+      expect(await files.run('resolve')).toMatchObject({ code: 0, stderr: HEADING });
       expect(await Bun.file(files.out).text()).toBe(text);
     }
   });
@@ -209,7 +233,7 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
       await Bun.write(files.out, other);
       expect(await files.run('resolve')).toMatchObject({
         code: 1,
-        stderr: `${files.out}: its rows are not the first ones of ${files.input}. Write to another file\n`,
+        stderr: `${HEADING}${files.out}: its rows are not the first ones of ${files.input}. Write to another file\n`,
         requests: [],
       });
       expect(await Bun.file(files.out).text()).toBe(other);
