@@ -2,6 +2,8 @@
  * `bun bench/compare.ts A B`: two revisions of this repository under the same load, in turns, on the same servers. Each has
  * its own checkout, database, index and number in Redis, with the same data. Prints the ratio of each
  * figure, B's over A's, as Markdown. Wants git.
+ *
+ * A may be `obvious`, the service of lib/obvious.ts: `bun bench/compare.ts obvious main --scenario lookup --connections 1,4,16,64,256`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,12 +12,12 @@ import { parseArgs } from 'node:util';
 import type { Sql } from '../src/platform/postgres/connect.ts';
 import { watchInterrupts } from '../src/platform/terminal/interrupt.ts';
 import { type Burst, type Pair, scenarioTable } from './lib/compare-report.ts';
-import { figuresOf, runLoad } from './lib/load.ts';
+import { figuresOf, runLoad, type Schedule } from './lib/load.ts';
 import { cpuSeconds, storeProcesses } from './lib/processes.ts';
 import { checkOut } from './lib/revision.ts';
 import { sayAside } from './lib/say.ts';
 import { createScenarios, requestsOf, type Scenario, scenariosOf } from './lib/scenarios.ts';
-import { type Service, type Stack, startBenchServers, startStack } from './lib/stack.ts';
+import { type Service, type Stack, startBenchServers, startProcess, startStack } from './lib/stack.ts';
 
 const { values: options, positionals: revisions } = parseArgs({
   allowPositionals: true,
@@ -33,6 +35,9 @@ const { values: options, positionals: revisions } = parseArgs({
   },
 });
 
+/** The name of lib/obvious.ts in place of a revision. */
+const OBVIOUS = 'obvious';
+
 /** One revision, running. */
 interface Side {
   stack: Stack;
@@ -42,7 +47,7 @@ interface Side {
 const names = Number(options.names);
 const records = Math.min(Number(options.records), names);
 const pairs = Number(options.pairs);
-const connections = Number(options.connections);
+const connections = options.connections.split(',').map(Number);
 
 /** The service's work after its last answer (log lines, refunds) ends within this time. */
 const SETTLE_MS = 500;
@@ -56,8 +61,10 @@ async function main(): Promise<void> {
   try {
     const sides = await prepare([a, b], cleanups);
     for (const scenario of scenarios) {
-      const measured = await comparePairs(scenario, sides, interrupts.signal);
-      process.stdout.write(`${scenarioTable(scenario.name, measured)}\n`);
+      for (const over of connections) {
+        const measured = await comparePairs(scenario, over, sides, interrupts.signal);
+        process.stdout.write(`${scenarioTable(`${scenario.name}, ${over} connections`, measured)}\n`);
+      }
     }
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup().catch((error) => sayAside(String(error)));
@@ -76,9 +83,14 @@ async function prepare(
   cleanups.push(servers.stop);
   const sides: Side[] = [];
   for (const [index, revision] of revisions.entries()) {
-    const { folder: checkout, label, remove } = await checkOut(revision, join(folder, `checkout-${index}`));
+    const isObvious = revision === OBVIOUS;
+    const {
+      folder: checkout,
+      label,
+      remove,
+    } = await checkOut(isObvious ? 'HEAD' : revision, join(folder, `checkout-${index}`));
     cleanups.push(remove);
-    process.stdout.write(`${'AB'[index]} = ${label}\n`);
+    process.stdout.write(`${'AB'[index]} = ${isObvious ? OBVIOUS : label}\n`);
     sayAside(`loading ${names} names`);
     const stack = await startStack({
       companies: names,
@@ -89,12 +101,14 @@ async function prepare(
       servers,
     });
     cleanups.push(stack.stop);
-    const service = await stack.serve({ SEARCH_CACHE_MB: options.cache });
+    const service = isObvious
+      ? await startProcess(['bench/lib/obvious.ts'], stack.environment)
+      : await stack.serve({ SEARCH_CACHE_MB: options.cache });
     cleanups.push(service.stop);
     sides.push({ stack, service });
   }
   process.stdout.write(
-    `\n${names} names, ${records} records, ${options.accounts} accounts, ${connections} connections, bursts of ${options.seconds} s.\n` +
+    `\n${names} names, ${records} records, ${options.accounts} accounts, bursts of ${options.seconds} s.\n` +
       'A and B are medians; ratios are B / A within pairs of bursts, seconds apart. CPU is for each right answer.\n\n',
   );
   return { a: sides[0]!, b: sides[1]! };
@@ -103,13 +117,15 @@ async function prepare(
 /** Warms both revisions up, then measures them in turns. The order changes from pair to pair. */
 async function comparePairs(
   scenario: Scenario,
+  over: number,
   sides: Record<'a' | 'b', Side>,
   signal: AbortSignal,
 ): Promise<Pair[]> {
-  sayAside(`${scenario.name}: ${pairs} pairs`);
+  sayAside(`${scenario.name}, ${over} connections: ${pairs} pairs`);
   const burst = async (name: 'a' | 'b', pair: number, seconds = Number(options.seconds)) => {
     signal.throwIfAborted();
-    return measureBurst(scenario, sides[name], requestsOf(scenario, sides[name].stack.keys, pair), seconds);
+    const requests = requestsOf(scenario, sides[name].stack.keys, pair);
+    return measureBurst(scenario, sides[name], { requests, connections: over, seconds });
   };
   // Bun's compiler works for half a minute: a lookup takes the service 65 µs in the first 7 s of load, 39 in the fourth.
   await burst('a', 0, Number(options['warm-up']));
@@ -128,29 +144,26 @@ async function comparePairs(
 async function measureBurst(
   { name, status = 200 }: Scenario,
   { stack, service }: Side,
-  requests: string[],
-  seconds: number,
+  schedule: Pick<Schedule, 'requests' | 'connections' | 'seconds'>,
 ): Promise<Burst> {
   // Before each burst: Postgres starts a process for each connection.
   const stores = await storeProcesses(stack.servers, stack.sql);
   const read = async () => {
-    const answers = await answersOf(service);
     const credits = await creditsOf(stack.sql);
     const processes = { service: [service.pid], ...stores };
     const cpu = (name: keyof typeof processes) => cpuSeconds(processes[name]) * 1000;
     return {
       ...{ service: cpu('service'), postgres: cpu('postgres') },
       ...{ redis: cpu('redis'), elasticsearch: cpu('elasticsearch') },
-      right: answers.get(status) ?? 0,
       credits,
     };
   };
   const before = await read();
-  const load = figuresOf(await runLoad({ ...service, requests, connections, seconds }), status);
+  const load = figuresOf(await runLoad({ ...service, ...schedule }), status);
   await Bun.sleep(SETTLE_MS);
   const after = await read();
   const change = (name: keyof typeof before) => after[name] - before[name];
-  const right = change('right');
+  const right = load.answers;
   if (right === 0) throw new Error(`${name}: no answer had status ${status}`);
   return {
     rate: load.perSecond,
@@ -163,17 +176,6 @@ async function measureBurst(
     credits: change('credits') / right,
     wrong: load.wrong,
   };
-}
-
-/** Answers of the API by status, as the service counts them. */
-async function answersOf({ host, port }: Service): Promise<Map<number, number>> {
-  const text = await (await fetch(`http://${host}:${port}/metrics`)).text();
-  const answers = new Map<number, number>();
-  const lines = text.matchAll(/^http_requests_total\{route="\/api\/v1[^"]*",status="(\d+)"\} (\d+)/gm);
-  for (const [, status, count] of lines) {
-    answers.set(Number(status), (answers.get(Number(status)) ?? 0) + Number(count));
-  }
-  return answers;
 }
 
 /** Credits spent by all accounts in their present periods. */

@@ -1,7 +1,6 @@
 /**
  * `bun bench/resolve.ts [--names 1000000] [--directory FILE.csv] [--pairs FILE.json] [--strangers FILE.json] [--database URL --alias NAME]`:
- * how well names as people write them are resolved, what they cost in CPU, and what single lookups beside them wait, with Postgres alone
- * and with Elasticsearch.
+ * how well names as people write them are resolved, and what they cost in CPU, with Postgres alone and with Elasticsearch.
  *
  * The directory is that of the tests, or a file, and names that are made like its own (real-names.ts) up to `--names`. Pairs are
  * `{"nif", "written"}`, strangers the same or texts. `--database` and `--alias` have the names already, and stay.
@@ -17,7 +16,6 @@ import { createPostgresReader } from '../src/companies/resolve/postgres.ts';
 import type { WithReader } from '../src/companies/resolve/reader.ts';
 import { NAMES_AT_ONCE, type Resolution, resolveNames } from '../src/companies/resolve/resolve.ts';
 import { vocabularyOf, vocabularyStatements } from '../src/companies/resolve/vocabulary-table.ts';
-import { createPostgresSearch } from '../src/companies/search/postgres.ts';
 import { createElasticsearch } from '../src/platform/elasticsearch/client.ts';
 import { connectPostgres } from '../src/platform/postgres/connect.ts';
 import { withTimeout } from '../src/platform/runtime/timeout.ts';
@@ -40,8 +38,6 @@ const { values: options } = parseArgs({
 });
 const LIST = 100;
 const PATIENCE_MS = 60_000;
-/** Lookups a second beside lists. */
-const LOOKUPS_PER_SECOND = 200;
 
 type Written = { nif: string; written: string };
 const readJson = async <T>(path: string | undefined, otherwise: T): Promise<T> =>
@@ -57,7 +53,6 @@ const folder = await mkdtemp(join(tmpdir(), 'bench-resolve-'));
 const elasticsearch = createElasticsearch({ ...servers, elasticsearchApiKey: null })!;
 const databaseUrl = options.database ?? (await createDatabase(servers.postgresUrl));
 const sql = connectPostgres(databaseUrl, { max: 1, pointQueries: true });
-const lookups = connectPostgres(databaseUrl, { max: 2, pointQueries: true });
 try {
   if (options.database === undefined) await importNames();
   const [{ table, rows }] = await sql<[{ table: string; rows: number }]>`
@@ -74,11 +69,10 @@ try {
   })) {
     answers.push(await measureQuality(mode, withReader, pid));
     await measureWorst(withReader, pid, table);
-    await measureBeside(withReader, table);
   }
   say(`\nboth modes ${answers[0] === answers[1] ? 'give the same answers' : 'DIFFER'}`);
 } finally {
-  await Promise.all([sql.end(), lookups.end()]);
+  await sql.end();
   if (options.database === undefined) {
     const indices = Object.keys(await elasticsearch.indices.get({ index: `${options.alias}-*` }));
     for (const index of indices) await elasticsearch.indices.delete({ index });
@@ -203,34 +197,4 @@ async function measureWorst(withReader: WithReader, pid: number, table: string):
     });
     say(`| ${kind} | | | | | ${cost} |`);
   }
-}
-
-/** How long a lookup of a NIF waits beside a list of the worst names, and without one. */
-async function measureBeside(withReader: WithReader, table: string): Promise<void> {
-  const worst = (await worstNames(table))['eight frequent words and an unknown one']!;
-  const nifs = await sql.unsafe<{ nif: string }[]>(`SELECT nif FROM ${table} LIMIT 500`);
-  const search = createPostgresSearch(lookups);
-  const p99During = async (work: Promise<unknown>) => {
-    let isOver = false;
-    const ended = work.finally(() => {
-      isOver = true;
-    });
-    const waits: number[] = [];
-    const running: Promise<unknown>[] = [];
-    while (!isOver) {
-      const { nif } = nifs[waits.length % nifs.length]!;
-      const startedMs = performance.now();
-      running.push(search.find({ kind: 'nif', nif }).then(() => waits.push(performance.now() - startedMs)));
-      await Bun.sleep(1000 / LOOKUPS_PER_SECOND);
-    }
-    await Promise.all([ended, ...running]);
-    return waits.sort((one, other) => one - other)[Math.floor(waits.length * 0.99)]!.toFixed(1);
-  };
-  const quiet = await p99During(Bun.sleep(3_000));
-  const startedMs = performance.now();
-  const beside = await p99During(resolveList(withReader, Array(LIST).fill(worst)));
-  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-  say(
-    `| lookups beside ${LIST} of the worst (${seconds} s): p99 ${beside} ms, without ${quiet} ms | | | | | |`,
-  );
 }

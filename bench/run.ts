@@ -1,6 +1,6 @@
 /**
- * `bun run bench`: the request path under load, everything in one run on one machine, as ratios to what the parts do by
- * themselves. Prints a table in Markdown; `--write` puts it into bench/RESULTS.md.
+ * `bun run bench`: the request path under load, everything in one run on one machine. Prints a table in Markdown; `--write` puts it
+ * into bench/RESULTS.md.
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -8,15 +8,8 @@ import { figuresOf, type Load, runLoad } from './lib/load.ts';
 import { cpuSeconds, residentMb, storeProcesses } from './lib/processes.ts';
 import { median, type Row, report } from './lib/report.ts';
 import { sayAside } from './lib/say.ts';
-import {
-  checkDirectSearch,
-  createScenarios,
-  requestsOf,
-  type Scenario,
-  scenariosOf,
-  targetOf,
-} from './lib/scenarios.ts';
-import { type Service, type Stack, startProcess, startStack } from './lib/stack.ts';
+import { createScenarios, requestsOf, type Scenario, scenariosOf } from './lib/scenarios.ts';
+import { type Service, type Stack, startStack } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -32,7 +25,7 @@ const { values: options } = parseArgs({
   },
 });
 
-type Services = Record<Exclude<Scenario['on'], 'elasticsearch'>, Service>;
+type Services = Record<Scenario['on'], Service>;
 
 async function main(): Promise<void> {
   const companies = Number(options.names);
@@ -40,17 +33,15 @@ async function main(): Promise<void> {
   sayAside(`starting the stack with ${companies} names`);
   const stack = await startStack({ companies, records, accounts: Number(options.accounts) });
   const services: Services = {
-    bare: await startProcess(['bench/lib/bare.ts'], {}),
     uncached: await stack.serve({ SEARCH_CACHE_MB: '0' }),
     cached: await stack.serve(),
   };
   try {
-    await checkDirectSearch(stack);
-    const all = createScenarios(companies, records, stack.alias).filter(({ status }) => status === undefined);
+    const all = createScenarios(companies, records).filter(({ status }) => status === undefined);
     const scenarios = options.only === undefined ? all : scenariosOf(all, options.only);
     const load = (scenario: Scenario, connections: number, seconds: number, seed: number) =>
       runLoad({
-        ...targetOf(scenario, stack, services),
+        ...services[scenario.on],
         requests: requestsOf(scenario, stack.keys, seed),
         connections,
         seconds,
@@ -59,7 +50,7 @@ async function main(): Promise<void> {
       load(scenario, connections, seconds, 99);
     const rows: Row[] = [];
     // Java's compiler takes long to be done with the searches.
-    for (const scenario of scenarios.filter(({ on }) => on === 'elasticsearch' || on === 'uncached'))
+    for (const scenario of scenarios.filter(({ on }) => on === 'uncached'))
       await warmUp(scenario, 64, 5 * Number(options['warm-up']));
     for (const connections of options.connections.split(',').map(Number)) {
       const measured = scenarios.filter(
@@ -77,8 +68,9 @@ async function main(): Promise<void> {
             await warmUp(scenariosOf(all, 'lookup')[0]!, connections);
           }
           const loadOnce = () => load(scenario, connections, Number(options.seconds), run);
-          const service = scenario.on === 'elasticsearch' ? null : services[scenario.on];
-          runs.get(scenario)!.push(await measure(scenario, stack, service, connections, loadOnce));
+          runs
+            .get(scenario)!
+            .push(await measure(scenario, stack, services[scenario.on], connections, loadOnce));
         }
       }
       for (const repeats of runs.values()) rows.push(median(repeats));
@@ -106,7 +98,7 @@ async function restartCold(service: Service, stack: Stack): Promise<Service> {
 async function measure(
   scenario: Scenario,
   stack: Stack,
-  service: Service | null,
+  service: Service,
   connections: number,
   load: () => Promise<Load>,
 ): Promise<Row> {
@@ -114,7 +106,7 @@ async function measure(
     // Read each time, because Postgres starts a process for each connection, and a pool may open some during the run.
     const others = await storeProcesses(stack.servers, stack.sql);
     return {
-      service: service === null ? 0 : cpuSeconds([service.pid]),
+      service: cpuSeconds([service.pid]),
       postgres: cpuSeconds(others.postgres),
       elasticsearch: cpuSeconds(others.elasticsearch),
       redis: cpuSeconds(others.redis),
@@ -138,8 +130,8 @@ async function measure(
       elasticsearch: perRequestMs('elasticsearch'),
       redis: perRequestMs('redis'),
     },
-    residentMb: service === null ? 0 : residentMb(service.pid),
-    hitRate: scenario.on === 'cached' && service !== null ? await hitRate(service) : null,
+    residentMb: residentMb(service.pid),
+    hitRate: scenario.on === 'cached' ? await hitRate(service) : null,
   };
 }
 

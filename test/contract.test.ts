@@ -2,7 +2,6 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { Glob } from 'bun';
-import { scalingTable } from '../bench/scaling.ts';
 import { commandsPage } from '../docs/commands.ts';
 import { configurationTable } from '../docs/configuration.ts';
 import { testKeysPage } from '../docs/test-keys.ts';
@@ -45,10 +44,6 @@ test('the programs and documents that a customer reads have the key in API_KEY',
     for (const [, name] of text.matchAll(read)) names.add(name!);
   }
   expect([...names].filter((name) => name !== 'NIF_PT_KEY')).toEqual(['API_KEY']);
-});
-
-test('docs/scaling.md has the table that bench/scaling.ts makes of the measured costs', async () => {
-  expect(await Bun.file(join(ROOT, 'docs/scaling.md')).text()).toContain(`\n\n${await scalingTable()}\n`);
 });
 
 /** `GET /companies?q=`, as the documents call an endpoint. */

@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 
-export interface Target {
+interface Target {
   host: string;
   port: number;
   /** Whole requests as they go over the wire, sent in turn. */

@@ -35,7 +35,7 @@ export function report(
 ): string {
   const loads = [...new Set(rows.map(({ connections }) => connections))];
   const measured = scenarios.filter(({ name }) => rows.some(({ scenario }) => scenario === name));
-  const rowOf = (scenario: string | undefined, connections: number) =>
+  const rowOf = (scenario: string, connections: number) =>
     rows.find((row) => row.scenario === scenario && row.connections === connections);
   /** A figure of a scenario at each number of connections, empty if it was not measured there. */
   const atEach = (scenario: string, show: (row: Row) => string | number) =>
@@ -43,21 +43,14 @@ export function report(
       const row = rowOf(scenario, connections);
       return row === undefined ? '' : show(row);
     });
-  const rates = measured.map(({ name, against, companiesPerRequest = 1 }) => [
+  const rates = measured.map(({ name }) => [
     name,
     ...atEach(name, ({ requestsPerSecond }) => Math.round(requestsPerSecond)),
-    against ?? '',
-    ...atEach(name, ({ requestsPerSecond, connections }) => {
-      const base = rowOf(against, connections);
-      return base === undefined
-        ? ''
-        : ((requestsPerSecond * companiesPerRequest) / base.requestsPerSecond).toFixed(2);
-    }),
   ]);
   const times = measured.map(({ name }) => [
     name,
     ...atEach(name, ({ p50Ms, p99Ms }) => `${p50Ms.toFixed(1)}, ${p99Ms.toFixed(1)}`),
-    ...atEach(name, ({ residentMb }) => (residentMb === 0 ? '' : Math.round(residentMb))),
+    ...atEach(name, ({ residentMb }) => Math.round(residentMb)),
   ]);
   const costs = rows.map((row) => {
     const { companiesPerRequest = 1 } = scenarios.find(({ name }) => name === row.scenario)!;
@@ -80,9 +73,9 @@ Machine: ${options.machine}, shared by the load generator (one process), the ser
 Searches of autocomplete that the cache answered: ${hits.join(', ')} connections.
 ${refused.length === 0 ? 'Every request was answered 2xx.' : refused.map((row) => `Not answered 2xx: ${row.refused} of ${row.scenario} at ${row.connections}.`).join('\n')}
 
-Requests a second, by the number of connections, and how many times those of another scenario (companies a second if a request has several):
+Requests a second, by the number of connections:
 
-${table(['scenario', ...loads.map((n) => `at ${n}`), 'compared with', ...loads.map((n) => `at ${n}`)], rates)}
+${table(['scenario', ...loads.map((n) => `at ${n}`)], rates)}
 
 Times in ms (p50, p99) and memory of the service after the run, by the number of connections:
 

@@ -54,7 +54,7 @@ test('one account with 600 forms in flight costs nobody else an answer or a page
     const crowd = await startCrowd({ ...address, connections: FORMS, request, isRepeated: false });
     try {
       // Two forms wait for the lock, some for these two, and the rest are refused. Only then is the API asked, because this test is
-      // about places and connections, not about the speed of the machine (bench/dashboard-load.ts).
+      // about places and connections, not about the speed of the machine.
       const refused = () => (crowd.answers[503] ?? 0) + (crowd.answers[429] ?? 0);
       await until('the refusals', () => refused() >= FORMS - TAKEN);
       const answers = await Promise.all([

@@ -5,7 +5,7 @@ import { type ReadEntry, readOutcomes, SearchError, type SearchOutcome } from '.
 import { MAX_RESULTS } from './search.ts';
 
 /** The members of a search's answer that are read; Elasticsearch writes no others. */
-export const HIT_PATHS = ['hits.hits._index', 'hits.hits.sort'];
+const HIT_PATHS = ['hits.hits._index', 'hits.hits.sort'];
 /** `status` keeps one element a search, also if nothing was found. */
 const FILTER_PATH = ['status', 'timed_out', 'error.type', ...HIT_PATHS].map((path) => `responses.${path}`);
 
