@@ -16,7 +16,7 @@ It has the \`--help\` of every command of \`bun directory …\` (also \`bun run 
 - Every command with an answer takes \`--json\`; exports of rows print CSV.
   Stdout then has one JSON document, on failure nothing; a failing \`account export\`, and a list of over 1,000 rows that fails, may break off.
 - JSON answers may gain members, never lose one.
-- Exit 0 means done, 1 failed, refused or interrupted (Ctrl-C, SIGTERM), 2 wrong usage or configuration, 130 interrupted twice.
+- Exit 0 means done, 1 failed, refused or interrupted (Ctrl-C, SIGTERM, SIGHUP), 2 wrong usage or configuration, 130 interrupted twice.
   A stopped \`serve\` ends with 0, and a killed process with 128 and the signal's number, as the shell counts.
   A command whose answer can't be written (full disk, closed stdout) ends within 2 s, with 1.
 - Progress goes to stderr, on a terminal as a bar.

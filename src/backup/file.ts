@@ -79,7 +79,7 @@ export async function decode(packed: AsyncIterable<Uint8Array>, name: string): P
       const text = line.toString('utf8').trimEnd();
       if (text.startsWith('end {')) {
         const { sha256 } = parse<{ sha256: string }>(line.subarray('end '.length), name);
-        if (sha256 !== hasher.digest('hex')) throw damaged(name);
+        if (sha256 !== hasher.digest('hex') || !(await input.endsWith(END_MARK))) throw damaged(name);
         return;
       }
       const space = text.lastIndexOf(' ');
@@ -95,7 +95,14 @@ export async function decode(packed: AsyncIterable<Uint8Array>, name: string): P
   return { header, blocks: blocks() };
 }
 
-/** Unpacks the file. A file that is cut off ends early here, and its missing last line tells. */
+/**
+ * The decompressor takes a frame that lacks its last bytes, and bytes behind it, without an error. So we write a frame of our own
+ * behind the file: only behind a whole one does it come out, and at once.
+ */
+const END_MARK = 'whole';
+const END_FRAME = Bun.zstdCompressSync(END_MARK);
+
+/** Unpacks the file, and END_MARK behind it if it is whole. */
 async function* unpacked(packed: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Buffer> {
   const unpacking = createZstdDecompress();
   let failure: unknown = null;
@@ -103,7 +110,7 @@ async function* unpacked(packed: AsyncIterable<Uint8Array>, name: string): Async
     for await (const chunk of packed) {
       if (!unpacking.write(chunk)) await new Promise((resolve) => unpacking.once('drain', resolve));
     }
-    unpacking.end();
+    unpacking.end(END_FRAME);
   })().catch((error) => {
     failure = error;
     unpacking.destroy();
@@ -111,8 +118,10 @@ async function* unpacked(packed: AsyncIterable<Uint8Array>, name: string): Async
   try {
     for await (const chunk of unpacking) yield chunk as Buffer;
   } catch (error) {
-    if (failure === null)
-      throw codeOf(error) === 'ZSTD_error_prefix_unknown' ? noBackup(name) : damaged(name, error);
+    if (failure === null) {
+      const isPacked = codeOf(error) !== 'ZSTD_error_prefix_unknown' || unpacking.bytesWritten > 0;
+      throw isPacked ? damaged(name, error) : noBackup(name);
+    }
   }
   if (failure !== null) throw failure;
   await feeding;
@@ -123,7 +132,7 @@ function createInput(chunks: AsyncGenerator<Buffer>, name: string) {
   let rest: Buffer = Buffer.alloc(0);
   const more = async () => {
     const { value, done } = await chunks.next();
-    if (done) throw cutOff(name);
+    if (done) throw damaged(name);
     return value as Buffer;
   };
   return {
@@ -157,6 +166,15 @@ function createInput(chunks: AsyncGenerator<Buffer>, name: string) {
       rest = all.subarray(count);
       return all.subarray(0, count);
     },
+    /** Whether exactly this text is left. */
+    async endsWith(text: string): Promise<boolean> {
+      let left = rest.toString('latin1');
+      for await (const chunk of chunks) {
+        if (left.length > text.length) return false;
+        left += chunk.toString('latin1');
+      }
+      return left === text;
+    },
   };
 }
 
@@ -171,6 +189,4 @@ function parse<T>(json: Buffer, name: string): T {
 const NOTHING_CHANGED = 'nothing has changed';
 const noBackup = (name: string) => new FileError(`${name}: is no backup of this service: ${NOTHING_CHANGED}`);
 const damaged = (name: string, cause?: unknown) =>
-  new FileError(`${name}: is damaged: ${NOTHING_CHANGED}; take another backup`, { cause });
-const cutOff = (name: string) =>
-  new FileError(`${name}: is cut off, so it is no whole backup: ${NOTHING_CHANGED}; take another one`);
+  new FileError(`${name}: is damaged or cut off: ${NOTHING_CHANGED}; take another backup`, { cause });

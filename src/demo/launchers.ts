@@ -2,14 +2,12 @@ import { readFileSync } from 'node:fs';
 import { SECOND } from '../platform/units.ts';
 
 /**
- * Aborts when the terminal is closed, or when a program that launched the demo has ended without a word to it. Nobody would stop
- * the demo and its Postgres any more. `npx bun run demo` is a chain of such programs (npm, a shell, `bun run`), of which npm
- * passes on no signal.
+ * Aborts when a program that launched the demo has ended without a word to it. Nobody would stop the demo and its Postgres any
+ * more. `npx bun run demo` is a chain of such programs (npm, a shell, `bun run`), of which npm passes on no signal.
  */
 export function withoutLaunchers(): AbortSignal {
   const links = launchLinks();
   const alone = new AbortController();
-  process.on('SIGHUP', () => alone.abort());
   const watch = () => links.some(([child, parent]) => parentOf(child) !== parent) && alone.abort();
   setInterval(watch, 0.5 * SECOND).unref();
   return alone.signal;

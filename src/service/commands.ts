@@ -8,7 +8,7 @@ import { watchInterrupts } from '../platform/terminal/interrupt.ts';
 export function serviceCommands(program: Command): void {
   program
     .command('serve')
-    .description('run the service until it is stopped (SIGTERM or Ctrl-C)')
+    .description('run the service until it is stopped (SIGTERM, SIGHUP or Ctrl-C)')
     .addHelpText(
       'after',
       '\nExample:\n  PORT=8080 bun directory serve\n\nThe configuration is the environment: see docs/configuration.md.',

@@ -95,8 +95,11 @@ test('after kill -9 of server and Postgres alike the next start recovers', async
   expect(await command('companies', 'show', nif(3))).toMatchObject({ nif: Number(nif(3)) });
 });
 
-test('SIGTERM stops the server with exit 0, and its Postgres with it', async () => {
-  expect(await service.kill('SIGTERM')).toBe(0);
-  running = null;
-  await until('Postgres to stop', () => postgresPid(dataDir) === null);
-});
+test.each(['SIGHUP', 'SIGTERM'] as const)(
+  '%s stops the server with exit 0, and its Postgres with it',
+  async (signal) => {
+    expect(await service.kill(signal)).toBe(0);
+    running = null;
+    await until('Postgres to stop', () => postgresPid(dataDir) === null);
+  },
+);

@@ -26,7 +26,7 @@ export interface CommandTools {
   elasticsearch: Client | null;
   /** Names of the migrations that were applied before this command ran. */
   migrated: string[];
-  /** Aborts on Ctrl-C and SIGTERM. A second Ctrl-C ends the process at once. */
+  /** Aborts on Ctrl-C, SIGTERM and SIGHUP. A second Ctrl-C ends the process at once. */
   signal: AbortSignal;
   /** The author of changes in the ledger, e.g. `cli:maria`. */
   actor: string;
@@ -98,10 +98,10 @@ async function write(part: string | Uint8Array): Promise<void> {
   await (interrupts === null ? drained : orAborted(drained, interrupts));
 }
 
-/** Aborts on Ctrl-C and SIGTERM; `null` means that no command runs. */
+/** Aborts on Ctrl-C, SIGTERM and SIGHUP; `null` means that no command runs. */
 let interrupts: AbortSignal | null = null;
 
-/** Runs a command, or a part of one, which Ctrl-C and SIGTERM interrupt. */
+/** Runs a command, or a part of one, which Ctrl-C, SIGTERM and SIGHUP interrupt. */
 export async function interruptible<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   if (interrupts !== null) return run(interrupts);
   const { signal, release } = watchInterrupts(new RefusedError('interrupted'));

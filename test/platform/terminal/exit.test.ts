@@ -37,3 +37,31 @@ test('a slow reader gets all of a long answer', async () => {
   });
   expect((await child.stdout.text()).trim()).toBe('3000000');
 });
+
+/** As `nohup` does. */
+const IGNORED = "trap '' HUP; ";
+
+test.each([
+  ['SIGHUP', '', 7],
+  ['SIGTERM', '', 7],
+  ['SIGTERM', IGNORED, 7],
+  // Not handled, so the system goes on to ignore it.
+  ['SIGHUP', IGNORED, null],
+] as const)('%s interrupts, after "%s": %p', async (signal, before, code) => {
+  const script = `
+    import { watchInterrupts } from '${join(ROOT, 'src/platform/terminal/interrupt.ts')}';
+    watchInterrupts().signal.onabort = () => process.exit(7);
+    setInterval(() => {}, 1_000);
+    console.log(process.listenerCount('${signal}'));`;
+  const child = Bun.spawn(['sh', '-c', `${before}exec "$0" -e "$1"`, process.execPath, script], {
+    env: bareEnvironment(),
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  const { value } = await child.stdout.getReader().read();
+  expect(new TextDecoder().decode(value)).toBe(code === null ? '0\n' : '1\n');
+  child.kill(code === null ? 'SIGKILL' : signal);
+  await child.exited;
+  expect(child.exitCode).toBe(code);
+});
