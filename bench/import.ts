@@ -101,7 +101,7 @@ async function runImport({ postgresUrl, elasticsearchUrl }: Servers, file: strin
         PATH: process.env.PATH ?? '',
         DATABASE_URL: benchUrl(postgresUrl),
         ELASTICSEARCH_URL: elasticsearchUrl,
-        ELASTICSEARCH_ALIAS: ALIAS,
+        ELASTICSEARCH_PREFIX: ALIAS,
       },
       stdout: 'pipe',
       stderr: 'inherit',

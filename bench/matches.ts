@@ -4,6 +4,7 @@
  *
  * Servers: those of the environment (TEST_…_URL), or started here with durable commits.
  */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +14,7 @@ import { type FindMatches, MATCH_BATCHES } from '../src/companies/matches/matche
 import { createPostgresMatches } from '../src/companies/matches/postgres.ts';
 import { parseMatchQuery } from '../src/companies/matches/query.ts';
 import { normalizeName } from '../src/companies/name.ts';
+import { createCurrentIndex } from '../src/companies/search/current-index.ts';
 import { MAX_RESULTS } from '../src/companies/search/search.ts';
 import { createElasticsearch } from '../src/platform/elasticsearch/client.ts';
 import { connectPostgres, type Sql } from '../src/platform/postgres/connect.ts';
@@ -111,7 +113,7 @@ async function sizesInPostgres(sql: Sql): Promise<string> {
 }
 
 async function sizesInElasticsearch(url: string): Promise<string> {
-  const answer = await fetch(`${url}/${ALIAS}/_disk_usage?run_expensive_tasks=true`, { method: 'POST' });
+  const answer = await fetch(`${url}/${ALIAS}-*/_disk_usage?run_expensive_tasks=true`, { method: 'POST' });
   const usage = (await answer.json()) as Record<
     string,
     { store_size_in_bytes: number; fields: Record<string, { total_in_bytes: number }> }
@@ -143,7 +145,7 @@ try {
       DATABASE_URL: databaseUrl,
       ...(mode === 'Postgres'
         ? {}
-        : { ELASTICSEARCH_URL: servers.elasticsearchUrl, ELASTICSEARCH_ALIAS: ALIAS }),
+        : { ELASTICSEARCH_URL: servers.elasticsearchUrl, ELASTICSEARCH_PREFIX: ALIAS }),
     };
     const startedAt = performance.now();
     await runCommand(['companies', 'import', file], environment);
@@ -157,7 +159,7 @@ try {
     const find =
       mode === 'Postgres'
         ? createPostgresMatches(sql, batches)
-        : createElasticsearchMatches(client, ALIAS, batches);
+        : createElasticsearchMatches(client, createCurrentIndex(client, sql), batches);
     await measure(mode, find, kinds);
     await sql.end();
   }

@@ -16,6 +16,7 @@ import { createPostgresReader } from '../src/companies/resolve/postgres.ts';
 import type { WithReader } from '../src/companies/resolve/reader.ts';
 import { NAMES_AT_ONCE, type Resolution, resolveNames } from '../src/companies/resolve/resolve.ts';
 import { vocabularyOf, vocabularyStatements } from '../src/companies/resolve/vocabulary-table.ts';
+import { createCurrentIndex } from '../src/companies/search/current-index.ts';
 import { createElasticsearch } from '../src/platform/elasticsearch/client.ts';
 import { connectPostgres } from '../src/platform/postgres/connect.ts';
 import { withTimeout } from '../src/platform/runtime/timeout.ts';
@@ -65,7 +66,12 @@ try {
   const answers: string[] = [];
   for (const [mode, withReader] of Object.entries({
     Postgres: createPostgresReader(sql),
-    Elasticsearch: createElasticsearchReader(elasticsearch, sql, PATIENCE_MS),
+    Elasticsearch: createElasticsearchReader(
+      elasticsearch,
+      sql,
+      createCurrentIndex(elasticsearch, sql),
+      PATIENCE_MS,
+    ),
   })) {
     answers.push(await measureQuality(mode, withReader, pid));
     await measureWorst(withReader, pid, table);
@@ -97,7 +103,7 @@ async function importNames(): Promise<void> {
   await runCommand(['companies', 'import', file], {
     DATABASE_URL: databaseUrl,
     ELASTICSEARCH_URL: servers.elasticsearchUrl,
-    ELASTICSEARCH_ALIAS: options.alias,
+    ELASTICSEARCH_PREFIX: options.alias,
   });
   say(`imported in ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
   const [{ table }] = await sql<[{ table: string }]>`

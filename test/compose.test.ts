@@ -42,6 +42,7 @@ const LEFT_OUT: Record<string, string> = {
   NODE_EXTRA_CA_CERTS:
     'a path on the host says nothing inside the container; docs/operating.md has the override',
   NODE_TLS_REJECT_UNAUTHORIZED: 'is only ever refused',
+  ELASTICSEARCH_ALIAS: 'the old name of ELASTICSEARCH_PREFIX, whose default it is here',
   DATA_DIR: 'nothing is stored in the container: Postgres is a server, and AUTH_SECRET a file',
   ELASTICSEARCH_API_KEY: 'the Elasticsearch beside it takes user and password, in its URL',
 };

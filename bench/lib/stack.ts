@@ -62,7 +62,8 @@ export async function startStack({
   const environment = {
     DATABASE_URL: databaseUrl,
     ...(inPostgres ? {} : { ELASTICSEARCH_URL: servers.elasticsearchUrl }),
-    ELASTICSEARCH_ALIAS: alias,
+    ELASTICSEARCH_PREFIX: alias,
+    ELASTICSEARCH_ALIAS: alias, // its name in 0.1, for a comparison with it
     REDIS_URL: new URL(`/${redisDatabase}`, servers.redisUrl).href,
     DATA_DIR: join(folder, 'data'),
     REGISTRY: 'none',

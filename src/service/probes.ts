@@ -1,16 +1,19 @@
 /** The probes of readiness. They check whether requests can be answered, not only whether a dependency is reachable. */
 import { randomUUID } from 'node:crypto';
 import type { DirectoryHealth } from '../companies/directory/startup-check.ts';
+import { indexOf } from '../companies/search/current-index.ts';
 import { SearchError } from '../companies/search/hits.ts';
+import { assertFound } from '../companies/search/index-batches.ts';
 import { searchLines, sendSearches } from '../companies/search/msearch.ts';
+import type { OpenDirectory } from '../companies/search/open.ts';
 import type { LedgerEvent } from '../metering/credits/charge.ts';
 import { chargeCalls } from '../metering/credits/charge-calls.ts';
-import type { Config } from '../platform/config/config.ts';
 import { nodePool } from '../platform/elasticsearch/nodes.ts';
 import type { Log } from '../platform/observability/log.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Probe } from '../platform/observability/probe.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
+import { type Bound, withTimeout } from '../platform/runtime/timeout.ts';
 import type { Stores } from '../platform/stores/stores.ts';
 import { SECOND } from '../platform/units.ts';
 import type { Health, ProbeResult } from './health.ts';
@@ -25,11 +28,7 @@ const FAILURE_AGE_MS = 10 * SECOND;
  * Elasticsearch must answer. A search must find the directory; otherwise the service is degraded, because lookups still work.
  */
 export function storeProbes(
-  {
-    sql,
-    elasticsearch,
-    config,
-  }: Pick<Stores, 'sql' | 'elasticsearch'> & { config: Pick<Config, 'elasticsearchAlias'> },
+  { sql, elasticsearch, current }: Pick<Stores, 'sql' | 'elasticsearch'> & Pick<OpenDirectory, 'current'>,
   directoryHealth: () => DirectoryHealth,
 ): Probe[] {
   const postgres: Probe = {
@@ -42,17 +41,20 @@ export function storeProbes(
         : undefined,
   };
   const warning = () => directoryHealth().warnings.join('; ') || undefined;
-  if (elasticsearch === null) {
+  if (elasticsearch === null || current === null) {
     // One statement, so that no import replaces the table meanwhile. It fails without the table.
     const findTable = () => sql`
       SELECT table_name::regclass FROM directory JOIN directory_generations AS generation ON generation.id = current`;
     return [postgres, { name: 'directory', required: false, check: findTable, warning }];
   }
-  const search = async () => {
-    const lines = searchLines(config.elasticsearchAlias, { match_all: {} }, 1);
-    const [outcome] = await sendSearches(elasticsearch, [lines], SECOND);
-    if (outcome instanceof SearchError) throw outcome;
-  };
+  const searchOne = (bound: Bound) =>
+    current.read(async (generation) => {
+      if (generation.rows === 0) return;
+      const lines = searchLines(indexOf(generation), { match_all: {} }, 1);
+      const [outcome] = assertFound(await sendSearches(elasticsearch, [lines], SECOND));
+      if (outcome instanceof SearchError) throw outcome;
+    }, bound);
+  const search = () => withTimeout(searchOne, SECOND, 'the directory');
   return [
     postgres,
     { name: 'elasticsearch', required: true, check: () => nodePool(elasticsearch).askAll() },

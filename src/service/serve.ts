@@ -166,7 +166,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       buyUrl: config.buyUrl,
     });
     const served = { publicUrl, stopping: stopping.signal, countItem: createItemCounter(metrics) };
-    const directory = openDirectory(config, stores, tasks, metrics);
+    const directory = openDirectory(config, stores, metrics);
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
     const adapters = {
       readAccount: createAccountReader(pointQueries),
@@ -174,8 +174,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
       readActivity: (...asked: Parameters<ReadActivity>) => readActivity(stores.sql, ...asked),
       readDatasets: createDatasetsReader(stores.sql),
       search: directory.answering(directory.search, keyOfSearch),
-      match: openMatch(config, { ...stores, sql: matchPool }, directory),
-      resolve: openResolve({ ...stores, sql: stores.openPool(RESOLVE_POOL) }, directory.search),
+      match: openMatch({ ...stores, sql: matchPool }, directory),
+      resolve: openResolve({ ...stores, sql: stores.openPool(RESOLVE_POOL) }, directory),
       ...openLookup(config, { ...stores, pointQueries }, tasks, log, metrics),
       ...openDebts({ ...stores, pointQueries }, tasks, log),
     };
@@ -194,7 +194,11 @@ export async function startService(config: Config, options: ServiceOptions = {})
     });
     tasks.add('the dashboard', () => dashboard.close());
 
-    const allProbes = [...storeProbes({ ...stores, config }, directoryHealth), creditsProbe.probe, ...probes];
+    const allProbes = [
+      ...storeProbes({ ...stores, ...directory }, directoryHealth),
+      creditsProbe.probe,
+      ...probes,
+    ];
     const health = createHealth(allProbes, () => isLeaving, log);
     observeDependencies(health, stores, log, metrics);
     const app = createApp({

@@ -1,11 +1,11 @@
 import { isLoopbackHost, nodesOf, postgresHosts } from '../platform/config/addresses.ts';
-import type { Config } from '../platform/config/config.ts';
+import { type Config, oldNameWarnings } from '../platform/config/config.ts';
 import type { Log } from '../platform/observability/log.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
 
 /** Logs each warning about the configuration, once at start. */
 export function warnAtStart(log: Pick<Log, 'warn'>, config: Config, publicUrl: string): void {
-  const warnings = [...startWarnings(config, publicUrl), ...transportWarnings(config)];
+  const warnings = [...startWarnings(config, publicUrl), ...transportWarnings(config), ...oldNameWarnings()];
   for (const warning of warnings) log.warn(warning);
 }
 

@@ -17,7 +17,7 @@ test('a restored directory is searched as before once its index is rebuilt', asy
   await createCommandLine(source.database.url).json('backup', file);
   const { json } = createCommandLine(target.database.url, {
     ELASTICSEARCH_URL: elasticsearchUrl,
-    ELASTICSEARCH_ALIAS: target.alias,
+    ELASTICSEARCH_PREFIX: target.alias,
   });
   const { next } = await json('restore', file);
   expect(next).toBe('index rebuild');

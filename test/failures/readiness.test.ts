@@ -40,12 +40,37 @@ test('503 while Postgres answers reads and settles no batch of credits', async (
 });
 
 test('degraded while the index that serves answers no search', async () => {
-  const { ELASTICSEARCH_URL, ELASTICSEARCH_ALIAS } = api.env;
+  const { ELASTICSEARCH_URL, ELASTICSEARCH_PREFIX } = api.env;
   const client = createElasticsearch({ elasticsearchUrl: ELASTICSEARCH_URL!, elasticsearchApiKey: null })!;
+  const index = Object.keys(await client.indices.get({ index: `${ELASTICSEARCH_PREFIX}-*` }));
   // A closed index answers no search, as one whose nodes are gone.
-  await client.indices.close({ index: ELASTICSEARCH_ALIAS!, wait_for_active_shards: 0 });
+  await client.indices.close({ index, wait_for_active_shards: 0 });
   expect(await ready()).toEqual({ http: 200, status: 'degraded', down: ['directory'] });
-  await client.indices.open({ index: ELASTICSEARCH_ALIAS!, wait_for_active_shards: 0 });
+  await client.indices.open({ index, wait_for_active_shards: 0 });
   await until('the shard', async () => (await ready()).status === 'ready');
   await client.close();
+});
+
+test('without an index searches, matches and resolutions are free 503s with the error in the log, and readiness is degraded', async () => {
+  const { key, accountId } = await api.caller();
+  const { ELASTICSEARCH_URL, ELASTICSEARCH_PREFIX } = api.env;
+  const client = createElasticsearch({ elasticsearchUrl: ELASTICSEARCH_URL!, elasticsearchApiKey: null })!;
+  for (const index of Object.keys(await client.indices.get({ index: `${ELASTICSEARCH_PREFIX}-*` })))
+    await client.indices.delete({ index });
+  await client.close();
+  const from = api.logLines.length;
+  for (const path of ['/companies?q=empresa', '/matches?q=empresa']) {
+    const { status, headers } = await ask(api, path, { key });
+    expect([path, status, headers.get('X-Credits')]).toEqual([path, 503, '0']);
+  }
+  const { body } = await ask(api, '/resolutions', {
+    key,
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ names: ['Empresa'] }),
+  });
+  expect(JSON.stringify(body)).toContain('service-unavailable');
+  await until('the log', async () => JSON.stringify(api.logLines.slice(from)).includes('no search index'));
+  await until('the probe', async () => (await ready()).down.includes('directory'));
+  await until('the refunds', async () => (await api.ledger({ accountId })).used === 0);
 });

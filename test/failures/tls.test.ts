@@ -41,7 +41,7 @@ const sql = connectPostgres(`${postgres.url}?sslmode=require`, { max: 2, applica
 const env = {
   NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem'),
   DATABASE_URL: `${postgres.url}?sslmode=verify-full`,
-  ELASTICSEARCH_ALIAS: index.alias,
+  ELASTICSEARCH_PREFIX: index.alias,
   REGISTRY: 'none',
   DATA_DIR: folder,
   AUTH_SECRET: 'a-secret-of-this-test-32-characters',

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createLookup } from '../../src/companies/lookup/lookup.ts';
 import { createLookupHandler } from '../../src/companies/lookup/route.ts';
+import type { CurrentIndex } from '../../src/companies/search/current-index.ts';
 import { createElasticsearchSearch } from '../../src/companies/search/elasticsearch.ts';
 import { createSearchHandler } from '../../src/companies/search/route.ts';
 import type { Input } from '../../src/http/input.ts';
@@ -75,7 +76,9 @@ describe('an outage is not a bug', () => {
   test.each(ANSWERS)('for a search, when what stands for Elasticsearch %s', async (_name, answerSo) => {
     answer = answerSo;
     const client = createElasticsearch({ elasticsearchUrl: `http://${address}`, elasticsearchApiKey: null })!;
-    const directory = createElasticsearchSearch(client, 'companies');
+    const generation = { id: 1, table: 'none', index: 'companies', rows: 1 };
+    const current: CurrentIndex = { read: (work) => work(generation), confirmed: () => null };
+    const directory = createElasticsearchSearch(client, current);
     const handler = createSearchHandler((query) => directory.find(query).then(String));
     expect(await kindOf(handler, { q: 'abaco' })).toBe('search-failed');
     await client.close();

@@ -66,7 +66,7 @@ test('single failures are none, and neither is what failed ten seconds ago', () 
 
 test('without Elasticsearch the directory is down while its table can not be read', async () => {
   const { sql } = database;
-  const stores = { sql, elasticsearch: null, config: { elasticsearchAlias: 'companies' } };
+  const stores = { sql, elasticsearch: null, current: null };
   const { check } = storeProbes(stores, () => ({ ok: true, warnings: [] })).find(
     ({ name }) => name === 'directory',
   )!;

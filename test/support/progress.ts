@@ -4,7 +4,6 @@ import type { Progress } from '../../src/platform/terminal/progress.ts';
 export const NO_PROGRESS: Progress = {
   phase() {},
   update() {},
-  describe: () => null,
   note() {},
   end() {},
 };

@@ -1,14 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { Client, estypes } from '@elastic/elasticsearch';
+import { CONFIRMED_MS } from '../../src/companies/search/current-index.ts';
 import type { SearchEntry } from '../../src/companies/search/document.ts';
 import { directoryRow, readMapping, searchDocument } from '../../src/companies/search/document.ts';
+import { readDirectoryId } from '../../src/companies/search/generation.ts';
 import { searchIndexStatements } from '../../src/companies/search/postgres.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { urlOf } from '../servers/shared.ts';
 
 /**
- * A name that no other test uses for an Elasticsearch alias.
- * @returns the alias (indices below it are named `<alias>-…`) and `cleanup`, which deletes those indices.
+ * A name that no other test uses for indices.
+ * @returns the name (indices are named `<alias>-…`) and `cleanup`, which deletes those indices.
  */
 export function createTestIndexAlias(): { alias: string; cleanup(): Promise<void> } {
   const alias = `test-${randomBytes(6).toString('hex')}`;
@@ -37,7 +39,7 @@ export async function createSearchIndex(
   if (entries.length > 0) {
     const operations = entries.flatMap(({ nif, legalName }) => [
       { index: { _id: nif } },
-      searchDocument(nif, legalName),
+      searchDocument(directoryRow(nif, legalName)),
     ]);
     const answer = await client.bulk({ index, operations });
     const failed = answer.items.find(({ index: item }) => item?.error);
@@ -46,11 +48,17 @@ export async function createSearchIndex(
   await client.indices.refresh({ index });
 }
 
-/** Points the alias to one index, in one atomic step; its former index stays. */
-export async function pointAlias(client: Client, alias: string, index: string): Promise<void> {
-  await client.indices.updateAliases({
-    actions: [{ remove: { index: `${alias}-*`, alias, must_exist: false } }, { add: { index, alias } }],
+/** Makes an index the current generation's, as a command does: afterwards each search sees it. @param rows of the generation; without any its index is not asked */
+export async function makeIndexCurrent(client: Client, sql: Sql, index: string, rows = 1): Promise<void> {
+  await client.indices.putMapping({ index, _meta: { directory: await readDirectoryId(sql) } });
+  await sql.begin(async (transaction) => {
+    const [row] = await transaction<{ id: number }[]>`
+      INSERT INTO directory_generations (id, table_name, index_name, rows, origin, created_by)
+      VALUES (nextval('directory_generation_ids'), 'none', ${index}, ${rows}, 'import', 'test')
+      ON CONFLICT (index_name) DO UPDATE SET rows = ${rows} RETURNING id`;
+    await transaction`UPDATE directory SET current = ${row!.id}`;
   });
+  await Bun.sleep(CONFIRMED_MS);
 }
 
 /** Creates a table of entries with the indexes that searches need. */

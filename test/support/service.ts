@@ -51,7 +51,7 @@ export async function createTestEnvironment(options: ServiceOptions = {}) {
   const index = createTestIndexAlias();
   const full = () => ({
     ELASTICSEARCH_URL: urlOf('elasticsearch'),
-    ELASTICSEARCH_ALIAS: index.alias,
+    ELASTICSEARCH_PREFIX: index.alias,
     REDIS_URL: urlOf('redis'),
   });
   return {

@@ -11,7 +11,7 @@ import {
   importCompanies,
 } from '../../src/companies/directory/import.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/companies/directory/rebuild.ts';
-import { type IndexStatus, indexStatus } from '../../src/companies/directory/status.ts';
+import { changedStatus, type IndexStatus, NO_INDEX } from '../../src/companies/directory/status.ts';
 import { normalizeName } from '../../src/companies/name.ts';
 import { readEntry, type SearchDocument } from '../../src/companies/search/document.ts';
 import { createPostgresSearch } from '../../src/companies/search/postgres.ts';
@@ -23,7 +23,7 @@ import { NO_PROGRESS } from './progress.ts';
 import { searchEntries } from './search-entries.ts';
 import { createTestIndexAlias } from './search-index.ts';
 
-/** A separate directory: database, alias, folder for files, and the operations on it. */
+/** A separate directory: database, prefix of indices, folder for files, and the operations on it. */
 export interface Workbench {
   mode: Mode;
   tools: DirectoryContext;
@@ -48,7 +48,7 @@ export interface WorkbenchOptions {
   /** Another way to Elasticsearch, e.g. through a proxy. */
   elasticsearchUrl?: string;
   signal?: AbortSignal;
-  /** A copy of its database, on the same alias. */
+  /** A copy of its database, with the same prefix. */
   copyOf?: Workbench;
   /** An index is kept as long as in earnest after searches have left it. */
   realPauses?: boolean;
@@ -79,7 +79,7 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
         })
       : null;
   const tools: DirectoryContext = {
-    config: { elasticsearchAlias: alias },
+    config: { elasticsearchPrefix: alias },
     databaseUrl: database.url,
     sql: database.sql,
     elasticsearch,
@@ -104,7 +104,7 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
       importFile(await write(fileName, text), given),
     rebuild: () => rebuildIndex(tools, NO_PROGRESS),
     rollback: () => rollbackIndex(tools, NO_PROGRESS),
-    status: () => indexStatus(tools),
+    status: () => statusOf(tools),
     search: (query) => searchThrough(tools, query),
     async rows() {
       const { tableName } = (await readDirectory(database.sql)).current;
@@ -123,17 +123,24 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
   };
 }
 
+/** As after a change, with the documents that the index has. Leftovers stay. */
+async function statusOf(tools: DirectoryContext): Promise<IndexStatus> {
+  const status = await changedStatus(tools);
+  if (tools.elasticsearch === null || status.index === NO_INDEX) return status;
+  const { count } = await tools.elasticsearch.count({ index: status.index });
+  return { ...status, documents: count };
+}
+
 /** The first 20 names that begin with the query, in the order of sort keys, as one request. */
-async function searchThrough(
-  { sql, elasticsearch, config }: DirectoryContext,
-  query: string,
-): Promise<string[]> {
+async function searchThrough({ sql, elasticsearch }: DirectoryContext, query: string): Promise<string[]> {
   if (elasticsearch === null) {
     const entries = await searchEntries(createPostgresSearch(sql), query);
     return entries.map(({ nif, legalName }) => `${nif} ${legalName}`);
   }
+  const { current } = await readDirectory(sql);
+  if (current.rows === 0) return [];
   const { hits } = await elasticsearch.search<SearchDocument>({
-    index: config.elasticsearchAlias,
+    index: current.indexName!,
     query: { prefix: { normalized_name: normalizeName(query) } },
     sort: ['entry'],
     size: 20,
@@ -144,7 +151,7 @@ async function searchThrough(
   });
 }
 
-/** The names of the alias's indices that Elasticsearch has. */
+/** The names of the indices with its prefix that Elasticsearch has. */
 export async function indicesOf({ alias }: Pick<Workbench, 'alias'>): Promise<string[]> {
   const answer = await fetch(`${urlOf('elasticsearch')}/_cat/indices/${alias}-*?h=index&format=json`);
   return ((await answer.json()) as { index: string }[]).map(({ index }) => index).sort();

@@ -32,8 +32,8 @@ export function directoryCommands(program: Command): void {
   ).addHelpText(
     'after',
     `
-Run it after an upgrade that changed the mapping or the normalization of names, and after an import during which
-Elasticsearch failed. Searches see the old index until the new one is complete and checked.
+Run it after an upgrade that changed the mapping or the normalization of names, after a restore, and if the index is lost.
+Searches see the old index until the new one is complete and checked.
 
 Example:
   bun directory index rebuild`,
@@ -51,9 +51,9 @@ Example:
   );
   defineCommand(
     index.command('status').description('show the current index, its age, and the target of a rollback'),
-    `{index, table, previous, documents, datasets, running, drift?, driftMeans?}
-table is the current generation in Postgres, datasets have date, rows and origin, and running is the holder of the lock
-or null. If Elasticsearch doesn't answer, index says so and documents is null.`,
+    `{generation, index, previous, documents, agrees, datasets, running}
+agrees tells whether the index has as many documents as the generation has rows, datasets have date, rows and origin, and
+running is the holder of the lock or null. If Elasticsearch doesn't answer, documents and agrees are null.`,
     async (context) => {
       const { statusReport } = await import('./status.ts');
       return withProgress((progress) => statusReport(context, progress), context.signal);
@@ -63,7 +63,6 @@ or null. If Elasticsearch doesn't answer, index says so and documents is null.`,
     'after',
     `
 It also says who imported the directory and the debts, and when, and removes what a killed run has left.
-"drift" counts entries that differ between Postgres and the index: "index rebuild" brings them together.
 
 Example:
   bun directory index status`,
@@ -120,19 +119,23 @@ function indexCommand(
   );
 }
 
-function describeStatus({ datasets, drift, driftMeans, running, ...status }: StatusReport): string {
+function describeStatus({ datasets, running, ...status }: StatusReport): string {
   const { directory, debts } = datasets;
   return fields({
+    generation: status.generation,
     index: status.index,
-    table: status.table,
+    documents: describeDocuments(status),
     previous: status.previous,
-    documents: status.documents === null ? 'unknown' : count(status.documents),
-    ...(drift === undefined ? {} : { drift: `${count(drift)}: ${driftMeans}` }),
     directory: describeDirectory(directory),
     'tax debts': describeDebts(debts.tax),
     'social security debts': describeDebts(debts.socialSecurity),
     ...(running === null ? {} : { running: describeHolder(running) }),
   });
+}
+
+function describeDocuments({ documents, agrees }: Pick<StatusReport, 'documents' | 'agrees'>): string {
+  if (documents === null) return 'unknown';
+  return agrees ? count(documents) : `${count(documents)}, other than the directory: run "index rebuild"`;
 }
 
 function describeDirectory({ companies, updated, by, file }: DirectoryDataset): string {

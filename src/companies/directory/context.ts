@@ -4,7 +4,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 
 /** The resources of work on the directory; the command line's CommandTools have them. */
 export interface DirectoryContext {
-  config: Pick<Config, 'elasticsearchAlias'>;
+  config: Pick<Config, 'elasticsearchPrefix'>;
   databaseUrl: string;
   sql: Sql;
   /** `null` means that the directory is searched in Postgres. */

@@ -1,6 +1,5 @@
 import { errors } from '@elastic/elasticsearch';
 import { messageOf, RefusedError } from '../../platform/errors.ts';
-import { ForeignAliasError } from './indexing/alias.ts';
 import { IndexError } from './indexing/indices.ts';
 
 /** The meaning of an error of Elasticsearch, in a few words. */
@@ -14,7 +13,7 @@ export function failureOf(error: unknown): string {
 }
 
 /** Whether an error is a failure of Elasticsearch, or of an index in it. */
-export const isOfIndex = (error: unknown): boolean =>
+const isOfIndex = (error: unknown): boolean =>
   error instanceof errors.ElasticsearchClientError || error instanceof IndexError;
 
 /** A failure of Elasticsearch as one line for an operator. @param outcome said to the operator; `null` when no change was meant */
@@ -36,29 +35,5 @@ export async function withPlainErrors<T>(
     return await work();
   } catch (error) {
     throw isOfIndex(error) ? plainError(error, outcome) : error;
-  }
-}
-
-/**
- * Runs the rest of a change that Postgres has committed. It needs no rollback, because servers move the alias to the current index
- * (watch.ts).
- *
- * @param change the change, e.g. `import`
- */
-export async function failAfterChange<T>(change: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ForeignAliasError)
-      throw new RefusedError(`the ${change} is done in Postgres, but ${error.message}`, { cause: error });
-    const isRefused = error instanceof RefusedError;
-    if (!isRefused && !(error instanceof errors.ElasticsearchClientError)) throw error; // of Postgres
-    // The advice differs from that of plainError.
-    const failure = failureOf(isRefused ? (error.cause ?? error) : error);
-    throw new RefusedError(
-      `the ${change} is done, but Elasticsearch failed: ${failure}: searches follow within 15 s where a server runs, else` +
-        ' when one starts; "index status" shows what they go to',
-      { cause: error },
-    );
   }
 }

@@ -8,7 +8,6 @@ import { VOCABULARY } from '../resolve/vocabulary-table.ts';
 import type { DirectoryContext } from './context.ts';
 import { failureOf } from './failures.ts';
 import { type Generation, readDirectory } from './generations.ts';
-import { aliasTargets } from './indexing/alias.ts';
 import { deleteIndex, listIndices } from './indexing/indices.ts';
 import { assertHeld, type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
 
@@ -25,23 +24,19 @@ interface Garbage {
 }
 
 /**
- * Finds unneeded tables and indices. An index that the alias points to is always needed, and so is every index of another
- * directory. Without the lock it also finds those that a run is building now.
+ * Finds unneeded tables and indices of this directory. An index that an alias points to stays, because instances of 0.1.0 search the
+ * alias. Without the lock it also finds those that a run is building now.
  */
 async function findGarbage({ elasticsearch: client, config }: DirectoryContext, sql: Sql): Promise<Garbage> {
-  const directory = await readDirectory(sql);
-  const served = client === null ? [] : await aliasTargets(client, config.elasticsearchAlias);
-  const kept = [directory.current.id, directory.previous?.id];
-  const isKept = ({ id, indexName }: Generation) =>
-    kept.includes(id) || (indexName !== null && served.includes(indexName));
-  const needed = new Set([
-    ...served,
-    ...directory.generations.filter(isKept).map(({ indexName }) => indexName),
-  ]);
-  const indices = client === null ? [] : await listIndices(client, config.elasticsearchAlias, directory.id);
+  const { id, current, previous, generations } = await readDirectory(sql);
+  const kept = [current, ...(previous === null ? [] : [previous])];
+  const isKept = ({ id }: Generation) => kept.some((one) => one.id === id);
+  const indices = client === null ? [] : await listIndices(client, config.elasticsearchPrefix, id);
   return {
-    generations: directory.generations.filter((generation) => !isKept(generation)),
-    indices: indices.filter((name) => !needed.has(name)),
+    generations: generations.filter((generation) => !isKept(generation)),
+    indices: indices.flatMap(({ name, isAliased }) =>
+      isAliased || kept.some(({ indexName }) => indexName === name) ? [] : [name],
+    ),
     tables: await unregisteredTables(sql),
   };
 }

@@ -1,19 +1,20 @@
 /**
  * The directory's generations: their tables and indices, and the current one.
  *
- * Postgres is the authority. `directory.current` changes in one statement, and the Elasticsearch alias follows. If the process dies
- * in between, reconcile.ts moves it. Reads learn the current generation by src/companies/search/generation.ts.
+ * Postgres is the authority: `directory.current` changes in one statement, and names the index. Reads learn the current generation
+ * by src/companies/search/generation.ts.
  */
 
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { normalizationFingerprint } from '../name.ts';
-import { DIRECTORY_CHANGED } from '../search/current-index.ts';
+import { CONFIRMED_MS } from '../search/current-index.ts';
+import { readDirectoryId } from '../search/generation.ts';
 import { type DirectoryLock, lockLost } from './lock.ts';
 
 export interface Generation {
   id: number;
   tableName: string;
-  /** The complete and checked index of these rows; `null` in embedded mode, or if Elasticsearch failed. */
+  /** The complete and checked index of these rows; `null` if they were loaded in embedded mode. */
   indexName: string | null;
   indexFingerprint: string | null;
   rows: number;
@@ -40,12 +41,10 @@ const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName", index
   rows, normalization, origin`;
 
 export async function readDirectory(sql: Sql): Promise<Directory> {
-  // A copy of a database has the same id in its tables. If it counted as the same database, its imports would remove the
-  // original's indices.
-  const [row] = await sql<{ id: string; current: number; previous: number | null }[]>`
-    SELECT concat_ws('.', id, database.oid, (SELECT system_identifier FROM pg_control_system())) AS id,
-      current, previous
-    FROM directory, pg_database database WHERE datname = current_database()`;
+  const id = await readDirectoryId(sql);
+  const [row] = await sql<
+    { current: number; previous: number | null }[]
+  >`SELECT current, previous FROM directory`;
   const generations = await sql.unsafe<Generation[]>(
     `SELECT ${COLUMNS} FROM directory_generations ORDER BY id`,
   );
@@ -53,7 +52,7 @@ export async function readDirectory(sql: Sql): Promise<Directory> {
   const current = find(row!.current);
   // A swap between the two statements is possible, so try again.
   if (current === undefined) return readDirectory(sql);
-  return { id: row!.id, current, previous: find(row!.previous) ?? null, generations };
+  return { id, current, previous: find(row!.previous) ?? null, generations };
 }
 
 /** Whether the rows were normalized by other rules than this version's. */
@@ -70,7 +69,7 @@ export async function nextGeneration(sql: Sql): Promise<{ id: number; tableName:
 /**
  * Registers a generation and makes it current. An import makes the present generation the previous one; a rebuild takes its
  * place, and the previous one stays.
- * @param index the complete and checked index of these rows; `null` in embedded mode, or if Elasticsearch failed
+ * @param index the complete and checked index of these rows; `null` in embedded mode
  */
 export async function makeCurrent(
   lock: DirectoryLock,
@@ -124,9 +123,9 @@ export async function makePreviousCurrent(
 }
 
 /**
- * Changes the current generation and notifies every instance with the commit, in one statement of the lock's connection that
- * also checks the lock. The next holder of the lock writes its own process into the same row, so only one of the two changes
- * succeeds. No reader of the directory delays it.
+ * Changes the current generation, in one statement of the lock's connection that also checks the lock. The next holder of the lock
+ * writes its own process into the same row, so only one of the two changes succeeds. No reader of the directory delays it. Instances of
+ * 0.1.0 listen for the notification. After the pause no instance answers from the old generation, also not from its cache.
  */
 async function swap(lock: DirectoryLock, next: number, previous: number | null): Promise<void> {
   const changed = await lock.sql`
@@ -138,7 +137,8 @@ async function swap(lock: DirectoryLock, next: number, previous: number | null):
       UPDATE directory_generations SET retired_at = CASE WHEN id = retired THEN clock_timestamp() END
       FROM changed WHERE id IN (retired, ${next})
     )
-    SELECT pg_notify(${DIRECTORY_CHANGED}, '') FROM changed`;
+    SELECT pg_notify('directory_changed', '') FROM changed`;
   if (changed.length === 0) throw lockLost();
   await lock.changed();
+  await Bun.sleep(CONFIRMED_MS);
 }

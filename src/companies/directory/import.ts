@@ -1,11 +1,11 @@
 /**
  * The stages of an import. A run that fails or dies before the fifth changes nothing that readers see.
  *
- * 1. lock: one process at a time. It moves the alias that a dead run has left, and removes its leftovers (reconcile.ts, garbage.ts).
+ * 1. lock: one process at a time. It removes the leftovers of a dead run (garbage.ts).
  * 2. stage: usable rows of the file go into a temporary table (../ingest/staging.ts)
  * 3. compare: with the current generation; an import without a difference ends here (tables.ts)
  * 4. build: the table of the next generation is filled, and its index beside it (index-rows.ts)
- * 5. publish: one statement makes the generation current, then the alias moves (publish.ts)
+ * 5. publish: one statement makes the generation current (publish.ts)
  */
 
 import { basename } from 'node:path';
@@ -19,7 +19,7 @@ import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
 import { normalizationFingerprint } from '../name.ts';
 import type { DirectoryContext } from './context.ts';
-import { failureOf, isOfIndex, withPlainErrors } from './failures.ts';
+import { withPlainErrors } from './failures.ts';
 import { DIRECTORY_LAYOUT } from './file-layout.ts';
 import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
@@ -27,19 +27,14 @@ import {
   type Directory,
   type Generation,
   isStale,
-  makeCurrent,
   nextGeneration,
   readDirectory,
 } from './generations.ts';
 import { indexRows } from './index-rows.ts';
-import { assertOwnAlias } from './indexing/alias.ts';
-import type { BuiltIndex } from './indexing/build-index.ts';
-import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
 import { publish } from './publish.ts';
 import { replaceIndex } from './rebuild.ts';
-import { reconcile } from './reconcile.ts';
-import { servedIndex } from './status.ts';
+import { NO_INDEX, searchedIndex } from './status.ts';
 import { compareStaged, copyNormalized, type Difference, fillTable, finishTable } from './tables.ts';
 
 export interface ImportOptions extends FileOptions {
@@ -61,7 +56,7 @@ export interface DirectoryReport extends ImportReport {
  * @returns `imported` counts new companies and changed names; `index` is the table in embedded mode
  * @throws FileError when the file can't be read
  * @throws RefusedError, in one line, when no row is usable, when the import would wipe the directory, when another process
- * changes the directory, when the alias leads to another directory's index, or when Elasticsearch failed
+ * changes the directory, or when Elasticsearch failed
  */
 export function importCompanies(
   context: DirectoryContext,
@@ -78,35 +73,28 @@ export function importCompanies(
     );
   }
   const work = async (lock: DirectoryLock) => {
-    const directory = await reconcile(context, lock);
-    const { elasticsearch: client, config } = context;
-    if (client !== null) await assertOwnAlias(client, config.elasticsearchAlias, directory.id);
     await collectGarbage(context, lock);
+    const directory = await readDirectory(lock.sql);
     const compared = await readAndCompare(context, lock.sql, source, options, progress);
     const { report, difference } = compared;
     const changes = difference.imported + difference.removed;
     const file = 'path' in source ? basename(source.path) : '-';
     if (changes === 0) {
       await confirmLoad(lock, directory, file, context.actor);
-      const { id, current } = directory;
-      const isServed =
-        client === null ||
-        (report.index === current.indexName && (await belongsToDirectory(client, report.index, id)));
-      if (isServed) return report;
+      if (report.index !== NO_INDEX) return report;
     }
     try {
       report.index =
         changes > 0
           ? await replaceGeneration(context, lock, directory, difference, { ...options, file }, progress)
-          : // The same file after a failure of Elasticsearch builds the missing index.
-            await replaceIndex(context, lock, directory, progress, 'import');
+          : await replaceIndex(context, lock, directory, progress);
     } finally {
       // Leftovers of a failed run, and generations older than the last two.
       await collectGarbageAfter(context, lock, progress);
     }
     return report;
   };
-  return withPlainErrors(() => withDirectoryLock(context, 'companies import', work, { progress }));
+  return withPlainErrors(() => withDirectoryLock(context, 'companies import', work));
 }
 
 /** Reads the file into the staging table and compares it with the directory. Changes nothing. */
@@ -137,7 +125,7 @@ async function readAndCompare(
   }
   const { read, rejected, reasons } = staged;
   const { imported, unchanged, removed } = difference;
-  const index = await servedIndex(context, directory);
+  const index = await searchedIndex(context, directory);
   return { report: { read, imported, unchanged, rejected, removed, reasons, index }, difference };
 }
 
@@ -169,22 +157,9 @@ async function replaceGeneration(
     file,
   };
   context.signal.throwIfAborted();
-  let index: BuiltIndex | null;
-  try {
-    index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
-  } catch (error) {
-    context.signal.throwIfAborted();
-    if (!isOfIndex(error)) throw error;
-    await finishing;
-    // The rows are complete, so Postgres uses them; `index rebuild` makes the index.
-    await makeCurrent(lock, directory, generation, null, context.actor);
-    throw new RefusedError(
-      `the rows are in Postgres, but Elasticsearch failed: ${failureOf(error)}: searches still see the old` +
-        ` directory; run "index rebuild" when Elasticsearch is well`,
-    );
-  }
+  const index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
   await finishing;
-  return publish(context, lock, directory, generation, index, { change: 'import', progress });
+  return publish(context, lock, directory, generation, index, progress);
 }
 
 /**

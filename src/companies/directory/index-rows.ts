@@ -17,7 +17,7 @@ export async function indexRows(
 ): Promise<BuiltIndex | null> {
   const { elasticsearch: client, config, signal } = context;
   if (client !== null) {
-    return buildIndex(client, context.sql, { ...options, alias: config.elasticsearchAlias, signal });
+    return buildIndex(client, context.sql, { ...options, prefix: config.elasticsearchPrefix, signal });
   }
   options.progress.phase('indexing');
   await buildSearchIndexes(sql, options.of.tableName);

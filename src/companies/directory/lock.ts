@@ -2,8 +2,6 @@ import { hostname } from 'node:os';
 import { RefusedError } from '../../platform/errors.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { withDedicated } from '../../platform/postgres/dedicated.ts';
-import { type Periodic, startInterval } from '../../platform/runtime/interval.ts';
-import type { Progress } from '../../platform/terminal/progress.ts';
 import { toSecond } from '../../platform/terminal/text.ts';
 import { SECOND } from '../../platform/units.ts';
 import type { DirectoryContext } from './context.ts';
@@ -21,12 +19,6 @@ export interface DirectoryLock {
   changed(): Promise<void>;
 }
 
-export interface LockOptions {
-  patienceMs?: number;
-  /** The progress of the work, for a process that waits for the lock. */
-  progress?: Pick<Progress, 'describe'>;
-}
-
 /** All work of a server's check under the lock. It takes seconds at most, so commands wait for it. */
 export const TIDYING = 'tidying up';
 const TIDYING_PATIENCE_MS = 30 * SECOND;
@@ -34,10 +26,6 @@ const TIDYING_PATIENCE_MS = 30 * SECOND;
 /** An attempt waits this long for a holder that has just died or is about to leave. */
 const PATIENCE_MS = 2 * SECOND;
 const RETRY_MS = 100;
-
-/** The interval of the holder's progress reports, and the age up to which one is shown. */
-const REPORT_EVERY_MS = 2 * SECOND;
-const REPORT_AGE_S = 30;
 
 /**
  * Runs work that changes the directory; only one process at a time does. Statements of the lock's connection are cancelled when
@@ -50,31 +38,16 @@ export async function withDirectoryLock<T>(
   context: DirectoryContext,
   doing: string,
   work: (lock: DirectoryLock) => Promise<T>,
-  { patienceMs = PATIENCE_MS, progress }: LockOptions = {},
+  { patienceMs = PATIENCE_MS }: { patienceMs?: number } = {},
 ): Promise<T> {
   return withDedicated(context, async (sql, changed) => {
     const lock = { ...(await acquire(sql, context, doing, patienceMs)), changed };
-    const reports = progress === undefined ? null : startReports(context, lock, progress);
     try {
       return await work(lock);
     } finally {
-      await reports?.stop();
       await release(lock).catch(() => {}); // a lost connection has released it already
     }
   });
-}
-
-/** On another connection, because the lock's is busy. A failure changes nothing, because this is for information only. */
-function startReports(
-  { sql }: DirectoryContext,
-  { backend }: DirectoryLock,
-  progress: Pick<Progress, 'describe'>,
-): Periodic {
-  return startInterval(async () => {
-    await sql`
-      UPDATE directory SET lock_progress = ${progress.describe()}, lock_progress_at = now()
-      WHERE lock_backend = ${backend}`.catch(() => {});
-  }, REPORT_EVERY_MS);
 }
 
 async function acquire(
@@ -91,7 +64,7 @@ async function acquire(
       const holder = `${actor} on ${hostname()}, process ${process.pid}`;
       await sql`
         UPDATE directory SET lock_backend = ${row!.pid}, lock_holder = ${holder},
-          lock_doing = ${doing}, lock_since = now(), lock_progress = NULL, lock_progress_at = NULL`;
+          lock_doing = ${doing}, lock_since = now()`;
       return { sql, backend: row!.pid };
     }
     const waitedMs = performance.now() - startedAt;
@@ -114,16 +87,12 @@ export interface LockHolder {
   holder: string;
   doing: string;
   since: Date;
-  /** Its progress in one line; `null` means that it has not reported any lately. */
-  progress: string | null;
 }
 
 /** @returns `null` when no process changes the directory, or the holder is not known */
 export async function readHolder(sql: Sql): Promise<LockHolder | null> {
   const [row] = await sql<LockHolder[]>`
-    SELECT lock_holder AS holder, lock_doing AS doing, lock_since AS since,
-      CASE WHEN lock_progress_at > now() - make_interval(secs => ${REPORT_AGE_S}) THEN lock_progress END AS progress
-    FROM directory
+    SELECT lock_holder AS holder, lock_doing AS doing, lock_since AS since FROM directory
     WHERE lock_backend IN (
       SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
         AND classid::bigint << 32 | objid::bigint = ${DIRECTORY_LOCK}
@@ -131,16 +100,13 @@ export async function readHolder(sql: Sql): Promise<LockHolder | null> {
   return row ?? null;
 }
 
-export function describeHolder({ holder, doing, since, progress }: LockHolder): string {
-  const parts = [doing, `since ${toSecond(since)}`];
-  if (progress !== null) parts.push(progress.replaceAll(/\s+/g, ' '));
-  return `${holder} (${parts.join(', ')})`;
+export function describeHolder({ holder, doing, since }: LockHolder): string {
+  return `${holder} (${doing}, since ${toSecond(since)})`;
 }
 
 async function release({ sql, backend }: DirectoryLock): Promise<void> {
   await sql`
-    UPDATE directory SET lock_backend = NULL, lock_holder = NULL, lock_doing = NULL, lock_since = NULL,
-      lock_progress = NULL, lock_progress_at = NULL
+    UPDATE directory SET lock_backend = NULL, lock_holder = NULL, lock_doing = NULL, lock_since = NULL
     WHERE lock_backend = ${backend}`;
   await sql`SELECT pg_advisory_unlock(${DIRECTORY_LOCK})`;
 }

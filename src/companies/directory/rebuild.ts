@@ -1,8 +1,9 @@
 import { RefusedError } from '../../platform/errors.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
 import { normalizationFingerprint } from '../name.ts';
-import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
-import { failAfterChange, withPlainErrors } from './failures.ts';
+import { belongsToDirectory } from '../search/index-meta.ts';
+import type { DirectoryContext } from './context.ts';
+import { withPlainErrors } from './failures.ts';
 import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
   type Directory,
@@ -13,39 +14,34 @@ import {
   readDirectory,
 } from './generations.ts';
 import { indexRows } from './index-rows.ts';
-import { assertOwnAlias, pointAlias } from './indexing/alias.ts';
 import type { BuiltIndex } from './indexing/build-index.ts';
 import { isSearchable } from './indexing/copies.ts';
-import { belongsToDirectory } from './indexing/indices.ts';
 import { type DirectoryLock, withDirectoryLock } from './lock.ts';
-import { publish } from './publish.ts';
-import { reconcile } from './reconcile.ts';
-import { type IndexStatus, indexStatus } from './status.ts';
+import { followIndex, publish } from './publish.ts';
+import { changedStatus, type IndexStatus } from './status.ts';
 import { copyNormalized, copySorted, finishTable, hasSearchIndexes } from './tables.ts';
 
 /**
  * Builds a new index from Postgres's directory, by the present mapping and normalization. Searches use it when it is complete
- * and checked. The generation that a rollback returns to stays the same. The alias is taken also from an index of another directory.
+ * and checked. The generation that a rollback returns to stays the same.
  *
  * @throws RefusedError when another process changes the directory, or Elasticsearch fails
  */
 export function rebuildIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
   const work = async (lock: DirectoryLock) => {
-    const directory = await reconcile(context, lock);
     await collectGarbage(context, lock);
     try {
-      await replaceIndex(context, lock, directory, progress, 'rebuild');
+      await replaceIndex(context, lock, await readDirectory(lock.sql), progress);
     } finally {
       await collectGarbageAfter(context, lock, progress);
     }
-    return failAfterChange('rebuild', () => indexStatus({ ...context, signal: NEVER_ABORTED }));
+    return changedStatus(context);
   };
-  return withPlainErrors(() => withDirectoryLock(context, 'index rebuild', work, { progress }));
+  return withPlainErrors(() => withDirectoryLock(context, 'index rebuild', work));
 }
 
 /**
  * Replaces the current generation, under the lock, by one with a new index (a new table in embedded mode).
- * @param change the name of the whole change, for an operator
  * @returns the index that searches use then, or the table in embedded mode
  */
 export async function replaceIndex(
@@ -53,7 +49,6 @@ export async function replaceIndex(
   lock: DirectoryLock,
   directory: Directory,
   progress: Progress,
-  change: 'rebuild' | 'import',
 ): Promise<string> {
   const { sql } = lock;
   const { current } = directory;
@@ -78,43 +73,31 @@ export async function replaceIndex(
   };
   signal.throwIfAborted();
   const index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
-  return publish(context, lock, directory, generation, index, { change, progress });
+  return publish(context, lock, directory, generation, index, progress);
 }
 
 /**
  * Puts search and Postgres's directory back as they were before the last import. After that there is nothing to return to
  * until the next import. The undone generation is not kept, because its file can be imported again.
  *
- * @throws RefusedError when there is nothing to return to, another process changes the directory, the alias leads to another
- * directory's index, or Elasticsearch fails
+ * @throws RefusedError when there is nothing to return to, another process changes the directory, or Elasticsearch fails
  */
 export function rollbackIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
   const work = async (lock: DirectoryLock) => {
     const { id, previous } = await readDirectory(lock.sql);
-    const { elasticsearch: client, config } = context;
-    const alias = config.elasticsearchAlias;
-    if (client !== null) await assertOwnAlias(client, alias, id);
     if (previous === null) {
-      // If a run died before the alias moved, searches use the previous directory already, and stay there.
-      const { movedTo } = await reconcile(context, lock);
-      const nothing = 'there is nothing to return to: no import since the last rollback, or none at all';
       throw new RefusedError(
-        movedTo === null
-          ? nothing
-          : `the change before is finished only now, and searches go to ${movedTo}; beyond it ${nothing}`,
+        'there is nothing to return to: no import since the last rollback, or none at all',
       );
     }
     const index = await searchableIndex(context, lock, { directoryId: id, of: previous, progress });
     context.signal.throwIfAborted();
     await makePreviousCurrent(lock, previous, index);
-    return failAfterChange('rollback', async () => {
-      if (client !== null)
-        await pointAlias(client, { alias, index: index!.name, directoryId: id, takesOver: false });
-      await collectGarbageAfter(context, lock, progress);
-      return indexStatus({ ...context, signal: NEVER_ABORTED });
-    });
+    await followIndex(context, id, index);
+    await collectGarbageAfter(context, lock, progress);
+    return changedStatus(context);
   };
-  return withPlainErrors(() => withDirectoryLock(context, 'index rollback', work, { progress }));
+  return withPlainErrors(() => withDirectoryLock(context, 'index rollback', work));
 }
 
 /** The index of an earlier generation, built again if it is lost; `null` in embedded mode. */

@@ -1,14 +1,13 @@
-import { errors } from '@elastic/elasticsearch';
+import type { Client } from '@elastic/elasticsearch';
 import { RefusedError } from '../../platform/errors.ts';
 import { SECOND } from '../../platform/units.ts';
 import { mappingFingerprint } from '../search/document.ts';
+import { readIndexMeta } from '../search/index-meta.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
 import { collectGarbageNow } from './garbage.ts';
 import { type Directory, isStale, readDirectory } from './generations.ts';
-import { aliasTargets, foreignIndices } from './indexing/alias.ts';
-import { countDocuments, readIndexMeta } from './indexing/indices.ts';
+import { countDocuments } from './indexing/indices.ts';
 import { type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
-import { reconcile } from './reconcile.ts';
 import { buildSearchIndexes, hasSearchIndexes } from './tables.ts';
 
 /** Whether searches see what Postgres's directory holds. */
@@ -25,8 +24,7 @@ const EMBEDDED_PATIENCE_MS = 30 * SECOND;
 
 /**
  * Prepares the directory before a server answers, and reports its health. In embedded mode it builds missing search indexes (of
- * a directory that was loaded in full mode). In full mode it points the alias to the current generation's complete index, unless
- * the alias leads to another directory's. In both it removes what a dead run has left.
+ * a directory that was loaded in full mode). In both modes it removes what a dead run has left.
  *
  * Never throws, because a server also starts while Elasticsearch is away.
  */
@@ -36,8 +34,8 @@ export async function ensureSearchable(
   const all = { signal: NEVER_ABORTED, ...context, actor: 'server' };
   try {
     let health = await directoryHealth(all);
-    if (!health.ok) {
-      await repair(all);
+    if (!health.ok && all.elasticsearch === null) {
+      await buildMissingIndexes(all);
       health = await directoryHealth(all);
     }
     // A failure is no warning, because leftovers do no harm, and the next check retries.
@@ -48,19 +46,14 @@ export async function ensureSearchable(
   }
 }
 
-async function repair(context: DirectoryContext): Promise<void> {
-  const isEmbedded = context.elasticsearch === null;
-  const work = async (lock: DirectoryLock) => {
-    const { current } = await reconcile(context, lock);
-    if (isEmbedded && !(await hasSearchIndexes(lock.sql, current.tableName)))
-      await buildSearchIndexes(lock.sql, current.tableName);
+async function buildMissingIndexes(context: DirectoryContext): Promise<void> {
+  const work = async ({ sql }: DirectoryLock) => {
+    const { current } = await readDirectory(sql);
+    if (!(await hasSearchIndexes(sql, current.tableName))) await buildSearchIndexes(sql, current.tableName);
   };
-  await withDirectoryLock(context, TIDYING, work, {
-    patienceMs: isEmbedded ? EMBEDDED_PATIENCE_MS : 0,
-  }).catch((error) => {
-    // A running import or rebuild repairs the directory itself. The check after this one meets an error of Elasticsearch again.
-    const isKnown = error instanceof RefusedError || error instanceof errors.ElasticsearchClientError;
-    if (!isKnown) throw error;
+  await withDirectoryLock(context, TIDYING, work, { patienceMs: EMBEDDED_PATIENCE_MS }).catch((error) => {
+    // A running import or rebuild has made another table by its end.
+    if (!(error instanceof RefusedError)) throw error;
   });
 }
 
@@ -68,49 +61,34 @@ async function repair(context: DirectoryContext): Promise<void> {
  * Compares Postgres's directory with the index that searches use, by a few short requests.
  * @throws the error of Postgres or Elasticsearch when they are away
  */
-export async function directoryHealth({
-  sql,
-  elasticsearch,
-  config,
-}: DirectoryContext): Promise<DirectoryHealth> {
+export async function directoryHealth({ sql, elasticsearch }: DirectoryContext): Promise<DirectoryHealth> {
   const directory = await readDirectory(sql);
   const { current } = directory;
   const warnings: string[] = [];
   if (isStale(current)) warnings.push('the directory was normalized by another version: run "index rebuild"');
-  if (elasticsearch === null) {
-    if (!(await hasSearchIndexes(sql, current.tableName))) {
-      warnings.push(
-        'the directory has no indexes for searches in Postgres yet: restart, or run "index rebuild"',
-      );
-    }
-  } else {
-    const targets = await aliasTargets(elasticsearch, config.elasticsearchAlias);
-    const warning = await indexWarning(directory, targets, elasticsearch);
+  if (elasticsearch !== null) {
+    const warning = await indexWarning(directory, elasticsearch);
     if (warning !== null) warnings.push(warning);
+  } else if (!(await hasSearchIndexes(sql, current.tableName))) {
+    warnings.push(
+      'the directory has no indexes for searches in Postgres yet: restart, or run "index rebuild"',
+    );
   }
   return { ok: warnings.length === 0, warnings };
 }
 
 async function indexWarning(
-  { id, current }: Directory,
-  targets: string[],
-  client: NonNullable<DirectoryContext['elasticsearch']>,
+  { id, current: { rows, indexName } }: Directory,
+  client: Client,
 ): Promise<string | null> {
-  const [index] = targets;
-  if (index === undefined) return 'there is no search index: run "index rebuild"';
-  if ((await foreignIndices(client, targets, id)).length > 0) {
-    return (
-      'searches go to an index of another database: set another ELASTICSEARCH_ALIAS for a copy or a second service; after a' +
-      ' restore run "index rebuild", which takes the alias'
-    );
-  }
-  if (targets.length > 1) return 'the search alias points to several indices: run "index rebuild"';
-  if (index !== current.indexName) return 'searches don\'t see all of the directory: run "index rebuild"';
-  if ((await readIndexMeta(client, index))?.fingerprint !== mappingFingerprint()) {
+  // Nobody asks the index of an empty directory.
+  if (rows === 0) return null;
+  const meta = indexName === null ? null : await readIndexMeta(client, indexName);
+  if (meta?.directory !== id) return 'there is no search index: run "index rebuild"';
+  if (meta.fingerprint !== mappingFingerprint())
     return 'the search index was built by another version: run "index rebuild"';
-  }
-  const documents = await countDocuments(client, index, NEVER_ABORTED);
-  return documents === current.rows
+  const documents = await countDocuments(client, indexName!, NEVER_ABORTED);
+  return documents === rows
     ? null
-    : `the search index has ${documents} entries, the directory ${current.rows}: run "index rebuild"`;
+    : `the search index has ${documents} entries, the directory ${rows}: run "index rebuild"`;
 }

@@ -70,9 +70,9 @@ export async function copyNormalized(
   let done = 0;
   for await (const page of readPages(sql, from, signal)) {
     const copy = await copyInto(sql, `${quoted(unsorted)} (${COLUMNS})`);
-    for (const [nif, legalName] of page) {
-      const { normalized_name, sort_key } = directoryRow(nif, legalName);
-      const fields = [nif, legalName, normalized_name, sort_key].map(copyValue);
+    for (const { nif, legal_name } of page) {
+      const { normalized_name, sort_key } = directoryRow(nif, legal_name);
+      const fields = [nif, legal_name, normalized_name, sort_key].map(copyValue);
       await copy.write(`${fields.join('\t')}\n`);
     }
     await copy.finish();

@@ -1,5 +1,4 @@
 import type { Client } from '@elastic/elasticsearch';
-import type { Config } from '../../platform/config/config.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { AnswerQuery, KeyOf } from '../search/answer.ts';
 import type { OpenDirectory } from '../search/open.ts';
@@ -11,14 +10,13 @@ import type { MatchQuery } from './query.ts';
 
 /** Finds names by any of their words, in the directory that searches use. A NIF is found by the search. */
 export function openMatch(
-  { elasticsearchAlias }: Pick<Config, 'elasticsearchAlias'>,
   { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
-  { search, answering }: OpenDirectory,
+  { search, answering, current }: OpenDirectory,
 ): AnswerQuery<MatchQuery> {
   const find =
-    elasticsearch === null
+    elasticsearch === null || current === null
       ? createPostgresMatches(sql, MATCH_BATCHES)
-      : createElasticsearchMatches(elasticsearch, elasticsearchAlias, MATCH_BATCHES);
+      : createElasticsearchMatches(elasticsearch, current, MATCH_BATCHES);
   const findAny = (query: MatchQuery) =>
     query.kind === 'words' ? find(query, MAX_RESULTS) : search.find(query);
   return answering({ find: findAny }, keyOfMatch);

@@ -13,7 +13,7 @@ import { createPrefixSearch, INDEXED_LENGTH } from '../search/postgres.ts';
 import type { FindMatches } from './matches.ts';
 import type { WordsQuery } from './query.ts';
 import { arrange, enough, firstOf } from './tiers.ts';
-import { NAME_WORDS, wordsCondition } from './words-index.ts';
+import { selectByWords, wordsCondition } from './words-index.ts';
 
 /** How many names are read before the index is asked for all that match. */
 export interface ReadLimits {
@@ -87,6 +87,7 @@ async function findFirst(
   beginning: string | null,
   limit: number,
 ): Promise<MatchRow[]> {
+  const groups = words.map((word) => [[word]]);
   const patterns = words.map((word) => `% ${word} %`);
   if (beginning !== null) patterns.push(`% ${beginning}%`);
   const ask = (statement: string, ...condition: string[]) =>
@@ -96,11 +97,12 @@ async function findFirst(
   if (walked.length >= limit) return walked;
   if (beginning !== null && beginning.length <= SHORT && words.length > 0) {
     const statement = lookThroughStatement(generation, limits.lookedThrough, limit);
-    const some = await ask(statement, wordsCondition(words, null));
+    const some = await ask(statement, wordsCondition(groups, null));
     const found = some.filter(({ isMatch }) => isMatch);
     if (found.length >= limit || some.every(({ isLast }) => !isLast)) return found;
   }
-  return ask(indexStatement(generation, limit), wordsCondition(words, beginning));
+  const statement = selectByWords(generation, NAME, { condition: '$2', limit, check: IS_MATCH });
+  return ask(statement, wordsCondition(groups, beginning));
 }
 
 const NAME = 'nif, legal_name AS "legalName", normalized_name AS "normalizedName"';
@@ -119,24 +121,9 @@ function walkStatement(generation: CurrentGeneration, walked: number, limit: num
   return selectWhileCurrent(generation, NAME, { found });
 }
 
-/**
- * The first matches of those that the index has for $2. Sorting them could take 0.3 s. But a generation's table is filled in the
- * order of results and never changed, and a bitmap scan reads rows in their physical order
- * (https://www.postgresql.org/docs/18/indexes-bitmap-scans.html). A GIN index has no other scan. `(SELECT $2)` hides from the
- * planner how many rows to expect.
- */
-function indexStatement({ table }: CurrentGeneration, limit: number): string {
-  return `
-    SELECT ${NAME} FROM ${quoted(table)}
-    WHERE ${NAME_WORDS} @@ (SELECT $2::tsquery) AND ${IS_MATCH} LIMIT ${limit}`;
-}
-
 /** The first matches among the first rows that the index has for $2, and the last of these rows. */
-function lookThroughStatement({ table }: CurrentGeneration, lookedThrough: number, limit: number): string {
-  return `
-    SELECT * FROM (
-      SELECT ${NAME}, ${IS_MATCH} AS "isMatch", row_number() OVER () = ${lookedThrough} AS "isLast"
-      FROM ${quoted(table)} WHERE ${NAME_WORDS} @@ (SELECT $2::tsquery) LIMIT ${lookedThrough}
-    ) AS names
-    WHERE "isMatch" OR "isLast" LIMIT ${limit}`;
+function lookThroughStatement(generation: CurrentGeneration, lookedThrough: number, limit: number): string {
+  const columns = `${NAME}, ${IS_MATCH} AS "isMatch", row_number() OVER () = ${lookedThrough} AS "isLast"`;
+  const names = selectByWords(generation, columns, { condition: '$2', limit: lookedThrough });
+  return `SELECT * FROM ${names} AS names WHERE "isMatch" OR "isLast" LIMIT ${limit}`;
 }

@@ -3,7 +3,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { SECOND } from '../../platform/units.ts';
 import { findNif } from '../nif.ts';
-import type { DirectorySearch } from '../search/search.ts';
+import type { OpenDirectory } from '../search/open.ts';
 import { createElasticsearchReader } from './elasticsearch.ts';
 import { createPostgresReader } from './postgres.ts';
 import { companyOf, NAMES_AT_ONCE, type Resolution, type Resolve, resolveNames } from './resolve.ts';
@@ -27,12 +27,12 @@ const BATCHES = {
  */
 export function openResolve(
   { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
-  search: DirectorySearch,
+  { search, current }: Pick<OpenDirectory, 'search' | 'current'>,
 ): Resolve {
   const withReader =
-    elasticsearch === null
+    elasticsearch === null || current === null
       ? createPostgresReader(sql)
-      : createElasticsearchReader(elasticsearch, sql, TIMEOUT_MS);
+      : createElasticsearchReader(elasticsearch, sql, current, TIMEOUT_MS);
   const resolveName = createBatcher<string, Resolution>(
     (names, bound) => withReader((reader) => resolveNames(reader, names), bound),
     BATCHES,

@@ -1,7 +1,7 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
-import { NAME_WORDS } from '../matches/words-index.ts';
+import { selectByWords, wordsCondition } from '../matches/words-index.ts';
 import {
   type CurrentGeneration,
   createCurrentReader,
@@ -10,7 +10,7 @@ import {
 } from '../search/generation.ts';
 import type { Candidate } from './order.ts';
 import type { WithReader } from './reader.ts';
-import type { Key, Read } from './reads.ts';
+import type { Read } from './reads.ts';
 import type { VocabularyReader, WordFrom } from './vocabulary.ts';
 import { vocabularyOf } from './vocabulary-table.ts';
 
@@ -59,20 +59,13 @@ export function readVocabularyOf(sql: Sql, generation: CurrentGeneration, bound:
   };
 }
 
-/**
- * The entries of a read. A generation's table is filled in the order of results, and a bitmap scan reads rows in their physical order,
- * so the limit cuts in that order (see `indexStatement` in ../matches/postgres.ts). `(SELECT $1)` hides from the planner how many rows
- * to expect.
- */
+/** The entries of a read, whose keys are no longer than what the index has of a word. */
 function findEntries(sql: Sql, generation: CurrentGeneration, { groups, limit }: Read) {
   const columns = 'nif, legal_name AS "legalName", normalized_name AS normalized, sort_key AS "sortKey"';
-  const statement = selectWhileCurrent(generation, columns, {
-    found: `(SELECT nif, legal_name, normalized_name, sort_key FROM ${quoted(generation.table)}
-      WHERE ${NAME_WORDS} @@ (SELECT $1::tsquery) LIMIT ${limit})`,
+  const found = selectByWords(generation, 'nif, legal_name, normalized_name, sort_key', {
+    condition: '$1',
+    limit,
   });
-  const condition = groups.map((keys) => `(${keys.map(keyCondition).join(' | ')})`).join(' & ');
-  return sql.unsafe<Candidate[]>(statement, [condition], { prepare: true });
+  const statement = selectWhileCurrent(generation, columns, { found });
+  return sql.unsafe<Candidate[]>(statement, [wordsCondition(groups, null)], { prepare: true });
 }
-
-/** Words consist of letters and digits only. */
-const keyCondition = (key: Key) => `(${key.map((word) => `'${word}'`).join(' & ')})`;

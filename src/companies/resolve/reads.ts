@@ -4,7 +4,7 @@ import { joined, type KnownName } from './vocabulary.ts';
 import { isHeavy, isKey } from './words.ts';
 
 /** Words that an entry must all have. */
-export type Key = readonly string[];
+type Key = readonly string[];
 
 /** The first `limit` entries, in the order of results, that have a key of every group. */
 export interface Read {

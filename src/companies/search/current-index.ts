@@ -1,73 +1,83 @@
-import { openAsker } from '../../platform/postgres/asker.ts';
-import { openDedicated } from '../../platform/postgres/dedicated.ts';
-import { startInterval } from '../../platform/runtime/interval.ts';
-import { SECOND } from '../../platform/units.ts';
-import { selectCurrent } from './generation.ts';
-
-/** The Postgres channel for a change of the current generation (src/companies/directory/generations.ts). */
-export const DIRECTORY_CHANGED = 'directory_changed';
-
-/** A lost connection is replaced within this time, too. */
-const READ_EVERY_MS = 1 * SECOND;
-const READ_TIMEOUT_MS = 2 * SECOND;
+import type { Client } from '@elastic/elasticsearch';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import type { Bound } from '../../platform/runtime/timeout.ts';
+import { type CurrentGeneration, readDirectoryId, selectCurrent } from './generation.ts';
+import { belongsToDirectory } from './index-meta.ts';
+import { DirectoryAwayError } from './search.ts';
 
 /**
- * Follows the current index. The transaction that makes a generation current notifies. The index is not known until the new one
- * has been read, and while the listening connection is lost. Opens in the background.
- *
- * The next read notices a silently lost connection within three seconds.
+ * A generation is taken for current for this long after the beginning of the read that found it so. A command that changes the
+ * directory ends this long after the change, so that every search which begins later sees the new one.
  */
-export function watchCurrentIndex(databaseUrl: string) {
-  let current: string | null = null;
-  // Counts notifications and lost connections, which make a read out of date.
-  let changes = 0;
-  let closed = false;
+export const CONFIRMED_MS = 250;
 
-  function change(): void {
-    changes += 1;
-    current = null;
-  }
+/** The most attempts while imports replace the generation. */
+const MAX_ATTEMPTS = 4;
 
-  // postgres.js's `listen` would not say when its connection is lost.
-  const listener = openAsker(() =>
-    openDedicated(
-      databaseUrl,
-      // Without the timeout, each read that waits for a lock would leave a process of the server behind.
-      { applicationName: 'company-directory index watch', statementTimeoutMs: READ_TIMEOUT_MS },
-      {
-        onclose: change,
-        onnotify: () => {
-          change();
-          void reads.run();
-        },
-      },
-    ),
-  );
+/** The directory has no index that can be asked, so the search was not tried. */
+export class NoIndexError extends DirectoryAwayError {
+  override readonly message = 'the directory has no search index: run "index rebuild"';
+}
 
-  async function read(): Promise<void> {
-    try {
-      for (let before = -1; before !== changes && !closed; ) {
-        before = changes;
-        // Each time, because postgres.js replaces a lost connection silently.
-        await listener.ask((sql) => sql.unsafe(`LISTEN ${DIRECTORY_CHANGED}`), READ_TIMEOUT_MS);
-        const [row] = await listener.ask(selectCurrent, READ_TIMEOUT_MS);
-        if (before === changes && !closed) current = row.index;
-      }
-    } catch {
-      current = null; // read again in a second
+/** The index of the current generation, as Postgres names it. */
+export interface CurrentIndex {
+  /**
+   * Runs `work` on the current generation. If no read of the last {@link CONFIRMED_MS} tells which that is, it runs on the last known
+   * one, beside a read. If the generation is found to be another one, also after a failure of `work`, `work` begins again.
+   *
+   * @param work gets a generation with `index: null` if its index is not this directory's
+   */
+  read<T>(work: (generation: CurrentGeneration) => Promise<T>, bound: Bound): Promise<T>;
+  /** The current index; `null` if no read of the last {@link CONFIRMED_MS} tells. */
+  confirmed(): string | null;
+}
+
+/** @param sql a pool */
+export function createCurrentIndex(client: Client, sql: Sql): CurrentIndex {
+  let known: CurrentGeneration | null = null;
+  let knownAtMs = Number.NEGATIVE_INFINITY;
+
+  async function learn(bound: Bound): Promise<CurrentGeneration> {
+    const beganMs = performance.now();
+    let [current] = await bound(selectCurrent(sql));
+    const { index } = current;
+    if (index !== null && index !== known?.index) {
+      const isOwn = await bound(belongsToDirectory(client, index, await bound(readDirectoryId(sql))));
+      if (!isOwn) current = { ...current, index: null };
     }
+    // Reads may end in another order than they began.
+    if (beganMs >= knownAtMs) {
+      known = current;
+      knownAtMs = beganMs;
+    }
+    return current;
   }
 
-  const reads = startInterval(read, READ_EVERY_MS);
-  void reads.run();
+  const isConfirmed = () => performance.now() - knownAtMs < CONFIRMED_MS;
+  const isSame = (one: CurrentGeneration, other: CurrentGeneration) =>
+    one.id === other.id && one.index === other.index;
+
   return {
-    /** `null` means that it is not known now, so that no cached answer may be used. */
-    name: () => current,
-    async close(): Promise<void> {
-      closed = true;
-      current = null;
-      await listener.end(1);
-      await reads.stop();
+    async read(work, bound) {
+      for (let attempt = 1; ; attempt += 1) {
+        const used = known ?? (await learn(bound));
+        try {
+          const [outcome, current] = await Promise.all([work(used), isConfirmed() ? used : learn(bound)]);
+          if (isSame(used, current)) return outcome;
+          if (attempt === MAX_ATTEMPTS) throw new Error('the directory was replaced again and again');
+        } catch (error) {
+          // Without an answer of Postgres the failure of the work stays.
+          const current = await learn(bound).catch(() => used);
+          if (attempt === MAX_ATTEMPTS || isSame(used, current)) throw error;
+        }
+      }
     },
+    confirmed: () => (isConfirmed() ? known!.index : null),
   };
+}
+
+/** The index of a generation. @throws NoIndexError */
+export function indexOf({ index }: CurrentGeneration): string {
+  if (index === null) throw new NoIndexError();
+  return index;
 }

@@ -43,9 +43,8 @@ export function directoryRow(nif: string, legalName: string): DirectoryRow {
  * No name can fail a bulk request. A legal name has at most 500 characters (docs/imports.md: files), and each becomes at most 33 bytes
  * of UTF-8 (U+FDFA) in its sort key. With the name that is 18,510 bytes, and a Lucene term may have 32,766.
  */
-export function searchDocument(nif: string, legalName: string): SearchDocument {
-  const { normalized_name, sort_key } = directoryRow(nif, legalName);
-  return { nif, normalized_name, entry: `${sort_key}\t${nif}${legalName}` };
+export function searchDocument({ nif, legal_name, normalized_name, sort_key }: DirectoryRow): SearchDocument {
+  return { nif, normalized_name, entry: `${sort_key}\t${nif}${legal_name}` };
 }
 
 const NIF_LENGTH = 9;

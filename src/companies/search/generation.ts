@@ -25,30 +25,29 @@ export function selectCurrent(sql: Sql) {
 }
 
 /**
- * The query for the generation whose index is complete, under the id of the current one: the previous generation if Elasticsearch
- * failed in the last import. `index rebuild` makes another generation current, so {@link selectWhileCurrent} notices the change.
+ * SQL: the id that an index has in its `_meta`. A copy of a database has the same id in its tables, but is another directory: its
+ * imports would remove the original's indices.
  */
-export function selectSearched(sql: Sql) {
-  return sql<[CurrentGeneration]>`
-    SELECT current AS id, table_name AS "table", index_name AS "index", rows
-    FROM directory JOIN directory_generations AS generation ON generation.id IN (current, previous)
-    ORDER BY index_name IS NULL, generation.id = current DESC LIMIT 1`;
+const DIRECTORY_ID = `(SELECT concat_ws('.', id, database.oid, (SELECT system_identifier FROM pg_control_system()))
+  FROM directory, pg_database database WHERE datname = current_database())`;
+
+export async function readDirectoryId(sql: Sql): Promise<string> {
+  const [row] = await sql.unsafe<{ id: string }[]>(`SELECT ${DIRECTORY_ID} AS id`);
+  return row!.id;
 }
 
 /**
  * Makes reads of the current generation's table. The generation is learned at the first read, and again after one that failed.
  *
  * @param open makes the statements of a generation
- * @param select the query for the generation
  * @returns runs a read, and begins it again if its generation was replaced
  */
 export function createCurrentReader<Statements>(
   sql: Sql,
-  open: (generation: CurrentGeneration, bound: Bound) => Statements | Promise<Statements>,
-  select: typeof selectCurrent = selectCurrent,
+  open: (generation: CurrentGeneration) => Statements,
 ): <T>(read: (statements: Statements) => Promise<T>, bound: Bound) => Promise<T> {
   let opened: Promise<Statements> | null = null;
-  const learn = async (bound: Bound) => open((await bound(select(sql)))[0], bound);
+  const learn = async (bound: Bound) => open((await bound(selectCurrent(sql)))[0]);
   return (read, bound) =>
     beginAgain(async () => {
       opened ??= learn(bound);

@@ -1,6 +1,5 @@
 /** Reads the answer to an `_msearch`. */
 import { readEntry, type SearchEntry } from './document.ts';
-import type { SearchResult } from './search.ts';
 
 /** One search of several has failed. */
 export class SearchError extends Error {
@@ -14,10 +13,8 @@ export class SearchError extends Error {
   }
 }
 
-/** @template Entry what is read of each hit */
-export type SearchOutcome<Entry extends SearchEntry = SearchEntry> =
-  | (Omit<SearchResult, 'entries'> & { entries: Entry[] })
-  | SearchError;
+/** The entries of one search, or its failure. @template Entry what is read of each hit */
+export type SearchOutcome<Entry extends SearchEntry = SearchEntry> = Entry[] | SearchError;
 
 /** Reads the sort value of a hit. */
 export type ReadEntry<Entry extends SearchEntry> = (entry: string) => Entry;
@@ -29,7 +26,7 @@ interface Item {
   status?: number;
   timed_out?: boolean;
   error?: { type?: string };
-  hits?: { hits?: { _index: string; sort: [string] }[] };
+  hits?: { hits?: { sort: [string] }[] };
 }
 
 /**
@@ -55,11 +52,9 @@ function outcomeOf<Entry extends SearchEntry>(
   if (status !== 200 || timed_out === true) {
     return new SearchError(status ?? 0, error?.type ?? (timed_out === true ? 'too late' : (status ?? 0)));
   }
-  const found = hits?.hits ?? [];
-  const entries = found.map(({ sort: [entry] }) => {
+  return (hits?.hits ?? []).map(({ sort: [entry] }) => {
     const company = read(entry);
     if (!NINE_DIGITS.test(company.nif)) throw new Error('no directory entry');
     return company;
   });
-  return { entries, index: found[0]?._index ?? null };
 }

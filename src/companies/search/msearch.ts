@@ -2,12 +2,12 @@ import { type Client, errors, type estypes } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../platform/elasticsearch/nodes.ts';
 import { MAX_GRAM, readEntry, type SearchEntry } from './document.ts';
 import { type ReadEntry, readOutcomes, SearchError, type SearchOutcome } from './hits.ts';
-import { MAX_RESULTS } from './search.ts';
+import { MAX_RESULTS, type WordGroup } from './search.ts';
 
-/** The members of a search's answer that are read; Elasticsearch writes no others. */
-const HIT_PATHS = ['hits.hits._index', 'hits.hits.sort'];
+/** What is read of a search's answer; Elasticsearch writes nothing else. */
+const HIT_PATH = 'hits.hits.sort';
 /** `status` keeps one element a search, also if nothing was found. */
-const FILTER_PATH = ['status', 'timed_out', 'error.type', ...HIT_PATHS].map((path) => `responses.${path}`);
+const FILTER_PATH = ['status', 'timed_out', 'error.type', HIT_PATH].map((path) => `responses.${path}`);
 
 /** The two lines of an `_msearch` that ask for one search. */
 export type SearchLines = [header: estypes.MsearchRequestItem, body: estypes.MsearchRequestItem];
@@ -17,6 +17,21 @@ export function prefixFilter(prefix: string): object {
   return [...prefix].length <= MAX_GRAM
     ? { term: { 'normalized_name.beginnings': prefix } }
     : { prefix: { normalized_name: prefix } };
+}
+
+/** The words of a name; the mapping also indexes their beginnings. */
+const WORDS = 'normalized_name.words';
+
+/** The names that have a key of every group, and a word with this beginning. @param beginning `null` if there is none */
+export function wordsFilter(groups: readonly WordGroup[], beginning: string | null): object {
+  const hasWord = (word: string) => ({ term: { [WORDS]: word } });
+  const hasKey = (words: readonly string[]) =>
+    words.length === 1 ? hasWord(words[0]!) : { bool: { filter: words.map(hasWord) } };
+  const filter: object[] = groups.map((keys) =>
+    keys.length === 1 ? hasKey(keys[0]!) : { bool: { should: keys.map(hasKey) } },
+  );
+  if (beginning !== null) filter.push({ prefix: { [WORDS]: beginning } });
+  return { bool: { filter } };
 }
 
 /** The body of the `_search` that answers the first entries of a filter, in their order. */
@@ -32,7 +47,7 @@ export function searchBody(filter: estypes.QueryDslQueryContainer, size = MAX_RE
   };
 }
 
-/** Asks an index or alias for the first entries of a filter. */
+/** Asks an index for the first entries of a filter. */
 export function searchLines(
   index: string,
   filter: estypes.QueryDslQueryContainer,

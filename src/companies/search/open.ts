@@ -1,11 +1,10 @@
 import type { Config } from '../../platform/config/config.ts';
 import type { Metrics } from '../../platform/observability/metrics.ts';
-import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import type { Stores } from '../../platform/stores/stores.ts';
 import { MIB } from '../../platform/units.ts';
 import { type AnswerQuery, answerCached, answerDirectly, type Finder, type KeyOf } from './answer.ts';
 import { createAnswerCache } from './answer-cache.ts';
-import { watchCurrentIndex } from './current-index.ts';
+import { type CurrentIndex, createCurrentIndex } from './current-index.ts';
 import { createElasticsearchSearch } from './elasticsearch.ts';
 import { createPostgresSearch } from './postgres.ts';
 import type { DirectorySearch } from './search.ts';
@@ -16,18 +15,21 @@ type Answering = <Query>(finder: Finder<Query>, keyOf: KeyOf<Query>) => AnswerQu
 export interface OpenDirectory {
   search: DirectorySearch;
   answering: Answering;
+  /** `null` means that Postgres searches. */
+  current: CurrentIndex | null;
 }
 
 /** The directory that the configuration asks for: Elasticsearch, or an index in Postgres. All kinds of queries share its cache. */
 export function openDirectory(
-  config: Pick<Config, 'elasticsearchAlias' | 'searchCacheMb'>,
-  { databaseUrl, sql, elasticsearch }: Pick<Stores, 'databaseUrl' | 'sql' | 'elasticsearch'>,
-  cleanup: Cleanup,
+  config: Pick<Config, 'searchCacheMb'>,
+  { sql, elasticsearch }: Pick<Stores, 'sql' | 'elasticsearch'>,
   metrics: Metrics,
 ): OpenDirectory {
-  if (elasticsearch === null) return { search: createPostgresSearch(sql), answering: answerDirectly };
-  const search = createElasticsearchSearch(elasticsearch, config.elasticsearchAlias);
-  if (config.searchCacheMb === 0) return { search, answering: answerDirectly };
+  if (elasticsearch === null)
+    return { search: createPostgresSearch(sql), answering: answerDirectly, current: null };
+  const current = createCurrentIndex(elasticsearch, sql);
+  const search = createElasticsearchSearch(elasticsearch, current);
+  if (config.searchCacheMb === 0) return { search, answering: answerDirectly, current };
   const cache = createAnswerCache(config.searchCacheMb * MIB);
   metrics.counterOf(
     'search_cache_answers_total',
@@ -40,7 +42,9 @@ export function openDirectory(
     'Estimated memory of the cache of search answers.',
     () => cache.bytes,
   );
-  const currentIndex = watchCurrentIndex(databaseUrl);
-  cleanup.add('the watch of the current index', () => currentIndex.close());
-  return { search, answering: (finder, keyOf) => answerCached(finder, keyOf, cache, currentIndex.name) };
+  return {
+    search,
+    answering: (finder, keyOf) => answerCached(finder, keyOf, cache, current.confirmed),
+    current,
+  };
 }

@@ -9,19 +9,22 @@ import type { ParsedQuery } from './query.ts';
 /** The most results of a search (specification, name matching 4). */
 export const MAX_RESULTS = 20;
 
+/** Of a question for words: keys of which a name has one, and each key's words, of which it has all. */
+export type WordGroup = readonly (readonly string[])[];
+
 /** A search that takes longer fails. Under load it may queue before that. */
 export const SEARCH_TIMEOUT_MS = 2 * SECOND;
 
 export interface SearchResult {
   /** At most {@link MAX_RESULTS}. */
   entries: SearchEntry[];
-  /** The Elasticsearch index of all of them; `null` if nothing was found, or the directory has no index. */
+  /** The Elasticsearch index of all of them; `null` if none was asked. */
   index: string | null;
 }
 
 export const NOTHING_FOUND: SearchResult = { entries: [], index: null };
 
-/** The directory has been out of reach for seconds, so the search was not tried. */
+/** The directory can't be asked, so the search was not tried. */
 export class DirectoryAwayError extends Error {
   override readonly name = 'DirectoryAwayError';
 }

@@ -46,8 +46,24 @@ interface Setting<T> {
 
 function setting<T>(name: string, fallback: string, parse: Parse<T>, meaning: string): Setting<T> {
   const shown = fallback === '' ? 'none' : `\`${fallback}\``;
-  const read = (env: Environment) => parse(name, text(env, name) ?? fallback);
+  const read = (env: Environment) => {
+    const given = text(env, name) === null && isOldName(env, name) ? OLD_NAMES[name]! : name;
+    return parse(given, text(env, given) ?? fallback);
+  };
   return { name, isSecret: false, fallback: shown, meaning, read };
+}
+
+/** The names that variables had in 0.1, by their present ones. They are read until 0.3. */
+const OLD_NAMES: Record<string, string> = { ELASTICSEARCH_PREFIX: 'ELASTICSEARCH_ALIAS' };
+
+const isOldName = (env: Environment, name: string) =>
+  OLD_NAMES[name] !== undefined && text(env, OLD_NAMES[name]) !== null;
+
+/** A line of advice for each variable that is given under its old name. */
+export function oldNameWarnings(env: Environment = process.env): string[] {
+  return Object.keys(OLD_NAMES)
+    .filter((name) => isOldName(env, name))
+    .map((name) => `${OLD_NAMES[name]} is now ${name}: the old name is not read from 0.3 on`);
 }
 
 /** A variable that is `null` if it is absent. `absent` is what the documentation shows as its default. */
@@ -101,11 +117,11 @@ export const SETTINGS = {
     asciiSecret,
     'Sent to Elasticsearch if it is set.',
   ),
-  elasticsearchAlias: setting(
-    'ELASTICSEARCH_ALIAS',
+  elasticsearchPrefix: setting(
+    'ELASTICSEARCH_PREFIX',
     'companies',
     indexName,
-    'The alias that searches go to, one for each directory. Indices are named after it.',
+    'The beginning of the names of indices. Each has the id of its database behind it, so that directories may share it.',
   ),
   searchCacheMb: setting(
     'SEARCH_CACHE_MB',

@@ -24,8 +24,8 @@ export const UNIQUE_VIOLATION = '23505';
 /** Options of postgres.js for a connection that differs from a pool's. */
 export type ClientOptions = Pick<
   postgres.Options<Record<string, postgres.PostgresType>>,
-  'idle_timeout' | 'max_lifetime' | 'fetch_types' | 'connection' | 'onclose'
-> & { onnotify?: () => void };
+  'idle_timeout' | 'max_lifetime' | 'fetch_types' | 'connection'
+>;
 
 const POINT_QUERY_SETTINGS = {
   plan_cache_mode: 'force_generic_plan',

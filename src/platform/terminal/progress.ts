@@ -92,8 +92,6 @@ export function showProgress(stream: ProgressStream = process.stderr, now: () =>
       current.fraction = fraction === null ? null : Math.min(Math.max(fraction, 0), 1);
       showIfDue();
     },
-    /** The progress in one line, e.g. for a process that waits; `null` before the first phase and after the last. */
-    describe: () => (current === null ? null : line(false)),
     /** One line that stays, e.g. a warning. */
     note(text: string): void {
       if (isTerminal && current !== null) stream.write(CLEAR_LINE);

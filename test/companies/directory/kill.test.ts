@@ -19,7 +19,7 @@ const COLUMNS = 'nif=id,legal_name=is.named';
 
 const env = ({ database, alias, mode }: Workbench) => ({
   DATABASE_URL: database.url,
-  ...(mode === 'full' ? { ELASTICSEARCH_URL: elasticsearchUrl, ELASTICSEARCH_ALIAS: alias } : {}),
+  ...(mode === 'full' ? { ELASTICSEARCH_URL: elasticsearchUrl, ELASTICSEARCH_PREFIX: alias } : {}),
 });
 
 for (const mode of MODES) {
@@ -58,8 +58,7 @@ for (const mode of MODES) {
         const way = round % ways.length;
         const moment = { fraction: round / ROUNDS, total: totals[way]! };
         await killCommandAt(moment, env(bench), ...(await ways[way]!(next)));
-        // The search finds the twenty names of one directory and none of another. That may be an earlier one than the last: if a run
-        // died between Postgres's change and the alias's, its directory is served once the next run has repaired the alias.
+        // The search finds the twenty names of one directory and none of another: the one before the run, or that of the run.
         names.push(next);
         const found = await Promise.all(names.map((name) => bench.search(name)));
         expect(found.map((hits) => hits.length).filter((hits) => hits > 0)).toEqual([20]);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { createCurrentIndex } from '../../../src/companies/search/current-index.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
 import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
@@ -53,12 +54,12 @@ for (const mode of MODES) {
   describe(`searches while the directory changes, ${mode}`, () => {
     test('every answer is the old or the new one as a whole, through imports, rebuilds and rollbacks', async () => {
       const bench = await createWorkbench(mode, { realPauses: true });
-      const { elasticsearch, sql, config } = bench.tools;
+      const { elasticsearch, sql } = bench.tools;
       // As every instance of the service does it: each client with its own search.
       const open = () =>
         elasticsearch === null
           ? createPostgresSearch(sql)
-          : createElasticsearchSearch(elasticsearch, config.elasticsearchAlias);
+          : createElasticsearchSearch(elasticsearch, createCurrentIndex(elasticsearch, sql));
       const first = directory(0, 300, 0);
       const second = directory(20, 320, 1);
       const third: Names = new Map([...second, ...directory(320, 330, 4), [25, 'Beta Nova']]);

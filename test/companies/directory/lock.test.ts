@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { withDirectoryLock } from '../../../src/companies/directory/lock.ts';
-import { NO_PROGRESS } from '../../support/progress.ts';
 import { until } from '../../support/until.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
 
@@ -35,19 +34,4 @@ test('whoever waits for the holder waits on when the clock is set, as after a ma
     clock.mockRestore();
   }
   await first;
-});
-
-test('only a holder that has progress reports it', async () => {
-  /** How many intervals begin until a command holds the lock: the checks of its session, and the reports. */
-  const intervalsWith = async (options: Parameters<typeof withDirectoryLock>[3]) => {
-    const intervals = spyOn(globalThis, 'setInterval');
-    const work = async () => intervals.mock.calls.length;
-    try {
-      return await withDirectoryLock(bench.tools, 'index rebuild', work, options);
-    } finally {
-      intervals.mockRestore();
-    }
-  };
-  const without = await intervalsWith({});
-  expect(await intervalsWith({ progress: NO_PROGRESS })).toBe(without + 1);
 });

@@ -140,12 +140,9 @@ const OTHERS = [
   ],
   ...[
     'companies/directory/rebuild.ts',
-    'companies/directory/reconcile.ts',
     'companies/directory/startup-check.ts',
     'companies/search/current-index.ts',
     'companies/search/generation.ts',
-    // Its vocabulary is read by resolve/postgres.ts, and test/companies/resolve/elasticsearch.test.ts replaces its index.
-    'companies/resolve/elasticsearch.ts',
     'service/probes.ts',
   ],
 ];

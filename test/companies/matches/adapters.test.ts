@@ -6,14 +6,15 @@ import { createElasticsearchMatches } from '../../../src/companies/matches/elast
 import { type FindMatches, MATCH_BATCHES } from '../../../src/companies/matches/matches.ts';
 import { createPostgresMatches, type ReadLimits } from '../../../src/companies/matches/postgres.ts';
 import { normalizeName } from '../../../src/companies/name.ts';
+import { createCurrentIndex } from '../../../src/companies/search/current-index.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import {
   createSearchIndex,
   createTestIndexAlias,
+  makeIndexCurrent,
   makeTableCurrent,
-  pointAlias,
 } from '../../support/search-index.ts';
 import { inOneTurn } from '../../support/stopped-clock.ts';
 import { numbered, testEntries } from '../search/entries.ts';
@@ -63,9 +64,14 @@ let elasticsearch: FindMatches;
 let postgres: FindMatches;
 let byIndex: FindMatches;
 
-async function openPostgres(limits?: ReadLimits): Promise<FindMatches> {
+async function openDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase('matches');
   databases.push(database);
+  return database;
+}
+
+async function openPostgres(limits?: ReadLimits): Promise<FindMatches> {
+  const database = await openDatabase();
   await createMatchTable(database.sql, 'directory_g900000', entries);
   await makeTableCurrent(database.sql, 'directory_g900000');
   return createPostgresMatches(database.sql, MATCH_BATCHES, limits);
@@ -76,8 +82,9 @@ beforeAll(async () => {
   byIndex = await openPostgres({ walked: 2, lookedThrough: 12 });
   client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
   await createSearchIndex(client, `${alias}-1`, entries);
-  await pointAlias(client, alias, `${alias}-1`);
-  elasticsearch = createElasticsearchMatches(client, alias, MATCH_BATCHES);
+  const { sql } = await openDatabase();
+  await makeIndexCurrent(client, sql, `${alias}-1`);
+  elasticsearch = createElasticsearchMatches(client, createCurrentIndex(client, sql), MATCH_BATCHES);
 });
 
 afterAll(async () => {

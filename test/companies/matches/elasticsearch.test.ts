@@ -3,31 +3,39 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { type Client, errors } from '@elastic/elasticsearch';
 import { createElasticsearchMatches } from '../../../src/companies/matches/elasticsearch.ts';
 import { MATCH_BATCHES } from '../../../src/companies/matches/matches.ts';
+import { createCurrentIndex, NoIndexError } from '../../../src/companies/search/current-index.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { NoAnswerError, OverloadedError } from '../../../src/platform/runtime/timeout.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { readDuring } from '../../support/read-during.ts';
-import { createSearchIndex, createTestIndexAlias, pointAlias } from '../../support/search-index.ts';
+import { createSearchIndex, createTestIndexAlias, makeIndexCurrent } from '../../support/search-index.ts';
 import { numbered } from '../search/entries.ts';
 import { matchEntries, swappedDirectories } from './support.ts';
 
 let client: Client;
+let database: TestDatabase;
 let alias: string;
 let cleanup: () => Promise<void>;
 beforeAll(() => {
   client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
 });
 afterAll(() => client.close());
-beforeEach(() => {
+beforeEach(async () => {
   ({ alias, cleanup } = createTestIndexAlias());
+  database = await createTestDatabase('search');
 });
-afterEach(() => cleanup());
+afterEach(async () => {
+  await cleanup();
+  await database.drop();
+});
 
-test('no alias, and a closed index: the query fails, it does not find nothing', async () => {
-  const find = createElasticsearchMatches(client, alias, MATCH_BATCHES);
-  await expect(matchEntries(find, 'azul')).rejects.toThrow();
+test('no index, and a closed one: the query fails, it does not find nothing', async () => {
+  const find = createElasticsearchMatches(client, createCurrentIndex(client, database.sql), MATCH_BATCHES);
+  await database.sql`UPDATE directory_generations SET rows = 1`;
+  await expect(matchEntries(find, 'azul')).rejects.toBeInstanceOf(NoIndexError);
   await createSearchIndex(client, `${alias}-1`, numbered(500_000_000, ['Mar Azul']));
-  await pointAlias(client, alias, `${alias}-1`);
+  await makeIndexCurrent(client, database.sql, `${alias}-1`);
   expect(await matchEntries(find, 'azul')).toHaveLength(1);
   await client.indices.close({ index: `${alias}-1` });
   await expect(matchEntries(find, 'azul')).rejects.toThrow();
@@ -40,14 +48,14 @@ function orTooLate(error: unknown): null {
   throw error;
 }
 
-test('while the alias moves and old indices go, every answer is of one index as a whole', async () => {
+test('while the directory is replaced and old indices go, every answer is of one index as a whole', async () => {
   const { directories, queries, allowed } = swappedDirectories();
   await createSearchIndex(client, `${alias}-0`, directories[0]!);
-  await pointAlias(client, alias, `${alias}-0`);
+  await makeIndexCurrent(client, database.sql, `${alias}-0`);
   const seen = new Set<number>();
   const openReader = () => {
     // Each stands for an instance of the service, which learns of the move by itself.
-    const find = createElasticsearchMatches(client, alias, MATCH_BATCHES);
+    const find = createElasticsearchMatches(client, createCurrentIndex(client, database.sql), MATCH_BATCHES);
     return async () => {
       const answers = await Promise.all(queries.map((q) => matchEntries(find, q).catch(orTooLate)));
       for (const [i, answer] of answers.entries()) {
@@ -61,7 +69,7 @@ test('while the alias moves and old indices go, every answer is of one index as 
   const move = async () => {
     for (let move = 1; move <= 6; move += 1) {
       await createSearchIndex(client, `${alias}-${move}`, directories[move % 2]!);
-      await pointAlias(client, alias, `${alias}-${move}`);
+      await makeIndexCurrent(client, database.sql, `${alias}-${move}`);
       await client.indices.delete({ index: `${alias}-${move - 1}` });
     }
   };

@@ -5,6 +5,7 @@ import { createElasticsearchReader } from '../../../src/companies/resolve/elasti
 import { createPostgresReader } from '../../../src/companies/resolve/postgres.ts';
 import type { WithReader } from '../../../src/companies/resolve/reader.ts';
 import { LIMITS, resolveNames } from '../../../src/companies/resolve/resolve.ts';
+import { createCurrentIndex } from '../../../src/companies/search/current-index.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
@@ -34,7 +35,13 @@ beforeAll(async () => {
   await buildSearchIndexes(bench.database.sql, table!);
   sql = connectPostgres(bench.database.url, { max: 2, pointQueries: true });
   readers.Postgres = createPostgresReader(sql);
-  readers.Elasticsearch = createElasticsearchReader(bench.tools.elasticsearch!, sql, 20 * SECOND);
+  const client = bench.tools.elasticsearch!;
+  readers.Elasticsearch = createElasticsearchReader(
+    client,
+    sql,
+    createCurrentIndex(client, sql),
+    20 * SECOND,
+  );
 });
 afterAll(async () => {
   await sql.end();

@@ -1,8 +1,8 @@
-/** Names resolved by Elasticsearch while an import replaces the index, and after one that Elasticsearch failed. */
+/** Names resolved by Elasticsearch while an import replaces the index, and without an index. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { createElasticsearchReader } from '../../../src/companies/resolve/elasticsearch.ts';
 import { resolveNames } from '../../../src/companies/resolve/resolve.ts';
+import { createCurrentIndex, NoIndexError } from '../../../src/companies/search/current-index.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { SECOND } from '../../../src/platform/units.ts';
 import { csv } from '../../support/companies.ts';
@@ -25,7 +25,8 @@ afterAll(() => bench.close());
 async function resolve(names: string[], between: (search: number) => Promise<unknown> = async () => {}) {
   const { sql } = bench.database;
   let searches = 0;
-  const withReader = createElasticsearchReader(bench.tools.elasticsearch!, sql, 20 * SECOND);
+  const client = bench.tools.elasticsearch!;
+  const withReader = createElasticsearchReader(client, sql, createCurrentIndex(client, sql), 20 * SECOND);
   const resolutions = await withTimeout(
     (bound) =>
       withReader(
@@ -61,12 +62,8 @@ test('an index that is removed between the vocabulary and the search is replaced
   expect(found[1]![0]).toStartWith('Padaria Novas');
 });
 
-test('while the last import has no index, names are resolved by the one before, as searches are', async () => {
-  await importOf('Velha');
-  const { current } = await readDirectory(bench.database.sql);
-  await importOf('Recente');
-  await bench.database.sql`UPDATE directory_generations SET index_name = NULL WHERE id <> ${current.id}`;
-  const { found } = await resolve(['Padaria Velha 7', 'Padaria Recente 7']);
-  expect(found[0]![0]).toBe('Padaria Velha Norte 7');
-  expect(JSON.stringify(found[1])).not.toContain('Recente');
+test('without an index no name is resolved, and none is said to be unknown', async () => {
+  const { index } = await bench.status();
+  await bench.tools.elasticsearch!.indices.delete({ index });
+  await expect(resolve(['Padaria Novas 7'])).rejects.toBeInstanceOf(NoIndexError);
 });

@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { normalizeName } from '../../../src/companies/name.ts';
+import { createCurrentIndex } from '../../../src/companies/search/current-index.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
 import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
@@ -15,8 +16,8 @@ import {
   createSearchIndex,
   createSearchTable,
   createTestIndexAlias,
+  makeIndexCurrent,
   makeTableCurrent,
-  pointAlias,
 } from '../../support/search-index.ts';
 import { inOneTurn } from '../../support/stopped-clock.ts';
 import { testEntries } from './entries.ts';
@@ -34,13 +35,15 @@ const client = createElasticsearch({
   elasticsearchApiKey: null,
 })!;
 await createSearchIndex(client, `${alias}-1`, entries);
-await pointAlias(client, alias, `${alias}-1`);
-const elasticsearch = createElasticsearchSearch(client, alias);
+const indexed = await createTestDatabase('search');
+await makeIndexCurrent(client, indexed.sql, `${alias}-1`);
+const elasticsearch = createElasticsearchSearch(client, createCurrentIndex(client, indexed.sql));
 
 afterAll(async () => {
   await client.close();
   await cleanup();
   await database.drop();
+  await indexed.drop();
 });
 
 /** Beginnings of these names: the same for every adapter. */

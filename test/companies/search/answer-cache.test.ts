@@ -1,15 +1,8 @@
 /** Answers kept in memory: how many, and when they are given. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import type { Client } from '@elastic/elasticsearch';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import { type AnswerSearch, answerCached, keyOfSearch } from '../../../src/companies/search/answer.ts';
 import { type AnswerCache, createAnswerCache } from '../../../src/companies/search/answer-cache.ts';
-import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
 import { parseQuery } from '../../../src/companies/search/query.ts';
-import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
-import { elasticsearchUrl } from '../../support/elasticsearch.ts';
-import { startProxy, type TcpProxy } from '../../support/proxy.ts';
-import { createSearchIndex, createTestIndexAlias, pointAlias } from '../../support/search-index.ts';
-import { numbered } from './entries.ts';
 
 describe('the cache', () => {
   test('gives what was set under the same index and query, and nothing else', () => {
@@ -54,110 +47,49 @@ describe('the cache', () => {
 });
 
 describe('cached answers', () => {
-  let client: Client;
-  let proxied: Client;
-  let proxy: TcpProxy;
-  let alias: string;
-  let cleanup: () => Promise<void>;
   let cache: AnswerCache;
-  let nowMs: number;
+  let asked: number;
   let current: string | null;
   let answer: AnswerSearch;
+  /** What each index has. */
+  const NAMES: Record<string, string> = { one: 'Azul, Lda', two: 'Azul Novo, Lda' };
 
-  beforeAll(async () => {
-    client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
-    proxy = await startProxy(elasticsearchUrl);
-    proxied = createElasticsearch({
-      elasticsearchUrl: proxy.url(elasticsearchUrl),
-      elasticsearchApiKey: null,
-    })!;
-  });
-  afterAll(async () => {
-    await proxied.close();
-    await proxy.close();
-    await client.close();
-  });
-  beforeEach(async () => {
-    ({ alias, cleanup } = createTestIndexAlias());
-    await createSearchIndex(client, `${alias}-1`, numbered(500_000_000, ['Azul, Lda', 'Verde']));
-    await createSearchIndex(client, `${alias}-2`, numbered(500_000_000, ['Azul Novo, Lda', 'Verde']));
-    await pointAlias(client, alias, `${alias}-1`);
+  beforeEach(() => {
     cache = createAnswerCache(1_000_000);
-    nowMs = 0;
-    answer = answerCached(
-      createElasticsearchSearch(proxied, alias),
-      keyOfSearch,
-      cache,
-      () => current,
-      () => nowMs,
-    );
-  });
-  afterEach(() => {
-    proxy.up();
-    return cleanup();
+    asked = 0;
+    const find = async () => {
+      asked += 1;
+      const index = current ?? 'one';
+      return { entries: [{ nif: '500000000', legalName: NAMES[index]! }], index };
+    };
+    answer = answerCached({ find }, keyOfSearch, cache, () => current);
   });
 
-  const namesOf = (json: string) =>
-    (JSON.parse(json) as { data: { legal_name: string }[] }).data.map((entry) => entry.legal_name);
   const ask = async (q: string, index: string | null) => {
     current = index;
-    return namesOf(await answer(parseQuery(q)));
+    const { data } = JSON.parse(await answer(parseQuery(q))) as { data: { legal_name: string }[] };
+    return data[0]!.legal_name;
   };
 
-  test('a query asked again is answered without Elasticsearch, word for word', async () => {
-    current = `${alias}-1`;
+  test('a query asked again is answered without the directory, word for word', async () => {
+    current = 'one';
     const first = await answer(parseQuery('azul'));
-    const second = await answer(parseQuery('AZÚL, Lda.'));
-    expect(second).toBe(first);
-    expect(cache.hits).toBe(1);
+    expect(await answer(parseQuery('AZÚL, Lda.'))).toBe(first);
+    expect([asked, cache.hits]).toEqual([1, 1]);
   });
 
-  test('the moment another index is current its answers are given, and after a rollback the old ones', async () => {
-    expect(await ask('azul', `${alias}-1`)).toEqual(['Azul, Lda']);
-    await pointAlias(client, alias, `${alias}-2`);
-    expect(await ask('azul', `${alias}-2`)).toEqual(['Azul Novo, Lda']);
-    await pointAlias(client, alias, `${alias}-1`);
-    expect(await ask('azul', `${alias}-1`)).toEqual(['Azul, Lda']);
+  test('once another index is current its answers are given, and after a rollback the old ones', async () => {
+    for (const index of ['one', 'two', 'one']) expect(await ask('azul', index)).toBe(NAMES[index]!);
+    expect([asked, cache.hits]).toEqual([3, 0]);
   });
 
-  test('an answer from an index that is not current yet is given, and never from the cache under the current one', async () => {
-    // Postgres names the new index a moment before the alias leads to it.
-    expect(await ask('azul', `${alias}-2`)).toEqual(['Azul, Lda']);
-    await pointAlias(client, alias, `${alias}-2`);
-    expect(await ask('azul', `${alias}-2`)).toEqual(['Azul Novo, Lda']);
-  });
-
-  test('Elasticsearch itself ends the cached answers: once it has answered from another index, none is used', async () => {
-    // As if the notification of the change were lost.
-    expect(await ask('azul', `${alias}-1`)).toEqual(['Azul, Lda']);
-    await pointAlias(client, alias, `${alias}-2`);
-    expect(await ask('verde', `${alias}-1`)).toEqual(['Verde']);
-    expect(await ask('azul', `${alias}-1`)).toEqual(['Azul Novo, Lda']);
-    expect(cache.hits).toBe(0);
-  });
-
-  test('an answer that found nothing is no sign of the index: the next query is asked of Elasticsearch', async () => {
-    await ask('azul', `${alias}-1`);
-    nowMs += 200;
-    await ask('nada', `${alias}-1`);
-    nowMs += 200;
-    await ask('azul', `${alias}-1`);
-    expect(cache.hits).toBe(0);
-  });
-
-  test('without a known index nothing is taken from the cache', async () => {
-    await ask('azul', `${alias}-1`);
+  test('without a known index, and for a NIF, the directory is asked', async () => {
+    await ask('azul', 'one');
     await ask('azul', null);
-    expect(cache.hits).toBe(0);
-  });
-
-  test('an outage is not hidden: without a sign of life of the last moment Elasticsearch is asked, and fails', async () => {
-    await ask('azul', `${alias}-1`);
-    proxy.down();
-    nowMs += 1000;
-    await expect(ask('azul', `${alias}-1`)).rejects.toThrow();
-    await ask('azul', `${alias}-1`).catch(() => {});
-    proxy.up();
-    expect(await ask('azul', `${alias}-1`)).toEqual(['Azul, Lda']);
+    await ask('500000000', 'one');
+    await ask('500000000', 'one');
+    expect([asked, cache.hits]).toEqual([4, 0]);
+    await ask('azul', 'one');
+    expect([asked, cache.hits]).toEqual([4, 1]);
   });
 });

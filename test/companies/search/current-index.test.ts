@@ -1,106 +1,118 @@
-/** Which index is current, as every instance follows it. */
-import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
-import { makeCurrent, nextGeneration, readDirectory } from '../../../src/companies/directory/generations.ts';
-import { withDirectoryLock } from '../../../src/companies/directory/lock.ts';
-import { watchCurrentIndex } from '../../../src/companies/search/current-index.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import { startProxy } from '../../support/proxy.ts';
-import { until } from '../../support/until.ts';
+/** The index of the current generation, as searches learn it. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import {
+  CONFIRMED_MS,
+  type CurrentIndex,
+  createCurrentIndex,
+  indexOf,
+  NoIndexError,
+} from '../../../src/companies/search/current-index.ts';
+import type { CurrentGeneration } from '../../../src/companies/search/generation.ts';
+import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
+import { csv } from '../../support/companies.ts';
+import '../../support/modes.ts';
+import { stopClock } from '../../support/stopped-clock.ts';
+import { createWorkbench, type Workbench } from '../../support/workbench.ts';
 
-let current: ReturnType<typeof watchCurrentIndex>;
-
-const database = await createTestDatabase('current_index');
-const proxy = await startProxy(database.url);
-beforeEach(() => {
-  current = watchCurrentIndex(proxy.url(database.url));
+let bench: Workbench;
+let current: CurrentIndex;
+beforeAll(async () => {
+  bench = await createWorkbench('full');
+  await importNext();
+  current = createCurrentIndex(bench.tools.elasticsearch!, bench.tools.sql);
 });
-afterEach(async () => {
-  proxy.up();
-  await current.close();
-});
-afterAll(async () => {
-  await proxy.close();
-  await database.drop();
+afterAll(() => bench.close());
+let clock: ReturnType<typeof stopClock> | undefined;
+afterEach(() => {
+  clock?.restore();
+  clock = undefined;
 });
 
-/** Makes a generation current, as an import does: the next empty table with this index. */
-async function change(index: string | null): Promise<void> {
-  const { url: databaseUrl, sql } = database;
-  const tools = { databaseUrl, sql, signal: new AbortController().signal, actor: 'test' };
-  await withDirectoryLock(tools as Parameters<typeof withDirectoryLock>[0], 'test', async (lock) => {
-    const next = await nextGeneration(sql);
-    await sql.unsafe(`CREATE TABLE ${next.tableName} (LIKE directory_g000001 INCLUDING ALL)`);
-    await makeCurrent(
-      lock,
-      await readDirectory(sql),
-      { ...next, rows: 0, normalization: null, origin: 'import', file: 'x.csv' },
-      index === null ? null : { name: index, fingerprint: 'test' },
-      tools.actor,
-    );
-  });
+let rows = 0;
+async function importNext(): Promise<string> {
+  rows += 1;
+  return (await bench.importText(csv(0, rows))).index;
 }
 
-test('no index is known before the first read; then each change is known by notification', async () => {
-  expect(current.name()).toBeNull();
-  await change('one');
-  await until('the first index', () => current.name() === 'one');
-  await change('two');
-  await until('the second index', () => current.name() === 'two');
-  await change(null);
-  await until('no index', () => current.name() === null);
-});
+const read = <T>(work: (generation: CurrentGeneration) => Promise<T>, from = current) =>
+  withTimeout((bound) => from.read(work, bound), 20_000, 'the directory');
+const readIndex = async ({ index }: CurrentGeneration) => index;
 
-test('none is known while the connection is away; what changed meanwhile is known when it is back', async () => {
-  await change('five');
-  await until('the index', () => current.name() === 'five');
-  proxy.down();
-  await until('the loss of the connection', () => current.name() === null);
-  await change('six');
-  expect(current.name()).toBeNull();
-  proxy.up();
-  await until('the index after the reconnection', () => current.name() === 'six');
-  // Notifications arrive on the new connection, too.
-  await change('seven');
-  await until('the next index', () => current.name() === 'seven');
-});
-
-test('a connection that is gone without a word is noticed', async () => {
-  await change('eight');
-  await until('the index', () => current.name() === 'eight');
-  proxy.hang();
-  await until('that nothing is known', () => current.name() === null);
-  await change('nine');
-  proxy.up();
-  await until('the index after the reconnection', () => current.name() === 'nine');
-});
-
-test('a read that waits for a lock is cancelled, so that none stays behind in Postgres', async () => {
-  await change('lock');
-  await until('the index', () => current.name() === 'lock');
-  const lock = await database.sql.reserve();
-  try {
-    await lock`BEGIN`;
-    await lock`LOCK TABLE directory IN ACCESS EXCLUSIVE MODE`;
-    const waiting = () => database.sql<{ read: string }[]>`
-      SELECT concat_ws(' ', pid, query_start) AS read FROM pg_stat_activity
-      WHERE application_name = 'company-directory index watch' AND datname = current_database()
-        AND wait_event_type = 'Lock'`;
-    let first: string | undefined;
-    await until('a read that waits', async () => {
-      first ??= (await waiting())[0]?.read;
-      return first !== undefined;
-    });
-    await until('its end', async () => (await waiting()).every(({ read }) => read !== first));
-  } finally {
-    await lock`ROLLBACK`;
-    lock.release();
+test('a read that begins after an import is of its index, also on an instance that knows the one before', async () => {
+  const other = createCurrentIndex(bench.tools.elasticsearch!, bench.tools.sql);
+  expect(await read(readIndex)).toBe((await bench.status()).index);
+  await read(readIndex, other);
+  const index = await importNext();
+  const asked: (string | null)[] = [];
+  for (const instance of [current, other, other]) {
+    const work = async (generation: CurrentGeneration) => {
+      asked.push(generation.index);
+      return generation.index;
+    };
+    expect(await read(work, instance)).toBe(index);
   }
-  await until('the index after the lock', () => current.name() === 'lock');
+  // Each asks the last known one first, and then no more.
+  expect(asked).toEqual([
+    expect.not.stringContaining(index),
+    index,
+    expect.not.stringContaining(index),
+    index,
+    index,
+  ]);
 });
 
-test('once closed none is known', async () => {
-  await change('ten');
-  await until('the index', () => current.name() === 'ten');
-  await current.close();
-  expect(current.name()).toBeNull();
+test('work that fails while its generation is replaced begins again, and any other failure is told', async () => {
+  let attempts = 0;
+  const index = await read(async ({ index }) => {
+    attempts += 1;
+    if (attempts === 1) {
+      await importNext();
+      throw new Error('the index was removed');
+    }
+    return index;
+  });
+  expect([attempts, index]).toEqual([2, (await bench.status()).index]);
+  await expect(read(() => Promise.reject(new Error('of itself')))).rejects.toThrow('of itself');
+});
+
+test('an index is confirmed for a moment after the beginning of a read, and meanwhile Postgres is not asked', async () => {
+  clock = stopClock();
+  let asked = 0;
+  const { sql } = bench.tools;
+  const counting = new Proxy(sql, {
+    apply(target, self, args) {
+      asked += 1;
+      return Reflect.apply(target, self, args);
+    },
+  });
+  const counted = createCurrentIndex(bench.tools.elasticsearch!, counting);
+  expect(counted.confirmed()).toBeNull();
+  const index = await read(readIndex, counted);
+  expect([await read(readIndex, counted), counted.confirmed(), asked]).toEqual([index, index, 1]);
+  clock.pass(CONFIRMED_MS);
+  expect(counted.confirmed()).toBeNull();
+  expect([await read(readIndex, counted), counted.confirmed(), asked]).toEqual([index, index, 2]);
+});
+
+test('a change ends only when no instance confirms the index before', async () => {
+  await read(readIndex);
+  await importNext();
+  expect(current.confirmed()).toBeNull();
+});
+
+test('a lost index, one of another directory, and none are no index', async () => {
+  const { index } = await bench.status();
+  const client = bench.tools.elasticsearch!;
+  const { sql } = bench.tools;
+  /** As an instance that starts now. */
+  const ask = () => read(async (generation) => indexOf(generation), createCurrentIndex(client, sql));
+  const other = `${bench.alias}-other`;
+  await client.indices.create({ index: other, mappings: { _meta: { directory: 'another' } } });
+  for (const named of [`${bench.alias}-lost`, other, null]) {
+    await sql`UPDATE directory_generations SET index_name = ${named} WHERE index_name = ${index}`;
+    await expect(ask()).rejects.toBeInstanceOf(NoIndexError);
+    await sql`
+      UPDATE directory_generations SET index_name = ${index} WHERE id = (SELECT current FROM directory)`;
+    expect(await ask()).toBe(index);
+  }
 });

@@ -30,7 +30,9 @@ describe('search documents', () => {
   });
 
   test('in the index its order comes first, and NIF and name can be read back', () => {
-    const { nif, normalized_name, entry } = searchDocument('500002576', 'A.J.COSTA (IRMÃOS), LDA.');
+    const { nif, normalized_name, entry } = searchDocument(
+      directoryRow('500002576', 'A.J.COSTA (IRMÃOS), LDA.'),
+    );
     expect([nif, normalized_name]).toEqual(['500002576', 'a j costa irmaos']);
     expect(entry).toStartWith('a.j.costa (irmaos), lda.\t');
     expect(readEntry(entry)).toEqual({ nif: '500002576', legalName: 'A.J.COSTA (IRMÃOS), LDA.' });
@@ -63,7 +65,7 @@ describe('the mapping', () => {
     expect(settings.index['sort.order']).toEqual(['asc']);
     expect(mappings.dynamic).toBe('strict');
     expect(Object.keys(mappings.properties).sort()).toEqual(
-      Object.keys(searchDocument('500002576', 'Azul')).sort(),
+      Object.keys(searchDocument(directoryRow('500002576', 'Azul'))).sort(),
     );
   });
 

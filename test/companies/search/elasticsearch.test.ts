@@ -1,14 +1,16 @@
-/** The search when Elasticsearch is away, frozen or half there, and while the alias moves. */
+/** The search when Elasticsearch is away, frozen or half there, and while the directory is replaced. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
+import { createCurrentIndex, NoIndexError } from '../../../src/companies/search/current-index.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { createOracleSearch } from '../../support/oracle.ts';
 import { startProxy, type TcpProxy } from '../../support/proxy.ts';
 import { searchEntries } from '../../support/search-entries.ts';
-import { createSearchIndex, createTestIndexAlias, pointAlias } from '../../support/search-index.ts';
+import { createSearchIndex, createTestIndexAlias, makeIndexCurrent } from '../../support/search-index.ts';
 import { until } from '../../support/until.ts';
 import { numbered } from './entries.ts';
 
@@ -16,6 +18,7 @@ const entries = numbered(500_000_000, ['Azul, Lda', 'Azulejos do Sul, S.A.', 'Ve
 const azul = { nif: '500000000', legalName: 'Azul, Lda' };
 
 let client: Client;
+let database: TestDatabase;
 let alias: string;
 let cleanup: () => Promise<void>;
 
@@ -26,10 +29,14 @@ beforeAll(() => {
   })!;
 });
 afterAll(() => client.close());
-beforeEach(() => {
+beforeEach(async () => {
   ({ alias, cleanup } = createTestIndexAlias());
+  database = await createTestDatabase('search');
 });
-afterEach(() => cleanup());
+afterEach(async () => {
+  await cleanup();
+  await database.drop();
+});
 
 /** The answer, or the error that it failed with. */
 const outcomeOf = <T>(work: Promise<T>): Promise<T | Error> => work.catch((error: Error) => error);
@@ -44,8 +51,8 @@ describe('Elasticsearch behind a proxy', () => {
     proxy = await startProxy(url);
     proxied = createElasticsearch({ elasticsearchUrl: proxy.url(url), elasticsearchApiKey: null })!;
     await createSearchIndex(client, `${alias}-1`, entries);
-    await pointAlias(client, alias, `${alias}-1`);
-    const adapter = createElasticsearchSearch(proxied, alias);
+    await makeIndexCurrent(client, database.sql, `${alias}-1`);
+    const adapter = createElasticsearchSearch(proxied, createCurrentIndex(proxied, database.sql));
     search = (q) => searchEntries(adapter, q);
   });
   afterEach(async () => {
@@ -100,7 +107,7 @@ describe('Elasticsearch behind a proxy', () => {
       elasticsearchUrl: `http://127.0.0.1:${server.port}`,
       elasticsearchApiKey: null,
     })!;
-    const adapter = createElasticsearchSearch(stuck, alias);
+    const adapter = createElasticsearchSearch(stuck, createCurrentIndex(stuck, database.sql));
     // These are more than the runs that may be in flight at once: if one never ended, the later ones would never begin.
     for (let round = 0; round < 2; round += 1) {
       const attempts = Array.from({ length: 100 }, () => outcomeOf(searchEntries(adapter, 'azul')));
@@ -121,11 +128,9 @@ test('names of one batch that share the search for their equals each get all of 
     'Rosa Brava',
   ]);
   await createSearchIndex(client, `${alias}-1`, crowd);
-  await pointAlias(client, alias, `${alias}-1`);
+  await makeIndexCurrent(client, database.sql, `${alias}-1`);
   const oracle = createOracleSearch(crowd);
-  const search = createElasticsearchSearch(client, alias);
-  await searchEntries(search, 'rosa'); // it knows the index from here on
-  // The shared search for six names answers 120 entries at most, and the first name alone has 130 equals. The others are not cut off.
+  const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
   for (const batch of [
     ['azul', 'verde', 'rosa', 'r', 'azul 07', 'nada'],
     ['azul'],
@@ -137,18 +142,29 @@ test('names of one batch that share the search for their equals each get all of 
 });
 
 describe('an index that can not answer', () => {
-  test('no alias: the search fails', async () => {
-    const search = createElasticsearchSearch(client, alias);
+  test('no index: the search is not tried', async () => {
+    await database.sql`UPDATE directory_generations SET rows = 1`;
+    const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
     for (const q of ['azul', '500000000', 'x'.repeat(30)]) {
       const outcome = await outcomeOf(searchEntries(search, q));
-      expect(outcome).toBeInstanceOf(Error);
+      expect(outcome).toBeInstanceOf(NoIndexError);
     }
+  });
+
+  test('an index that is lost once it is known is no index', async () => {
+    await createSearchIndex(client, `${alias}-1`, entries);
+    await makeIndexCurrent(client, database.sql, `${alias}-1`);
+    const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
+    expect(await searchEntries(search, 'azul')).toHaveLength(2);
+    await client.indices.delete({ index: `${alias}-1` });
+    for (const q of ['azul', '500000000'])
+      expect(await outcomeOf(searchEntries(search, q))).toBeInstanceOf(NoIndexError);
   });
 
   test('a closed index: the search fails, it does not find nothing', async () => {
     await createSearchIndex(client, `${alias}-1`, entries);
-    await pointAlias(client, alias, `${alias}-1`);
-    const search = createElasticsearchSearch(client, alias);
+    await makeIndexCurrent(client, database.sql, `${alias}-1`);
+    const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
     expect(await searchEntries(search, 'azul')).toHaveLength(2);
     await client.indices.close({ index: `${alias}-1` });
     for (const q of ['azul', '500000000']) {
@@ -161,13 +177,13 @@ describe('an index that can not answer', () => {
 
   test('an index without entries finds nothing', async () => {
     await createSearchIndex(client, `${alias}-1`, []);
-    await pointAlias(client, alias, `${alias}-1`);
-    const search = createElasticsearchSearch(client, alias);
+    await makeIndexCurrent(client, database.sql, `${alias}-1`);
+    const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
     for (const q of ['azul', '500000000']) expect(await searchEntries(search, q)).toEqual([]);
   });
 });
 
-test('while the alias moves and old indices go, every answer is of one index as a whole', async () => {
+test('while the directory is replaced and old indices go, every answer is of one index as a whole', async () => {
   // Both directories have the same NIFs and beginnings but other exact matches, so that any mixture shows.
   const names = (exact: readonly number[], mark: string) =>
     Array.from({ length: 40 }, (_, i) =>
@@ -183,14 +199,14 @@ test('while the alias moves and old indices go, every answer is of one index as 
     return new Map(queries.map((q) => [q, JSON.stringify(oracle.answer(q))]));
   });
   await createSearchIndex(client, `${alias}-0`, directories[0]!);
-  await pointAlias(client, alias, `${alias}-0`);
+  await makeIndexCurrent(client, database.sql, `${alias}-0`);
 
   let isMoving = true;
   const seen = new Set<number>();
   const searches = [0, 0, 0];
   const searchers = Array.from({ length: 3 }, async (_, searcher) => {
     // Each stands for an instance of the service, which learns of the move by itself.
-    const search = createElasticsearchSearch(client, alias);
+    const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
     for (let i = searcher; isMoving; i += 1) {
       const batch = [queries[i % queries.length]!, queries[(i + 3) % queries.length]!, 'azul'];
       const answers = await Promise.all(batch.map((q) => searchEntries(search, q)));
@@ -207,14 +223,14 @@ test('while the alias moves and old indices go, every answer is of one index as 
   const mover = (async () => {
     for (let generation = 1; generation <= 6; generation += 1) {
       await createSearchIndex(client, `${alias}-${generation}`, directories[generation % 2]!);
-      await pointAlias(client, alias, `${alias}-${generation}`);
+      await makeIndexCurrent(client, database.sql, `${alias}-${generation}`);
       await client.indices.delete({ index: `${alias}-${generation - 1}` });
     }
-    // Quick moves as well, between two built indices. A search gives up after three moves, so each searcher ends one before the next.
+    // Quick moves as well, between two built indices. A search gives up after four, so each searcher ends one before the next.
     await createSearchIndex(client, `${alias}-7`, directories[1]!);
     for (let move = 0; move < 20; move += 1) {
       const before = [...searches];
-      await pointAlias(client, alias, `${alias}-${6 + (move % 2)}`);
+      await makeIndexCurrent(client, database.sql, `${alias}-${6 + (move % 2)}`);
       await until('a search of each', () => searches.every((count, searcher) => count > before[searcher]!));
     }
   })().finally(() => {

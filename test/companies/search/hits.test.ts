@@ -1,10 +1,9 @@
 /** Reading the answer to an `_msearch`. Any other answer is an error. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { type SearchEntry, searchDocument } from '../../../src/companies/search/document.ts';
+import { directoryRow, type SearchEntry, searchDocument } from '../../../src/companies/search/document.ts';
 import { readOutcomes, SearchError } from '../../../src/companies/search/hits.ts';
 import { searchLines, sendSearches } from '../../../src/companies/search/msearch.ts';
 import { type SearchAnswer, writeAnswer } from '../../../src/companies/search/schema.ts';
-import type { SearchResult } from '../../../src/companies/search/search.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { createSearchIndex, createTestIndexAlias } from '../../support/search-index.ts';
@@ -32,15 +31,14 @@ const HOSTILE = [
 const entries: SearchEntry[] = [...testEntries(), ...numbered(800_000_000, HOSTILE)];
 
 const hit = ({ nif, legalName }: SearchEntry) => ({
-  _index: 'companies-1',
-  sort: [searchDocument(nif, legalName).entry],
+  sort: [searchDocument(directoryRow(nif, legalName)).entry],
 });
 const item = (found: SearchEntry[]) =>
   found.length === 0
     ? { timed_out: false, status: 200 }
     : { timed_out: false, hits: { hits: found.map(hit) }, status: 200 };
 const entriesOf = (text: string, count: number) =>
-  readOutcomes(JSON.parse(text), count).map((outcome) => (outcome as SearchResult).entries);
+  readOutcomes(JSON.parse(text), count).map((outcome) => outcome as SearchEntry[]);
 
 describe('an answer', () => {
   const groups = [entries.slice(0, 20), [], entries.slice(-HOSTILE.length), entries];
@@ -57,10 +55,6 @@ describe('an answer', () => {
       JSON.stringify({ responses: groups.map(other) }),
     ]) {
       expect(entriesOf(text, groups.length)).toEqual(groups);
-      const indices = readOutcomes(JSON.parse(text), groups.length).map(
-        (found) => (found as SearchResult).index,
-      );
-      expect(indices).toEqual(['companies-1', null, 'companies-1', 'companies-1']);
     }
   });
 
@@ -75,7 +69,7 @@ describe('an answer', () => {
   test('whose hits are not sorted by an entry, or by more than it, is an error', () => {
     const sorted = (...sort: unknown[]) =>
       JSON.stringify({
-        responses: [{ timed_out: false, hits: { hits: [{ _index: 'a', sort }] }, status: 200 }],
+        responses: [{ timed_out: false, hits: { hits: [{ sort }] }, status: 200 }],
       });
     for (const text of [
       sorted(),
@@ -104,7 +98,7 @@ describe('an answer', () => {
       ],
     });
     const [found, ...failed] = readOutcomes(JSON.parse(text), 4);
-    expect((found as SearchResult).entries).toEqual([entries[0]!]);
+    expect(found).toEqual([entries[0]!]);
     expect(failed.every((outcome) => outcome instanceof SearchError)).toBe(true);
     expect(failed.map((outcome) => (outcome as SearchError).message)).toEqual([
       'Elasticsearch answered index_not_found_exception',
@@ -130,7 +124,7 @@ describe('Elasticsearch itself', () => {
     await createSearchIndex(client, `${alias}-1`, entries);
     const searches = entries.map(({ nif }) => searchLines(`${alias}-1`, { term: { nif } }));
     const outcomes = await sendSearches(client, searches, 30_000);
-    expect(outcomes).toEqual(entries.map((entry) => ({ entries: [entry], index: `${alias}-1` })));
+    expect(outcomes).toEqual(entries.map((entry) => [entry]));
     const { data } = JSON.parse(writeAnswer(entries)) as SearchAnswer;
     expect(data.map(({ nif, legal_name }) => ({ nif, legalName: legal_name }))).toEqual(entries);
   });

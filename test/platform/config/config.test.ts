@@ -133,7 +133,7 @@ const BAD: Record<string, string[]> = {
     'http://u:p@a:9200,http://u:q@b:9200',
   ],
   ELASTICSEARCH_API_KEY: ['two\nlines', 'two words', 'k€y'],
-  ELASTICSEARCH_ALIAS: ['Companies', '*', '_all', 'a b', '-a'],
+  ELASTICSEARCH_PREFIX: ['Companies', '*', '_all', 'a b', '-a'],
   REDIS_URL: [
     'redis:///0',
     'redis://:6379',

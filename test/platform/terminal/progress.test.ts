@@ -125,23 +125,24 @@ test('the timer and a report in the same moment write one plain line, not two', 
 });
 
 test('the time left is that of the phase, at its own pace', () => {
-  const { progress, pass } = stand(false);
+  const { progress, pass, take } = stand(false);
   progress.phase('reading names.csv');
   pass(5_000);
   progress.update(50, 0.5);
-  expect(progress.describe()).toBe('reading names.csv  50%  5 s left, 50 rows, 10/s');
+  expect(take()).toBe('reading names.csv  50%  5 s left, 50 rows, 10/s\n');
   progress.phase('storing the rows');
   pass(6_000);
-  expect(progress.describe()).toBe('storing the rows  6 s');
+  progress.update(0, null);
+  expect(take()).toBe('storing the rows  6 s\n');
   progress.phase('indexing');
   pass(10_000);
   progress.update(50, 0.25);
-  expect(progress.describe()).toBe('indexing  25%  30 s left, 50 rows, 5/s');
+  expect(take()).toBe('indexing  25%  30 s left, 50 rows, 5/s\n');
   pass(100_000);
   progress.update(99_999, 0.999_99);
-  expect(progress.describe()).toBe('indexing  99%  1 min 50 s, 99 999 rows, 909/s');
+  expect(take()).toBe('indexing  99%  1 min 50 s, 99 999 rows, 909/s\n');
   progress.end(true);
-  expect(progress.describe()).toBeNull();
+  expect(take()).toBe('');
 });
 
 test('an interruption is answered at once, and says at the end that nothing has changed', async () => {

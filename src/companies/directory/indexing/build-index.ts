@@ -6,6 +6,7 @@ import { matchFilter } from '../../matches/elasticsearch.ts';
 import { wordsQuery } from '../../matches/query.ts';
 import { normalizeName } from '../../name.ts';
 import {
+  type DirectoryRow,
   MAX_GRAM,
   mappingFingerprint,
   readEntry,
@@ -26,14 +27,14 @@ import {
 } from './indices.ts';
 import { loadTable, tablePages } from './load.ts';
 
-/** A checked index of exactly the rows of a table. No alias points to it yet. */
+/** A checked index of exactly the rows of a table. No generation names it yet. */
 export interface BuiltIndex {
   name: string;
   fingerprint: string;
 }
 
 export interface BuildOptions {
-  alias: string;
+  prefix: string;
   directoryId: string;
   /** The generation, and its table. */
   of: { id: number; tableName: string; rows: number };
@@ -49,10 +50,10 @@ export interface BuildOptions {
 export async function buildIndex(
   client: Client,
   sql: Sql,
-  { alias, directoryId, of, signal, progress }: BuildOptions,
+  { prefix, directoryId, of, signal, progress }: BuildOptions,
 ): Promise<BuiltIndex> {
   const { tableName: table, rows } = of;
-  const name = newIndexName(alias);
+  const name = newIndexName(prefix, directoryId);
   const fingerprint = mappingFingerprint();
   progress.phase('indexing');
   await createIndex(client, name, { directory: directoryId, generation: of.id, fingerprint });
@@ -97,10 +98,10 @@ async function sampleNames(sql: Sql, table: string): Promise<SearchDocument[]> {
   const step = Math.max(1, pages / SAMPLES);
   for (let at = Math.random() * Math.min(step, pages); at < pages; at += step) {
     const page = Math.floor(at);
-    const [row] = await sql.unsafe<{ nif: string; legal_name: string }[]>(
-      `SELECT nif, legal_name FROM ${quoted(table)} WHERE ctid >= '(${page},0)' AND ctid < '(${page + 1},0)' LIMIT 1`,
+    const [row] = await sql.unsafe<DirectoryRow[]>(
+      `SELECT nif, legal_name, normalized_name, sort_key FROM ${quoted(table)} WHERE ctid >= '(${page},0)' AND ctid < '(${page + 1},0)' LIMIT 1`,
     );
-    if (row !== undefined) samples.push(searchDocument(row.nif, row.legal_name));
+    if (row !== undefined) samples.push(searchDocument(row));
   }
   return samples;
 }

@@ -1,7 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../../platform/elasticsearch/nodes.ts';
 import { MINUTE, SECOND } from '../../../platform/units.ts';
-import { searchDocument } from '../../search/document.ts';
+import { type DirectoryRow, searchDocument } from '../../search/document.ts';
 import { IndexError } from './indices.ts';
 
 /** An overloaded Elasticsearch (429) answers at once, and gets this time. */
@@ -13,9 +13,9 @@ const PAUSE_MS = 0.5 * SECOND;
 const BULK_TIMEOUT_MS = 2 * MINUTE;
 
 /** Two lines of a bulk request: the action `index`, and the entry. */
-export function indexLines(nif: string, legalName: string): string {
+export function indexLines(row: DirectoryRow): string {
   // Digits need no escaping.
-  return `{"index":{"_id":"${nif}"}}\n${JSON.stringify(searchDocument(nif, legalName))}\n`;
+  return `{"index":{"_id":"${row.nif}"}}\n${JSON.stringify(searchDocument(row))}\n`;
 }
 
 interface BulkAnswer {

@@ -1,17 +1,10 @@
 /** Elasticsearch indices of the directory: their names and their life cycle. */
-import { randomBytes } from 'node:crypto';
-import { type Client, errors, type estypes } from '@elastic/elasticsearch';
+import { hash, randomBytes } from 'node:crypto';
+import type { Client, estypes } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../../platform/elasticsearch/nodes.ts';
-import { MINUTE, SECOND } from '../../../platform/units.ts';
+import { MINUTE } from '../../../platform/units.ts';
 import { readMapping } from '../../search/document.ts';
-
-/** The description of an index in its mapping's `_meta`. */
-export interface IndexMeta {
-  /** The directory's id, because an index of another database must not be changed. */
-  directory: string;
-  generation: number;
-  fingerprint: string;
-}
+import { type IndexMeta, SHORT } from '../../search/index-meta.ts';
 
 /** An index is not as it should be, though Elasticsearch answered. */
 export class IndexError extends Error {}
@@ -21,16 +14,11 @@ export class IndexError extends Error {}
  * otherwise one dead node of three would end every import.
  */
 const LONG: { requestTimeout: number; maxRetries: number } = { requestTimeout: 10 * MINUTE, maxRetries: 2 };
-/** Checks and removals must end soon if Elasticsearch hangs. */
-export const SHORT: { requestTimeout: number; maxRetries: number } = {
-  requestTimeout: 5 * SECOND,
-  maxRetries: 1,
-};
-
-/** `<alias>-<UTC time>-<random>`, so that names sort by age and are never used twice. */
-export function newIndexName(alias: string, now: Date = new Date()): string {
+/** `<prefix>-<database>-<UTC time>-<random>`, so that names of a database sort by age and are never used twice, by it or another. */
+export function newIndexName(prefix: string, directoryId: string, now: Date = new Date()): string {
+  const database = hash('sha256', directoryId).slice(0, 12);
   const time = now.toISOString().replace(/\D/g, '').slice(0, 14);
-  return `${alias}-${time}-${randomBytes(3).toString('hex')}`;
+  return `${prefix}-${database}-${time}-${randomBytes(3).toString('hex')}`;
 }
 
 /** Settings while loading. No search reads the index, and after a crash it is rebuilt. */
@@ -102,32 +90,23 @@ export async function countDocuments(client: Client, name: string, signal: Abort
   return count;
 }
 
-/** The indices of this directory, aliased or not. */
-export async function listIndices(client: Client, alias: string, directoryId: string): Promise<string[]> {
-  const indices = await client.indices.getMapping(
-    { index: `${alias}-*`, expand_wildcards: ['open', 'closed'], filter_path: '*.mappings._meta' },
+/** The indices of this directory. */
+export async function listIndices(
+  client: Client,
+  prefix: string,
+  directoryId: string,
+): Promise<{ name: string; isAliased: boolean }[]> {
+  const indices = await client.indices.get(
+    {
+      index: `${prefix}-*`,
+      expand_wildcards: ['open', 'closed'],
+      filter_path: ['*.aliases', '*.mappings._meta'],
+    },
     SHORT,
   );
-  const belongs = (name: string) => indices[name]!.mappings?._meta?.directory === directoryId;
-  return Object.keys(indices).filter(belongs);
-}
-
-/** The description of an index; `null` if there is no such index, or it belongs to no directory. */
-export async function readIndexMeta(client: Client, name: string): Promise<IndexMeta | null> {
-  const mappings: estypes.IndicesGetMappingResponse = await client.indices
-    .getMapping({ index: name }, SHORT)
-    .catch((error) => (isNotFound(error) ? {} : Promise.reject(error)));
-  const meta = mappings[name]?.mappings._meta as Partial<IndexMeta> | undefined;
-  return typeof meta?.directory === 'string' ? (meta as IndexMeta) : null;
-}
-
-/** Whether an index exists and belongs to this directory. */
-export async function belongsToDirectory(
-  client: Client,
-  name: string,
-  directoryId: string,
-): Promise<boolean> {
-  return (await readIndexMeta(client, name))?.directory === directoryId;
+  return Object.entries(indices)
+    .filter(([, { mappings }]) => mappings?._meta?.directory === directoryId)
+    .map(([name, { aliases = {} }]) => ({ name, isAliased: Object.keys(aliases).length > 0 }));
 }
 
 /** Removes an index if it exists. Its name must come from listIndices, so that it is ours. */
@@ -136,8 +115,4 @@ export async function deleteIndex(client: Client, name: string): Promise<void> {
     { index: name, ignore_unavailable: true },
     { ...SHORT, requestTimeout: MINUTE },
   );
-}
-
-export function isNotFound(error: unknown): boolean {
-  return error instanceof errors.ResponseError && error.statusCode === 404;
 }

@@ -5,13 +5,11 @@ import { quoted } from '../../../platform/postgres/identifier.ts';
 import { createTextBuffer } from '../../../platform/runtime/text-buffer.ts';
 import type { Progress } from '../../../platform/terminal/progress.ts';
 import { MIB } from '../../../platform/units.ts';
+import type { DirectoryRow } from '../../search/document.ts';
 import { indexLines, sendBulk } from './bulk.ts';
 
 /** About 5,000 rows of usual names. */
 const PAGES_PER_RANGE = 100;
-
-/** Of a row: its NIF and its legal name. */
-type PageRow = [nif: string, legalName: string];
 
 export async function tablePages(sql: Sql, table: string): Promise<number> {
   const [row] = await sql<{ pages: number }[]>`
@@ -24,17 +22,19 @@ export async function tablePages(sql: Sql, table: string): Promise<number> {
  * the vacuum of every other table for minutes. The rows of a generation never change, so the ranges cover all of
  * them. Several loops may share one reader; the first that fails ends it for all.
  */
-export async function* readPages(sql: Sql, table: string, signal: AbortSignal): AsyncGenerator<PageRow[]> {
+export async function* readPages(
+  sql: Sql,
+  table: string,
+  signal: AbortSignal,
+): AsyncGenerator<DirectoryRow[]> {
   const pages = await tablePages(sql, table);
   for (let first = 0; first < pages; first += PAGES_PER_RANGE) {
     signal.throwIfAborted();
     const end = first + PAGES_PER_RANGE;
-    const rows = await sql
-      .unsafe(
-        `SELECT nif, legal_name FROM ${quoted(table)} WHERE ctid >= '(${first},0)' AND ctid < '(${end},0)'`,
-      )
-      .values();
-    yield rows as unknown as PageRow[];
+    yield await sql.unsafe<DirectoryRow[]>(
+      `SELECT nif, legal_name, normalized_name, sort_key FROM ${quoted(table)}
+        WHERE ctid >= '(${first},0)' AND ctid < '(${end},0)'`,
+    );
   }
 }
 
@@ -68,7 +68,7 @@ export async function loadTable(
   const send = async () => {
     const lines = createTextBuffer(REQUEST_BYTES);
     for await (const page of pages) {
-      for (const [nif, legalName] of page) lines.append(indexLines(nif, legalName));
+      for (const row of page) lines.append(indexLines(row));
       if (lines.length > 0) await sendBulk(client, index, lines.bytes(), signal);
       lines.clear();
       done += page.length;
