@@ -1,17 +1,29 @@
 #!/usr/bin/env bun
 /**
- * `.ci/upgrade.ts`: two instances behind a real HAProxy, both by the commands of docs/scaling.md, restart one after the other by
- * those of docs/operating.md, while clients ask without a pause. No request may fail. A stand-in for systemctl restarts processes.
+ * `.ci/upgrade.ts`: two instances of 0.1.0 behind a real HAProxy, both by the commands of docs/scaling.md, restart one after the other
+ * as instances of this tree, by those of docs/operating.md, while clients ask and search without a pause. No request may fail, and no
+ * answer may mix two directories. Between the restarts this tree imports a directory: its instance searches the new one at once, and
+ * that of 0.1.0 within 15 s. A stand-in for systemctl restarts processes.
  *
  * Exit code 77 without HAProxy or curl.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { checkOut } from '../bench/lib/revision.ts';
+import { createDatabase } from '../bench/lib/stack.ts';
+import { SECOND } from '../src/platform/units.ts';
 import { freePort } from '../src/service/listen.ts';
+import { startServers } from '../test/servers/servers.ts';
+import { csv } from '../test/support/companies.ts';
 import { createProcesses, isReady, ROOT, runShell, START_TIMEOUT_MS, shellBlocks, until } from './parts.ts';
 
 const CLIENTS = 4;
+/** The commit of 0.1.0. */
+const OLD_REVISION = '02ac4196';
+/** An instance of 0.1.0 looks at this interval which index is current. */
+const OLD_FOLLOWS_WITHIN_MS = 15 * SECOND;
+const COMPANIES = 500;
 /** That of docs/operating.md. */
 const SHUTDOWN_DELAY_S = '5';
 
@@ -31,24 +43,86 @@ const balancerUrl = `http://127.0.0.1:${ports['8080']}`;
 const { start, stop } = createProcesses(folder);
 const instances = new Map<string, Bun.Subprocess>();
 
-function startInstance(port: string): void {
-  const env = { PUBLIC_URL: balancerUrl, DATA_DIR: join(folder, 'data'), REGISTRY: 'none', SHUTDOWN_DELAY_S };
+const servers = await startServers();
+const old = await checkOut(OLD_REVISION, join(folder, 'old'));
+const prefix = `upgrade-${Date.now()}`;
+const environment = {
+  PUBLIC_URL: balancerUrl,
+  DATA_DIR: join(folder, 'data'),
+  DATABASE_URL: await createDatabase(servers.postgresUrl),
+  ELASTICSEARCH_URL: servers.elasticsearchUrl,
+  ELASTICSEARCH_ALIAS: prefix,
+  SEARCH_CACHE_MB: '1',
+  REGISTRY: 'none',
+  SHUTDOWN_DELAY_S,
+};
+
+function startInstance(port: string, tree: string): void {
   const command = [process.execPath, 'src/main.ts', 'serve'];
-  instances.set(port, start(command, { ...env, HOST: '127.0.0.1', PORT: port }));
+  instances.set(port, start(command, { ...environment, HOST: '127.0.0.1', PORT: port }, tree));
 }
 
-/** `systemctl restart company-directory@PORT`, as systemd does it: it waits for the end, not until the new one is ready. */
-async function writeSystemctl(): Promise<string> {
+/** Runs a command of a tree. */
+// biome-ignore lint/suspicious/noExplicitAny: each command answers something else
+async function command(tree: string, ...words: string[]): Promise<any> {
+  const child = Bun.spawn([process.execPath, 'src/main.ts', ...words, '--json'], {
+    cwd: tree,
+    env: { PATH: process.env.PATH!, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (code !== 0) throw new Error(`${words.join(' ')} failed: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+/** Makes a directory the current one, all of whose names end in `mark`. */
+async function importAll(tree: string, mark: string): Promise<void> {
+  const file = join(folder, 'companies.csv');
+  await Bun.write(
+    file,
+    csv(0, COMPANIES, (n) => (n % 2 === 0 ? `Alfa. ${mark}` : `Alfa ${mark} ${n}`)),
+  );
+  await command(tree, 'companies', 'import', file, '--replace');
+}
+
+/** The marks of the names that a search finds. @throws Error with an answer other than 200 */
+async function marksOf(url: string, secret: string, q: string): Promise<string> {
+  const answer = await fetch(`${url}/api/v1/companies?q=${q}`, {
+    headers: { Authorization: `Bearer ${secret}` },
+  });
+  const text = await answer.text();
+  if (answer.status !== 200) throw new Error(`a search was answered ${answer.status}: ${text}`);
+  const { data } = JSON.parse(text) as { data: { legal_name: string }[] };
+  return [...new Set(data.map(({ legal_name }) => legal_name.split(' ')[1]))].join();
+}
+
+/** This tree's instance has the first port, and that of 0.1.0 still the second. */
+async function importBetween(secret: string): Promise<void> {
+  const [now, before] = [ports['3001'], ports['3002']].map((port) => `http://127.0.0.1:${port}`);
+  await importAll(ROOT, 'nova');
+  const seen = await marksOf(now!, secret, 'alfa');
+  if (seen !== 'nova') throw new Error(`right after the import the new instance finds ${seen}`);
+  const follows = async () => (await marksOf(before!, secret, 'alfa')) === 'nova';
+  await until('the instance of 0.1.0 follows', OLD_FOLLOWS_WITHIN_MS, follows);
+}
+
+/**
+ * `systemctl restart company-directory@PORT`, as systemd does it: it waits for the end, not until the new one is ready.
+ * @param between happens before the second restart; an error fails it
+ */
+async function writeSystemctl(between: () => Promise<void>): Promise<string> {
+  let restarts = 0;
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     idleTimeout: 60,
     async fetch({ url }) {
       const port = new URL(url).pathname.slice(1);
+      if (restarts++ === 1) await between();
       const leaving = instances.get(port)!;
       leaving.kill('SIGTERM');
       await leaving.exited;
-      startInstance(port);
+      startInstance(port, ROOT);
       return new Response();
     },
   });
@@ -68,8 +142,8 @@ async function blockWith(path: string, heading: string, text: string): Promise<s
   return here(block);
 }
 
-/** Asks by the balancer until it is stopped. @returns what stops it, with the answers and what failed */
-function askOn() {
+/** Asks and searches by the balancer until it is stopped. @returns what stops it, with the answers and what failed */
+function askOn(secret: string) {
   const answers: (number | string)[] = [];
   let isAsking = true;
   const ask = async () => {
@@ -82,7 +156,17 @@ function askOn() {
       await Bun.sleep(5);
     }
   };
-  const asked = Array.from({ length: CLIENTS }, ask);
+  const search = async () => {
+    const queries = ['alfa', 'alfa.', 'alfa nova', 'alfa velha 7'];
+    for (let n = 0; isAsking; n += 1) {
+      const marks = await marksOf(balancerUrl, secret, queries[n % queries.length]!).catch(
+        (error: Error) => error.message,
+      );
+      answers.push(['', 'velha', 'nova'].includes(marks) ? 200 : `a search found ${marks}`);
+      await Bun.sleep(50);
+    }
+  };
+  const asked = [...Array.from({ length: CLIENTS }, ask), search()];
   return async () => {
     isAsking = false;
     await Promise.all(asked);
@@ -96,27 +180,44 @@ try {
   const configuration = join(folder, 'haproxy.cfg');
   await runShell(configure.replace('/etc/haproxy/haproxy.cfg', configuration), { cwd: ROOT });
   await Bun.write(configuration, here(await Bun.file(configuration).text()));
+  await importAll(old.folder, 'antiga');
+  await importAll(old.folder, 'velha');
+  const { id } = await command(old.folder, 'account', 'create', '--name', 'Upgrade', '--plan', 'plus');
+  const { secret } = await command(old.folder, 'key', 'create', id, '--name', 'upgrade');
+  await command(old.folder, 'account', 'limits', id, '--requests-per-minute', '100000');
   for (const port of [ports['3001']!, ports['3002']!]) {
-    startInstance(port);
+    startInstance(port, old.folder);
     await until('an instance is ready', START_TIMEOUT_MS, isReady(`http://127.0.0.1:${port}`));
   }
   start([haproxy, '-f', configuration]);
   await until('the balancer answers', START_TIMEOUT_MS, isReady(balancerUrl));
 
   const before = [...instances.values()].map(({ pid }) => pid);
-  const stopAsking = askOn();
-  await runShell(restart, { cwd: folder, env: { PATH: `${await writeSystemctl()}:${process.env.PATH}` } });
+  const stopAsking = askOn(secret);
+  const systemctl = await writeSystemctl(() => importBetween(secret));
+  await runShell(restart, { cwd: folder, env: { PATH: `${systemctl}:${process.env.PATH}` } });
   const { answers, failures } = await stopAsking();
   if ([...instances.values()].some(({ pid }) => before.includes(pid)))
     throw new Error('an instance has not restarted');
   if (failures.length > 0)
     throw new Error(`${failures.length} of ${answers} requests failed, for example ${failures[0]}`);
-  process.stdout.write(`two instances have restarted, and all of ${answers} requests were answered\n`);
+  const { agrees, documents } = await command(ROOT, 'index', 'status');
+  if (!agrees || documents !== COMPANIES) throw new Error(`the index has ${documents} documents`);
+  process.stdout.write(
+    `two instances of 0.1.0 have restarted as this version, and all of ${answers} requests were answered\n`,
+  );
 } catch (error) {
   process.stderr.write(`.ci/upgrade.ts failed: ${(error as Error).message}\n`);
   process.exitCode = 1;
 } finally {
   await stop();
+  await old.remove();
+  await fetch(`${servers.elasticsearchUrl}/_cat/indices/${prefix}-*?h=index`)
+    .then((answer) => answer.text())
+    .then((names) =>
+      fetch(`${servers.elasticsearchUrl}/${names.trim().split('\n').join()}`, { method: 'DELETE' }),
+    );
+  await servers.stop();
   await rm(folder, { recursive: true, force: true });
 }
 process.exit();
