@@ -123,6 +123,12 @@ test('a host that accepts connections and ends them fails the query at once, and
   server.close();
 });
 
+test('a connection of a pool ends after ten minutes, and a dedicated one never', async () => {
+  const dedicated = openDedicated(database.url, {});
+  expect([sql, dedicated].map(({ options }) => options.max_lifetime)).toEqual([600, null]);
+  await dedicated.end();
+});
+
 test('every session but a dedicated one ends by itself when it is idle in a transaction for 30 s, also without other limits', async () => {
   const limitOf = async (of: Sql) => {
     const [row] = await of`SHOW idle_in_transaction_session_timeout`;
