@@ -8,7 +8,7 @@
 import Redis from 'ioredis';
 import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 
-/** More connections were not faster at 256 clients. */
+/** About as many connections as an instance of the service has. */
 const sql = connectPostgres(process.env.DATABASE_URL!, { max: 32 });
 const redis = new Redis(process.env.REDIS_URL!);
 
