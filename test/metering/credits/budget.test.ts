@@ -1,10 +1,9 @@
 /** Budgets of keys are exact (docs/members.md: limits of a key). */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import fc from 'fast-check';
 import type { Call } from '../../../src/metering/credits/call.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
-import { chargeCalls, paidOf } from '../../../src/metering/credits/charge-calls.ts';
+import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
@@ -13,7 +12,6 @@ import { type Budget, type BudgetPeriod, settleBudgets } from '../../../src/mete
 import { createKey, listKeys } from '../../../src/metering/keys/store.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { DAY } from '../../../src/platform/units.ts';
-import { storeCallCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
@@ -91,69 +89,6 @@ describe('a list gets as many items as account and key allow, and the lower boun
     });
     expect(await usedOf(key)).toEqual([spent, spent]);
   });
-});
-
-test('a batch pays its calls in their order, as if they came one after another', async () => {
-  const accounts = await Promise.all(
-    [1, 2].map(async () => {
-      const { accountId } = await createCaller(sql, { included: 0, plan: 'plus' });
-      const keys: string[] = [];
-      for (let key = 0; key < 3; key += 1) keys.push((await createKey(sql, accountId, '', 'test')).id);
-      return { accountId, keys };
-    }),
-  );
-  const few = fc.nat(6);
-  await fc.assert(
-    fc.asyncProperty(
-      fc.tuple(few, few),
-      fc.array(fc.option(few), { minLength: 6, maxLength: 6 }),
-      fc.array(fc.record({ account: fc.nat(1), key: fc.nat(3), credits: few }), {
-        minLength: 1,
-        maxLength: 8,
-      }),
-      async (included, budgets, drawn) => {
-        const left = new Map<string, number>();
-        await sql`UPDATE key_budgets SET credits = NULL`;
-        for (const [index, { accountId, keys }] of accounts.entries()) {
-          await sql`UPDATE balances SET used = 0, included_credits = ${included[index]!} WHERE account_id = ${accountId}`;
-          left.set(accountId, included[index]!);
-          for (const [at, key] of keys.entries()) {
-            const credits = budgets[3 * index + at]!;
-            if (credits === null) continue;
-            left.set(key, credits);
-            await sql`UPDATE key_budgets SET credits = ${credits}, used = 0 WHERE key_id = ${key}`;
-          }
-        }
-        const calls = drawn.map(({ account, key, credits }) => {
-          const { accountId, keys } = accounts[account]!;
-          return call({ accountId, keyId: keys[key] ?? '' }, credits);
-        });
-        const expected = calls.map(({ accountId, keyId, credits }) => {
-          const [ofAccount, ofKey] = [left.get(accountId)!, left.get(keyId) ?? Number.POSITIVE_INFINITY];
-          const spent = Math.min(credits, ofAccount, ofKey);
-          left.set(accountId, ofAccount - spent);
-          if (left.has(keyId)) left.set(keyId, ofKey - spent);
-          const bound = spent === credits ? null : ofAccount <= ofKey ? 'account' : 'key';
-          return { spent, bound };
-        });
-        const [charged] = await chargeCalls(pools[0]!, calls, randomUUID());
-        const paid = calls.map((one, index) => {
-          const { spent, quota, budget } = paidOf(one, charged!, index)!;
-          return { spent, bound: quota !== null ? 'account' : budget !== null ? 'key' : null };
-        });
-        expect(paid).toEqual(expected);
-        for (const [index, { accountId, keys }] of accounts.entries()) {
-          expect((await ledgerOf(sql, accountId)).used).toBe(included[index]! - left.get(accountId)!);
-          for (const [at, key] of keys.entries()) {
-            const credits = budgets[3 * index + at]!;
-            const [row] = await sql`SELECT used FROM key_budgets WHERE key_id = ${key}`;
-            if (credits !== null) expect(row!.used).toBe(credits - left.get(key)!);
-          }
-        }
-      },
-    ),
-    { numRuns: 60 },
-  );
 });
 
 describe('what comes back', () => {
@@ -292,34 +227,6 @@ describe('a keyed request', () => {
 });
 
 describe('a change of a budget', () => {
-  test('is in force at once and counts what was spent in the window, also before there was one', async () => {
-    const { accountId, keyId } = await createCaller(sql, { included: 100 });
-    const key = { accountId, keyId };
-    await ledgers[0]!.charge(call(key, 3, { hasBudget: false }));
-    await rollUpCalls(sql);
-    await ledgers[0]!.charge(call(key, 3, { hasBudget: false }));
-    await storeCallCounts(
-      sql,
-      sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - 40, ${keyId}, 'lookup', 7)`,
-    );
-    for (const [per, used] of [
-      ['day', 6],
-      ['ever', 13],
-      ['month', 6],
-    ] as const) {
-      const { budget } = await limitKey(sql, keyId, { budget: { credits: 20, per } }, 'test');
-      expect([per, budget!.used]).toEqual([per, used]);
-    }
-    await limitKey(sql, keyId, { budget: { credits: 8, per: 'day' } }, 'test');
-    expect((await ledgers[1]!.charge(call(key, 5))).spent).toBe(2);
-    await limitKey(sql, keyId, { budget: { credits: 9, per: 'day' } }, 'test');
-    expect((await ledgers[1]!.charge(call(key, 5))).spent).toBe(1);
-    await limitKey(sql, keyId, { budget: { credits: 4, per: 'day' } }, 'test');
-    expect((await ledgers[1]!.charge(call(key, 5))).spent).toBe(0);
-    await limitKey(sql, keyId, { budget: null }, 'test');
-    expect((await ledgers[1]!.charge(call(key, 5))).spent).toBe(5);
-  });
-
   test('counts what comes back of an earlier charge, and nothing of one that it did not count', async () => {
     const { accountId, keyId } = await createCaller(sql, { included: 100 });
     const key = { accountId, keyId };
@@ -381,26 +288,5 @@ describe('a change of a budget', () => {
     // The refund comes before the charge or after it.
     expect([3, 5]).toContain(spent as number);
     expect(await usedOf(key)).toEqual([3 + (spent as number), 3 + (spent as number)]);
-  });
-
-  test('beside charges, refunds and further changes deadlocks with none of them, and both counts stay equal', async () => {
-    const key = await createLimited({ credits: 1000, per: 'day' }, { included: 10_000 });
-    const other = { ...key, keyId: (await createKey(sql, key.accountId, '', 'test')).id };
-    const work: Promise<unknown>[] = [];
-    const ledger = createCredits(pools[1]!);
-    for (let round = 0; round < 15; round += 1) {
-      for (const one of [key, other])
-        work.push(
-          limitKey(sql, one.keyId, { budget: { credits: 1000 + round, per: 'day' } }, 'test'),
-          ledgers[0]!.charge(call(one, 2)),
-          ledger.charge(call(one, 3)).then(({ refund }) => refund(1)),
-          refundOwed(sql),
-        );
-      await Promise.all(work.splice(0));
-    }
-    await ledger.close(5000);
-    await refundOwed(sql);
-    expect(await usedOf(key)).toEqual([60, 120]);
-    expect((await usedOf(other))[0]).toBe(60);
   });
 });

@@ -48,17 +48,6 @@ test('only the first batch that an account cannot pay from its allowance takes a
   expect(await ledgerOf(sql, bought.accountId)).toEqual({ used: 6, credits: 98, calls: 6 });
 });
 
-test('a period that has ended takes a second statement, which opens the next one', async () => {
-  const { accountId } = await createCaller(sql, { included: 5 });
-  const charge = createCountingCharge();
-  expect(await charge(accountId)).toBe(1);
-  await sql`
-    UPDATE balances SET period_start = period_start - interval '2 months', period_end = period_start
-    WHERE account_id = ${accountId}`;
-  expect([await charge(accountId), await charge(accountId)]).toEqual([2, 1]);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 3 });
-});
-
 test('a batch with an account that cannot pay charges each account once, by one attempt, and is no failure', async () => {
   const [rich, poor] = await Promise.all([
     createCaller(sql, { included: 9 }),
@@ -74,12 +63,4 @@ test('a batch with an account that cannot pay charges each account once, by one 
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
     expect(await attemptsOf(sql, accountId)).toHaveLength(1);
   }
-});
-
-test('a call that asks for the credits left gets them', async () => {
-  const { accountId } = await createCaller(sql, { included: 9 });
-  const call = { accountId, keyId: '', kind: 'lookup', credits: 1 } as const;
-  const credits = createCredits(sql);
-  expect(await credits.charge(call)).toMatchObject({ spent: 1, left: null });
-  expect(await credits.charge({ ...call, wantsLeft: true })).toMatchObject({ spent: 1, left: 7 });
 });

@@ -92,15 +92,6 @@ describe('a frozen Postgres', () => {
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 
-  test('that commits but freezes before it answers: the credits are refunded after the thaw', async () => {
-    const { accountId, calls } = await commitUnheard(5);
-    for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
-    proxy.up();
-    await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 5, calls: 0 });
-    expect(lost).toEqual([]);
-    expect((await chargeOne(credits, accountId)).charged).toBe(true);
-  });
-
   test.each([
     ['', false],
     [', when the calls were moved meanwhile', true],
@@ -127,32 +118,12 @@ describe('a frozen Postgres', () => {
     },
   );
 
-  test('whose connection is cut while it works: a stop of the service waits to find out', async () => {
-    const accountId = await spentUnheard();
-    proxy.up();
-    await credits.close(5000);
-    await refunding;
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
-    expect(lost).toEqual([]);
-  });
-
   test('whose connection is cut while it works, and that stays away: a stop says once that credits may be lost', async () => {
     const accountId = await spentUnheard();
     expect(lost).toEqual([]);
     await credits.close(1000);
     expect(lost).toEqual([[expect.objectContaining({ accountId, credits: 1 })]]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
-  });
-
-  test('that commits, and answers when the service is about to stop: the stop waits, and refunds', async () => {
-    const { accountId, calls } = await commitUnheard(5);
-    for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
-    const closing = credits.close(5000);
-    proxy.up();
-    await closing;
-    await refunding;
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
-    expect(lost).toEqual([]);
   });
 
   test('refuses all who ask in the meantime, in two waves of 500, and counts only those after the thaw', async () => {
@@ -171,38 +142,6 @@ describe('a frozen Postgres', () => {
   });
 });
 
-test('a commit that takes longer than anybody waits is refunded when it is there', async () => {
-  const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
-  await sql.unsafe(`
-    CREATE FUNCTION commit_slowly() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN IF NOT NEW.owed THEN PERFORM pg_sleep(3.5); END IF; RETURN NULL; END $$;
-    CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON call_journal DEFERRABLE INITIALLY DEFERRED
-      FOR EACH ROW EXECUTE FUNCTION commit_slowly()`);
-  try {
-    const calls = Array.from({ length: 5 }, () => fails(chargeOne(credits, accountId)));
-    for (const failed of await Promise.all(calls)) expect(failed).toBe(true);
-    await credits.close(8000);
-    await refunding;
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
-    expect(lost).toEqual([]);
-  } finally {
-    await sql.unsafe('DROP TRIGGER slow_commit ON call_journal; DROP FUNCTION commit_slowly()');
-  }
-});
-
-test('a Postgres that resets connections fails calls at once, and they work when it is back', async () => {
-  const { accountId } = await createCaller(sql, { included: 10 });
-  await behindProxy`SELECT 1`;
-  proxy.down();
-  expect(await fails(chargeOne(credits, accountId))).toBe(true);
-  // The batch is in doubt until its void is acknowledged: further calls are refused at once.
-  await expect(chargeOne(credits, accountId)).rejects.toThrow('the outcome of an earlier charge is unknown');
-  proxy.up();
-  await eventually(() => fails(chargeOne(credits, accountId)), false);
-  await refunding;
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
-});
-
 describe('a row that another transaction has locked', () => {
   test('fails further calls at once: a wait for each would take longer than a test may', async () => {
     const { accountId } = await createCaller(sql, { included: 10 });
@@ -210,34 +149,6 @@ describe('a row that another transaction has locked', () => {
     for (let call = 0; call < 50; call += 1) expect(await fails(chargeOne(credits, accountId))).toBe(true);
     await lock.release();
     await eventually(() => fails(chargeOne(credits, accountId)), false);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
-  });
-
-  test('without a lock time-out in Postgres too: a statement whose turn comes after its void spends nothing', async () => {
-    const patient = connectPostgres(database.url, { max: 2 });
-    try {
-      const credits = createCredits(patient);
-      const { accountId } = await createCaller(sql, { included: 10 });
-      const lock = await lockRow(sql, accountId);
-      expect(await fails(chargeOne(credits, accountId))).toBe(true);
-      await waitingForLock(sql, 1);
-      await lock.release();
-      await waitingForLock(sql, 0);
-      await credits.close(5000);
-      await refundOwed(sql);
-      expect(await ledgerOf(sql, accountId)).toEqual(NOTHING_SPENT);
-    } finally {
-      await patient.end({ timeout: 5 });
-    }
-  });
-
-  test('that is released in time only delays the call', async () => {
-    const { accountId } = await createCaller(sql, { included: 10 });
-    const lock = await lockRow(sql, accountId);
-    const call = chargeOne(credits, accountId);
-    await waitingForLock(sql, 1);
-    await lock.release();
-    expect((await call).charged).toBe(true);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 });

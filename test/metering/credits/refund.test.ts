@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import type { Call } from '../../../src/metering/credits/call.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
@@ -10,7 +9,6 @@ import { createTestDatabase } from '../../support/database.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { inOneTurn } from '../../support/stopped-clock.ts';
-import { eventually, until } from '../../support/until.ts';
 import { attemptsOf, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('give_back');
@@ -61,25 +59,6 @@ describe.each([
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
   });
 
-  test('comes back once, however often the statement is sent, also after the roll-up has refunded it', async () => {
-    const { accountId } = await createCaller(sql, { included: 10 });
-    await charge(accountId, 3);
-    const [attempt] = await attemptsOf(sql, accountId);
-    await wait();
-    const id = randomUUID();
-    const call = { accountId, keyId: 'key0', kind: 'lookup', credits: 1 } as const;
-    const send = () => refundCredits(sql, [{ ...call, id, attempt: attempt!, purchased: 0 }]);
-    await Promise.all([send(), send(), send()]);
-    await refundOwed(sql);
-    for (let i = 0; i < 3; i += 1) {
-      await send();
-      await refundOwed(sql);
-      await rollUpCalls(sql);
-      await purgeJournal(sql);
-    }
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
-  });
-
   test('comes back no second time when the journal has forgotten it, because its batch is forgotten, too', async () => {
     const { accountId } = await createCaller(sql, { included: 10 });
     await charge(accountId, 2);
@@ -97,57 +76,6 @@ describe.each([
     await refundOwed(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
-
-  test('leaves a period alone that has opened since, and brings back the purchased credits of its batch, no more', async () => {
-    const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
-    const refund = await charge(accountId, 4);
-    await wait();
-    await refund(0);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 3, calls: 3 });
-    await changePlan(sql, accountId, 'plus', {}, 'test');
-    const left = [4, 5, 5];
-    for (const [index, credits] of left.entries()) {
-      await refund(index + 1);
-      expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits, calls: 2 - index });
-    }
-  });
-});
-
-test('what is owed while Postgres is away is refunded when it is back, and the stop waits for it', async () => {
-  const proxy = await startProxy(database.url);
-  const pool = connectPostgres(proxy.url(database.url), { max: 2, statementTimeoutMs: 1000 });
-  const { accountId } = await createCaller(sql, { included: 10 });
-  const credits = createCredits(pool, {
-    onEvent: (event) => event === 'refunded' && void refundOwed(sql),
-  });
-  const call = { accountId, keyId: 'a', kind: 'lookup' as const, credits: 1 };
-  const charge = await credits.charge(call);
-  proxy.down();
-  void charge.refund(1);
-  await until('the first attempt', () => proxy.refused() > 0);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
-  proxy.up();
-  await credits.close(5000);
-  await eventually(() => ledgerOf(sql, accountId), { used: 0, credits: 0, calls: 0 });
-  await pool.end({ timeout: 1 });
-  await proxy.close();
-});
-
-test('several credits of one call are one row of the journal, purchased ones first', async () => {
-  const { accountId } = await createCaller(sql, { included: 60, credits: 100 });
-  let refunded = 0;
-  const credits = createCredits(sql, {
-    onEvent: (event) => {
-      refunded += event === 'refunded' ? 1 : 0;
-    },
-  });
-  const charge = await credits.charge({ accountId, keyId: 'a', kind: 'lookup', credits: 100 });
-  await charge.refund(50);
-  await charge.refund(0);
-  await until('the refund', () => refunded === 1);
-  expect(await attemptsOf(sql, accountId)).toHaveLength(2);
-  await refundOwed(sql);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 50, credits: 100, calls: 50 });
 });
 
 test('refunds that come at once are stored 500 at a time, and paid out together', async () => {
@@ -169,26 +97,6 @@ test('refunds that come at once are stored 500 at a time, and paid out together'
   expect(paid).toHaveLength(1);
   for (const { accountId } of callers)
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
-});
-
-test('what an account is owed of several batches and periods comes back at once, and no more', async () => {
-  const { accountId, keyId } = await createCaller(sql, { included: 5, credits: 50 });
-  const credits = createCredits(sql);
-  const charge = (amount: number) => credits.charge({ accountId, keyId, kind: 'lookup', credits: amount });
-  const charges = [await charge(4), await charge(4), await charge(4)];
-  await changePlan(sql, accountId, 'plus', {}, 'test');
-  charges.push(await charge(4), await charge(4));
-  const kept = await charge(6);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 14, credits: 34, calls: 26 });
-  for (const [index, { refund }] of charges.entries()) {
-    if (index % 2 === 0) await refund(4);
-    else await refund(1).then(() => refund(3));
-  }
-  await refundOwed(sql);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 6, credits: 49, calls: 6 });
-  await kept.refund(6);
-  await refundOwed(sql);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 50, calls: 0 });
 });
 
 test('a refund ends when it is stored, or after 2 s; then it is stored later', async () => {

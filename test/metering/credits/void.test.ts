@@ -1,14 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
-import { grantCredits } from '../../../src/metering/accounts/grant.ts';
+import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
-import { DAY } from '../../../src/platform/units.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { cancelWaiting, lockRow, waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
@@ -77,16 +75,6 @@ describe.each(PERIODS)('an attempt to charge %s', (_, prepare) => {
     await refundOwed(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
   });
-
-  test('that is voided and refunded again and again, also at once, is refunded once', async () => {
-    const accountId = await createAccount();
-    const [first, second] = [randomUUID(), randomUUID()];
-    await charge(sql, accountId, first);
-    await charge(sql, accountId, second);
-    await Promise.all(Array.from({ length: 5 }, () => voidAndRefund(sql, [first])));
-    await voidAndRefund(sql, [first]);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
-  });
 });
 
 test('a void takes no lock of an account, and its refund leaves a locked one for later', async () => {
@@ -128,47 +116,6 @@ test('a batch that is rolled up while it is voided is counted first, and then ta
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
 });
 
-test('purchased credits come back before included ones, as if the voided calls had never been', async () => {
-  const { accountId } = await createCaller(sql, { included: 3, credits: 5 });
-  const credits = createCredits(sql);
-  await chargeMany(credits, accountId, 3);
-  // On a busy machine the calls of one turn can be several batches.
-  const first = await attemptsOf(sql, accountId);
-  await rollUpCalls(sql);
-  await chargeMany(credits, accountId, 3);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 6, credits: 2, calls: 6 });
-  await voidAndRefund(sql, first);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
-  // A later charge is exact, too: it spends three of the five credits left, and its void returns them.
-  const before = await attemptsOf(sql, accountId);
-  await chargeMany(credits, accountId, 3);
-  const last = (await attemptsOf(sql, accountId)).slice(before.length);
-  await voidAndRefund(sql, last);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 5, calls: 3 });
-});
-
-test('a call that the allowance pays, raised since others took purchased credits, returns none of those', async () => {
-  const { accountId } = await createCaller(sql, { included: 10, credits: 10 });
-  const credits = createCredits(sql);
-  await chargeMany(credits, accountId, 15);
-  await changeLimits(sql, accountId, { includedCredits: 100 }, 'test');
-  await chargeOne(credits, accountId);
-  await voidAndRefund(sql, [(await attemptsOf(sql, accountId)).at(-1)!]);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 15, credits: 5, calls: 15 });
-});
-
-test('purchased credits of a batch come back, although the allowance was raised meanwhile', async () => {
-  const { accountId } = await createCaller(sql, { included: 5, credits: 5 });
-  await chargeMany(createCredits(sql), accountId, 5);
-  await rollUpCalls(sql);
-  await chargeMany(createCredits(sql), accountId, 5);
-  const attempts = await attemptsOf(sql, accountId);
-  await voidAttempt(sql, attempts.at(-1)!);
-  await changeLimits(sql, accountId, { includedCredits: 1000 }, 'test');
-  await refundOwed(sql);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 5, calls: 5 });
-});
-
 test('a locked account delays the refund of its batches once, not each of them', async () => {
   const { accountId } = await createCaller(sql, { included: 100 });
   const credits = createCredits(sql);
@@ -200,51 +147,6 @@ test('a refund whose wait ends as a "user request" leaves the locked account for
 });
 
 describe('between a charge and its void', () => {
-  const DAYS_AGO = () => new Date(Date.now() - 5 * DAY);
-
-  test('a grant stays', async () => {
-    const { accountId } = await createCaller(sql, { included: 0, credits: 5 });
-    await chargeMany(createCredits(sql), accountId, 2);
-    const attempts = await attemptsOf(sql, accountId);
-    await grantCredits(sql, accountId, { credits: 7 }, 'test');
-    await voidAndRefund(sql, attempts);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 12, calls: 0 });
-  });
-
-  test('a period ends: what is used in the next one stays, and purchased credits come back', async () => {
-    const { accountId } = await createCaller(sql, { included: 1, credits: 5 });
-    await chargeMany(createCredits(sql), accountId, 3);
-    const attempts = await attemptsOf(sql, accountId);
-    await sql`
-      UPDATE balances SET period_start = period_start - interval '2 months', period_end = period_start
-      WHERE account_id = ${accountId}`;
-    await chargeOne(createCredits(sql), accountId);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 3, calls: 4 });
-    await voidAndRefund(sql, attempts);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
-  });
-
-  test('a plan changes from an instant before the charge: its purchased credit comes back', async () => {
-    const { accountId } = await createCaller(sql, { included: 0, credits: 5 });
-    await chargeOne(createCredits(sql), accountId);
-    const attempts = await attemptsOf(sql, accountId);
-    await changePlan(sql, accountId, 'plus', { periodStart: DAYS_AGO() }, 'test');
-    await voidAndRefund(sql, attempts);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 5, calls: 0 });
-  });
-
-  test('a plan changes from the same instant as the one before: what is used since stays', async () => {
-    const { accountId } = await createCaller(sql, { included: 10 });
-    const periodStart = DAYS_AGO();
-    await changePlan(sql, accountId, 'plus', { periodStart }, 'test');
-    await chargeOne(createCredits(sql), accountId);
-    const attempts = await attemptsOf(sql, accountId);
-    await changePlan(sql, accountId, 'plus', { periodStart }, 'test');
-    await chargeMany(createCredits(sql), accountId, 2);
-    await voidAndRefund(sql, attempts);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
-  });
-
   test('a plan changes while the call waits for the account: the call is of the new period', async () => {
     const { accountId } = await createCaller(sql, { included: 10 });
     const lock = await lockRow(sql, accountId);
@@ -271,18 +173,6 @@ describe('between a charge and its void', () => {
     await lock.release();
     await Promise.all([changing, refunding]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 10, calls: 0 });
-  });
-
-  test('the call itself opens the period: it is of that one', async () => {
-    const { accountId } = await createCaller(sql, { included: 10 });
-    await sql`
-      UPDATE balances SET used = 9, period_start = period_start - interval '2 months', period_end = period_start
-      WHERE account_id = ${accountId}`;
-    await chargeOne(createCredits(sql), accountId);
-    const [first] = await attemptsOf(sql, accountId);
-    await chargeOne(createCredits(sql), accountId);
-    await voidAndRefund(sql, [first!]);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
   });
 });
 

@@ -324,4 +324,13 @@ export const SQL_FAULTS: (Fault & { by: 'compare' | 'race' })[] = [
       '-calls AS calls, 0 AS credits FROM entry',
     ),
   },
+  {
+    by: 'compare',
+    ...fault(
+      'a change of a budget forgets what was spent',
+      'keys/limits.ts',
+      'used = coalesce((',
+      'used = 0 * coalesce((',
+    ),
+  },
 ];

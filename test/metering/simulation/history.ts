@@ -128,7 +128,9 @@ export function createHistory(seed: number, isPlain = false): History {
       { kind: 'spending', atMs, account, spendsPurchased: chance(0.5) },
       { kind: 'period', atMs, account },
     ];
-    if (isPlain) return one(always);
+    const budget: Action = { kind: 'budget', atMs, account, key, credits: below(30) };
+    if (isPlain)
+      return one(accounts[account]!.keys[key]!.budget === null ? always : [...always, budget, budget]);
     return one<Action>([
       ...always,
       { kind: 'kill', atMs, instance, backAfterMs: 100 + below(3000) },
@@ -136,7 +138,7 @@ export function createHistory(seed: number, isPlain = false): History {
       { kind: 'stop', atMs, instance, backAfterMs: 100 + below(3000) },
       { kind: 'restart', atMs, downMs: below(2500) },
       { kind: 'hold', atMs, account, forMs: below(2500) },
-      { kind: 'budget', atMs, account, key, credits: chance(0.8) ? below(30) : null },
+      chance(0.8) ? budget : { ...budget, credits: null },
       { kind: 'expire', atMs, account, key },
     ]);
   }

@@ -211,7 +211,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
       execute(
         name,
         args,
-        () => operateInPostgres(sql!, account.id, action),
+        () => operateInPostgres(sql!, account, action),
         (error) => {
           note(`${name} of an operator ${error?.message ?? 'is done'}`);
           for (const { process, changed } of parts.listeners)
