@@ -7,8 +7,7 @@
 
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { normalizationFingerprint } from '../name.ts';
-import { CONFIRMED_MS } from '../search/current-index.ts';
-import { readDirectoryId } from '../search/generation.ts';
+import { CONFIRMED_MS, readDirectoryId } from '../search/generation.ts';
 import { type DirectoryLock, lockLost } from './lock.ts';
 
 export interface Generation {

@@ -1,15 +1,9 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
-import { type CurrentGeneration, readDirectoryId, selectCurrent } from './generation.ts';
+import { CONFIRMED_MS, type CurrentGeneration, readDirectoryId, selectCurrent } from './generation.ts';
 import { belongsToDirectory } from './index-meta.ts';
 import { DirectoryAwayError } from './search.ts';
-
-/**
- * A generation is taken for current for this long after the beginning of the read that found it so. A command that changes the
- * directory ends this long after the change, so that every search which begins later sees the new one.
- */
-export const CONFIRMED_MS = 250;
 
 /** The most attempts while imports replace the generation. */
 const MAX_ATTEMPTS = 4;

@@ -8,6 +8,12 @@ import { beginAgain, ReplacedError } from '../../platform/postgres/begin-again.t
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 
+/**
+ * A generation is taken for current for this long after the beginning of the read that found it so. A command that changes the
+ * directory ends this long after the change, so that every search which begins later sees the new one.
+ */
+export const CONFIRMED_MS = 250;
+
 export interface CurrentGeneration {
   id: number;
   /** Its table's plain name. */

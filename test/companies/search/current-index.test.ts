@@ -1,13 +1,12 @@
 /** The index of the current generation, as searches learn it. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import {
-  CONFIRMED_MS,
   type CurrentIndex,
   createCurrentIndex,
   indexOf,
   NoIndexError,
 } from '../../../src/companies/search/current-index.ts';
-import type { CurrentGeneration } from '../../../src/companies/search/generation.ts';
+import { CONFIRMED_MS, type CurrentGeneration } from '../../../src/companies/search/generation.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
