@@ -3,7 +3,8 @@
  * how well names as people write them are resolved, and what they cost in CPU, with Postgres alone and with Elasticsearch.
  *
  * The directory is that of the tests, or a file, and names that are made like its own (real-names.ts) up to `--names`. Pairs are
- * `{"nif", "written"}`, strangers the same or texts. `--database` and `--alias` have the names already, and stay.
+ * `{"nif", "written"}`, strangers the same or texts. Near names and absent ones, of which none may be clear, are made from the directory
+ * (name-sets.ts); for the absent ones it is imported without every second of its names. `--database` and `--alias` have the names already, and stay.
  * Servers: those of the environment (TEST_…_URL), or started here with durable commits. CPU of Elasticsearch is not measured.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -22,6 +23,7 @@ import { connectPostgres } from '../src/platform/postgres/connect.ts';
 import { withTimeout } from '../src/platform/runtime/timeout.ts';
 import real from '../test/companies/resolve/real-names.json' with { type: 'json' };
 import { startServers } from '../test/servers/servers.ts';
+import { halfOf, nearNames } from './lib/name-sets.ts';
 import { cpuSeconds } from './lib/processes.ts';
 import { createRealNames, readNames, writeRealNames } from './lib/real-names.ts';
 import { say } from './lib/say.ts';
@@ -38,6 +40,8 @@ const { values: options } = parseArgs({
   },
 });
 const LIST = 100;
+/** Wrong names that are printed. */
+const MAX_TOLD = 10;
 const PATIENCE_MS = 60_000;
 
 type Written = { nif: string; written: string };
@@ -55,16 +59,16 @@ const elasticsearch = createElasticsearch({ ...servers, elasticsearchApiKey: nul
 const databaseUrl = options.database ?? (await createDatabase(servers.postgresUrl));
 const sql = connectPostgres(databaseUrl, { max: 1, pointQueries: true });
 try {
-  if (options.database === undefined) await importNames();
+  if (options.database === undefined) await importRows(await ownRows());
   const [{ table, rows }] = await sql<[{ table: string; rows: number }]>`
     SELECT table_name AS "table", rows FROM directory JOIN directory_generations ON directory_generations.id = current`;
   await measureVocabulary(table);
   const [{ pid }] = await sql<[{ pid: number }]>`SELECT pg_backend_pid() AS pid`;
   say(`\n${rows} names, ${pairs.length} pairs, ${strangers.length} strangers\n`);
-  say('| | first | among 5 | clear, right | strangers clear | CPU a name, ms: Postgres, service |');
+  say('| | first | among 5 | clear, right | strangers shown, clear | CPU a name, ms: Postgres, service |');
   say('| --- | --- | --- | --- | --- | --- |');
   const answers: string[] = [];
-  for (const [mode, withReader] of Object.entries({
+  const readers = Object.entries({
     Postgres: createPostgresReader(sql),
     Elasticsearch: createElasticsearchReader(
       elasticsearch,
@@ -72,11 +76,22 @@ try {
       createCurrentIndex(elasticsearch, sql),
       PATIENCE_MS,
     ),
-  })) {
+  });
+  const own = await ownRows();
+  const names = own.map(({ name }) => name);
+  for (const [mode, withReader] of readers) {
     answers.push(await measureQuality(mode, withReader, pid));
+    await measureNone('near names by a letter', withReader, nearNames(names, 'letter'));
+    await measureNone('near names by a beginning', withReader, nearNames(names, 'beginning'));
     await measureWorst(withReader, pid, table);
   }
   say(`\nboth modes ${answers[0] === answers[1] ? 'give the same answers' : 'DIFFER'}`);
+  if (options.database === undefined) {
+    const { kept, absent } = halfOf(own, ({ name }) => name);
+    await importRows(kept);
+    say('\nwithout every second name');
+    for (const [, withReader] of readers) await measureNone('absent names', withReader, absent);
+  }
 } finally {
   await sql.end();
   if (options.database === undefined) {
@@ -88,19 +103,33 @@ try {
   await servers.stop();
 }
 
-async function importNames(): Promise<void> {
-  const file = join(folder, 'companies.csv');
-  const own = options.directory
-    ? await Bun.file(options.directory).text()
-    : `nif,legal_name\n${real.directory.map(([nif, name]) => `${nif},${quote(name!)}\n`).join('')}`;
-  const ownFile = join(folder, 'own.csv');
-  await Bun.write(ownFile, own);
-  const names = await readNames(ownFile);
-  await writeRealNames(file, Number(options.names) - names.length, createRealNames(names));
+interface OwnRow {
+  nif: string;
+  name: string;
+}
+
+/** The rows of the directory file, or of that of the tests. */
+async function ownRows(): Promise<OwnRow[]> {
+  if (options.directory === undefined)
+    return real.directory.map(([nif, name]) => ({ nif: nif!, name: name! }));
+  const names = await readNames(options.directory);
+  const lines = (await Bun.file(options.directory).text()).split('\n').slice(1);
+  return names.map((name, at) => ({ nif: lines[at]!.split(',', 1)[0]!, name }));
+}
+
+/** Imports rows, and names that are made like them up to `--names`. */
+async function importRows(rows: OwnRow[]): Promise<void> {
+  const file = join(folder, `${rows.length}-companies.csv`);
+  await writeRealNames(
+    file,
+    Number(options.names) - rows.length,
+    createRealNames(rows.map(({ name }) => name)),
+  );
   const made = await Bun.file(file).text();
-  await Bun.write(file, own.trimEnd() + made.slice(made.indexOf('\n')));
+  const own = rows.map(({ nif, name }) => `${nif},${quote(name)}\n`).join('');
+  await Bun.write(file, `nif,legal_name\n${own}${made.slice(made.indexOf('\n') + 1)}`);
   const startedMs = performance.now();
-  await runCommand(['companies', 'import', file], {
+  await runCommand(['companies', 'import', file, '--replace', '--force'], {
     DATABASE_URL: databaseUrl,
     ELASTICSEARCH_URL: servers.elasticsearchUrl,
     ELASTICSEARCH_PREFIX: options.alias,
@@ -169,12 +198,30 @@ async function measureQuality(mode: string, withReader: WithReader, pid: number)
   const isFirst = (one: Resolution, nif: string) => nifsOf(one)[0] === nif;
   const clear = count(({ clear }) => clear);
   const right = count((one, nif) => one.clear && isFirst(one, nif));
-  const wrong = found.slice(pairs.length).filter((one) => one.clear).length;
+  const ofStrangers = found.slice(pairs.length);
+  const shown = ofStrangers.filter(({ candidates }) => candidates.length > 0).length;
+  const wrong = ofStrangers.filter((one) => one.clear).length;
   const five = count((one, nif) => nifsOf(one).includes(nif));
-  say(`| ${mode} | ${count(isFirst)} | ${five} | ${clear}, ${right} | ${wrong} | ${cost} |`);
+  say(`| ${mode} | ${count(isFirst)} | ${five} | ${clear}, ${right} | ${shown}, ${wrong} | ${cost} |`);
   return JSON.stringify(
     found.map(({ clear, candidates }) => [clear, candidates.map((one) => [one.nif, one.evidence])]),
   );
+}
+
+/** How many of some names that the directory lacks have a candidate, and are clear. */
+async function measureNone(kind: string, withReader: WithReader, names: string[]): Promise<void> {
+  const found: Resolution[] = [];
+  for (let from = 0; from < names.length; from += LIST)
+    found.push(...(await resolveList(withReader, names.slice(from, from + LIST))));
+  const shown = found.filter(({ candidates }) => candidates.length > 0).length;
+  const clear = found.flatMap((one, at) =>
+    one.clear ? [`"${names[at]}" is "${one.candidates[0]!.legalName}"`] : [],
+  );
+  const alike = found.filter(({ clear, candidates: [first] }) => clear && first!.extra === 0).length;
+  say(
+    `| ${names.length} ${kind} | shown ${shown} | clear ${clear.length} | of these with no extra word ${alike} |`,
+  );
+  for (const one of clear.slice(0, MAX_TOLD)) say(`  ${one}`);
 }
 
 /** Names that cost the most: frequent words meet in many entries, and unknown ones have near words. */

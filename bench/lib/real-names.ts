@@ -59,7 +59,7 @@ export function createRealNames(names: readonly string[], seed = 1): (index: num
 
 /** The legal names of a directory file with the columns `nif` and `legal_name`. */
 export async function readNames(csv: string): Promise<string[]> {
-  const [, ...lines] = (await Bun.file(csv).text()).trimEnd().split('\n');
+  const [, ...lines] = (await Bun.file(csv).text()).trimEnd().split(/\r?\n/);
   return lines.map((line) =>
     line
       .slice(line.indexOf(',') + 1)
