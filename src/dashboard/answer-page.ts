@@ -9,7 +9,7 @@ import { type FormOwner, formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIE
 import { messagePage, notFoundPage, ownersOnly } from './request/layout.ts';
 import { signedOutPage } from './request/refusals.ts';
 import { retry } from './request/retry.ts';
-import { pageWithText, pathBelow, signInAddress } from './request/return-path.ts';
+import { pageWithText, pathBelow, returnPath, signInAddress } from './request/return-path.ts';
 import { type MemberRoute, ROUTES, type Route } from './routes.ts';
 import { formatsOf } from './ui/language.ts';
 
@@ -58,7 +58,8 @@ export function createPageAnswer(tools: Tools, cookieScope: CookieScope) {
     const { messages, request, session, form, path } = visit;
     if (session === null && path === '/sign-out') return redirectTo(context, '/sign-in?done=out');
     // Another tab has signed in, or the same form was sent a moment ago.
-    if (session !== null && SIGN_IN_FORMS.includes(path)) return redirectTo(context, '');
+    if (session !== null && SIGN_IN_FORMS.includes(path))
+      return redirectTo(context, returnPath(visit.url.searchParams.get('to')));
     const from = request.headers.get('origin');
     if (from !== null && from !== origin) {
       const lead = messages.wrongAddress(`${tools.publicUrl}/dashboard`);

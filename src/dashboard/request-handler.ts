@@ -39,7 +39,7 @@ const MAX_USER_AGENT = 300;
 const MAX_HEADER_BYTES = 16 * KIB;
 
 /** Pages that lead on to the page that was asked for. */
-const SIGN_IN = ['/sign-in', '/sign-in/code'];
+const SIGN_IN = ['/sign-in', '/sign-in/code', '/sign-up'];
 
 /** Stands for a zero byte in an address, which Postgres takes in no text. */
 const REPLACEMENT = '%EF%BF%BD';

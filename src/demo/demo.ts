@@ -75,8 +75,8 @@ function demoConfig(providerUrl: string): Config {
 
 /** The dashboard shows them beside what a customer has left. */
 const EXAMPLE_PRICES = {
-  plusPrice: '29 €',
-  creditsPrice: '10 € / 1,000',
+  plusPrice: { en: '29 € a month', pt: '29 € por mês' },
+  creditsPrice: { en: '10 € for 1,000', pt: '10 € por 1 000' },
   contact: 'mailto:sales@example.com',
 };
 

@@ -8,6 +8,8 @@ export const CONNECTION_TEXTS = {
   clientRefused: ['This agent can’t be connected', 'Não é possível ligar este agente'],
   clientRefusedLead: `The service could not read who it is, or takes no agents of its host. The operator can tell more.
     O serviço não pôde verificar quem é, ou não aceita agentes desse domínio. O operador sabe mais.`,
+  connectSignIn: `To connect an agent, sign in to your account first, or make one.
+    Para ligar um agente, inicie primeiro sessão na sua conta, ou crie uma.`,
   connectTitle: ['Connect an agent?', 'Ligar um agente?'],
   connectLead: `It will call the service for your account, and spend its credits, as you allow here.
     Fará pedidos ao serviço em nome da sua conta, e gastará os seus créditos, como permitir aqui.`,

@@ -5,7 +5,6 @@ import { findConnection } from '../../metering/connections/store.ts';
 import type { ListedKey } from '../../metering/keys/list.ts';
 import { actorNames } from '../auth/actors.ts';
 import type { MemberContext } from '../page-context.ts';
-import { form } from '../request/forms.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { type Column, dateOf, type Fact, table } from '../ui/parts.ts';
 import { type KeyCounts, NO_COUNTS } from './key-counts.ts';
@@ -49,11 +48,3 @@ export async function connectionFacts(context: MemberContext): Promise<Fact[]> {
     [messages.connectedBy, nameOf(`dashboard:${memberId}`)],
   ];
 }
-
-/** One press ends a connection. */
-export const endForm = (context: MemberContext): HtmlValue =>
-  form(context, {
-    path: `/keys/${context.id}/revoke`,
-    button: context.messages.connectionEnd,
-    look: 'bad',
-  });

@@ -41,7 +41,7 @@ export const rotate = keyForm({
   async submit(context, key) {
     const { tools, messages, formats, sent, user } = context;
     const overlapS = Number(sent('overlap'));
-    if (key.revoked !== null || !OVERLAPS_S.includes(overlapS)) return notFoundPage(context);
+    if (!OVERLAPS_S.includes(overlapS)) return notFoundPage(context);
     const random = bytesOfForm(tools.secret, sent(TOKEN_FIELD), `rotate ${key.id}`, RANDOM_BYTES);
     const secret = generateSecret(random, key.test);
     try {
@@ -71,30 +71,31 @@ export const rename = keyForm({
   checks: ['name'],
   async submit(context, key) {
     const { tools, sent, user } = context;
-    if (key.revoked !== null) return notFoundPage(context);
     const name = sent('name').trim();
     if (name !== key.name) {
       const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-renamed')));
       if (refusal !== null) return refusal;
       await renameKey(tools.sql, key.id, name, actorOf(user));
     }
-    return redirectTo(context, '/keys?done=saved');
+    return redirectTo(context, `/keys/${key.id}?done=saved`);
   },
 });
 
-/** /dashboard/keys/:id/revoke: asks once more. A key that is revoked already stays so. */
+/** /dashboard/keys/:id/revoke: asks once more. */
 export const revoke = keyForm({
   ofConnections: true,
   form: (context, key) => ({
-    title: context.messages.revokeTitle(keyName(key, context.messages)),
+    title: context.messages[key.connection ? 'connectionEndTitle' : 'revokeTitle'](
+      keyName(key, context.messages),
+    ),
     lead: html`
-<p>${context.messages.revokeLead(key.start)}</p>
+<p>${key.connection ? context.messages.connectionEndLead : context.messages.revokeLead(key.start)}</p>
 <p>${context.messages.lastUsed}: <strong>${lastUse(context, key)}</strong></p>`,
-    button: context.messages.revokeButton,
+    button: context.messages[key.connection ? 'connectionEnd' : 'revokeButton'],
     look: 'bad',
   }),
   async submit(context, key) {
     await revokeKey(context.tools.sql, key.id, actorOf(context.user));
-    return redirectTo(context, '/keys?done=revoked');
+    return redirectTo(context, `/keys?done=${key.connection ? 'ended' : 'revoked'}`);
   },
 });

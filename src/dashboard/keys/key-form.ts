@@ -1,10 +1,13 @@
 import { findKey, type ListedKey } from '../../metering/keys/list.ts';
 import type { MemberContext } from '../page-context.ts';
-import type { PageResponse } from '../request/context.ts';
+import { type PageResponse, redirectTo } from '../request/context.ts';
 import { formHandlers, type Refusal } from '../request/forms.ts';
 import { type FormPage, formPage, notFoundPage } from '../request/layout.ts';
 
-/** A form about the key of the path. A key of another account gets the same 404 as an unknown one. */
+/**
+ * A form about the key of the path. A key of another account gets the same 404 as an unknown one. A key that was revoked, perhaps in
+ * another tab, has no forms: its own page says so.
+ */
 export function keyForm(page: {
   form(context: MemberContext, key: ListedKey): Omit<FormPage, 'cancel'>;
   checks?: 'name'[];
@@ -12,20 +15,17 @@ export function keyForm(page: {
   ofConnections?: true;
   submit(context: MemberContext, key: ListedKey): Promise<PageResponse | Refusal>;
 }) {
-  const find = async ({ tools, account, id }: MemberContext) => {
-    const key = await findKey(tools.sql, account.id, id);
-    return key?.connection === true && page.ofConnections !== true ? null : key;
-  };
+  async function open<T>(context: MemberContext, next: (key: ListedKey) => Promise<T>) {
+    const key = await findKey(context.tools.sql, context.account.id, context.id);
+    if (key === null || (key.connection && page.ofConnections !== true)) return notFoundPage(context);
+    return key.revoked === null ? next(key) : redirectTo(context, `/keys/${key.id}`);
+  }
   return formHandlers({
-    async show(context: MemberContext, refusal) {
-      const key = await find(context);
-      if (key?.revoked !== null) return notFoundPage(context);
-      return formPage(context, { ...page.form(context, key), cancel: `/keys/${key.id}`, refusal });
-    },
+    show: (context: MemberContext, refusal) =>
+      open(context, (key) =>
+        formPage(context, { ...page.form(context, key), cancel: `/keys/${key.id}`, refusal }),
+      ),
     checks: page.checks ?? [],
-    async submit(context) {
-      const key = await find(context);
-      return key === null ? notFoundPage(context) : page.submit(context, key);
-    },
+    submit: (context) => open(context, (key) => page.submit(context, key)),
   });
 }

@@ -7,7 +7,6 @@ import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
 import { type Field, type Refusal, refuse, tooMany } from '../request/forms.ts';
-import { notFoundPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { keyForm } from './key-form.ts';
 import { keyName } from './key-parts.ts';
@@ -100,12 +99,11 @@ export const limits = keyForm({
     const sent = key.connection ? sentConnectionLimits(context) : sentLimits(context);
     if ('refused' in sent) return sent;
     if ('fault' in sent) return refuse(422, { faults: { credits: sent.fault } });
-    if (key.revoked !== null) return notFoundPage(context);
     const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-limited')));
     if (refusal !== null) return refusal;
     const changed = key.test ? { only: sent.only } : sent;
     await limitKey(tools.sql, key.id, changed, actorOf(user));
-    return redirectTo(context, '/keys?done=saved');
+    return redirectTo(context, `/keys/${key.id}?done=saved`);
   },
 });
 

@@ -45,18 +45,19 @@ export function lastUse(
   return counts.credits > 0 ? messages.justNow : messages.never;
 }
 
-/** Changes of a key that works. The secrets and the end of a connection are its client's. */
+/** Changes of a key that works. The secrets and the last day of a connection are its client's. */
 const CHANGES = ['rotate', 'limits', 'expiry', 'rename', 'revoke'] as const;
 
 function changesOf(key: ApiKey): readonly (typeof CHANGES)[number][] {
   if (key.revoked !== null) return [];
-  if (key.connection) return hasExpired(key) ? [] : ['limits', 'rename'];
+  if (key.connection) return hasExpired(key) ? [] : ['limits', 'rename', 'revoke'];
   return hasExpired(key) ? ['expiry', 'rename'] : CHANGES;
 }
 
 /** Links to the changes that a key allows. An expired key only gets a new last day or a name, and a revoked one nothing. */
 export function changeLinks({ messages, tools }: MemberContext, key: ApiKey): Html[] {
-  const labels = { ...messages, expiry: messages.newExpiry, limits: messages.limit };
+  const revoke = key.connection ? messages.connectionEnd : messages.revoke;
+  const labels = { ...messages, expiry: messages.newExpiry, limits: messages.limit, revoke };
   const paths = changesOf(key);
   const link = (path: (typeof CHANGES)[number]) =>
     html`<a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `;

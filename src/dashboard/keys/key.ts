@@ -18,7 +18,8 @@ import { filled } from '../ui/state-text.ts';
 import { emptyPlot, errorsSection, plotAndTable, sumOf, totalOf } from '../usage/calls.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { seriesOf } from '../usage/series.ts';
-import { connectionFacts, endForm } from './connection.ts';
+import { connectionFacts } from './connection.ts';
+import { type KeyCounts, NO_COUNTS } from './key-counts.ts';
 import { keyForm } from './key-form.ts';
 import { limitsCard } from './key-limits.ts';
 import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
@@ -36,13 +37,14 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
   ]);
   if (key === null || used === null) return notFoundPage(context);
   const calls = seriesOf(history.rows, 'credits', messages);
+  const counts = { credits: sumOf(calls), refused: 0 };
   const about: Fact[] = [
     ...(key.connection
       ? await connectionFacts(context)
       : ([[messages.begins, html`<code>${key.start}…</code>`]] as Fact[])),
     [messages.keyId, html`<code>${key.id}</code>`],
     [messages.created, moment(formats, key.created)],
-    [messages.lastUsed, lastUse(context, used, { credits: sumOf(calls), refused: 0 })],
+    [messages.lastUsed, lastUse(context, used, counts)],
   ];
   if (key.revoked !== null) about.push([messages.revokedBy, await revokedBy(context, key)]);
   const body = html`
@@ -50,7 +52,6 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
 ${failureNotice(refusal?.message)}
 ${facts(about, 'card')}
 <p class="actions">${changeLinks(context, key)}</p>
-${key.connection && key.revoked === null && endForm(context)}
 ${limitsCard(context, key)}
 <section class="card" aria-labelledby="use-title">
   <div>
@@ -60,7 +61,7 @@ ${limitsCard(context, key)}
   ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, history, calls, { filter: { key: id } })}
 </section>
 ${errorsSection(context, history, DAYS, { key: id, outcome: 'answer' })}
-${key.connection ? null : secretsCard(context, key)}`;
+${key.connection ? null : secretsCard(context, key, counts)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });
 }
 
@@ -71,7 +72,8 @@ async function revokedBy(context: MemberContext, key: KeyDetails): Promise<strin
   return event === undefined ? '–' : (await actorNames(context))(event.actor);
 }
 
-function secretsCard(context: MemberContext, key: KeyDetails): Html {
+/** @param counts of the key, whose one secret has made its calls. Of several it is not known which one has */
+function secretsCard(context: MemberContext, key: KeyDetails, counts: KeyCounts): Html {
   const { messages, formats, tools } = context;
   const isOld = ({ until }: KeySecret) => until !== null && until > new Date();
   const name = (secret: KeySecret) => {
@@ -81,7 +83,7 @@ function secretsCard(context: MemberContext, key: KeyDetails): Html {
   const columns: Column<KeySecret>[] = [
     [messages.secret, name],
     [messages.worksUntil, ({ until }) => (until === null ? '–' : endOf(formats, until))],
-    [messages.lastUsed, (secret) => lastUse(context, secret)],
+    [messages.lastUsed, (secret) => lastUse(context, secret, key.secrets.length === 1 ? counts : NO_COUNTS)],
   ];
   const old = key.secrets.filter(isOld);
   const isInUse = old.some(({ lastUsed }) => lastUsed !== null && lastUsed.getTime() > Date.now() - DAY);
@@ -113,7 +115,6 @@ export const expiry = keyForm({
     const day = sent('expires').trim();
     const expires = day === '' ? null : endOfDay(day);
     if (expires === undefined) return refuse(422, { faults: { expires: messages.keyExpiryInvalid } });
-    if (key.revoked !== null) return notFoundPage(context);
     const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-expiry-changed')));
     if (refusal !== null) return refusal;
     try {
@@ -122,7 +123,7 @@ export const expiry = keyForm({
       if (!(error instanceof TooManyKeysError)) throw error;
       return refuse(409, { message: messages.tooManyKeys[error.bound](formats.number(error.limit)) });
     }
-    return redirectTo(context, '/keys?done=saved');
+    return redirectTo(context, `/keys/${key.id}?done=saved`);
   },
 });
 

@@ -64,6 +64,9 @@ export const KEY_TEXTS = {
   connectedOn: ['Connected', 'Ligado'],
   connectedBy: ['By', 'Por'],
   connectionEnd: ['End this connection', 'Terminar esta ligação'],
+  connectionEndTitle: ['End the connection “{name}”?', 'Terminar a ligação “{name}”?'],
+  connectionEndLead: `The agent’s requests are refused within 5 seconds. To go on, it must be connected again.
+    Os pedidos do agente são recusados em menos de 5 segundos. Para continuar, terá de ser ligado de novo.`,
   connectBudgetHint: ['The most credits that it spends.', 'O máximo de créditos que gasta.'],
   connectBudgetMissing: ['An agent needs a budget.', 'Um agente precisa de um orçamento.'],
   connectRightsHint: ['A lookup shows debts, too.', 'Uma consulta também mostra dívidas.'],

@@ -27,8 +27,8 @@ function about({ messages, tools }: LayoutContext, document: OpenApi): Html {
   const { request, answer } = exampleOf(document);
   const { plusPrice, creditsPrice } = tools.config;
   const prices = [
-    plusPrice !== null && `${messages.plans.plus}: ${plusPrice}`,
-    creditsPrice !== null && `${messages.credits}: ${creditsPrice}`,
+    plusPrice !== null && `${messages.plans.plus}: ${plusPrice[messages.language]}`,
+    creditsPrice !== null && `${messages.credits}: ${creditsPrice[messages.language]}`,
   ].filter(Boolean);
   return html`
 <section class="card about" aria-labelledby="about-title">

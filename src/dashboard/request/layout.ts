@@ -115,7 +115,8 @@ export function formPage(context: MemberForms, page: FormPage): Promise<PageResp
 /** The success message of a form. Only the form's own redirect shows it, so a crafted link can't show another message. */
 function doneNotice({ messages, url }: LayoutContext): HtmlValue {
   if (url === undefined) return null;
-  const address = `${pathBelow(url)}?done=${url.searchParams.get('done')}`;
+  const path = pathBelow(url).replace(/\/key_\w+$/, '/:id');
+  const address = `${path}?done=${url.searchParams.get('done')}`;
   const text = new Map(Object.entries(messages.done)).get(address);
   return text && html`<p class="notice good" role="status" tabindex="-1" autofocus>${text}</p>`;
 }

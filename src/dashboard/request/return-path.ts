@@ -31,10 +31,12 @@ export function keptQuery(url: URL): string {
 }
 
 /** @param path below the dashboard; @returns the sign-in that leads to it afterwards */
-export function signInAddress(base: string, path: string): string {
-  const to = returnPath(path);
-  return `${base}/sign-in${to === '' ? '' : `?to=${encodeURIComponent(to)}`}`;
-}
+export const signInAddress = (base: string, path: string): string =>
+  base + pathTo('/sign-in', returnPath(path));
+
+/** @param page of the way in; @param to a {@link returnPath}; @returns the page that leads to it afterwards */
+export const pathTo = (page: '/sign-in' | '/sign-up', to: string): string =>
+  to === '' ? page : `${page}?to=${encodeURIComponent(to)}`;
 
 /**
  * The path below the dashboard that a sign-in leads to; '' for the overview, and for any text that is no plain path. It is

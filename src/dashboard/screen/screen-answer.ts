@@ -12,7 +12,15 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, dateOf, moment, moreCredits, sentence, table } from '../ui/parts.ts';
 import { csvText } from '../usage/csv.ts';
 import type { NifList, Row } from './screen-list.ts';
-import { costText, failedCell, failedText, isUnpaid, leftOutText, shownRows } from './screen-rows.ts';
+import {
+  costText,
+  failedCell,
+  failedText,
+  isUnpaid,
+  leftOutText,
+  pastedCell,
+  shownRows,
+} from './screen-rows.ts';
 
 /** An item of the answer: with `debts` unless it got a problem. */
 interface Item {
@@ -42,7 +50,7 @@ interface Result {
   name: string;
 }
 
-/** The answer to a list: each row in the order in which it was pasted, as a table and as a CSV. */
+/** The answer to a list: each row, as a table with the debtors first, and as a CSV in the order in which it was pasted. */
 export async function screenedList(
   context: MemberContext,
   list: NifList,
@@ -65,7 +73,9 @@ export async function screenedList(
     ({ row, problem }) => row.leftOut === null && problem !== null && isFree(problem),
   );
   const count = formats.number(answered.length);
-  const { shown, note } = shownRows(context, results, ({ row }) => row.leftOut !== null);
+  // The debtors first: they are what the list was screened for. The file has the order of the list.
+  const inOrder = results.toSorted((a, b) => Number(isDebtor(b)) - Number(isDebtor(a)));
+  const { shown, note } = shownRows(context, inOrder, ({ row }) => row.leftOut !== null);
   const file = Buffer.from(csvOf(context, results, datasets, cost));
   return html`
 <section class="card" aria-labelledby="answer-title">
@@ -76,7 +86,7 @@ export async function screenedList(
   <p class="hint" data-free>${costText(context, cost)} ${freeUntil !== null && sentence(messages.screenFree, moment(formats, freeUntil))}</p>
   ${datasetNotes(context, datasets)}
   ${rest.length > 0 && restForm(context, rest, cost)}
-  ${table(columnsOf(context, datasets, cost), shown, 'stacked screened')}
+  ${table(columnsOf(context, datasets, cost), shown, 'screened')}
   ${note}
 </section>`;
 }
@@ -112,6 +122,8 @@ function restForm(context: MemberContext, rest: Result[], cost: Cost): Html {
   <p>${lackCredits && moreCredits(context)} <button class="small quiet" type="submit">${messages.screenRest(count)}</button></p>
 </form>`;
 }
+
+const isDebtor = ({ item }: Result) => item !== null && hasDebts(item);
 
 const hasDebts = ({ debts }: Item) =>
   debts !== undefined && (debts.tax_debt !== null || debts.social_security_debt !== null);
@@ -150,11 +162,10 @@ function columnsOf(context: MemberContext, datasets: Datasets, cost: Cost): Colu
     const { row, problem } = result;
     if (row.leftOut === null && problem !== null) return failedCell(context, problem, cost);
     const text = outcomeOf(context, result, cost);
-    const isFound = result.item !== null && hasDebts(result.item);
-    return isFound ? html`<span class="badge warn">${text}</span>` : text;
+    return isDebtor(result) ? html`<span class="badge warn">${text}</span>` : text;
   };
   return [
-    [messages.screenPasted, ({ row }) => html`<span class="cut" title="${row.text}">${row.text}</span>`],
+    [messages.screenPasted, ({ row }) => pastedCell(row)],
     ['NIF', ({ row }) => row.nif && html`<code>${row.nif}</code>`],
     [messages.legalName, ({ name, item }) => name || (item?.status === 200 && messages.screenUnknown)],
     [messages.screenOutcome, outcome],

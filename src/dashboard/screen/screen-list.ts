@@ -13,8 +13,8 @@ const DIGITS = /(?<!\d)\d{6,12}(?!\d)/;
 /** Rows of a list, empty ones too: twice as many as it may have companies. 15,000 would keep the event loop for 100 ms. */
 export const MAX_ROWS = 2000;
 
-/** Characters of a row that are shown. */
-const MAX_TEXT = 80;
+/** A NIF that was chosen for a row's name, behind the row (screen-names.ts). It stands for every number of the row. */
+const CHOSEN = / → (\d{9})$/;
 
 /** Why a row is not screened: its number is there before, has a wrong check digit, has another length, was rounded, or is missing. */
 type LeftOut = 'repeated' | 'wrong' | 'length' | 'rounded' | 'missing';
@@ -23,7 +23,7 @@ type LeftOut = 'repeated' | 'wrong' | 'length' | 'rounded' | 'missing';
 export interface Row {
   /** Its place in the text, from 1 on; empty rows count. */
   line: number;
-  /** As it was pasted, cut to 80 characters. */
+  /** As it was pasted. */
   text: string;
   /** Nine digits; `null` means that the row has no such number. */
   nif: string | null;
@@ -47,8 +47,11 @@ export function readNifList(text: string): NifList | number {
   if (lines.length > MAX_ROWS) return lines.length;
   const firstLines = new Map<string, number>();
   const rows = lines.flatMap((whole, index): Row[] => {
-    const shown = { line: index + 1, text: whole.trim().slice(0, MAX_TEXT) };
-    const numbers = [...whole.matchAll(NUMBERS)].map(([number]) => normalizeNif(number)!);
+    const [behind = '', chosen] = CHOSEN.exec(whole) ?? [];
+    const shown = { line: index + 1, text: whole.slice(0, whole.length - behind.length).trim() };
+    const numbers = chosen
+      ? [chosen]
+      : Array.from(whole.matchAll(NUMBERS), ([number]) => normalizeNif(number)!);
     if (numbers.length === 0) {
       const isLeftAway = shown.text === '' || (index === 0 && HEADING.test(shown.text));
       return isLeftAway ? [] : [{ ...shown, nif: null, leftOut: reasonOf(whole) }];

@@ -9,10 +9,10 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
 import { LINE_END, type NifList, type Row } from './screen-list.ts';
 import { beginSending } from './screen-once.ts';
-import { costText, failedCell } from './screen-rows.ts';
+import { costText, failedCell, pastedCell } from './screen-rows.ts';
 
 /** Names that are resolved at once: as many as POST /resolutions takes. */
-const MAX_NAMES = 100;
+export const MAX_NAMES = 100;
 /** A text without three letters in a row is no name. */
 const NAME = /\p{L}{3}/u;
 /** Between the cells of a row. A comma can be part of a name. */
@@ -38,18 +38,21 @@ export interface Resolved {
   cost: Cost;
 }
 
+/** The number of names that were sought: those before the first that was refused or failed at no cost, which can be sought again. */
+export function soughtNames({ items }: Resolved): number {
+  const first = items.findIndex(({ problem }) => problem !== undefined && isFree(kindOf(problem)));
+  return first === -1 ? items.length : first;
+}
+
 /** Whether there is a candidate to choose. */
 export const hasCandidates = ({ items }: Resolved): boolean =>
   items.some(({ candidates = [] }) => candidates.length > 0);
 
-/** The rows of a list without a right NIF that may have a company's name. */
-export const nameRows = ({ rows }: NifList): Row[] =>
+/** The rows of a list without a right NIF that may have a company's name. @param tried the last line whose name was sought */
+export const nameRows = ({ rows }: NifList, tried: number): Row[] =>
   rows
-    .values()
-    .filter(({ leftOut, text }) => leftOut !== null && leftOut !== 'repeated' && NAME.test(text))
-    .filter(({ text }) => NAME.test(nameIn(text)))
-    .take(MAX_NAMES)
-    .toArray();
+    .filter(({ line, leftOut }) => line > tried && leftOut !== null && leftOut !== 'repeated')
+    .filter(({ text }) => NAME.test(text) && NAME.test(nameIn(text)));
 
 /** The cell of a row that has the most letters, without numbers. */
 function nameIn(text: string): string {
@@ -59,14 +62,13 @@ function nameIn(text: string): string {
 }
 
 /**
- * Resolves the names of a list, by the pipeline of calls with a key. The same names cost nothing again for ten minutes.
+ * Resolves the names of some rows, {@link MAX_NAMES} at most, by the pipeline of calls with a key. The same names cost nothing again for ten minutes.
  * @returns `null` for a form that is sent again after that time
  */
 export async function resolveNames(
   context: MemberContext,
-  list: NifList,
+  rows: Row[],
 ): Promise<{ resolved: Resolved; fresh: MemberContext } | null> {
-  const rows = nameRows(list);
   const names = rows.map(({ text }) => nameIn(text));
   const sending = await beginSending(context, ['names', ...names]);
   if (sending === null) return null;
@@ -78,13 +80,27 @@ export async function resolveNames(
   return { resolved: { answer, rows, items, cost }, fresh };
 }
 
-/** The button that resolves the names of a list, with the most that it costs; nothing for a list without any. */
-export function resolveButton({ messages, formats }: MemberContext, list: NifList): HtmlValue {
-  const count = nameRows(list).length;
-  return (
-    count > 0 &&
-    html`<button class="quiet" type="submit" name="resolve" value="yes">${messages.screenResolve(formats.number(count))}</button>`
-  );
+/** The button that resolves the next names of a list, with the most that it costs; nothing for a list without any. */
+export function resolveButton({ messages, formats }: MemberContext, { length }: Row[]): HtmlValue {
+  const count = formats.number(Math.min(length, MAX_NAMES));
+  const text =
+    length > MAX_NAMES
+      ? messages.screenResolveOf(count, formats.number(length))
+      : messages.screenResolve(count);
+  return length > 0 && html`<button class="quiet" type="submit" name="resolve" value="yes">${text}</button>`;
+}
+
+/**
+ * The last line whose name was sought, for the form's field `tried`, so that the next names are further ones. It holds for these lines
+ * alone: of a list that was changed all names are sought again.
+ */
+export const triedUntil = (text: string, line: number): string =>
+  `${line}.${Bun.hash(text.split(LINE_END).slice(0, line).join('\n'))}`;
+
+/** @returns 0 if no name of the text was sought */
+export function readTried(text: string, tried: string): number {
+  const line = Number(/^\d{1,6}/.exec(tried)?.[0] ?? 0);
+  return tried === triedUntil(text, line) ? line : 0;
 }
 
 /** The sentence after the cost: how to use the candidates, or why names without any cost a credit. */
@@ -119,14 +135,14 @@ export function resolvedNames(context: MemberContext, resolved: Resolved): Html 
 </select>${clear && html` <span class="badge good">${messages.screenClear}</span>`}`;
   };
   const columns: Column<(typeof found)[number]>[] = [
-    [messages.screenPasted, ({ row }) => html`<span class="cut" title="${row.text}">${row.text}</span>`],
+    [messages.screenPasted, ({ row }) => pastedCell(row)],
     [messages.screenCandidates, choice],
   ];
   return html`
 <div data-resolved>
   <p class="hint">${costText(context, cost)} ${nextStep(context, resolved)}</p>
   <input type="hidden" name="choices" value="${clear.join(' ')}">
-  ${table(columns, found, 'stacked')}
+  ${table(columns, found)}
 </div>`;
 }
 
@@ -136,8 +152,7 @@ export function withChoices(text: string, choices: string): string {
   const chosen = choices.matchAll(CHOICE).take(MAX_NAMES);
   // One for each row, because a long row takes long.
   for (const [index, nif] of new Map(chosen.map(([, line, nif]) => [Number(line) - 1, nif]))) {
-    // A wrong number of the row goes.
-    if (index in lines) lines[index] = `${lines[index]!.replace(NUMBER, '').trim()} ${nif}`;
+    if (index in lines) lines[index] += ` → ${nif}`;
   }
   return lines.join('\n');
 }

@@ -31,6 +31,15 @@ export function leftOutText(messages: Messages, { leftOut, firstLine }: Row): st
   return typeof text === 'function' ? text(String(firstLine)) : text;
 }
 
+/** Characters of a row that a table has. A file has all of them. */
+const MAX_TEXT = 80;
+
+/** The cell of a row as it was pasted. */
+export function pastedCell({ text }: Row): Html {
+  const shown = text.slice(0, MAX_TEXT);
+  return html`<span class="cut" title="${shown}">${shown}</span>`;
+}
+
 /** Rows of a list that are not screened, and are shown. */
 const MAX_SHOWN = 200;
 
@@ -61,7 +70,7 @@ export function reconciled(context: MemberContext, { rows, nifs }: NifList): Htm
   const sums = parts.filter(([count]) => count > 0).map(([count, text]) => text(formats.number(count)));
   const { shown, note } = shownRows(context, leftOut, () => true);
   const columns: Column<Row>[] = [
-    [messages.screenPasted, ({ text }) => html`<span class="cut" title="${text}">${text}</span>`],
+    [messages.screenPasted, pastedCell],
     [messages.screenLine, ({ line }) => formats.number(line), 'amount'],
     [messages.screenWhy, (row) => leftOutText(messages, row)],
   ];

@@ -8,14 +8,18 @@ import { callRefusal, makeOwnCall } from '../try/own-call.ts';
 import { type Html, html } from '../ui/html.ts';
 import { moreCredits } from '../ui/parts.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
-import { MAX_ROWS, type NifList, readNifList } from './screen-list.ts';
+import { MAX_ROWS, type NifList, type Row, readNifList } from './screen-list.ts';
 import {
   hasCandidates,
+  MAX_NAMES,
   nameRows,
   type Resolved,
+  readTried,
   resolveButton,
   resolvedNames,
   resolveNames,
+  soughtNames,
+  triedUntil,
   withChoices,
 } from './screen-names.ts';
 import { beginSending } from './screen-once.ts';
@@ -40,25 +44,31 @@ export const screen = formHandlers({
       const fault = messages.screenTooLong(formats.number(list), formats.number(MAX_ROWS));
       return refuse(422, { faults: { list: fault } });
     }
-    const hasNames = nameRows(list).length > 0;
+    const tried = readTried(sent('list'), sent('tried'));
+    const names = nameRows(list, tried);
+    const seen = { list, text, names, tried };
     const count = list.nifs.length;
     const tooMany = messages.screenTooMany(formats.number(count), formats.number(MAX_COMPANIES));
-    const fault = count === 0 && !hasNames ? messages.screenNone : count > MAX_COMPANIES && tooMany;
+    const fault =
+      count === 0 && nameRows(list, 0).length === 0 ? messages.screenNone : count > MAX_COMPANIES && tooMany;
     if (fault !== false) return refuse(422, { faults: { list: fault } });
-    if (sent('resolve') === 'yes' && hasNames) {
-      const outcome = await resolveNames(context, list);
-      if (outcome === null) return showScreen(context, null, { list, text, isLate: true });
-      return showScreen(outcome.fresh, null, { list, text, resolved: outcome.resolved });
+    if (sent('resolve') === 'yes' && names.length > 0) {
+      const outcome = await resolveNames(context, names.slice(0, MAX_NAMES));
+      if (outcome === null) return showScreen(context, null, { ...seen, isLate: true });
+      const { resolved, fresh } = outcome;
+      const sought = soughtNames(resolved);
+      const left = { names: names.slice(sought), tried: names[sought - 1]?.line ?? tried };
+      return showScreen(fresh, null, { ...seen, ...left, resolved });
     }
     // The member has seen this price. A list that was changed since is shown again.
-    if (count === 0 || sent('price') !== String(count)) return showScreen(context, null, { list, text });
+    if (count === 0 || sent('price') !== String(count)) return showScreen(context, null, seen);
     const sending = await beginSending(context, list.nifs);
-    if (sending === null) return showScreen(context, null, { list, text, isLate: true });
+    if (sending === null) return showScreen(context, null, { ...seen, isLate: true });
     const call = await makeOwnCall(context, debtsRoute, { nifs: list.nifs }, sending.identity);
     const freeUntil = await sending.end(call);
     const { answer, cost, fresh } = call;
     const screened = { answer, cost, freeUntil };
-    return showScreen(fresh, null, { list, text, screened });
+    return showScreen(fresh, null, { ...seen, screened });
   },
 });
 
@@ -66,6 +76,9 @@ interface Shown {
   list?: NifList;
   /** Of the list, with the NIFs that were chosen for its names. */
   text?: string;
+  /** The rows whose names can be sought next, and the last line whose name was sought. */
+  names?: Row[];
+  tried?: number;
   resolved?: Resolved;
   /** Whether the list's free time is over, so that its price is shown again. */
   isLate?: boolean;
@@ -75,14 +88,15 @@ interface Shown {
 async function showScreen(
   context: MemberContext,
   refusal: Refusal | null,
-  { list, text, isLate = false, screened, resolved }: Shown = {},
+  { list, text, names = [], tried = 0, isLate = false, screened, resolved }: Shown = {},
 ): Promise<PageResponse> {
   const { messages, formats, tools, sent, account } = context;
   const fault = refusal?.faults?.list;
   const isPriced = list !== undefined && !screened?.answer.ok;
   const canPay = creditsLeft(account) > 0;
   const canChoose = resolved !== undefined && hasCandidates(resolved);
-  const canRun = isPriced && canPay && list.nifs.length > 0;
+  // Chosen NIFs are part of the list once it is read again.
+  const canRun = isPriced && canPay && list.nifs.length > 0 && !canChoose;
   const body = html`
 <h1>${messages.screenTitle}</h1>
 ${!account.suspended && html`<p class="lead">${messages.screenLead(formats.number(creditsLeft(account)))}</p>`}
@@ -104,10 +118,11 @@ ${screened?.answer.ok === false && (await screenedList(context, list!, screened)
   </div>
   ${isPriced && price(context, list, isLate, screened === undefined)}
   ${resolved !== undefined && resolvedNames(context, resolved)}
+  ${text !== undefined && tried > 0 && html`<input type="hidden" name="tried" value="${triedUntil(text, tried)}">`}
   <div class="actions">
     ${canRun && html`<button type="submit" name="price" value="${list.nifs.length}">${messages.screenRun(formats.number(list.nifs.length))} <small>${messages.creditCount(formats.number(list.nifs.length))}</small></button>`}
-    ${isPriced && canPay && resolved === undefined && resolveButton(context, list)}
-    <button${canRun && !canChoose && html` class="quiet"`} type="submit"${account.suspended && html` disabled`}>${canChoose ? messages.screenReadChosen : messages.screenRead}</button>
+    ${isPriced && canPay && resolveButton(context, names)}
+    <button${canRun && html` class="quiet"`} type="submit"${account.suspended && html` disabled`}>${canChoose ? messages.screenReadChosen : messages.screenRead}</button>
   </div>
 </form>
 ${screened?.answer.ok === true && (await screenedList(context, list!, screened))}`;

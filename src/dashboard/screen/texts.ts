@@ -50,6 +50,8 @@ export const SCREEN_TEXTS = {
   },
   screenResolve: `Find 1 name: 1 credit | Find {count} names: 1 to {count} credits
     Procurar 1 nome: 1 crédito | Procurar {count} nomes: de 1 a {count} créditos`,
+  screenResolveOf: `Find {count} of {total} names. Credits: 1 to {count}
+    Procurar {count} de {total} nomes. Créditos: de 1 a {count}`,
   screenCandidates: ['Companies with this name', 'Empresas com este nome'],
   screenNoCandidate: ['None found', 'Nenhuma encontrada'],
   screenChoose: ['None of these', 'Nenhuma destas'],

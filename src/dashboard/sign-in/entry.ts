@@ -17,7 +17,7 @@ import {
 } from '../request/forms.ts';
 import { cardPage, notFoundPage } from '../request/layout.ts';
 import { isEmail } from '../request/read-form.ts';
-import { returnPath } from '../request/return-path.ts';
+import { pathTo, returnPath } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
 import { signInCode } from './second-factor.ts';
@@ -45,11 +45,11 @@ export const signIn = formHandlers({
     });
     return cardPage(context, {
       title: messages.signIn,
-      lead: messages.aboutLead,
+      lead: leadOf(context, to),
       body: html`${await suspensionOfBrowser(context)}${signInForm}<p class="aside"><a href="${tools.base}/forgot">${messages.forgot}</a></p>`,
       after:
         tools.config.signUp === 'open'
-          ? html`${messages.noAccountYet} <a href="${tools.base}/sign-up">${messages.signUp}</a>`
+          ? html`${messages.noAccountYet} <a href="${tools.base}${pathTo('/sign-up', to)}">${messages.signUp}</a>`
           : html`${messages.closed} ${contactLink(context)}`,
       ...refusal,
     });
@@ -69,14 +69,15 @@ export const signIn = formHandlers({
 
 /**
  * /dashboard/sign-up: makes the user and signs them in: the next request makes their Free account. With mail it only sends a link,
- * also for an email that has an account: the answer doesn't tell.
+ * also for an email that has an account: the answer doesn't tell. `?to=` leads on to the page that was asked for, such as a consent.
  */
 export const signUp = formHandlers({
   async show(context: PageContext, refusal) {
-    const { messages, tools, formats, session } = context;
-    if (session !== null) return redirectTo(context, '');
+    const { messages, tools, formats, session, url } = context;
+    const to = returnPath(url.searchParams.get('to'));
+    if (session !== null) return redirectTo(context, to);
     const title = messages.signUp;
-    const after = html`${messages.haveAccount} <a href="${tools.base}/sign-in">${messages.signIn}</a>`;
+    const after = html`${messages.haveAccount} <a href="${tools.base}${pathTo('/sign-in', to)}">${messages.signIn}</a>`;
     if (tools.config.signUp === 'closed') {
       const lead = html`${messages.closed} ${contactLink(context)}`;
       return cardPage(context, { title, lead, after, status: 403 });
@@ -95,12 +96,13 @@ export const signUp = formHandlers({
     const body = html`
 <p>${messages.signUpLead(formats.number(includedCredits), formats.number(keyLimit))}</p>
 ${signUpForm}${conditions(context)}`;
-    return cardPage(context, { title, lead: messages.aboutLead, body, after, ...refusal });
+    return cardPage(context, { title, lead: leadOf(context, to), body, after, ...refusal });
   },
   // Before the sign-up counts: a typing error must not be one of the few that an address has.
   checks: ['name', 'email', 'password'],
   async submit(context) {
-    const { sent, tools, messages, client } = context;
+    const { sent, tools, messages, client, url } = context;
+    const to = returnPath(url.searchParams.get('to'));
     if (tools.config.signUp === 'closed') return refuse(403, { message: messages.closed });
     const name = sent('name').trim();
     const email = sent('email').trim();
@@ -117,20 +119,24 @@ ${signUpForm}${conditions(context)}`;
     if (!answer.ok && !isTwice) {
       // Perhaps the form was sent twice, and the first answer was dropped.
       const known = tools.mails ? null : await signInWith(context, email, password);
-      if (known?.isRight === true) return redirectTo(context, '', known.cookies);
+      if (known?.isRight === true) return redirectTo(context, to, known.cookies);
       const isTaken = answer.code?.startsWith('USER_ALREADY_EXISTS') === true;
-      const signIn = html`<a href="${tools.base}/sign-in">${messages.signInInstead}</a>`;
+      const signIn = html`<a href="${tools.base}${pathTo('/sign-in', to)}">${messages.signInInstead}</a>`;
       const fault = isTaken ? html`${messages.emailTaken} ${signIn}` : messages.emailInvalid;
       return refuse(422, { faults: { email: fault } });
     }
     logSecurity(context, 'sign-up', tools.mails ? null : await findEmailOwner(tools.sql, email));
     if (tools.mails) {
       const made = await findOwner(tools.sql, { userId: answer.userId ?? '' });
-      return redirectTo(context, '/sign-up/again', [tools.auth.ownSignUps.cookieOf(email, made)]);
+      return redirectTo(context, '/sign-up/again', [tools.auth.ownSignUps.cookieOf(email, made, to)]);
     }
-    return redirectTo(context, '', answer.cookies);
+    return redirectTo(context, to, answer.cookies);
   },
 });
+
+/** For whom the sign-in is, if an agent has sent its user here; otherwise what the service does. */
+const leadOf = ({ messages }: PageContext, to: string): string =>
+  to.startsWith('/connect') ? messages.connectSignIn : messages.aboutLead;
 
 /**
  * /dashboard/sign-up/again: the page after a sign-up with mail, with a form that sends the confirmation once more. It is answered alike

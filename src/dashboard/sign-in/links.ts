@@ -162,7 +162,8 @@ export const confirm = linkPage<EmailOwner>('confirm', {
     if (cookies === null) return null;
     if (cookies.length === 0) return confirmed(context, owner.email, '', '?done=confirmed');
     logSecurity(context, 'sign-in', owner);
-    return redirectTo(context, '?done=confirmed', [...cookies, ownSignUps.forget()]);
+    const to = ownSignUps.toOf(client.cookie) || '?done=confirmed';
+    return redirectTo(context, to, [...cookies, ownSignUps.forget()]);
   },
 });
 

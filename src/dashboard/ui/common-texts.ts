@@ -163,7 +163,8 @@ export const COMMON_TEXTS = {
     '/settings?done=email': `We sent a link to the new address. Open it within an hour.
       Enviámos uma ligação para o novo endereço. Abra-a no prazo de uma hora.`,
     '/settings?done=email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
-    '/keys?done=saved': ['Saved.', 'Guardado.'],
+    '/keys/:id?done=saved': ['Saved.', 'Guardado.'],
+    '/keys?done=ended': ['The connection has ended.', 'A ligação terminou.'],
     '/settings/members?done=removed': ['The member is removed.', 'O membro foi removido.'],
     '/settings/members?done=invited': `The invitation is on its way. Its link works for 7 days.
       O convite vai a caminho. A ligação é válida durante 7 dias.`,

@@ -43,8 +43,10 @@ export function atZero(context: MemberContext, lasts: string | null): Html {
   const { messages, formats, tools, account } = context;
   const { plusPrice, creditsPrice } = tools.config;
   const prices = [
-    account.plan === 'free' && plusPrice !== null && `${messages.plans.plus}: ${plusPrice}`,
-    creditsPrice !== null && `${messages.credits}: ${creditsPrice}`,
+    account.plan === 'free' &&
+      plusPrice !== null &&
+      `${messages.plans.plus}: ${plusPrice[messages.language]}`,
+    creditsPrice !== null && `${messages.credits}: ${creditsPrice[messages.language]}`,
   ].filter((price) => price !== false);
   const refused =
     account.includedCredits === 0

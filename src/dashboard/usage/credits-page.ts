@@ -52,10 +52,10 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
       ${row(messages.creditsIncluded, (plan) => plan.includedCredits)}
       ${row(messages.requestsPerMinute, (plan) => plan.requestsPerMinute)}
       ${row(messages.keys, (plan) => plan.keyLimit)}
-      ${plusPrice !== null && html`<tr data-prices><th scope="row">${messages.price}</th><td>–</td><td>${plusPrice}</td></tr>`}
+      ${plusPrice !== null && html`<tr data-prices><th scope="row">${messages.price}</th><td>–</td><td>${plusPrice[messages.language]}</td></tr>`}
     </tbody>
   </table>
-  ${creditsPrice !== null && html`<p data-prices>${messages.purchased}: ${creditsPrice}</p>`}
+  ${creditsPrice !== null && html`<p data-prices>${messages.purchased}: ${creditsPrice[messages.language]}</p>`}
   ${account.planUntil !== null && html`<p>${planEnd(context, plans.free)}</p>`}
   ${hasOwnLimits && html`<p data-own-limits>${messages.ownLimits(formats.number(account.includedCredits), formats.number(account.requestsPerMinute))}</p>`}
   ${buy !== null && html`<p>${buy}</p>`}

@@ -22,10 +22,10 @@ import {
   networks,
   oneOf,
   type Parse,
+  priceTexts,
   publicUrl,
   readSecret,
   redisUrl,
-  shortText,
   text,
   url,
 } from './environment.ts';
@@ -276,8 +276,8 @@ export const SETTINGS = {
     link(['https:']),
     "An https address where credits are bought; `{account}` in it becomes the account's id. The dashboard, its mail about credits and the problem `monthly-quota-exceeded` link it.",
   ),
-  plusPrice: optional('PLUS_PRICE', '–', shortText, price('the plan Plus', '29 € a month')),
-  creditsPrice: optional('CREDITS_PRICE', '–', shortText, price('purchased credits', '10 € for 1,000')),
+  plusPrice: optional('PLUS_PRICE', '–', priceTexts, price('the plan Plus', '29 € a month')),
+  creditsPrice: optional('CREDITS_PRICE', '–', priceTexts, price('purchased credits', '10 € for 1,000')),
   privacyUrl: optional('PRIVACY_URL', '–', link(['https:', 'http:']), page('privacy policy')),
   termsUrl: optional('TERMS_URL', '–', link(['https:', 'http:']), page('terms')),
   statusUrl: optional('STATUS_URL', '–', link(['https:', 'http:']), page('status page')),
@@ -288,7 +288,7 @@ function page(name: string): string {
 }
 
 function price(of: string, example: string): string {
-  return `The price of ${of}, as \`${example}\`: a text of at most 100 characters. The dashboard shows it as it stands, in both languages.`;
+  return `The price of ${of}, as \`${example}\`: one text for both languages, or the English one, a vertical bar and the Portuguese one. Each has at most 100 characters. The dashboard shows it as it stands.`;
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['read']> };

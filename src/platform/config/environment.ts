@@ -193,11 +193,18 @@ export const mailAddress = textThat(
   'an address as `name@example.com` or `Name <name@example.com>`',
 );
 
-/** A text that pages show as it stands. */
-export const shortText = textThat(
-  (value) => value.length <= 100 && !/\p{Cc}/u.test(value),
-  'one line of at most 100 characters',
+const priceLine = textThat(
+  (value) => /^[^|\p{Cc}]{1,100}(?:\|[^|\p{Cc}]{1,100})?$/u.test(value),
+  'one line, `English | Portuguese` or one text for both, each of at most 100 characters',
 );
+
+/** A price in the languages of pages, which show it as it stands. One text stands in both. */
+export function priceTexts(name: string, value: string): { en: string; pt: string } {
+  const [en = '', pt = en] = priceLine(name, value)
+    .split('|')
+    .map((text) => text.trim());
+  return { en, pt };
+}
 
 /** A header carries it, and headers hold nothing but ASCII. The message does not repeat the value. */
 export function asciiSecret(name: string, value: string): string {

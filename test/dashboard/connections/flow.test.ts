@@ -9,7 +9,7 @@ import { expireKey } from '../../../src/metering/keys/expire.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { codeOf, enrolled } from '../enrolled.ts';
 import { startMailedDashboard } from '../service.ts';
-import { acceptAs, createMember, createVisitor, linkTo, usageStatus } from '../visitor.ts';
+import { acceptAs, createMember, createVisitor, linkTo, newPerson, usageStatus } from '../visitor.ts';
 import {
   answerOf,
   authorizePath,
@@ -40,6 +40,22 @@ async function statusOnceEnded(token: string): Promise<number> {
   while (status !== 401 && performance.now() < untilMs) ({ status } = await callTool(service, token));
   return status;
 }
+
+test('who has no account yet signs up on the way, and comes back to the consent of the agent', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const person = newPerson();
+  const agent = await registerAgent(service);
+  const page = await openConsent(visitor, agent);
+  const signIn = await visitor.get((await visitor.get(page)).headers.get('location')!);
+  expect(signIn.textOf('main')).toContain('To connect an agent, sign in');
+  const signUp = signIn.document.querySelector('a[href*="/sign-up"]')!.getAttribute('href')!;
+  expect((await visitor.get(signUp)).textOf('main')).toContain('To connect an agent, sign in');
+  expect((await visitor.submit(signUp, { ...person })).status).toBe(303);
+  const confirmed = await visitor.submit(await linkTo(mail, person.email), {});
+  expect(confirmed.headers.get('location')).toEndWith(page);
+  const answered = await consent(visitor, person, page);
+  expect(answerOf(answered)).toMatchObject({ state: agent.state });
+});
 
 test('an agent that a member connects calls tools at /mcp alone, refreshes, and is ended by its own revocation', async () => {
   const member = await createMember(service);
@@ -152,7 +168,7 @@ async function findLimits(id: string) {
   return limits;
 }
 
-test('a member sees the connection among the keys, changes its limits, but can not drop them, and ends it by one press', async () => {
+test('a member sees the connection among the keys, changes its limits, but can not drop them, and ends it after a question', async () => {
   const member = await createMember(service);
   const { tokens } = await connectAgent(service, member);
   await callTool(service, tokens.access_token, SEARCH);
@@ -178,12 +194,11 @@ test('a member sees the connection among the keys, changes its limits, but can n
   await change({ credits: '1' });
   expect(await findLimits(id)).toEqual({ rights: 8, credits: 1 });
   expect((await callTool(service, tokens.access_token, SEARCH)).body.result.isError).toBe(true);
-  const ended = await member.visitor.submit(
-    `/dashboard/keys/${id}`,
-    {},
-    { form: `form[action$="/${id}/revoke"]` },
-  );
-  expect(ended.headers.get('location')).toBe('/dashboard/keys?done=revoked');
+  const revocation = `/dashboard/keys/${id}/revoke`;
+  expect((await member.visitor.get(`/dashboard/keys/${id}`)).text).toContain(revocation);
+  expect((await member.visitor.get(revocation)).textOf('main h1')).toStartWith('End the connection “');
+  const ended = await member.visitor.submit(revocation, {});
+  expect(ended.headers.get('location')).toBe('/dashboard/keys?done=ended');
   expect(await statusOnceEnded(tokens.access_token)).toBe(401);
 });
 

@@ -88,4 +88,8 @@ test('the list has the credits and the refusals of 7 days, and no key that was c
       FROM unnest('{rate-limit-exceeded,401,4xx,5xx}'::text[]) AS kind`,
   );
   expect(await cells()).toEqual(['A moment ago', '7', '10']);
+  // The page of the key says the same of the key and of its one secret.
+  const page = await visitor.get(`/dashboard/keys/${id}`);
+  expect(page.text.match(/A moment ago/g)).toHaveLength(2);
+  expect(page.textOf('main')).not.toContain('Never');
 });

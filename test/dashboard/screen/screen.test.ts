@@ -114,7 +114,7 @@ describe('Screen a list', () => {
     ]);
   });
 
-  test('answers in the order of the paste, charges each company once, and gives the same as CSV', async () => {
+  test('answers with the debtors first, charges each company once, and gives the same in the order of the paste as CSV', async () => {
     const database = { url: service.databaseUrl, sql: service.sql };
     await importBrackets(database, { [nif(3)]: [7500, 25_000], [nif(5)]: [1_000_000, null] });
     const file = join(createFolder('screen'), 'companies.csv');
@@ -126,12 +126,12 @@ describe('Screen a list', () => {
     expect(page.textOf('#answer-title')).toBe('On a list of debtors: 2 of 3');
     const found = ['On a list of debtors', '7,500 € to 25,000 €', 'not imported'] as const;
     expect(rowsOf(page, '.screened')).toEqual([
-      [WRONG_CHECK_DIGIT, WRONG_CHECK_DIGIT, '', 'Wrong check digit', '', ''],
-      [`${nif(1)};Um`, nif(1), 'Empresa 000001', 'No bracket', '–', 'not imported'],
       [`${nif(3)};Três`, nif(3), 'Empresa 000003', ...found],
       [nif(5), nif(5), 'not in the directory', 'On a list of debtors', '1,000,000 € or more', 'not imported'],
-      ['n/d', '', '', 'No NIF', '', ''],
       [nif(3), nif(3), 'Empresa 000003', `${found[0]} (The same as row 3)`, ...found.slice(1)],
+      [WRONG_CHECK_DIGIT, WRONG_CHECK_DIGIT, '', 'Wrong check digit', '', ''],
+      [`${nif(1)};Um`, nif(1), 'Empresa 000001', 'No bracket', '–', 'not imported'],
+      ['n/d', '', '', 'No NIF', '', ''],
     ]);
     expect(page.textOf('main')).toContain('is not “no debt”');
     expect(await used(accountId)).toBe(3);
@@ -178,13 +178,39 @@ describe('Screen a list', () => {
       choices: `${choices} 3:${nif(72)} 99:${nif(1)}`,
     });
     expect(taken.document.querySelector('textarea')!.textContent).toBe(
-      `${nif(1)}\nPadaria Aurora ${nif(70)}\nTalho Beiro ${nif(72)}\nInexistente Qualquer\nn/d`,
+      `${nif(1)}\nPadaria Aurora → ${nif(70)}\nTalho Beiro → ${nif(72)}\nInexistente Qualquer\nn/d`,
     );
     expect(taken.textOf('[data-rows]')).toBe('5 rows: 3 companies, 2 without a NIF.');
     await eventually(() => used(accountId), 2);
   });
 
-  test('a row with a wrong number and a name is resolved by its name, and its wrong number goes', async () => {
+  test('every name of a list of over a hundred is sought, though none is found, and the button says how many are left', async () => {
+    const { visitor } = await createMember(service);
+    // Names with a word each that no company has.
+    const word = (n: number) => `${String.fromCharCode(...[n / 26, n % 26].map((part) => 97 + part))}qzx`;
+    const list = [...Array.from({ length: 205 }, (_, n) => `Xyzzy ${word(n)}`), 'Padaria Aurora'].join('\n');
+    let page = await read(visitor, list);
+    const sought: string[] = [];
+    while (page.document.querySelector('[name=resolve]') !== null && sought.length < 5) {
+      sought.push(page.textOf('[name=resolve]')!);
+      const tried = page.document.querySelector('[name=tried]')?.getAttribute('value') ?? '';
+      page = await visitor.submit('/dashboard/screen', { list, resolve: 'yes', tried });
+    }
+    expect(sought).toEqual([
+      'Find 100 of 206 names. Credits: 1 to 100',
+      'Find 100 of 106 names. Credits: 1 to 100',
+      'Find 6 names: 1 to 6 credits',
+    ]);
+    expect(page.document.querySelector('[name=choices]')!.getAttribute('value')).toBe(`206:${nif(70)}`);
+    const tried = page.document.querySelector('[name=tried]')!.getAttribute('value')!;
+    // Of another list no name was sought.
+    const other = await visitor.submit('/dashboard/screen', { list: `Outra\n${list}`, tried });
+    expect(other.textOf('[name=resolve]')).toBe('Find 100 of 207 names. Credits: 1 to 100');
+    // Beside a choice nothing is screened before the list with the chosen NIFs was read.
+    expect(page.document.querySelector('button[name=price]')).toBeNull();
+  });
+
+  test('a row with a wrong number and a name is resolved by its name, and the file has it as it was pasted', async () => {
     const { visitor } = await createMember(service);
     const list = `${WRONG_CHECK_DIGIT};Padaria Aurora\n5,00003E+08;Talho Beirão Lda\n50000257;"Padaria Aurora Lda"`;
     const resolved = await visitor.submit('/dashboard/screen', { list, resolve: 'yes' });
@@ -192,6 +218,16 @@ describe('Screen a list', () => {
     expect(choices).toBe(`1:${nif(70)} 2:${nif(71)} 3:${nif(70)}`);
     const taken = await visitor.submit('/dashboard/screen', { list, choices });
     expect(taken.textOf('[data-rows]')).toBe('3 rows: 2 companies, 1 repeated.');
+    const screened = await run(
+      visitor,
+      taken.document.querySelector('textarea')!.textContent!.replaceAll('&quot;', '"'),
+      2,
+    );
+    const link = screened.document.querySelector('a[download]')!.getAttribute('href')!.split(',')[1]!;
+    const lines = Buffer.from(link, 'base64').toString().split('\r\n').slice(1, 4);
+    expect(lines.map((line) => /^\d,"(?:[^"]|"")*"/.exec(line)![0])).toEqual(
+      list.split('\n').map((row, index) => `${index + 1},"${row.replaceAll('"', '""')}"`),
+    );
   });
 
   test('names whose search fails cost a credit each, and each row says so', async () => {

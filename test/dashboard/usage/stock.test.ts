@@ -8,7 +8,7 @@ import { createMember } from '../visitor.ts';
 const service = await startDashboardService({
   BUY_URL: 'https://shop.example/buy?account={account}',
   PLUS_PRICE: '29 € <a month>',
-  CREDITS_PRICE: '10 € for 1,000',
+  CREDITS_PRICE: '10 € for 1,000 | 10 € por 1 000',
 });
 afterAll(() => service.stop());
 
@@ -50,6 +50,8 @@ test('what happens at 0 stands beside what is left, with the prices as they were
   expect(portuguese.textOf('[data-at-zero]')).toStartWith(
     'Com 0 créditos: os pedidos são recusados, sem custo, até 1 ',
   );
+  // One text stands in both languages.
+  expect(portuguese.textOf('[data-at-zero]')).toContain('Plus: 29 € <a month> · Créditos: 10 € por 1 000');
   // A price ends with no full stop, so nothing follows it.
   await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 7 }]);
   expect((await visitor.get('/dashboard')).textOf('[data-at-zero]')).toMatch(
