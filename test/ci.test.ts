@@ -38,41 +38,41 @@ const summary = (...lines: string[]) => `printf '%s\\n' ${lines.map((line) => `'
 
 test('the last line counts the tests and each further step', async () => {
   const { code, last, stdout } = await run(summary('7 pass', '0 fail'));
-  expect([code, last]).toEqual([0, '15 passed, 0 failed']);
+  expect([code, last]).toEqual([0, '16 passed, 0 failed']);
   expect(stdout).toContain('\n 7 pass\n');
 });
 
 test('a test that fails is counted', async () => {
   const { code, last } = await run(`${summary('7 pass', '2 fail')}; exit 1`);
-  expect([code, last]).toEqual([1, '15 passed, 2 failed']);
+  expect([code, last]).toEqual([1, '16 passed, 2 failed']);
 });
 
 test('what failed is shown again at the end, with its reason', async () => {
   const failure = `printf '%s\\n' 'error: expected 1' '(fail) a sum [2ms]' '' ' 7 pass' ' 1 fail'`;
   const { stdout } = await run(`${failure}; exit 1 ;; *typecheck) echo 'a.ts(1,1): wrong'; exit 1`);
   expect(stdout.split('--- compose').at(-1)).toContain('error: expected 1\n(fail) a sum [2ms]\n');
-  expect(stdout).toEndWith('type check failed\na.ts(1,1): wrong\n14 passed, 2 failed\n');
+  expect(stdout).toEndWith('type check failed\na.ts(1,1): wrong\n15 passed, 2 failed\n');
 });
 
 test('a test that is skipped or only noted down has failed, though bun ends with 0', async () => {
   const { code, last } = await run(summary('7 pass', '2 skip', '1 todo', '0 fail'));
-  expect([code, last]).toEqual([1, '15 passed, 3 failed']);
+  expect([code, last]).toEqual([1, '16 passed, 3 failed']);
 });
 
 test('no tests at all is a failure', async () => {
   const { code, last } = await run('true');
-  expect([code, last]).toEqual([1, '8 passed, 1 failed']);
+  expect([code, last]).toEqual([1, '9 passed, 1 failed']);
 });
 
 test('tests that hang are ended, have failed, and the rest goes on', async () => {
   const { code, last } = await run(`${summary('7 pass')}; sleep 60`, { CI_TEST_LIMIT: '1s' });
-  expect([code, last]).toEqual([1, '15 passed, 1 failed']);
+  expect([code, last]).toEqual([1, '16 passed, 1 failed']);
 });
 
 test('what the tests leave behind, their output in its hands, is not waited for', async () => {
   // Longer than a test may take.
   const { last } = await run(`setsid sleep 40 & ${summary('7 pass', '0 fail')}`);
-  expect(last).toBe('15 passed, 0 failed');
+  expect(last).toBe('16 passed, 0 failed');
 });
 
 /** @param further what the engine does beside answering, as branches of a shell's `case` */
@@ -89,7 +89,7 @@ test.each([
 ])('the step compose says why it is skipped, and counts as nothing: %s', async (_, docker, reason) => {
   await engine(docker);
   const { code, last, stdout } = await run(summary('7 pass', '0 fail'));
-  expect([code, last]).toEqual([0, '15 passed, 0 failed']);
+  expect([code, last]).toEqual([0, '16 passed, 0 failed']);
   expect(stdout).toContain(`\nskipped .ci/compose: ${reason}\n`);
 });
 
@@ -117,13 +117,13 @@ test('the step prometheus says why it is skipped', async () => {
 test('a wrong compose file fails also without an engine', async () => {
   await engine('*--quiet|version) exit 1 ;;');
   const { code, last } = await run(summary('7 pass', '0 fail'));
-  expect([code, last]).toEqual([1, '15 passed, 1 failed']);
+  expect([code, last]).toEqual([1, '16 passed, 1 failed']);
 });
 
 test('a compose file that does not start has failed', async () => {
   await engine('*--images) echo redis:1 ;; *" up "*) exit 1 ;;');
   const { code, last, stdout } = await run(summary('7 pass', '0 fail'));
-  expect([code, last]).toEqual([1, '15 passed, 1 failed']);
+  expect([code, last]).toEqual([1, '16 passed, 1 failed']);
   expect(stdout).toContain('docker-compose.yml did not start');
 });
 

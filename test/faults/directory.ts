@@ -1,4 +1,4 @@
-import { run } from '../revision.ts';
+import { run } from '../../bench/lib/revision.ts';
 
 /** Runs a command of the checkout with `--json`. @returns its document */
 export async function runDirectory(

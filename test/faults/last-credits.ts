@@ -1,4 +1,4 @@
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { createKnownAccount, type KnownAccount } from './accounts.ts';
 import { type Load, SCREENED } from './load.ts';
 

@@ -1,4 +1,4 @@
-import type { GeneratedCompany } from '../names.ts';
+import type { GeneratedCompany } from '../../bench/lib/names.ts';
 
 /** The paths of single calls about a company. @param letters of its name that the search has */
 export const callsAbout = ({ nif, name }: GeneratedCompany, letters = 8) => ({

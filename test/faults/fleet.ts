@@ -1,5 +1,5 @@
-import { startProxy, type TcpProxy } from '../../../test/support/proxy.ts';
-import { type Service, startProcess } from '../stack.ts';
+import { type Service, startProcess } from '../../bench/lib/stack.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
 
 /** One process of an instance, from its start to its end. */
 export interface InstanceRun {

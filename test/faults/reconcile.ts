@@ -1,6 +1,6 @@
-import type { ActivityAnswer } from '../../../src/metering/activity/schema.ts';
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
-import { generateCompany, seededRandom } from '../names.ts';
+import { generateCompany, seededRandom } from '../../bench/lib/names.ts';
+import type { ActivityAnswer } from '../../src/metering/activity/schema.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { createKnownAccount, type KnownAccount } from './accounts.ts';
 import { callsAbout } from './calls.ts';
 import type { Instance, InstanceRun } from './fleet.ts';

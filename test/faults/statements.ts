@@ -1,4 +1,4 @@
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import type { Injector } from './inject.ts';
 
 /** Share of the rows of `plans` at which a statement of the service fails. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Plan } from '../../../src/metering/accounts/plan.ts';
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import type { Plan } from '../../src/metering/accounts/plan.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import type { KnownAccount } from './accounts.ts';
 import { runDirectory } from './directory.ts';
 

@@ -1,5 +1,5 @@
 /**
- * `bun bench/faults.ts --minutes 3 --mode stores`: runs three instances under a steady load of searches, lookups and batches of
+ * `bun test/faults/faults.ts --minutes 3 --mode stores`: runs three instances under a steady load of searches, lookups and batches of
  * 100 while Postgres and Redis fail in many ways, accounts are locked, plans change and directories are imported. When all faults
  * have healed, it checks every account's ledger against the answers, and a client's `X-Credits` against its activity. Exits 1 if a
  * rule of the ledger does not hold, or an answer took too long. Servers come from the environment (test/README.md, Servers) or are
@@ -12,23 +12,23 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Sql } from '../src/platform/postgres/connect.ts';
-import { watchInterrupts } from '../src/platform/terminal/interrupt.ts';
-import { startServers } from '../test/servers/servers.ts';
-import { nifPtFound, startProvider } from '../test/support/provider.ts';
-import { createKnownAccounts, type KnownAccount } from './lib/faults/accounts.ts';
-import { type AuditRow, audit, auditTable } from './lib/faults/audit.ts';
-import { type Changes, startChanges } from './lib/faults/changes.ts';
-import { type Fleet, type Instance, startFleet } from './lib/faults/fleet.ts';
-import { measureGrown } from './lib/faults/grown.ts';
-import { type FaultMode, type Injector, LONGEST_MS, startFaults } from './lib/faults/inject.ts';
-import { startLastCredits } from './lib/faults/last-credits.ts';
-import { type Load, startLoad } from './lib/faults/load.ts';
-import { startReconciler } from './lib/faults/reconcile.ts';
-import { failStatements } from './lib/faults/statements.ts';
-import { generateCompany } from './lib/names.ts';
-import { checkOut } from './lib/revision.ts';
-import { startStack, writeDirectory } from './lib/stack.ts';
+import { generateCompany } from '../../bench/lib/names.ts';
+import { checkOut } from '../../bench/lib/revision.ts';
+import { startStack, writeDirectory } from '../../bench/lib/stack.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
+import { watchInterrupts } from '../../src/platform/terminal/interrupt.ts';
+import { startServers } from '../servers/servers.ts';
+import { nifPtFound, startProvider } from '../support/provider.ts';
+import { createKnownAccounts, type KnownAccount } from './accounts.ts';
+import { type AuditRow, audit, auditTable } from './audit.ts';
+import { type Changes, startChanges } from './changes.ts';
+import { type Fleet, type Instance, startFleet } from './fleet.ts';
+import { measureGrown } from './grown.ts';
+import { type FaultMode, type Injector, LONGEST_MS, startFaults } from './inject.ts';
+import { startLastCredits } from './last-credits.ts';
+import { type Load, startLoad } from './load.ts';
+import { startReconciler } from './reconcile.ts';
+import { failStatements } from './statements.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -84,7 +84,7 @@ async function main(): Promise<number> {
 async function prepare(): Promise<Ready> {
   const folder = await mkdtemp(join(tmpdir(), 'faults-'));
   cleanups.push(() => rm(folder, { recursive: true, force: true }));
-  let checkout = join(import.meta.dir, '..');
+  let checkout = join(import.meta.dir, '../..');
   if (options.revision !== undefined) {
     const { folder: other, label, remove } = await checkOut(options.revision, join(folder, 'checkout'));
     cleanups.push(remove);

@@ -1,4 +1,4 @@
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import type { KnownAccount } from './accounts.ts';
 import type { Seen } from './load.ts';
 

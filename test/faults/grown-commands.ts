@@ -1,5 +1,5 @@
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
-import { commandNames } from '../../../test/platform/terminal/command-names.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
+import { commandNames } from '../platform/terminal/command-names.ts';
 import { type Load, repeat } from './repeat.ts';
 
 /** Commands that read or change no account with many rows. */

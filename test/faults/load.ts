@@ -1,4 +1,4 @@
-import { generateCompany, seededRandom } from '../names.ts';
+import { generateCompany, seededRandom } from '../../bench/lib/names.ts';
 import type { KnownAccount } from './accounts.ts';
 import { callsAbout } from './calls.ts';
 import type { Instance, InstanceRun } from './fleet.ts';

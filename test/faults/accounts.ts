@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { runDirectory } from './directory.ts';
 
 /** An account whose credits are known before the faults begin. */

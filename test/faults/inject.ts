@@ -1,5 +1,5 @@
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
-import { seededRandom } from '../names.ts';
+import { seededRandom } from '../../bench/lib/names.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import type { KnownAccount } from './accounts.ts';
 import type { Instance, InstanceRun, StoreName } from './fleet.ts';
 
