@@ -24,7 +24,7 @@ const NAMES_OF_OTHERS = [
 const TOP = 'src|test|bench|docs|examples|deploy|patches|search-mappings|\\.ci|\\.github';
 /** A path from the top of the repository. */
 const PATH = new RegExp(String.raw`(?<![\w./@-])(?:${TOP})/[\w./*{},@-]*[\w*}/]`, 'g');
-/** A file named without its folder, such as `once.ts`. */
+/** A file named without its folder, such as `claim.ts`. */
 const NAME = /(?<![\w./*@{}-])[a-z][\w-]*(?:\.test)?\.(?:ts|lua|md)(?![\w/-])/g;
 /** A link to a file of the repository and to an anchor there, or to one on the same page. */
 const LINK = /\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]+))?[^)]*\)/g;

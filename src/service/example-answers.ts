@@ -26,7 +26,7 @@ export async function exampleAnswers(handlers: Handlers): Promise<ReadonlyMap<Ap
     if (exampleAnswer !== undefined) return [route, exampleAnswer];
     const parameters = Object.entries({ ...params?.properties, ...query?.properties });
     const input = Object.fromEntries(parameters.map(([name, { examples }]) => [name, examples[0]]));
-    const context = { ...CONTEXT, arrivedMs: performance.now() };
+    const context = { ...CONTEXT, arrivedMs: performance.now(), claim: async () => null };
     const quote = await handler.quote({ ...input, ...body?.examples[0] }, context);
     const answer = await quote.answer({ ...NOTHING_PAID, spent: quote.credits });
     if (!answer.ok)

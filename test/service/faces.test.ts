@@ -15,6 +15,15 @@ import { callMessage } from '../support/mcp.ts';
 const stopping = new AbortController().signal;
 /** The inputs that handlers got. */
 let inputs: Input[] = [];
+/** The identities that were claimed. */
+let claimed: string[] = [];
+const context = {
+  ...CONTEXT,
+  async claim(identity: string) {
+    claimed.push(identity);
+    return null;
+  },
+};
 const handler = {
   quote(input: Input): Quote {
     inputs.push(input);
@@ -47,16 +56,16 @@ function requestTo(route: ApiRoute, headers: Record<string, string>): Request {
 async function quoteOf(call: FaceCall): Promise<Quote> {
   const body = await call.readBody?.();
   if (body === 'unread') throw new Error('the body was not read');
-  return call.quote(CONTEXT, body);
+  return call.quote(context, body);
 }
 
 async function byRest(route: ApiRoute, headers: Record<string, string> = {}): Promise<Quote> {
-  inputs = [];
+  [inputs, claimed] = [[], []];
   return quoteOf(createRestFace(route, handler, stopping)(requestTo(route, headers)));
 }
 
 async function byTool(name: string, input: Input, headers: Record<string, string> = {}): Promise<Quote> {
-  inputs = [];
+  [inputs, claimed] = [[], []];
   let quoted: Quote | undefined;
   const pipeline: Pipeline = {
     async serve(_request, _trace, call) {
@@ -104,14 +113,10 @@ test.each([...TOOLS.values()].map(({ name, route }) => [name, route] as const))(
 test.each(
   API_ROUTES.filter(({ body }) => body === undefined).map(({ path, ...route }) => [path, { path, ...route }]),
 )('a quote of GET %s is synchronous, and a bad Idempotency-Key is ignored', async (_path, route) => {
-  inputs = [];
-  const quote = createRestFace(route, handler, stopping)(requestTo(route, BAD)).quote(CONTEXT);
+  [inputs, claimed] = [[], []];
+  const quote = createRestFace(route, handler, stopping)(requestTo(route, BAD)).quote(context);
   expect(quote).not.toBeInstanceOf(Promise);
-  expect([inputs.length, await problemOf(quote as Quote), (quote as Quote).identity]).toEqual([
-    1,
-    null,
-    undefined,
-  ]);
+  expect([inputs.length, await problemOf(quote as Quote), claimed]).toEqual([1, null, []]);
 });
 
 test.each(API_ROUTES.filter(({ body }) => body !== undefined).map((route) => [route.path, route] as const))(
@@ -124,7 +129,9 @@ test.each(API_ROUTES.filter(({ body }) => body !== undefined).map((route) => [ro
       route.charge === null ? 0 : 1,
       'validation',
     ]);
-    expect((await byRest(route, GOOD)).identity).toBeString();
+    expect(claimed).toEqual([]);
+    await byRest(route, GOOD);
+    expect(claimed).toHaveLength(route.charge === null ? 0 : 1);
   },
 );
 
@@ -138,6 +145,8 @@ test.each([...TOOLS.values()].map(({ name, route }) => [name, route] as const))(
       route.charge === null ? 0 : 1,
       'validation',
     ]);
-    expect((await byTool(name, exampleOf(route), GOOD)).identity).toBeString();
+    expect(claimed).toEqual([]);
+    await byTool(name, exampleOf(route), GOOD);
+    expect(claimed).toHaveLength(route.charge === null ? 0 : 1);
   },
 );

@@ -18,6 +18,7 @@ export const CONTEXT: CallContext = {
   arrivedMs: 0,
   caller: CALLER,
   rate: { taken: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
+  claim: async () => null,
 };
 
 /** A payment of so many credits. */

@@ -60,12 +60,13 @@ export async function makeOwnCall(
     right: null,
     charge: route.charge,
     async quote(context) {
+      if (identity !== undefined) await context.claim(identity);
       const quote = await tools.handlers.get(route)!.quote(input, context);
       const end: Quote['end'] = (payment) => {
         cost.isRepeated = payment.isRepeated;
         quote.end?.(payment);
       };
-      return { ...quote, identity, end };
+      return { ...quote, end };
     },
   };
   const answer = await tools.pipeline.serve(NO_REQUEST, trace, call, {

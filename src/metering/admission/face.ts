@@ -75,10 +75,11 @@ export async function quoteOnce(
 ): Promise<Quote> {
   const key = keyOf(headers);
   if (key === null) return refused(route, INVALID_KEY);
-  const quote = fault === null ? await handler.quote(input, context) : refused(route, fault);
-  if (key === undefined) return quote;
-  const address = pathOf(url) + searchOf(url);
-  return { ...quote, identity: identityOf(context.caller.accountId, key, address, sent) };
+  if (key !== undefined && route.charge !== null) {
+    const address = pathOf(url) + searchOf(url);
+    await context.claim(identityOf(context.caller.accountId, key, address, sent));
+  }
+  return fault === null ? handler.quote(input, context) : refused(route, fault);
 }
 
 /** The quote of a call that is not valid. */

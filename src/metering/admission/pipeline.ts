@@ -17,7 +17,9 @@ import { permits } from '../../http/right.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { buyAddress } from '../accounts/buy-address.ts';
+import type { Claim } from '../credits/call.ts';
 import type { Credits } from '../credits/charge.ts';
+import { StillUnderWayError } from '../credits/claim.ts';
 import { type Authenticator, bearerToken, type Caller } from '../keys/authenticate.ts';
 import { hasSecretLength } from '../keys/secret.ts';
 import type { Notes } from '../notes/notes.ts';
@@ -48,6 +50,13 @@ export interface PipelineParts extends Pick<Config, 'buyUrl'> {
 /** The parts of a request that the stages before its handler read. */
 type Sender = Pick<Request, 'headers' | 'signal'>;
 
+/** A request with an `Idempotency-Key` that was not claimed, before anything was read or charged. */
+class NotClaimedError extends Error {
+  constructor(readonly answer: ProblemAnswer) {
+    super('the request was not claimed');
+  }
+}
+
 export function createPipeline(parts: PipelineParts) {
   const { authenticator, rateLimiter, credits, entryOf, notes, log } = parts;
   const load = createLoad();
@@ -75,6 +84,7 @@ export function createPipeline(parts: PipelineParts) {
     let rate: RateDecision | undefined;
     let payment = NOTHING_PAID;
     let quote: Quote | undefined;
+    let claim: Claim | undefined;
     try {
       // Key.
       const identified = known ?? (await identify(token!, trace, call));
@@ -106,12 +116,17 @@ export function createPipeline(parts: PipelineParts) {
         }
 
         // Quote.
-        const quoted = call.quote({ arrivedMs, caller, rate }, body);
+        const claimFor = async (identity: string) => {
+          if (caller!.isTest) return null;
+          claim = await claimRequest(caller!, identity, request.signal);
+          return claim.earlier?.kept ?? null;
+        };
+        const quoted = call.quote({ arrivedMs, caller, rate, claim: claimFor }, body);
         quote = quoted instanceof Promise ? await outsideQueue(quoted) : quoted;
 
         // Credits.
         const isLate = quoted instanceof Promise && quote.kind !== null && load.isOverloaded(quote.kind);
-        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, trace, caller, quote);
+        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, trace, caller, quote, claim);
       } finally {
         load.admissions.leave();
       }
@@ -131,6 +146,7 @@ export function createPipeline(parts: PipelineParts) {
       await payment.settle();
       return end(caller, trace, answer, rate, payment);
     } catch (error) {
+      if (caller !== null && error instanceof NotClaimedError) return end(caller, trace, error.answer, rate);
       // A fault of this program: its stack goes into the log, and nothing of it to the caller.
       log.bug(error, 'a request could not be answered');
       const answer = problem('internal-error', undefined, { cause: error });
@@ -139,6 +155,7 @@ export function createPipeline(parts: PipelineParts) {
     } finally {
       if (caller !== null) trace.credits = payment.cost;
       quote?.end?.(payment);
+      if (claim !== undefined) credits.release(claim);
     }
   }
 
@@ -159,6 +176,17 @@ export function createPipeline(parts: PipelineParts) {
     return waited.finally(load.admissions.enter);
   }
 
+  /** Claims a request that is charged once. @throws NotClaimedError */
+  async function claimRequest(caller: Caller, identity: string, signal: AbortSignal): Promise<Claim> {
+    try {
+      return await credits.claim(caller, identity, signal);
+    } catch (cause) {
+      if (cause instanceof StillUnderWayError) throw new NotClaimedError(refusals.stillUnderWay(cause));
+      const unclaimed = unavailable('Whether the request was charged before could not be read.', cause);
+      throw new NotClaimedError(failureAnswer(cause, unclaimed));
+    }
+  }
+
   const refusedBy = (refusal: ProblemAnswer): Payment => ({ ...NOTHING_PAID, refusal });
 
   /** The one place where a request is charged. */
@@ -166,7 +194,8 @@ export function createPipeline(parts: PipelineParts) {
     { signal }: Sender,
     trace: Trace,
     { accountId, keyId, isTest, budget, only }: Caller,
-    { kind, credits: needed, wantsLeft, identity }: Quote,
+    { kind, credits: needed, wantsLeft }: Quote,
+    claim: Claim | undefined,
   ): Promise<Payment> {
     if (kind === null) return NOTHING_PAID;
     // A test key's request has all the credits that it needs, and costs none.
@@ -180,7 +209,7 @@ export function createPipeline(parts: PipelineParts) {
         hasBudget: budget !== null,
         activity: entryOf(trace),
         wantsLeft,
-        identity,
+        claim,
         signal,
       });
       let refusal: ProblemAnswer | null = null;

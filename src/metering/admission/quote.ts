@@ -12,6 +12,12 @@ export interface CallContext {
   caller: Caller;
   /** The bucket after this request took its token. */
   rate: RateDecision;
+  /**
+   * Claims a request with this identity, which is charged once (identity.ts), before its handler reads anything.
+   * @returns the credits that an earlier sending was charged and has kept; `null` means that none was, or that it costs nothing
+   * @throws when another sending is under way for too long, or Postgres is away; then the request is a free 503
+   */
+  claim(identity: string): Promise<number | null>;
 }
 
 /** The credits that a request was charged. */
@@ -43,8 +49,6 @@ export interface Quote {
   /** The kind of its calls; `null` means that it costs nothing. */
   kind: CallKind | null;
   credits: number;
-  /** Identifies a request with an `Idempotency-Key`, which is charged once (identity.ts). */
-  identity?: string | undefined;
   /** The NIFs or queries of a list, in their order. A test key calls up problems by them. */
   asked?: string[];
   /** Whether {@link Payment.left} is asked for. It makes the charge of its batch a little dearer. */

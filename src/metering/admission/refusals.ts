@@ -4,11 +4,19 @@ import { OVERLOADED, type ProblemAnswer, problem, unavailable } from '../../http
 import type { Right } from '../../http/right.ts';
 import { SECOND } from '../../platform/units.ts';
 import type { Quota, SpentBudget } from '../credits/call.ts';
+import type { StillUnderWayError } from '../credits/claim.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 
 /** The answer to a request that an overloaded service refuses. */
 export const overloaded = () => unavailable(OVERLOADED);
+
+/** The answer to a sending of a request that another sending keeps for too long. */
+export const stillUnderWay = (cause: StillUnderWayError) =>
+  problem('service-unavailable', 'Another sending with this Idempotency-Key is under way.', {
+    headers: { 'Retry-After': String(cause.retryAfterS) },
+    cause,
+  });
 
 /** The same for every token that is no valid key (docs/api.md: 401). */
 const NO_VALID_KEY = 'The key is unknown, revoked or expired, or its account is suspended.';

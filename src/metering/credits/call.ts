@@ -13,8 +13,8 @@ export interface Call {
    * client pipelines another request on the same connection.
    */
   signal?: AbortSignal;
-  /** The request that is charged once, however often it is sent (src/metering/admission/identity.ts); absent for every other. */
-  identity?: string | undefined;
+  /** The claim of a request that is charged once, however often it is sent (claim.ts); absent for every other. */
+  claim?: Claim | undefined;
   /** Whether the key may have a budget. Without one its calls are charged by a shorter statement. */
   hasBudget?: boolean | undefined;
   /** Its entry in the account's activity (src/metering/credits/activity.ts); absent: none. */
@@ -39,6 +39,23 @@ export interface SpentBudget extends Budget {
   resetAt: string | null;
   /** Whole seconds until then by Postgres's clock, at least 1. */
   retryAfterS: number | null;
+}
+
+/** The claim of a sending, which is ended once: by a refund of its charge, or by a release. */
+export interface Claim {
+  /** UUID made from the request. */
+  request: string;
+  /** UUID of the sending, and of its charge. */
+  sending: string;
+  /** What an earlier sending was charged and has kept; `null` means that the request is to be charged. */
+  earlier: Earlier | null;
+}
+
+interface Earlier {
+  kept: number;
+  /** Why it got fewer credits than it needs, as it is now. Another key is told nothing of a budget. */
+  quota: Quota | null;
+  budget: SpentBudget | null;
 }
 
 /** The ledger's answer to one call. */

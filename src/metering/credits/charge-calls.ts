@@ -31,15 +31,8 @@ export interface ChargedBatch {
  * Postgres evaluates the `SET` and the `WHERE` again on the new version.
  *
  * @param attempt UUID of this charge. It becomes the primary key of its row in the journal, so it can be voided
- * @param once UUIDs of a request that is charged once, and of its first sending (src/metering/credits/once.ts). It fails with
- *   `UNIQUE_VIOLATION` if another sending has charged the request
  */
-export function chargeCalls(
-  sql: Sql,
-  calls: Call[],
-  attempt: string,
-  once?: { request: string; sending: string },
-) {
+export function chargeCalls(sql: Sql, calls: Call[], attempt: string) {
   const parameters = [
     attempt,
     calls.map(({ accountId }) => accountId),
@@ -50,11 +43,9 @@ export function chargeCalls(
     entriesOf(calls),
   ];
   const limited = calls.filter(({ hasBudget }) => hasBudget).map(({ keyId }) => keyId);
-  const ofRequest = once === undefined ? [] : [once.sending, once.request];
-  const kind = once === undefined ? 'calls' : 'once';
   const [statement, budgets] =
-    limited.length === 0 ? [CHARGES[kind], []] : [CHARGES[`${kind}WithBudgets`], [limited]];
-  return sql.unsafe<ChargedBatch[]>(statement, [...parameters, ...ofRequest, ...budgets], { prepare: true });
+    limited.length === 0 ? [CHARGES.calls, []] : [CHARGES.callsWithBudgets, [limited]];
+  return sql.unsafe<ChargedBatch[]>(statement, [...parameters, ...budgets], { prepare: true });
 }
 
 /**

@@ -47,7 +47,6 @@ interface Rules {
   at: string;
   columns: string;
   values: string;
-  shortOf: string;
   /** Columns of the statement's answer. */
   quotas: string;
   further: string;
@@ -70,7 +69,6 @@ const WITHOUT_BUDGETS: Rules = {
   at: 'now()',
   columns: '',
   values: '',
-  shortOf: `CASE WHEN spent IS NOT NULL THEN 'account' END`,
   quotas: 'short_quotas($2::text[], $5::bigint[], spent)',
   further: '',
 };
@@ -130,7 +128,6 @@ const withBudgets = (keys: string): Rules => ({
   at: 'greatest((SELECT instant FROM time), (SELECT max(window_start) FROM budget))',
   columns: ', budgets',
   values: ', (SELECT array_agg(key_id) FROM budget)',
-  shortOf: `CASE WHEN spent IS NOT NULL THEN CASE WHEN of_key[1] THEN 'key' ELSE 'account' END END`,
   quotas: 'short_quotas($2::text[], $5::bigint[], spent_but_for_budgets)',
   further: `, of_key AS "ofKey",
     (SELECT jsonb_object_agg(key_id, spent_budget(credits, per, window_start)) FROM budget) AS budgets,
@@ -138,30 +135,16 @@ const withBudgets = (keys: string): Rules => ({
       (SELECT sum(spent) FROM paid WHERE paid.key_id = budget.key_id), 0), 0)) FROM budget) AS "budgetsLeft"`,
 });
 
-/** @param once with the row of the first sending. A refund that comes first writes that row, and the charge meets it. */
-function statement(rules: Rules, once: boolean): string {
-  const { charged, at, columns, values, shortOf, quotas, further } = rules;
-  const [ofRequest, itsValues] = once
-    ? [', request, sendings, charged, short_of', `, $9::uuid, 1, credits, ${shortOf}`]
-    : ['', ''];
-  const sent = `, sent AS (
-    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, charge)
-    SELECT $8::uuid, now(), '{}', '{}', '{}', '{}', true, $1::uuid FROM outcome WHERE credits > 0
-  )`;
+function statement({ charged, at, columns, values, quotas, further }: Rules): string {
   return `
   WITH ${charged}, journal AS (
-    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity, purchased ${columns} ${ofRequest})
-    SELECT $1::uuid, ${at}, $2::text[], $3::text[], $4::text[], coalesce(spent, $5::bigint[]), $7::text, purchased ${values} ${itsValues}
+    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity, purchased ${columns})
+    SELECT $1::uuid, ${at}, $2::text[], $3::text[], $4::text[], coalesce(spent, $5::bigint[]), $7::text, purchased ${values}
     FROM outcome WHERE credits > 0
-  )${once ? sent : ''}
+  )
   SELECT spent, purchased, CASE WHEN spent IS NOT NULL THEN ${quotas} END AS quotas, "left" ${further}
   FROM outcome`;
 }
 
-/** By whether a key of the batch may have a budget, and whether it is a request that is charged once. */
-export const CHARGES = {
-  calls: statement(WITHOUT_BUDGETS, false),
-  once: statement(WITHOUT_BUDGETS, true),
-  callsWithBudgets: statement(withBudgets('$8'), false),
-  onceWithBudgets: statement(withBudgets('$10'), true),
-};
+/** By whether a key of the batch may have a budget. */
+export const CHARGES = { calls: statement(WITHOUT_BUDGETS), callsWithBudgets: statement(withBudgets('$8')) };

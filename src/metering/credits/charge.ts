@@ -7,7 +7,7 @@
  * 4. refund: of credits that the answer did not use (refund.ts)
  * 5. roll-up: counts charges by day, and refunds what is owed (rollup.ts)
  *
- * A call with an identity is charged alone, and once for all its sendings (once.ts).
+ * A call with a claim is charged alone, under the id of its sending (claim.ts).
  */
 
 import { randomUUID } from 'node:crypto';
@@ -16,17 +16,18 @@ import { BATCH_TIMEOUT_MS, createBatcher } from '../../platform/runtime/batcher.
 import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { createLockedAccounts } from '../accounts/locked.ts';
-import type { Call, Charge } from './call.ts';
+import type { Call, Charge, Claim } from './call.ts';
 import { createBatchCharge } from './charge-batch.ts';
 import { type ChargedBatch, paidOf } from './charge-calls.ts';
-import { chargeOnce, refundSending } from './once.ts';
+import { type ClaimEnd, createClaims, endClaim, releaseClaim, voidSending } from './claim.ts';
+import { createLeftReader } from './left.ts';
 import { MAX_CALLS, type Refund, refundCredits } from './refund.ts';
 import { isRolledBack, voidAttempt } from './void.ts';
 
 export type Credits = ReturnType<typeof createCredits>;
 
-/** Postgres has `charged` a batch, `failed` to charge or to void one, or acknowledged a void or a refund. */
-export type LedgerEvent = 'charged' | 'failed' | 'voided' | 'refunded';
+/** Postgres has `charged` a batch, `failed` to charge or to void one, or acknowledged a void, a refund, or the end of a claim. */
+export type LedgerEvent = 'charged' | 'failed' | 'voided' | 'refunded' | 'released';
 
 export interface CreditsOptions {
   onEvent?: (event: LedgerEvent) => void;
@@ -36,12 +37,6 @@ export interface CreditsOptions {
 
 /** The ledger charges calls while it is `open`. An unknown outcome puts it `in doubt`, until Postgres has acknowledged the void. */
 type Mode = 'open' | 'in doubt' | 'closed';
-
-interface SendingEnd {
-  sending: string;
-  /** Credits that the sending has used. */
-  keeps: number;
-}
 
 /** A void or a refund that Postgres did not acknowledge is sent again after this pause. */
 const RETRY_AFTER_MS = 0.25 * SECOND;
@@ -57,13 +52,9 @@ const LEDGER = 'the credit ledger';
  */
 export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}) {
   const enqueue = createBatcher(chargeBatch, { name: LEDGER, stage: 'credit', maxBatch: MAX_CALLS });
-  /** A request with an identity is charged alone. */
-  const enqueueAlone = createBatcher(([call]: Call[], bound) => chargeAlone(call!, bound), {
-    name: LEDGER,
-    stage: 'credit',
-    maxBatch: 1,
-    maxConcurrentBatches: 4,
-  });
+  /** A call with a claim is charged alone, because its charge has an id of its own. */
+  const alone = { name: LEDGER, maxBatch: 1, maxConcurrentBatches: 4 };
+  const enqueueAlone = createBatcher(chargeBatch, { ...alone, stage: 'credit' });
   let mode: Mode = 'open';
   /** By id, the calls of the batch in flight, and those of voids and refunds that Postgres has not acknowledged. */
   const unsettled = new Map<string, Call[]>();
@@ -73,10 +64,15 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     (refunds: Refund[], bound) => bound(refundCredits(sql, refunds)),
     patient,
   );
-  const endSending = createBatcher(
-    ([end]: SendingEnd[], bound) => bound(refundSending(sql, end!.sending, end!.keeps)),
-    { ...patient, maxBatch: 1, maxConcurrentBatches: 4 },
+  const storeEnd = createBatcher(
+    ([end]: (Claim | ClaimEnd)[], bound) =>
+      bound('claim' in end! ? endClaim(sql, end) : releaseClaim(sql, end!)),
+    { ...patient, ...alone },
   );
+  const claimRequest = createClaims(sql);
+  const readLeft = createLeftReader(sql);
+  /** Sendings whose claim has not ended. */
+  const live = new Set<string>();
   const runForUnlocked = createLockedAccounts(sql);
   const sendBatch = createBatchCharge(sql);
 
@@ -87,14 +83,16 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
    * @throws when Postgres gave no answer within 2 s, an earlier batch is in doubt, or the client has left. The call costs nothing.
    */
   async function charge(call: Call): Promise<Charge> {
-    const charged = await (call.identity === undefined ? enqueue(call) : enqueueAlone(call));
+    if (call.claim?.earlier) return repeated(call, call.claim);
+    const charged = await (call.claim === undefined ? enqueue(call) : enqueueAlone(call));
     if (charged !== undefined) return charged;
     throw new Error(call.signal?.aborted ? 'the client has left' : 'the account is locked, or gone');
   }
 
   async function chargeBatch(calls: Call[], bound: Bound): Promise<(Charge | undefined)[]> {
     throwUnlessOpen();
-    const attempt = randomUUID();
+    const claim = calls[0]?.claim;
+    const attempt = claim?.sending ?? randomUUID();
     const present = calls.filter(({ signal }) => !signal?.aborted);
     unsettled.set(attempt, present);
     try {
@@ -107,7 +105,12 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       return calls.map((call) => charges.get(call));
     } catch (error) {
       if (isRolledBack(error)) failed(attempt);
-      else doubt(attempt, () => voidAttempt(sql, attempt));
+      else if (claim === undefined) doubt(attempt, () => voidAttempt(sql, attempt));
+      else {
+        // The void ends the claim, so nothing else may.
+        live.delete(claim.sending);
+        doubt(attempt, () => voidSending(sql, claim));
+      }
       throw error;
     }
   }
@@ -117,28 +120,36 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     if (mode === 'in doubt') throw new Error('the outcome of an earlier charge is unknown');
   }
 
-  /** Charges a call of which an earlier sending of its request may have been charged. */
-  async function chargeAlone(call: Call, bound: Bound): Promise<(Charge | undefined)[]> {
+  /**
+   * Claims a request for a sending of it, and waits for another one to end (claim.ts). Each claim is ended: by `refund` of its charge,
+   * or by {@link release}.
+   */
+  async function claim(...asked: Parameters<typeof claimRequest>): Promise<Claim> {
     throwUnlessOpen();
-    if (call.signal?.aborted) return [];
-    const sending = randomUUID();
-    unsettled.set(sending, [call]);
-    try {
-      const paid = await chargeOnce(sql, { call, sending, bound, runForUnlocked });
-      unsettled.delete(sending);
-      if (paid === undefined) return [];
-      onEvent?.('charged');
-      const { unused, ...charged } = paid;
-      const refund = (credits: number) => {
-        const back = { ...call, credits: credits + unused };
-        return sendRefund(randomUUID(), back, () => endSending({ sending, keeps: paid.spent - credits }));
-      };
-      return [{ ...charged, refund }];
-    } catch (error) {
-      if (isRolledBack(error)) failed(sending);
-      else doubt(sending, () => refundSending(sql, sending, 0));
-      throw error;
-    }
+    const claimed = await claimRequest(...asked);
+    live.add(claimed.sending);
+    return claimed;
+  }
+
+  /** Ends a claim whose sending was not charged. A claim that has ended stays as it is. */
+  function release(claim: Claim): void {
+    if (live.delete(claim.sending)) void settle('released', claim.sending, () => storeEnd(claim));
+  }
+
+  /** The part of an earlier sending's charge that a sending can use. */
+  async function repeated(call: Call, claim: Claim): Promise<Charge> {
+    const { kept, quota, budget } = claim.earlier!;
+    const spent = Math.min(kept, call.credits);
+    const isShort = spent < call.credits;
+    return {
+      spent,
+      quota: isShort ? quota : null,
+      budget: isShort ? budget : null,
+      isRepeated: true,
+      // What is paid is no reason to refuse, so `null` means here that Postgres could not say.
+      left: call.wantsLeft ? await readLeft(call).catch(() => null) : null,
+      refund: async () => release(claim),
+    };
   }
 
   /** Postgres has answered that nothing was charged. */
@@ -161,13 +172,18 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       const paid = paidOf(call, charged, index);
       // The purchased credits of the batch come back first.
       const refund = async (credits: number) => {
+        const { claim } = call;
         // Nearly every request uses all of its credits.
-        if (credits === 0) return;
+        if (credits === 0 && claim === undefined) return;
         const back = Math.min(purchased[call.accountId] ?? 0, credits);
         purchased[call.accountId] = (purchased[call.accountId] ?? 0) - back;
         const id = randomUUID();
         const part = { ...call, credits };
-        await sendRefund(id, part, () => storeRefund({ ...part, id, attempt, purchased: back }));
+        if (claim === undefined)
+          return sendRefund(id, part, () => storeRefund({ ...part, id, attempt, purchased: back }));
+        live.delete(claim.sending);
+        const end = { claim, call, charged: paid!, refund: id, unused: credits, purchased: back };
+        await sendRefund(id, part, () => storeEnd(end));
       };
       if (paid !== undefined) charges.set(call, { ...paid, refund });
     }
@@ -176,14 +192,17 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
 
   /** Ends when the refund is stored, or after {@link REFUND_WAIT_MS}. */
   async function sendRefund(id: string, call: Call, send: () => Promise<unknown>): Promise<void> {
-    if (call.credits === 0) return;
-    if (mode === 'closed') return onLost?.(new Map([[id, [call]]]));
-    unsettled.set(id, [call]);
-    await withTimeout(settle('refunded', id, send), REFUND_WAIT_MS, LEDGER).catch(() => {});
+    const isNothing = call.credits === 0;
+    if (mode === 'closed') return isNothing ? undefined : onLost?.(new Map([[id, [call]]]));
+    if (!isNothing) unsettled.set(id, [call]);
+    const stored = settle(isNothing ? 'released' : 'refunded', id, send);
+    // Only the claim ends: nobody waits for that but the next sending.
+    if (isNothing) return;
+    await withTimeout(stored, REFUND_WAIT_MS, LEDGER).catch(() => {});
   }
 
   /** Sends a statement until Postgres has acknowledged it. A void also detects that Postgres is back. */
-  async function settle(event: 'voided' | 'refunded', id: string, send: () => Promise<unknown>) {
+  async function settle(event: 'voided' | 'refunded' | 'released', id: string, send: () => Promise<unknown>) {
     while (mode !== 'closed') {
       try {
         await send();
@@ -205,5 +224,5 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     if (unsettled.size > 0) onLost?.(unsettled);
   }
 
-  return { charge, close };
+  return { claim, release, charge, close };
 }

@@ -5,8 +5,8 @@ import { findLocked } from '../accounts/locked.ts';
 import { callRows, callsOfBatch, makeActivityDays, writeActivity } from './activity.ts';
 import type { Call } from './call.ts';
 import { includedCredits } from './charge-sql.ts';
+import { REPEAT_WINDOW_MS } from './claim.ts';
 import { addDailyCounts } from './daily-counts.ts';
-import { REPEAT_WINDOW_MS } from './once.ts';
 
 /**
  * A void or a refund may come this long after its charge, because the last sending of a request has a minute to end. Until then the

@@ -60,10 +60,15 @@ export async function rollUpCalls(
   return only(counted);
 }
 
-/** Deletes rows of the journal that no void can concern any more. */
+/** Deletes rows of the journal that no void can concern any more, and requests that no sending can find. */
 export async function purgeJournal(sql: Sql): Promise<void> {
   const isOld = sql`spent_at < now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond'`;
   await removeInParts(sql, 'call_journal', sql`counted AND ${isOld} AND (NOT owed OR account_ids = '{}')`);
+  await removeInParts(
+    sql,
+    'keyed_requests',
+    sql`live_until < now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond'`,
+  );
 }
 
 /** @returns whether another part may follow. The process whose turn it is rolls up the calls of all. */

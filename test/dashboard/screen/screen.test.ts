@@ -364,7 +364,7 @@ describe('Screen a list', () => {
       '1 credit spent.',
     );
     await service.sql`UPDATE dashboard_attempts SET ends_at = now() WHERE key LIKE 'list %'`;
-    await service.sql`UPDATE call_journal SET spent_at = spent_at - interval '10 minutes'`;
+    await service.sql`UPDATE keyed_requests SET kept_at = kept_at - interval '10 minutes'`;
     for (let reload = 0; reload < 2; reload += 1) {
       const page = await visitor.post('/dashboard/screen', sent);
       expect(page.textOf('[data-price]')).toContain('Nothing was charged now.');
@@ -381,7 +381,7 @@ describe('Screen a list', () => {
     await service.sql`UPDATE dashboard_attempts SET ends_at = now() WHERE key LIKE 'list %'`;
     const last = await run(visitor, nif(1), 1);
     expect(last.textOf('[data-free]')).toBe('No credit spent: this list was charged before.');
-    await service.sql`UPDATE call_journal SET spent_at = spent_at - interval '10 minutes'`;
+    await service.sql`UPDATE keyed_requests SET kept_at = kept_at - interval '10 minutes'`;
     const form_token = last.document.querySelector('main input[name=form_token]')!.getAttribute('value')!;
     const sent = { form_token, list: nif(1), price: '1' };
     expect((await visitor.post('/dashboard/screen', sent)).textOf('[data-free]')).toStartWith(

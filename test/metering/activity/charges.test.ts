@@ -12,6 +12,7 @@ import { createTestDatabase } from '../../support/database.ts';
 import { waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
+import { chargeKeyed } from '../credits/ledger.ts';
 import { callOf, rollUpAll, sumsOf } from './support.ts';
 
 const database = await createTestDatabase('activity');
@@ -94,14 +95,11 @@ test('a partial refund, and one of a keyed request, is a return with the id of t
   const { accountId } = await createCaller(sql, { included: 100 });
   const credits = createCredits(sql);
   const list = callOf(accountId, { credits: 5, kind: 'debts' });
-  const keyed = callOf(accountId, { credits: 4, identity: randomUUID() });
+  const keyed = callOf(accountId, { credits: 4 });
+  const identity = randomUUID();
   await (await credits.charge(list)).refund(2);
-  const [one, two] = await Promise.all([
-    credits.charge(keyed),
-    credits.charge({ ...keyed, ...callOf(accountId), credits: 4, identity: keyed.identity }),
-  ]);
-  await one!.refund(3);
-  await two!.refund(1);
+  for (const sending of [keyed, callOf(accountId, { credits: 4 })])
+    await chargeKeyed(credits, sending, identity, 1);
   await until('refunds in the journal', async () => {
     const [row] =
       await sql`SELECT count(*) AS refunds FROM call_journal WHERE owed AND ${accountId} = ANY (account_ids)`;

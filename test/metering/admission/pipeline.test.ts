@@ -154,9 +154,12 @@ describe('a request whose quote waits for its body', () => {
     (
       credits: number,
       answer: (payment: Payment) => Answer = () => ok({}),
-      more: Partial<Quote> = {},
+      { identity, ...more }: Partial<Quote> & { identity?: string } = {},
     ): QuoteOf =>
-    async () => ({ kind: 'lookup', credits, answer, ...more });
+    async (context) => {
+      if (identity !== undefined) await context.claim(identity);
+      return { kind: 'lookup', credits, answer, ...more };
+    };
 
   test('has taken its token while it quotes, and all its credits when it is answered', async () => {
     const { accountId, key } = await createCaller(sql);
@@ -529,7 +532,7 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
     [
       'the ledger',
       'a request could not be answered',
-      () => ({ credits: { charge: bug, close: bug } }),
+      () => ({ credits: { claim: bug, release() {}, charge: bug, close: bug } }),
       { tokens: 1 },
     ],
     [

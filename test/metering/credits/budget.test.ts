@@ -16,7 +16,7 @@ import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
-import { attemptsOf, ledgerOf } from './ledger.ts';
+import { attemptsOf, chargeKeyed, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('budget');
 const sql = database.sql;
@@ -112,7 +112,7 @@ describe('what comes back', () => {
       'a refund of a keyed request',
       async (key) => {
         const ledger = createCredits(pools[0]!);
-        await (await ledger.charge(call(key, 3, { identity: randomUUID() }))).refund(3);
+        await chargeKeyed(ledger, call(key, 3), randomUUID(), 3);
         await ledger.close(5000);
       },
     ],
@@ -205,8 +205,8 @@ describe('a keyed request', () => {
     await limitKey(sql, other.keyId, { budget: { credits: 5, per: 'day' } }, 'test');
     const identity = randomUUID();
     const lock = await lockRow(sql, key.accountId);
-    const sendings = [key, other].map((one, index) => ledgers[index]!.charge(call(one, 5, { identity })));
-    await waitingForLock(sql, 2);
+    const sendings = [key, other].map((one, index) => chargeKeyed(ledgers[index]!, call(one, 5), identity));
+    await waitingForLock(sql, 1);
     await lock.release();
     for (const { spent, budget } of await Promise.all(sendings)) expect([spent, budget]).toEqual([5, null]);
     const used = [(await usedOf(key))[0], (await usedOf(other))[0]];
@@ -219,7 +219,7 @@ describe('a keyed request', () => {
     const other = { ...key, keyId: (await createKey(sql, key.accountId, '', 'test')).id };
     const identity = randomUUID();
     for (const one of [key, other, key])
-      expect(await ledgers[0]!.charge(call(one, 5, { identity }))).toMatchObject({
+      expect(await chargeKeyed(ledgers[0]!, call(one, 5), identity)).toMatchObject({
         ...{ spent: 3, quota: null, budget: one === key ? { credits: 3, per: 'ever' } : null },
       });
     expect(await usedOf(key)).toEqual([3, 3]);

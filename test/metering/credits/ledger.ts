@@ -1,3 +1,4 @@
+import type { Call, Charge } from '../../../src/metering/credits/call.ts';
 import type { Credits } from '../../../src/metering/credits/charge.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
@@ -39,4 +40,13 @@ export async function attemptsOf(sql: Sql, accountId: string): Promise<string[]>
 export async function voidAndRefund(sql: Sql, attempts: string[]): Promise<void> {
   for (const attempt of attempts) await voidAttempt(sql, attempt);
   await refundOwed(sql);
+}
+
+/** A whole sending of a request that is charged once, which refunds so many of its credits. @returns its charge */
+export async function chargeKeyed(ledger: Credits, call: Call, identity: string, back = 0): Promise<Charge> {
+  const claim = await ledger.claim(call, identity);
+  const charge = await ledger.charge({ ...call, claim });
+  if (charge.spent === 0) ledger.release(claim);
+  else await charge.refund(Math.min(back, charge.spent));
+  return charge;
 }

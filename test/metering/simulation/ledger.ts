@@ -1,6 +1,7 @@
 /** The statements of the ledger (seam.ts), over the engine: which rows each reads, locks and writes, in the order in which Postgres does. */
-import type { Call, Quota, SpentBudget } from '../../../src/metering/credits/call.ts';
+import type { Call, Claim, Quota, SpentBudget } from '../../../src/metering/credits/call.ts';
 import type { ChargedBatch } from '../../../src/metering/credits/charge-calls.ts';
+import type { ClaimEnd } from '../../../src/metering/credits/claim.ts';
 import type { Refund } from '../../../src/metering/credits/refund.ts';
 import type { Caller } from '../../../src/metering/keys/authenticate.ts';
 import type { Budget, BudgetPeriod } from '../../../src/metering/keys/limits.ts';
@@ -46,13 +47,6 @@ interface JournalRow {
   entries: Entry[];
   purchased: Record<string, number>;
   budgets: string[];
-  /** Of a sending of a request, its charge. */
-  charge?: string;
-  request?: string | null;
-  sendings?: number;
-  charged?: number;
-  kept?: number;
-  shortOf?: 'account' | 'key' | null;
 }
 
 interface Key {
@@ -73,8 +67,15 @@ export const BALANCES = table<Balance>('balances');
 export const BUDGETS = table<KeyBudget>('key_budgets');
 export const KEYS = table<Key>('api_keys');
 export const JOURNAL = table<JournalRow>('call_journal');
-/** The unique index of requests: the attempt of each. */
-const REQUESTS = table<{ attempt: string }>('call_journal_request');
+interface KeyedRequest {
+  sending: string | null;
+  liveUntil: number;
+  kept: number;
+  keptAt: number | null;
+  shortOf: 'account' | 'key' | null;
+  keyId: string | null;
+}
+const REQUESTS = table<KeyedRequest>('keyed_requests');
 export const DAYS = table<{ calls: number }>('daily_counts');
 export const ACTIVITY = table<ActivityPart>('activity_parts');
 export const NUMBERS = table<{ last: number }>('activity_numbers');
@@ -174,12 +175,7 @@ function spentBudget(tx: Transaction, { credits, per, windowStart }: KeyBudget):
   return { credits: credits!, per, ...resetOf(tx, end) };
 }
 
-function* chargeCalls(
-  tx: Transaction,
-  calls: Call[],
-  attempt: string,
-  once?: { request: string; sending: string },
-): Steps<ChargedBatch[]> {
+function* chargeCalls(tx: Transaction, calls: Call[], attempt: string): Steps<ChargedBatch[]> {
   const limited = sorted(calls.filter(({ hasBudget }) => hasBudget).map(({ keyId }) => keyId));
   const hasBudgets = limited.length > 0;
   const budgets = new Map<string, KeyBudget>();
@@ -229,12 +225,6 @@ function* chargeCalls(
       ...{ at, spentAt: tx.engine.clock(), counted: false, owed: false, purchased },
       ...{ entries: entriesOf(calls, spent), budgets: [...budgets.keys()] },
     };
-    if (once !== undefined) {
-      yield* tx.insertNew(REQUESTS, once.request, { attempt });
-      const shortOf = isShort ? (ofKey[0] ? 'key' : 'account') : null;
-      Object.assign(row, { request: once.request, sendings: 1, charged: total, shortOf });
-      yield* tx.insertNew(JOURNAL, once.sending, { ...EMPTY, at: tx.now, spentAt: tx.now, charge: attempt });
-    }
     yield* tx.insertNew(JOURNAL, attempt, row);
   }
   const quotas: Record<string, Quota> = {};
@@ -337,9 +327,25 @@ function* countSpent(tx: Transaction, id: string): Steps<void> {
   tx.write(BUDGETS, id, { ...budget, windowStart, countedAt: now, used });
 }
 
+/** Ends a claim, unless another sending has claimed the request. @returns whether it was there */
+function* endIfOurs(
+  tx: Transaction,
+  { request, sending }: Pick<Claim, 'request' | 'sending'>,
+  set: (row: KeyedRequest) => KeyedRequest,
+): Steps<boolean> {
+  const ended = yield* tx.update(
+    REQUESTS,
+    request,
+    (row) => row.sending === sending,
+    (row) => ({ ...set(row), sending: null }),
+  );
+  return ended !== undefined;
+}
+
 const SETTLE_MS = 15 * SECOND;
 const REPEAT_WINDOW_MS = 10 * MINUTE;
 const REFUND_WINDOW_MS = 11 * MINUTE;
+const LIVE_MS = 30 * SECOND;
 
 /** Statements that wait for no lock, by their names. */
 const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
@@ -375,10 +381,11 @@ const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
       row.counted && row.spentAt < tx.now - REFUND_WINDOW_MS * US && (!row.owed || row.entries.length === 0);
     for (const [attempt, row] of tx.scan(JOURNAL)) {
       if (!isOld(row) || !tx.tryLock(JOURNAL, attempt)) continue;
-      const { request } = tx.current(JOURNAL, attempt)!;
       tx.write(JOURNAL, attempt, null);
-      if (request && tx.tryLock(REQUESTS, request)) tx.write(REQUESTS, request, null);
     }
+    for (const [request, { liveUntil }] of tx.scan(REQUESTS))
+      if (liveUntil < tx.now - REFUND_WINDOW_MS * US && tx.tryLock(REQUESTS, request))
+        tx.write(REQUESTS, request, null);
   },
 
   callersQuery(tx, hashes: string[]) {
@@ -454,74 +461,76 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     return [];
   },
 
-  *joinCharge(tx, request: string, sending: string, { accountId, keyId }: Call) {
-    const attempt = tx.read(REQUESTS, request)?.attempt;
-    if (attempt === undefined) return [];
-    const isOld = (row: JournalRow) => row.spentAt < tx.now - REPEAT_WINDOW_MS * US;
-    const found = yield* tx.update(
-      JOURNAL,
-      attempt,
-      (row) => row.request === request,
-      (row) => (isOld(row) ? { ...row, request: null } : { ...row, sendings: row.sendings! + 1 }),
-    );
-    if (found === undefined) return [];
-    if (found.new.request === null) {
-      yield* tx.lock(REQUESTS, request);
-      tx.write(REQUESTS, request, null);
-      return [];
+  *claimRequest(
+    tx,
+    { accountId, keyId }: Pick<Call, 'accountId' | 'keyId'>,
+    request: string,
+    sending: string,
+  ) {
+    const clock = () => tx.engine.clock();
+    const fresh = {
+      sending,
+      liveUntil: clock() + LIVE_MS * US,
+      kept: 0,
+      keptAt: null,
+      shortOf: null,
+      keyId: null,
+    };
+    const known = (yield* tx.insert(REQUESTS, request, fresh)) ?? fresh;
+    tx.snapshot();
+    const now = clock();
+    const isOther = known.sending !== null && known.sending !== sending;
+    if (isOther && now < known.liveUntil) {
+      const waitS = Math.max(Math.ceil((known.liveUntil - now) / (SECOND * US)), 1);
+      return [{ isOurs: false, waitS, kept: 0, quotas: null, budget: null }];
     }
-    yield* tx.insertNew(JOURNAL, sending, {
-      ...EMPTY,
-      at: tx.now,
-      spentAt: tx.engine.clock(),
-      charge: attempt,
-    });
-    const { charged, shortOf, entries } = found.new;
-    const quota = shortOf === 'account' ? quotaOf(tx, accountId) : undefined;
-    const ofKey = shortOf === 'key' && entries[0]?.keyId === keyId ? tx.read(BUDGETS, keyId) : null;
+    let kept = known;
+    if (isOther) {
+      const charge = yield* tx.insert(JOURNAL, known.sending!, {
+        ...EMPTY,
+        at: tx.now,
+        spentAt: now,
+        owed: true,
+      });
+      const [entry] = charge?.owed ? [] : (charge?.entries ?? []);
+      if (entry !== undefined)
+        kept = { ...known, kept: entry.calls, keptAt: charge!.spentAt, shortOf: null, keyId: entry.keyId };
+    }
+    if (kept.keptAt !== null && kept.keptAt < now - REPEAT_WINDOW_MS * US) kept = { ...kept, kept: 0 };
+    tx.write(REQUESTS, request, { ...kept, sending, liveUntil: now + LIVE_MS * US });
+    const quota = kept.shortOf === 'account' ? quotaOf(tx, accountId) : undefined;
+    const ofKey = kept.shortOf === 'key' && kept.keyId === keyId ? tx.read(BUDGETS, keyId) : null;
     const windowStart = ofKey && Math.max(ofKey.windowStart, windowAt(ofKey.per, tx.now));
     const budget = ofKey?.credits == null ? null : spentBudget(tx, { ...ofKey, windowStart: windowStart! });
-    return [{ charged, quotas: quota ? { [accountId]: quota } : null, budget }];
+    return [
+      { isOurs: true, waitS: null, kept: kept.kept, quotas: quota ? { [accountId]: quota } : null, budget },
+    ];
   },
 
-  *refundSending(tx, sending: string, keeps: number) {
-    const at = tx.now;
-    const found = yield* tx.insert(JOURNAL, sending, { ...EMPTY, at, spentAt: at, owed: true });
-    if (found?.owed || found?.charge === undefined) return [];
-    tx.write(JOURNAL, sending, { ...found, owed: true });
-    tx.snapshot();
-    const { charge } = found;
-    let back = 0;
-    const paid = yield* tx.update(
-      JOURNAL,
-      charge,
-      () => true,
-      (row) => {
-        const kept = Math.max(row.kept ?? 0, keeps);
-        const isLast = row.sendings! <= 1;
-        back = isLast ? row.charged! - kept : 0;
-        return {
-          ...row,
-          ...{ kept, sendings: row.sendings! - 1, charged: row.charged! - back },
-          request: isLast && kept === 0 ? null : row.request!,
-        };
-      },
-    );
-    if (paid === undefined) return [];
-    const { old, new: updated } = paid;
-    if (old.request && updated.request === null) {
-      yield* tx.lock(REQUESTS, old.request);
-      tx.write(REQUESTS, old.request, null);
-    }
-    if (back > 0) {
-      const [entry] = old.entries;
-      const purchased = Math.min(old.purchased[entry!.accountId] ?? 0, back);
-      const id = tx.engine.newId();
-      yield* tx.insertNew(JOURNAL, id, {
-        ...{ at: old.at, spentAt: old.spentAt, counted: true, owed: true, budgets: old.budgets },
-        ...{ entries: [{ ...entry!, calls: back }], purchased: { [entry!.accountId]: purchased } },
-      });
-    }
+  *releaseClaim(tx, { request, sending }: Claim) {
+    yield* endIfOurs(tx, { request, sending }, (row) => row);
+    return [];
+  },
+
+  *endClaim(tx, { claim, call, charged, refund, unused, purchased }: ClaimEnd) {
+    const shortOf = charged.budget ? ('key' as const) : charged.quota ? ('account' as const) : null;
+    const kept = { kept: charged.spent - unused, keptAt: tx.now, shortOf, keyId: call.keyId };
+    if (!(yield* endIfOurs(tx, claim, (row) => ({ ...row, ...kept }))) || unused === 0) return [];
+    const charge = tx.read(JOURNAL, claim.sending);
+    if (charge === null) return [];
+    yield* tx.insertNew(JOURNAL, refund, {
+      ...{ at: charge.at, spentAt: charge.spentAt, counted: true, owed: true, budgets: charge.budgets },
+      ...{ entries: entriesOf([{ ...call, credits: unused }], null) },
+      ...{ purchased: { [call.accountId]: purchased } },
+    });
+    return [];
+  },
+
+  *voidSending(tx, claim: Claim) {
+    if (!(yield* endIfOurs(tx, claim, (row) => row))) return [];
+    const row = { ...EMPTY, at: tx.now, spentAt: tx.engine.clock(), owed: true };
+    const found = yield* tx.insert(JOURNAL, claim.sending, row);
+    if (found !== null) tx.write(JOURNAL, claim.sending, { ...found, owed: true });
     return [];
   },
 

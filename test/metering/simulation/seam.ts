@@ -20,7 +20,7 @@ const STATEMENTS: Record<string, string[]> = {
   'credits/activity.ts': ['makeActivityDays'],
   'credits/charge-batch.ts': ['chargeAllowances'],
   'credits/charge-calls.ts': ['chargeCalls'],
-  'credits/once.ts': ['joinCharge', 'refundSending'],
+  'credits/claim.ts': ['claimRequest', 'releaseClaim', 'endClaim', 'voidSending'],
   'credits/refund.ts': ['refundCredits', 'owedRows', 'refundRows'],
   'credits/rollup.ts': ['rollUpCalls', 'purgeJournal'],
   'credits/void.ts': ['voidAttempt'],

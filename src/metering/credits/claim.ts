@@ -1,0 +1,126 @@
+/**
+ * A request with an identity is charged once, however often it is sent (docs/api.md: Idempotency-Key). One of its sendings is live at a
+ * time: it has claimed the request, and its charge has the id of the sending. The claim ends in the statement that stores what the sending
+ * keeps, or by itself after {@link LIVE_MS}, if its process has died. The next sending finds what was kept.
+ */
+import { randomUUID } from 'node:crypto';
+import { only } from '../../platform/postgres/answer.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { createBatcher } from '../../platform/runtime/batcher.ts';
+import { OverloadedError } from '../../platform/runtime/timeout.ts';
+import { MINUTE, SECOND } from '../../platform/units.ts';
+import type { Call, Charge, Claim, Quota, SpentBudget } from './call.ts';
+
+/** A request that is sent again within this time is not charged again (docs/api.md: Idempotency-Key). */
+export const REPEAT_WINDOW_MS = 10 * MINUTE;
+/** Longer than any endpoint takes to answer once its body is read. */
+const LIVE_MS = 30 * SECOND;
+/** A sending waits so long for another one. It is the time of a slow answer, so clients wait as well. */
+const WAIT_MS = 20 * SECOND;
+const FIRST_POLL_MS = 25;
+const SLOWEST_POLL_MS = 250;
+
+/** Another sending of the request is under way, for longer than this one waits. */
+export class StillUnderWayError extends Error {
+  constructor(readonly retryAfterS: number) {
+    super('another sending of the request is under way');
+  }
+}
+
+/** What a charged sending keeps of its charge, and what is refunded. */
+export interface ClaimEnd {
+  claim: Claim;
+  call: Call;
+  charged: Pick<Charge, 'spent' | 'quota' | 'budget'>;
+  /** UUID of the refund. */
+  refund: string;
+  unused: number;
+  /** Purchased credits among the unused ones. */
+  purchased: number;
+}
+
+type ClaimRow = { isOurs: boolean; waitS: number | null; kept: number } & {
+  quotas: Record<string, Quota> | null;
+  budget: SpentBudget | null;
+};
+
+function claimRequest(sql: Sql, { accountId, keyId }: Owner, request: string, sending: string) {
+  return sql<ClaimRow[]>`
+    SELECT is_ours AS "isOurs", wait_s AS "waitS", kept,
+      CASE short_of WHEN 'account' THEN short_quotas(ARRAY[${accountId}::text], '{1}', '{0}') END AS quotas,
+      CASE short_of WHEN 'key' THEN (
+        SELECT spent_budget(credits, per, greatest(window_start, budget_window(per, now())))
+        FROM key_budgets WHERE key_budgets.key_id = claimed.key_id AND key_budgets.key_id = ${keyId} AND credits IS NOT NULL) END AS budget
+    FROM claim_request(${request}::uuid, ${sending}::uuid, ${LIVE_MS}::float8 * interval '1 millisecond',
+      ${REPEAT_WINDOW_MS}::float8 * interval '1 millisecond') AS claimed`;
+}
+
+/** Ends a claim whose sending was not charged. Idempotent. */
+export const releaseClaim = (sql: Sql, { request, sending }: Claim) =>
+  sql`UPDATE keyed_requests SET sending = NULL WHERE id = ${request} AND sending = ${sending}`;
+
+/**
+ * Ends the claim of a charged sending, and stores what it keeps and refunds. Idempotent. If another sending has claimed the request
+ * meanwhile, nothing happens: that one has found the charge, and uses it.
+ */
+export function endClaim(sql: Sql, { claim, call, charged, refund, unused, purchased }: ClaimEnd) {
+  const { accountId, keyId, kind, activity = null } = call;
+  const shortOf = charged.budget ? 'key' : charged.quota ? 'account' : null;
+  return sql`
+    WITH ended AS (
+      UPDATE keyed_requests SET sending = NULL, kept = ${charged.spent - unused}, kept_at = now(), short_of = ${shortOf}, key_id = ${keyId}
+      WHERE id = ${claim.request} AND sending = ${claim.sending}
+      RETURNING 1)
+    INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, activity, purchased, budgets, counted, owed)
+    SELECT ${refund}::uuid, at, spent_at, ARRAY[${accountId}::text], ARRAY[${keyId}::text], ARRAY[${kind}::text], ARRAY[${unused}::bigint],
+      ${activity}::text, jsonb_build_object(${accountId}::text, ${purchased}::bigint), budgets, true, true
+    FROM call_journal, ended WHERE attempt = ${claim.sending} AND ${unused}::bigint > 0`;
+}
+
+/**
+ * Voids the charge of a sending whose outcome is unknown (void.ts), and ends its claim. If another sending has claimed the request
+ * meanwhile, nothing happens, as in {@link endClaim}.
+ */
+export function voidSending(sql: Sql, { request, sending }: Claim) {
+  return sql`
+    WITH ended AS (
+      UPDATE keyed_requests SET sending = NULL WHERE id = ${request} AND sending = ${sending} RETURNING 1)
+    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, owed)
+    SELECT ${sending}::uuid, now(), '{}', '{}', '{}', '{}', true, true FROM ended
+    ON CONFLICT (attempt) DO UPDATE SET owed = true`;
+}
+
+type Owner = Pick<Call, 'accountId' | 'keyId'>;
+
+/** Of names of our own (RFC 9562, 6.6): an arbitrary UUID. */
+const NAMESPACE = '4b0e6f52-6a0c-4c0f-9d3e-2f7b1c9a8d54';
+
+/**
+ * Claims requests. A second sending waits for the first one to end.
+ * @param identity of the request (src/metering/admission/identity.ts)
+ * @throws StillUnderWayError after {@link WAIT_MS}; another error when Postgres gave no answer. Nothing is claimed for long then
+ */
+export function createClaims(sql: Sql) {
+  const enqueue = createBatcher(
+    async ([claim]: { owner: Owner; request: string; sending: string }[], bound) => [
+      only(await bound(claimRequest(sql, claim!.owner, claim!.request, claim!.sending))),
+    ],
+    { name: 'the claims of requests', maxBatch: 1, maxConcurrentBatches: 4 },
+  );
+
+  return async function claim(owner: Owner, identity: string, signal?: AbortSignal): Promise<Claim> {
+    const request = Bun.randomUUIDv5(identity, NAMESPACE);
+    const sending = randomUUID();
+    const endMs = performance.now() + WAIT_MS;
+    for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, SLOWEST_POLL_MS)) {
+      const { isOurs, waitS, kept, quotas, budget } = await enqueue({ owner, request, sending });
+      if (isOurs) {
+        const earlier = kept > 0 ? { kept, quota: quotas?.[owner.accountId] ?? null, budget } : null;
+        return { request, sending, earlier };
+      }
+      if (performance.now() + pauseMs > endMs) throw new StillUnderWayError(waitS!);
+      await Bun.sleep(pauseMs);
+      if (signal?.aborted) throw new OverloadedError('the client has left');
+    }
+  };
+}

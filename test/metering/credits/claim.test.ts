@@ -1,0 +1,291 @@
+/** Requests that are charged once, however often they are sent (docs/api.md: Idempotency-Key). */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { changePlan } from '../../../src/metering/accounts/changes.ts';
+import type { Call, Charge, Claim } from '../../../src/metering/credits/call.ts';
+import { type Credits, createCredits } from '../../../src/metering/credits/charge.ts';
+import { StillUnderWayError } from '../../../src/metering/credits/claim.ts';
+import { refundOwed } from '../../../src/metering/credits/refund.ts';
+import { purgeJournal, rollUpCalls } from '../../../src/metering/credits/rollup.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { lockRow, waitingForLock } from '../../support/locks.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { createCaller } from '../../support/service.ts';
+import { eventually } from '../../support/until.ts';
+import { ledgerOf } from './ledger.ts';
+
+const database = await createTestDatabase('claim');
+const sql = database.sql;
+/** Two instances. */
+const pools = [1, 2].map(() => connectPostgres(database.url, { max: 4, applicationName: 'test' }));
+const [one, other] = pools.map((pool) => createCredits(pool)) as [Credits, Credits];
+afterAll(async () => {
+  await Promise.all([one, other].map((ledger) => ledger.close(5000)));
+  await Promise.all(pools.map((pool) => pool.end()));
+  await database.drop();
+});
+
+interface Request {
+  call: Call;
+  identity: string;
+}
+const requestOf = (accountId: string, credits: number): Request => ({
+  call: { accountId, credits, keyId: 'key', kind: 'lookup' },
+  identity: randomUUID(),
+});
+
+/** Begins a sending: claims the request, and charges it. */
+async function begin(ledger: Credits, { call, identity }: Request, more: Partial<Call> = {}) {
+  const claim = await ledger.claim(call, identity);
+  return { claim, charge: await ledger.charge({ ...call, ...more, claim }) };
+}
+
+/** A whole sending, which refunds so many of its credits. @returns its charge */
+async function send(ledger: Credits, request: Request, back = 0, more: Partial<Call> = {}): Promise<Charge> {
+  const { claim, charge } = await begin(ledger, request, more);
+  if (charge.spent === 0) ledger.release(claim);
+  else await charge.refund(Math.min(back, charge.spent));
+  return charge;
+}
+
+/** As if the process of a live sending had died long ago. */
+const expire = ({ sending }: Claim) =>
+  sql`UPDATE keyed_requests SET live_until = now() - interval '1 second' WHERE sending = ${sending}`;
+/** Moves what a request has kept into the past. */
+const age = async (accountId: string, time: string) => {
+  await sql`UPDATE call_journal SET spent_at = spent_at - ${time}::interval WHERE account_ids[1] = ${accountId}`;
+  await sql`UPDATE keyed_requests SET kept_at = kept_at - ${time}::interval, live_until = live_until - ${time}::interval`;
+};
+
+test('many sendings at once, through two instances, are charged once; another request is charged, too', async () => {
+  const { accountId } = await createCaller(sql, { included: 7, credits: 10 });
+  const request = requestOf(accountId, 10);
+  const sendings = Array.from({ length: 12 }, (_, i) => send([one, other][i % 2]!, request));
+  const charges = await Promise.all(sendings);
+  expect(new Set(charges.map(({ spent, quota }) => `${spent} ${quota}`))).toEqual(new Set(['10 null']));
+  expect(charges.filter(({ isRepeated }) => !isRepeated)).toHaveLength(1);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 10, credits: 7, calls: 10 });
+  await send(one, requestOf(accountId, 2));
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 12, credits: 5, calls: 12 });
+});
+
+test('of sendings one after the other the first that keeps credits is charged, and no other', async () => {
+  const needed = 6;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.nat({ max: needed }), { minLength: 1, maxLength: 6 }),
+      fc.nat({ max: 8 }),
+      async (backs, included) => {
+        const { accountId } = await createCaller(sql, { included, credits: 100 });
+        const request = requestOf(accountId, needed);
+        for (const [i, back] of backs.entries()) {
+          await send([one, other][i % 2]!, request, back);
+          if (i % 2 === 0) await refundOwed(sql);
+          if (i % 3 === 0) await rollUpCalls(sql);
+        }
+        await refundOwed(sql);
+        const used = needed - (backs.find((back) => back < needed) ?? needed);
+        const credits = 100 - Math.max(used - included, 0);
+        expect(await ledgerOf(sql, accountId)).toEqual({ used, credits, calls: used });
+      },
+    ),
+    { numRuns: 20 },
+  );
+});
+
+test('a second sending waits for the first one, and then finds what that has kept', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = requestOf(accountId, 5);
+  const first = await begin(one, request);
+  const second = send(other, request);
+  await Bun.sleep(100);
+  expect(await Promise.race([second, 'waits'])).toBe('waits');
+  await first.charge.refund(2);
+  expect(await second).toMatchObject({ spent: 3, isRepeated: true });
+  await refundOwed(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 0, calls: 3 });
+});
+
+test('a sending that waits for too long is told when the other one ends by itself, and has claimed nothing', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = requestOf(accountId, 5);
+  const first = await begin(one, request);
+  const clock = performance.now;
+  const waiting = other.claim(request.call, request.identity);
+  performance.now = () => clock.call(performance) + 60_000;
+  const error = await waiting.catch((error) => error).finally(() => (performance.now = clock));
+  expect(error).toBeInstanceOf(StillUnderWayError);
+  expect(error.retryAfterS).toBeWithin(1, 31);
+  await first.charge.refund(0);
+  expect(await send(other, request)).toMatchObject({ spent: 5, isRepeated: true });
+});
+
+test('a request whose credits sufficed for a part gets that part again, and never more', async () => {
+  const { accountId } = await createCaller(sql, { included: 3 });
+  const request = requestOf(accountId, 10);
+  expect(await send(one, request)).toMatchObject({ spent: 3, quota: { limit: 3 }, isRepeated: false });
+  expect(await send(other, request)).toMatchObject({ spent: 3, quota: { limit: 3 }, isRepeated: true });
+  await sql`UPDATE balances SET credits = 20 WHERE account_id = ${accountId}`;
+  for (const ledger of [one, other])
+    expect(await send(ledger, request, 0, { wantsLeft: true })).toMatchObject({
+      ...{ spent: 3, quota: { limit: 3 }, left: 20, isRepeated: true },
+    });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 20, calls: 3 });
+});
+
+test('a request that needs more when it is sent again gets what was paid; one that needs less, that', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = requestOf(accountId, 5);
+  await send(one, request);
+  for (const [credits, spent] of [
+    [8, 5],
+    [2, 2],
+  ] as const)
+    expect(await send(other, request, 0, { credits })).toMatchObject({
+      spent,
+      quota: null,
+      isRepeated: true,
+    });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+});
+
+test('a request that an account without credits sends is charged when it has some', async () => {
+  const { accountId } = await createCaller(sql, { included: 0 });
+  const request = requestOf(accountId, 5);
+  expect(await send(one, request)).toMatchObject({ spent: 0, quota: { limit: 0 } });
+  await sql`UPDATE balances SET credits = 7 WHERE account_id = ${accountId}`;
+  expect(await send(other, request)).toMatchObject({ spent: 5, quota: null, isRepeated: false });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 2, calls: 5 });
+});
+
+test('included credits that come back after their period has ended bring no purchased ones', async () => {
+  const { accountId } = await createCaller(sql, { included: 5, credits: 10 });
+  const { charge } = await begin(one, requestOf(accountId, 5));
+  await one.charge({ ...requestOf(accountId, 4).call });
+  await changePlan(sql, accountId, 'plus', {}, 'test');
+  await charge.refund(5);
+  await refundOwed(sql);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 6, calls: 4 });
+});
+
+test('after ten minutes it is a new request, whether its rows are still there or not', async () => {
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = requestOf(accountId, 5);
+  const usedAfter = async (time: string) => {
+    await rollUpCalls(sql);
+    await age(accountId, time);
+    await purgeJournal(sql);
+    await send(one, request);
+    return (await ledgerOf(sql, accountId)).used;
+  };
+  await send(one, request);
+  expect(await usedAfter('9 minutes 50 seconds')).toBe(5);
+  expect(await usedAfter('11 seconds')).toBe(10);
+  expect(await usedAfter('20 minutes')).toBe(15);
+});
+
+describe('a sending whose process has died', () => {
+  test('was charged: the next one finds its charge, and a late end refunds nothing that the next one uses', async () => {
+    const { accountId } = await createCaller(sql, { included: 100 });
+    const request = requestOf(accountId, 5);
+    const first = await begin(one, request);
+    await expire(first.claim);
+    const second = await begin(other, request);
+    expect(second.charge).toMatchObject({ spent: 5, isRepeated: true });
+    await first.charge.refund(5);
+    await second.charge.refund(0);
+    await refundOwed(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+    expect(await send(one, request)).toMatchObject({ spent: 5, isRepeated: true });
+  });
+
+  test('was not charged, and never will be: the next one is charged, and the late charge fails', async () => {
+    const { accountId } = await createCaller(sql, { included: 100 });
+    const request = requestOf(accountId, 5);
+    const claim = await one.claim(request.call, request.identity);
+    await expire(claim);
+    expect(await send(other, request)).toMatchObject({ spent: 5, isRepeated: false });
+    await expect(one.charge({ ...request.call, claim })).rejects.toThrow('call_journal_pkey');
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+  });
+
+  test('is being charged: the next one waits for the outcome', async () => {
+    const { accountId } = await createCaller(sql, { included: 100 });
+    const request = requestOf(accountId, 5);
+    const claim = await one.claim(request.call, request.identity);
+    const lock = await lockRow(sql, accountId);
+    const charging = one.charge({ ...request.call, claim });
+    await waitingForLock(sql, 1);
+    await expire(claim);
+    await lock.release();
+    const [charged, next] = await Promise.all([charging.catch(() => null), send(other, request)]);
+    expect(next.spent).toBe(5);
+    expect(next.isRepeated).toBe(charged !== null);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+  });
+});
+
+test('an error that Postgres answers costs that sending nothing, and refuses no other call', async () => {
+  const pool = connectPostgres(database.url, { max: 2, applicationName: 'test', lockTimeoutMs: 50 });
+  const ledger = createCredits(pool);
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = requestOf(accountId, 5);
+  const lock = await lockRow(sql, accountId);
+  const claim = await ledger.claim(request.call, request.identity);
+  await expect(ledger.charge({ ...request.call, claim })).rejects.toThrow('the account is locked');
+  ledger.release(claim);
+  await lock.release();
+  expect(await send(ledger, request)).toMatchObject({ spent: 5, isRepeated: false });
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+  await ledger.close(5000);
+  await pool.end({ timeout: 1 });
+});
+
+describe('a charge whose outcome is unknown', () => {
+  /** Loses the answer to a charge that has arrived. Until `up` its instance can't void it. */
+  async function chargeUnanswered() {
+    const proxy = await startProxy(database.url);
+    const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
+    const ledger = createCredits(pool);
+    const { accountId } = await createCaller(sql, { included: 100 });
+    const request = requestOf(accountId, 5);
+    const claim = await ledger.claim(request.call, request.identity);
+    const lock = await lockRow(sql, accountId);
+    const charge = ledger.charge({ ...request.call, claim });
+    await waitingForLock(sql, 1);
+    proxy.hang();
+    await lock.release();
+    await eventually(async () => (await ledgerOf(sql, accountId)).used, 5);
+    await expect(charge).rejects.toThrow();
+    const up = async () => {
+      proxy.up();
+      await ledger.close(5000);
+      await pool.end({ timeout: 1 });
+      await proxy.close();
+    };
+    return { accountId, request, claim, up };
+  }
+
+  test('costs nothing; the next sending is charged', async () => {
+    const { accountId, request, up } = await chargeUnanswered();
+    await up();
+    const ledger = async () => {
+      await refundOwed(sql);
+      return ledgerOf(sql, accountId);
+    };
+    await eventually(ledger, { used: 0, credits: 0, calls: 0 });
+    expect(await send(other, request)).toMatchObject({ spent: 5, isRepeated: false });
+    expect((await ledgerOf(sql, accountId)).used).toBe(5);
+  });
+
+  test('stays charged when another sending has claimed the request and used it meanwhile', async () => {
+    const { accountId, request, claim, up } = await chargeUnanswered();
+    await expire(claim);
+    expect(await send(other, request)).toMatchObject({ spent: 5, isRepeated: true });
+    await up();
+    await refundOwed(sql);
+    expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+  });
+});
