@@ -6,7 +6,7 @@ export const ACCOUNT_TEXTS = {
   changeName: ['Change the name', 'Alterar o nome'],
   changeEmail: ['Change the email', 'Alterar o email'],
   newEmail: ['New email', 'Novo email'],
-  newEmailHint: ['A link that we send there confirms it.', 'Confirma-se por uma ligação que enviamos.'],
+  newEmailHint: ['We send a link there to confirm it.', 'Enviaremos uma ligação para o confirmar.'],
   emailSame: ['That is your email already.', 'Esse já é o seu email.'],
   changeEmailNoMail: `This service sends no mail. Have its operator invite the new address.
     Este serviço não envia emails. Peça ao operador que convide o novo endereço.`,
@@ -91,8 +91,8 @@ export const ACCOUNT_TEXTS = {
     'name-changed': ['Name changed', 'Nome alterado'],
     'email-changed': ['Email changed', 'Email alterado'],
   },
-  alerts: ['Mails about usage, plan and keys', 'Emails sobre a utilização, o plano e as chaves'],
-  alertsOn: `On: at 80% and 100% of the plan’s credits, when a key has spent its budget (not of a day), and before and when the plan or a key ends.
-    Ativo: aos 80% e 100% dos créditos do plano, quando uma chave gasta o seu orçamento (exceto o diário), e antes do fim e no fim do plano ou de uma chave.`,
+  alerts: ['Emails about usage, plan and keys', 'Emails sobre a utilização, o plano e as chaves'],
+  alertsOn: `On: at 80% and 100% of the plan’s credits, when a key reaches its credit limit (not that of a day), and before and when the plan or a key ends.
+    Ativo: aos 80% e 100% dos créditos do plano, quando uma chave atinge o seu limite de créditos (exceto o diário), e antes do fim e no fim do plano ou de uma chave.`,
   alertsOff: ['Off: you get none of these mails.', 'Inativo: não recebe estes emails.'],
 } as const satisfies Texts & { events: Record<EventKind, [string, string]> };

@@ -1,8 +1,8 @@
 import type { Texts } from '../ui/texts.ts';
 
 export const ACTIVITY_TEXTS = {
-  activityLead: `Requests that cost credits, got some back, or were a problem. No query and no NIF is kept. Days kept: {days}.
-    Pedidos que custaram ou devolveram créditos, ou tiveram um problema. Sem pesquisas nem NIF. Dias guardados: {days}.`,
+  activityLead: `Requests that cost credits, got some back, or were a problem. We keep no query and no NIF. Days kept: {days}.
+    Pedidos que custaram ou devolveram créditos, ou deram erro. Não guardamos o texto pesquisado nem os NIF. Dias guardados: {days}.`,
   activityOff: ['This service keeps no activity.', 'Este serviço não guarda a atividade.'],
   activityEmpty: [
     'No requests yet. One shows up within seconds.',

@@ -22,8 +22,8 @@ export const CONNECTION_TEXTS = {
     O pedido do agente tem uma falha: {error}. Nada foi ligado.`,
   connectBack: ['Back to {host}', 'Voltar a {host}'],
   connectEnded: ['This request has ended', 'Este pedido terminou'],
-  connectEndedLead: `It waits for ten minutes, in the browser that began it, and connects once. Begin again in the agent.
-    Espera dez minutos, no navegador em que começou, e liga uma só vez. Comece de novo no agente.`,
+  connectEndedLead: `It is valid for ten minutes, in the same browser, and can be used once. Begin again in the agent.
+    O pedido é válido durante dez minutos, no mesmo navegador, e só pode ser usado uma vez. Comece de novo no agente.`,
   tooManyConnections: `The account has {limit} connected agents, which is the most. End one first.
     A conta tem {limit} agentes ligados, que é o máximo. Termine primeiro uma ligação.`,
 } as const satisfies Texts;

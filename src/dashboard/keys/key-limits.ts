@@ -11,8 +11,18 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { keyForm } from './key-form.ts';
 import { keyName } from './key-parts.ts';
 
-/** The name of the checkbox of a right. */
+/** The rights as most keys want them. They are stored as single rights, so that a later right joins no existing key. */
+export const RIGHT_GROUPS = {
+  search: ['search', 'matches', 'resolve'],
+  companies: ['lookup'],
+  debts: ['debts', 'changes', 'datasets'],
+  account: ['usage', 'activity'],
+} as const satisfies Record<string, readonly Right[]>;
+const GROUPS = Object.keys(RIGHT_GROUPS) as (keyof typeof RIGHT_GROUPS)[];
+
+/** The names of the checkboxes of a right, and of a group of rights. */
 const boxOf = (right: Right) => `only-${right}`;
+const groupBoxOf = (group: string) => `group-${group}`;
 
 /** The fields of a key's budget and rights. @param key that has them already, or is to have them */
 export function limitFields(
@@ -20,11 +30,22 @@ export function limitFields(
   key: (KeyLimits & { test?: boolean }) | null = null,
 ): Field[] {
   const { budget = null, only = null } = key ?? {};
+  const isWhole = (group: (typeof GROUPS)[number]) =>
+    RIGHT_GROUPS[group].every((right) => only?.includes(right) ?? false);
+  const whole = new Set<Right>(GROUPS.filter(isWhole).flatMap((group) => RIGHT_GROUPS[group]));
   const rights: Field = {
     name: 'only',
     label: messages.keyRights,
     hint: messages.keyRightsHint,
-    boxes: RIGHTS.map((right) => [boxOf(right), messages.rights[right], only?.includes(right) ?? false]),
+    boxes: GROUPS.map((group) => [groupBoxOf(group), messages.rightGroups[group], isWhole(group)]),
+    folded: {
+      label: messages.singleRights,
+      boxes: RIGHTS.map((right) => [
+        boxOf(right),
+        messages.rights[right],
+        (only?.includes(right) ?? false) && !whole.has(right),
+      ]),
+    },
   };
   if (key?.test === true) return [rights];
   return [
@@ -47,9 +68,12 @@ export function limitFields(
   ];
 }
 
-/** The rights that a sent form names. */
-const sentRights = (sent: MemberContext['sent']): Right[] =>
-  RIGHTS.filter((right) => sent(boxOf(right)) === 'yes');
+/** The rights that a sent form names, alone or by their group. */
+function sentRights(sent: MemberContext['sent']): Right[] {
+  const groups = GROUPS.filter((group) => sent(groupBoxOf(group)) === 'yes');
+  const ofGroups = new Set<Right>(groups.flatMap((group) => RIGHT_GROUPS[group]));
+  return RIGHTS.filter((right) => ofGroups.has(right) || sent(boxOf(right)) === 'yes');
+}
 
 /** The limits of a sent form; the fault of its number of credits. No right, or every one, means all rights. */
 export function sentLimits({ sent, messages, formats }: MemberContext): KeyLimits | { fault: string } {

@@ -185,11 +185,11 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
       ? html`${failureNotice(refusal?.message)}${account.keys <= account.keyLimit && refusal?.message !== why && html`<p>${why} ${full && contactLink(context)}</p>`}`
       : form(context, {
           path: '/keys',
-          fields: [
-            { name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') },
-            expiryField(messages, typed('expires')),
-            ...limitFields(context),
-          ],
+          fields: [{ name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') }],
+          folded: {
+            label: messages.limitKey,
+            fields: [expiryField(messages, typed('expires')), ...limitFields(context)],
+          },
           focus: false,
           button: messages.createKey,
           refusal,

@@ -1,8 +1,8 @@
 import type { Texts } from '../ui/texts.ts';
 
 export const KEY_TEXTS = {
-  keysLead: `A key opens the API for your account. Keep it on a server: it spends your credits.
-    Uma chave abre a API em nome da sua conta. Guarde-a num servidor: gasta os seus créditos.`,
+  keysLead: `A key gives access to the API for your account. Keep it on a server: it spends your credits.
+    Uma chave dá acesso à API em nome da sua conta. Guarde-a num servidor: gasta os seus créditos.`,
   keysEmpty: ['No keys yet', 'Ainda sem chaves'],
   keyNameHint: ['Where it is used, such as “production”.', 'Onde é usada, como “produção”.'],
   connectAgent: ['Connect an agent', 'Ligar um agente'],
@@ -14,22 +14,20 @@ export const KEY_TEXTS = {
   creditsOfWeek: ['Credits, 7 days', 'Créditos, 7 dias'],
   refusedOfWeek: ['Refused, 7 days', 'Recusados, 7 dias'],
   limit: ['Limit', 'Limitar'],
+  limitKey: ['Limit this key', 'Limitar esta chave'],
   limitTitle: ['What may “{name}” spend and do?', 'O que pode “{name}” gastar e fazer?'],
-  limitLead: `Rights and a first budget are in force within 5 seconds, a changed budget at once.
-    Os direitos e um primeiro orçamento valem em menos de 5 segundos; um orçamento alterado vale logo.`,
-  keyLimits: ['Budget and rights', 'Orçamento e direitos'],
-  keyBudget: ['Budget', 'Orçamento'],
+  limitLead: `Permissions and a first credit limit are in force within 5 seconds, a changed limit at once.
+    As permissões e um primeiro limite valem em menos de 5 segundos; um limite alterado vale logo.`,
+  keyLimits: ['Credit limit and permissions', 'Limite de créditos e permissões'],
+  keyBudget: ['Credit limit', 'Limite de créditos'],
   keyBudgetHint: `The most credits that it spends. Empty: as many as the account has.
     O máximo de créditos que gasta. Vazio: tantos quantos a conta tiver.`,
-  keyBudgetPer: ['The budget is for', 'O orçamento é para'],
+  keyBudgetPer: ['Period', 'Período'],
   keyBudgetInvalid: ['Write a whole number from 0 to {max}.', 'Escreva um número inteiro de 0 a {max}.'],
   budgetPeriods: {
-    day: ['each day (UTC)', 'cada dia (UTC)'],
-    month: [
-      'each calendar month (UTC), not the plan’s period',
-      'cada mês civil (UTC), não o período do plano',
-    ],
-    ever: ['ever: it is not renewed', 'sempre: não se renova'],
+    day: ['per day (UTC)', 'por dia (UTC)'],
+    month: ['per calendar month (UTC)', 'por mês civil (UTC)'],
+    ever: ['in total', 'no total'],
   },
   budgetUsed: {
     day: ['Credits used today: {used} of {credits}', 'Créditos usados hoje: {used} de {credits}'],
@@ -37,15 +35,25 @@ export const KEY_TEXTS = {
     ever: ['Credits used: {used} of {credits}', 'Créditos usados: {used} de {credits}'],
   },
   budgetLeft: {
-    day: ['{left} of {credits} left today', '{left} de {credits} hoje'],
-    month: ['{left} of {credits} left this month', '{left} de {credits} este mês'],
-    ever: ['{left} of {credits} left', '{left} de {credits}'],
+    day: ['{left} of {credits} left today', 'resta 1 de {credits} hoje | restam {left} de {credits} hoje'],
+    month: [
+      '{left} of {credits} left this month',
+      'resta 1 de {credits} este mês | restam {left} de {credits} este mês',
+    ],
+    ever: ['{left} of {credits} left', 'resta 1 de {credits} | restam {left} de {credits}'],
   },
   budgetResets: ['It is renewed on {end}.', 'Renova-se em {end}.'],
   keyOnly: ['It may only:', 'Só pode:'],
-  keyRights: ['Rights', 'Direitos'],
-  keyRightsHint: `None ticked: everything, also what comes later. A lookup shows debts, too.
-    Nenhum marcado: tudo, também o que vier depois. Uma consulta também mostra dívidas.`,
+  keyRights: ['Permissions', 'Permissões'],
+  keyRightsHint: `With none ticked the key may do everything, future features included. A lookup shows debts, too.
+    Sem nenhuma marcada, a chave pode fazer tudo, incluindo funções futuras. Uma consulta também mostra dívidas.`,
+  rightGroups: {
+    search: ['Search for companies', 'Pesquisar empresas'],
+    companies: ['Look up companies', 'Consultar empresas'],
+    debts: ['Debts, and how old the data is', 'Dívidas e data dos dados'],
+    account: ['Your account’s use and activity', 'Utilização e atividade da conta'],
+  },
+  singleRights: ['Single permissions', 'Permissões uma a uma'],
   rights: {
     search: ['Search', 'Pesquisar'],
     matches: ['Search by words', 'Pesquisar por palavras'],
@@ -54,7 +62,7 @@ export const KEY_TEXTS = {
     debts: ['Screen for debts', 'Verificar dívidas'],
     changes: ['Follow changes of debts', 'Seguir alterações de dívidas'],
     usage: ['See the account’s use', 'Ver a utilização da conta'],
-    datasets: ['See the age of the data', 'Ver a idade dos dados'],
+    datasets: ['See the age of the data', 'Ver a data dos dados'],
     activity: ['See the account’s activity', 'Ver a atividade da conta'],
   },
   lostSecret: ['Lost it later? Make a new one:', 'Perdeu-o mais tarde? Crie outro:'],
@@ -68,14 +76,14 @@ export const KEY_TEXTS = {
   connectionEndLead: `The agent’s requests are refused within 5 seconds. To go on, it must be connected again.
     Os pedidos do agente são recusados em menos de 5 segundos. Para continuar, terá de ser ligado de novo.`,
   connectBudgetHint: ['The most credits that it spends.', 'O máximo de créditos que gasta.'],
-  connectBudgetMissing: ['An agent needs a budget.', 'Um agente precisa de um orçamento.'],
+  connectBudgetMissing: ['An agent needs a credit limit.', 'Um agente precisa de um limite de créditos.'],
   connectRightsHint: ['A lookup shows debts, too.', 'Uma consulta também mostra dívidas.'],
   connectRightsMissing: ['Tick what the agent may do.', 'Marque o que o agente pode fazer.'],
   createKey: ['Create key', 'Criar chave'],
   testKey: ['Test key', 'Chave de teste'],
   createTestKey: ['Create test key', 'Criar chave de teste'],
-  testKeyLead: `A test key answers from invented companies, gives each problem at will, and spends no credits.
-    Uma chave de teste responde com empresas inventadas, dá cada problema a pedido e não gasta créditos.`,
+  testKeyLead: `A test key answers from invented companies, returns any error on request, and spends no credits.
+    Uma chave de teste responde com empresas inventadas, devolve qualquer erro, a pedido, e não gasta créditos.`,
   tooManyKeys: {
     free: `The 1 key of the plan is in use. Revoke it to create another, or ask for Plus. | The {limit} keys of the plan are in use. Revoke one to create another, or ask for Plus.
       A única chave do plano está em uso. Revogue-a para criar outra, ou peça o plano Plus. | As {limit} chaves do plano estão em uso. Revogue uma para criar outra, ou peça o plano Plus.`,
@@ -119,7 +127,7 @@ export const KEY_TEXTS = {
   endSecretTitle: ['End the old secret of “{name}”?', 'Terminar o segredo anterior de “{name}”?'],
   endSecretLead: `Requests with it are refused within 5 seconds. The current secret goes on working.
     Os pedidos com ele são recusados em menos de 5 segundos. O segredo atual continua a funcionar.`,
-  newExpiry: ['Set a new last day', 'Alterar a validade'],
+  newExpiry: ['Change the last day', 'Alterar a validade'],
   newExpiryTitle: ['Until when does “{name}” work?', 'Até quando é válida “{name}”?'],
   expiryHint: ['Its last day, in UTC. Empty: it does not end.', 'O último dia, em UTC. Vazio: não expira.'],
   validUntil: ['Valid until', 'Válida até'],
@@ -131,9 +139,9 @@ export const KEY_TEXTS = {
   rotateLead: `The key stays the same. Give programs the new secret while the current one works.
     A chave mantém-se. Passe a usar o novo segredo enquanto o atual ainda funciona.`,
   overlap: ['The current secret works for', 'O segredo atual funciona durante'],
-  overlapNone: ['no time: it is refused within 5 seconds', 'nenhum tempo: é recusado em menos de 5 segundos'],
+  overlapNone: ['it stops working now (within 5 seconds)', 'deixa já de funcionar (em menos de 5 segundos)'],
   notRotated: {
-    expired: `The key has expired, so it gets no new secret. Set a new last day first.
+    expired: `The key has expired, so it gets no new secret. Change the last day first.
       A chave expirou, por isso não recebe um novo segredo. Altere primeiro a validade.`,
     often: `The key has got {limit} new secrets in 24 hours, which is the most. Try again later.
       A chave já recebeu {limit} segredos novos em 24 horas, que é o máximo. Tente de novo mais tarde.`,

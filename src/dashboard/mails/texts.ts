@@ -40,7 +40,7 @@ export const MAIL_TEXTS = {
   mailSecondFactorOnSubject: ['Your second factor was turned on', 'O seu segundo fator foi ativado'],
   mailSecondFactorOffSubject: ['Your second factor was turned off', 'O seu segundo fator foi desativado'],
   mailBackupCodesSubject: ['Your backup codes were renewed', 'Códigos de recuperação renovados'],
-  mailNotYou: `It holds from your next sign-in on. Not you? Change your password now, and tell the operator.
+  mailNotYou: `You need it from your next sign-in. Not you? Change your password now, and tell the operator.
     Vale a partir do próximo início de sessão. Se não foi uma alteração sua, altere já a palavra-passe e avise o operador.`,
   mailSecondFactorReset: `The operator turned it off. Set it up again. Did you not ask? Tell the operator now.
     O operador desativou-o. Configure-o de novo. Se não o pediu, avise já o operador.`,
@@ -70,11 +70,14 @@ export const MAIL_TEXTS = {
     ended: ['Your plan has ended', 'O seu plano terminou'],
   },
   mailPlanRenew: ['Ask the operator of this service to renew it.', 'Peça a renovação ao operador.'],
-  mailBudgetSubject: ['API keys have spent their budget', 'Chaves que gastaram o seu orçamento'],
-  mailBudgetMonth: `Requests with them are refused, at no cost, until {end} (UTC) or until you raise the budget.
-    Os pedidos com elas são recusados, sem custo, até {end} (UTC) ou até aumentar o orçamento.`,
-  mailBudgetEver: `Requests with them are refused, at no cost, until you raise the budget: it is not renewed.
-    Os pedidos com elas são recusados, sem custo, até aumentar o orçamento: não se renova.`,
+  mailBudgetSubject: [
+    'API keys have reached their credit limit',
+    'Chaves que atingiram o limite de créditos',
+  ],
+  mailBudgetMonth: `Requests with them are refused, at no cost, until {end} (UTC) or until you raise the limit.
+    Os pedidos com elas são recusados, sem custo, até {end} (UTC) ou até aumentar o limite.`,
+  mailBudgetEver: `Requests with them are refused, at no cost, until you raise the limit: it is not renewed.
+    Os pedidos com elas são recusados, sem custo, até aumentar o limite: não se renova.`,
   mailBudgetSpent: [
     '1 credit spent | {credits} credits spent',
     '1 crédito gasto | {credits} créditos gastos',
@@ -86,8 +89,8 @@ export const MAIL_TEXTS = {
     revoked: ['API keys were revoked', 'Chaves que foram revogadas'],
   },
   mailKeyLead: {
-    week: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
-    day: ['Set a new last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
+    week: ['Change the last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
+    day: ['Change the last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
     expired: `Requests with them are refused, at no cost. A new last day makes them work again.
       Os pedidos com elas são recusados, sem custo. Com uma nova validade voltam a funcionar.`,
     revoked: `Requests with them are refused, at no cost. The account history says by whom.

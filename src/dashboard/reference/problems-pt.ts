@@ -42,20 +42,20 @@ export const PROBLEMS_PT: Record<ProblemName, { title: string; cause: string; fi
     fix: 'Compre créditos (em `buy`, se o problema o tiver), mude de plano, ou espere até à data de renovação (`reset`). Nenhum crédito foi cobrado.',
   },
   'key-budget-exceeded': {
-    title: 'O orçamento da chave acabou',
+    title: 'O limite de créditos da chave foi atingido',
     cause:
-      'A chave tem um orçamento de créditos por dia ou por mês (UTC), e gastou-o. A conta pode ter créditos.',
-    fix: 'Espere até à data de renovação (`reset`), ou peça ao proprietário da conta um orçamento maior ou outra chave. Nenhum crédito foi cobrado.',
+      'A chave tem um limite de créditos por dia ou por mês (UTC), e atingiu-o. A conta pode ter créditos.',
+    fix: 'Espere até à data de renovação (`reset`), ou peça ao proprietário da conta um limite maior ou outra chave. Nenhum crédito foi cobrado.',
   },
   'key-budget-spent': {
-    title: 'O orçamento da chave está gasto',
-    cause: 'A chave tem um orçamento de créditos que não se renova, e gastou-o.',
-    fix: 'Peça ao proprietário da conta um orçamento maior ou outra chave. Nenhum crédito foi cobrado.',
+    title: 'O limite total da chave foi atingido',
+    cause: 'A chave tem um limite de créditos no total, que não se renova, e atingiu-o.',
+    fix: 'Peça ao proprietário da conta um limite maior ou outra chave. Nenhum crédito foi cobrado.',
   },
   'not-permitted': {
-    title: 'A chave não tem este direito',
-    cause: 'A chave só tem alguns direitos, e esta operação ou ferramenta não está entre eles.',
-    fix: 'Peça ao proprietário da conta uma chave com este direito. `GET /key` diz que direitos a chave tem. Nada foi cobrado.',
+    title: 'A chave não tem esta permissão',
+    cause: 'A chave só tem algumas permissões, e esta operação ou ferramenta não está entre elas.',
+    fix: 'Peça ao proprietário da conta uma chave com esta permissão. `GET /key` diz que permissões a chave tem. Nada foi cobrado.',
   },
   'authentication-failed': {
     title: 'Não foi possível verificar a chave',

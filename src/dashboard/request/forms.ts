@@ -92,6 +92,8 @@ export function failureNotice(message: string | null | undefined): HtmlValue {
   return message && html`<p class="notice bad" role="alert">${message}</p>`;
 }
 
+type Box = [name: string, label: string, isTicked: boolean];
+
 /** A labelled input that must be filled in, unless it is `optional`. */
 export interface Field {
   name: string;
@@ -102,7 +104,9 @@ export interface Field {
   /** The values and labels of a list to choose from. */
   options?: [value: string, label: string][];
   /** Boxes to tick, each with a name, which is sent as `yes`. */
-  boxes?: [name: string, label: string, isTicked: boolean][];
+  boxes?: Box[];
+  /** Further boxes, folded unless one is ticked. */
+  folded?: { label: string; boxes: Box[] };
   hint?: string;
   autocomplete?: string;
   maxLength?: number;
@@ -161,11 +165,17 @@ export function field(field: Field & { fault?: HtmlValue; focus?: boolean }): Ht
 </div>`;
 }
 
-function boxesOf({ name, label, hint, boxes = [] }: Field): Html {
+function boxesOf({ name, label, hint, boxes = [], folded }: Field): Html {
+  const labels = (boxes: Box[]) =>
+    boxes.map(
+      ([box, text, isTicked]) =>
+        html`<label><input type="checkbox" name="${box}" value="yes"${isTicked && html` checked`}> ${text}</label>`,
+    );
   return html`
 <fieldset class="field boxes"${hint !== undefined && html` aria-describedby="${name}-hint"`}>
   <legend>${label}</legend>
-  ${boxes.map(([box, text, isTicked]) => html`<label><input type="checkbox" name="${box}" value="yes"${isTicked && html` checked`}> ${text}</label>`)}
+  ${labels(boxes)}
+  ${folded !== undefined && html`<details${folded.boxes.some(([, , isTicked]) => isTicked) && html` open`}><summary>${folded.label}</summary><div class="boxes">${labels(folded.boxes)}</div></details>`}
   ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </fieldset>`;
 }
@@ -174,6 +184,8 @@ export interface Form {
   /** Below the dashboard. Absent: the page's own. */
   path?: string;
   fields?: Field[];
+  /** Fields that most users leave as they are, folded unless one has a value or a fault. */
+  folded?: { label: string; fields: Field[] };
   /** Values that the user doesn't see. */
   hidden?: Record<string, string>;
   /** The email that a password manager stores the password with. */
@@ -201,24 +213,42 @@ export function form(context: FormContext, options: Form): Html {
   const { messages, tools, url, sent } = context;
   // The query stays, so that the address of a refused form opens its page again.
   const { path = pathBelow(url) + keptQuery(url), fields = [], hidden = {}, username } = options;
-  const { refusal, cancel, look, buttonName } = options;
+  const { refusal, cancel, look, buttonName, folded } = options;
   const faults = refusal?.faults ?? {};
   const focused = Object.keys(faults)[0] ?? (options.focus !== false && fields[0]?.name);
   const currentValue = ({ name, type, value = '' }: Field) => {
     if (type === 'password') return '';
     return refusal ? sent(name) : value;
   };
-  const ticked = ({ boxes }: Field) =>
+  const asSent = (boxes: Box[]) => boxes.map(([box, label]): Box => [box, label, sent(box) === 'yes']);
+  const ticked = ({ boxes, folded }: Field): Partial<Field> =>
     boxes && refusal
-      ? { boxes: boxes.map(([box, label]): [string, string, boolean] => [box, label, sent(box) === 'yes']) }
+      ? { boxes: asSent(boxes), ...(folded && { folded: { ...folded, boxes: asSent(folded.boxes) } }) }
       : {};
+  const shown = (fields: Field[]) =>
+    fields.map((one) =>
+      field({
+        ...one,
+        ...ticked(one),
+        value: currentValue(one),
+        fault: faults[one.name],
+        focus: one.name === focused,
+      }),
+    );
+  const isOpen = folded?.fields.some(
+    (one) =>
+      faults[one.name] ||
+      (one.options === undefined && currentValue(one) !== '') ||
+      ticked(one).boxes?.some(([, , isTicked]) => isTicked),
+  );
   return html`
 ${refusal?.faults === undefined && failureNotice(refusal?.message)}
 <form${refusal != null && html` data-forget-form="${tools.base}${options.back ?? path}"`}${options.isInline && html` class="inline"`}${options.isWide && html` class="fields"`} method="post" action="${tools.base}${path}">
   ${tokenField(context)}
   ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   ${username !== undefined && html`<input class="unseen" type="email" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`}
-  ${fields.map((one) => field({ ...one, ...ticked(one), value: currentValue(one), fault: faults[one.name], focus: one.name === focused }))}
+  ${shown(fields)}
+  ${folded !== undefined && html`<details${isOpen && html` open`}><summary>${folded.label}</summary><div>${shown(folded.fields)}</div></details>`}
   <div class="actions">
     <button${look !== undefined && html` class="${look}"`}${buttonName !== undefined && html` aria-label="${buttonName}"`} type="submit">${options.button}</button>
     ${cancel !== undefined && html`<a class="button quiet" href="${tools.base}${cancel}">${messages.cancel}</a>`}

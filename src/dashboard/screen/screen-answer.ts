@@ -136,8 +136,8 @@ function datasetNotes({ messages, formats }: MemberContext, datasets: Datasets):
   ];
   return lists.map(([name, date]) =>
     date === null
-      ? html`<p class="notice warn"><span><strong>${name}:</strong> ${messages.screenMissing}</span></p>`
-      : html`<p class="hint">${name}: ${messages.screenAbsent} ${dateOf(formats, date)}.</p>`,
+      ? html`<p class="notice warn"><span><strong>${name}.</strong> ${messages.screenMissing}</span></p>`
+      : html`<p class="hint">${name}, ${messages.dataOf} ${dateOf(formats, date)}. ${messages.screenAbsent}</p>`,
   );
 }
 

@@ -45,7 +45,7 @@ export const SCREEN_TEXTS = {
   screenOutcome: ['Result', 'Resultado'],
   screenOutcomes: {
     found: ['On a list of debtors', 'Numa lista de devedores'],
-    without: ['No bracket', 'Sem escalão'],
+    without: ['Not on the list', 'Não consta'],
     unpaid: ['Not screened, not charged', 'Não verificada, não cobrada'],
   },
   screenResolve: `Find 1 name: 1 credit | Find {count} names: 1 to {count} credits
@@ -79,10 +79,10 @@ export const SCREEN_TEXTS = {
   screenAgain: ['No credit spent: this list was charged before', 'Nenhum crédito gasto: lista já cobrada'],
   screenFree: `Until {time} (UTC), a reload or the same list costs nothing. Download it to keep it.
     Até {time} (UTC), recarregar a página ou repetir a lista não custa nada. Descarregue-a para a guardar.`,
-  screenAbsent: `without a bracket is not “no debt”: the list has debts above a threshold only. List of
-    sem escalão não é “sem dívidas”: a lista só tem dívidas acima de um limiar. Lista de`,
-  screenMissing: `this list was never imported here. An absent bracket says nothing.
-    esta lista nunca foi importada aqui. A falta de escalão nada diz.`,
+  screenAbsent: `Not being on the list does not mean having no debts: it has those above a certain amount only.
+    Não constar da lista não significa não ter dívidas: só inclui dívidas acima de um certo valor.`,
+  screenMissing: `This list was never imported here. Not being on it says nothing.
+    Esta lista nunca foi importada aqui. Não constar dela nada diz.`,
   screenRefused: `Not screened, because the credits did not suffice, and not charged: {count}.
     Por verificar, porque os créditos não chegaram, e não cobradas: {count}.`,
   screenFailed: `Not screened, and not charged: {count}.

@@ -14,7 +14,7 @@ export const SIGN_IN_TEXTS = {
   ],
   forgotNoMail: `This service sends no mail. Ask its operator for a new link.
     Este serviço não envia emails. Peça uma nova ligação ao operador.`,
-  seeMail: ['See your mail', 'Verifique o seu email'],
+  seeMail: ['Check your email', 'Verifique o seu email'],
   seeMailLead: `A link for {email} is on its way, unless it had five this hour. It works for an hour.
     Uma ligação para {email} vai a caminho, salvo se já recebeu cinco nesta hora. É válida durante uma hora.`,
   sentAgainLead: `If {email} is not confirmed yet, a link is on its way, unless it had five this hour.

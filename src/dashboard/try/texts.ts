@@ -25,7 +25,7 @@ export const TRY_TEXTS = {
   companyStatus: ['Status', 'Situação'],
   legalNature: ['Legal nature', 'Natureza jurídica'],
   capital: ['Share capital', 'Capital social'],
-  noBracket: ['no bracket in the dataset', 'sem escalão nos dados'],
+  noBracket: ['not on the list', 'não consta'],
   bracket: ['{start} to {end}', '{start} a {end}'],
   openBracket: ['{start} or more', '{start} ou mais'],
   triedAlready: `This form was sent already, and may have been charged. Send it again for another request.

@@ -75,7 +75,7 @@ export const COMMON_TEXTS = {
       'Inválidos, não encontrados ou expirados (400, 404, 410)',
     ],
     '5xx': ['Failed here (500 to 503)', 'Falhas do serviço (500 a 503)'],
-    '401': ['Key or secret had ended (401)', 'Chave ou segredo já terminados (401)'],
+    '401': ['Key or secret had ended (401)', 'Chave ou segredo já sem validade (401)'],
   },
 
   activityTitle: ['Activity', 'Atividade'],
@@ -92,7 +92,7 @@ export const COMMON_TEXTS = {
   connections: ['Connected agents', 'Agentes ligados'],
   client: ['Agent of', 'Agente de'],
   clientCalls: ['It calls itself', 'Chama-se a si próprio'],
-  clientSendsTo: ['Leads you back to', 'Leva-o de volta a'],
+  clientSendsTo: ['Sends you back to', 'Leva-o de volta a'],
   clientUnknown: ['an unchecked program', 'um programa não verificado'],
   suspendedRefusal: `Nothing was done, and nothing was charged: this account is suspended.
     Nada foi feito nem cobrado: esta conta está suspensa.`,

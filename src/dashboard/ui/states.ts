@@ -73,7 +73,7 @@ export const STATE_TEXTS = {
       Para criar outra, revogue primeiro {excess}, ou peça o plano Plus.`,
   },
   suspended: {
-    happened: `This account is suspended since {at}: its keys are refused.
+    happened: `This account has been suspended since {at}: its keys are refused.
       Esta conta está suspensa desde {at}: as suas chaves são recusadas.`,
     cost: ['That costs nothing, and credits stay.', 'Isso não custa nada, e os créditos ficam.'],
     next: ['Ask the operator of this service.', 'Contacte o operador deste serviço.'],
@@ -81,7 +81,7 @@ export const STATE_TEXTS = {
   keyEndsSoon: {
     happened: ['The key “{name}” works until {end}.', 'A chave “{name}” é válida até {end}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
-    next: ['Set a new last day if programs still use it.', 'Altere a validade se ainda é usada.'],
+    next: ['Change the last day if programs still use it.', 'Altere a validade se ainda é usada.'],
   },
   keyEnded: {
     happened: `The key “{name}” expired: it was valid until {end}.

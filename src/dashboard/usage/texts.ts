@@ -23,7 +23,7 @@ export const USAGE_TEXTS = {
   startTitle: ['First steps', 'Primeiros passos'],
   startKey: ['Create an API key', 'Crie uma chave'],
   startKeyLead: ['Your server sends it with each request.', 'O seu servidor envia-a em cada pedido.'],
-  startCall: ['Call the API', 'Chame a API'],
+  startCall: ['Make your first request', 'Faça o primeiro pedido'],
   startCallLead: ['Or try a search here, for a credit.', 'Ou experimente aqui, por um crédito.'],
   startSee: ['Watch it here', 'Acompanhe aqui'],
 
@@ -51,7 +51,7 @@ export const USAGE_TEXTS = {
   table: ['The numbers as a table', 'Os números em tabela'],
   tableEmptyDays: ['Rows without any are left out.', 'As linhas sem valores são omitidas.'],
 
-  errorsTitle: ['Refused and failed requests', 'Pedidos recusados e falhados'],
+  errorsTitle: ['Refused and failed requests', 'Pedidos recusados ou com erro'],
   errorsLead: `Each refused item counts. A refusal, a 503 and an error of a free endpoint cost no credit; other errors do
     Cada item recusado conta. Uma recusa, um 503 e um erro de uma operação gratuita não custam créditos; os outros erros custam`,
   errorCredits: ['Credits spent on errors', 'Créditos gastos em erros'],
@@ -66,7 +66,7 @@ export const USAGE_TEXTS = {
   yourPlan: ['Your plan', 'O seu plano'],
   ownLimits: `Your own limits. Credits a month: {credits}. Requests a minute: {requests}.
     Os seus limites próprios. Créditos por mês: {credits}. Pedidos por minuto: {requests}.`,
-  byHand: `The operator of this service adds credits and changes plans. Name your account number:
+  byHand: `The operator of this service adds credits and changes plans. Give your account number:
     O operador deste serviço carrega créditos e altera planos. Indique o número da sua conta:`,
   creditsEmpty: ['No purchased credits yet', 'Ainda sem créditos comprados'],
   balance: ['Balance after', 'Saldo após'],

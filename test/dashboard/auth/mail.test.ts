@@ -83,7 +83,7 @@ describe('a sign-up', () => {
     const person = newPerson();
     await visitor.submit('/dashboard/sign-up', { ...person });
     const page = await visitor.get('/dashboard/sign-up/again');
-    expect([page.status, page.textOf('h1')]).toEqual([200, 'See your mail']);
+    expect([page.status, page.textOf('h1')]).toEqual([200, 'Check your email']);
     expect(page.textOf('.lead')).toStartWith(`A link for ${person.email} is on its way, unless it had five`);
     const hidden = [...page.document.querySelectorAll('main form input')].map((input) => [
       input.getAttribute('name')!,

@@ -114,7 +114,7 @@ test('the consent wants the password, a budget and a right; a press that is sent
   const wrong = await consent(member.visitor, { password: 'another password' }, path);
   expect([wrong.status, wrong.textOf('#present-fault')]).toEqual([422, 'The current password is wrong.']);
   expect((await consent(member.visitor, member, path, { credits: '' })).textOf('#credits-fault')).toBe(
-    'An agent needs a budget.',
+    'An agent needs a credit limit.',
   );
   const page = await member.visitor.get(path);
   const none = Object.fromEntries(boxesOf(page).map((name) => [name, 'no']));
@@ -186,7 +186,7 @@ test('a member sees the connection among the keys, changes its limits, but can n
   const ticked = boxesOf(await member.visitor.get(limits));
   const none = Object.fromEntries(ticked.map((name) => [name, 'no']));
   const change = (fields: Record<string, string>) => member.visitor.submit(limits, { per: 'day', ...fields });
-  expect((await change({ credits: '' })).textOf('#credits-fault')).toBe('An agent needs a budget.');
+  expect((await change({ credits: '' })).textOf('#credits-fault')).toBe('An agent needs a credit limit.');
   expect((await change({ credits: '1', ...none })).textOf('[role=alert]')).toBe(
     'Tick what the agent may do.',
   );

@@ -58,7 +58,7 @@ test('a key that ends within 7 days has a notice on every page, and one that has
   const today = new Date();
   const day = `${today.getUTCDate()} ${month.format(today)} ${today.getUTCFullYear()}`;
   expect(await notice()).toBe(
-    `The key “production” works until ${day}. Until then nothing changes. Set a new last day if programs still use it. See the key`,
+    `The key “production” works until ${day}. Until then nothing changes. Change the last day if programs still use it. See the key`,
   );
   expect(await notice('pt')).toStartWith('A chave “production” é válida até');
   await expire(new Date(Date.now() - 60_000));
@@ -83,11 +83,11 @@ test('an expired key shows since when, offers a new last day in place of a new s
   const page = await visitor.get(`/dashboard/keys/${id}`);
   expect(page.textOf('.heading .badge.bad')).toMatch(/^Expired \d+ \w+ \d{4}, \d\d:\d\d$/);
   const actions = [...page.document.querySelectorAll('main > .actions a')].map((link) => link.textContent);
-  expect(actions).toEqual(['Set a new last day', 'Rename']);
+  expect(actions).toEqual(['Change the last day', 'Rename']);
   const refused = await visitor.submit(`/dashboard/keys/${id}/rotate`, { overlap: '0' });
   expect([refused.status, refused.textOf('[role=alert]')]).toEqual([
     409,
-    'The key has expired, so it gets no new secret. Set a new last day first.',
+    'The key has expired, so it gets no new secret. Change the last day first.',
   ]);
 
   const expiry = `/dashboard/keys/${id}/expiry`;

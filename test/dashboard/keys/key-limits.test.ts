@@ -1,5 +1,6 @@
 /** The budget, the rights and the counts of keys, as their pages show and change them. */
 import { afterAll, expect, test } from 'bun:test';
+import { RIGHT_GROUPS } from '../../../src/dashboard/keys/key-limits.ts';
 import { RIGHTS } from '../../../src/http/right.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { storeErrorCounts } from '../../support/counts.ts';
@@ -26,23 +27,39 @@ test('a new key gets the budget and the rights of its form, and the pages show t
   await service.sql`UPDATE key_budgets SET used = 12, window_start = budget_window(per, now()) WHERE key_id = ${id}`;
   const card = (await visitor.get(`/dashboard/keys/${id}`)).textOf('[aria-labelledby=limits-title]');
   expect(card).toMatch(
-    /^Budget and rights Credits used today: 12 of 50 .+ It may only: Search Look up companies$/,
+    /^Credit limit and permissions Credits used today: 12 of 50 .+ It may only: Search Look up companies$/,
   );
 
   const form = `/dashboard/keys/${id}/limits`;
   const shown = await visitor.get(form);
   expect(
     [...shown.document.querySelectorAll('[type=checkbox][checked]')].map((box) => box.getAttribute('name')),
-  ).toEqual(['only-search', 'only-lookup']);
+  ).toEqual(['group-companies', 'only-search']);
   // Every right is no bound, so that it includes those that come later.
-  const all = Object.fromEntries(RIGHTS.map((right) => [`only-${right}`, 'yes']));
+  const all = Object.fromEntries(Object.keys(RIGHT_GROUPS).map((group) => [`group-${group}`, 'yes']));
   await visitor.submit(form, { ...all, credits: '80', per: 'month' });
   expect(await limitsOf(id)).toEqual({ only: null, credits: 80, per: 'month' });
-  await visitor.submit(form, { credits: '', 'only-search': '', 'only-lookup': '' });
-  expect((await limitsOf(id)).credits).toBeNull();
+  // A group is stored as its single rights, so that a later right of it joins no key.
+  await visitor.submit(form, { credits: '', 'group-debts': 'yes', 'only-usage': 'yes' });
+  expect(await limitsOf(id)).toMatchObject({
+    only: expect.arrayContaining([...RIGHT_GROUPS.debts, 'usage']),
+    credits: null,
+  });
+  expect((await limitsOf(id)).only).toHaveLength(RIGHT_GROUPS.debts.length + 1);
   expect((await loadHistory(service.sql, accountId)).map(({ kind }) => kind)).toEqual(
     expect.arrayContaining(['key-limited']),
   );
+});
+
+test('each right is in one group, and a first key is a name and a button: the rest is folded', async () => {
+  expect(Object.values(RIGHT_GROUPS).flat().sort()).toEqual([...RIGHTS].sort());
+  const { visitor } = await createMember(service);
+  const page = await visitor.get('/dashboard/keys');
+  const form = page.document.querySelector('.create form')!;
+  const open = [...form.querySelectorAll('label')].filter((label) => label.closest('details') === null);
+  expect(open.map((label) => label.textContent)).toEqual(['Name']);
+  expect(form.querySelectorAll('details[open]')).toHaveLength(0);
+  expect(page.textOf('.create form summary')).toBe('Limit this key');
 });
 
 test.each(['-1', '1.5', 'ten', '1000000001', '1e3'])(
@@ -55,6 +72,8 @@ test.each(['-1', '1.5', 'ten', '1000000001', '1e3'])(
       'Write a whole number from 0 to 1,000,000,000.',
     ]);
     expect(page.document.querySelector('[name=only-debts]')!.hasAttribute('checked')).toBe(true);
+    // What is folded is open where there is a fault, or something that was chosen.
+    expect(page.document.querySelectorAll('.create details:not([open])')).toHaveLength(0);
     expect((await visitor.get('/dashboard/keys')).text).toContain('No keys yet');
   },
 );

@@ -226,7 +226,7 @@ test('a suspended account is told so after signing in again, and gets no key and
   const { visitor, accountId, ...person } = await createMember(service);
   await setSuspended(service.sql, accountId, true, 'test', 'Invoice 17 is overdue');
   const said =
-    /^This account is suspended since \d+ \w+ \d{4}, \d\d:\d\d: its keys are refused\. .* Reason: Invoice 17 is overdue/;
+    /^This account has been suspended since \d+ \w+ \d{4}, \d\d:\d\d: its keys are refused\. .* Reason: Invoice 17 is overdue/;
   expect((await visitor.get('/dashboard')).status).toBe(303);
   expect((await visitor.get('/dashboard/sign-in')).textOf('.notice.bad')).toMatch(said);
   expect((await createVisitor(service.baseUrl).get('/dashboard/sign-in')).textOf('.notice.bad')).toBeNull();

@@ -41,7 +41,7 @@ test('a member gets one mail when a key has spent its budget, and another one fo
     await send();
     await send();
     const { text } = await mail.mailTo(email);
-    expect(text).toContain('API keys have spent their budget');
+    expect(text).toContain('API keys have reached their credit limit');
     expect(text).toContain(`${credits} credits spent\n  https://example.com/dashboard/keys/${id}`);
     expect(mail.received(email)).toBe(0);
   }

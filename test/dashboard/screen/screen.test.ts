@@ -109,8 +109,8 @@ describe('Screen a list', () => {
     expect(page.textOf('#answer-title')).toBe('On a list of debtors: 0 of 1');
     const notes = [...page.document.querySelectorAll('.notice')].map((note) => note.textContent);
     expect(notes).toEqual([
-      'Tax debts: this list was never imported here. An absent bracket says nothing.',
-      'Social security debts: this list was never imported here. An absent bracket says nothing.',
+      'Tax debts. This list was never imported here. Not being on it says nothing.',
+      'Social security debts. This list was never imported here. Not being on it says nothing.',
     ]);
   });
 
@@ -130,10 +130,10 @@ describe('Screen a list', () => {
       [nif(5), nif(5), 'not in the directory', 'On a list of debtors', '1,000,000 € or more', 'not imported'],
       [nif(3), nif(3), 'Empresa 000003', `${found[0]} (The same as row 3)`, ...found.slice(1)],
       [WRONG_CHECK_DIGIT, WRONG_CHECK_DIGIT, '', 'Wrong check digit', '', ''],
-      [`${nif(1)};Um`, nif(1), 'Empresa 000001', 'No bracket', '–', 'not imported'],
+      [`${nif(1)};Um`, nif(1), 'Empresa 000001', 'Not on the list', '–', 'not imported'],
       ['n/d', '', '', 'No NIF', '', ''],
     ]);
-    expect(page.textOf('main')).toContain('is not “no debt”');
+    expect(page.textOf('main')).toContain('does not mean having no debts');
     expect(await used(accountId)).toBe(3);
     const [calls] = await service.sql`
       SELECT key_id, kind, calls FROM calls_by_day WHERE account_id = ${accountId}`;
@@ -145,7 +145,7 @@ describe('Screen a list', () => {
     expect(Buffer.from(data!, 'base64').toString().split('\r\n').slice(0, 5)).toEqual([
       '\ufeff"Row","As pasted","NIF","Legal name","Result","Tax debts: from","Tax debts: to","Tax debts: as of","Social security debts: from","Social security debts: to","Social security debts: as of"',
       `1,"${WRONG_CHECK_DIGIT}","${WRONG_CHECK_DIGIT}","","Wrong check digit","","","","","",""`,
-      `2,"${nif(1)};Um","${nif(1)}","Empresa 000001","No bracket","","","2026-10-31","","",""`,
+      `2,"${nif(1)};Um","${nif(1)}","Empresa 000001","Not on the list","","","2026-10-31","","",""`,
       `3,"${nif(3)};Três","${nif(3)}","Empresa 000003","On a list of debtors",7500,25000,"2026-10-31","","",""`,
       `4,"${nif(5)}","${nif(5)}","","On a list of debtors",1000000,"","2026-10-31","","",""`,
     ]);
