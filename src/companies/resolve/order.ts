@@ -29,6 +29,8 @@ export const MAX_CANDIDATES = 5;
 
 const UNCHANGED: Kind[] = ['same', 'joined'];
 const MAX_CHANGED_WHEN_CLEAR = 8;
+/** Letters of a word in which one may be wrong. */
+const MIN_LETTERS = 5;
 /** The weight of a word that marks a company. */
 const MIN_MARK = 4;
 
@@ -162,14 +164,18 @@ function hasMark(name: WeighedName, evidence: Evidence[]): boolean {
   return evidence.some(({ kind }, at) => UNCHANGED.includes(kind) && heavy[at]! >= MIN_MARK);
 }
 
-/** Whether the candidate lacks a word that the directory knows, so that it is hardly an error or an abbreviation. */
+/**
+ * Whether a word stands for another one that it hardly is. A word that the directory knows is no error, in a short one a letter makes
+ * another word, and an abbreviation has a period.
+ */
 function hasOtherWord({ written, words, isKnown }: WeighedName, { evidence }: Ranked): boolean {
   const periods = periodsOf(written);
   const heavy = [...words.keys()].filter((at) => isHeavy(words[at]!));
   return evidence.some(({ kind, text }, at) => {
     const word = words[heavy[at]!]!;
-    const isAbbreviated = kind === 'beginning' && text.startsWith(word) && periods[heavy[at]!]!;
-    return !UNCHANGED.includes(kind) && kind !== 'body' && !isAbbreviated && isKnown(word);
+    if (kind === 'beginning') return !(periods[heavy[at]!] && text.startsWith(word));
+    if (kind === 'letter') return isKnown(word) || Math.min(word.length, text.length) < MIN_LETTERS;
+    return kind === 'initials' && isKnown(word);
   });
 }
 

@@ -254,8 +254,9 @@ export function oracleRank(
     const heavyName = name.filter(isHeavy);
     const isOther = heavyName.some((word, at) => {
       const one = evidence[at]!;
-      if (typeof one === 'string' || 'joined' in one || 'body' in one || !isKnown(word)) return false;
-      if (!('beginning' in one)) return true;
+      if (typeof one === 'string' || 'joined' in one || 'body' in one) return false;
+      if ('letter' in one) return isKnown(word) || word.length < 5 || one.letter!.length < 5;
+      if ('initials' in one) return isKnown(word);
       const place = [...name.keys()].filter((position) => isHeavy(name[position]!))[at]!;
       const hasPeriod = oracleSortKey(written)
         .match(/[\p{L}\p{N}]+\.?/gu)!
