@@ -10,14 +10,15 @@ const CHANGED = /^[a-z]{4,}$/;
 
 /**
  * Names in which one word, not the first, became another word of the directory: one letter away, or one that it begins or that begins
- * it. At most `most`, spread over the directory, each time the same. A name that the directory has is left out.
+ * it. At most `most`, spread over the directory, each time the same. A name that the directory has, but for light words, is left
+ * out.
  */
 export function nearNames(names: readonly string[], kind: 'letter' | 'beginning', most = 1_000): string[] {
   const random = seededRandom(1);
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!;
-  const normalized = new Set(names.map(normalizeName));
+  const present = new Set(names.map(heavyWords));
   const isMeant = (word: string) => CHANGED.test(word) && isHeavy(word);
-  const words = new Set([...normalized].flatMap((name) => name.split(' ').filter(isMeant)));
+  const words = new Set([...present].flatMap((name) => name.split(' ').filter(isMeant)));
   const longer = new Map<string, string[]>();
   for (const word of words) {
     for (let end = 4; end < word.length; end += 1) {
@@ -41,10 +42,12 @@ export function nearNames(names: readonly string[], kind: 'letter' | 'beginning'
     if (choices.length === 0) continue;
     const { word, index, known } = pick(choices);
     const near = name.slice(0, index) + pick(known) + name.slice(index + word.length);
-    if (!normalized.has(normalizeName(near))) found.push(near);
+    if (!present.has(heavyWords(near))) found.push(near);
   }
   return found;
 }
+
+const heavyWords = (name: string) => normalizeName(name).split(' ').filter(isHeavy).join(' ');
 
 /** The names in an order that has nothing to do with theirs. */
 function spread<T>(list: readonly T[]): T[] {

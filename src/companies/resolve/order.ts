@@ -29,6 +29,7 @@ export const MAX_CANDIDATES = 5;
 
 const UNCHANGED: Kind[] = ['same', 'joined'];
 const MAX_CHANGED_WHEN_CLEAR = 8;
+const CONSONANT_LAST = /[^aeiou]$/;
 /** Letters of a word in which one may be wrong. */
 const MIN_LETTERS = 5;
 /** The weight of a word that marks a company. */
@@ -166,14 +167,17 @@ function hasMark(name: WeighedName, evidence: Evidence[]): boolean {
 
 /**
  * Whether a word stands for another one that it hardly is. A word that the directory knows is no error, in a short one a letter makes
- * another word, and an abbreviation has a period.
+ * another word. An abbreviation has a period that does not end the name, and ends in a consonant.
  */
 function hasOtherWord({ written, words, isKnown }: WeighedName, { evidence }: Ranked): boolean {
   const periods = periodsOf(written);
   const heavy = [...words.keys()].filter((at) => isHeavy(words[at]!));
   return evidence.some(({ kind, text }, at) => {
     const word = words[heavy[at]!]!;
-    if (kind === 'beginning') return !(periods[heavy[at]!] && text.startsWith(word));
+    if (kind === 'beginning') {
+      const isLast = heavy[at]! === words.length - 1;
+      return !(periods[heavy[at]!] && !isLast && text.startsWith(word) && CONSONANT_LAST.test(word));
+    }
     if (kind === 'letter') return isKnown(word) || Math.min(word.length, text.length) < MIN_LETTERS;
     return kind === 'initials' && isKnown(word);
   });

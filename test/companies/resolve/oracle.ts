@@ -261,7 +261,13 @@ export function oracleRank(
       const hasPeriod = oracleSortKey(written)
         .match(/[\p{L}\p{N}]+\.?/gu)!
         [place]!.endsWith('.');
-      return !(hasPeriod && word.length <= one.beginning!.length);
+      const isInside = place < name.length - 1;
+      return !(
+        hasPeriod &&
+        isInside &&
+        word.length <= one.beginning!.length &&
+        !'aeiou'.includes(word.at(-1)!)
+      );
     });
     const initials = haveSameInitials(name, written, row.words, row.legalName);
     const text = (words: string[], without: number[] = []) =>

@@ -242,6 +242,8 @@ describe('the order', () => {
     expect(clearOf('Padaria Zutrex Braga', [8], candidates)).toBe(false);
     expect(clearOf('Pad. Zutrex Bragança', [2, 8], candidates, 'pad')).toBe(true);
     expect(clearOf('Pad Zutrex Bragança', [2, 8], candidates)).toBe(false);
+    expect(clearOf('Pada. Zutrex Bragança', [2, 8], candidates)).toBe(false);
+    expect(clearOf('Padaria Zutrex Brag.', [2, 8], candidates)).toBe(false);
     expect(clearOf('Padarias. Zutrex Bragança', [2, 8], candidates, 'padarias')).toBe(false);
     const long = ['Unidade Local Zutrex Bragança'];
     expect(clearOf('ulz zutrex bragança', [4], long)).toBe(true);
