@@ -1,6 +1,6 @@
 /**
- * Makes typed clients of the reference of a running service, checks their types, and calls every operation with them: TypeScript by
- * openapi-typescript, Python by openapi-python-client. Then it runs every sample of the reference in every language of this machine:
+ * Makes typed clients of the reference of a running service, checks their types, and calls every operation with them, once with all
+ * inputs and once with the required ones alone: TypeScript by openapi-typescript, Python by openapi-python-client. Then it runs every sample of the reference in every language of this machine:
  * each prints the answer that stands beside it.
  * All with the demo's test key, because the examples are of companies that do not exist.
  *
@@ -42,7 +42,12 @@ async function check(): Promise<number> {
   const document = (await (await fetch(`${url}/openapi/json`)).json()) as OpenApi;
   await Bun.write(join(folder, 'openapi.json'), JSON.stringify(document));
   const calls = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+    Object.entries(methods).map(([method, operation]) => ({
+      path,
+      method,
+      operation,
+      inputs: inputsOf(operation, document),
+    })),
   );
   await checkTypeScript(url, key, calls);
   await checkPython(url, key, calls);
@@ -54,9 +59,10 @@ interface ApiCall {
   path: string;
   method: string;
   operation: Operation;
+  inputs: Given[];
 }
 
-/** Three calls of each operation would be over the limit of a minute. */
+/** So many calls of each operation would be over the limit of a minute. */
 async function allowMany(): Promise<void> {
   const [account] = JSON.parse(
     await run([process.execPath, 'src/main.ts', 'account', 'list', '--json'], ROOT),
@@ -69,13 +75,32 @@ async function allowMany(): Promise<void> {
   );
 }
 
-function parameterOf(operation: Operation, place: string): Record<string, string> {
-  const found = operation.parameters.filter((one) => one.in === place);
-  return Object.fromEntries(found.map(({ name, example }) => [name, example]));
+/** The examples of an operation's inputs. */
+interface Given {
+  path: Record<string, string>;
+  query: Record<string, string>;
+  body: unknown;
 }
 
-function bodyOf(operation: Operation): unknown {
-  return operation.requestBody?.content['application/json'].example;
+/** All inputs of an operation, and the required ones alone. */
+function inputsOf({ parameters, requestBody }: Operation, { components }: OpenApi): Given[] {
+  const { schema, example } = requestBody?.content['application/json'] ?? {};
+  const name = schema?.$ref?.split('/').pop();
+  const members = name === undefined ? [] : components.schemas[name]!.required!;
+  return [false, true].map((onlyRequired) => {
+    const of = (place: string) =>
+      Object.fromEntries(
+        parameters
+          .filter((one) => one.in === place && (one.required || !onlyRequired))
+          .map((one) => [one.name, one.example]),
+      );
+    const body = onlyRequired && example ? pick(example as Record<string, unknown>, members) : example;
+    return { path: of('path'), query: of('query'), body };
+  });
+}
+
+function pick(all: Record<string, unknown>, names: string[]): Record<string, unknown> {
+  return Object.fromEntries(names.map((name) => [name, all[name]]));
 }
 
 async function checkTypeScript(url: string, key: string, calls: ApiCall[]): Promise<void> {
@@ -83,12 +108,13 @@ async function checkTypeScript(url: string, key: string, calls: ApiCall[]): Prom
   await Bun.write(join(home, 'package.json'), '{ "type": "module", "private": true }');
   await run(['npm', 'install', '--silent', '--no-audit', '--no-fund', ...TYPESCRIPT], home);
   await run(['npx', 'openapi-typescript', join(folder, 'openapi.json'), '--output', 'api.ts'], home);
-  const lines = calls.map(({ path, method, operation }) => {
-    const given = { query: parameterOf(operation, 'query'), path: parameterOf(operation, 'path') };
-    const params = Object.fromEntries(Object.entries(given).filter(([, of]) => Object.keys(of).length > 0));
-    const options = JSON.stringify({ params, body: bodyOf(operation) });
-    return `show('${operation.operationId}', await client.${method.toUpperCase()}('${path}', ${options}));`;
-  });
+  const lines = calls.flatMap(({ path, method, operation, inputs }) =>
+    inputs.map(({ body, ...given }) => {
+      const params = Object.fromEntries(Object.entries(given).filter(([, of]) => Object.keys(of).length > 0));
+      const options = JSON.stringify({ params, body });
+      return `show('${operation.operationId}', await client.${method.toUpperCase()}('${path}', ${options}));`;
+    }),
+  );
   await Bun.write(
     join(home, 'calls.ts'),
     `import createClient from 'openapi-fetch';
@@ -127,7 +153,7 @@ export const candidatesOf = (item: components['schemas']['ResolvedName']) => (it
   ];
   await run(['npx', 'tsc', ...strict, 'calls.ts'], home);
   await run([process.execPath, 'calls.js'], home, { API_KEY: key });
-  console.log(`TypeScript: ${calls.length} operations`);
+  console.log(`TypeScript: ${calls.length} operations, ${lines.length} calls`);
 }
 
 async function checkPython(url: string, key: string, calls: ApiCall[]): Promise<void> {
@@ -146,18 +172,17 @@ async function checkPython(url: string, key: string, calls: ApiCall[]): Promise<
     '--fail-on-warning',
   ];
   await run([bin('openapi-python-client'), ...generate], folder, { PATH: `${bin('')}:${process.env.PATH}` });
-  const lines = calls.flatMap(({ operation }) => {
+  const lines = calls.flatMap(({ operation, inputs }) => {
     const name = operation.operationId.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    const values = Object.entries({ ...parameterOf(operation, 'path'), ...parameterOf(operation, 'query') });
-    const given = values.map(([parameter, value]) => `${parameter}=${JSON.stringify(value)}`);
-    const body = bodyOf(operation);
     const schema = operation.requestBody?.content['application/json'].schema.$ref?.split('/').pop();
-    if (body !== undefined)
-      given.push(`body=models.${schema}.from_dict(json.loads(${JSON.stringify(JSON.stringify(body))}))`);
-    return [
-      `from python.api.default import ${name}`,
-      `show("${name}", ${name}.sync_detailed(${['client=client', ...given].join(', ')}))`,
-    ];
+    const shown = inputs.map(({ path, query, body }) => {
+      const values = Object.entries({ ...path, ...query });
+      const given = values.map(([parameter, value]) => `${parameter}=${JSON.stringify(value)}`);
+      if (body !== undefined)
+        given.push(`body=models.${schema}.from_dict(json.loads(${JSON.stringify(JSON.stringify(body))}))`);
+      return `show("${name}", ${name}.sync_detailed(${['client=client', ...given].join(', ')}))`;
+    });
+    return [`from python.api.default import ${name}`, ...shown];
   });
   await Bun.write(
     join(folder, 'calls.py'),
@@ -187,7 +212,7 @@ for kind in ${JSON.stringify(LIMITS)}:
   await Bun.write(join(folder, 'mypy.ini'), '[mypy]\n[mypy-python.client]\nignore_errors = True\n');
   await run([bin('mypy'), '--no-incremental', 'calls.py', 'python'], folder);
   await run([bin('python'), 'calls.py'], folder, { API_KEY: key });
-  console.log(`Python: ${calls.length} operations`);
+  console.log(`Python: ${calls.length} operations, ${calls.flatMap(({ inputs }) => inputs).length} calls`);
 }
 
 async function checkSamples(url: string, key: string, calls: ApiCall[]): Promise<void> {

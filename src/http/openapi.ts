@@ -53,7 +53,13 @@ export interface Operation {
   description: string;
   'x-cost': string;
   'x-pt': { summary: string; cost: string };
-  parameters: { name: string; in: 'path' | 'query' | 'header'; description: string; example: string }[];
+  parameters: {
+    name: string;
+    in: 'path' | 'query' | 'header';
+    required: boolean;
+    description: string;
+    example: string;
+  }[];
   requestBody?: { required: true; content: { 'application/json': { schema: Schema; example: unknown } } };
   responses: Record<string, DocumentedAnswer>;
 }
@@ -74,6 +80,7 @@ export interface Schema {
   items?: Schema;
   anyOf?: Schema[];
   properties?: Record<string, Schema>;
+  required?: string[];
 }
 
 /**
@@ -168,14 +175,16 @@ function describeRoute(
     description: `${description}\n\nCosts ${costOf(route)}.`,
     'x-cost': costOf(route),
     'x-pt': pt,
-    parameters: parametersOf(route).map(({ name, place, schema: { description, examples, ...schema } }) => ({
-      name,
-      in: place,
-      description,
-      schema,
-      example: examples[0],
-      required: place !== 'header',
-    })),
+    parameters: parametersOf(route).map(
+      ({ name, place, isRequired, schema: { description, examples, ...schema } }) => ({
+        name,
+        in: place,
+        required: isRequired,
+        description,
+        schema,
+        example: examples[0],
+      }),
+    ),
     ...(route.body !== undefined && {
       requestBody: {
         required: true,
@@ -192,16 +201,19 @@ function describeRoute(
 interface Parameter {
   name: string;
   place: 'path' | 'query' | 'header';
+  isRequired: boolean;
   schema: TSchema & { description: string; examples: [string] };
 }
 
 const HEADERS = Type.Object({
-  'Idempotency-Key': Type.String({
-    description:
-      '1 to 64 letters, digits, `_` and `-`. A request with the same account, key, path and body within ten minutes is answered again, and what was charged before is free. Another body is another request.',
-    pattern: IDEMPOTENCY_KEY,
-    examples: ['suppliers-2026-11-23'],
-  }),
+  'Idempotency-Key': Type.Optional(
+    Type.String({
+      description:
+        '1 to 64 letters, digits, `_` and `-`. A request with the same account, key, path and body within ten minutes is answered again, and what was charged before is free. Another body is another request.',
+      pattern: IDEMPOTENCY_KEY,
+      examples: ['suppliers-2026-11-23'],
+    }),
+  ),
 });
 
 function parametersOf({ params, query, body }: ApiRoute): Parameter[] {
@@ -209,6 +221,7 @@ function parametersOf({ params, query, body }: ApiRoute): Parameter[] {
     Object.entries(object?.properties ?? {}).map(([name, schema]) => ({
       name,
       place,
+      isRequired: object!.required?.includes(name) ?? false,
       schema: schema as Parameter['schema'],
     }));
   const headers = body === undefined ? undefined : HEADERS;

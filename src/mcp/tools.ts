@@ -1,4 +1,4 @@
-import { type TObject, type TSchema, Type } from '@sinclair/typebox';
+import { type TObject, type TSchema, Type, TypeGuard } from '@sinclair/typebox';
 import { datasetsRoute } from '../companies/datasets/route.ts';
 import { debtChangesRoute } from '../companies/debts/changes/route.ts';
 import { debtsRoute } from '../companies/debts/screen/route.ts';
@@ -107,10 +107,10 @@ export const TOOLS = new Map<unknown, Tool>(
 /** Reads the parameters of an address. Each takes any text or number, because the handler reads what is in it. */
 function createTextReader({ properties }: TObject, { reads = {} }: Row): Tool['read'] {
   const members = Object.entries(properties);
-  const texts = members.map(([name, { description }]) => [
-    name,
-    Type.Union([Type.String(), Type.Number()], { description: description! }),
-  ]);
+  const texts = members.map(([name, schema]) => {
+    const text = Type.Union([Type.String(), Type.Number()], { description: schema.description! });
+    return [name, TypeGuard.IsOptional(schema) ? Type.Optional(text) : text];
+  });
   const example = members.map(([name, { examples }]) => [name, examples[0]]);
   const faultOf = createBodyCheck(
     Type.Object(Object.fromEntries(texts), { examples: [Object.fromEntries(example)] }),
@@ -122,7 +122,8 @@ function createTextReader({ properties }: TObject, { reads = {} }: Row): Tool['r
   return (args) => {
     const fault = faultOf(args);
     if (fault !== null) return { fault, input: {} };
-    return { fault, input: Object.fromEntries(members.map(([name]) => [name, textOf(name, args[name])])) };
+    const given = members.filter(([name]) => args[name] !== undefined);
+    return { fault, input: Object.fromEntries(given.map(([name]) => [name, textOf(name, args[name])])) };
   };
 }
 
