@@ -10,6 +10,7 @@ import * as key from './keys/key.ts';
 import * as keyChanges from './keys/key-changes.ts';
 import * as keyLimits from './keys/key-limits.ts';
 import * as keys from './keys/keys.ts';
+import * as overview from './overview.ts';
 import type { MemberContext, PageContext } from './page-context.ts';
 import * as publicPages from './reference/public.ts';
 import type { PageResponse } from './request/context.ts';
@@ -20,7 +21,6 @@ import * as secondFactor from './sign-in/second-factor.ts';
 import * as tryIt from './try/try.ts';
 import * as credits from './usage/credits-page.ts';
 import * as csv from './usage/csv.ts';
-import * as overview from './usage/overview.ts';
 import { spending } from './usage/spending.ts';
 
 interface Methods<Context> {

@@ -1,14 +1,13 @@
-import { endpointOf } from '../../http/api-route.ts';
-import { ERROR_KINDS } from '../../http/error-kind.ts';
-import { TOOLS } from '../../mcp/tools.ts';
 import {
+  type ActivityCall,
   type ActivityFilter,
   type ActivityRow,
+  callsOf,
   listActivity,
-  ROW_KINDS,
 } from '../../metering/activity/store.ts';
 import { keysToChoose, type NamedKey, namedKeys } from '../../metering/keys/list.ts';
 import { isRealDate } from '../../platform/dates.ts';
+import { DAY } from '../../platform/units.ts';
 import { keyName } from '../keys/key-parts.ts';
 import type { MemberContext } from '../page-context.ts';
 import type { PageResponse } from '../request/context.ts';
@@ -26,24 +25,21 @@ const DASHBOARD = 'dashboard';
 /** Names of keys by their ids. */
 type Names = Map<string, string>;
 
-const OUTCOMES = [...ROW_KINDS, ...ERROR_KINDS];
-
 /** The choices of the page, from its address. */
 interface View {
+  request: string;
   key: string;
-  endpoint: string;
-  outcome: (typeof OUTCOMES)[number] | '';
   day: string;
+  problems: 'yes' | '';
 }
 
-/** GET /dashboard/activity: every call that cost credits, gave some back, or was a problem, the latest first. */
+/** GET /dashboard/activity: every call that cost credits, gave some back, or was a problem, in one row each, the latest first. */
 export async function showActivity(context: MemberContext): Promise<PageResponse> {
   const { messages, tools, account, url } = context;
   const { activityDays } = tools.config;
   if (activityDays === 0)
     return activityPage(context, html`<p class="card empty">${messages.activityOff}</p>`);
-  const endpoints = endpointsOf(context);
-  const view = viewOf(url, endpoints);
+  const view = viewOf(url);
   const before = Number(/^\d{1,16}$/.exec(url.searchParams.get('before') ?? '')?.[0] ?? Number.NaN);
   const behind = Number.isSafeInteger(before) ? before : undefined;
   // One further row shows that there are more.
@@ -51,16 +47,17 @@ export async function showActivity(context: MemberContext): Promise<PageResponse
     listActivity(tools.sql, account.id, filterOf(view), { order: 'DESC', behind, rows: ROWS + 1 }),
     keysToChoose(tools.sql, account.id),
   ]);
-  const rows = found.slice(0, ROWS);
-  const names = await namesOf(context, choices, [view.key, ...rows.map(({ key }) => key ?? '')]);
-  const last = found.length > ROWS ? rows.at(-1)!.number : null;
+  const slice = found.slice(0, ROWS);
+  const calls = await callsOf(tools.sql, account.id, slice, view.problems === 'yes');
+  const names = await namesOf(context, choices, [view.key, ...slice.map(({ key }) => key ?? '')]);
+  const last = found.length > ROWS ? slice.at(-1)!.number : null;
   const isFiltered = Object.values(view).some((value) => value !== '');
   const none = isFiltered ? messages.activityNone : messages.activityEmpty;
   return activityPage(
     context,
     html`
-${filterForm(context, view, endpoints, optionsOf(context, choices, view.key, names))}
-${rows.length === 0 ? html`<p class="card empty" role="status">${none}</p>` : html`<div class="card list">${table(columnsOf(context, names), rows, 'activity')}</div>`}
+${filterForm(context, view, optionsOf(context, choices, view.key, names))}
+${calls.length === 0 ? html`<p class="card empty" role="status">${none}</p>` : html`<div class="card list">${table(columnsOf(context, names), calls, 'activity')}</div>`}
 ${pageLinks(context, '/activity', behind !== undefined, last, { ...view })}`,
   );
 }
@@ -74,27 +71,21 @@ ${content}`;
   return memberPage(context, { title: messages.activityTitle, body });
 }
 
-/** Every endpoint and tool that this service has. */
-const endpointsOf = ({ tools }: MemberContext) =>
-  [...tools.handlers.keys()]
-    .map(endpointOf)
-    .concat([...TOOLS.values()].filter(({ route }) => tools.handlers.has(route)).map(({ name }) => name));
-
-function viewOf({ searchParams }: URL, endpoints: string[]): View {
+function viewOf({ searchParams }: URL): View {
   const value = (name: string) => searchParams.get(name) ?? '';
   return {
+    request: value('request').trim().slice(0, 200),
     key: /^(?:key_[a-z0-9]{1,40}|dashboard)$/.exec(value('key'))?.[0] ?? '',
-    endpoint: endpoints.find((endpoint) => endpoint === value('endpoint')) ?? '',
-    outcome: OUTCOMES.find((outcome) => outcome === value('outcome')) ?? '',
     day: isRealDate(value('day')) ? value('day') : '',
+    problems: value('problems') === 'yes' ? 'yes' : '',
   };
 }
 
-const filterOf = ({ key, endpoint, outcome, day }: View): ActivityFilter => ({
+const filterOf = ({ request, key, day, problems }: View): ActivityFilter => ({
+  request: request || undefined,
   key: key === '' ? undefined : key === DASHBOARD ? '' : key,
-  endpoint: endpoint || undefined,
-  outcome: outcome || undefined,
   day: day || undefined,
+  problems: problems === 'yes',
 });
 
 /** The names of the known keys and of further ones of the account, by id. @param ids '' means none, or the dashboard */
@@ -120,59 +111,94 @@ function optionsOf({ messages }: MemberContext, choices: NamedKey[], chosen: str
 
 function filterForm(
   { messages, tools }: MemberContext,
-  { key, endpoint, outcome, day }: View,
-  endpoints: string[],
+  { request, key, day, problems }: View,
   keys: Names,
 ): Html {
-  const all: [string, string] = ['', messages.all];
-  const outcomes = OUTCOMES.map((name): [string, string] => [name, outcomeName(messages, name)]);
+  const shown: [string, string][] = [
+    ['', messages.all],
+    ['yes', messages.problemsOnly],
+  ];
   return html`
 <form class="inline filter calls" method="get" action="${tools.base}/activity" role="search">
-  ${field({ name: 'key', label: messages.key, options: [all, ...keys], value: key })}
-  ${field({ name: 'endpoint', label: messages.endpoint, options: [all, ...endpoints.map((name): [string, string] => [name, name])], value: endpoint })}
-  ${field({ name: 'outcome', label: messages.outcome, options: [all, ...outcomes], value: outcome })}
+  ${field({ name: 'request', label: messages.requestId, type: 'search', value: request, optional: true })}
+  ${field({ name: 'problems', label: messages.outcome, options: shown, value: problems })}
+  ${field({ name: 'key', label: messages.key, options: [['', messages.all], ...keys], value: key })}
   ${field({ name: 'day', label: messages.day, type: 'date', value: day, optional: true })}
   <button class="quiet" type="submit">${messages.filter}</button>
 </form>`;
 }
 
-const isRowKind = (name: string): name is (typeof ROW_KINDS)[number] =>
-  (ROW_KINDS as readonly string[]).includes(name);
-
-const outcomeName = (messages: MemberContext['messages'], name: (typeof OUTCOMES)[number]) =>
-  isRowKind(name) ? messages.rowKinds[name] : messages.errorKinds[name];
-
-function columnsOf(context: MemberContext, names: Names): Column<ActivityRow>[] {
+function columnsOf(context: MemberContext, names: Names): Column<ActivityCall>[] {
   const { messages, formats, tools } = context;
-  const when = ({ at }: ActivityRow) =>
+  const when = ({ first: { at } }: ActivityCall) =>
     html`<time datetime="${at.toISOString()}">${formats.day(at)}, ${at.toISOString().slice(11, 19)}</time>`;
-  const key = ({ key, call }: ActivityRow): HtmlValue => {
+  const key = ({ first: { key, call } }: ActivityCall): HtmlValue => {
     if (key === null) return call === null ? '–' : messages.dashboard;
     return html`<a class="cut" href="${tools.base}/keys/${key}">${names.get(key) ?? key}</a>`;
   };
-  const request = ({ request, call }: ActivityRow) =>
+  const credits = ({ first, rows }: ActivityCall) =>
+    first.call !== null &&
+    html`<strong>${formats.number(rows.reduce((sum, { credits }) => sum + credits, 0))}</strong>`;
+  const request = ({ first: { request, call } }: ActivityCall) =>
     request !== null &&
     html`<code class="cut" title="${request === call ? request : `${request} (${call})`}">${request}</code>`;
   return [
     [messages.timeUtc, when],
-    [messages.outcome, (row) => outcomeOf(context, row)],
-    [messages.endpoint, ({ endpoint }) => endpoint !== null && html`<code>${endpoint}</code>`],
+    [messages.outcome, (call) => outcomeOf(context, call)],
+    [messages.endpoint, ({ first: { endpoint } }) => endpoint !== null && html`<code>${endpoint}</code>`],
     [messages.key, key],
-    [
-      messages.credits,
-      ({ kind, credits }) => kind !== 'answer' && html`<strong>${formats.number(credits)}</strong>`,
-      'amount',
-    ],
+    [messages.credits, credits, 'amount'],
     [messages.requestId, request],
   ];
 }
 
-/** The outcome in a row: a charge, credits that came back, or the problem of an answer, with its page. */
-function outcomeOf({ messages, formats, tools }: MemberContext, row: ActivityRow): HtmlValue {
-  const { kind, status, problem, unlisted } = row;
-  if (unlisted !== null) return messages.activityMore(formats.number(unlisted));
-  if (kind !== 'answer') return messages.rowKinds[kind];
-  if (problem === null) return messages.activityRepeated;
+/** The outcome of a call: each of its problems, with its page, or what has become of its credits. */
+function outcomeOf(context: MemberContext, { first, rows }: ActivityCall): HtmlValue {
+  const { messages, formats } = context;
+  if (first.unlisted !== null) return messages.activityMore(formats.number(first.unlisted));
+  const answers = rows.filter(({ kind }) => kind === 'answer');
+  const problems = answers.filter(({ problem }) => problem !== null);
+  if (problems.length > 0) return problems.map((row) => html`${problemOf(context, row)} `);
+  if (answers.length > 0) return messages.activityRepeated;
+  return rows.some(({ kind }) => kind === 'return') ? messages.activityReturned : messages.activityCharged;
+}
+
+/** The problem of an answer, or of an item of it, with its page. */
+function problemOf({ messages, tools }: MemberContext, { status, problem }: ActivityRow): Html {
   const isRefusal = status === 429 || status === 401 || status === 403;
-  return html`<a${isRefusal && html` class="refusal"`} href="${tools.root}/problems/${problem}">${status} ${problem}</a>`;
+  const text = status === 200 ? messages.ofItem(problem!) : `${status} ${problem}`;
+  return html`<a${isRefusal && html` class="refusal"`} href="${tools.root}/problems/${problem}">${text}</a>`;
+}
+
+/** Problems that the overview shows, of this time. */
+const LATEST = 5;
+const LATEST_MS = 1 * DAY;
+
+/** The latest problems of a day, for the overview; nothing without any. */
+export async function latestProblems(context: MemberContext): Promise<HtmlValue> {
+  const { messages, tools, account } = context;
+  if (tools.config.activityDays === 0) return null;
+  const filter = { problems: true, from: new Date(Date.now() - LATEST_MS) };
+  const rows = await listActivity(tools.sql, account.id, filter, { order: 'DESC', rows: LATEST });
+  if (rows.length === 0) return null;
+  const names = await namesOf(
+    context,
+    [],
+    rows.map(({ key }) => key ?? ''),
+  );
+  const columns: Column<ActivityCall>[] = columnsOf(context, names).filter(
+    ([heading]) => heading !== messages.credits,
+  );
+  return html`
+<section class="card" id="problems" aria-labelledby="problems-title">
+  <div class="heading">
+    <h2 id="problems-title">${messages.latestProblems}</h2>
+    <a href="${tools.base}/activity?problems=yes">${messages.activityOf}</a>
+  </div>
+  ${table(
+    columns,
+    rows.map((row) => ({ first: row, rows: [row] })),
+    'activity',
+  )}
+</section>`;
 }

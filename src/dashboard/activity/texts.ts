@@ -12,11 +12,11 @@ export const ACTIVITY_TEXTS = {
   activityMore: `1 further answer at no cost | {count} further answers at no cost
     Mais 1 resposta sem custo | Mais {count} respostas sem custo`,
   activityRepeated: ['Repeated, at no cost', 'Repetido, sem custo'],
-  rowKinds: {
-    charge: ['Charged', 'Cobrado'],
-    return: ['Credits came back', 'Créditos devolvidos'],
-    answer: ['Refusals and problems', 'Recusas e problemas'],
-  },
+  activityCharged: ['Charged', 'Cobrado'],
+  activityReturned: ['Credits came back', 'Créditos devolvidos'],
+  ofItem: ['Item: {problem}', 'Item: {problem}'],
+  problemsOnly: ['Problems only', 'Só erros'],
+  latestProblems: ['Problems in the last 24 hours', 'Erros nas últimas 24 horas'],
   timeUtc: ['Time (UTC)', 'Hora (UTC)'],
   requestId: ['Request id', 'Id do pedido'],
 } as const satisfies Texts;

@@ -96,6 +96,6 @@ export const revoke = keyForm({
   }),
   async submit(context, key) {
     await revokeKey(context.tools.sql, key.id, actorOf(context.user));
-    return redirectTo(context, `/keys?done=${key.connection ? 'ended' : 'revoked'}`);
+    return redirectTo(context, key.connection ? '/keys?done=ended' : '/keys?done=revoked');
   },
 });

@@ -60,7 +60,7 @@ ${limitsCard(context, key)}
   </div>
   ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, history, calls, { filter: { key: id } })}
 </section>
-${errorsSection(context, history, DAYS, { key: id, outcome: 'answer' })}
+${errorsSection(context, history, DAYS, { key: id, problems: 'yes' })}
 ${key.connection ? null : secretsCard(context, key, counts)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });
 }

@@ -158,7 +158,7 @@ function listKeys(context: MemberContext, keys: ListedKey[], counts: Map<string,
       (key) => {
         const { refused } = of(key);
         if (refused === 0) return formats.number(0);
-        return html`<a href="${tools.base}/activity?key=${key.id}&amp;outcome=answer">${formats.number(refused)}</a>`;
+        return html`<a href="${tools.base}/activity?key=${key.id}&amp;problems=yes">${formats.number(refused)}</a>`;
       },
       'amount',
     ],

@@ -21,7 +21,7 @@ export function pathBelow(url: URL): string {
 /** The parameters of an address that a refused form and the link to the other language keep. */
 const KEPT = [
   ...['token', 'to', 'days', 'q', 'state', 'before', 'name', 'expires', 'with'],
-  ...['key', 'endpoint', 'outcome', 'day', 'request'],
+  ...['key', 'problems', 'day', 'request'],
 ];
 
 /** The query of a page with what its next page needs; '' if that is nothing. */

@@ -9,8 +9,8 @@ import { type CallLinks, daysIn, plotSeries } from './plot.ts';
 import { type Days, isMonth, type Range } from './range.ts';
 import { type Series, seriesOf } from './series.ts';
 
-/** The overview's plots of credits and of errors, with one choice of days for both. */
-export function callsSections(context: MemberContext, history: DailyHistory, range: Range): Html {
+/** The overview's plot of credits, with its choice of days. */
+export function callsSection(context: MemberContext, history: DailyHistory, range: Range): Html {
   const { messages, tools } = context;
   const all = seriesOf(history.rows, 'credits', messages);
   const file = html`<a href="${tools.base}/usage.csv?days=${range}" download>${messages.csv}</a>`;
@@ -24,8 +24,7 @@ export function callsSections(context: MemberContext, history: DailyHistory, ran
     ${daysMenu(context, range, history.first)}
   </div>
   ${all.length === 0 ? emptyPlot(context, range) : plotAndTable(context, history, all, { beside: file })}
-</section>
-${errorsSection(context, history, range)}`;
+</section>`;
 }
 
 /** The number of credits in the plot. */
@@ -115,7 +114,7 @@ export function errorsSection(
   context: MemberContext,
   history: DailyHistory,
   range: Range,
-  filter: Record<string, string> = { outcome: 'answer' },
+  filter: Record<string, string>,
 ): HtmlValue {
   const { messages, formats } = context;
   const all = seriesOf(history.rows, 'errors', messages);

@@ -4,11 +4,10 @@
  * this file reads, and `purge.ts` removes old ones. Charges less returns of a UTC day that is kept are the calls of that day
  * (docs/api.md: activity).
  */
-import { type ErrorKind, errorKindOf } from '../../http/error-kind.ts';
-import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { answerOf } from '../../platform/postgres/answer.ts';
 import type { RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { MINUTE, SECOND } from '../../platform/units.ts';
 
 export const ROW_KINDS = ['charge', 'return', 'answer'] as const;
 type RowKind = (typeof ROW_KINDS)[number];
@@ -105,14 +104,11 @@ export async function readActivity(
   };
 }
 
-/** Kinds of rows, or answers with a kind of problem, as the plots of errors have them. */
-type Outcome = RowKind | ErrorKind;
-
 export interface ActivityFilter {
   /** The id of a key; `''` means calls made in the dashboard. */
   key?: string | undefined;
-  endpoint?: string | undefined;
-  outcome?: Outcome | undefined;
+  /** Whether only problems are listed. */
+  problems?: boolean | undefined;
   /** A UTC day, YYYY-MM-DD. */
   day?: string | undefined;
   /** The id of a call, or the `X-Request-Id` of its answer. */
@@ -135,7 +131,7 @@ export function listActivity(
   filter: ActivityFilter,
   { order, behind, rows }: ActivitySlice,
 ): Promise<ActivityRow[]> {
-  const { key, endpoint, outcome, day, request, from } = filter;
+  const { key, problems, day, request, from } = filter;
   const conditions: RowsQuery[] = [isAfter(sql, sql`(SELECT removed FROM activity_numbers)`)];
   if (behind !== undefined)
     conditions.push(
@@ -143,8 +139,11 @@ export function listActivity(
     );
   // Further answers are of any key.
   if (key !== undefined) conditions.push(sql`key_id = ${key} AND unlisted IS NULL`);
-  if (endpoint !== undefined) conditions.push(sql`endpoint = ${endpoint}`);
-  if (outcome !== undefined) conditions.push(ofOutcome(sql, outcome));
+  // `<>` literally, so that a list of answers is read by their index.
+  if (problems)
+    conditions.push(
+      sql`kind <> 'charge' AND kind = 'answer' AND (problem IS NOT NULL OR unlisted IS NOT NULL)`,
+    );
   if (request !== undefined) conditions.push(sql`(request_id = ${request} OR call_id::text = ${request})`);
   // A row is never written before its call counts.
   if (from !== undefined) conditions.push(sql`at >= ${from} AND last >= activity_number(${from})`);
@@ -165,14 +164,48 @@ const isBefore = (sql: Sql, accountId: string, number: number) => sql`
   number < ${number} AND last <= coalesce(
     (SELECT min(last) FROM activity_parts WHERE account_id = ${accountId} AND last >= ${number}), ${number})`;
 
-function ofOutcome(sql: Sql, outcome: Outcome): RowsQuery {
-  // Literally, so that a list of answers is read by their index.
-  if (outcome === 'charge') return sql`kind = 'charge'`;
-  const isNoCharge = sql`kind <> 'charge'`;
-  if ((ROW_KINDS as readonly Outcome[]).includes(outcome)) return sql`${isNoCharge} AND kind = ${outcome}`;
-  const kinds = Object.keys(PROBLEMS) as ProblemName[];
-  const problems = kinds.filter((kind) => errorKindOf(kind) === outcome);
-  return sql`${isNoCharge} AND problem = ANY (${problems}::text[])`;
+/** The rows of a call are written within this time of each other, unless Postgres is away. */
+const CALL_SPREAD_S = 10 * (MINUTE / SECOND);
+
+/** A call: its charge and returns, and its problems. */
+export interface ActivityCall {
+  /** Its charge; of a call without one its first row. It stands for the call in the order of numbers. */
+  first: ActivityRow;
+  rows: ActivityRow[];
+}
+
+/**
+ * The calls of a slice of rows, the latest first: each whole, with rows of other slices, and in the slice of its first row alone. A
+ * row without a call is one by itself.
+ *
+ * @param problems whether the slice has problems alone, one of which then stands for its call
+ */
+export async function callsOf(
+  sql: Sql,
+  accountId: string,
+  slice: ActivityRow[],
+  problems = false,
+): Promise<ActivityCall[]> {
+  const ids = [...new Set(slice.flatMap(({ call }) => call ?? []))];
+  const [low, high] = [slice.at(-1)?.number ?? 0, slice[0]?.number ?? 0].sort((a, b) => a - b) as [
+    number,
+    number,
+  ];
+  const spread = CALL_SPREAD_S * 1_000_000;
+  const rows = await answerOf(sql<ActivityRow[]>`
+    SELECT ${rowColumns(sql)} FROM activity
+    WHERE account_id = ${accountId} AND last BETWEEN ${low - spread} AND ${high + spread} AND call_id = ANY (${ids}::uuid[])
+      AND ${isAfter(sql, sql`(SELECT removed FROM activity_numbers)`)}
+    ORDER BY last, number`);
+  const byCall = Map.groupBy(rows, ({ call }) => call);
+  const isFirst = ({ kind, problem }: ActivityRow) => (problems ? problem !== null : kind === 'charge');
+  return slice
+    .flatMap((row): ActivityCall[] => {
+      const rows = row.call === null ? [row] : (byCall.get(row.call) ?? [row]);
+      const first = rows.find(isFirst) ?? rows[0]!;
+      return first.number === row.number ? [{ first, rows }] : [];
+    })
+    .sort((a, b) => b.first.at.getTime() - a.first.at.getTime());
 }
 
 /** Parts that one statement of a deletion removes. */

@@ -1,5 +1,7 @@
 /** The page Activity: single calls, their filters, and the ways that lead there. */
 import { afterAll, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import { writeActivity } from '../../../src/metering/credits/activity.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';
 import { storeActivity } from '../../support/activity.ts';
 import { call } from '../../support/client.ts';
@@ -33,27 +35,36 @@ async function store(
   await storeActivity(service.sql, { accountId, rows: count, key, kind, credits, problem, endpoint });
 }
 
-test('a call that was charged, one that was a problem, and one in the dashboard stand there within seconds', async () => {
+test('each call is one row, with its problem and its credits, within seconds, and is found by its request id', async () => {
   const { visitor, secret } = await createMemberWithKey(service, 'production');
   await call(service.url, '/companies?q=abaco', { key: secret, headers: { 'X-Request-Id': 'order-17' } });
   await call(service.url, '/companies', { key: secret });
   await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-  await until('the rows', async () => (await rows(visitor)).length === 4);
+  await until(
+    'the rows',
+    async () =>
+      JSON.stringify(await rows(visitor)).includes('validation') && (await rows(visitor)).length === 3,
+  );
   const shown = (await rows(visitor)).map(([, ...cells]) => cells);
   const [search, key] = ['GET /companies', 'production'];
   expect(shown.map((cells) => cells.slice(0, 4)).toSorted()).toEqual(
     [
-      ['400 validation', search, key, ''],
-      ['Charged', search, key, '1'],
+      ['400 validation', search, key, '1'],
       ['Charged', search, key, '1'],
       ['Charged', search, 'Dashboard', '1'],
     ].toSorted(),
   );
   expect(shown.map((cells) => cells[4])).toContain('order-17');
+  expect((await rows(visitor, '?request=order-17')).map((cells) => cells[5])).toEqual(['order-17']);
+  expect((await rows(visitor, '?problems=yes')).map((cells) => cells.slice(1, 5))).toEqual([
+    ['400 validation', search, key, '1'],
+  ]);
+  // The overview has the latest problems of a day.
+  expect((await visitor.get('/dashboard')).textOf('#problems tbody tr')).toContain('400 validation');
   expect(JSON.stringify(shown)).not.toContain('abaco');
 });
 
-test('filters by key, endpoint, outcome and day leave the rows that meet all of them', async () => {
+test('filters by problems, key and day leave the rows that meet all of them', async () => {
   const { visitor, accountId } = await createMember(service);
   const first = await createKey(service.sql, accountId, 'first', 'test');
   const second = await createKey(service.sql, accountId, 'second', 'test');
@@ -67,18 +78,17 @@ test('filters by key, endpoint, outcome and day leave the rows that meet all of 
     [`?key=${first.id}`, 3],
     [`?key=${second.id}`, 6],
     ['?key=dashboard', 1],
-    ['?outcome=answer', 4],
-    ['?outcome=rate-limit-exceeded', 4],
-    ['?outcome=4xx', 0],
-    ['?outcome=return', 1],
-    [`?key=${second.id}&outcome=charge`, 2],
-    ['?endpoint=POST+%2Fdebts', 2],
+    ['?problems=yes', 4],
+    [`?key=${second.id}&problems=yes`, 4],
+    ['?request=none', 0],
     [`?day=${today}`, 10],
     ['?day=2026-01-01', 0],
-    ["?key='&endpoint=x&outcome=y&day=2026-02-30&before=-1", 10],
+    ["?key='&problems=y&day=2026-02-30&before=-1", 10],
   ] as const)
     expect([query, (await rows(visitor, query)).length]).toEqual([query, count]);
-  expect((await visitor.get('/dashboard/activity?outcome=5xx')).textOf('.empty')).toBe('No request matches.');
+  expect((await visitor.get('/dashboard/activity?request=none')).textOf('.empty')).toBe(
+    'No request matches.',
+  );
 });
 
 test('rows of every key of the account have its name, and the filter has connections and the chosen key', async () => {
@@ -125,7 +135,7 @@ test('pages go back by the rows’ numbers, keep the filter, and show no row of 
   await store(accountId, 100);
   const sizes: number[] = [];
   const seen = new Set<string>();
-  let next: string | null = '/dashboard/activity?outcome=charge';
+  let next: string | null = `/dashboard/activity?day=${new Date().toISOString().slice(0, 10)}`;
   while (next !== null) {
     const page: PageAnswer = await visitor.get(next);
     const found = rowsOf(page);
@@ -135,9 +145,59 @@ test('pages go back by the rows’ numbers, keep the filter, and show no row of 
       ({ textContent }) => textContent === 'Older',
     );
     next = older?.getAttribute('href') ?? null;
-    if (next !== null) expect(next).toContain('outcome=charge');
+    if (next !== null) expect(next).toContain('day=');
   }
   expect([sizes, seen.size]).toEqual([[100, 100, 50], 250]);
+});
+
+test('over pages no call is missing or shown twice, though its rows are on several, and the latest stands first', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const { sql } = service;
+  const beganMs = Date.now() - 60_000;
+  const calls = Array.from({ length: 230 }, () => randomUUID());
+  // Each second call has a problem, every tenth gets its credit back; the parts are written one after the other.
+  const part = (kind: 'charge' | 'return' | 'answer', every: number, charged: boolean) =>
+    sql.begin(async (transaction) => {
+      const chosen = calls.flatMap((call, n) =>
+        n % every === 0 ? [{ call, at: new Date(beganMs + n * 100) }] : [],
+      );
+      const rows = sql`
+        SELECT ${accountId}::text AS account_id, at, call::uuid AS call_id, NULL AS request_id, '' AS key_id, 'GET /companies' AS endpoint,
+          ${kind === 'answer' ? 502 : null}::smallint AS status, ${kind === 'answer' ? 'search-failed' : null}::text AS problem,
+          ${charged ? (kind === 'return' ? -1 : 1) : 0}::bigint AS credits, NULL::bigint AS unlisted
+        FROM jsonb_to_recordset(${sql.json(chosen as never)}) AS chosen (call text, at timestamptz)`;
+      await transaction`SELECT make_activity_days()`;
+      await transaction`
+        WITH numbers AS MATERIALIZED (SELECT take_activity_numbers(${chosen.length}) AS taken)
+        ${writeActivity(sql, kind, rows)}`;
+    });
+  await part('answer', 2, false);
+  await part('charge', 1, true);
+  await part('return', 10, true);
+  for (const [query, expected] of [
+    ['', 230],
+    ['?problems=yes', 115],
+  ] as const) {
+    const seen: string[] = [];
+    let next: string | null = `/dashboard/activity${query}`;
+    while (next !== null) {
+      const page: PageAnswer = await visitor.get(next);
+      seen.push(...rowsOf(page).map((cells) => cells[5]!));
+      const times = [...page.document.querySelectorAll('.activity time')].map(
+        (time) => time.getAttribute('datetime')!,
+      );
+      expect(times).toEqual(times.toSorted().toReversed());
+      const older = [...page.document.querySelectorAll('.contents a')].find(
+        ({ textContent }) => textContent === 'Older',
+      );
+      next = older?.getAttribute('href') ?? null;
+    }
+    expect([seen.length, new Set(seen).size]).toEqual([expected, expected]);
+  }
+  const found = await rows(visitor, `?request=${calls[10]}`);
+  expect(found.map((cells) => cells.slice(1, 5))).toEqual([
+    ['502 search-failed', 'GET /companies', 'Dashboard', '0'],
+  ]);
 });
 
 test('plots and refused calls of a key lead to the calls', async () => {
@@ -158,10 +218,9 @@ test('plots and refused calls of a key lead to the calls', async () => {
     );
   // Only days whose calls are kept.
   expect(links('#calls')).toEqual(Array(2).fill(`/dashboard/activity?day=${today}`));
-  expect(links('#errors')).toEqual(Array(2).fill(`/dashboard/activity?outcome=answer&day=${today}`));
   const keys = await visitor.get('/dashboard/keys');
   expect(keys.document.querySelector('.keys td a')!.getAttribute('href')).toBe(
-    `/dashboard/activity?key=${id}&outcome=answer`,
+    `/dashboard/activity?key=${id}&problems=yes`,
   );
 });
 

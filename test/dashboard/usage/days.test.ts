@@ -1,7 +1,7 @@
 /** Ranges of days and past months: calls and errors, as a page and as a CSV. */
 import { afterAll, expect, test } from 'bun:test';
 import { daysOfMonth, monthBefore, rangeOf } from '../../../src/dashboard/usage/range.ts';
-import { storeCallCounts, storeErrorCounts } from '../../support/counts.ts';
+import { storeCallCounts } from '../../support/counts.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, type PageAnswer } from '../visitor.ts';
 
@@ -36,7 +36,7 @@ test('a range that is none is 90 days', () => {
     expect(range(query)).toBe(90);
 });
 
-test('last month is one link away, with its calls, its errors and a CSV of the same days', async () => {
+test('last month is one link away, with its calls and a CSV of the same days', async () => {
   const { visitor, accountId } = await createMember(service);
   expect(months(await visitor.get('/dashboard'))).toEqual([]);
   const { from, to } = LAST_MONTH;
@@ -47,10 +47,6 @@ test('last month is one link away, with its calls, its errors and a CSV of the s
     [TODAY, 500],
   ] as const)
     await storeCallCounts(service.sql, service.sql`VALUES (${accountId}, ${day}, '', 'search', ${calls})`);
-  await storeErrorCounts(
-    service.sql,
-    service.sql`VALUES (${accountId}, ${to}, '', '4xx', 5), (${accountId}, ${TODAY}, '', '4xx', 60)`,
-  );
 
   const overview = await visitor.get('/dashboard');
   expect(overview.textOf('.days summary')).toBe('Days shown: 90 days');
@@ -59,7 +55,6 @@ test('last month is one link away, with its calls, its errors and a CSV of the s
   const before = month(1);
   const page = await visitor.get(before);
   expect([page.status, page.textOf('[data-figure=plotted]')]).toEqual([200, '47 credits']);
-  expect(page.textOf('#errors .legend')).toBe('Not valid, not found or expired (400, 404, 410) 5');
   const name = new Date(from).toLocaleString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
   expect([page.textOf('.days summary'), page.textOf('.days a[aria-current]')]).toEqual([
     `Days shown: ${name}`,

@@ -1,24 +1,27 @@
-import { type DebtDataset, type DirectoryDataset, readDatasets } from '../../companies/datasets/store.ts';
-import { readPlan } from '../../metering/accounts/plan.ts';
-import { creditsLeft, keepsPurchased } from '../../metering/accounts/store.ts';
-import type { MemberContext } from '../page-context.ts';
-import type { PageResponse } from '../request/context.ts';
-import { memberPage } from '../request/layout.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { dateOf } from '../ui/parts.ts';
-import { filled } from '../ui/state-text.ts';
-import { atZero, readAllowance } from './allowance.ts';
-import { callsSections } from './calls.ts';
-import { planEnd } from './credits-page.ts';
-import { loadDailyCalls } from './daily-calls.ts';
-import { rangeOf } from './range.ts';
+import { type DebtDataset, type DirectoryDataset, readDatasets } from '../companies/datasets/store.ts';
+import { readPlan } from '../metering/accounts/plan.ts';
+import { creditsLeft, keepsPurchased } from '../metering/accounts/store.ts';
+import { latestProblems } from './activity/activity.ts';
+import type { MemberContext } from './page-context.ts';
+import { EXAMPLE_QUERY } from './reference/code-samples.ts';
+import type { PageResponse } from './request/context.ts';
+import { memberPage } from './request/layout.ts';
+import { type Html, type HtmlValue, html } from './ui/html.ts';
+import { copyable, dateOf } from './ui/parts.ts';
+import { filled } from './ui/state-text.ts';
+import { atZero, readAllowance } from './usage/allowance.ts';
+import { callsSection } from './usage/calls.ts';
+import { planEnd } from './usage/credits-page.ts';
+import { loadDailyCalls } from './usage/daily-calls.ts';
+import { rangeOf } from './usage/range.ts';
 
-/** GET /dashboard: the credits that are left, keys, plan, and the credits and errors a day. */
+/** GET /dashboard: the credits that are left, keys, plan, the latest problems, and the credits a day. */
 export async function showOverview(context: MemberContext): Promise<PageResponse> {
   const { account, tools, messages, url } = context;
   const range = rangeOf(url);
-  const [history, datasets, allowance, free] = await Promise.all([
+  const [history, problems, datasets, allowance, free] = await Promise.all([
     loadDailyCalls(tools.sql, account, range),
+    latestProblems(context),
     datasetsLine(context),
     readAllowance(context),
     readPlan(tools.sql, 'free'),
@@ -28,12 +31,14 @@ export async function showOverview(context: MemberContext): Promise<PageResponse
 <h1>${messages.overview}</h1>
 ${isNew && firstSteps(context)}
 ${stockCard(context, allowance, planEnd(context, free))}
-${callsSections(context, history, range)}
+${problems}
+${callsSection(context, history, range)}
 ${datasets}`;
   return memberPage(context, { title: messages.overview, body });
 }
 
 function firstSteps({ messages, tools, account }: MemberContext): Html {
+  const curl = `curl '${tools.publicUrl}/api/v1/companies?q=${EXAMPLE_QUERY}' \\\n  -H 'Authorization: Bearer svc_…'`;
   const step = (title: HtmlValue, lead: string, done = false) =>
     html`<li${done && html` class="done"`}><strong>${title}</strong><span>${lead}</span></li>`;
   return html`
@@ -45,6 +50,7 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
     ${step(html`<a href="${tools.base}/try">${messages.startCall}</a>`, messages.startCallLead)}
     ${step(html`<a href="#calls">${messages.startSee}</a>`, messages.plotEmptyLead)}
   </ol>
+  ${account.keys > 0 && copyable(messages, { id: 'first-call', label: messages.startCall, text: curl })}
 </section>`;
 }
 
