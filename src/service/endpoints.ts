@@ -22,6 +22,7 @@ import { activityRoute, createActivityHandler } from '../metering/activity/route
 import type { ReadActivity } from '../metering/activity/store.ts';
 import type { ListService } from '../metering/admission/list.ts';
 import type { Handler } from '../metering/admission/quote.ts';
+import type { ReadLeft } from '../metering/credits/left.ts';
 import { createKeyHandler, keyRoute, type ReadKey } from '../metering/usage/key-route.ts';
 import { createUsageHandler, usageRoute } from '../metering/usage/route.ts';
 import type { Config } from '../platform/config/config.ts';
@@ -35,6 +36,7 @@ export interface Adapters {
   search: AnswerSearch;
   match: AnswerQuery<MatchQuery>;
   resolve: Resolve;
+  readLeft: ReadLeft;
   findCompany: FindCompany;
   findCompanies: FindCompanies;
   lookUp: Lookup;
@@ -49,7 +51,10 @@ type Served = ListService;
 const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] = [
   [searchRoute, ({ search }) => createSearchHandler(search)],
   [matchesRoute, ({ match }) => createMatchHandler(match)],
-  [resolutionsRoute, ({ resolve }, served) => createResolutionsHandler(resolve, served)],
+  [
+    resolutionsRoute,
+    ({ resolve, readLeft }, served) => createResolutionsHandler({ ...served, resolve, readLeft }),
+  ],
   [
     lookupRoute,
     ({ findCompany, lookUp, findRefusal }) => createLookupHandler(findCompany, lookUp, findRefusal),

@@ -25,6 +25,7 @@ import { NOTHING_PAID } from '../metering/admission/quote.ts';
 import { entryOf } from '../metering/credits/activity.ts';
 import type { Call } from '../metering/credits/call.ts';
 import { createCredits } from '../metering/credits/charge.ts';
+import { createLeftReader } from '../metering/credits/left.ts';
 import { startCallRollup } from '../metering/credits/rollup.ts';
 import { createAuthenticator } from '../metering/keys/authenticate.ts';
 import { createNotes } from '../metering/notes/notes.ts';
@@ -170,6 +171,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
     const adapters = {
       readAccount: createAccountReader(pointQueries),
+      readLeft: createLeftReader(pointQueries),
       readKey: createKeyReader(pointQueries),
       readActivity: (...asked: Parameters<ReadActivity>) => readActivity(stores.sql, ...asked),
       readDatasets: createDatasetsReader(stores.sql),

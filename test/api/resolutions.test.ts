@@ -143,13 +143,45 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
     }
   });
 
-  test('credits that come back pay no later name of the request', async () => {
+  test('credits are for names with a candidate, in their order; names that were read without one are answered', async () => {
     const { accountId, key } = await api.caller({ ...plenty, included: 2, credits: 1 });
-    const { body } = await resolve(key, [UNKNOWN, 'Leica', UNKNOWN, 'Leica', 'Leica']);
-    expect(statuses(body)).toEqual([200, 200, 200, 429, 429]);
-    expect(body.data[3].problem.type).toEndWith('/problems/monthly-quota-exceeded');
-    await eventually(async () => (await api.ledger({ accountId })).used, 1);
-    expect(statuses((await resolve(key, ['Leica', 'Leica', 'Leica'])).body)).toEqual([200, 200, 429]);
+    const names = [UNKNOWN, 'Leica', UNKNOWN, 'Leica', 'Leica', 'Leica', UNKNOWN, UNKNOWN, UNKNOWN];
+    const { body, headers } = await resolve(key, names);
+    // The reads end with the group of four in which the credits ended.
+    expect(statuses(body)).toEqual([200, 200, 200, 200, 200, 429, 200, 200, 429]);
+    expect(body.data[5].problem.type).toEndWith('/problems/monthly-quota-exceeded');
+    expect(headers.get('X-Credits')).toBe('3');
+    expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 0 });
+    const refused = await resolve(key, ['Leica']);
+    expect([refused.status, refused.body.type]).toEqual([
+      429,
+      expect.stringContaining('monthly-quota-exceeded'),
+    ]);
+  });
+
+  test('nothing is reserved: beside a list of unknown names every credit can be spent', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 3 });
+    const lists = await Promise.all([1, 2].map(() => resolve(key, Array(50).fill(UNKNOWN))));
+    expect(lists.map(({ status }) => status)).toEqual([200, 200]);
+    expect(await api.ledger({ accountId })).toEqual({ used: 2, credits: 0 });
+    expect((await resolve(key, ['Leica'])).status).toBe(200);
+  });
+
+  test('with clear_only the names that are not clear cost nothing and have no candidates', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const names = ['Leica', 'Padaria Nortte', UNKNOWN];
+    const all = await resolve(key, names);
+    const used = (await api.ledger({ accountId })).used;
+    const clear = all.body.data.filter((item: { clear: boolean }) => item.clear).length;
+    const only = await ask(api, '/resolutions', {
+      ...{ key, method: 'POST', headers: { 'Content-Type': 'application/json' } },
+      body: JSON.stringify({ names, clear_only: true }),
+    });
+    expect((await api.ledger({ accountId })).used - used).toBe(Math.max(1, clear));
+    for (const [index, item] of only.body.data.entries()) {
+      const before = all.body.data[index];
+      expect(item).toEqual(before.clear ? before : { ...before, candidates: [] });
+    }
   });
 
   test('sendings with one Idempotency-Key are charged once, less what none of them has found', async () => {

@@ -37,19 +37,26 @@ const found: Record<string, string> = {
 function answerOf(list: string, outcome: Outcome = 'found'): ItemAnswer {
   if (outcome === 'thrown') throw new TypeError('a fault of this program');
   if (outcome === 'found') return { ok: true, json: found[list]! };
-  if (outcome === 'empty')
-    return { ok: true, json: '"clear":false,"words":[],"candidates":[]', isEmpty: true };
+  if (outcome === 'empty') return { ok: true, json: '"clear":false,"words":[],"candidates":[]' };
   return outcome === 'service-unavailable' ? unavailable('away') : problem(outcome);
 }
+
+/** Whether an item costs nothing, as is known after the reads of names. */
+const isFree = (list: string, outcome: Outcome = 'found') =>
+  outcome === 'empty' || (list === 'names' && outcome === 'service-unavailable');
 
 /** A list as its route has it, with answers that the test has chosen. */
 function listHandler(route: ApiRoute, list: string, item: string): Handler {
   const handler = createListHandler({
-    ...{ route, list, item, max: 1000, publicUrl: 'http://service', emptyIsFree: list === 'names' },
+    ...{ route, list, item, max: 1000, publicUrl: 'http://service' },
     quote: async (asked) => ({
       items: asked.map((text, index) => ({
-        ...{ asked: text, isCharged: true, answer: () => answerOf(list, outcomes[index]) },
+        ...{ asked: text, answer: () => answerOf(list, outcomes[index]) },
+        ...{ isCharged: !isFree(list, outcomes[index]), isFree: isFree(list, outcomes[index]) },
       })),
+      ...(list === 'names' && {
+        least: asked.every((_, at) => outcomes[at] === 'service-unavailable') ? 0 : 1,
+      }),
       more: '"datasets":{"tax":null,"social_security":null}',
     }),
   });

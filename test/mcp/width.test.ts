@@ -185,11 +185,11 @@ const TEXTS: Record<string, unknown> = { q: 'empresa', nif: nif(1), after: null 
 
 /** The input of a tool with the longest lists that its schema takes. */
 function longestInput({ properties }: Record<string, unknown>): Record<string, unknown> {
-  const input = Object.entries(properties as Record<string, { maxItems?: number }>).map(
-    ([name, { maxItems: most }]) => [
+  const input = Object.entries(properties as Record<string, { maxItems?: number; type?: string }>).map(
+    ([name, { maxItems: most, type }]) => [
       name,
       most === undefined
-        ? TEXTS[name]
+        ? type === 'boolean' || TEXTS[name]
         : Array.from({ length: most }, (_, at) => ITEMS[name]!.at(at % ITEMS[name]!.length)),
     ],
   );

@@ -80,7 +80,7 @@ export function createLookupListHandler({
     ...parts,
     ...NIFS,
     route: lookupListRoute,
-    async quote(asked, caller) {
+    async quote(asked, { caller }) {
       const arrivedMs = performance.now();
       const nifs = asked.map(listedNif);
       const valid = nifs.filter((nif) => nif !== null);

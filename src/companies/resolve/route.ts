@@ -1,17 +1,20 @@
 import { Type } from '@sinclair/typebox';
-import { type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
+import { failureAnswer, problem, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { enumeration } from '../../http/enumeration.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
 import { inTurn } from '../../metering/admission/in-turn.ts';
 import {
   createListHandler,
+  type Item,
   type ItemAnswer,
   type ListInput,
   type ListService,
+  type QuotedList,
 } from '../../metering/admission/list.ts';
-import type { Handler } from '../../metering/admission/quote.ts';
-import { createGate, type GateLimits } from '../../platform/runtime/gate.ts';
+import { free, type Handler, type Quote } from '../../metering/admission/quote.ts';
+import type { ReadLeft } from '../../metering/credits/left.ts';
+import { createGate, type Gate, type GateLimits } from '../../platform/runtime/gate.ts';
 import { SECOND } from '../../platform/units.ts';
 import { searchProblem } from '../search/route.ts';
 import { KINDS, type Kind } from './evidence.ts';
@@ -84,17 +87,28 @@ const ResolvedNameSchema = itemSchema(
   },
 );
 
+const LIST_OPTIONS = {
+  $id: 'ResolutionsRequest',
+  additionalProperties: false,
+  examples: [{ names: ['Padaria Abacco & Filhos', 'Livraria Cedilha', 'Talho Sem Nome'] }],
+};
+const LIST = listRequestSchema(NAMES, {
+  $id: LIST_OPTIONS.$id,
+  element: Type.String(),
+  form: `a company's name as somebody wrote it, or a text with a NIF. Its first ${MAX_WORDS} words are read, up to the ${MAX_HEAVY_WORDS}th that is weighed`,
+  example: LIST_OPTIONS.examples[0]!.names,
+});
+const CLEAR_ONLY = Type.Boolean({
+  description:
+    'Only clear names get their candidates and cost a credit, at least one a request; the others are `clear: false` without candidates, for nothing.',
+});
+
 /** POST /resolutions (docs/api.md: names as people write them) */
 export const resolutionsRoute: ApiRoute = {
   right: 'resolve',
   method: 'POST',
   path: '/resolutions',
-  body: listRequestSchema(NAMES, {
-    $id: 'ResolutionsRequest',
-    element: Type.String(),
-    form: `a company's name as somebody wrote it, or a text with a NIF. Its first ${MAX_WORDS} words are read, up to the ${MAX_HEAVY_WORDS}th that is weighed`,
-    example: ['Padaria Abacco & Filhos', 'Livraria Cedilha', 'Talho Sem Nome'],
-  }),
+  body: Type.Object({ ...LIST.properties, clear_only: Type.Optional(CLEAR_ONLY) }, LIST_OPTIONS),
   success: Type.Object(
     { data: Type.Array(ResolvedNameSchema, { description: 'One element a name, in the order asked.' }) },
     { $id: 'ResolutionsAnswer' },
@@ -109,7 +123,7 @@ export const resolutionsRoute: ApiRoute = {
       summary: 'Encontrar as empresas de uma lista de nomes',
       cost: 'um crédito por cada nome com candidatas, e pelo menos um por pedido',
     },
-    description: `The companies that up to ${NAMES.max} names as people write them stand for, for one rate-limit token: at most ${MAX_CANDIDATES} candidates a name, each with its evidence word by word. \`clear\` is true only if the first candidate is the company without doubt. A name without a candidate costs nothing, but a request costs at least one credit. If the credits suffice for some names only, the first ones get them and the others are \`monthly-quota-exceeded\`, also if credits of other names come back. A body that is not valid is a \`validation\` that costs one credit.`,
+    description: `The companies that up to ${NAMES.max} names as people write them stand for, for one rate-limit token: at most ${MAX_CANDIDATES} candidates a name, each with its evidence word by word. \`clear\` is true if, of the companies compared, the first candidate alone has this name or, if none has it, every weighed word. A name without a candidate costs nothing, but a request costs at least one credit. With \`clear_only\` the same holds for every name that is not clear. If the credits suffice for some names only, the first ones with a candidate get them and the others are \`monthly-quota-exceeded\`. A body that is not valid is a \`validation\` that costs one credit.`,
   },
 };
 
@@ -128,62 +142,112 @@ const LIST_TIMEOUT_MS = 8 * SECOND;
 
 const BLANK = 'The name holds only white space.';
 const TOO_LATE = 'The names before this one took too long. It has cost nothing: ask for it again.';
+const NOT_READ = 'The credits ended before this name was read. It has cost nothing: ask for it again.';
 
-/** Resolves a list of names. They are read once their credits are charged, and equal ones once. */
-export function createResolutionsHandler(
-  resolve: Resolve,
-  parts: ListService,
+export interface ResolutionParts extends ListService {
+  resolve: Resolve;
+  readLeft: ReadLeft;
+  gate?: Gate;
+}
+
+/**
+ * Resolves a list of names. First it looks for what an earlier sending was charged, or else what account and key have left. The reads end
+ * once so many names have a candidate, and exactly what is answered is charged then. Equal names are read once.
+ */
+export function createResolutionsHandler({
+  resolve,
+  readLeft,
   gate = createGate(LISTS_IN_TURN),
-): Handler<ListInput> {
-  const handler = createListHandler({
+  ...parts
+}: ResolutionParts): Handler<ListInput> {
+  const list = createListHandler({
     ...parts,
     ...NAMES,
     route: resolutionsRoute,
-    emptyIsFree: true,
-    async quote(asked) {
-      const answerOnce = inGroups((name) => answerOf(resolve, name));
-      const answerName = (name: string) =>
-        name.trim() === '' ? problem('validation', BLANK) : answerOnce(name);
-      return {
-        items: asked.map((name) => ({ asked: name, isCharged: true, answer: () => answerName(name) })),
-      };
+    isDue: true,
+    quote: (asked, { left = asked.length }, input) => {
+      const isClearOnly = (input as { clear_only?: boolean }).clear_only === true;
+      return readNames((name) => answerOf(resolve, name, isClearOnly), asked, left);
     },
   });
-  return inTurn(gate, handler);
-}
-
-/** Answers the names of one request a few at a time, so that the names of another request come in between. */
-function inGroups(answer: (name: string) => Promise<ItemAnswer>): (name: string) => Promise<ItemAnswer> {
-  const answers = new Map<string, PromiseWithResolvers<ItemAnswer>>();
-
-  async function answerAll(): Promise<void> {
-    const untilMs = performance.now() + LIST_TIMEOUT_MS;
-    const waiting = [...answers];
-    while (waiting.length > 0) {
-      const isLate = performance.now() > untilMs;
-      const group = waiting.splice(0, NAMES_AT_ONCE);
-      const ends = group.map(([name, { resolve, reject }]) =>
-        isLate ? resolve(unavailable(TOO_LATE)) : answer(name).then(resolve, reject),
-      );
-      await Promise.all(ends);
-    }
-  }
-
-  return (name) => {
-    // The first name starts all of them, once each has been asked for.
-    if (answers.size === 0) queueMicrotask(answerAll);
-    return answers.getOrInsertComputed(name, () => Promise.withResolvers()).promise;
+  const reads = inTurn(gate, list);
+  return {
+    async quote(input, context) {
+      const { paidBefore, caller } = context;
+      let left = paidBefore ?? Number.POSITIVE_INFINITY;
+      try {
+        if (paidBefore == null && !caller.isTest) left = await readLeft(caller);
+      } catch (cause) {
+        const failure = failureAnswer(
+          cause,
+          unavailable('The credits of the account could not be read.', cause),
+        );
+        return free(() => failure);
+      }
+      if (left > 0) return reads.quote(input, { ...context, left });
+      // The charge of one credit says why nothing is left. It may find some, if they have come meanwhile.
+      const { charge: kind } = resolutionsRoute;
+      const answer: Quote['answer'] = async (payment) => {
+        const quote = await reads.quote(input, { ...context, left: payment.spent });
+        return Promise.resolve(quote.answer(payment)).finally(() => quote.end?.(payment));
+      };
+      return { kind, credits: 1, answer };
+    },
   };
 }
 
-async function answerOf(resolve: Resolve, name: string): Promise<ItemAnswer> {
+type ReadAnswer = { answer: ItemAnswer; isCharged: boolean };
+
+/**
+ * Reads names a few at a time, so that those of other requests come in between, until so many of them are to be charged.
+ * @param left the credits that the request is expected to get
+ */
+async function readNames(
+  answerOf: (name: string) => Promise<ReadAnswer>,
+  asked: string[],
+  left: number,
+): Promise<QuotedList> {
+  const known = new Map<string, ReadAnswer>();
+  const untilMs = performance.now() + LIST_TIMEOUT_MS;
+  const items: Item[] = [];
+  let charged = 0;
+  while (items.length < asked.length && charged < left) {
+    const group = asked.slice(items.length, items.length + NAMES_AT_ONCE);
+    const isLate = performance.now() > untilMs;
+    const read = async (name: string): Promise<ReadAnswer> => {
+      if (name.trim() === '') return { answer: problem('validation', BLANK), isCharged: true };
+      return isLate ? { answer: unavailable(TOO_LATE), isCharged: false } : answerOf(name);
+    };
+    const fresh = [...new Set(group)].filter((name) => !known.has(name));
+    const answers = await Promise.all(fresh.map(read));
+    for (const [index, name] of fresh.entries()) known.set(name, answers[index]!);
+    for (const name of group) {
+      const { answer, isCharged } = known.get(name)!;
+      items.push({ asked: name, isCharged, isFree: !isCharged, answer: () => answer });
+      if (isCharged) charged += 1;
+    }
+  }
+  const isUnavailable = items.every(({ answer }) => {
+    const answered = answer() as ItemAnswer;
+    return !answered.ok && answered.problem.kind === 'service-unavailable';
+  });
+  // One credit more than there seem to be: the charge says why the names that were not read get none.
+  for (const [index, name] of asked.slice(items.length).entries())
+    items.push({ asked: name, isCharged: index === 0, answer: () => unavailable(NOT_READ) });
+  return { items, least: isUnavailable ? 0 : 1 };
+}
+
+/** The answer to a name. It costs nothing without a candidate, and, if only clear ones are asked for, unless it is clear. */
+async function answerOf(resolve: Resolve, name: string, isClearOnly: boolean): Promise<ReadAnswer> {
   let resolution: Resolution;
   try {
     resolution = await resolve(name);
   } catch (cause) {
-    return searchProblem(cause) satisfies ProblemAnswer;
+    const answer = searchProblem(cause);
+    return { answer, isCharged: answer.problem.kind !== 'service-unavailable' };
   }
-  return { ok: true, json: write(resolution), isEmpty: resolution.candidates.length === 0 };
+  if (isClearOnly && !resolution.clear) resolution = { ...resolution, candidates: [] };
+  return { answer: { ok: true, json: write(resolution) }, isCharged: resolution.candidates.length > 0 };
 }
 
 /** The members of an item, as JSON. */

@@ -1,3 +1,4 @@
+import { UNPAID } from '../../http/api-route.ts';
 import type { ActivityRow, ReadActivity } from '../../metering/activity/store.ts';
 import { SECOND } from '../../platform/units.ts';
 import { PAGE_CHANGES, type ReadPage } from '../debts/changes/store.ts';
@@ -93,9 +94,12 @@ export const TEST_WORLD = {
   readDatasets: async () => WORLD.datasets,
   search: findFirst(MAX_RESULTS),
   match: findFirst(MAX_RESULTS),
+  readLeft: async () => Number.POSITIVE_INFINITY,
+
   async resolve(name: string) {
     throwAtWill(name);
-    return resolveAmong(ROWS, name);
+    // Only a name with a candidate can lack its credit.
+    return resolveAmong(ROWS, UNPAID.some((kind) => kind === calledUpBy(name)) ? ROWS[0]!.legal_name : name);
   },
   findCompany: async (nif: string) => COMPANIES.get(nif) ?? null,
   findCompanies: async () => COMPANIES,

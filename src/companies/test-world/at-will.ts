@@ -34,7 +34,8 @@ export function withProblemsAtWill(route: ApiRoute, handler: Handler, buyUrl: Co
       if (kinds.includes('slow-answer')) await Bun.sleep(WAIT_MS);
       if (ofAll !== undefined) return problemOf(ofAll, context);
       if (unpaid === -1) return quoted.answer(payment);
-      const spent = Math.min(payment.spent, unpaid);
+      const before = quoted.charged?.slice(0, unpaid).filter(Boolean).length ?? unpaid;
+      const spent = Math.min(payment.spent, before);
       return quoted.answer({ ...payment, spent, refusal: problemOf(kinds[unpaid] as ProblemName, context) });
     };
     // Its wait says nothing about the directory's search.

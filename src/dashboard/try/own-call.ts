@@ -60,8 +60,8 @@ export async function makeOwnCall(
     right: null,
     charge: route.charge,
     async quote(context) {
-      if (identity !== undefined) await context.claim(identity);
-      const quote = await tools.handlers.get(route)!.quote(input, context);
+      const paidBefore = identity === undefined ? null : await context.claim(identity);
+      const quote = await tools.handlers.get(route)!.quote(input, { ...context, paidBefore });
       const end: Quote['end'] = (payment) => {
         cost.isRepeated = payment.isRepeated;
         quote.end?.(payment);

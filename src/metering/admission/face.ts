@@ -77,7 +77,8 @@ export async function quoteOnce(
   if (key === null) return refused(route, INVALID_KEY);
   if (key !== undefined && route.charge !== null) {
     const address = pathOf(url) + searchOf(url);
-    await context.claim(identityOf(context.caller.accountId, key, address, sent));
+    const paidBefore = await context.claim(identityOf(context.caller.accountId, key, address, sent));
+    if (fault === null) return handler.quote(input, { ...context, paidBefore });
   }
   return fault === null ? handler.quote(input, context) : refused(route, fault);
 }

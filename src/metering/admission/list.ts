@@ -4,11 +4,10 @@ import { type ApiRoute, BASE_PATH, templateOf } from '../../http/api-route.ts';
 import { type ItemList, type ItemProblem, OF_EVERY_ITEM } from '../../http/list-schema.ts';
 import { PROBLEMS, type ProblemName, problemBody } from '../../http/problems.ts';
 import type { Metrics } from '../../platform/observability/metrics.ts';
-import type { Caller } from '../keys/authenticate.ts';
-import { free, type Handler, type Payment } from './quote.ts';
+import { type CallContext, free, type Handler, type Payment } from './quote.ts';
 
-/** The answer to an item: its members beside its text and its status, as JSON, or a problem. `isEmpty` means that nothing was found. */
-export type ItemAnswer = { ok: true; json: string; isEmpty?: boolean } | ProblemAnswer;
+/** The answer to an item: its members beside its text and its status, as JSON, or a problem. */
+export type ItemAnswer = { ok: true; json: string } | ProblemAnswer;
 
 /** One item, after the reads that come before the credits. */
 export interface Item {
@@ -16,12 +15,16 @@ export interface Item {
   asked: string;
   /** Whether it costs a credit. */
   isCharged: boolean;
+  /** It is answered for nothing, also when the credits before it did not suffice. */
+  isFree?: boolean;
   /** Its answer, asked for once its credit is charged. */
   answer(): ItemAnswer | Promise<ItemAnswer>;
 }
 
-interface QuotedList {
+export interface QuotedList {
   items: Item[];
+  /** The least price of the request; absent means none. With 0 a request without a charged item costs nothing. */
+  least?: number;
   /** Further members of the whole answer, as JSON: `"datasets":{…}`. */
   more?: string;
 }
@@ -50,18 +53,17 @@ export interface ListService {
 
 export interface ListParts extends ItemList, ListService {
   route: ApiRoute;
-  /** Whether an item for which nothing was found costs nothing. */
-  emptyIsFree?: boolean;
-  /** Reads what the items need. It must cost nobody anything: without a credit its result is dropped. A failure is a 503. */
-  quote(asked: string[], caller: Caller): Promise<QuotedList>;
+  /** Whether the reads are the work, so that a request is charged also if its client has left meanwhile. */
+  isDue?: boolean;
+  /** Reads what the items need. Without a credit its result is dropped. A failure is a 503. @param input the whole body */
+  quote(asked: string[], context: CallContext, input: ListInput): Promise<QuotedList>;
 }
 
 /**
  * Answers a request of several items (docs/api.md: several items in one request).
  *
  * All reads come before the credits. Then it is known which items get an answer, and exactly those are charged. If the credits
- * suffice for some, the first items get them. A refund comes of a store that fails later, and of empty items that are free; but a
- * request with such an item costs at least one credit.
+ * suffice for some, the first items get them. A refund comes only of a store that fails later.
  */
 export function createListHandler({
   route,
@@ -70,33 +72,32 @@ export function createListHandler({
   quote,
   list,
   item: itemName,
-  emptyIsFree = false,
+  isDue = false,
 }: ListParts): Handler<ListInput> {
   for (const status of [200, ...OF_EVERY_ITEM.map((kind) => PROBLEMS[kind].status)])
     countItem?.(route, status, 0);
   return {
-    async quote(input, { caller }) {
+    async quote(input, context) {
       const asked = input[list]!.map(String);
       let quoted: QuotedList;
       try {
-        quoted = await quote(asked, caller);
+        quoted = await quote(asked, context, input);
       } catch (cause) {
         const failure = failureAnswer(cause, unavailable('The stored data could not be read.', cause));
         return free(() => failure);
       }
-      const credits = quoted.items.filter(({ isCharged }) => isCharged).length;
-      return { kind: route.charge, credits, asked, answer: (payment) => write(quoted, payment) };
+      const charged = quoted.items.map(({ isCharged }) => isCharged);
+      const credits = Math.max(charged.filter(Boolean).length, quoted.least ?? 0);
+      const kind = credits === 0 && quoted.least === 0 ? null : route.charge;
+      return { kind, credits, asked, charged, isDue, answer: (payment) => write(quoted, payment) };
     },
   };
 
-  async function write({ items, more }: QuotedList, payment: Payment): Promise<Answer> {
-    const { spent, isRepeated, refusal, refund } = payment;
-    // A repetition is charged what its first sending has kept, which had no use for the credits of empty items. So all items are
-    // answered, and the credits pay the first ones that are not empty.
-    const isPaidLater = isRepeated && emptyIsFree;
+  async function write({ items, more, least = 0 }: QuotedList, payment: Payment): Promise<Answer> {
+    const { spent, refusal, refund } = payment;
     let credits = spent;
     const asked = items.map((item) => {
-      if (credits === 0 && refusal !== null && !isPaidLater) return refusal;
+      if (credits === 0 && refusal !== null && !item.isFree) return refusal;
       if (item.isCharged) credits -= 1;
       return item.answer();
     });
@@ -104,28 +105,24 @@ export function createListHandler({
     const itemProblems: ProblemName[] = [];
     const countByStatus = new Map<number, number>();
     let used = 0;
-    let hasEmpty = false;
     const written = (answers as ItemAnswer[]).map((answered, index) => {
       const item = items[index]!;
-      const isUsed = item.isCharged && answered !== refusal && !isFree(answered);
-      const answer = isUsed && used === spent && refusal !== null ? refusal : answered;
-      if (isUsed && answer === answered) used += 1;
-      const status = answer.ok ? 200 : PROBLEMS[answer.problem.kind].status;
+      if (item.isCharged && answered !== refusal && !isUnavailable(answered)) used += 1;
+      const status = answered.ok ? 200 : PROBLEMS[answered.problem.kind].status;
       countByStatus.set(status, (countByStatus.get(status) ?? 0) + 1);
-      if (!answer.ok) itemProblems.push(answer.problem.kind);
-      else hasEmpty ||= answer.isEmpty === true;
-      return `{"${itemName}":${JSON.stringify(item.asked)},${membersOf(answer)}}`;
+      if (!answered.ok) itemProblems.push(answered.problem.kind);
+      return `{"${itemName}":${JSON.stringify(item.asked)},${membersOf(answered)}}`;
     });
     // Once a status: the labels of a metric take longer than an item's answer.
     for (const [status, count] of countByStatus) countItem?.(route, status, count);
-    refund(spent - (hasEmpty ? Math.max(1, used) : used));
+    refund(spent - Math.max(used, Math.min(least, spent)));
     const data = `"data":[${written.join(',')}]`;
     return { ok: true, json: more === undefined ? `{${data}}` : `{${data},${more}}`, itemProblems };
   }
 
-  /** Whether an item costs nothing though it was charged: a store failed afterwards, or it is empty. */
-  function isFree(answer: ItemAnswer): boolean {
-    return answer.ok ? emptyIsFree && answer.isEmpty === true : answer.problem.kind === 'service-unavailable';
+  /** Whether an item costs nothing though it was charged: a store failed afterwards. */
+  function isUnavailable(answer: ItemAnswer): boolean {
+    return !answer.ok && answer.problem.kind === 'service-unavailable';
   }
 
   function membersOf(answer: ItemAnswer): string {

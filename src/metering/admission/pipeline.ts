@@ -16,6 +16,7 @@ import type { Trace } from '../../http/observe.ts';
 import { permits } from '../../http/right.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
+import { SECOND } from '../../platform/units.ts';
 import { buyAddress } from '../accounts/buy-address.ts';
 import type { Claim } from '../credits/call.ts';
 import type { Credits } from '../credits/charge.ts';
@@ -49,6 +50,9 @@ export interface PipelineParts extends Pick<Config, 'buyUrl'> {
 
 /** The parts of a request that the stages before its handler read. */
 type Sender = Pick<Request, 'headers' | 'signal'>;
+
+/** After a claim that took longer the key is looked at again. */
+const LONG_CLAIM_MS = 1 * SECOND;
 
 /** A request with an `Idempotency-Key` that was not claimed, before anything was read or charged. */
 class NotClaimedError extends Error {
@@ -118,7 +122,14 @@ export function createPipeline(parts: PipelineParts) {
         // Quote.
         const claimFor = async (identity: string) => {
           if (caller!.isTest) return null;
+          const sinceMs = performance.now();
           claim = await claimRequest(caller!, identity, request.signal);
+          // It may have waited for another sending.
+          if (known === null && performance.now() - sinceMs > LONG_CLAIM_MS) {
+            const again = await identify(token!, trace, call);
+            if ('problem' in again) throw new NotClaimedError(again);
+            caller = again;
+          }
           return claim.earlier?.kept ?? null;
         };
         const quoted = call.quote({ arrivedMs, caller, rate, claim: claimFor }, body);
@@ -194,7 +205,7 @@ export function createPipeline(parts: PipelineParts) {
     { signal }: Sender,
     trace: Trace,
     { accountId, keyId, isTest, budget, only }: Caller,
-    { kind, credits: needed, wantsLeft }: Quote,
+    { kind, credits: needed, wantsLeft, isDue }: Quote,
     claim: Claim | undefined,
   ): Promise<Payment> {
     if (kind === null) return NOTHING_PAID;
@@ -210,7 +221,7 @@ export function createPipeline(parts: PipelineParts) {
         activity: entryOf(trace),
         wantsLeft,
         claim,
-        signal,
+        ...(isDue !== true && { signal }),
       });
       let refusal: ProblemAnswer | null = null;
       if (paid.budget !== null) refusal = refusals.budgetExceeded(paid.budget);

@@ -18,6 +18,10 @@ export interface CallContext {
    * @throws when another sending is under way for too long, or Postgres is away; then the request is a free 503
    */
   claim(identity: string): Promise<number | null>;
+  /** What `claim` returned. */
+  paidBefore?: number | null;
+  /** The most credits that the call is expected to get, if its handler has looked. */
+  left?: number;
 }
 
 /** The credits that a request was charged. */
@@ -49,6 +53,10 @@ export interface Quote {
   /** The kind of its calls; `null` means that it costs nothing. */
   kind: CallKind | null;
   credits: number;
+  /** Whether each of them costs a credit; absent means all. */
+  charged?: boolean[];
+  /** It is charged also if its client has left, because its reads were the work. */
+  isDue?: boolean;
   /** The NIFs or queries of a list, in their order. A test key calls up problems by them. */
   asked?: string[];
   /** Whether {@link Payment.left} is asked for. It makes the charge of its batch a little dearer. */

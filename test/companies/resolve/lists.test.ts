@@ -7,7 +7,8 @@ import { type CallContext, NOTHING_PAID } from '../../../src/metering/admission/
 const NOTHING = companyOf(undefined);
 
 function startLists(resolve: Resolve) {
-  const handler = createResolutionsHandler(resolve, { publicUrl: 'http://service' });
+  const readLeft = async () => 1000;
+  const handler = createResolutionsHandler({ publicUrl: 'http://service', resolve, readLeft });
   return async (account: string, names: string[]): Promise<{ data: { name: string; status: number }[] }> => {
     const context = { caller: { accountId: account } } as CallContext;
     const quote = await handler.quote({ names }, context);

@@ -253,7 +253,7 @@ describe('a change of a budget', () => {
     await settleBudgets(sql);
     expect(await usedOf(key)).toEqual([3, 8]);
     const settled = await sql`
-      UPDATE key_budgets SET settles_at = settles_at - interval '15 seconds' WHERE settles_at IS NOT NULL RETURNING key_id`;
+      UPDATE key_budgets SET settles_at = settles_at - interval '40 seconds' WHERE settles_at IS NOT NULL RETURNING key_id`;
     expect(settled.map(({ key_id }) => key_id)).toContain(keyId);
     const lock = await lockRow(sql, accountId);
     const settling = Promise.all(pools.map((pool) => settleBudgets(pool)));

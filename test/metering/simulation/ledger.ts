@@ -342,7 +342,7 @@ function* endIfOurs(
   return ended !== undefined;
 }
 
-const SETTLE_MS = 15 * SECOND;
+const SETTLE_MS = 40 * SECOND;
 const REPEAT_WINDOW_MS = 10 * MINUTE;
 const REFUND_WINDOW_MS = 11 * MINUTE;
 const LIVE_MS = 30 * SECOND;
