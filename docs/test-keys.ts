@@ -88,7 +88,7 @@ Its secret begins with \`svc_test_\`, and it takes [no place](members.md#keys) o
 
 - The validation, the headers, the problems and the order of the stages are those of a real key.
 - A request with an \`Idempotency-Key\` is answered like any other, because nothing is charged; a bad one is a \`validation\`.
-- A request takes a token of the account's bucket, and nothing else of the account.
+- A request takes a token of the account's bucket and of the key's [share](members.md#limits-of-a-key), and nothing else of the account.
 - \`GET /usage\` answers the account's real plan, limits and use.
 - \`GET /activity\` answers rows of the fixed world, not the account's.
 - An answer has \`X-Test-Key: true\` once the bucket was asked.

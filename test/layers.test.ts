@@ -105,6 +105,7 @@ const WING_OF_MIGRATION: Record<string, string> = {
   '0008_daily_counts.sql': 'metering',
   '0009_refresh_generations.sql': 'metering',
   '0010_keyed_requests.sql': 'metering',
+  '0011_key_shares.sql': 'metering',
 };
 
 /** Who belongs to an account, and in which role: a view of the dashboard that wings below it read. */

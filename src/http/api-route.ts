@@ -51,6 +51,11 @@ export const PROBLEM_MEMBERS = {
       description: 'In `monthly-quota-exceeded`, as `limit` and `reset`.',
     }),
   ),
+  scope: Type.Optional(
+    Type.Union([Type.Literal('key'), Type.Literal('account')], {
+      description: 'In `rate-limit-exceeded`: whose limit refused the request.',
+    }),
+  ),
   limit: Type.Optional(
     Type.Integer({ description: 'The included allowance; absent for a key that has some rights only.' }),
   ),

@@ -254,7 +254,9 @@ function exampleProblem(publicUrl: string, kind: ProblemName): Json {
       ? { quota: 'monthly_credits', limit: 500, reset: '2026-12-01T00:00:00.000Z' }
       : kind === 'key-budget-exceeded'
         ? { reset: '2026-11-27T00:00:00.000Z' }
-        : {};
+        : kind === 'rate-limit-exceeded'
+          ? { scope: 'account' }
+          : {};
   return { type: problemType(publicUrl, kind), title, status, detail: cause, ...quota };
 }
 

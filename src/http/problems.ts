@@ -48,8 +48,8 @@ export const PROBLEMS = {
     status: 429,
     title: 'Too many requests',
     cause:
-      "The account's token bucket is empty: it refills continuously, at the requests per minute that `RateLimit-Limit` says.",
-    fix: 'Wait the seconds that `Retry-After` says. Spread the requests, or ask for a plan with a higher limit. Nothing was charged.',
+      "The token bucket of the account is empty, or that of the key's share (`scope`): it refills continuously, at the requests per minute that `RateLimit-Limit` says.",
+    fix: 'Wait the seconds that `Retry-After` says. Spread the requests, or ask for a plan or a share with a higher limit. Nothing was charged.',
   },
   'monthly-quota-exceeded': {
     status: 429,
@@ -134,7 +134,7 @@ export interface Problem {
   detail?: string;
   /** The address where missing credits are bought. */
   buy?: string;
-  /** Further members of the body, as `quota`, `limit` and `reset`. */
+  /** Further members of the body, as `quota`, `limit`, `scope` and `reset`. */
   members?: Record<string, string | number>;
   headers?: Record<string, string>;
   /** The thrown error, for the log line alone. */

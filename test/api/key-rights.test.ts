@@ -213,6 +213,7 @@ test('GET /key says what the holder of a key may know', async () => {
       expires: expires.toISOString(),
       only: ['lookup'],
       budget: { credits: 50, per: 'ever', used: 1, resets: null },
+      requests_per_minute: null,
       test: false,
     },
     error: null,

@@ -163,7 +163,7 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
       // A token is there a minute after the first request.
       expect(Number(answer.headers.get('Retry-After'))).toBeWithin(30, 61);
       expect(Number(answer.headers.get('RateLimit-Reset'))).toBeWithin(sinceS + 30, sinceS + 62);
-      expect(Object.keys(answer.body).sort()).toEqual(['detail', 'status', 'title', 'type']);
+      expect(Object.keys(answer.body).sort()).toEqual(['detail', 'scope', 'status', 'title', 'type']);
     }
     expect(await api.ledger(caller)).toEqual({ used: 0, credits: 0 });
   });

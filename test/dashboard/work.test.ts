@@ -21,9 +21,9 @@ const ROWS = 3000;
 
 const service = await startDashboardService();
 const { sql, baseUrl } = service;
-const { takeToken } = bucket;
-const fullBuckets = spyOn(bucket, 'takeToken').mockImplementation((_, limit, atUs) =>
-  takeToken(null, limit, atUs),
+const { unitsNow } = bucket;
+const fullBuckets = spyOn(bucket, 'unitsNow').mockImplementation((_, limit, atUs) =>
+  unitsNow(null, limit, atUs),
 );
 afterAll(async () => {
   await service.stop();

@@ -42,6 +42,7 @@ const PATH = '/connect/consent';
 const LIMITS: KeyLimits = {
   budget: { credits: 100, per: 'day' },
   only: ['search', 'matches', 'resolve', 'lookup', 'debts', 'changes', 'usage', 'datasets'],
+  requests_per_minute: null,
 };
 
 /** A request whose client is known. */

@@ -1,7 +1,14 @@
 import { RIGHTS, type Right } from '../../http/right.ts';
 import { limitKey } from '../../metering/keys/limit.ts';
-import { BUDGET_PERIODS, type BudgetPeriod, type KeyLimits, MAX_BUDGET } from '../../metering/keys/limits.ts';
+import {
+  BUDGET_PERIODS,
+  type BudgetPeriod,
+  type KeyLimits,
+  MAX_BUDGET,
+  UNLIMITED,
+} from '../../metering/keys/limits.ts';
 import type { ApiKey } from '../../metering/keys/store.ts';
+import { MAX_REQUESTS_PER_MINUTE } from '../../metering/rate-limit/bucket.ts';
 import { changesOf, countAttempt } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../page-context.ts';
@@ -24,12 +31,12 @@ const GROUPS = Object.keys(RIGHT_GROUPS) as (keyof typeof RIGHT_GROUPS)[];
 const boxOf = (right: Right) => `only-${right}`;
 const groupBoxOf = (group: string) => `group-${group}`;
 
-/** The fields of a key's budget and rights. @param key that has them already, or is to have them */
+/** The fields of a key's budget, rights and share of the rate. @param key that has them already, or is to have them */
 export function limitFields(
   { messages }: Pick<MemberContext, 'messages'>,
   key: (KeyLimits & { test?: boolean }) | null = null,
 ): Field[] {
-  const { budget = null, only = null } = key ?? {};
+  const { budget, only, requests_per_minute } = key ?? UNLIMITED;
   const isWhole = (group: (typeof GROUPS)[number]) =>
     RIGHT_GROUPS[group].every((right) => only?.includes(right) ?? false);
   const whole = new Set<Right>(GROUPS.filter(isWhole).flatMap((group) => RIGHT_GROUPS[group]));
@@ -47,7 +54,16 @@ export function limitFields(
       ]),
     },
   };
-  if (key?.test === true) return [rights];
+  const share: Field = {
+    name: 'per-minute',
+    label: messages.keyShare,
+    hint: messages.keyShareHint,
+    inputMode: 'numeric',
+    maxLength: String(MAX_REQUESTS_PER_MINUTE).length,
+    optional: true,
+    value: String(requests_per_minute ?? ''),
+  };
+  if (key?.test === true) return [share, rights];
   return [
     {
       name: 'credits',
@@ -64,6 +80,7 @@ export function limitFields(
       options: BUDGET_PERIODS.map((per) => [per, messages.budgetPeriods[per]]),
       value: budget?.per ?? 'day',
     },
+    share,
     rights,
   ];
 }
@@ -75,16 +92,27 @@ function sentRights(sent: MemberContext['sent']): Right[] {
   return RIGHTS.filter((right) => ofGroups.has(right) || sent(boxOf(right)) === 'yes');
 }
 
-/** The limits of a sent form; the fault of its number of credits. No right, or every one, means all rights. */
-export function sentLimits({ sent, messages, formats }: MemberContext): KeyLimits | { fault: string } {
-  const credits = sent('credits').trim();
+/** The limits of a sent form; the faults of its numbers. No right, or every one, means all rights. */
+export function sentLimits({
+  sent,
+  messages,
+  formats,
+}: MemberContext): KeyLimits | { faults: { [field: string]: string } } {
+  const [credits, share] = [sent('credits').trim(), sent('per-minute').trim()];
   const per = BUDGET_PERIODS.find((period) => period === sent('per')) ?? 'day';
   const only = sentRights(sent);
-  const isNumber = /^\d{1,10}$/.test(credits) && Number(credits) <= MAX_BUDGET;
-  if (credits !== '' && !isNumber) return { fault: messages.keyBudgetInvalid(formats.number(MAX_BUDGET)) };
+  const isNumber = (text: string, min: number, max: number) =>
+    /^\d{1,10}$/.test(text) && Number(text) >= min && Number(text) <= max;
+  const invalid = (min: number, max: number) =>
+    messages.numberInvalid(formats.number(min), formats.number(max));
+  if (credits !== '' && !isNumber(credits, 0, MAX_BUDGET))
+    return { faults: { credits: invalid(0, MAX_BUDGET) } };
+  if (share !== '' && !isNumber(share, 1, MAX_REQUESTS_PER_MINUTE))
+    return { faults: { 'per-minute': invalid(1, MAX_REQUESTS_PER_MINUTE) } };
   return {
     budget: credits === '' ? null : { credits: Number(credits), per },
     only: only.length === 0 || only.length === RIGHTS.length ? null : only,
+    requests_per_minute: share === '' ? null : Number(share),
   };
 }
 
@@ -101,14 +129,14 @@ export function connectionFields({ messages }: Pick<MemberContext, 'messages'>, 
 export function sentConnectionLimits(context: MemberContext): KeyLimits | Refusal {
   const { messages } = context;
   const sent = sentLimits(context);
-  if ('fault' in sent) return refuse(422, { faults: { credits: sent.fault } });
+  if ('faults' in sent) return refuse(422, sent);
   const only = sentRights(context.sent);
   if (sent.budget === null) return refuse(422, { faults: { credits: messages.connectBudgetMissing } });
   if (only.length === 0) return refuse(422, { message: messages.connectRightsMissing });
-  return { budget: sent.budget, only };
+  return { ...sent, only };
 }
 
-/** /dashboard/keys/:id/limits: the budget and the rights of a key that works. */
+/** /dashboard/keys/:id/limits: the limits of a key that works. */
 export const limits = keyForm({
   ofConnections: true,
   form: ({ messages }, key) => ({
@@ -122,23 +150,27 @@ export const limits = keyForm({
     const { tools, user } = context;
     const sent = key.connection ? sentConnectionLimits(context) : sentLimits(context);
     if ('refused' in sent) return sent;
-    if ('fault' in sent) return refuse(422, { faults: { credits: sent.fault } });
+    if ('faults' in sent) return refuse(422, sent);
     const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-limited')));
     if (refusal !== null) return refusal;
-    const changed = key.test ? { only: sent.only } : sent;
-    await limitKey(tools.sql, key.id, changed, actorOf(user));
+    const { budget, ...others } = sent;
+    await limitKey(tools.sql, key.id, key.test ? others : { budget, ...others }, actorOf(user));
     return redirectTo(context, `/keys/${key.id}?done=saved`);
   },
 });
 
 /** The limits of a key, as its page shows them; nothing for a key without limits. */
-export function limitsCard({ messages, formats }: MemberContext, { budget, only }: ApiKey): HtmlValue {
-  if (budget === null && only === null) return null;
+export function limitsCard(
+  { messages, formats }: MemberContext,
+  { budget, only, requests_per_minute }: ApiKey,
+): HtmlValue {
+  if ([budget, only, requests_per_minute].every((limit) => limit === null)) return null;
   return html`
 <section class="card" aria-labelledby="limits-title">
   <h2 id="limits-title">${messages.keyLimits}</h2>
   ${budget !== null && budgetBar(messages.budgetUsed[budget.per](formats.number(budget.used), formats.number(budget.credits)), budget)}
   ${budget?.resets && html`<p class="hint">${messages.budgetResets(formats.instant(new Date(budget.resets)))}</p>`}
+  ${requests_per_minute !== null && html`<p data-share>${messages.keyHasShare(formats.number(requests_per_minute))}</p>`}
   ${only !== null && html`<p>${messages.keyOnly} ${only.map((right) => html`<span class="badge">${messages.rights[right]}</span> `)}</p>`}
 </section>`;
 }

@@ -50,9 +50,9 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   const refusal = refusalOf({
     ...faultsOf(context, ['name']),
     expires: expires === undefined && messages.keyExpiryInvalid,
-    credits: 'fault' in limits && limits.fault,
+    ...('faults' in limits && limits.faults),
   });
-  if (expires === undefined || 'fault' in limits || refusal !== null) return refusal!;
+  if (expires === undefined || 'faults' in limits || refusal !== null) return refusal!;
   // Read after the change, so that it counts the new key, or those of another tab.
   const fresh = async () => ({ ...context, account: await tools.readAccount(account.id) });
   try {

@@ -16,14 +16,21 @@ export const KEY_TEXTS = {
   limit: ['Limit', 'Limitar'],
   limitKey: ['Limit this key', 'Limitar esta chave'],
   limitTitle: ['What may “{name}” spend and do?', 'O que pode “{name}” gastar e fazer?'],
-  limitLead: `Permissions and a first credit limit are in force within 5 seconds, a changed limit at once.
-    As permissões e um primeiro limite valem em menos de 5 segundos; um limite alterado vale logo.`,
-  keyLimits: ['Credit limit and permissions', 'Limite de créditos e permissões'],
+  limitLead: `Permissions, requests a minute and a first credit limit are in force within 5 seconds, a changed limit at once.
+    As permissões, os pedidos por minuto e um primeiro limite valem em menos de 5 segundos; um limite alterado vale logo.`,
+  keyLimits: ['Limits and permissions', 'Limites e permissões'],
   keyBudget: ['Credit limit', 'Limite de créditos'],
   keyBudgetHint: `The most credits that it spends. Empty: as many as the account has.
     O máximo de créditos que gasta. Vazio: tantos quantos a conta tiver.`,
   keyBudgetPer: ['Period', 'Período'],
-  keyBudgetInvalid: ['Write a whole number from 0 to {max}.', 'Escreva um número inteiro de 0 a {max}.'],
+  numberInvalid: ['Write a whole number from {min} to {max}.', 'Escreva um número inteiro de {min} a {max}.'],
+  keyShare: ['Requests a minute', 'Pedidos por minuto'],
+  keyShareHint: `The most requests a minute, of those of the account. Empty: all of them.
+    O máximo de pedidos por minuto, dos da conta. Vazio: todos.`,
+  keyHasShare: [
+    'Of the account’s requests a minute it takes {limit} at most.',
+    'Dos pedidos por minuto da conta, usa no máximo {limit}.',
+  ],
   budgetPeriods: {
     day: ['per day (UTC)', 'por dia (UTC)'],
     month: ['per calendar month (UTC)', 'por mês civil (UTC)'],

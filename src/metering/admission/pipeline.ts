@@ -3,7 +3,7 @@
  *
  * 1. overload: a request that would wait for too long is shed, before its key is looked up
  * 2. key: the caller
- * 3. token: one of the account's bucket; then the right of the key
+ * 3. token: one of the account's bucket, and one of each share; then the right of the key
  * 4. body: read, if the call has one; then the key once more, because a sender may be slow
  * 5. quote: the handler starts its reads and says the price
  * 6. credits: the price is charged
@@ -101,7 +101,7 @@ export function createPipeline(parts: PipelineParts) {
       load.admissions.enter();
       try {
         // Token.
-        rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute);
+        rate = await rateLimiter.take(caller.accountId, caller.requestsPerMinute, caller.shares);
         if (!rate.taken) return end(caller, trace, refusals.rateLimitExceeded(rate), rate);
 
         if (!permits(caller.only, call.right))

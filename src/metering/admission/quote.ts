@@ -10,7 +10,7 @@ export interface CallContext {
   /** When the call arrived, by `performance.now()`. */
   arrivedMs: number;
   caller: Caller;
-  /** The bucket after this request took its token. */
+  /** The buckets after this request took its token. */
   rate: RateDecision;
   /**
    * Claims a request with this identity, which is charged once (identity.ts), before its handler reads anything.

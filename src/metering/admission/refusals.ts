@@ -35,9 +35,16 @@ const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 
 
 export function rateLimitExceeded(rate: RateDecision): ProblemAnswer {
   const waitS = retryAfterS(rate);
+  const { account = rate } = rate;
+  const scope = account.waitUs === rate.waitUs ? 'account' : 'key';
+  const has =
+    scope === 'account'
+      ? `The account has ${counted(account.limit, 'request')}`
+      : `The key's share of the account's rate is ${counted(rate.limit, 'request')}`;
   // Clients of agents show the body alone.
-  const detail = `The account has ${counted(rate.limit, 'request')} per minute. The next one is possible in ${waitS} s.`;
+  const detail = `${has} per minute. The next one is possible in ${waitS} s.`;
   return problem('rate-limit-exceeded', detail, {
+    members: { scope },
     headers: { ...rateLimitHeaders(rate), 'Retry-After': String(waitS) },
   });
 }

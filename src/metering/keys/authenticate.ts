@@ -12,6 +12,7 @@ import type { Bound } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { ACCOUNT_CHANGED } from '../accounts/events.ts';
 import type { Plan } from '../accounts/plan.ts';
+import type { Bucket } from '../rate-limit/bucket.ts';
 import type { Budget } from './limits.ts';
 import { hashSecret, isWellFormedSecret } from './secret.ts';
 
@@ -28,6 +29,8 @@ export interface Caller {
   only: Right[] | null;
   /** Its budget, so that charges look it up; `null` means none. The budget in Postgres counts, not this one. */
   budget: Budget | null;
+  /** Buckets below the account's that its requests take a token of, too (docs/members.md: limits of a key). */
+  shares?: Bucket[] | null;
 }
 
 /** Called for each request. Both only count in memory, because every request waits for them. */
@@ -240,6 +243,10 @@ function callersQuery(sql: Sql, hashes: string[]) {
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute", k.is_test AS "isTest",
       k.rights AS "only",
       (SELECT json_build_object('credits', credits, 'per', per) FROM key_budgets WHERE key_id = k.id AND credits IS NOT NULL) AS budget,
+      (SELECT json_agg(json_build_object('id', share.id, 'limit', share.rate)) FROM (VALUES
+        (k.id, k.requests_per_minute),
+        (a.id || ':connections', CASE WHEN k.shares_rate THEN (coalesce(a.requests_per_minute, plans.requests_per_minute) + 1) / 2 END)
+        ) AS share (id, rate) WHERE share.rate IS NOT NULL) AS shares,
       (extract(epoch FROM least(k.expires_at, secret.until) - now()) * 1000)::float8 AS "endsInMs",
       (now() >= least(k.ends_at, secret.until) OR a.suspended_at IS NOT NULL) AS "isRefused"
     FROM unnest(${hashes}::text[]) AS asked (hash)

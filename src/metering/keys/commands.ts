@@ -14,10 +14,12 @@ import {
   budgetOf,
   describeBudget,
   describeRights,
+  describeShare,
   type LimitOptions,
   orWord,
   perOption,
   rights,
+  share,
 } from './limit-options.ts';
 import type { BudgetPeriod, KeyLimits } from './limits.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
@@ -31,6 +33,7 @@ interface CreateOptions {
   credits?: number;
   per?: BudgetPeriod;
   only?: Right[];
+  requestsPerMinute?: number;
 }
 
 /** `key …` (docs/commands.md). */
@@ -51,12 +54,18 @@ export function keyCommands(program: Command): void {
       )
       .addOption(perOption())
       .option('--only <rights>', `what it may do, of ${RIGHTS.join(', ')} (default: all)`, rights)
+      .option(
+        '--requests-per-minute <n>',
+        'its share of the account’s requests a minute (default: all of them)',
+        share,
+      )
       .description('create a key: its secret is shown now and never again')
       .addHelpText('after', '\nExample:\n  bun directory key create acc_… --name production'),
     '{id, secret, test?}',
     async ({ sql, actor }, account: string, options: CreateOptions) => {
-      const { name, expires = null, test = false, only = null } = options;
-      const limits: KeyLimits = { budget: budgetOf(create, options) ?? null, only };
+      const { name, expires = null, test = false, only = null, requestsPerMinute = null } = options;
+      const budget = budgetOf(create, options) ?? null;
+      const limits: KeyLimits = { budget, only, requests_per_minute: requestsPerMinute };
       const secret = generateSecret(undefined, test);
       return {
         ...(await createKey(sql, account, name, actor, expires, secret, limits)),
@@ -98,7 +107,8 @@ When a customer writes about a key, "start" finds it by its first letters, which
 Example:
   bun directory key list acc_…`,
       ),
-    '[{id, name, test, connection, start, created, revoked, expires, previousUntil, budget, only}]',
+    `[{id, name, test, connection, start, created, revoked, expires, previousUntil, budget, only,
+requests_per_minute}]`,
     ({ sql }, account: string) => inPages<ApiKey>((last) => listKeys(sql, account, last)),
     [
       ['ID', ({ id }) => id],
@@ -111,6 +121,7 @@ Example:
       ['PREVIOUS SECRET UNTIL', ({ previousUntil }) => iso(previousUntil) ?? '–'],
       ['BUDGET', ({ budget }) => (budget === null ? '–' : describeBudget(budget))],
       ['ONLY', ({ only }) => only?.join(', ') ?? '–'],
+      ['REQUESTS A MINUTE', ({ requests_per_minute }) => String(requests_per_minute ?? '–')],
     ],
   );
 
@@ -125,24 +136,34 @@ Example:
       )
       .addOption(perOption())
       .option('--only <rights>', `what it may do, of ${RIGHTS.join(', ')}, or all`, orWord('all', rights))
+      .option(
+        '--requests-per-minute <n>',
+        'its share of the account’s requests a minute, or none: all of them',
+        orWord('none', share),
+      )
       .description('change what a key may spend and do: a budget counts what was spent in its window')
       .addHelpText(
         'after',
-        '\nWhen a customer writes that a key is refused for its budget or its rights, this changes them.\n\nExample:\n  bun directory key limit key_… --credits 50 --per day --only lookup',
+        '\nWhen a customer writes that a key is refused for its budget, its rights or its requests a minute, this changes them.\n\nExample:\n  bun directory key limit key_… --credits 50 --per day --only lookup',
       ),
-    `{id, budget, only}
-It wants --credits, --only or both.`,
+    `{id, budget, only, requests_per_minute}
+It wants at least one of the options.`,
     async ({ sql, actor }, id: string, options: LimitOptions) => {
-      const { only } = options;
+      const { only, requestsPerMinute } = options;
       const budget = budgetOf(limit, options);
-      if (budget === undefined && only === undefined) limit.error('error: give --credits, --only or both');
+      if (budget === undefined && only === undefined && requestsPerMinute === undefined)
+        limit.error('error: give --credits, --only or --requests-per-minute');
       const limits = {
         ...(budget !== undefined && { budget }),
         ...(only !== undefined && { only: only === 'all' ? null : only }),
+        ...(requestsPerMinute !== undefined && {
+          requests_per_minute: requestsPerMinute === 'none' ? null : requestsPerMinute,
+        }),
       };
       return limitKey(sql, id, limits, actor);
     },
-    ({ id, budget, only }) => `${id}: ${describeBudget(budget)}, rights: ${describeRights(only)}`,
+    ({ id, budget, only, requests_per_minute }) =>
+      `${id}: ${describeBudget(budget)}, rights: ${describeRights(only)}, rate: ${describeShare(requests_per_minute)}`,
   );
 
   const expire = key
@@ -179,8 +200,8 @@ and "lastUsed" if the call arrived with it at all.
 Example:
   bun directory key show key_…`,
       ),
-    `{id, account, name, test, connection, start, created, revoked, expires, previousUntil, budget, only, calls,
-errors, errorCredits, secrets: [{until, lastUsed}]}
+    `{id, account, name, test, connection, start, created, revoked, expires, previousUntil, budget, only,
+requests_per_minute, calls, errors, errorCredits, secrets: [{until, lastUsed}]}
 Calls, errors by kind and what these cost are of the last 30 days (UTC). The current secret is first.`,
     ({ sql }, id: string) => requireKeyDetails(sql, id),
     ({
@@ -210,6 +231,7 @@ Calls, errors by kind and what these cost are of the last 30 days (UTC). The cur
         ['EXPIRES', iso(expires) ?? '–'],
         ['BUDGET', describeBudget(limits.budget)],
         ['RIGHTS', describeRights(limits.only)],
+        ['RATE', describeShare(limits.requests_per_minute)],
         [
           'CALLS, 30 DAYS',
           `${calls.search} searches, ${calls.match} matches, ${calls.resolve} resolutions, ${calls.lookup} lookups, ${calls.debts} debts`,

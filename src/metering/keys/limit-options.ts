@@ -1,7 +1,8 @@
-/** The options of a key's limits: `--credits`, `--per` and `--only`. */
+/** The options of a key's limits: `--credits`, `--per`, `--only` and `--requests-per-minute`. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { RIGHTS, type Right } from '../../http/right.ts';
 import { wholeNumber } from '../../platform/terminal/values.ts';
+import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
 import {
   BUDGET_PERIODS,
   type Budget,
@@ -15,6 +16,7 @@ export interface LimitOptions {
   credits?: number | 'none';
   per?: BudgetPeriod;
   only?: Right[] | 'all';
+  requestsPerMinute?: number | 'none';
 }
 
 /** Reads an option that has a word for "no limit". */
@@ -36,6 +38,8 @@ export function budgetOf(command: Command, { credits, per }: LimitOptions): Budg
 
 export const budgetCredits = wholeNumber({ min: 0, max: MAX_BUDGET });
 
+export const share = wholeNumber({ min: 1, max: MAX_REQUESTS_PER_MINUTE });
+
 /** Reads an option's rights, as `lookup,debts`. */
 export function rights(text: string): Right[] {
   const named = text.split(',').map((right) => right.trim());
@@ -48,5 +52,8 @@ export const describeBudget = (budget: UsedBudget | null): string => {
   const { credits, per, used, resets } = budget;
   return `${used} of ${credits} credits spent ${per === 'ever' ? 'for good' : `until ${resets}`}`;
 };
+
+export const describeShare = (perMinute: number | null): string =>
+  perMinute === null ? 'the account’s' : `at most ${perMinute} requests a minute`;
 
 export const describeRights = (only: Right[] | null): string => only?.join(', ') ?? 'all';

@@ -1,6 +1,5 @@
-import type { Right } from '../../http/right.ts';
 import { RefusedError } from '../../platform/errors.ts';
-import { only as onlyRow } from '../../platform/postgres/answer.ts';
+import { only } from '../../platform/postgres/answer.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { lockAccount } from '../accounts/store.ts';
@@ -11,6 +10,7 @@ import {
   refuseBudgetOfTestKey,
   setBudget,
   setRights,
+  setShare,
   type UsedBudget,
 } from './limits.ts';
 import { lockKey } from './store.ts';
@@ -19,7 +19,7 @@ import { lockKey } from './store.ts';
  * Changes the limits of a key (docs/commands.md: key limit). A limit that is not given stays.
  *
  * A change of a budget is exact at once. It counts what the key has spent in the window, also before it had a budget. A first budget,
- * and rights, are in force within 5 seconds, because callers are cached.
+ * rights and a share of the rate are in force within 5 seconds, because callers are cached.
  *
  * @throws RefusedError for an unknown or revoked key, or a budget of a test key
  */
@@ -28,7 +28,7 @@ export async function limitKey(
   id: string,
   limits: Partial<KeyLimits>,
   actor: Actor,
-): Promise<{ id: string; budget: UsedBudget | null; only: Right[] | null }> {
+): Promise<{ id: string } & PresentLimits> {
   return sql.begin(async (sql) => {
     const key = await lockKey(sql, id);
     await lockAccount(sql, key.accountId);
@@ -37,6 +37,7 @@ export async function limitKey(
     const before = await readLimits(sql, id);
     if (limits.budget !== undefined) await setBudget(sql, { id, ...key }, limits.budget);
     if (limits.only !== undefined) await setRights(sql, id, limits.only);
+    if (limits.requests_per_minute !== undefined) await setShare(sql, id, limits.requests_per_minute);
     const after = await readLimits(sql, id);
     const detail = limitDetail(after);
     if (JSON.stringify(detail) !== JSON.stringify(limitDetail(before)))
@@ -45,9 +46,8 @@ export async function limitKey(
   });
 }
 
-async function readLimits(sql: Transaction, id: string) {
-  const rows = await sql<{ budget: UsedBudget | null; only: Right[] | null }[]>`
-    SELECT ${limitColumns(sql)} FROM api_keys WHERE id = ${id}`;
-  const { budget, only } = onlyRow(rows);
-  return { budget, only };
+type PresentLimits = KeyLimits & { budget: UsedBudget | null };
+
+async function readLimits(sql: Transaction, id: string): Promise<PresentLimits> {
+  return { ...only(await sql<PresentLimits[]>`SELECT ${limitColumns(sql)} FROM api_keys WHERE id = ${id}`) };
 }

@@ -1,4 +1,4 @@
-/** The limits of a key: a budget of credits, and its rights. */
+/** The limits of a key: a budget of credits, its rights, and its share of the account's rate. */
 import { RIGHTS, type Right } from '../../http/right.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { isLockTimeout, type Sql, type Transaction } from '../../platform/postgres/connect.ts';
@@ -28,7 +28,11 @@ export interface KeyLimits {
   budget: Budget | null;
   /** `null` means all, those that come later, too. */
   only: Right[] | null;
+  /** The most requests a minute, of those of the account; `null` means that it has no share. Named as in `GET /key`. */
+  requests_per_minute: number | null;
 }
+
+export const UNLIMITED: KeyLimits = { budget: null, only: null, requests_per_minute: null };
 
 /** The largest budget. */
 export const MAX_BUDGET = 1_000_000_000;
@@ -37,25 +41,38 @@ export const MAX_BUDGET = 1_000_000_000;
 export const inOrder = (rights: readonly Right[]): Right[] =>
   RIGHTS.filter((right) => rights.includes(right));
 
-/** SQL: the limits of a row of `api_keys`, as the members `budget` ({@link UsedBudget}) and `only`. */
+/** SQL: the limits of a row of `api_keys`, as the members of {@link KeyLimits}, with a {@link UsedBudget}. */
 export const limitColumns = (sql: Sql | Transaction) => sql`
   (SELECT json_build_object('credits', credits, 'per', per,
       'used', CASE WHEN budget_window(per, now()) > window_start THEN 0 ELSE used END,
       'resets', to_char(budget_end(per, greatest(window_start, budget_window(per, now()))) AT TIME ZONE 'UTC',
         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
     FROM key_budgets WHERE key_id = api_keys.id AND credits IS NOT NULL) AS budget,
-  rights AS "only"`;
+  rights AS "only", requests_per_minute`;
 
 /** Sets the limits of a key that has just been made. */
 export async function limitNewKey(
   sql: Transaction,
   key: { id: string; test: boolean },
-  { budget, only }: KeyLimits,
+  { budget, only, requests_per_minute }: KeyLimits,
 ): Promise<void> {
   if (budget !== null && key.test) refuseBudgetOfTestKey();
   const { credits, per } = budget ?? { credits: null, per: 'ever' };
   await sql`INSERT INTO key_budgets (key_id, credits, per) VALUES (${key.id}, ${credits}, ${per})`;
   if (only !== null) await setRights(sql, key.id, only);
+  await setShare(sql, key.id, requests_per_minute);
+}
+
+/**
+ * Sets a key's share of the account's rate; `null` means none. A connection takes tokens of the bucket of all connections from then
+ * on. One that was made before version 0.2.0 does not until then.
+ */
+export async function setShare(
+  sql: Transaction,
+  id: string,
+  perMinute: KeyLimits['requests_per_minute'],
+): Promise<void> {
+  await sql`UPDATE api_keys SET requests_per_minute = ${perMinute}, shares_rate = is_connection WHERE id = ${id}`;
 }
 
 /** Sets the rights of a key; `null` means all. */
@@ -65,10 +82,11 @@ export async function setRights(sql: Transaction, id: string, only: Right[] | nu
 }
 
 /** Limits as the ledger of events keeps them. */
-export const limitDetail = ({ budget, only }: KeyLimits) => ({
+export const limitDetail = ({ budget, only, requests_per_minute }: KeyLimits) => ({
   credits: budget?.credits ?? null,
   per: budget?.per ?? null,
   only: only && inOrder(only).join(' '),
+  requests_per_minute,
 });
 
 export function refuseBudgetOfTestKey(): never {

@@ -1,4 +1,3 @@
-import type { Right } from '../../http/right.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { KEY_PREFIX, secretStart } from '../../platform/observability/redaction.ts';
 import { only } from '../../platform/postgres/answer.ts';
@@ -7,10 +6,17 @@ import { MINUTE, SECOND } from '../../platform/units.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { clock, type Plan } from '../accounts/plan.ts';
 import { type AccountDetails, lockAccount, newId, requireAccount } from '../accounts/store.ts';
-import { type KeyLimits, limitColumns, limitDetail, limitNewKey, type UsedBudget } from './limits.ts';
+import {
+  type KeyLimits,
+  limitColumns,
+  limitDetail,
+  limitNewKey,
+  UNLIMITED,
+  type UsedBudget,
+} from './limits.ts';
 import { generateSecret, hashSecret, isTestSecret } from './secret.ts';
 
-export interface ApiKey {
+export interface ApiKey extends KeyLimits {
   id: string;
   name: string;
   test: boolean;
@@ -24,10 +30,7 @@ export interface ApiKey {
   expires: Date | null;
   /** The instant until which replaced secrets still work; `null` if there is none. */
   previousUntil: Date | null;
-  /** The most credits that it can spend; `null` means as many as its account. */
   budget: UsedBudget | null;
-  /** Its rights; `null` means all. */
-  only: Right[] | null;
 }
 
 /** Keys that an account may create in 24 hours. Revoked ones count, because their rows and the ledger's stay. */
@@ -72,8 +75,9 @@ export async function createKey(
   actor: Actor,
   expires: Date | null = null,
   secret = generateSecret(),
-  limits: KeyLimits = { budget: null, only: null },
+  given: Partial<KeyLimits> = {},
 ): Promise<{ id: string; secret: string }> {
+  const limits = { ...UNLIMITED, ...given };
   return sql.begin(async (sql) => {
     // Under the account's lock, so that two requests at once for the last free place get one key.
     await lockAccount(sql, accountId);
@@ -93,7 +97,7 @@ export async function createKey(
       INSERT INTO api_keys (id, account_id, name, start, secret_sha256, expires_at)
       VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)}, ${expires})`;
     await limitNewKey(sql, { id, test: isTestSecret(secret) }, limits);
-    const isLimited = limits.budget !== null || limits.only !== null;
+    const isLimited = Object.values(limits).some((limit) => limit !== null);
     const detail = {
       key: id,
       ...(expires !== null && { expires: expires.toISOString() }),

@@ -19,7 +19,14 @@ export interface BucketState {
   limit: number;
 }
 
-/** The outcome of an attempt to take a token. */
+/** A bucket that a request needs a token of. */
+export interface Bucket {
+  id: string;
+  /** Capacity and refill, requests per minute. */
+  limit: number;
+}
+
+/** The outcome of an attempt to take a token, of several buckets the tightest of each value. */
 export interface RateDecision {
   taken: boolean;
   /** Capacity, requests per minute. */
@@ -30,6 +37,8 @@ export interface RateDecision {
   waitUs: number;
   /** The instant of the decision, Unix time in microseconds. */
   nowUs: number;
+  /** The account's bucket alone, if the request needed a token of others, too. */
+  account?: RateDecision;
 }
 
 /**
@@ -43,16 +52,27 @@ export function unitsNow(state: BucketState | null, limit: number, nowUs: number
   return Math.min(capacity, state.units + elapsedUs * Math.max(limit, state.limit));
 }
 
-/** Takes a token if there is one. */
-export function takeToken(
-  state: BucketState | null,
-  limit: number,
-  nowUs: number,
-): { state: BucketState; decision: RateDecision } {
-  let units = unitsNow(state, limit, nowUs);
-  const taken = units >= UNITS_PER_TOKEN;
-  if (taken) units -= UNITS_PER_TOKEN;
-  return { state: { units, atUs: nowUs, limit }, decision: decide(taken, units, limit, nowUs) };
+/** Takes a token of each bucket if each has one; otherwise none. The account's bucket is the first. */
+export function takeOfEach(buckets: { units: number; limit: number }[], nowUs: number): RateDecision {
+  const taken = buckets.every(({ units }) => units >= UNITS_PER_TOKEN);
+  const decisions = buckets.map((bucket) => {
+    if (taken) bucket.units -= UNITS_PER_TOKEN;
+    return decide(taken, bucket.units, bucket.limit, nowUs);
+  });
+  return tightest(decisions);
+}
+
+/** The decision of a request by those of its buckets, of which the account's is the first. */
+export function tightest(decisions: RateDecision[]): RateDecision {
+  const account = decisions[0]!;
+  if (decisions.length === 1) return account;
+  return {
+    ...account,
+    limit: Math.min(...decisions.map(({ limit }) => limit)),
+    remaining: Math.min(...decisions.map(({ remaining }) => remaining)),
+    waitUs: Math.max(...decisions.map(({ waitUs }) => waitUs)),
+    account,
+  };
 }
 
 /** The decision that leaves a bucket with so many units. */

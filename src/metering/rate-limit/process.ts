@@ -1,5 +1,5 @@
 import { MINUTE } from '../../platform/units.ts';
-import { type BucketState, takeToken, unitsNow } from './bucket.ts';
+import { type Bucket, type BucketState, takeOfEach, unitsNow } from './bucket.ts';
 
 /**
  * Buckets in this process, for a service without Redis, and while Redis is away.
@@ -17,21 +17,24 @@ export function createProcessRateLimiter(nowUs: () => number = steadyUnixUs) {
   }
 
   return {
-    async take(accountId: string, limit: number) {
+    async take(accountId: string, limit: number, shares: readonly Bucket[] | null = null) {
       const now = nowUs();
       sweep(now);
-      const { state, decision } = takeToken(buckets.get(accountId) ?? null, limit, now);
-      buckets.set(accountId, state);
-      return decision;
+      const states = [{ id: accountId, limit }, ...(shares ?? [])].map(({ id, limit }) => {
+        const state = { units: unitsNow(buckets.get(id) ?? null, limit, now), atUs: now, limit };
+        buckets.set(id, state);
+        return state;
+      });
+      return takeOfEach(states, now);
     },
     /** Lowers buckets to Redis's units. It never raises one, because only time fills the process's buckets. */
     lower(left: Map<string, { units: number; limit: number }>): void {
       const now = nowUs();
       sweep(now);
-      for (const [accountId, { units, limit }] of left) {
-        const own = buckets.get(accountId);
+      for (const [id, { units, limit }] of left) {
+        const own = buckets.get(id);
         const lower = own === undefined ? units : Math.min(unitsNow(own, limit, now), units);
-        buckets.set(accountId, { units: lower, atUs: now, limit });
+        buckets.set(id, { units: lower, atUs: now, limit });
       }
     },
     /** The number of buckets in memory. */

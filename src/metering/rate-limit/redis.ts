@@ -2,7 +2,7 @@ import Redis from 'ioredis';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
-import { decide, type RateDecision, UNITS_PER_TOKEN } from './bucket.ts';
+import { type Bucket, type RateDecision, takeOfEach, UNITS_PER_TOKEN } from './bucket.ts';
 import { createEmptyBuckets } from './empty-buckets.ts';
 import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';
@@ -13,6 +13,8 @@ const REDIS_TIMEOUT_MS = 200;
 /** After a timeout, Redis is not asked for this long: a hung Redis delays one request a second, not every request. */
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
 const KEY_PREFIX = 'tokens:';
+/** Buckets of a request: its account's, its key's, and that of the account's connections. */
+const MOST_BUCKETS = 3;
 /**
  * One script in flight; requests that arrive meanwhile share the next. Each script has its own timeout. After a failure the
  * next one isn't sent, because its requests have waited long enough.
@@ -35,13 +37,18 @@ export function connectRedis(url: string): Redis {
   return redis;
 }
 
-interface TokenRequest {
-  accountId: string;
+/** The buckets of a request: its account's, then its shares. */
+type TokenRequest = Bucket[];
+
+/** A bucket of a script. `alone` counts the requests that need a token of it and of no other. */
+interface AskedBucket {
   limit: number;
+  alone: number;
+  units: number;
 }
 
 type BucketCommands = Redis & {
-  takeTokensBuffer(keys: number, ...keysAndArgument: (string | Buffer)[]): Promise<Buffer>;
+  takeTokensBuffer(keys: number, ...keysAndArguments: (string | Buffer)[]): Promise<Buffer>;
 };
 
 /**
@@ -65,44 +72,47 @@ export function createRedisRateLimiter(
 
   const isPaused = () => performance.now() < pausedUntilMs;
 
-  /** Takes tokens by one script, and deals them to the requests of an account in their order. */
+  /** Takes tokens by one script, and deals them as it does: to the requests without shares first, each kind in its order. */
   async function takeAll(requests: TokenRequest[]): Promise<RateDecision[]> {
     // Requests that queued while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
     const askedAtMs = performance.now();
-    const buckets = new Map<string, { limit: number; wanted: number; units: number }>();
-    for (const { accountId, limit } of requests) {
-      const bucket = buckets.get(accountId);
-      if (bucket === undefined) buckets.set(accountId, { limit, wanted: 1, units: 0 });
-      else bucket.wanted += 1;
+    const buckets = new Map<string, AskedBucket>();
+    const shared: TokenRequest[] = [];
+    for (const request of requests) {
+      for (const { id, limit } of request)
+        if (!buckets.has(id)) buckets.set(id, { limit, alone: 0, units: 0 });
+      if (request.length === 1) buckets.get(request[0]!.id)!.alone += 1;
+      else shared.push(request);
     }
-    const answer = (await runScript(redis, buckets)).values();
+    const answer = (await runScript(redis, buckets, shared)).values();
     const nowUs = answer.next().value!;
     for (const bucket of buckets.values()) bucket.units = answer.next().value!;
-    const decisions = requests.map(({ accountId }) => {
-      const bucket = buckets.get(accountId)!;
-      const taken = bucket.units >= UNITS_PER_TOKEN;
-      if (taken) bucket.units -= UNITS_PER_TOKEN;
-      return decide(taken, bucket.units, bucket.limit, nowUs);
-    });
+    const deal = (request: TokenRequest) =>
+      takeOfEach(
+        request.map(({ id }) => buckets.get(id)!),
+        nowUs,
+      );
+    const alone = requests.map((request) => (request.length === 1 ? deal(request) : null));
+    const decisions = alone.map((decision, index) => decision ?? deal(requests[index]!));
     // An answer that is too late for its requests counts here, too.
     local.lower(buckets);
-    for (const [accountId, { units, limit }] of buckets) {
-      if (units < UNITS_PER_TOKEN) refusals.remember(accountId, { units, atUs: nowUs, limit }, askedAtMs);
+    for (const [id, { units, limit }] of buckets) {
+      if (units < UNITS_PER_TOKEN) refusals.remember(id, { units, atUs: nowUs, limit }, askedAtMs);
     }
     return decisions;
   }
 
-  function takeLocally({ accountId, limit }: TokenRequest): Promise<RateDecision> {
+  function takeLocally([{ id, limit }, ...shares]: [Bucket, ...Bucket[]]): Promise<RateDecision> {
     onLocalDecision();
-    return local.take(accountId, limit);
+    return local.take(id, limit, shares);
   }
 
   return {
-    async take(accountId, limit) {
-      const refusal = refusals.find(accountId, limit);
+    async take(accountId, limit, shares = null) {
+      const request: [Bucket, ...Bucket[]] = [{ id: accountId, limit }, ...(shares ?? [])];
+      const refusal = refusals.find(request);
       if (refusal !== null) return refusal;
-      const request = { accountId, limit };
       if (isPaused()) return takeLocally(request);
       try {
         const decision = await ask(request);
@@ -123,11 +133,18 @@ export function createRedisRateLimiter(
 }
 
 /** Runs take.lua. @returns Redis's time in microseconds, then the units that each bucket held */
-async function runScript(redis: Redis, buckets: Map<string, { limit: number; wanted: number }>) {
-  const keys = [...buckets.keys()].map((accountId) => KEY_PREFIX + accountId);
-  const numbers = [...buckets.values()].flatMap(({ limit, wanted }) => [limit, wanted]);
-  const argument = Buffer.from(new Float64Array(numbers).buffer);
-  const answer = await (redis as BucketCommands).takeTokensBuffer(keys.length, ...keys, argument);
+async function runScript(redis: Redis, buckets: Map<string, AskedBucket>, shared: TokenRequest[]) {
+  const ids = [...buckets.keys()];
+  const keys = ids.map((id) => KEY_PREFIX + id);
+  const numbers = [...buckets.values()].flatMap(({ limit, alone }) => [limit, alone]);
+  const places = new Map(ids.map((id, index) => [id, index + 1]));
+  const sharing = shared.flatMap((request) =>
+    Array.from({ length: MOST_BUCKETS }, (_, index) => places.get(request[index]?.id ?? '') ?? 0),
+  );
+  const doubles = [numbers, ...(sharing.length > 0 ? [sharing] : [])].map((part) =>
+    Buffer.from(new Float64Array(part).buffer),
+  );
+  const answer = await (redis as BucketCommands).takeTokensBuffer(keys.length, ...keys, ...doubles);
   // Copied, because doubles must begin at a multiple of eight.
   return new Float64Array(new Uint8Array(answer).buffer);
 }

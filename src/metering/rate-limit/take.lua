@@ -1,8 +1,9 @@
 -- Takes tokens from buckets. KEYS are the buckets. ARGV[1] has two doubles for each: its capacity and refill in requests a minute,
--- and how many tokens are wanted. The algorithm and its units are those of bucket.ts. Redis's clock decides, so that
--- all instances share one.
--- Answers doubles: the time in microseconds, then the units that each bucket held. It gives as many tokens as it held, up to
--- those wanted. Doubles hold these whole numbers exactly, and cost half of what text does.
+-- and how many requests want a token of it alone. ARGV[2], if it is there, has three doubles for each request that wants a token
+-- of several buckets: their places in KEYS, 0 for none. It gets one of each, or none of any. The algorithm and its units are
+-- those of bucket.ts. Redis's clock decides, so that all instances share one.
+-- Answers doubles: the time in microseconds, then the units that each bucket held. Doubles hold these whole numbers exactly,
+-- and cost half of what text does.
 -- A bucket is kept as three doubles: units, time and limit.
 local call, pack, unpack_doubles = redis.call, struct.pack, struct.unpack
 local min, max, floor = math.min, math.max, math.floor
@@ -16,7 +17,7 @@ local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
 -- Keys of other types read as absent, and are overwritten.
 local buckets = call('MGET', unpack(KEYS))
-local held = {}
+local held, left, limits = {}, { [0] = math.huge }, {}
 local position = 1
 for i, key in ipairs(KEYS) do
   local limit, wanted
@@ -28,8 +29,19 @@ for i, key in ipairs(KEYS) do
     local elapsed = min(max(now - at, 0), UNITS_PER_TOKEN)
     units = min(units, units_then + elapsed * max(limit, limit_then))
   end
-  held[i] = units
-  local given = min(wanted, floor(units / UNITS_PER_TOKEN))
-  call('SET', key, pack('<ddd', units - given * UNITS_PER_TOKEN, now, limit), 'PX', TTL_MS)
+  held[i], limits[i] = units, limit
+  left[i] = units - min(wanted, floor(units / UNITS_PER_TOKEN)) * UNITS_PER_TOKEN
+end
+local sharing = ARGV[2] or ''
+position = 1
+while position <= #sharing do
+  local a, b, c
+  a, b, c, position = unpack_doubles('<ddd', sharing, position)
+  if min(left[a], left[b], left[c]) >= UNITS_PER_TOKEN then
+    for _, i in ipairs({ a, b, c }) do left[i] = left[i] - UNITS_PER_TOKEN end
+  end
+end
+for i, key in ipairs(KEYS) do
+  call('SET', key, pack('<ddd', left[i], now, limits[i]), 'PX', TTL_MS)
 end
 return pack('<d' .. string.rep('d', #held), now, unpack(held))

@@ -38,6 +38,9 @@ const KeyAnswerSchema = Type.Object(
           ],
           { description: 'Its budget; `null` means that the credits of the account are its only bound.' },
         ),
+        requests_per_minute: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+          description: "Its share of the account's requests a minute; `null` means that it has none.",
+        }),
         test: Type.Boolean({ description: 'Whether it is a test key.' }),
       },
       { $id: 'Key' },
@@ -61,6 +64,7 @@ export const keyRoute: ApiRoute = {
       expires: null,
       only: ['lookup'],
       budget: { credits: 50, per: 'day', used: 12, resets: '2026-11-27T00:00:00.000Z' },
+      requests_per_minute: 10,
       test: false,
     },
     error: null,
@@ -72,7 +76,7 @@ export const keyRoute: ApiRoute = {
     summary: 'Get the key',
     pt: { summary: 'Consultar a chave', cost: 'nenhum crédito' },
     description:
-      'Reports the key of this request: its rights, its budget and what is spent of it. Every key may ask. Costs a rate-limit token and no credit, and works when the credits are used up. All keys of an account share its requests per minute.',
+      'Reports the key of this request: its rights, its budget and what is spent of it, and its share of the requests a minute. Every key may ask. Costs a rate-limit token and no credit, and works when the credits are used up. All keys of an account share its requests a minute.',
   },
 };
 
@@ -103,8 +107,10 @@ export function createKeyHandler(readKey: ReadKey): Handler {
 
   async function answer({ caller }: CallContext): Promise<Answer> {
     try {
-      const { name, start, expires, only, budget, test } = await readKey(caller.keyId);
-      const data = { name, start, expires: expires?.toISOString() ?? null, only, budget, test };
+      const key = await readKey(caller.keyId);
+      const { name, start, only, budget, requests_per_minute, test } = key;
+      const expires = key.expires?.toISOString() ?? null;
+      const data = { name, start, expires, only, budget, requests_per_minute, test };
       return ok<KeyAnswer>({ data, error: null });
     } catch (cause) {
       return failureAnswer(cause, unavailable('The key could not be read.', cause));

@@ -47,7 +47,7 @@ export function createUsageHandler(readAccount: ReadAccount): Handler {
 
   async function answer({ caller, rate }: CallContext): Promise<Answer> {
     try {
-      return ok(presentUsage(await readAccount(caller.accountId), rate));
+      return ok(presentUsage(await readAccount(caller.accountId), rate.account ?? rate));
     } catch (cause) {
       return failureAnswer(cause, unavailable('The usage of the account could not be read.', cause));
     }

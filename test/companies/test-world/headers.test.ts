@@ -37,7 +37,7 @@ async function whileBroken(breaking: string, mending: string, path: string): Pro
 }
 
 /** Asks with a key that has limits. */
-async function askLimited(limits: KeyLimits): Promise<CallAnswer> {
+async function askLimited(limits: Partial<KeyLimits>): Promise<CallAnswer> {
   const { accountId } = await newCaller();
   const key = generateSecret();
   await createKey(api.sql, accountId, '', 'test', null, key, limits);

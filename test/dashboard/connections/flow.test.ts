@@ -6,6 +6,7 @@ import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { findAccount } from '../../../src/metering/accounts/store.ts';
 import { MAX_CONNECTIONS } from '../../../src/metering/connections/store.ts';
 import { expireKey } from '../../../src/metering/keys/expire.ts';
+import { limitKey } from '../../../src/metering/keys/limit.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { codeOf, enrolled } from '../enrolled.ts';
 import { startMailedDashboard } from '../service.ts';
@@ -316,4 +317,36 @@ test('a connection can be neither rotated nor given another end, and its account
     expect([table, ...(await service.sql`SELECT 1 FROM ${service.sql(table)} WHERE key_id = ${id}`)]).toEqual(
       [table],
     );
+});
+
+/** How many of so many calls at once are refused for the rate, and whose limit refuses them. */
+async function refusedOf(tokens: string[], calls: number) {
+  const answers = await Promise.all(
+    Array.from({ length: calls }, (_, call) => callTool(service, tokens[call % tokens.length]!)),
+  );
+  const texts = answers.filter(({ body }) => body.result.isError).map(({ body }) => JSON.stringify(body));
+  expect(texts.every((text) => text.includes("The key's share of the account's rate is 10 requests"))).toBe(
+    true,
+  );
+  return texts.length;
+}
+
+test('all connections share half of the rate, and those of 0.1.0 do once they are limited', async () => {
+  const member = await createMember(service); // of 20 requests a minute
+  const first = await connectAgent(service, member);
+  const second = await connectAgent(service, member);
+  const tokens = [first.tokens.access_token, second.tokens.access_token];
+  expect(await refusedOf(tokens, 18)).toBeWithin(1, 9);
+
+  const released = await createMember(service);
+  const old = await connectAgent(service, released);
+  const { id } = await keyOf(released.accountId);
+  const sharesRate = async () =>
+    (await service.sql`SELECT shares_rate FROM api_keys WHERE id = ${id}`)[0]!.shares_rate;
+  await service.sql`UPDATE api_keys SET shares_rate = false WHERE id = ${id}`;
+  expect(await refusedOf([old.tokens.access_token], 18)).toBe(0);
+  await limitKey(service.sql, id, { only: null }, 'test');
+  expect(await sharesRate()).toBe(false);
+  await limitKey(service.sql, id, { requests_per_minute: null }, 'test');
+  expect(await sharesRate()).toBe(true);
 });

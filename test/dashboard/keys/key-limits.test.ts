@@ -12,22 +12,29 @@ afterAll(() => service.stop());
 
 const limitsOf = async (id: string) => {
   const [row] = await service.sql`
-    SELECT rights AS only, credits, per FROM api_keys LEFT JOIN key_budgets ON key_id = id WHERE id = ${id}`;
+    SELECT rights AS only, credits, per, requests_per_minute AS share FROM api_keys LEFT JOIN key_budgets ON key_id = id WHERE id = ${id}`;
   return { ...row };
 };
 
 test('a new key gets the budget and the rights of its form, and the pages show them', async () => {
   const { visitor, accountId } = await createMember(service);
-  const fields = { name: 'colleague', credits: '50', per: 'day', 'only-lookup': 'yes', 'only-search': 'yes' };
+  const fields = {
+    name: 'colleague',
+    credits: '50',
+    per: 'day',
+    'only-lookup': 'yes',
+    'only-search': 'yes',
+    'per-minute': '7',
+  };
   const page = await visitor.submit('/dashboard/keys', fields);
   const address = page.document.querySelector('.new-key a[href$="/rotate"]')!.getAttribute('href')!;
   const id = address.split('/')[3]!;
-  expect(await limitsOf(id)).toEqual({ only: ['search', 'lookup'], credits: 50, per: 'day' });
+  expect(await limitsOf(id)).toEqual({ only: ['search', 'lookup'], credits: 50, per: 'day', share: 7 });
   expect(page.textOf('.keys tbody tr')).toContain('50 of 50 left today');
   await service.sql`UPDATE key_budgets SET used = 12, window_start = budget_window(per, now()) WHERE key_id = ${id}`;
   const card = (await visitor.get(`/dashboard/keys/${id}`)).textOf('[aria-labelledby=limits-title]');
   expect(card).toMatch(
-    /^Credit limit and permissions Credits used today: 12 of 50 .+ It may only: Search Look up companies$/,
+    /^Limits and permissions Credits used today: 12 of 50 .+ Of the account’s requests a minute it takes 7 at most. It may only: Search Look up companies$/,
   );
 
   const form = `/dashboard/keys/${id}/limits`;
@@ -37,8 +44,8 @@ test('a new key gets the budget and the rights of its form, and the pages show t
   ).toEqual(['group-companies', 'only-search']);
   // Every right is no bound, so that it includes those that come later.
   const all = Object.fromEntries(Object.keys(RIGHT_GROUPS).map((group) => [`group-${group}`, 'yes']));
-  await visitor.submit(form, { ...all, credits: '80', per: 'month' });
-  expect(await limitsOf(id)).toEqual({ only: null, credits: 80, per: 'month' });
+  await visitor.submit(form, { ...all, credits: '80', per: 'month', 'per-minute': '' });
+  expect(await limitsOf(id)).toEqual({ only: null, credits: 80, per: 'month', share: null });
   // A group is stored as its single rights, so that a later right of it joins no key.
   await visitor.submit(form, { credits: '', 'group-debts': 'yes', 'only-usage': 'yes' });
   expect(await limitsOf(id)).toMatchObject({
@@ -78,14 +85,24 @@ test.each(['-1', '1.5', 'ten', '1000000001', '1e3'])(
   },
 );
 
-test('a test key has rights and no budget', async () => {
+test.each(['0', '-1', '1.5', '10000001'])('a share of %s is a fault at its field', async (share) => {
+  const { visitor, id } = await createMemberWithKey(service, 'shared');
+  const page = await visitor.submit(`/dashboard/keys/${id}/limits`, { 'per-minute': share });
+  expect([page.status, page.textOf('#per-minute-fault')]).toEqual([
+    422,
+    'Write a whole number from 1 to 10,000,000.',
+  ]);
+  expect((await limitsOf(id)).share).toBeNull();
+});
+
+test('a test key has rights and a share, and no budget', async () => {
   const { visitor } = await createMember(service);
   await visitor.submit('/dashboard/keys', {}, { form: '.create form:last-of-type' });
   const [key] = await service.sql`SELECT id FROM api_keys WHERE is_test ORDER BY created_at DESC LIMIT 1`;
   const form = `/dashboard/keys/${key!.id}/limits`;
   expect((await visitor.get(form)).document.querySelector('[name=credits]')).toBeNull();
-  await visitor.submit(form, { 'only-usage': 'yes', credits: '5' });
-  expect(await limitsOf(key!.id)).toEqual({ only: ['usage'], credits: null, per: 'ever' });
+  await visitor.submit(form, { 'only-usage': 'yes', credits: '5', 'per-minute': '9' });
+  expect(await limitsOf(key!.id)).toEqual({ only: ['usage'], credits: null, per: 'ever', share: 9 });
 });
 
 test('the list has the credits and the refusals of 7 days, and no key that was charged was “never” used', async () => {

@@ -122,6 +122,7 @@ describe('who a key speaks for', () => {
       isTest: false,
       only: null,
       budget: null,
+      shares: null,
     });
     const plus = await createCaller(sql, { plan: 'plus' });
     expect(await bearer(plus.key)).toMatchObject({ plan: 'plus', requestsPerMinute: 60 });

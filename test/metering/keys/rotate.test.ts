@@ -96,6 +96,7 @@ describe('a rotation', () => {
       isTest: false,
       only: null,
       budget: null,
+      shares: null,
     };
     expect({ ...(await ask(secret)) }).toEqual(caller);
     expect({ ...(await ask(rotated.secret)) }).toEqual(caller);

@@ -49,6 +49,7 @@ test('a list shows the first characters, when and whether revoked; never the sec
       previousUntil: null,
       budget: null,
       only: null,
+      requests_per_minute: null,
     },
     {
       id: second.id,
@@ -61,6 +62,7 @@ test('a list shows the first characters, when and whether revoked; never the sec
       previousUntil: null,
       budget: null,
       only: null,
+      requests_per_minute: null,
     },
   ]);
 });

@@ -13,7 +13,7 @@ function refusalsAt(startMs: number) {
 test('a refusal ends when the token is due, counted from the question', () => {
   const { clock, refusals } = refusalsAt(1000);
   refusals.remember('a', emptyOf(60), 900); // a token a second
-  expect(refusals.find('a', 60)).toEqual({
+  expect(refusals.find([{ id: 'a', limit: 60 }])).toEqual({
     taken: false,
     limit: 60,
     remaining: 0,
@@ -21,23 +21,23 @@ test('a refusal ends when the token is due, counted from the question', () => {
     nowUs: NOW_US + 100_000,
   });
   clock.nowMs = 1899;
-  expect(refusals.find('a', 60)).toMatchObject({ waitUs: 1000, nowUs: NOW_US + 999_000 });
+  expect(refusals.find([{ id: 'a', limit: 60 }])).toMatchObject({ waitUs: 1000, nowUs: NOW_US + 999_000 });
   clock.nowMs = 1900;
-  expect(refusals.find('a', 60)).toBeNull();
+  expect(refusals.find([{ id: 'a', limit: 60 }])).toBeNull();
 });
 
 test('Redis is asked again after five seconds, however far away the token is', () => {
   const { clock, refusals } = refusalsAt(0);
   refusals.remember('a', emptyOf(1), 0); // a token a minute
   clock.nowMs = 4999;
-  expect(refusals.find('a', 1)).toMatchObject({ waitUs: 55_001_000 });
+  expect(refusals.find([{ id: 'a', limit: 1 }])).toMatchObject({ waitUs: 55_001_000 });
   clock.nowMs = 5000;
-  expect(refusals.find('a', 1)).toBeNull();
+  expect(refusals.find([{ id: 'a', limit: 1 }])).toBeNull();
 });
 
 test('a caller with another limit, and another account, are asked about', () => {
   const { refusals } = refusalsAt(0);
   refusals.remember('a', emptyOf(20), 0);
-  expect(refusals.find('b', 20)).toBeNull();
-  expect(refusals.find('a', 60)).toBeNull();
+  expect(refusals.find([{ id: 'b', limit: 20 }])).toBeNull();
+  expect(refusals.find([{ id: 'a', limit: 60 }])).toBeNull();
 });

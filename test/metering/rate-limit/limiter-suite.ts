@@ -118,4 +118,36 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
     const left = decisions.filter(({ taken }) => taken).map(({ remaining }) => remaining);
     expect(left).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
   });
+
+  const shareOf = (limit: number) => ({ id: newAccount(), limit });
+
+  test('a request with shares takes a token of each bucket, or of none', async () => {
+    const [account, key, connections] = [newAccount(), shareOf(2), shareOf(3)];
+    const take = (...shares: { id: string; limit: number }[]) => limiter().take(account, 6, shares);
+    expect(await take(key, connections)).toMatchObject({
+      ...{ taken: true, limit: 2, remaining: 1, waitUs: 0 },
+      account: { taken: true, limit: 6, remaining: 5 },
+    });
+    expect(await take(key)).toMatchObject({ taken: true, remaining: 0, account: { remaining: 4 } });
+    for (let call = 0; call < 3; call += 1) {
+      const refused = await take(key, connections);
+      expect(refused).toMatchObject({ taken: false, limit: 2, remaining: 0 });
+      expect(refused.waitUs).toBeGreaterThan(refused.account!.waitUs);
+    }
+    // The refused requests took nothing of the other buckets.
+    expect(await take(connections)).toMatchObject({ taken: true, remaining: 1, account: { remaining: 3 } });
+    expect(takenOf(await takeMany(account, 6, 4))).toBe(3);
+    const refused = await take(connections);
+    expect(refused).toMatchObject({ taken: false, limit: 3, remaining: 0, account: { remaining: 0 } });
+    expect(refused.waitUs).toBe(refused.account!.waitUs);
+  });
+
+  test('at one moment the shares are exact, and what they are refused is left to the account', async () => {
+    const [account, key] = [newAccount(), shareOf(4)];
+    const shared = Array.from({ length: 16 }, () => limiter().take(account, 10, [key]));
+    const alone = Array.from({ length: 16 }, () => limiter().take(account, 10));
+    const [ofKey, ofAccount] = [await Promise.all(shared), await Promise.all(alone)];
+    expect(takenOf(ofKey)).toBeLessThanOrEqual(4);
+    expect(takenOf(ofKey) + takenOf(ofAccount)).toBe(10);
+  });
 }

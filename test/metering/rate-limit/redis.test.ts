@@ -183,3 +183,20 @@ test('two instances share one bucket', async () => {
     other.disconnect();
   }
 });
+
+test('two processes with 16 requests in flight each give a share exactly, and an account without one has one key', async () => {
+  const [account, key, plain] = [newAccount(), { id: newAccount(), limit: 7 }, newAccount()];
+  const others = await Promise.all([connected(redisUrl), connected(redisUrl)]);
+  const limiters = others.map((redis) => createRedisRateLimiter(redis));
+  const decisions = await Promise.all(
+    limiters.flatMap((limiter) => Array.from({ length: 16 }, () => limiter.take(account, 1000, [key]))),
+  );
+  expect(decisions.filter(({ taken }) => taken)).toHaveLength(7);
+  // The last request is answered from memory: the bucket that is known to be empty is the key's alone.
+  expect(await limiters[0]!.take(account, 1000, [key])).toMatchObject({ taken: false });
+  expect(await limiters[0]!.take(account, 1000)).toMatchObject({ taken: true, limit: 1000 });
+  await limiters[0]!.take(plain, 5);
+  expect(await redis.keys(`*${plain}*`)).toEqual([`tokens:${plain}`]);
+  expect(await redis.strlen(`tokens:${plain}`)).toBe(24);
+  for (const other of others) other.disconnect();
+});

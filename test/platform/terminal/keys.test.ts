@@ -35,6 +35,7 @@ test('key create answers {id, secret}; key list the members of docs/commands.md,
       previousUntil: null,
       budget: null,
       only: null,
+      requests_per_minute: null,
     },
   ]);
   expect((await cli.run('key', 'list', account)).stdout).not.toContain(secret);
@@ -51,13 +52,18 @@ test('key create --test makes a test key, and a rotated one stays one', async ()
   expect(await cli.json('key', 'show', id)).toMatchObject({ id, test: true });
 });
 
-test('key create and key limit set a budget and rights, which key list and key show have', async () => {
+test('key create and key limit set a budget, rights and a share, which key list and key show have', async () => {
   const account = await createAccount();
   const budget = ['--credits', '50', '--per', 'day'];
-  const { id } = await cli.json('key', 'create', account, ...budget, '--only', 'debts,lookup');
+  const share = ['--requests-per-minute', '7'];
+  const { id } = await cli.json('key', 'create', account, ...budget, ...share, '--only', 'debts,lookup');
   const today = new Date().toISOString().slice(0, 10);
   const resets = new Date(Date.parse(today) + DAY).toISOString();
-  const first = { budget: { credits: 50, per: 'day', used: 0, resets }, only: ['lookup', 'debts'] };
+  const first = {
+    budget: { credits: 50, per: 'day', used: 0, resets },
+    only: ['lookup', 'debts'],
+    requests_per_minute: 7,
+  };
   expect(await cli.json('key', 'list', account)).toMatchObject([{ id, ...first }]);
   expect(await cli.json('key', 'show', id)).toMatchObject({ id, ...first });
   const ever = { credits: 0, per: 'ever', used: 0, resets: null };
@@ -66,16 +72,22 @@ test('key create and key limit set a budget and rights, which key list and key s
     ...first,
     budget: ever,
   });
-  expect(await cli.json('key', 'limit', id, '--only', 'all')).toEqual({ id, budget: ever, only: null });
-  expect(await cli.json('key', 'limit', id, '--credits', 'none')).toEqual({ id, budget: null, only: null });
+  expect(await cli.json('key', 'limit', id, '--only', 'all')).toEqual({
+    ...{ id, budget: ever, only: null, requests_per_minute: 7 },
+  });
+  expect(await cli.json('key', 'limit', id, '--requests-per-minute', 'none')).toMatchObject({
+    ...{ budget: ever, only: null, requests_per_minute: null },
+  });
+  expect(await cli.json('key', 'limit', id, '--credits', 'none')).toMatchObject({ budget: null, only: null });
   expect(await cli.json('key', 'limit', id, '--only', 'usage')).toEqual({
     id,
     budget: null,
     only: ['usage'],
+    requests_per_minute: null,
   });
   expect(
-    (await cli.json('account', 'history', account)).slice(-5).map(({ kind }: { kind: string }) => kind),
-  ).toEqual(['key-created', ...Array(4).fill('key-limited')]);
+    (await cli.json('account', 'history', account)).slice(-6).map(({ kind }: { kind: string }) => kind),
+  ).toEqual(['key-created', ...Array(5).fill('key-limited')]);
 });
 
 test('limits that make no sense are refused', async () => {
