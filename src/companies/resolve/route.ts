@@ -12,7 +12,7 @@ import {
   type ListService,
   type QuotedList,
 } from '../../metering/admission/list.ts';
-import { free, type Handler, type Quote } from '../../metering/admission/quote.ts';
+import { free, type Handler, single } from '../../metering/admission/quote.ts';
 import type { ReadLeft } from '../../metering/credits/left.ts';
 import { createGate, type Gate, type GateLimits } from '../../platform/runtime/gate.ts';
 import { SECOND } from '../../platform/units.ts';
@@ -142,7 +142,7 @@ const LIST_TIMEOUT_MS = 8 * SECOND;
 
 const BLANK = 'The name holds only white space.';
 const TOO_LATE = 'The names before this one took too long. It has cost nothing: ask for it again.';
-const NOT_READ = 'The credits ended before this name was read. It has cost nothing: ask for it again.';
+const NOT_READ = 'There were no credits to read it for. It has cost nothing: ask for it again.';
 
 export interface ResolutionParts extends ListService {
   resolve: Resolve;
@@ -185,13 +185,8 @@ export function createResolutionsHandler({
         return free(() => failure);
       }
       if (left > 0) return reads.quote(input, { ...context, left });
-      // The charge of one credit says why nothing is left. It may find some, if they have come meanwhile.
-      const { charge: kind } = resolutionsRoute;
-      const answer: Quote['answer'] = async (payment) => {
-        const quote = await reads.quote(input, { ...context, left: payment.spent });
-        return Promise.resolve(quote.answer(payment)).finally(() => quote.end?.(payment));
-      };
-      return { kind, credits: 1, answer };
+      // The charge of one credit says why nothing is left. If some have come meanwhile, it comes back with this 503.
+      return single('resolve', () => unavailable(NOT_READ));
     },
   };
 }

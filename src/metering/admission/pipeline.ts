@@ -136,7 +136,9 @@ export function createPipeline(parts: PipelineParts) {
         quote = quoted instanceof Promise ? await outsideQueue(quoted) : quoted;
 
         // Credits.
-        const isLate = quoted instanceof Promise && quote.kind !== null && load.isOverloaded(quote.kind);
+        // After reads that are due it is too late to shed it.
+        const isLate =
+          quoted instanceof Promise && !quote.isDue && quote.kind !== null && load.isOverloaded(quote.kind);
         payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, trace, caller, quote, claim);
       } finally {
         load.admissions.leave();

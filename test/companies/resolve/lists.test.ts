@@ -88,3 +88,17 @@ test('the event loop is given back after every name', async () => {
   expect(resolutions).toHaveLength(100);
   expect(turns).toBeGreaterThanOrEqual(100);
 });
+
+test('a list for which there seem to be no credits reads nothing: its charge says why, or it is a free 503', async () => {
+  const handler = createResolutionsHandler({
+    publicUrl: 'http://service',
+    resolve: () => Promise.reject(new Error('a name was read')),
+    readLeft: async () => 0,
+  });
+  const quote = await handler.quote({ names: namesOf('a') }, {
+    caller: { accountId: 'acc', isTest: false },
+  } as CallContext);
+  expect([quote.kind, quote.credits]).toEqual(['resolve', 1]);
+  const answer = await quote.answer({ ...NOTHING_PAID, spent: 1 });
+  expect(answer.ok ? null : answer.problem.kind).toBe('service-unavailable');
+});
