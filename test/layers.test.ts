@@ -106,6 +106,7 @@ const WING_OF_MIGRATION: Record<string, string> = {
   '0009_refresh_generations.sql': 'metering',
   '0010_keyed_requests.sql': 'metering',
   '0011_key_shares.sql': 'metering',
+  '0012_file_hashes.sql': 'companies',
 };
 
 /** Who belongs to an account, and in which role: a view of the dashboard that wings below it read. */

@@ -111,8 +111,12 @@ async function datasetsLine({ tools, messages, formats }: MemberContext): Promis
   const { directory, debts } = await readDatasets(tools.sql);
   const line = (name: string, dataset: DebtDataset | DirectoryDataset | null) => {
     if (dataset === null) return html`${name}: ${messages.dataNone}`;
-    const [imported, date] = 'date' in dataset ? [dataset.imported, dataset.date] : [dataset.updated!, null];
-    return html`${name}: ${messages.companyCount(formats.number(dataset.companies))}${date !== null && html`, ${messages.dataOf} ${dateOf(formats, date)}`}, ${messages.dataImported} ${dateOf(formats, imported)}`;
+    const [imported, date, file] =
+      'date' in dataset
+        ? [dataset.imported, dataset.date, dataset.file]
+        : [dataset.updated!, null, dataset.lastFile];
+    const hash = file && html`, <code title="SHA-256: ${file.sha256}">${file.sha256.slice(0, 12)}…</code>`;
+    return html`${name}: ${messages.companyCount(formats.number(dataset.companies))}${date !== null && html`, ${messages.dataOf} ${dateOf(formats, date)}`}, ${messages.dataImported} ${dateOf(formats, imported)}${hash}`;
   };
   const names = line(messages.dataDirectory, directory.updated === null ? null : directory);
   return html`

@@ -1,9 +1,10 @@
 /** POST /debts over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { importBrackets } from '../companies/debts/support.ts';
+import { debtsFile, importBrackets } from '../companies/debts/support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
+import { digestOf } from '../support/digest.ts';
 
 const [TAX, BOTH, SOCIAL, CLEAN, LATER] = [nif(1), nif(2), nif(3), nif(4), nif(5)];
 const WRONG_CHECK_DIGIT = '500002577';
@@ -28,6 +29,7 @@ test('before any dataset was imported, every bracket and both dates are null', a
   expect(body).toEqual({
     data: [{ nif: CLEAN, status: 200, debts: NONE }],
     datasets: { tax: null, social_security: null },
+    files: { tax: null, social_security: null },
   });
 });
 
@@ -63,6 +65,10 @@ describe('with both datasets', () => {
         { nif: TAX, status: 200, debts: { ...NONE, tax_debt: TAX_DEBT } },
       ],
       datasets: { tax: '2026-10-31', social_security: '2026-11-02' },
+      files: {
+        tax: digestOf(debtsFile({ [TAX]: [7500, 25_000], [BOTH]: [1_000_000, null] })),
+        social_security: digestOf(debtsFile({ [SOCIAL]: [0, 0], [BOTH]: [5, 9_007_199_254_740_991] })),
+      },
     });
     expect(await api.ledger({ accountId })).toEqual({ used: 5, credits: 0 });
   });

@@ -129,11 +129,17 @@ describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
   });
 
   test('datasets: data and error, the directory with its date, and no debts that were never imported', async () => {
+    const HASH = expect.stringMatching(/^[0-9a-f]{64}$/);
     const { status, headers, body } = await get('/datasets');
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
     expect(body).toEqual({
       data: {
-        directory: { companies: 4, updated: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) },
+        directory: {
+          companies: 4,
+          updated: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+          last_file: { sha256: HASH, bytes: expect.any(Number) },
+          rows: HASH,
+        },
         debts: { tax: null, social_security: null },
       },
       error: null,

@@ -2,14 +2,22 @@ import { type Static, Type } from '@sinclair/typebox';
 import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { free, type Handler } from '../../metering/admission/quote.ts';
+import { FileDigestOrNull, Sha256 } from '../file-digest.ts';
 import type { Datasets, DebtDataset, ReadDatasets } from './store.ts';
 
 const Companies = Type.Integer({ minimum: 0, description: 'How many companies it has.' });
+
+const Rows = Type.Union([Sha256(''), Type.Null()], {
+  description:
+    'SHA-256 of the rows as CSV in the order of NIFs, the same after an export and its import; `null` means that it is not known.',
+});
 
 const DebtDatasetSchema = Type.Object(
   {
     date: Type.String({ format: 'date', description: "The dataset's own date." }),
     companies: Companies,
+    file: FileDigestOrNull('The file that it is from; `null` means that it is not known.'),
+    rows: Rows,
   },
   { $id: 'DebtDataset' },
 );
@@ -29,6 +37,10 @@ const DatasetsAnswerSchema = Type.Object(
             updated: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
               description: 'When the directory was last imported, UTC; `null` means never.',
             }),
+            last_file: FileDigestOrNull(
+              'The file of that import, which others have loaded before; `null` means that it is not known.',
+            ),
+            rows: Rows,
           },
           { $id: 'DirectoryDataset', description: 'The directory that searches find companies in.' },
         ),
@@ -81,11 +93,16 @@ export function createDatasetsHandler(read: ReadDatasets): Handler {
 
 function presentDatasets({ directory, debts }: Datasets): DatasetsAnswer {
   const present = (dataset: DebtDataset | null) =>
-    dataset && { date: dataset.date, companies: dataset.companies };
-  const { companies, updated } = directory;
+    dataset && {
+      date: dataset.date,
+      companies: dataset.companies,
+      file: dataset.file,
+      rows: dataset.rows,
+    };
+  const { companies, updated, lastFile, rows } = directory;
   return {
     data: {
-      directory: { companies, updated: updated?.toISOString() ?? null },
+      directory: { companies, updated: updated?.toISOString() ?? null, last_file: lastFile, rows },
       debts: { tax: present(debts.tax), social_security: present(debts['social-security']) },
     },
     error: null,

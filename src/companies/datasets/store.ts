@@ -3,6 +3,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import type { DebtKind } from '../debts/kind.ts';
+import { digestOf, type FileDigest } from '../file-digest.ts';
 
 /** The data that the service answers from, with its age. */
 export interface Datasets {
@@ -19,6 +20,10 @@ export interface DirectoryDataset {
   by: string | null;
   /** The imported file's name without folders; `-` is standard input; `null` means that it is not known. */
   file: string | null;
+  /** That file's bytes; `null` means that they are not known. Loads add to the directory, so it can have more than this file. */
+  lastFile: FileDigest | null;
+  /** The SHA-256 of what an export writes, 64 hexadecimal digits; `null` means that it is not known. */
+  rows: string | null;
 }
 
 export interface DebtDataset {
@@ -27,6 +32,22 @@ export interface DebtDataset {
   companies: number;
   imported: Date;
   by: string;
+  /** The bytes of the file that it is from; `null` means that they are not known. */
+  file: FileDigest | null;
+  /** The SHA-256 of what an export writes, 64 hexadecimal digits; `null` means that it is not known. */
+  rows: string | null;
+}
+
+interface Row {
+  kind: string;
+  date: string;
+  companies: number;
+  at: Date | null;
+  by: string;
+  /** Its name. */
+  file: string;
+  digest: FileDigest | null;
+  rows: string | null;
 }
 
 /**
@@ -34,26 +55,25 @@ export interface DebtDataset {
  * @param bound bounds the wait for Postgres; by default nothing does
  */
 export async function readDatasets(sql: Sql, bound: Bound = async (query) => query): Promise<Datasets> {
-  const query = sql<
-    { kind: string; date: string; companies: number; at: Date | null; by: string; file: string }[]
-  >`
-    SELECT 'directory' AS kind, NULL AS date, rows AS companies, loaded_file AS file,
+  const query = sql<Row[]>`
+    SELECT 'directory' AS kind, NULL AS date, rows AS companies, loaded_file AS file, ${digestOf(sql, 'loaded_at')} AS digest, rows_sha256 AS rows,
       CASE WHEN rows > 0 THEN coalesce(loaded_at, created_at) END AS at,
       CASE WHEN rows > 0 THEN coalesce(loaded_by, created_by) END AS by
     FROM directory_generations WHERE id = (SELECT current FROM directory)
     UNION ALL
-    SELECT kind, to_char(dataset_date, 'YYYY-MM-DD'), rows, NULL, imported_at, imported_by FROM debt_datasets`;
-  const rows = await bound(query);
-  const find = (kind: string) => rows.find((row) => row.kind === kind);
-  const { companies, at, by, file } = find('directory')!;
+    SELECT kind, to_char(dataset_date, 'YYYY-MM-DD'), rows, NULL, ${digestOf(sql, 'imported_at')},
+      CASE WHEN file_at = imported_at THEN rows_sha256 END, imported_at, imported_by FROM debt_datasets`;
+  const found = await bound(query);
+  const find = (kind: string) => found.find((row) => row.kind === kind);
+  const { companies, at, by, file, digest: lastFile, rows } = find('directory')!;
   const debts = (kind: string): DebtDataset | null => {
     const row = find(kind);
-    return row === undefined
-      ? null
-      : { date: row.date, companies: row.companies, imported: row.at!, by: row.by };
+    if (row === undefined) return null;
+    const { date, companies, at, by, digest: file, rows } = row;
+    return { date, companies, imported: at!, by, file, rows };
   };
   return {
-    directory: { companies, updated: at, by, file },
+    directory: { companies, updated: at, by, file, lastFile, rows },
     debts: { tax: debts('tax'), 'social-security': debts('social-security') },
   };
 }

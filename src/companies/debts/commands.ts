@@ -4,7 +4,7 @@ import { RefusedError } from '../../platform/errors.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { defineExport, type ExportSource } from '../../platform/terminal/export-command.ts';
 import { defineImport } from '../ingest/import-command.ts';
-import { DEBTS_LAYOUT } from './file-layout.ts';
+import { bracketsOf, DEBTS_LAYOUT } from './file-layout.ts';
 import { importDebts } from './import.ts';
 import { DEBT_KINDS, type DebtKind } from './kind.ts';
 
@@ -73,6 +73,6 @@ async function findDataset(sql: Sql, { kind }: { kind: DebtKind }): Promise<Expo
   return {
     name: `the ${kind} dataset of ${dataset.date}`,
     rows: dataset.rows,
-    select: `SELECT nif, start_amount AS start, end_amount AS end FROM debts WHERE kind = '${kind}' ORDER BY nif`,
+    select: bracketsOf(`debts WHERE kind = '${kind}'`),
   };
 }

@@ -18,6 +18,10 @@ export const DEBTS_LAYOUT: FileLayout = {
   },
 };
 
+/** SQL: the brackets of a table in the form of a file, in the order of NIFs. @param from the table, and its condition */
+export const bracketsOf = (from: string): string =>
+  `SELECT nif, start_amount AS start, end_amount AS end FROM ${from} ORDER BY nif`;
+
 /** A whole amount of money in plain digits, at most 2^53 - 1; `null` if it is not one. */
 function readAmount(text: string): number | null {
   const trimmed = text.trim();

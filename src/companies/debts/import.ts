@@ -1,6 +1,7 @@
 import { utcDay } from '../../platform/dates.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import type { Transaction } from '../../platform/postgres/connect.ts';
+import { hashOfRows } from '../../platform/postgres/copy.ts';
 import { withDedicated } from '../../platform/postgres/dedicated.ts';
 import type { CommandTools } from '../../platform/terminal/command.ts';
 import { count, type Progress } from '../../platform/terminal/progress.ts';
@@ -8,7 +9,7 @@ import { DAY } from '../../platform/units.ts';
 import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, STAGING, stageFile } from '../ingest/staging.ts';
-import { DEBTS_LAYOUT } from './file-layout.ts';
+import { bracketsOf, DEBTS_LAYOUT } from './file-layout.ts';
 import type { DebtKind } from './kind.ts';
 
 export interface DebtsImportOptions extends FileOptions {
@@ -47,22 +48,28 @@ interface DebtsReport extends ImportReport, Pick<DebtDifference, 'appeared' | 'c
 export function importDebts(
   tools: Pick<CommandTools, 'databaseUrl' | 'sql' | 'signal' | 'actor'>,
   source: RowSource,
-  { kind, date, force, dryRun, ...file }: DebtsImportOptions,
+  { kind, date, force, dryRun, ...options }: DebtsImportOptions,
   progress: Progress,
 ): Promise<DebtsReport> {
   return withDedicated(tools, async (sql, committed) => {
-    const { read, usable, rejected, reasons } = await stageFile(sql, source, DEBTS_LAYOUT, {
-      ...file,
+    const { file, read, usable, rejected, reasons } = await stageFile(sql, source, DEBTS_LAYOUT, {
+      ...options,
       signal: tools.signal,
       progress,
     });
     progress.phase('storing the brackets');
+    // Of the staged rows, because they are the dataset then.
+    const rows = dryRun ? null : await hashOfRows(sql, bracketsOf(STAGING));
     const { present, kept, appeared, changed, ended } = await sql.begin(async (transaction) => {
       // The guard must compare with the rows that are replaced. Readers aren't blocked.
       if (!dryRun) await transaction`LOCK TABLE debt_datasets IN SHARE ROW EXCLUSIVE MODE`;
       const difference = await compareStagedDebts(transaction, kind);
       refuseSuspicious(difference, { kind, date, force });
-      if (!dryRun) await transaction`SELECT replace_debts(${kind}, ${date}, ${tools.actor})`;
+      if (dryRun) return difference;
+      await transaction`SELECT replace_debts(${kind}, ${date}, ${tools.actor})`;
+      await transaction`
+        UPDATE debt_datasets SET file_sha256 = ${file.sha256}, file_bytes = ${file.bytes}, rows_sha256 = ${rows}, file_at = imported_at
+        WHERE kind = ${kind}`;
       return difference;
     });
     await committed();

@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
 import { RefusedError } from '../../platform/errors.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { quoted } from '../../platform/postgres/identifier.ts';
 import { type CommandTools, defineCommand } from '../../platform/terminal/command.ts';
 import { defineExport, type ExportSource } from '../../platform/terminal/export-command.ts';
 import { count, type Progress, withProgress } from '../../platform/terminal/progress.ts';
 import { fields, toSecond } from '../../platform/terminal/text.ts';
 import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
+import type { FileDigest } from '../file-digest.ts';
 import { defineImport } from '../ingest/import-command.ts';
 import { DIRECTORY_LAYOUT } from './file-layout.ts';
-import { readDirectory } from './generations.ts';
+import { entriesOf, readDirectory } from './generations.ts';
 import { describeHolder } from './lock.ts';
 import type { IndexStatus, StatusReport } from './status.ts';
 
@@ -52,8 +52,8 @@ Example:
   defineCommand(
     index.command('status').description('show the current index, its age, and the target of a rollback'),
     `{generation, index, previous, documents, agrees, datasets, running}
-agrees tells whether the index has as many documents as the generation has rows, datasets have date, rows and origin, and
-running is the holder of the lock or null. If Elasticsearch doesn't answer, documents and agrees are null.`,
+agrees tells whether the index has as many documents as the generation has rows, datasets have date, rows, origin
+and hashes, and running is the holder of the lock or null. If Elasticsearch doesn't answer, documents and agrees are null.`,
     async (context) => {
       const { statusReport } = await import('./status.ts');
       return withProgress((progress) => statusReport(context, progress), context.signal);
@@ -138,17 +138,19 @@ function describeDocuments({ documents, agrees }: Pick<StatusReport, 'documents'
   return agrees ? count(documents) : `${count(documents)}, other than the directory: run "index rebuild"`;
 }
 
-function describeDirectory({ companies, updated, by, file }: DirectoryDataset): string {
+function describeDirectory({ companies, updated, by, file, lastFile }: DirectoryDataset): string {
   if (updated === null) return 'not imported';
   const from = file === null ? '' : ` from ${file === '-' ? 'standard input' : file}`;
-  return `${count(companies)} companies, imported ${toSecond(updated)} by ${by}${from}`;
+  return `${count(companies)} companies, imported ${toSecond(updated)} by ${by}${from}${describeHash(lastFile)}`;
 }
 
 function describeDebts(dataset: DebtDataset | null): string {
   if (dataset === null) return 'not imported';
-  const { companies, date, imported, by } = dataset;
-  return `${count(companies)} companies of ${date}, imported ${toSecond(imported)} by ${by}`;
+  const { companies, date, imported, by, file } = dataset;
+  return `${count(companies)} companies of ${date}, imported ${toSecond(imported)} by ${by}${describeHash(file)}`;
 }
+
+const describeHash = (file: FileDigest | null): string => (file === null ? '' : `, sha256 ${file.sha256}`);
 
 /**
  * The rows of the current generation's table. While an export reads it, imports go on, and the table stays.
@@ -160,6 +162,6 @@ async function findDirectory(sql: Sql): Promise<ExportSource> {
   return {
     name: 'the directory',
     rows: current.rows,
-    select: `SELECT nif, legal_name FROM ${quoted(current.tableName)} ORDER BY nif`,
+    select: entriesOf(current.tableName),
   };
 }

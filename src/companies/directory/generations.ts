@@ -6,6 +6,8 @@
  */
 
 import type { Sql } from '../../platform/postgres/connect.ts';
+import { quoted } from '../../platform/postgres/identifier.ts';
+import type { FileDigest } from '../file-digest.ts';
 import { normalizationFingerprint } from '../name.ts';
 import { CONFIRMED_MS, readDirectoryId } from '../search/generation.ts';
 import { type DirectoryLock, lockLost } from './lock.ts';
@@ -34,7 +36,20 @@ export interface Directory {
 
 /** A generation that becomes current. An import makes the present one the previous; a rebuild replaces it. */
 export type NewGeneration = Pick<Generation, 'id' | 'tableName' | 'rows' | 'normalization'> &
-  ({ origin: 'import'; file: string } | { origin: 'rebuild' });
+  ((Load & { origin: 'import' }) | { origin: 'rebuild' });
+
+/** What an import has loaded. */
+export interface Load {
+  /** The file's name without folders. */
+  file: string;
+  digest: FileDigest;
+  /** The SHA-256 of the directory's rows then ({@link entriesOf}). */
+  rowsSha256: string;
+}
+
+/** SQL: the entries of a directory table in the form of a file, in the order of NIFs. */
+export const entriesOf = (tableName: string): string =>
+  `SELECT nif, legal_name FROM ${quoted(tableName)} ORDER BY nif`;
 
 const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName", index_fingerprint AS "indexFingerprint",
   rows, normalization, origin`;
@@ -80,12 +95,12 @@ export async function makeCurrent(
   // A rebuild has the rows of the present generation, so it was loaded when that was.
   const loaded =
     next.origin === 'import'
-      ? lock.sql`now(), ${actor}, ${next.file}`
-      : lock.sql`loaded_at, loaded_by, loaded_file`;
+      ? lock.sql`now(), ${actor}, ${next.file}, ${next.digest.sha256}, ${next.digest.bytes}, now(), ${next.rowsSha256}`
+      : lock.sql`loaded_at, loaded_by, loaded_file, file_sha256, file_bytes, file_at, rows_sha256`;
   await lock.sql`
     INSERT INTO directory_generations
       (id, table_name, index_name, index_fingerprint, rows, normalization, origin, created_by,
-        loaded_at, loaded_by, loaded_file)
+        loaded_at, loaded_by, loaded_file, file_sha256, file_bytes, file_at, rows_sha256)
     SELECT ${next.id}, ${next.tableName}, ${index?.name ?? null}, ${index?.fingerprint ?? null}, ${next.rows},
       ${next.normalization}, ${next.origin}, ${actor}, ${loaded}
     FROM directory_generations WHERE id = ${current.id}`;
@@ -96,11 +111,12 @@ export async function makeCurrent(
 export async function confirmLoad(
   { sql }: DirectoryLock,
   { current }: Directory,
-  file: string,
+  { file, digest, rowsSha256 }: Load,
   actor: string,
 ): Promise<void> {
   await sql`
-    UPDATE directory_generations SET loaded_at = now(), loaded_by = ${actor}, loaded_file = ${file}
+    UPDATE directory_generations SET loaded_at = now(), loaded_by = ${actor}, loaded_file = ${file},
+      file_sha256 = ${digest.sha256}, file_bytes = ${digest.bytes}, file_at = now(), rows_sha256 = ${rowsSha256}
     WHERE id = ${current.id}`;
 }
 

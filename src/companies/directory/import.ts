@@ -12,8 +12,10 @@ import { basename } from 'node:path';
 import { RefusedError } from '../../platform/errors.ts';
 import { beginAgain } from '../../platform/postgres/begin-again.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
+import { hashOfRows } from '../../platform/postgres/copy.ts';
 import { withDedicated } from '../../platform/postgres/dedicated.ts';
 import { count, type Progress } from '../../platform/terminal/progress.ts';
+import type { FileDigest } from '../file-digest.ts';
 import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
@@ -25,8 +27,10 @@ import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
   confirmLoad,
   type Directory,
+  entriesOf,
   type Generation,
   isStale,
+  type Load,
   nextGeneration,
   readDirectory,
 } from './generations.ts';
@@ -79,14 +83,23 @@ export function importCompanies(
     const { report, difference } = compared;
     const changes = difference.imported + difference.removed;
     const file = 'path' in source ? basename(source.path) : '-';
+    const { digest } = compared;
     if (changes === 0) {
-      await confirmLoad(lock, directory, file, context.actor);
+      const rowsSha256 = await hashOfRows(lock.sql, entriesOf(directory.current.tableName));
+      await confirmLoad(lock, directory, { file, digest, rowsSha256 }, context.actor);
       if (report.index !== NO_INDEX) return report;
     }
     try {
       report.index =
         changes > 0
-          ? await replaceGeneration(context, lock, directory, difference, { ...options, file }, progress)
+          ? await replaceGeneration(
+              context,
+              lock,
+              directory,
+              difference,
+              { ...options, file, digest },
+              progress,
+            )
           : await replaceIndex(context, lock, directory, progress);
     } finally {
       // Leftovers of a failed run, and generations older than the last two.
@@ -104,7 +117,7 @@ async function readAndCompare(
   source: RowSource,
   { replace = false, force, ...file }: ImportOptions,
   progress: Progress,
-): Promise<{ report: DirectoryReport; difference: Difference }> {
+): Promise<{ report: DirectoryReport; difference: Difference; digest: FileDigest }> {
   const staged = await stageFile(sql, source, DIRECTORY_LAYOUT, {
     ...file,
     signal: context.signal,
@@ -126,7 +139,11 @@ async function readAndCompare(
   const { read, rejected, reasons } = staged;
   const { imported, unchanged, removed } = difference;
   const index = await searchedIndex(context, directory);
-  return { report: { read, imported, unchanged, rejected, removed, reasons, index }, difference };
+  return {
+    report: { read, imported, unchanged, rejected, removed, reasons, index },
+    difference,
+    digest: staged.file,
+  };
 }
 
 /**
@@ -138,7 +155,7 @@ async function replaceGeneration(
   lock: DirectoryLock,
   directory: Directory,
   difference: Difference,
-  { replace = false, file }: ImportOptions & { file: string },
+  { replace = false, file, digest }: ImportOptions & Omit<Load, 'rowsSha256'>,
   progress: Progress,
 ): Promise<string> {
   const { sql } = lock;
@@ -155,11 +172,13 @@ async function replaceGeneration(
     normalization: normalizationFingerprint(),
     origin: 'import' as const,
     file,
+    digest,
   };
   context.signal.throwIfAborted();
   const index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
   await finishing;
-  return publish(context, lock, directory, generation, index, progress);
+  const rowsSha256 = await hashOfRows(sql, entriesOf(next.tableName));
+  return publish(context, lock, directory, { ...generation, rowsSha256 }, index, progress);
 }
 
 /**

@@ -5,6 +5,7 @@
 
 import { FileError } from '../../platform/terminal/file-error.ts';
 import { KIB } from '../../platform/units.ts';
+import type { FileDigest } from '../file-digest.ts';
 import { type ColumnNames, namedColumns } from './columns.ts';
 import { type Cursor, type Found, nextLineBreak, passLine } from './cursor.ts';
 import { passByteOrderMark } from './encoding.ts';
@@ -22,6 +23,8 @@ export interface RowReader {
    * @throws {FileError} the rest can't be read
    */
   readonly batches: AsyncIterable<Batch>;
+  /** Once, behind the last batch. */
+  digest(): FileDigest;
   /** Closes a file whose batches aren't iterated. */
   close(): Promise<void>;
 }
@@ -63,6 +66,7 @@ export async function openRows(
     return {
       progress: bytes.progress,
       batches: batchesOf(bytes, cursor, parser),
+      digest: bytes.digest,
       close: bytes.close,
     };
   } catch (error) {

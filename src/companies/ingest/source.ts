@@ -1,4 +1,5 @@
 /** Reads a file or standard input of any length in constant memory, and decompresses gzip. */
+import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
@@ -7,6 +8,7 @@ import { codeOf } from '../../platform/errors.ts';
 import { orAborted } from '../../platform/runtime/or-aborted.ts';
 import { FileError, fileSystemError } from '../../platform/terminal/file-error.ts';
 import { KIB } from '../../platform/units.ts';
+import type { FileDigest } from '../file-digest.ts';
 
 export type RowSource = { path: string } | { stdin: ReadableStream<Uint8Array> };
 
@@ -35,6 +37,8 @@ export interface ByteSource {
    * @throws {FileError} the file can't be read, or is damaged gzip
    */
   read(target: Buffer, at: number): Promise<number>;
+  /** Once, when `read` has found the end. */
+  digest(): FileDigest;
   /** Closes the file, also in the middle. */
   close(): Promise<void>;
 }
@@ -59,7 +63,8 @@ export async function openSource(
   stream.on('error', () => {});
   const progress = { bytesRead: 0, bytesTotal };
 
-  const packed = counted(stream, progress);
+  const hash = createHash('sha256');
+  const packed = counted(stream, progress, hash);
   let chunks: AsyncIterator<Uint8Array> = packed;
   const close = async () => {
     // Close first, because `return` queues behind a read in flight.
@@ -104,6 +109,7 @@ export async function openSource(
       rest = rest.subarray(length);
       return length;
     },
+    digest: () => ({ sha256: hash.digest('hex'), bytes: progress.bytesRead }),
     close,
   };
 }
@@ -142,9 +148,11 @@ async function* unchanged(path: string): AsyncGenerator<Uint8Array> {
 async function* counted(
   chunks: AsyncIterable<Uint8Array>,
   progress: { bytesRead: number },
+  hash: Hash,
 ): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     progress.bytesRead += chunk.length;
+    hash.update(chunk);
     yield chunk;
   }
 }

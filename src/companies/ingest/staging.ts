@@ -3,6 +3,7 @@ import { batchesOf } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { type CopyWriter, copyInto, copyValue } from '../../platform/postgres/copy.ts';
 import { count, type Progress } from '../../platform/terminal/progress.ts';
+import type { FileDigest } from '../file-digest.ts';
 import { importedNif, isValidNif } from '../nif.ts';
 import type { ColumnNames } from './columns.ts';
 import { openRows } from './open-rows.ts';
@@ -48,6 +49,7 @@ export interface StagingOptions extends FileOptions {
 }
 
 export interface Staged {
+  file: FileDigest;
   read: number;
   /** Rows in the staging table, one for a NIF. */
   usable: number;
@@ -111,7 +113,7 @@ async function stageRows(
     command: layout.command,
     signal,
   });
-  const staged: Staged = { read: 0, usable: 0, rejected: 0, reasons: {} };
+  const staged: Omit<Staged, 'file'> = { read: 0, usable: 0, rejected: 0, reasons: {} };
   let copy: CopyWriter | null = null;
   const countRejected = (reason: string, rows = 1) => {
     if (rows === 0) return;
@@ -171,7 +173,7 @@ async function stageRows(
   staged.usable -= superseded;
   if (rejects !== null) await writeRejected(connection, rejects);
   await connection.unsafe(`DELETE FROM ${STAGING} WHERE reason IS NOT NULL`);
-  return staged;
+  return { ...staged, file: reader.digest() };
 }
 
 function readRow(

@@ -121,6 +121,10 @@ export const TEST_WORLD = {
       tax: WORLD.datasets.debts.tax!.date,
       'social-security': WORLD.datasets.debts['social-security']!.date,
     },
+    files: {
+      tax: WORLD.datasets.debts.tax!.file!,
+      'social-security': WORLD.datasets.debts['social-security']!.file!,
+    },
   }),
   readPage,
   readActivity,

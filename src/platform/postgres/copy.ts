@@ -1,4 +1,5 @@
-import type { Writable } from 'node:stream';
+import { createHash } from 'node:crypto';
+import type { Readable, Writable } from 'node:stream';
 import { createTextBuffer } from '../runtime/text-buffer.ts';
 import { KIB } from '../units.ts';
 import type { Sql, Transaction } from './connect.ts';
@@ -60,6 +61,17 @@ export async function copyInto(connection: Sql | Transaction, target: string, op
       if (!stream.destroyed) stream.destroy(reason);
     },
   };
+}
+
+/** The rows of a SELECT as CSV with a header, in messages. The caller reads them to their end. */
+export const copyOut = (connection: Sql | Transaction, select: string): Promise<Readable> =>
+  connection.unsafe(`COPY (${select}) TO STDOUT WITH (FORMAT csv, HEADER)`).readable();
+
+/** The SHA-256 of {@link copyOut}, 64 hexadecimal digits: that of the file that an export of these rows writes. */
+export async function hashOfRows(connection: Sql | Transaction, select: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const message of await copyOut(connection, select)) hash.update(message);
+  return hash.digest('hex');
 }
 
 /** A value in COPY's text format (`null` is `\N`). NUL becomes U+FFFD, because Postgres can't store it. */

@@ -3,6 +3,7 @@ import { createGzip } from 'node:zlib';
 import type { Command } from 'commander';
 import { beginAgain } from '../postgres/begin-again.ts';
 import type { Sql } from '../postgres/connect.ts';
+import { copyOut } from '../postgres/copy.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
 import { KIB } from '../units.ts';
 import { type CommandTools, declareAnswer, print, withTools } from './command.ts';
@@ -68,8 +69,7 @@ function exportRows<Options>(
       // The transaction ends with the connection, so that a reader that has left can't keep it open.
       await sql`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`;
       const { select, ...found } = await find(sql, options);
-      const csv = await sql.unsafe(`COPY (${select}) TO STDOUT WITH (FORMAT csv, HEADER)`).readable();
-      return { ...found, csv };
+      return { ...found, csv: await copyOut(sql, select) };
     });
     progress.note(`${name}: ${count(rows)} companies`);
     progress.phase(`writing ${options.output ?? 'to standard output'}`);

@@ -4,6 +4,7 @@ import { createDatasetsReader, readDatasets } from '../../../src/companies/datas
 import { importDebts } from '../../../src/companies/debts/import.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { digestOf } from '../../support/digest.ts';
 import { runHandler } from '../../support/handler.ts';
 import { waitingForLock } from '../../support/locks.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';
@@ -24,20 +25,32 @@ const answer = async () => {
 
 test('nothing was imported: no companies, no date, no debts', async () => {
   expect(await answer()).toEqual({
-    data: { directory: { companies: 0, updated: null }, debts: { tax: null, social_security: null } },
+    data: {
+      directory: { companies: 0, updated: null, last_file: null, rows: null },
+      debts: { tax: null, social_security: null },
+    },
     error: null,
   });
   await bench.rebuild();
-  expect((await answer()).data.directory).toEqual({ companies: 0, updated: null });
+  expect((await answer()).data.directory).toMatchObject({ companies: 0, updated: null });
 });
 
 test('an import says when, who and what file; a rebuild does not change that; a rollback returns to it', async () => {
   const from = Date.now() - 1_000;
   await bench.importText(csv(0, 30), {}, 'first.csv');
   const first = await directory();
-  expect(first).toEqual({ companies: 30, updated: expect.any(Date), by: 'test', file: 'first.csv' });
+  const lastFile = digestOf(csv(0, 30));
+  expect(first).toEqual({
+    ...{ companies: 30, updated: expect.any(Date), by: 'test', file: 'first.csv' },
+    ...{ lastFile, rows: expect.stringMatching(/^[0-9a-f]{64}$/) },
+  });
   expect(first.updated!.getTime()).toBeWithin(from, Date.now() + 1_000);
-  expect((await answer()).data.directory).toEqual({ companies: 30, updated: first.updated!.toISOString() });
+  expect((await answer()).data.directory).toEqual({
+    companies: 30,
+    updated: first.updated!.toISOString(),
+    last_file: lastFile,
+    rows: first.rows,
+  });
   await bench.rebuild();
   expect(await directory()).toEqual(first);
 
@@ -64,22 +77,20 @@ test('a generation of the version before counts from when it was created', async
   const { sql } = bench.tools;
   await bench.importText(csv(0, 30));
   await sql`UPDATE directory_generations SET loaded_at = NULL, loaded_by = NULL, loaded_file = NULL`;
-  expect(await directory()).toEqual({ companies: 30, updated: expect.any(Date), by: 'test', file: null });
+  expect(await directory()).toMatchObject({ companies: 30, by: 'test', file: null, lastFile: null });
 });
 
 test('each kind of debts has its own date and number of companies', async () => {
   const path = await bench.write('debts.csv', `nif,start,end\n${nif(1)},5000,25000\n${nif(2)},25001,\n`);
   const options = { kind: 'tax' as const, date: '2026-10-31' };
   await importDebts(bench.tools, { path }, options, NO_PROGRESS);
-  expect((await answer()).data.debts).toEqual({
-    tax: { date: '2026-10-31', companies: 2 },
-    social_security: null,
-  });
+  const tax = { date: '2026-10-31', companies: 2 };
+  expect((await answer()).data.debts).toMatchObject({ tax, social_security: null });
   const other = await bench.write('other.csv', `nif,start,end\n${nif(1)},5000,25000\n`);
   const later = { kind: 'social-security' as const, date: '2026-11-01' };
   await importDebts(bench.tools, { path: other }, later, NO_PROGRESS);
-  expect((await answer()).data.debts).toEqual({
-    tax: { date: '2026-10-31', companies: 2 },
+  expect((await answer()).data.debts).toMatchObject({
+    tax,
     social_security: { date: '2026-11-01', companies: 1 },
   });
   expect((await readDatasets(bench.tools.sql)).debts.tax).toMatchObject({

@@ -11,6 +11,7 @@ import {
 import type { Handler } from '../../../metering/admission/quote.ts';
 import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
 import { createGate, type GateLimits } from '../../../platform/runtime/gate.ts';
+import { FileDigestOrNull } from '../../file-digest.ts';
 import { invalidNif, listedNif, NIF_LIST } from '../../nif-parameter.ts';
 import { type Debts, DebtsSchema, writeDebts } from '../bracket.ts';
 import type { Screen, Screened } from './store.ts';
@@ -26,6 +27,11 @@ const ScreenedItemSchema = itemSchema(
     free: [],
   },
 );
+
+const DatasetFile = (publisher: string) =>
+  FileDigestOrNull(
+    `The file of the dataset of ${publisher}; \`null\` means that it is not known, or that none was ever imported.`,
+  );
 
 const DatasetDate = (publisher: string) =>
   Type.Union([Type.String({ format: 'date' }), Type.Null()], {
@@ -47,6 +53,13 @@ export const debtsRoute: ApiRoute = {
       datasets: Type.Object(
         { tax: DatasetDate('the tax authority'), social_security: DatasetDate('social security') },
         { $id: 'DatasetDates' },
+      ),
+      files: Type.Object(
+        { tax: DatasetFile('the tax authority'), social_security: DatasetFile('social security') },
+        {
+          $id: 'DatasetFiles',
+          description: 'Which files the brackets are from, so that an answer can be shown to be right later.',
+        },
       ),
     },
     { $id: 'DebtsAnswer' },
@@ -89,13 +102,13 @@ export function createDebtsHandler(
     route: debtsRoute,
     async quote(asked) {
       const nifs = asked.map(listedNif);
-      const { debts, dates } = await screen(nifs.filter((nif) => nif !== null));
+      const { debts, dates, files } = await screen(nifs.filter((nif) => nif !== null));
       const items = asked.map((text, index) => {
         const nif = nifs[index]!;
         const answer = () => (nif === null ? invalidNif() : present(debts.get(nif)));
         return { asked: text, isCharged: true, answer };
       });
-      return { items, more: `"datasets":${writeDates(dates)}` };
+      return { items, more: `"datasets":${byList(dates)},"files":${byList(files)}` };
     },
   });
   return inTurn(gate, handler);
@@ -112,6 +125,6 @@ function presentDebts(debts: Debts): ItemAnswer {
   return { ok: true, json: `"debts":{${writeDebts(debts)}}` };
 }
 
-function writeDates(dates: Screened['dates']): string {
-  return JSON.stringify({ tax: dates.tax ?? null, social_security: dates['social-security'] ?? null });
+function byList(values: Screened['dates'] | Screened['files']): string {
+  return JSON.stringify({ tax: values.tax ?? null, social_security: values['social-security'] ?? null });
 }

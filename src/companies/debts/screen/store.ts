@@ -1,5 +1,6 @@
 import type { Sql } from '../../../platform/postgres/connect.ts';
 import { createBatcher } from '../../../platform/runtime/batcher.ts';
+import { digestOf, type FileDigest } from '../../file-digest.ts';
 import type { Debts } from '../bracket.ts';
 import type { DebtKind } from '../kind.ts';
 
@@ -9,6 +10,8 @@ export interface Screened {
   debts: ReadonlyMap<string, Debts>;
   /** The date of each dataset, YYYY-MM-DD; an absent one was never imported. */
   dates: { [kind in DebtKind]?: string };
+  /** The file of each dataset; an absent one is not known. */
+  files: { [kind in DebtKind]?: FileDigest };
 }
 
 /** @param nifs valid, nine digits */
@@ -23,24 +26,35 @@ export function createScreen(sql: Sql): Screen {
 }
 
 /** A dataset has a date and no NIF, a bracket has a NIF. */
-type Row = [kind: DebtKind, date: string | null, nif: string | null, start: number, end: number | null];
+type Row = [
+  kind: DebtKind,
+  date: string | null,
+  nif: string | null,
+  start: number,
+  end: number | null,
+  file: FileDigest | null,
+];
 
 /** As a query, for callers that bound its wait. In their order a thousand NIFs take Postgres three quarters of the time. */
 function screenQuery(sql: Sql, nifs: string[]): PromiseLike<Row[]> {
   const query = sql`
-    SELECT kind, dataset_date::text, NULL, NULL::bigint, NULL::bigint FROM debt_datasets
+    SELECT kind, dataset_date::text, NULL, NULL::bigint, NULL::bigint, ${digestOf(sql, 'imported_at')} FROM debt_datasets
     UNION ALL
-    SELECT kind, NULL, nif, start_amount, end_amount FROM debts WHERE nif = ANY (${nifs.toSorted()}::text[])`;
+    SELECT kind, NULL, nif, start_amount, end_amount, NULL FROM debts WHERE nif = ANY (${nifs.toSorted()}::text[])`;
   return query.values() as unknown as PromiseLike<Row[]>;
 }
 
 function screenedOf(rows: Row[]): Screened {
   const dates: Screened['dates'] = {};
-  for (const [kind, date] of rows) if (date !== null) dates[kind] = date;
+  const files: Screened['files'] = {};
+  for (const [kind, date, , , , file] of rows) {
+    if (date !== null) dates[kind] = date;
+    if (file !== null) files[kind] = file;
+  }
   const debts = new Map<string, Debts>();
   for (const [kind, , nif, start, end] of rows) {
     if (nif === null) continue;
     debts.set(nif, { ...debts.get(nif), [kind]: { start, end, last_updated: dates[kind]! } });
   }
-  return { debts, dates };
+  return { debts, dates, files };
 }
