@@ -32,17 +32,10 @@ interface McpParts {
   stopping: AbortSignal;
 }
 
-/** The cost of a call, for its result. */
-interface Paid {
-  /** Credits that the account can still spend; `null` means that the call asked for none. */
-  left: number | null;
-  isCharged: boolean;
-}
-const NOTHING: Paid = { left: null, isCharged: false };
-
 /** A request that has its answer. */
 interface Ended {
-  paid: Paid;
+  /** Credits that the account can still spend; `null` means that the call asked for none. */
+  left: number | null;
   /** The route that has answered a call. */
   route: ApiRoute | undefined;
   request: Request;
@@ -71,7 +64,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
     if (origin !== null && !(ORIGIN.test(origin) && URL.parse(origin)?.hostname === hostname))
       return new Response('Pages of other hosts can not call this service.', { status: 403 });
     let conversation: Conversation | undefined;
-    let paid = NOTHING;
+    let left: number | null = null;
     let route: ApiRoute | undefined;
     trace.endpoint = `POST ${MCP_PATH}`;
     const answer = await pipeline.serve(request, trace, {
@@ -99,8 +92,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         const call = { route, handler: handlers.get(route)!, request, sent, ...tool.read(input) };
         const quote = await quoteOnce(call, context);
         const end: Quote['end'] = (payment) => {
-          const { spent, left, isRepeated } = payment;
-          if (spent > 0) paid = { left, isCharged: !isRepeated && !context.caller.isTest };
+          if (payment.spent > 0) left = payment.left;
           quote.end?.(payment);
         };
         return { ...quote, wantsLeft: true, end };
@@ -108,7 +100,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
     });
     return conversation === undefined
       ? refuse(request, answer, trace)
-      : finish(conversation, answer, { paid, route, request, trace });
+      : finish(conversation, answer, { left, route, request, trace });
   };
 
   /** A request that was refused before its message was looked at. For the rate, a call gets a result; without a key, the way to one. */
@@ -122,7 +114,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
     const id = await callIdOf(request, stopping);
     if (id === null) return answer;
     trace.status = PROBLEMS[answer.problem.kind].status;
-    const result = { ...resultOf(answer, NOTHING, trace), resultType: 'complete' };
+    const result = { ...resultOf(answer, null, trace), resultType: 'complete' };
     const response = new Response(JSON.stringify({ jsonrpc: '2.0', id, result }));
     return withHeaders(response, { ...JSON_HEADERS, ...answer.problem.headers });
   }
@@ -130,7 +122,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
   async function finish(
     { call, end, response }: Conversation,
     answer: Answer,
-    { paid, route, request, trace }: Ended,
+    { left, route, request, trace }: Ended,
   ): Promise<Answer | Response> {
     if (call !== null) {
       const [status, error] = answer.ok
@@ -143,7 +135,8 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         error,
       };
       if (!trace.isTest) toolCalls.inc({ tool: call.tool.name });
-      end(resultOf(answer, status === 503 ? NOTHING : paid, trace));
+      const note = answer.ok ? call.tool.note : undefined;
+      end(resultOf(answer, status === 503 ? null : left, trace, note));
       if (!answer.ok && isOverHttp(answer.problem.kind, request)) {
         await response;
         return answer;
@@ -155,15 +148,21 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
 
   /**
    * The result of a call: the body that the route answers, as data and as text. The text of a problem is for a model.
+   * `credits` is what the call was charged, as `X-Credits` says.
    */
-  function resultOf(answer: Answer, { left, isCharged }: Paid, { requestId }: RequestTrace) {
+  function resultOf(
+    answer: Answer,
+    left: number | null,
+    { requestId, credits = 0 }: RequestTrace,
+    note?: string,
+  ) {
     const body = answer.ok ? answer.json : problemJson(publicUrl, answer.problem);
-    const text = answer.ok ? body : explain(answer.problem, isCharged, requestId);
+    const text = answer.ok ? body : explain(answer.problem, credits > 0, requestId);
     return {
-      content: [{ type: 'text' as const, text }],
+      content: [text, note].flatMap((text) => (text === undefined ? [] : [{ type: 'text' as const, text }])),
       structuredContent: JSON.parse(body) as Record<string, unknown>,
       ...(!answer.ok && { isError: true }),
-      ...(left !== null && { _meta: { credits_left: left } }),
+      _meta: { credits, ...(left !== null && { credits_left: left }) },
     };
   }
 }

@@ -23,6 +23,8 @@ export interface Tool {
   right: Right | null;
   /** The route that answers a key without this right; absent means that the tool refuses it. */
   otherwise?: ApiRoute | undefined;
+  /** What a model has to know to read a result. */
+  note?: string | undefined;
   /**
    * Reads the arguments of a call, from a sender that is not trusted. `fault` names the member that is wrong, and what it takes;
    * `null` means that the input is one of the route.
@@ -39,7 +41,11 @@ interface Row {
   reads?: Record<string, { schema: TSchema; textOf(text: string): string }>;
   /** The route that answers a key that lacks the right of the tool. */
   otherwise?: ApiRoute;
+  note?: string;
 }
+
+const ABOUT_NULL =
+  'A debt of null means: not on that list at its date. It does not mean "no debt", and says nothing if list_datasets lacks the list.';
 
 /** The tools, in the order in which clients see them. A description has under 60 words with the price, which is added. */
 const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> = {
@@ -55,17 +61,21 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   get_company: [
     lookupRoute,
     'One company by its NIF: address, activity, CAE, capital, status, and its debts as check_debts has them. A debt of `null` means not listed, which is not "no debt", and nothing at all if list_datasets lacks that list.',
-    { asksSources: true, reads: { nif: { schema: TextNifSchema, textOf: withoutCountry } } },
+    {
+      asksSources: true,
+      note: ABOUT_NULL,
+      reads: { nif: { schema: TextNifSchema, textOf: withoutCountry } },
+    },
   ],
   get_companies: [
     lookupListRoute,
     'What get_company says of up to 25 companies in one call. Each NIF gets its own `status`, with a company or a problem, in the order asked.',
-    { asksSources: true, most: { nifs: 25 } },
+    { asksSources: true, note: ABOUT_NULL, most: { nifs: 25 } },
   ],
   check_debts: [
     debtsRoute,
     'Which of up to 100 companies owe: their brackets, in euros, in the public lists of tax and social security debtors. Needs no lookup. `null` means not on the list of the date in `datasets`, which is not "no debt". A date that is `null` means no list.',
-    { most: { nifs: 100 } },
+    { note: ABOUT_NULL, most: { nifs: 100 } },
   ],
   list_debt_changes: [
     debtChangesRoute,
@@ -73,7 +83,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   ],
   get_usage: [
     usageRoute,
-    "The account's plan, what it can still spend (`left`), its included credits (`quotas.requests`: used, limit), purchased ones (`credits`), when the included ones reset, and its requests a minute. Ask before work that takes many calls.",
+    "The account's plan, what it can still spend (`left`; a key with a budget only `key_left`), its included credits (`quotas.requests`: used, limit), purchased ones (`credits`), when the included ones reset, and its requests a minute. Ask before work that takes many calls.",
     { otherwise: keyRoute },
   ],
   list_datasets: [
@@ -97,7 +107,7 @@ function inputSchemaOf(route: ApiRoute, { most = {}, reads = {} }: Row): TObject
 export const TOOLS = new Map<unknown, Tool>(
   Object.entries(TABLE).map(([name, [route, , row = {}]]) => {
     const schema = inputSchemaOf(route, row);
-    const tool = { name, route, right: route.right, otherwise: row.otherwise };
+    const tool = { name, route, right: route.right, otherwise: row.otherwise, note: row.note };
     if (route.body === undefined) return [name, { ...tool, read: createTextReader(schema, row) }];
     const faultOf = createBodyCheck({ ...schema, examples: route.body.examples });
     return [name, { ...tool, read: (args) => ({ fault: faultOf(args), input: args }) }];
@@ -133,11 +143,32 @@ function published(schema: TSchema) {
   return JSON.parse(text) as { type: 'object'; [keyword: string]: unknown };
 }
 
+/** Words and bounds of a schema, which a result shows by itself. Hosts give a model the schemas of all tools. */
+const WORDS = new Set(['description', 'examples', 'format', 'pattern', 'minimum', 'maximum']);
+
+/** The form of a schema: its members and their types. Of members that can be absent only the names. */
+function formOf(schema: TSchema): ReturnType<typeof published> {
+  return JSON.parse(JSON.stringify(published(schema)), (key, value) => {
+    if (WORDS.has(key) && (typeof value !== 'object' || Array.isArray(value))) return undefined;
+    if (value?.const !== undefined || Array.isArray(value?.enum)) return { ...value, type: undefined };
+    const types = value?.anyOf?.map?.(({ type, ...others }: TSchema) => isEmpty(others) && type);
+    if (types?.every((type: unknown) => typeof type === 'string')) return { type: types };
+    if (value?.type !== 'object') return value;
+    const members = Object.keys(value.properties).map((name) => [
+      name,
+      value.required?.includes(name) ? value.properties[name] : {},
+    ]);
+    return { ...value, properties: Object.fromEntries(members) };
+  });
+}
+
+const isEmpty = (value: object) => Object.keys(value).length === 0;
+
 /** A problem is structured content, too, and there are clients that check it by this schema. */
 function outputSchemaOf({ success }: ApiRoute, { otherwise }: Row) {
   const further = otherwise === undefined ? [] : [otherwise.success];
   const schemas = [success, ...further, Type.Object(PROBLEM_MEMBERS)];
-  return { type: 'object' as const, anyOf: schemas.map(published) };
+  return { type: 'object' as const, anyOf: schemas.map(formOf) };
 }
 
 /** The tools of a service, as calls name them and as `tools/list` shows them. */
@@ -175,7 +206,13 @@ export const DEFINITIONS = Object.entries(TABLE).map(([name, [route, description
     description: `${description} Costs ${costOf(route)}.`,
     inputSchema: published(inputSchemaOf(route, row)),
     outputSchema: outputSchemaOf(route, row),
-    annotations: { title, readOnlyHint: true, openWorldHint: row.asksSources ?? false },
+    annotations: {
+      title,
+      readOnlyHint: true,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: row.asksSources ?? false,
+    },
     _meta: { cost: costOf(route) },
   };
 });

@@ -66,7 +66,7 @@ const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] =
   ],
   [debtsRoute, ({ screen }, served) => createDebtsHandler(screen, served)],
   [debtChangesRoute, ({ readPage }) => createDebtChangesHandler(readPage)],
-  [usageRoute, ({ readAccount }) => createUsageHandler(readAccount)],
+  [usageRoute, ({ readAccount, readKey }) => createUsageHandler(readAccount, readKey)],
   [keyRoute, ({ readKey }) => createKeyHandler(readKey)],
   [activityRoute, ({ readActivity }) => createActivityHandler(readActivity)],
   [datasetsRoute, ({ readDatasets }) => createDatasetsHandler(readDatasets)],

@@ -8,7 +8,7 @@ import { post } from '../companies/test-world/requests.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
-import { callTool } from '../support/mcp.ts';
+import { callTool, WAYS } from '../support/mcp.ts';
 
 const api = await startApi();
 afterAll(() => api.stop());
@@ -60,13 +60,21 @@ test.each(PERIODS)('a tool tells a model of a budget of a %s what is left, and t
   const { key } = await keyOf(2, per);
   const call = async () => {
     const { result } = (await (await callTool(api, 'check_debts', { nifs: [nif(1)] }, { key })).json()) as {
-      result: { isError?: true; content: { text: string }[]; _meta: { credits_left?: number } };
+      result: {
+        isError?: true;
+        content: { text: string }[];
+        _meta: { credits: number; credits_left?: number };
+      };
     };
     return result;
   };
-  expect((await call())._meta.credits_left).toBe(1);
-  expect((await call())._meta.credits_left).toBe(0);
-  const { isError, content } = await call();
+  const keyLeft = async () => (await WAYS.MCP(api, '/usage', { key })).body.data.key_left;
+  expect(await keyLeft()).toBe(2);
+  expect((await call())._meta).toMatchObject({ credits: 1, credits_left: 1 });
+  expect((await call())._meta).toMatchObject({ credits: 1, credits_left: 0 });
+  expect(await keyLeft()).toBe(0);
+  const { isError, content, _meta } = await call();
+  expect(_meta.credits).toBe(0);
   expect(isError).toBe(true);
   expect(content[0]!.text).toMatch(
     /The key has .*2 credits.* Stop, and tell the user\. .*No credit was charged\.$/,

@@ -113,6 +113,7 @@ describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
         plan: 'free',
         credits: 7,
         left: 507,
+        key_left: null,
         spendPurchased: true,
         resetAt: end.toISOString(),
         rateLimit: { limit: 20, remaining: 19 },

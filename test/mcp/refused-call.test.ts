@@ -45,6 +45,7 @@ test('it is a result with `isError`, its id, the headers of a 429, and no cost',
     jsonrpc: '2.0',
     id: 'call-1',
     result: {
+      _meta: { credits: 0 },
       content: [
         { type: 'text', text: expect.stringMatching(/^Too many requests\..*Wait \d+ s, then call again\./) },
       ],

@@ -87,10 +87,11 @@ describe('an outage is not a bug', () => {
   test('for a usage, when what stands for Postgres resets the connection', async () => {
     answer = (socket) => socket.resetAndDestroy();
     const sql = connectPostgres(`postgres://test@${address}/test`, { max: 1 });
+    const notAsked = () => Promise.reject(new Error('the key has no budget'));
     const handler = createUsageHandler(async () => {
       await sql`SELECT 1`;
       throw new Error('Postgres has answered');
-    });
+    }, notAsked);
     expect(await kindOf(handler, {})).toBe('service-unavailable');
     await sql.end({ timeout: 0 });
   });
@@ -139,7 +140,7 @@ describe('a bug in what a handler asks is thrown on, to become an internal error
   const CASES: [string, Input, string, (find: () => Promise<never>) => Handler][] = [
     ['a search', { q: 'abaco' }, 'search-failed', createSearchHandler],
     ['a lookup', { nif: '500002576' }, 'service-unavailable', lookup],
-    ['usage', {}, 'service-unavailable', createUsageHandler],
+    ['usage', {}, 'service-unavailable', (find) => createUsageHandler(find, find)],
   ];
   test('a search that queued too long in this process is service-unavailable', async () => {
     const overloaded = () => Promise.reject(new OverloadedError('queued too long'));

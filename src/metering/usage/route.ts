@@ -4,7 +4,9 @@ import { utcDay } from '../../platform/dates.ts';
 import type { ReadAccount } from '../accounts/reader.ts';
 import { type AccountDetails, creditsLeft } from '../accounts/store.ts';
 import { type CallContext, free, type Handler } from '../admission/quote.ts';
+import type { UsedBudget } from '../keys/limits.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
+import type { ReadKey } from './key-route.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
 
 /** GET /usage */
@@ -18,6 +20,7 @@ export const usageRoute: ApiRoute = {
       plan: 'free',
       credits: 0,
       left: 500,
+      key_left: null,
       spendPurchased: true,
       resetAt: '2026-12-01T00:00:00.000Z',
       rateLimit: { limit: 20, remaining: 19 },
@@ -40,22 +43,33 @@ export const usageRoute: ApiRoute = {
 };
 
 /** Reports the account as it stands after this request's admission. */
-export function createUsageHandler(readAccount: ReadAccount): Handler {
+export function createUsageHandler(readAccount: ReadAccount, readKey: ReadKey): Handler {
   return {
     quote: (_, context) => free(() => answer(context)),
   };
 
   async function answer({ caller, rate }: CallContext): Promise<Answer> {
     try {
-      return ok(presentUsage(await readAccount(caller.accountId), rate.account ?? rate));
+      const [account, key] = await Promise.all([
+        readAccount(caller.accountId),
+        caller.budget === null ? null : readKey(caller.keyId),
+      ]);
+      return ok(presentUsage(account, keyLeft(key?.budget), rate.account ?? rate));
     } catch (cause) {
       return failureAnswer(cause, unavailable('The usage of the account could not be read.', cause));
     }
   }
 }
 
-/** The usage object of the specification. */
-function presentUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' | 'remaining'>): UsageAnswer {
+/** What a key can still spend of its budget; `null` means that it has none. */
+const keyLeft = (budget: UsedBudget | null = null) => budget && Math.max(0, budget.credits - budget.used);
+
+/** The usage object of the specification, and `left` and `key_left`. */
+function presentUsage(
+  account: AccountDetails,
+  key_left: number | null,
+  rate: Pick<RateDecision, 'limit' | 'remaining'>,
+): UsageAnswer {
   const lastInstant = new Date(account.period.end.getTime() - 1);
   return {
     success: true,
@@ -63,6 +77,7 @@ function presentUsage(account: AccountDetails, rate: Pick<RateDecision, 'limit' 
       plan: account.plan,
       credits: account.credits,
       left: creditsLeft(account),
+      key_left,
       spendPurchased: account.spendPurchased,
       resetAt: account.period.end.toISOString(),
       rateLimit: { limit: rate.limit, remaining: rate.remaining },

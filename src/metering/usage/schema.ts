@@ -14,6 +14,10 @@ export const UsageAnswerSchema = Type.Object(
       left: Count(
         'Credits that the account can still spend: included ones, and purchased ones if it spends them.',
       ),
+      key_left: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+        description:
+          'Credits that the key of this request can still spend; `null` means that it has no budget.',
+      }),
       spendPurchased: Type.Boolean({
         description: 'Whether purchased credits pay for calls beyond the included allowance.',
       }),

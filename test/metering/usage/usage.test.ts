@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createAccountReader } from '../../../src/metering/accounts/reader.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
+import { createKeyReader } from '../../../src/metering/usage/key-route.ts';
 import { createUsageHandler } from '../../../src/metering/usage/route.ts';
 import type { UsageAnswer } from '../../../src/metering/usage/schema.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
@@ -26,7 +27,10 @@ describe('the usage object', () => {
   afterAll(() => database.drop());
 
   async function usageAt(accountId: string, at: string): Promise<UsageAnswer['data']> {
-    const handler = createUsageHandler(createAccountReader(sql, () => new Date(at)));
+    const handler = createUsageHandler(
+      createAccountReader(sql, () => new Date(at)),
+      createKeyReader(sql),
+    );
     const caller = { ...CALLER, accountId };
     const answer = await runHandler(handler, {}, { caller });
     if (!answer.ok) throw new Error(answer.problem.kind);
@@ -45,6 +49,7 @@ describe('the usage object', () => {
       plan: 'plus',
       credits: 0,
       left: 1250,
+      key_left: null,
       spendPurchased: true,
       resetAt: '2026-02-28T12:00:00.000Z',
       rateLimit: { limit: 60, remaining: 41 },
