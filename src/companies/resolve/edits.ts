@@ -1,9 +1,9 @@
 /** Words that differ by few letters. */
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
-const SEARCHED = /^[a-z]{4,30}$/;
+const SEARCHED = /^[a-z]{4,16}$/;
 
-/** Whether near words of a word are looked up: it has 4 to 30 letters from a to z. */
+/** Whether near words of a word are looked up: it has 4 to 16 letters from a to z. Few misspelt words are longer, and their edits many. */
 export const hasNearWords = (word: string) => SEARCHED.test(word);
 
 /** All words that differ by one edit: a letter wrong, missing or extra, or two neighbours swapped. About 53 for each letter. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
@@ -6,17 +7,20 @@ import { findNif } from '../nif.ts';
 import type { OpenDirectory } from '../search/open.ts';
 import { createElasticsearchReader } from './elasticsearch.ts';
 import { createPostgresReader } from './postgres.ts';
+import type { WithReader } from './reader.ts';
 import { companyOf, NAMES_AT_ONCE, type Resolution, type Resolve, resolveNames } from './resolve.ts';
 
 /** For a few names, of which the worst take 30 ms each. */
 const TIMEOUT_MS = 3 * SECOND;
 
-/** How names share questions to the directory: those of one list that are asked at once. */
+/**
+ * How names share questions to the directory: one batch at a time, in the order in which they were asked. A list asks for its next
+ * names when it has answers for those before them, so lists get batches in turn.
+ */
 const BATCHES = {
   name: 'the directory',
   stage: 'resolve',
   maxBatch: NAMES_AT_ONCE,
-  maxConcurrentBatches: 2,
   queueTimeoutMs: TIMEOUT_MS,
   timeoutMs: TIMEOUT_MS,
 };
@@ -33,14 +37,37 @@ export function openResolve(
     elasticsearch === null || current === null
       ? createPostgresReader(sql)
       : createElasticsearchReader(elasticsearch, sql, current, TIMEOUT_MS);
-  const resolveName = createBatcher<string, Resolution>(
-    (names, bound) => withReader((reader) => resolveNames(reader, names), bound),
-    BATCHES,
-  );
+  const resolveName = createNameResolver(withReader);
   return async (name) => {
     const nif = findNif(name);
     if (nif === null) return resolveName(name);
     const { entries } = await search.find({ kind: 'nif', nif });
     return companyOf(entries[0]);
   };
+}
+
+/** What tests replace: a monotonic clock, the CPU of this process so far, and a pause. */
+const SYSTEM = {
+  nowMs: () => performance.now(),
+  cpuMs() {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  },
+  pause: (ms: number): Promise<unknown> => sleep(ms),
+};
+
+/**
+ * Resolves names in batches. After each batch names rest for as long as the process had CPU meanwhile, so that all lists together
+ * take at most 500 ms of CPU a second, and single calls have the other half of the core.
+ */
+export function createNameResolver(withReader: WithReader, { nowMs, cpuMs, pause } = SYSTEM): Resolve {
+  let restsUntilMs = 0;
+  return createBatcher<string, Resolution>(async (names, bound) => {
+    const restMs = restsUntilMs - nowMs();
+    if (restMs > 0) await pause(restMs);
+    const startedMs = cpuMs();
+    const resolutions = await withReader((reader) => resolveNames(reader, names), bound);
+    restsUntilMs = nowMs() + cpuMs() - startedMs;
+    return resolutions;
+  }, BATCHES);
 }

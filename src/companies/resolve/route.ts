@@ -128,11 +128,11 @@ export const resolutionsRoute: ApiRoute = {
 };
 
 /**
- * Two lists are answered at once, one of an account, because each takes much of a core. So a list of one account delays those of
- * other accounts little, and single calls never.
+ * One list of an account is answered at a time, and as many accounts have one as get a batch of names each (open.ts) within the
+ * 3 s that a name may wait. So a list of one account delays those of other accounts by a batch at a time.
  */
 const LISTS_IN_TURN: GateLimits = {
-  places: 2,
+  places: 32,
   placesOfOne: 1,
   maxWaiting: 200,
   maxWaitMs: 3 * SECOND,

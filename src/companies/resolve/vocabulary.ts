@@ -2,6 +2,7 @@
  * Reads the frequency of the words of some names. The vocabulary, a table of each generation, has every word with the number
  * of entries that have it. It is read twice: for the words themselves, then for the near words and parts of the rare ones.
  */
+import { setImmediate } from 'node:timers/promises';
 import { bodyOf } from './bodies.ts';
 import { editsOf, hasNearWords } from './edits.ts';
 import { HEAVIEST, isHeavy, isKey, type NameWords, type WeighedName, weightOf } from './words.ts';
@@ -42,7 +43,7 @@ const MIN_LETTERS = 4;
 const MAX_LETTERS = 30;
 const NONE: readonly never[] = [];
 
-/** Reads what the vocabulary has on some names. The outcome for a name doesn't depend on the others. */
+/** Reads what the vocabulary has on some names. The outcome for a name doesn't depend on the others. The event loop is given back after each word's edits. */
 export async function readVocabulary(reader: VocabularyReader, names: NameWords[]): Promise<KnownName[]> {
   const entries = new Map(
     await reader.count(unique(names.flatMap(({ words }) => [...withJoins(words), ...withBodies(words)]))),
@@ -55,11 +56,11 @@ export async function readVocabulary(reader: VocabularyReader, names: NameWords[
     (word) => word.length >= MIN_LETTERS && entriesOf(word) === 0,
   );
 
-  const edits = new Map(
-    unique(sought.flat())
-      .filter(hasNearWords)
-      .map((word) => [word, [...editsOf(word)]]),
-  );
+  const edits = new Map<string, string[]>();
+  for (const word of unique(sought.flat()).filter(hasNearWords)) {
+    edits.set(word, [...editsOf(word)]);
+    await setImmediate();
+  }
   const parts = new Map(unique(sought.flat()).map((word) => [word, splitsOf(word)]));
   const [counted, longer] = await Promise.all([
     reader.count(unique([...edits.values(), ...parts.values()].flat(2))),

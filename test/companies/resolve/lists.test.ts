@@ -1,5 +1,7 @@
 /** The load of a list of names on the directory and the process: it never crowds out other lists and calls. */
 import { expect, test } from 'bun:test';
+import { createNameResolver } from '../../../src/companies/resolve/open.ts';
+import type { DirectoryReader } from '../../../src/companies/resolve/reader.ts';
 import { companyOf, type Resolve, resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import { createResolutionsHandler } from '../../../src/companies/resolve/route.ts';
 import { type CallContext, NOTHING_PAID } from '../../../src/metering/admission/quote.ts';
@@ -101,4 +103,93 @@ test('a list for which there seem to be no credits reads nothing: its charge say
   expect([quote.kind, quote.credits]).toEqual(['resolve', 1]);
   const answer = await quote.answer({ ...NOTHING_PAID, spent: 1 });
   expect(answer.ok ? null : answer.problem.kind).toBe('service-unavailable');
+});
+
+/** A directory of nothing, with the words that were counted at once, and a call for each look. */
+function emptyDirectory(look = async () => {}) {
+  const counted: string[][] = [];
+  const reader: DirectoryReader = {
+    rows: 1_000_000,
+    async count(words) {
+      counted.push(words);
+      await look();
+      return new Map();
+    },
+    wordsFrom: async () => [],
+    find: async (reads) => reads.map(() => []),
+  };
+  return { reader, counted };
+}
+
+const letters = (count: number, first: string) => first.repeat(count - 1) + 'q';
+
+test("the event loop is given back after each word's edits, and a name has at most four such words", async () => {
+  const { reader, counted } = emptyDirectory();
+  let [turns, isOver] = [0, false];
+  const turn = () => {
+    turns += 1;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const words = [...'abcdefghijkl'].map((first) => letters(16, first));
+  await resolveNames(reader, [words.join(' '), words.toReversed().join(' ')]);
+  isOver = true;
+  // Eight words, and two names.
+  expect(turns).toBeGreaterThanOrEqual(10);
+  expect(Math.max(...counted.map(({ length }) => length))).toBeLessThan(8 * (16 * 53 + 2 * 15));
+});
+
+test('near words are sought of words with at most 16 letters, and parts of those with 30', async () => {
+  const { reader, counted } = emptyDirectory();
+  for (const count of [16, 17, 30, 31]) await resolveNames(reader, [letters(count, 'a')]);
+  const sizes = counted.filter((_, at) => at % 2 === 1).map(({ length }) => length);
+  expect(sizes.map((size) => (size > 500 ? 'near' : size > 0 ? 'parts' : 'nothing'))).toEqual([
+    'near',
+    'parts',
+    'parts',
+    'nothing',
+  ]);
+});
+
+test('names of all lists together rest after a batch for as long as it had CPU', async () => {
+  let [nowMs, cpuMs, tookMs] = [0, 0, 0];
+  const rests: number[] = [];
+  const { reader } = emptyDirectory(async () => {
+    cpuMs += tookMs / 2;
+    nowMs += tookMs;
+  });
+  const resolve = createNameResolver((work) => work(reader), {
+    nowMs: () => nowMs,
+    cpuMs: () => cpuMs,
+    async pause(ms) {
+      rests.push(ms);
+      nowMs += ms;
+    },
+  });
+  // Each batch looks twice, and takes half of its time in CPU.
+  for (tookMs of [10, 40, 0, 20, 20]) await resolve('padaria');
+  nowMs += 15;
+  await resolve('padaria');
+  await resolve('padaria');
+  expect(rests).toEqual([10, 40, 20, 5, 20]);
+});
+
+test('a short list beside long ones of other accounts waits for one batch of each, not for the lists', async () => {
+  let batches = 0;
+  const { reader } = emptyDirectory(async () => {
+    batches += 0.5;
+  });
+  const clock = { nowMs: () => 0, cpuMs: () => 0, pause: async () => {} };
+  const send = startLists(createNameResolver((work) => work(reader), clock));
+  const accounts = ['one', 'two', 'three'];
+  const ends: string[] = [];
+  const long = accounts.map((account) => send(account, namesOf(account)).then(() => ends.push(account)));
+  while (batches < 10) await new Promise(setImmediate);
+  const before = batches;
+  const { data } = await send('fourth', ['padaria']);
+  expect(data.map(({ status }) => status)).toEqual([200]);
+  expect(batches - before).toBeLessThanOrEqual(accounts.length + 2);
+  expect(ends).toEqual([]);
+  await Promise.all(long);
+  expect(batches).toBeLessThan(80);
 });

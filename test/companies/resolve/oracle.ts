@@ -357,7 +357,7 @@ export function createResolveOracle(entries: readonly SearchEntry[]) {
       .slice(0, 4);
     const near = new Map(
       sought
-        .filter((word) => /^[a-z]{4,30}$/.test(word))
+        .filter((word) => /^[a-z]{4,16}$/.test(word))
         .map((word) => {
           const all = vocabulary.filter(
             (other) => /^[a-z]{4,}$/.test(other) && other !== word && oracleDistance(word, other) === 1,
