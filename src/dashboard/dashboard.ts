@@ -5,11 +5,11 @@ import { createAccountReader } from '../metering/accounts/reader.ts';
 import { createGate } from '../platform/runtime/gate.ts';
 import { startInterval } from '../platform/runtime/interval.ts';
 import { HOUR, MINUTE, SECOND } from '../platform/units.ts';
-import { removeExpired } from './account-data/remove-expired.ts';
+import { removeExpired } from './account-data/wings.ts';
 import { ownAuthSecret } from './auth/auth-secret.ts';
 import { createBounds } from './connections/bounds.ts';
 import { connectionRoutes } from './connections/endpoints.ts';
-import { sendAllDueMails } from './mails/send-all.ts';
+import { sendAllDueMails } from './mails/kinds.ts';
 import { pageNotices } from './notices.ts';
 import type { DashboardParts } from './page-context.ts';
 import { createPublicPages } from './reference/public.ts';
@@ -24,7 +24,7 @@ const ASSETS = '/assets/:file';
 export const NO_PAGE = '/unknown';
 /**
  * Each download holds a connection to Postgres until its reader has all of it. An account has one place. A request waits for longer
- * than a slow reader keeps a place that another account wants (usage/pace.ts).
+ * than a slow reader keeps a place that another account wants (usage/download.ts).
  */
 const DOWNLOADS = { places: 2, placesOfOne: 1, maxWaiting: 100, maxWaitMs: 15 * SECOND };
 

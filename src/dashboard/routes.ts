@@ -20,8 +20,8 @@ import * as links from './sign-in/links.ts';
 import * as secondFactor from './sign-in/second-factor.ts';
 import * as tryIt from './try/try.ts';
 import * as credits from './usage/credits-page.ts';
+import { spending } from './usage/credits-page.ts';
 import * as csv from './usage/csv.ts';
-import { spending } from './usage/spending.ts';
 
 interface Methods<Context> {
   GET?: (context: Context) => Promise<PageResponse>;
@@ -77,8 +77,7 @@ export const ROUTES: Record<string, Route> = {
   '/screen': { for: 'member', hasList: true, ...screen.screen },
   '/reference': { for: 'member', GET: publicPages.showReference },
   '/settings': { for: 'member', hasPassword: true, ...settings.settings },
-  '/settings/name': { for: 'member', ...profile.ownName },
-  '/settings/account-name': { for: 'member', ownersOnly: true, ...profile.accountName },
+  '/settings/name': { for: 'member', ...profile.names },
   '/settings/email': { for: 'member', hasPassword: true, ...profile.ownEmail },
   '/settings/second-factor': { for: 'member', GET: secondFactor.showSecondFactor },
   '/settings/second-factor/set-up': { for: 'member', hasPassword: true, ...secondFactor.setUp },

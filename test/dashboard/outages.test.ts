@@ -2,7 +2,7 @@ import { afterAll, expect, spyOn, test } from 'bun:test';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { removeExpired } from '../../src/dashboard/account-data/remove-expired.ts';
+import { removeExpired } from '../../src/dashboard/account-data/wings.ts';
 import { keptAuthSecret } from '../../src/dashboard/auth/auth-secret.ts';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';
 import type { DashboardParts } from '../../src/dashboard/page-context.ts';

@@ -1,8 +1,8 @@
 import { type HistoryEntry, loadHistory } from '../../metering/account-data/history.ts';
 import type { Plan } from '../../metering/accounts/plan.ts';
 import type { AccountDetails } from '../../metering/accounts/store.ts';
-import { deleteAccount } from '../account-data/delete.ts';
 import { exportAccount } from '../account-data/export.ts';
+import { deleteAccount } from '../account-data/wings.ts';
 import { actorNames } from '../auth/actors.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { downloadsOf } from '../auth/limits.ts';

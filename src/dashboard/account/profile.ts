@@ -1,5 +1,6 @@
 import { recordEvent } from '../../metering/accounts/events.ts';
 import { lockAccount } from '../../metering/accounts/store.ts';
+import { isName } from '../../platform/names.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { changesOf, countAttempt, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
 import { actorOf, renameAccount } from '../auth/members.ts';
@@ -9,65 +10,47 @@ import { findEmailOwner } from '../auth/sessions.ts';
 import type { MemberContext } from '../page-context.ts';
 import { redirectTo } from '../request/context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import { emailField, formHandlers, tooMany } from '../request/forms.ts';
+import { emailField, formHandlers, refuse, tooMany } from '../request/forms.ts';
 import { formPage, messagePage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';
 import { askEmailChange } from './email-change.ts';
 
-/** A form with one name. @param kind of its change; @param current the name, and the words of its form */
-const nameForm = (
-  kind: 'name-changed' | 'account-renamed',
-  current: (context: MemberContext) => { title: string; value: string; hint: string; autocomplete?: string },
-  rename: (context: MemberContext, name: string) => Promise<void>,
-) =>
-  formHandlers({
-    show(context: MemberContext, refusal) {
-      const { messages } = context;
-      const { title, ...field } = current(context);
-      const fields = [{ name: 'name', label: messages.name, ...field }];
-      return formPage(context, { title, fields, button: messages.save, cancel: '/settings', refusal });
-    },
-    checks: ['name'],
-    async submit(context) {
-      const { tools, sent, user } = context;
-      const name = sent('name').trim();
-      if (name !== current(context).value) {
-        const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, kind)));
-        if (refusal !== null) return refusal;
-        await rename(context, name);
-      }
-      return redirectTo(context, '/settings?done=saved');
-    },
-  });
-
-/** /dashboard/settings/name */
-export const ownName = nameForm(
-  'name-changed',
-  ({ messages, user }) => ({
-    title: messages.changeName,
-    value: user.name,
-    hint: messages.nameHint,
-    autocomplete: 'organization',
-  }),
-  ({ tools, account, user }, name) =>
-    tools.sql.begin(async (sql) => {
-      await lockAccount(sql, account.id);
-      await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
-      await recordEvent(sql, account.id, { kind: 'name-changed', actor: actorOf(user) });
-    }),
-);
-
-/** /dashboard/settings/account-name, for owners. */
-export const accountName = nameForm(
-  'account-renamed',
-  ({ messages, account }) => ({
-    title: messages.changeAccountName,
-    value: account.name,
-    hint: messages.accountNameHint,
-  }),
-  ({ tools, account, user }, name) => renameAccount(tools.sql, account.id, name, actorOf(user)),
-);
+/** /dashboard/settings/name: the member's name, and for owners that of the account. */
+export const names = formHandlers({
+  show(context: MemberContext, refusal) {
+    const { messages, user, account, role } = context;
+    const own = { name: 'name', label: messages.name, value: user.name, hint: messages.nameHint };
+    const ofAccount = { label: messages.account, value: account.name, hint: messages.accountNameHint };
+    const fields = [
+      { ...own, autocomplete: 'organization' },
+      ...(role === 'owner' ? [{ name: 'account', ...ofAccount }] : []),
+    ];
+    const title = messages.changeName;
+    return formPage(context, { title, fields, button: messages.save, cancel: '/settings', refusal });
+  },
+  checks: ['name'],
+  async submit(context) {
+    const { tools, messages, sent, user, account, role } = context;
+    const [name, accountName] = [sent('name').trim(), sent('account').trim()];
+    const renamesAccount = role === 'owner' && accountName !== account.name;
+    if (renamesAccount && !isName(accountName))
+      return refuse(422, { faults: { account: messages.nameInvalid } });
+    const kinds = [name !== user.name && 'name-changed', renamesAccount && 'account-renamed'] as const;
+    for (const kind of kinds.filter((kind) => kind !== false)) {
+      const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, kind)));
+      if (refusal !== null) return refusal;
+      if (kind === 'account-renamed') await renameAccount(tools.sql, account.id, accountName, actorOf(user));
+      else
+        await tools.sql.begin(async (sql) => {
+          await lockAccount(sql, account.id);
+          await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
+          await recordEvent(sql, account.id, { kind, actor: actorOf(user) });
+        });
+    }
+    return redirectTo(context, '/settings?done=saved');
+  },
+});
 
 /**
  * /dashboard/settings/email: sends a link to the new address. The answer does not tell whether another user has it. The

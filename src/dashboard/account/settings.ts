@@ -36,10 +36,7 @@ async function showSettings(context: MemberContext, refusal: Refusal | null): Pr
   const about: Fact[] = [
     [messages.signedInAs, html`${user.email}\u00a0· ${link('email', messages.change, messages.changeEmail)}`],
     [messages.name, html`${user.name}\u00a0· ${link('name', messages.change, messages.changeName)}`],
-    [
-      messages.account,
-      html`${account.name} <code>${account.id}</code>${role === 'owner' && html`\u00a0· ${link('account-name', messages.change, `${messages.change}: ${messages.account}`)}`}`,
-    ],
+    [messages.account, html`${account.name} <code>${account.id}</code>`],
     [messages.access, link('members', messages.members)],
     [
       messages.secondFactor,

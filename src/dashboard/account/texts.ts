@@ -3,7 +3,7 @@ import type { Texts } from '../ui/texts.ts';
 
 export const ACCOUNT_TEXTS = {
   changePassword: ['Change the password', 'Alterar a palavra-passe'],
-  changeName: ['Change the name', 'Alterar o nome'],
+  changeName: ['Change names', 'Alterar nomes'],
   changeEmail: ['Change the email', 'Alterar o email'],
   newEmail: ['New email', 'Novo email'],
   newEmailHint: ['We send a link there to confirm it.', 'Enviaremos uma ligação para o confirmar.'],
@@ -24,7 +24,6 @@ export const ACCOUNT_TEXTS = {
   isMember: ['This address already belongs to a member.', 'Este endereço já é de um membro.'],
   inviteSuspended: ['A suspended account invites nobody.', 'Uma conta suspensa não pode convidar ninguém.'],
   changeRole: ['Change the role', 'Alterar a função'],
-  changeAccountName: ['Rename the account', 'Alterar o nome da conta'],
   accountNameHint: ['Members see it here and in mails.', 'Os membros veem-no aqui e nos emails.'],
   tooManyMembers: `The account has 100 members and pending invitations, which is the most. Remove one first.
     A conta tem 100 membros e convites pendentes, que é o máximo. Remova um primeiro.`,

@@ -156,7 +156,8 @@ function consentPage(context: MemberContext, request: Known, refusal: Refusal | 
   const { id, clientId, clientName, redirectUri } = request;
   const { host } = new URL(redirectUri);
   const proved = clientHost(clientId);
-  const isLocal = isLocalRedirect(redirectUri);
+  const isUnknown = proved === null && messages.clientUnknownWarning;
+  const warning = isLocalRedirect(redirectUri) ? messages.clientLocalWarning : isUnknown;
   const about: Fact[] = [
     [messages.client, html`<strong>${proved ?? messages.clientUnknown}</strong>`],
     [messages.clientCalls, clientName === '' ? '–' : clientName],
@@ -180,8 +181,7 @@ function consentPage(context: MemberContext, request: Known, refusal: Refusal | 
     lead: messages.connectLead,
     body: html`
 ${facts(about, 'stacked-facts')}
-${proved === null && html`<p class="notice warn">${messages.clientUnknownWarning}</p>`}
-${isLocal && html`<p class="notice warn">${messages.clientLocalWarning}</p>`}
+${warning && html`<p class="notice warn">${warning}</p>`}
 ${yes}
 ${no}`,
     ...refusal,

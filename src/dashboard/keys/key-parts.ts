@@ -1,12 +1,15 @@
+import { MCP_PATH } from '../../http/api-route.ts';
+import type { Right } from '../../http/right.ts';
 import type { ListedKey } from '../../metering/keys/list.ts';
 import type { ApiKey } from '../../metering/keys/store.ts';
 import { isRealDate } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { Messages } from '../messages.ts';
 import type { MemberContext } from '../page-context.ts';
+import { codeSamples, EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import type { Field } from '../request/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { endOf, moment } from '../ui/parts.ts';
+import { copyable, endOf, moment } from '../ui/parts.ts';
 import { type KeyCounts, NO_COUNTS } from './key-counts.ts';
 
 export function keyName(key: Pick<ApiKey, 'name'>, messages: Messages): string {
@@ -74,4 +77,49 @@ export function endOfDay(day: string): Date | undefined {
   if (!isRealDate(day)) return undefined;
   const end = new Date(Date.parse(`${day}T00:00:00Z`) + DAY);
   return end.getTime() > Date.now() ? end : undefined;
+}
+
+/** A secret that is shown once. */
+export interface NewSecret {
+  /** Of its key. */
+  id: string;
+  /** The rights of the key; `null` means all. */
+  only: Right[] | null;
+  secret: string;
+  /** The instant until which the replaced secret works; `null` if there is none. */
+  previousUntil: Date | null;
+}
+
+/** The card with a new secret, and what to do with it. */
+export function newSecretCard(context: MemberContext, { id, secret, previousUntil, only }: NewSecret): Html {
+  const { messages, tools, formats } = context;
+  // Every key may ask for itself.
+  const canSearch = only === null || only.includes('search');
+  const address = `${tools.publicUrl}/api/v1/${canSearch ? `companies?q=${EXAMPLE_QUERY}` : 'key'}`;
+  return html`
+<section class="card new-key" role="status" tabindex="-1" autofocus data-forget-form>
+  <h2>${messages.newKey}</h2>
+  <p>${messages.newKeyLead}</p>
+  ${previousUntil !== null && html`<p>${messages.previousUntil(formats.instant(previousUntil))}</p>`}
+  ${copyable(messages, { id: 'new-secret', label: messages.newKey, text: secret })}
+  <p class="hint">${messages.lostSecret} <a href="${tools.base}/keys/${id}/rotate">${messages.rotate}</a></p>
+  <p>${messages.newKeyTry}</p>
+  ${copyable(messages, { id: 'new-export', label: messages.newKeyTry, text: `export API_KEY='${secret}'` })}
+  ${codeSamples(messages, { id: 'new', method: 'GET', address })}
+  ${connectAgent(context)}
+</section>`;
+}
+
+function connectAgent({ messages, tools }: MemberContext): Html {
+  const address = tools.publicUrl + MCP_PATH;
+  const command = `claude mcp add --transport http company-directory ${address} \\\n  --header 'Authorization: Bearer svc_…'`;
+  return html`
+<details>
+  <summary id="agent-title">${messages.connectAgent}</summary>
+  <p>${messages.connectAgentLead}</p>
+  <p>${messages.agentAddress}</p>
+  ${copyable(messages, { id: 'agent-address', label: messages.agentAddress, text: address })}
+  <p>${messages.agentCommand}</p>
+  ${copyable(messages, { id: 'agent-command', label: messages.agentCommand, text: command })}
+</details>`;
 }

@@ -30,8 +30,15 @@ import { pageLinks } from '../usage/paging.ts';
 import { connectionsCard } from './connection.ts';
 import { type KeyCounts, NO_COUNTS, readKeyCounts } from './key-counts.ts';
 import { budgetLeft, limitFields, sentLimits } from './key-limits.ts';
-import { endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
-import { type NewSecret, newSecretCard } from './new-secret.ts';
+import {
+  endOfDay,
+  expiryField,
+  keyBadges,
+  keyName,
+  lastUse,
+  type NewSecret,
+  newSecretCard,
+} from './key-parts.ts';
 
 /**
  * GET and POST /dashboard/keys. The answer to the form holds the secret of the new key; nothing else ever does, and it is kept in

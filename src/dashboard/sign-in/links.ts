@@ -48,7 +48,7 @@ export const forgot = formHandlers({
   },
 });
 
-/** /dashboard/reset */
+/** /dashboard/reset. A link that is used or too old is told after the form. */
 export const reset = linkPage('reset', {
   find: ({ tools }, token) => tools.auth.linkOwner('reset', token),
   show(context, refusal) {

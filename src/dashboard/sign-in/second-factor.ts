@@ -61,22 +61,19 @@ function wrongCode({ messages, sent }: PageContext, status: number): Refusal {
   return refuse(status, { faults: { code: kind === 'app' ? messages.codeWrong : messages.backupCodeWrong } });
 }
 
-/** GET /dashboard/settings/second-factor */
+/** GET /dashboard/settings/second-factor: without one it is the form that sets it up. */
 export async function showSecondFactor(context: MemberContext): Promise<PageResponse> {
   const { messages, tools, user } = context;
   const link = (path: string, label: string) =>
     html`<p><a href="${tools.base}${PATH}/${path}">${label}</a></p>`;
-  const isRequired = tools.config.secondFactor === 'owners';
-  const content = user.hasSecondFactor
-    ? html`
+  if (!user.hasSecondFactor) return setUp.GET(context);
+  return sheet(
+    context,
+    html`
   <p>${messages.secondFactorOn} ${messages.backupCodesLeft(String(await tools.auth.backupCodesLeft(user.id)))}</p>
   ${link('codes', messages.newBackupCodes)}
-  ${link('off', messages.turnOff)}`
-    : html`
-  ${isRequired && html`<p>${messages.secondFactorRequired}</p>`}
-  <p>${messages.secondFactorLead}</p>
-  <p><a class="button" href="${tools.base}${PATH}/set-up">${messages.setUp}</a></p>`;
-  return sheet(context, content);
+  ${link('off', messages.turnOff)}`,
+  );
 }
 
 function sheet(context: MemberContext, content: Html, refusal: Refusal | null = null): Promise<PageResponse> {
@@ -95,10 +92,13 @@ const passwordForm = (
   { wantsCode = false } = {},
 ) =>
   confirmedForm({
-    page({ messages }) {
+    page({ messages, tools, user }) {
       const button = messages[title];
       const fields = wantsCode ? [codeField(messages, messages.codeOrBackupHint)] : [];
-      return { title: button, lead: html`<p>${messages[lead]}</p>`, fields, button, cancel: PATH };
+      const mustSetUp = tools.config.secondFactor === 'owners' && !user.hasSecondFactor;
+      const required = mustSetUp && html`<p>${messages.secondFactorRequired}</p>`;
+      const way = user.hasSecondFactor ? { cancel: PATH } : { path: `${PATH}/set-up`, cancel: '/settings' };
+      return { title: button, lead: html`${required}<p>${messages[lead]}</p>`, fields, button, ...way };
     },
     async submit(context) {
       const refusal = wantsCode && context.user.hasSecondFactor ? await codeRefusal(context) : null;
@@ -168,7 +168,7 @@ export const turnOff = passwordForm(
   ['secondFactorOffTitle', 'secondFactorOffLead'],
   async (context, { cookies }) => {
     if (context.user.hasSecondFactor) await changed(context, 'off');
-    return redirectTo(context, `${PATH}?done=off`, cookies);
+    return redirectTo(context, '/settings?done=off', cookies);
   },
   { wantsCode: true },
 );

@@ -151,7 +151,7 @@ export const COMMON_TEXTS = {
       O código não foi dado a tempo, ou esteve errado demasiadas vezes. Inicie sessão de novo.`,
     '/settings/second-factor?done=on': `The second factor is on. Other devices are signed out.
       O segundo fator está ativo. As sessões noutros dispositivos terminaram.`,
-    '/settings/second-factor?done=off': `The second factor is off. Other devices are signed out.
+    '/settings?done=off': `The second factor is off. Other devices are signed out.
       O segundo fator está inativo. As sessões noutros dispositivos terminaram.`,
     '/keys?done=revoked': ['The key is revoked.', 'A chave foi revogada.'],
     '/settings?done=saved': ['Saved.', 'Guardado.'],

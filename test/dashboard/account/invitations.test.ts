@@ -7,7 +7,7 @@ import {
   invite,
 } from '../../../src/dashboard/account/invitations.ts';
 import { listInvitations, withdrawInvitation } from '../../../src/dashboard/account/pending-invitations.ts';
-import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
+import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { actorOf, changeMember, listMembers, renameAccount } from '../../../src/dashboard/auth/members.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { NotOwnerError } from '../../../src/metering/accounts/rights.ts';

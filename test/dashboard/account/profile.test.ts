@@ -2,7 +2,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { askEmailChange, confirmEmailChange } from '../../../src/dashboard/account/email-change.ts';
 import { findInvitation, invite } from '../../../src/dashboard/account/invitations.ts';
-import { removeExpired } from '../../../src/dashboard/account-data/remove-expired.ts';
+import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { startDashboardService } from '../service.ts';
 import { startMailServer } from '../smtp.ts';
@@ -180,7 +180,7 @@ describe('the email', () => {
     const reset = await linkTo(mail, person.email);
     await confirmEmailChange(service.sql, await askEmailChange(service.sql, userId, newEmail()));
     expect(await findInvitation(service.sql, token)).toBeNull();
-    expect((await visit().get(reset)).status).toBe(404);
+    expect((await visit().submit(reset, { password: 'another long password' })).status).toBe(404);
   });
 
   test('confirmed twice at the same time changes once', async () => {

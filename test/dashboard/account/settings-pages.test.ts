@@ -47,7 +47,7 @@ for (const javaScriptEnabled of [true, false]) {
     browsing.inBrowser({ javaScriptEnabled }, async (page) => {
       const { person, other } = await enter(page);
       await page.goto(dashboard('/settings'));
-      await page.click('a[aria-label="Change the name"]');
+      await page.click('a[aria-label="Change names"]');
       await page.fill('#name', 'Livraria Moreira');
       await send(page, '/settings?done=saved');
       expect(await page.textContent('dl.facts')).toContain('Livraria Moreira');

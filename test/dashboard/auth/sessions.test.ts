@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { invite } from '../../../src/dashboard/account/invitations.ts';
-import { removeExpired } from '../../../src/dashboard/account-data/remove-expired.ts';
+import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
 import { until } from '../../support/until.ts';

@@ -6,9 +6,9 @@ import { createServer, type TLSSocket } from 'node:tls';
 import {
   createClientReader,
   isDocumentAddress,
+  isPublicAddress,
   type Network,
 } from '../../../src/dashboard/connections/client-document.ts';
-import { isPublicAddress } from '../../../src/dashboard/connections/public-address.ts';
 import { takesRedirect } from '../../../src/dashboard/connections/redirects.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { until } from '../../support/until.ts';

@@ -1,6 +1,6 @@
 /** The way of an agent from its first 401 to its end (docs/mcp.md: connections). */
 import { afterAll, expect, test } from 'bun:test';
-import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
+import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { findAccount } from '../../../src/metering/accounts/store.ts';

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../../src/dashboard/auth/mail.ts';
 import { sendDueMails } from '../../../src/dashboard/mails/due-mails.ts';
-import { keyMails } from '../../../src/dashboard/mails/key-mails.ts';
+import { keyMails } from '../../../src/dashboard/mails/kinds.ts';
 import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { startMailedDashboard } from '../service.ts';

@@ -2,12 +2,14 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createMailer } from '../../../src/dashboard/auth/mail.ts';
 import { MAILS, type Mail, writeMail } from '../../../src/dashboard/auth/mail-text.ts';
-import { budgetMails } from '../../../src/dashboard/mails/budget-mails.ts';
 import { dueMail } from '../../../src/dashboard/mails/due-mails.ts';
-import { keyMails } from '../../../src/dashboard/mails/key-mails.ts';
-import { planMails } from '../../../src/dashboard/mails/plan-mails.ts';
-import { sendAllDueMails } from '../../../src/dashboard/mails/send-all.ts';
-import { usageAlerts } from '../../../src/dashboard/mails/usage-alerts.ts';
+import {
+  budgetMails,
+  keyMails,
+  planMails,
+  sendAllDueMails,
+  usageAlerts,
+} from '../../../src/dashboard/mails/kinds.ts';
 import { MESSAGES } from '../../../src/dashboard/messages.ts';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
 import { changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';

@@ -1,9 +1,9 @@
 /** Mails when 80% and 100% of the allowance are used (docs/members.md: usage alerts). */
 import { afterAll, beforeEach, expect, spyOn, test } from 'bun:test';
-import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
+import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { createMailer } from '../../../src/dashboard/auth/mail.ts';
 import { type DueMailParts, sendDueMails } from '../../../src/dashboard/mails/due-mails.ts';
-import { usageAlerts } from '../../../src/dashboard/mails/usage-alerts.ts';
+import { usageAlerts } from '../../../src/dashboard/mails/kinds.ts';
 import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';

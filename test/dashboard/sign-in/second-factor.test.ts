@@ -251,7 +251,7 @@ test('new backup codes and turning it off want the password and a code; an opera
   expect((await mail.mailTo(person.email)).text).toContain('Your backup codes were renewed');
 
   const off = await visitor.submit(`${PAGE}/off`, { present: person.password, code: fresh[1]! });
-  expect(off.headers.get('location')).toBe(`${PAGE}?done=off`);
+  expect(off.headers.get('location')).toBe('/dashboard/settings?done=off');
   expect([await isSignedIn(visitor), await isSignedIn(other)]).toEqual([true, false]);
   await signIn(other, person);
   expect(await isSignedIn(other)).toBe(true);

@@ -1,6 +1,6 @@
-/** The time that a download waits for its reader (src/dashboard/usage/pace.ts). */
+/** The time that a download waits for its reader (src/dashboard/usage/download.ts). */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { createPace } from '../../../src/dashboard/usage/pace.ts';
+import { createPace } from '../../../src/dashboard/usage/download.ts';
 import { KIB, MINUTE, SECOND } from '../../../src/platform/units.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
 

@@ -1,7 +1,7 @@
 /** The days that are kept, and what a deletion removes. */
 import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
+import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { problem } from '../../../src/http/answer.ts';
 import { purgeActivity } from '../../../src/metering/activity/purge.ts';
 import { listActivity, readActivity } from '../../../src/metering/activity/store.ts';

@@ -1,6 +1,6 @@
 /** Changes of keys lock the key first, then its account, so that no two of them wait for each other. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
+import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';

@@ -1,7 +1,6 @@
 /** Error answers are counted by several processes, never twice, and not for deleted accounts. */
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test';
-import { deleteAccount } from '../../../src/dashboard/account-data/delete.ts';
-import { removeExpired } from '../../../src/dashboard/account-data/remove-expired.ts';
+import { deleteAccount, removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';
