@@ -164,6 +164,9 @@ describe('in a real browser', () => {
         })()`);
       const send = async (path: string, form: string, values: Record<string, string>) => {
         await page.goto(dashboard(path));
+        await page.evaluate(
+          `document.querySelectorAll('${form} details').forEach((part) => { part.open = true; })`,
+        );
         for (const [name, value] of Object.entries(values)) await page.fill(`${form} [name=${name}]`, value);
         // Without the browser's own checks, as a form that they let through.
         await page.evaluate(`document.querySelector('${form}').noValidate = true`);
