@@ -17,7 +17,7 @@ const DIRECTORY = `nif,legal_name
 ${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda"
 `;
 
-type Program = 'companies' | 'resolve' | 'screen' | 'follow';
+type Program = 'companies' | 'resolve' | 'screen' | 'follow' | 'openrefine';
 
 /** How programs are run. Python and jq are only used where they are installed: no other part of the project needs one. */
 const languages: Record<string, (program: Program) => string[]> = {
