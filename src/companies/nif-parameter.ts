@@ -7,13 +7,13 @@ import { isValidNif, normalizeNif, withoutCountry } from './nif.ts';
 export const NIF_PATTERN = '^[ \\t\\u00a0\\u202f.-]*([0-9][ \\t\\u00a0\\u202f.-]*){9}$';
 
 /** The form of a NIF in a list, in words. */
-export const NIF_FORM = `nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them, and \`PT\` may stand directly before them`;
+export const NIF_FORM = `nine digits with a right check digit, as a number or a text; in a text spaces, hyphens and periods may separate them, and \`PT\` may stand before them, with or without a blank`;
 
 /** A NIF in the input of a tool. */
 export const TextNifSchema = Type.String({
   description:
-    'Nine digits with a right check digit; spaces, hyphens and periods may separate them, and `PT` may stand directly before them.',
-  pattern: NIF_PATTERN.replace('^', '^\\s*(?:[Pp][Tt](?=[0-9]))?'),
+    'Nine digits with a right check digit; spaces, hyphens and periods may separate them, and `PT` may stand before them, with or without a blank.',
+  pattern: NIF_PATTERN.replace('^', '^\\s*(?:[Pp][Tt][ \\t\\u00a0\\u202f]?(?=[0-9]))?'),
   examples: ['599910020'],
 });
 
@@ -39,6 +39,6 @@ export const listedNif = (text: string) => validNif(text) ?? validNif(withoutCou
 export function invalidNif(): ProblemAnswer {
   return problem(
     'validation',
-    'The NIF is not nine digits (without PT), or its check digit is wrong. A valid one is 599910020.',
+    'The NIF is not nine digits (a path takes no PT), or its check digit is wrong. A valid one is 599910020.',
   );
 }

@@ -24,10 +24,10 @@ export function normalizeNif(text: string): string | null {
 }
 
 /**
- * A text without the `PT` that stands directly before its digits, as VAT numbers have it. Lists, tools and commands take it; a path does
+ * A text without the `PT` that stands before its digits, with or without a blank, as VAT numbers have it. Lists, tools and commands take it; a path does
  * not (docs/api.md: NIF or name).
  */
-export const withoutCountry = (text: string) => text.replace(/^\s*PT(?=[0-9])/i, '');
+export const withoutCountry = (text: string) => text.replace(/^\s*PT[ \t\u00a0\u202f]?(?=[0-9])/i, '');
 
 /**
  * The nine digits of a NIF in a file, as {@link normalizeNif}, also of a NIF that is written as a VAT number (`PT599910020`).

@@ -1,8 +1,7 @@
 import type { TObject } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 
-const NO_OBJECT =
-  'The body is not a JSON object as application/json, of at most 64 KiB, that arrives within 10 s.';
+const NO_OBJECT = 'The body is not a JSON object.';
 
 /** The member of an error's path, and the place in its list: `/nifs/3`. */
 const PATH = /^\/([^/]+)(?:\/([0-9]+))?/;
@@ -21,7 +20,8 @@ export function createBodyCheck(schema: TObject): (json: unknown) => string | nu
     if (!Object.hasOwn(schema.properties, name)) return unknownIn(schema);
     const member = schema.properties[name]!;
     const at = place === undefined ? '' : `, number ${Number(place) + 1},`;
-    const what = error.value === undefined ? 'missing' : 'not valid';
+    const came = Array.isArray(error.value) && place === undefined ? `: ${error.value.length} came` : '';
+    const what = error.value === undefined ? 'missing' : `not valid${came}`;
     return `"${name}"${at} is ${what}. It takes: ${member.description} For example: ${exampleOf(schema, name)}`;
   };
 }

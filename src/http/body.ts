@@ -87,6 +87,19 @@ export async function readJson(
   return typeof body === 'string' ? { json: null, sent: body } : { json: parse(body), sent: body };
 }
 
+const NO_JSON: Record<NoJson, string> = {
+  'not JSON': 'The header Content-Type is missing, or is not application/json.',
+  'too large': 'The body is over 64 KiB.',
+  'too slow': 'The body took over 10 s to arrive.',
+};
+
+/** Why a body could not be read as JSON; `null` means that it could. */
+export function jsonFault({ json, sent }: Exclude<JsonBody, 'unread'>): string | null {
+  if (typeof sent === 'string') return NO_JSON[sent];
+  if (sent.byteLength === 0) return 'The body is empty.';
+  return json === null ? 'The body is not whole JSON in UTF-8: it is cut, or has a mistake.' : null;
+}
+
 function parse(body: Buffer): unknown {
   try {
     return parseUntrusted(body);

@@ -63,6 +63,8 @@ export function publicRoutes({ observer, health, metrics, metricsToken, openApi,
   page('/health/live', () => health.live());
   page('/health/ready', () => health.ready());
   for (const path of ['/openapi', '/openapi/']) limited(path, (request) => pages.reference(request));
+  // Tools guess this address. Relative, so that it holds behind a proxy's path, too.
+  page('/openapi.json', () => new Response(null, { status: 303, headers: { Location: 'openapi/json' } }));
   page('/favicon.ico', () => new Response(null, { status: 303, headers: { Location: pages.icon } }));
   limited(
     '/openapi/json',

@@ -1,5 +1,5 @@
 /**
- * One rule for every place where a NIF is given by itself: nine digits and separators, and `PT` directly before them except in a path
+ * One rule for every place where a NIF is given by itself: nine digits and separators, and `PT` before them, with or without a blank, except in a path
  * (docs/api.md: NIF or name). Files and pasted lists hold further text, and any `PT` in them is dropped (docs/imports.md:
  * files). The places are the code's own lists.
  */
@@ -18,8 +18,8 @@ import { nifPtFound } from '../support/provider.ts';
 import { importMain } from '../support/whole.ts';
 
 const TAKEN = ['500002576', ' 500.002-576', '500\u00a0002\u202f576 '];
-const WITH_COUNTRY = ['PT500002576', ' pt500 002 576'];
-const REFUSED = ['PT 500002576', 'PT-500002576', 'ES500002576', 'PTPT500002576', 'PT50000257'];
+const WITH_COUNTRY = ['PT500002576', ' pt500 002 576', 'PT 500002576', 'pt\u00a0500.002.576'];
+const REFUSED = ['PT  500002576', 'PT-500002576', 'ES500002576', 'PTPT500002576', 'PT50000257'];
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 const api = await startApi();
@@ -51,7 +51,7 @@ test.each(
     for (const nif of isPath ? TAKEN : [...TAKEN, ...WITH_COUNTRY])
       expect([nif, await answer(nif)]).toEqual([nif, expect.not.stringContaining('/problems/')]);
     for (const nif of isPath ? [...REFUSED, ...WITH_COUNTRY] : REFUSED) {
-      expect([nif, await answer(nif)]).toEqual([nif, expect.stringContaining('(without PT)')]);
+      expect([nif, await answer(nif)]).toEqual([nif, expect.stringContaining('(a path takes no PT)')]);
       expect(await answer(nif)).toContain('problems/validation');
     }
     if (route.body !== undefined && !('after' in route.body.properties))
@@ -73,7 +73,7 @@ test('each command that takes a NIF takes it with PT, and says of others what to
     for (const nif of REFUSED) {
       expect(await cli.refusal(...words, nif)).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining('(without PT)'),
+        stderr: expect.stringContaining('nine digits'),
       });
     }
   }

@@ -37,7 +37,7 @@ const WRONG: [tool: string, input: Input, member: string, takes: RegExp, next: (
     ['get_company', { nif: [VALID] }, 'nif', /Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
     ['get_company', { nif: 'Padaria, Lda' }, 'NIF', /nine digits/, (nif) => ({ nif })],
     ['get_company', { nif: BAD }, 'NIF', /check digit is wrong/, (nif) => ({ nif })],
-    ['get_company', { nif: `PT ${VALID}` }, 'NIF', /without PT/, (nif) => ({ nif })],
+    ['get_company', { nif: `PT  ${VALID}` }, 'NIF', /not nine digits/, (nif) => ({ nif })],
     ['get_companies', { nif: VALID }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
     ['get_companies', { nifs: VALID }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
     ['get_companies', { nifs: [] }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],

@@ -45,5 +45,5 @@ export function recordCommands(program: Command): void {
 function nif(text: string): string {
   const digits = listedNif(text);
   if (digits !== null) return digits;
-  throw new InvalidArgumentError('It must be a NIF: nine digits (without PT) with a right check digit.');
+  throw new InvalidArgumentError('It must be a NIF: nine digits with a right check digit.');
 }

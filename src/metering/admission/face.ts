@@ -4,7 +4,7 @@
  */
 import { problem } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import { type JsonBody, readJson } from '../../http/body.ts';
+import { type JsonBody, jsonFault, readJson } from '../../http/body.ts';
 import { createBodyCheck } from '../../http/body-check.ts';
 import type { CallKind } from '../../http/call-kind.ts';
 import { createAddressReader, type Input } from '../../http/input.ts';
@@ -51,7 +51,14 @@ export function createRestFace(
     readBody: () => readJson(request, stopping),
     quote(context, body) {
       const { json, sent } = body!;
-      const call = { route, handler, request, sent, fault: faultOf(json), input: json as Input };
+      const call = {
+        route,
+        handler,
+        request,
+        sent,
+        fault: jsonFault(body!) ?? faultOf(json),
+        input: json as Input,
+      };
       return quoteOnce(call, context);
     },
   });
