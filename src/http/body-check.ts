@@ -30,8 +30,8 @@ export function createBodyCheck(schema: TObject): (json: unknown) => string | nu
 const unknownIn = ({ properties }: TObject) =>
   `A member is not known. The members are: "${Object.keys(properties).join('", "')}".`;
 
-/** The member in the schema's example, as JSON; of a list its first item, because further ones can be invalid on purpose. */
-function exampleOf({ examples }: TObject, name: string): string {
-  const example = examples[0][name];
+/** The example of the body, or else the member's own, as JSON; of a list its first item, because further ones can be invalid on purpose. */
+function exampleOf({ examples, properties }: TObject, name: string): string {
+  const example = Object.hasOwn(examples[0], name) ? examples[0][name] : properties[name]!.examples[0];
   return JSON.stringify(Array.isArray(example) ? example.slice(0, 1) : example);
 }

@@ -32,6 +32,7 @@ function outside(schema: TSchema): unknown[] {
 function inside(schema: TSchema): unknown {
   if (schema.anyOf !== undefined) return inside(schema.anyOf[0]);
   if (schema.enum !== undefined) return schema.enum[0];
+  if (schema.type === 'boolean') return true;
   if (schema.type === 'array') return [inside(schema.items)];
   return schema.pattern === undefined ? nif(1) : 'chg_0';
 }

@@ -101,6 +101,7 @@ const LIST = listRequestSchema(NAMES, {
 const CLEAR_ONLY = Type.Boolean({
   description:
     'Only clear names get their candidates and cost a credit, at least one a request; the others are `clear: false` without candidates, for nothing.',
+  examples: [true],
 });
 
 /** POST /resolutions (docs/api.md: names as people write them) */

@@ -83,6 +83,8 @@ describe('the password is not in what is logged', () => {
   test('of a service whose password is refused', async () => {
     const env = { ELASTICSEARCH_URL: addressWith('wrong-secret') };
     const service = await startTestService({ env });
+    // An empty directory asks no index.
+    await service.sql`UPDATE directory_generations SET index_name = 'companies-1', rows = 1`;
     await fetch(`${service.baseUrl}/health/ready`);
     await service.stop();
     const log = JSON.stringify(service.logLines);
