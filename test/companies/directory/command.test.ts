@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
+import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { readHolder, withDirectoryLock } from '../../../src/companies/directory/lock.ts';
@@ -55,6 +56,8 @@ test('import, rebuild, rollback and status answer the members of docs/commands.m
         updated: expect.any(String),
         by: expect.stringMatching(/^cli:./),
         file: 'second.csv',
+        lastFile: { sha256: hash('sha256', await Bun.file(second).bytes()), bytes: Bun.file(second).size },
+        rows: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
       debts: { tax: null, socialSecurity: null },
     },
@@ -82,6 +85,8 @@ test('people get a summary with the rejected rows by reason', async () => {
   expect(stdout).toMatch(/^time +\d+ s$/m);
 });
 
+const SHA256 = /, sha256 [0-9a-f]{64}/.source;
+
 test('people see in the status who loaded what and when, and who changes the directory now', async () => {
   const file = await bench.write('loaded.csv', csv(0, 14));
   await line.run('companies', 'import', file);
@@ -90,10 +95,10 @@ test('people see in the status who loaded what and when, and who changes the dir
   const since = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/.source;
   const { stdout } = await line.run('index', 'status');
   expect(stdout).toMatch(
-    new RegExp(`^directory +14 companies, imported ${since} by cli:.+ from loaded.csv$`, 'm'),
+    new RegExp(`^directory +14 companies, imported ${since} by cli:.+ from loaded.csv${SHA256}$`, 'm'),
   );
   expect(stdout).toMatch(
-    new RegExp(`^tax debts +1 companies of 2026-10-31, imported ${since} by cli:.+$`, 'm'),
+    new RegExp(`^tax debts +1 companies of 2026-10-31, imported ${since} by cli:.+${SHA256}$`, 'm'),
   );
   expect(stdout).toMatch(/^social security debts +not imported$/m);
   expect(stdout).not.toContain('running');

@@ -303,7 +303,7 @@ describe('a forgotten password', () => {
     expect((await visitor.get('/dashboard')).status).toBe(303);
     expect((await stranger.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
     expect((await stranger.submit('/dashboard/sign-in', { ...person, password })).status).toBe(303);
-    expect((await visit().get(link)).status).toBe(404);
+    expect((await visit().submit(link, { password })).status).toBe(404);
   });
 
   test('is answered alike for an email that has no account', async () => {

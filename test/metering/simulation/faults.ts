@@ -283,7 +283,9 @@ export const SQL_FAULTS: (Fault & { by: 'compare' | 'race' })[] = [
     ...fault(
       'a sending keeps what it refunds',
       CLAIM,
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: The text of the source.
       'kept = ${charged.spent - unused}',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: The text of the source.
       'kept = ${charged.spent}',
     ),
   },

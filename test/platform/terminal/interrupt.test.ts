@@ -149,6 +149,8 @@ function makePipe(): string {
 
 /** Whether a process handles Ctrl-C itself, as a command does from its start. */
 function handlesInterrupts(pid: number): boolean {
+  // Until its `exec` it is a copy of this process, with its handlers.
+  if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(MAIN)) return false;
   const [, mask] = /^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return (BigInt(`0x${mask}`) & (1n << BigInt(os.signals.SIGINT - 1))) !== 0n;
 }
