@@ -54,6 +54,8 @@ const READY_TIMEOUT_MS = 10_000;
 const PROVIDER_TIMEOUT_MS = 2000;
 /** The bound of a lookup (docs/api.md: refresh), and the longest pause of its instance. */
 const SLOWEST_ANSWER_MS = 2 * PROVIDER_TIMEOUT_MS + 1000 + LONGEST_MS.pause;
+/** It may wait for another sending first (docs/api.md: Idempotency-Key). */
+const SLOWEST_KEYED_ANSWER_MS = 20_000 + SLOWEST_ANSWER_MS;
 
 const MODES = ['stores', 'kill', 'statements', 'grown'] as const;
 const mode = options.mode as (typeof MODES)[number];
@@ -176,6 +178,9 @@ async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promis
     ...new Set(load.wrong.map((answer) => `answered ${answer}`)),
     ...new Set(changes.failed),
     ...(load.slowestMs > SLOWEST_ANSWER_MS ? [`the slowest answer took over ${SLOWEST_ANSWER_MS} ms`] : []),
+    ...(load.slowestKeyedMs > SLOWEST_KEYED_ANSWER_MS
+      ? [`the slowest answer with an Idempotency-Key took over ${SLOWEST_KEYED_ANSWER_MS} ms`]
+      : []),
   ];
   return reportFailures(failures);
 }
@@ -233,6 +238,7 @@ function report(
     `mode ${mode}, seed ${seed}, ${options.minutes} minutes\n\n${total} faults: ${listed(faults)}\n\n` +
       `${plans} changes of plan, ${budgets} raised budgets, ${imports} imports\n\n` +
       `answers: ${listed(load.answers)}\n\nslowest answer ${(load.slowestMs / 1000).toFixed(1)} s of ${SLOWEST_ANSWER_MS / 1000}, ` +
+      `with an Idempotency-Key ${(load.slowestKeyedMs / 1000).toFixed(1)} s of ${SLOWEST_KEYED_ANSWER_MS / 1000}, ` +
       `ledger read ${(settledMs / 1000).toFixed(1)} s after the last answer\n\n${auditTable(rows)}\n\n`,
   );
 }

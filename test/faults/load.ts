@@ -22,6 +22,8 @@ export interface Load {
   /** Answers that the service must never give here: 401, internal-error. */
   wrong: string[];
   slowestMs: number;
+  /** Of requests with an `Idempotency-Key`, which wait for another sending. */
+  slowestKeyedMs: number;
   /** Sends a keyed list of ten companies, three times, for the last ten credits of an account that sends nothing else. */
   spendLast(account: KnownAccount): Promise<void>;
   /** Sends searches, one after another, until one is refused: its key has spent its budget. */
@@ -79,6 +81,7 @@ export function startLoad(
     answers: new Map(),
     wrong: [],
     slowestMs: 0,
+    slowestKeyedMs: 0,
     async spendLast(account) {
       load.seen.set(account.id, noneSeen());
       const run = pick(instances.flatMap((instance) => instance.run ?? []));
@@ -124,10 +127,11 @@ export function startLoad(
     return { path: draw < 0.6 ? calls.lookup : calls.search, credits: 1 };
   };
 
-  const requestTimed: typeof request = async (...asked) => {
+  const requestTimed: typeof request = async (run, key, question) => {
     const beganAtMs = performance.now();
-    const outcomes = await request(...asked);
-    load.slowestMs = Math.max(load.slowestMs, performance.now() - beganAtMs);
+    const outcomes = await request(run, key, question);
+    const slowest = question.idempotencyKey === undefined ? 'slowestMs' : 'slowestKeyedMs';
+    load[slowest] = Math.max(load[slowest], performance.now() - beganAtMs);
     return outcomes;
   };
 
