@@ -56,7 +56,7 @@ const LONG_CLAIM_MS = 1 * SECOND;
 
 /** A request with an `Idempotency-Key` that was not claimed, before anything was read or charged. */
 class NotClaimedError extends Error {
-  constructor(readonly answer: ProblemAnswer) {
+  constructor(readonly answer: Answer) {
     super('the request was not claimed');
   }
 }
@@ -89,6 +89,18 @@ export function createPipeline(parts: PipelineParts) {
     let payment = NOTHING_PAID;
     let quote: Quote | undefined;
     let claim: Claim | undefined;
+
+    /** Looks the key up once more, because the request has waited since. @returns the answer to one that may not go on */
+    async function lookAgain(): Promise<Answer | null> {
+      if (known !== null) return null;
+      const again = await identify(token!, trace, call);
+      if ('problem' in again) return again;
+      caller = again;
+      return permits(caller.only, call.right)
+        ? null
+        : end(caller, trace, refusals.notPermitted(call.right!), rate);
+    }
+
     try {
       // Key.
       const identified = known ?? (await identify(token!, trace, call));
@@ -111,25 +123,19 @@ export function createPipeline(parts: PipelineParts) {
         const body = call.readBody && (await outsideQueue(call.readBody()));
         if (body === 'unread')
           return end(caller, trace, unavailable('The request was not read to its end.'), rate);
-        if (body !== undefined && known === null) {
-          const again = await identify(token!, trace, call);
-          if ('problem' in again) return again;
-          caller = again;
-          if (!permits(caller.only, call.right))
-            return end(caller, trace, refusals.notPermitted(call.right!), rate);
-        }
+        const ended = body === undefined ? null : await lookAgain();
+        if (ended !== null) return ended;
 
         // Quote.
         const claimFor = async (identity: string) => {
           if (caller!.isTest) return null;
           const sinceMs = performance.now();
-          claim = await claimRequest(caller!, identity, request.signal);
+          const claimed = await claimRequest(caller!, identity, request.signal);
+          if ('problem' in claimed) throw new NotClaimedError(end(caller!, trace, claimed, rate));
+          claim = claimed;
           // It may have waited for another sending.
-          if (known === null && performance.now() - sinceMs > LONG_CLAIM_MS) {
-            const again = await identify(token!, trace, call);
-            if ('problem' in again) throw new NotClaimedError(again);
-            caller = again;
-          }
+          const ended = performance.now() - sinceMs > LONG_CLAIM_MS ? await lookAgain() : null;
+          if (ended !== null) throw new NotClaimedError(ended);
           return claim.earlier?.kept ?? null;
         };
         const quoted = call.quote({ arrivedMs, caller, rate, claim: claimFor }, body);
@@ -159,7 +165,7 @@ export function createPipeline(parts: PipelineParts) {
       await payment.settle();
       return end(caller, trace, answer, rate, payment);
     } catch (error) {
-      if (caller !== null && error instanceof NotClaimedError) return end(caller, trace, error.answer, rate);
+      if (error instanceof NotClaimedError) return error.answer;
       // A fault of this program: its stack goes into the log, and nothing of it to the caller.
       log.bug(error, 'a request could not be answered');
       const answer = problem('internal-error', undefined, { cause: error });
@@ -189,14 +195,18 @@ export function createPipeline(parts: PipelineParts) {
     return waited.finally(load.admissions.enter);
   }
 
-  /** Claims a request that is charged once. @throws NotClaimedError */
-  async function claimRequest(caller: Caller, identity: string, signal: AbortSignal): Promise<Claim> {
+  /** The claim of a request that is charged once, or the answer to one that is not claimed. */
+  async function claimRequest(
+    caller: Caller,
+    identity: string,
+    signal: AbortSignal,
+  ): Promise<Claim | ProblemAnswer> {
     try {
       return await credits.claim(caller, identity, signal);
     } catch (cause) {
-      if (cause instanceof StillUnderWayError) throw new NotClaimedError(refusals.stillUnderWay(cause));
+      if (cause instanceof StillUnderWayError) return refusals.stillUnderWay(cause);
       const unclaimed = unavailable('Whether the request was charged before could not be read.', cause);
-      throw new NotClaimedError(failureAnswer(cause, unclaimed));
+      return failureAnswer(cause, unclaimed);
     }
   }
 

@@ -17,7 +17,11 @@ import {
 } from '../../../src/metering/admission/quote.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
-import { type Authenticator, createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
+import {
+  type Authenticator,
+  type Caller,
+  createAuthenticator,
+} from '../../../src/metering/keys/authenticate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { errorsOf } from '../../../src/metering/notes/notes.ts';
 import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
@@ -258,6 +262,42 @@ describe('a request whose quote waits for its body', () => {
     ledgerProxy.up();
     expect(await costs(accountId)).toEqual({ tokens: 3, used: 0, credits: 0 });
   });
+
+  test.each<[string, ProblemName, (caller: Caller) => Caller | null]>([
+    ['its key has ended', 'unauthorized', () => null],
+    ['its key has lost the right', 'not-permitted', (caller) => ({ ...caller, only: [] })],
+  ])(
+    'and that has waited for another sending while %s, reads nothing and costs a token',
+    async (_, kind, meanwhile) => {
+      const { accountId, key } = await createCaller(sql);
+      const caller = (await authenticator.authenticate(key, {}, true))!;
+      const callers = [caller, meanwhile(caller)];
+      const credits = createCredits(ledgerSql);
+      const released: unknown[] = [];
+      pipeline = pipelineOf({
+        authenticator: { ...authenticator, authenticate: async () => callers.shift()! },
+        credits: {
+          ...credits,
+          async claim(...asked) {
+            await Bun.sleep(1100);
+            return credits.claim(...asked);
+          },
+          release: ({ request }) => void released.push(request),
+        },
+      });
+      const neverQuoted = costing(1, () => ok({}), { identity: accountId });
+      const quote: QuoteOf = async (context) => {
+        await neverQuoted(context);
+        throw new Error('the handler was asked');
+      };
+      const call = { right: 'lookup', charge: 'lookup', quote } as const;
+      const headers = { authorization: `Bearer ${key}` };
+      const answer = await pipeline.serve(new Request('http://service/', { headers }), {}, call);
+      expect(answer.ok ? null : answer.problem.kind).toBe(kind);
+      expect(released).toHaveLength(1);
+      expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
+    },
+  );
 
   test('and that reads its body slowly is no queue: 2,000 of them refuse nobody', async () => {
     const slow = await createCaller(sql, { limits: { requestsPerMinute: 10_000 } });
