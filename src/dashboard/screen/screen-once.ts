@@ -3,7 +3,7 @@
  * lost is shown again, though nothing of the list is stored.
  */
 import { createHmac } from 'node:crypto';
-import { REPEAT_WINDOW_MS } from '../../metering/credits/claim.ts';
+import { REPEAT_WINDOW_MS } from '../../metering/credits/call.ts';
 import { SECOND } from '../../platform/units.ts';
 import { countAttempt, forgetAttempts, forgetSingle, isFirstSending } from '../auth/limits.ts';
 import type { MemberContext } from '../page-context.ts';

@@ -1,5 +1,9 @@
 import type { CallKind } from '../../http/call-kind.ts';
+import { MINUTE } from '../../platform/units.ts';
 import type { Budget } from '../keys/limits.ts';
+
+/** A request that is sent again within this time is not charged again (docs/api.md: Idempotency-Key). */
+export const REPEAT_WINDOW_MS = 10 * MINUTE;
 
 /** A request that needs credits: a single call one, a list one for each of its items. */
 export interface Call {

@@ -1,5 +1,6 @@
 /** The SQL of a charge with all the rules (charge-calls.ts). */
 import { periodAt } from '../accounts/plan.ts';
+import { spentOfBudget } from '../keys/limits.ts';
 
 /** SQL: the allowance of a balances row, its own or its plan's. */
 export const includedCredits = (plan: string, row = 'b') => `
@@ -93,7 +94,7 @@ const withBudgets = (keys: string): Rules => ({
     SELECT clock_timestamp() AS instant FROM (SELECT count(*) FROM latest) AS behind_the_locks
   ), budget AS MATERIALIZED (
     SELECT key_id, credits, per, greatest(window_start, budget_window(per, instant)) AS window_start,
-      CASE WHEN budget_window(per, instant) > window_start THEN 0 ELSE used END AS used
+      ${spentOfBudget('instant')} AS used
     FROM latest, time WHERE credits IS NOT NULL
   ), call AS MATERIALIZED (
     SELECT id, key_id, needed, position, CASE WHEN budget.key_id IS NOT NULL

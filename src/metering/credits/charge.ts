@@ -179,11 +179,10 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
         purchased[call.accountId] = (purchased[call.accountId] ?? 0) - back;
         const id = randomUUID();
         const part = { ...call, credits };
-        if (claim === undefined)
-          return sendRefund(id, part, () => storeRefund({ ...part, id, attempt, purchased: back }));
+        const refund = { ...part, id, attempt, purchased: back };
+        if (claim === undefined) return sendRefund(id, part, () => storeRefund(refund));
         live.delete(claim.sending);
-        const end = { claim, call, charged: paid!, refund: id, unused: credits, purchased: back };
-        await sendRefund(id, part, () => storeEnd(end));
+        await sendRefund(id, part, () => storeEnd({ claim, charged: paid!, refund }));
       };
       if (paid !== undefined) charges.set(call, { ...paid, refund });
     }

@@ -8,11 +8,17 @@ import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
-import { MINUTE, SECOND } from '../../platform/units.ts';
-import type { Call, Charge, Claim, Quota, SpentBudget } from './call.ts';
+import { SECOND } from '../../platform/units.ts';
+import {
+  type Call,
+  type Charge,
+  type Claim,
+  type Quota,
+  REPEAT_WINDOW_MS,
+  type SpentBudget,
+} from './call.ts';
+import { type Refund, refundCredits } from './refund.ts';
 
-/** A request that is sent again within this time is not charged again (docs/api.md: Idempotency-Key). */
-export const REPEAT_WINDOW_MS = 10 * MINUTE;
 /** Longer than any endpoint takes to answer once its body is read. */
 const LIVE_MS = 30 * SECOND;
 /** A sending waits so long for another one. It is the time of a slow answer, so clients wait as well. */
@@ -30,13 +36,9 @@ export class StillUnderWayError extends Error {
 /** What a charged sending keeps of its charge, and what is refunded. */
 export interface ClaimEnd {
   claim: Claim;
-  call: Call;
   charged: Pick<Charge, 'spent' | 'quota' | 'budget'>;
-  /** UUID of the refund. */
-  refund: string;
-  unused: number;
-  /** Purchased credits among the unused ones. */
-  purchased: number;
+  /** Of the credits that were not used; of 0 it is not stored. */
+  refund: Refund;
 }
 
 type ClaimRow = { isOurs: boolean; waitS: number | null; kept: number } & {
@@ -63,18 +65,15 @@ export const releaseClaim = (sql: Sql, { request, sending }: Claim) =>
  * Ends the claim of a charged sending, and stores what it keeps and refunds. Idempotent. If another sending has claimed the request
  * meanwhile, nothing happens: that one has found the charge, and uses it.
  */
-export function endClaim(sql: Sql, { claim, call, charged, refund, unused, purchased }: ClaimEnd) {
-  const { accountId, keyId, kind, activity = null } = call;
+export function endClaim(sql: Sql, { claim, charged, refund }: ClaimEnd) {
+  const { keyId, credits } = refund;
   const shortOf = charged.budget ? 'key' : charged.quota ? 'account' : null;
   return sql`
     WITH ended AS (
-      UPDATE keyed_requests SET sending = NULL, kept = ${charged.spent - unused}, kept_at = now(), short_of = ${shortOf}, key_id = ${keyId}
+      UPDATE keyed_requests SET sending = NULL, kept = ${charged.spent - credits}, kept_at = now(), short_of = ${shortOf}, key_id = ${keyId}
       WHERE id = ${claim.request} AND sending = ${claim.sending}
       RETURNING 1)
-    INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, activity, purchased, budgets, counted, owed)
-    SELECT ${refund}::uuid, at, spent_at, ARRAY[${accountId}::text], ARRAY[${keyId}::text], ARRAY[${kind}::text], ARRAY[${unused}::bigint],
-      ${activity}::text, jsonb_build_object(${accountId}::text, ${purchased}::bigint), budgets, true, true
-    FROM call_journal, ended WHERE attempt = ${claim.sending} AND ${unused}::bigint > 0`;
+    ${refundCredits(sql, credits > 0 ? [refund] : [], sql`(SELECT call_journal.* FROM call_journal, ended) AS charge`)}`;
 }
 
 /**

@@ -2,6 +2,7 @@ import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { periodAt } from '../accounts/plan.ts';
+import { spentOfBudget } from '../keys/limits.ts';
 import type { Call } from './call.ts';
 import { includedCredits } from './charge-sql.ts';
 
@@ -17,7 +18,7 @@ const LEFT = `
       FROM balances b, LATERAL (SELECT ${periodAt('now()')} AS period OFFSET 0) AS current
       WHERE b.account_id = asked.account_id) AS account ON true
     LEFT JOIN LATERAL (
-      SELECT greatest(credits - CASE WHEN budget_window(per, now()) > window_start THEN 0 ELSE used END, 0) AS credits
+      SELECT greatest(credits - ${spentOfBudget('now()')}, 0) AS credits
       FROM key_budgets WHERE key_id = asked.key_id AND credits IS NOT NULL) AS budget ON true
   ORDER BY position`;
 

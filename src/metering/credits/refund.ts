@@ -3,9 +3,8 @@ import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { MINUTE } from '../../platform/units.ts';
 import { findLocked } from '../accounts/locked.ts';
 import { callRows, callsOfBatch, makeActivityDays, writeActivity } from './activity.ts';
-import type { Call } from './call.ts';
+import { type Call, REPEAT_WINDOW_MS } from './call.ts';
 import { includedCredits } from './charge-sql.ts';
-import { REPEAT_WINDOW_MS } from './claim.ts';
 import { addDailyCounts } from './daily-counts.ts';
 
 /**
@@ -38,8 +37,9 @@ export interface Refund extends Call {
  * gone from the journal, and nothing of it can be refunded.
  *
  * Rows are inserted in the order of their ids, so that a statement meets an earlier one of the same refunds without a deadlock.
+ * @param charges SQL: the rows of the journal that are refunded
  */
-export function refundCredits(sql: Sql, refunds: Refund[]) {
+export function refundCredits(sql: Sql, refunds: Refund[], charges = sql`call_journal`) {
   const each = <Value>(read: (refund: Refund) => Value) => refunds.map(read);
   return sql`
     INSERT INTO call_journal (attempt, at, spent_at, account_ids, key_ids, kinds, calls, activity, purchased, budgets, counted, owed)
@@ -50,7 +50,7 @@ export function refundCredits(sql: Sql, refunds: Refund[]) {
         ${each(({ credits }) => credits)}::bigint[], ${each(({ activity = null }) => activity)}::text[],
         ${each(({ purchased }) => purchased)}::bigint[])
       AS refund (id, attempt, account_id, key_id, kind, credits, entry, of_them)
-      JOIN call_journal USING (attempt)
+      JOIN ${charges} USING (attempt)
     ORDER BY id
     ON CONFLICT (attempt) DO NOTHING`;
 }

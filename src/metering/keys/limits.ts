@@ -41,10 +41,14 @@ export const MAX_BUDGET = 1_000_000_000;
 export const inOrder = (rights: readonly Right[]): Right[] =>
   RIGHTS.filter((right) => rights.includes(right));
 
+/** SQL: what a row of `key_budgets` has spent of its window at an instant. */
+export const spentOfBudget = (instant: string) =>
+  `CASE WHEN budget_window(per, ${instant}) > window_start THEN 0 ELSE used END`;
+
 /** SQL: the limits of a row of `api_keys`, as the members of {@link KeyLimits}, with a {@link UsedBudget}. */
 export const limitColumns = (sql: Sql | Transaction) => sql`
   (SELECT json_build_object('credits', credits, 'per', per,
-      'used', CASE WHEN budget_window(per, now()) > window_start THEN 0 ELSE used END,
+      'used', ${sql.unsafe(spentOfBudget('now()'))},
       'resets', to_char(budget_end(per, greatest(window_start, budget_window(per, now()))) AT TIME ZONE 'UTC',
         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
     FROM key_budgets WHERE key_id = api_keys.id AND credits IS NOT NULL) AS budget,

@@ -284,7 +284,7 @@ export const SQL_FAULTS: (Fault & { by: 'compare' | 'race' })[] = [
       'a sending keeps what it refunds',
       CLAIM,
       // biome-ignore lint/suspicious/noTemplateCurlyInString: The text of the source.
-      'kept = ${charged.spent - unused}',
+      'kept = ${charged.spent - credits}',
       // biome-ignore lint/suspicious/noTemplateCurlyInString: The text of the source.
       'kept = ${charged.spent}',
     ),

@@ -409,6 +409,21 @@ const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
   },
 };
 
+/** Inserts rows that owe credits. */
+function* storeRefunds(tx: Transaction, refunds: Refund[]): Steps<unknown> {
+  for (const { id, attempt, purchased, ...call } of refunds.toSorted((one, other) =>
+    one.id < other.id ? -1 : 1,
+  )) {
+    const charge = tx.read(JOURNAL, attempt);
+    if (charge === null) continue;
+    yield* tx.insert(JOURNAL, id, {
+      ...{ at: charge.at, spentAt: charge.spentAt, counted: true, owed: true, budgets: charge.budgets },
+      ...{ entries: entriesOf([call], null), purchased: { [call.accountId]: purchased } },
+    });
+  }
+  return [];
+}
+
 /** The other statements. */
 const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknown>> = {
   *lockBalance(tx, id: string) {
@@ -447,19 +462,7 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     return [];
   },
 
-  *refundCredits(tx, refunds: Refund[]) {
-    for (const { id, attempt, purchased, ...call } of refunds.toSorted((one, other) =>
-      one.id < other.id ? -1 : 1,
-    )) {
-      const charge = tx.read(JOURNAL, attempt);
-      if (charge === null) continue;
-      yield* tx.insert(JOURNAL, id, {
-        ...{ at: charge.at, spentAt: charge.spentAt, counted: true, owed: true, budgets: charge.budgets },
-        ...{ entries: entriesOf([call], null), purchased: { [call.accountId]: purchased } },
-      });
-    }
-    return [];
-  },
+  refundCredits: storeRefunds,
 
   *claimRequest(
     tx,
@@ -512,18 +515,11 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     return [];
   },
 
-  *endClaim(tx, { claim, call, charged, refund, unused, purchased }: ClaimEnd) {
+  *endClaim(tx, { claim, charged, refund }: ClaimEnd) {
     const shortOf = charged.budget ? ('key' as const) : charged.quota ? ('account' as const) : null;
-    const kept = { kept: charged.spent - unused, keptAt: tx.now, shortOf, keyId: call.keyId };
-    if (!(yield* endIfOurs(tx, claim, (row) => ({ ...row, ...kept }))) || unused === 0) return [];
-    const charge = tx.read(JOURNAL, claim.sending);
-    if (charge === null) return [];
-    yield* tx.insertNew(JOURNAL, refund, {
-      ...{ at: charge.at, spentAt: charge.spentAt, counted: true, owed: true, budgets: charge.budgets },
-      ...{ entries: entriesOf([{ ...call, credits: unused }], null) },
-      ...{ purchased: { [call.accountId]: purchased } },
-    });
-    return [];
+    const kept = { kept: charged.spent - refund.credits, keptAt: tx.now, shortOf, keyId: refund.keyId };
+    if (!(yield* endIfOurs(tx, claim, (row) => ({ ...row, ...kept })))) return [];
+    return yield* storeRefunds(tx, refund.credits > 0 ? [refund] : []);
   },
 
   *voidSending(tx, claim: Claim) {
