@@ -12,10 +12,19 @@ export interface ItemList {
   max: number;
 }
 
-/** @param form the form of an item, in words */
+interface ListRequest {
+  $id: string;
+  element: TSchema;
+  /** The form of an item, in words. */
+  form: string;
+  example: string[];
+  /** Members beside the list, each with its own example. */
+  more?: Record<string, TSchema>;
+}
+
 export function listRequestSchema(
   { list, max }: ItemList,
-  { $id, element, form, example }: { $id: string; element: TSchema; form: string; example: string[] },
+  { $id, element, form, example, more = {} }: ListRequest,
 ) {
   return Type.Object(
     {
@@ -24,6 +33,7 @@ export function listRequestSchema(
         maxItems: max,
         description: `A list of 1 to ${max}: ${form}. One that is not valid gets its problem in its place.`,
       }),
+      ...more,
     },
     { $id, additionalProperties: false, examples: [{ [list]: example }] },
   );

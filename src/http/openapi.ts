@@ -247,17 +247,16 @@ function causeOf({ body, invalid }: ApiRoute, kind: ProblemName): string {
   return invalid === undefined ? inBody : `${inBody} ${invalid}`;
 }
 
+/** The further members of an example, by the kind of problem. */
+const EXAMPLE_MEMBERS: { [kind in ProblemName]?: Json } = {
+  'rate-limit-exceeded': { scope: 'account' },
+  'monthly-quota-exceeded': { quota: 'monthly_credits', limit: 500, reset: '2026-12-01T00:00:00.000Z' },
+  'key-budget-exceeded': { reset: '2026-11-27T00:00:00.000Z' },
+};
+
 function exampleProblem(publicUrl: string, kind: ProblemName): Json {
   const { title, status, cause } = PROBLEMS[kind];
-  const quota =
-    kind === 'monthly-quota-exceeded'
-      ? { quota: 'monthly_credits', limit: 500, reset: '2026-12-01T00:00:00.000Z' }
-      : kind === 'key-budget-exceeded'
-        ? { reset: '2026-11-27T00:00:00.000Z' }
-        : kind === 'rate-limit-exceeded'
-          ? { scope: 'account' }
-          : {};
-  return { type: problemType(publicUrl, kind), title, status, detail: cause, ...quota };
+  return { type: problemType(publicUrl, kind), title, status, detail: cause, ...EXAMPLE_MEMBERS[kind] };
 }
 
 function headersOf(

@@ -169,16 +169,17 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const served = { publicUrl, stopping: stopping.signal, countItem: createItemCounter(metrics) };
     const directory = openDirectory(config, stores, metrics);
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
+    const readLeft = createLeftReader(pointQueries);
     const adapters = {
       readAccount: createAccountReader(pointQueries),
-      readLeft: createLeftReader(pointQueries),
+      readLeft,
       readKey: createKeyReader(pointQueries),
       readActivity: (...asked: Parameters<ReadActivity>) => readActivity(stores.sql, ...asked),
       readDatasets: createDatasetsReader(stores.sql),
       search: directory.answering(directory.search, keyOfSearch),
       match: openMatch({ ...stores, sql: matchPool }, directory),
       resolve: openResolve({ ...stores, sql: stores.openPool(RESOLVE_POOL) }, directory),
-      ...openLookup(config, { ...stores, pointQueries }, tasks, log, metrics),
+      ...openLookup(config, { ...stores, pointQueries, readLeft }, tasks, log, metrics),
       ...openDebts({ ...stores, pointQueries }, tasks, log),
     };
     const handlers = openEndpoints(adapters, served, config);

@@ -80,10 +80,9 @@ export function importCompanies(
     await collectGarbage(context, lock);
     const directory = await readDirectory(lock.sql);
     const compared = await readAndCompare(context, lock.sql, source, options, progress);
-    const { report, difference } = compared;
+    const { report, difference, digest } = compared;
     const changes = difference.imported + difference.removed;
     const file = 'path' in source ? basename(source.path) : '-';
-    const { digest } = compared;
     if (changes === 0) {
       const rowsSha256 = await hashOfRows(lock.sql, entriesOf(directory.current.tableName));
       await confirmLoad(lock, directory, { file, digest, rowsSha256 }, context.actor);

@@ -1,4 +1,4 @@
-import { createLeftReader } from '../../metering/credits/left.ts';
+import type { ReadLeft } from '../../metering/credits/left.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import type { Metrics } from '../../platform/observability/metrics.ts';
@@ -17,7 +17,7 @@ import { createCompanyReader, type FindCompanies, type FindCompany } from './sto
 /** The reader of stored records, and the lookup with its sources, as the configuration names them. */
 export function openLookup(
   config: Config,
-  { sql, pointQueries }: { sql: Sql; pointQueries: Sql },
+  { sql, pointQueries, readLeft }: { sql: Sql; pointQueries: Sql; readLeft: ReadLeft },
   cleanup: Cleanup,
   log: Log,
   metrics: Metrics,
@@ -56,7 +56,6 @@ export function openLookup(
   cleanup.add('the sweep of old refreshes', sweeps.stop);
   const { onUsedUp } = counts;
   const lookUp = createLookup({ refresher, timeoutMs, onUsedUp });
-  const readLeft = createLeftReader(pointQueries);
   const findRefusal = createFindRefusal({ bounds, refresher, readLeft, onUsedUp });
   return { findCompany, findCompanies, lookUp, findRefusal };
 }

@@ -1,5 +1,5 @@
 /** What a public body is called: its legal name, and the names in use beside it (docs/resolutions.md: the rule of resolutions). */
-import { isHeavy } from './words.ts';
+import { heavyPlaces } from './words.ts';
 
 /**
  * Each line has the phrases, in heavy words, of one kind of body:
@@ -42,7 +42,7 @@ export interface Body {
 
 /** The body that the heavy words of a name begin with, if any. */
 export function bodyOf(words: readonly string[]): Body | null {
-  const heavy = words.flatMap((word, at) => (isHeavy(word) ? [at] : []));
+  const heavy = heavyPlaces(words);
   const found = PHRASES.find(({ phrase }) => phrase.every((word, at) => words[heavy[at]!] === word));
   return found === undefined ? null : { ...found, places: heavy.slice(0, found.phrase.length) };
 }

@@ -4,7 +4,7 @@
  */
 import { bodyOf } from './bodies.ts';
 import { isWithinEdits } from './edits.ts';
-import { isHeavy, type WeighedName } from './words.ts';
+import { heavyPlaces, isHeavy, type WeighedName } from './words.ts';
 
 /** How the candidate has a word, from the strongest kind to none. */
 export const KINDS = ['body', 'same', 'joined', 'letter', 'beginning', 'initials', 'missing'] as const;
@@ -61,10 +61,9 @@ export function compare({ words, weights }: WeighedName, normalized: string): Co
   );
   abbreviate(name, candidate);
   abbreviate(candidate, name);
-  const heavy = (side: Side) => [...side.words.keys()].filter((at) => isHeavy(side.words[at]!));
-  const isUsed = heavy(candidate).map((at) => candidate.found[at] !== null);
+  const isUsed = heavyPlaces(theirs).map((at) => candidate.found[at] !== null);
   return {
-    evidence: heavy(name).map((at) => name.found[at] ?? { kind: 'missing', text: words[at]! }),
+    evidence: heavyPlaces(words).map((at) => name.found[at] ?? { kind: 'missing', text: words[at]! }),
     extra: isUsed.filter((used) => !used).length,
     isFirstUsed: isUsed[0] === true,
     isExtraLast: !isUsed.includes(false) || isUsed.lastIndexOf(true) < isUsed.indexOf(false),

@@ -2,7 +2,7 @@
 import type { SearchEntry, SortedEntry } from '../search/document.ts';
 import { bodyOf } from './bodies.ts';
 import { type Compared, compare, type Evidence, type Kind } from './evidence.ts';
-import { initialsOf, isHeavy, type NameWords, periodsOf, type WeighedName } from './words.ts';
+import { heavyPlaces, initialsOf, isHeavy, type NameWords, periodsOf, type WeighedName } from './words.ts';
 
 /** An entry that one of the reads has found. */
 export interface Candidate extends SortedEntry {
@@ -108,7 +108,7 @@ function rankOne(name: WeighedName, candidate: Candidate): Ranked {
 
 function likenessOf(name: WeighedName, { normalized, legalName, missing, extra }: Omit<Ranked, 'likeness'>) {
   if (normalized === name.normalized) return Likeness.Equal;
-  const candidate = { words: normalized.split(' '), written: legalName };
+  const candidate = wordsOf({ normalized, legalName });
   if (missing > 0 || extra > 0 || !haveSameInitials(name, candidate)) return Likeness.None;
   const areSame = (ours: string, theirs: string) => ours !== '' && ours === theirs;
   if (areSame(heavyText(name.words), heavyText(candidate.words))) return Likeness.SameWords;
@@ -117,6 +117,11 @@ function likenessOf(name: WeighedName, { normalized, legalName, missing, extra }
   const isSameBody = areSame(heavyText(name.words, body.places), heavyText(candidate.words, other.places));
   return isSameBody ? Likeness.SameBody : Likeness.None;
 }
+
+const wordsOf = ({ normalized, legalName }: Pick<Candidate, 'normalized' | 'legalName'>) => ({
+  words: normalized.split(' '),
+  written: legalName,
+});
 
 /** The heavy words run together, as neighbours may be joined. */
 const heavyText = (words: string[], without: number[] = []) =>
@@ -155,7 +160,7 @@ function isClear(name: WeighedName, [first, second]: Ranked[]): boolean {
   if (hasOtherWord(name, first)) return false;
   // One more word in a public body's name is another place.
   if (first.extra > 0 && bodyOf(name.words) !== null) return false;
-  if (!haveSameInitials(name, { words: first.normalized.split(' '), written: first.legalName })) return false;
+  if (!haveSameInitials(name, wordsOf(first))) return false;
   return hasMark(name, first.evidence) && (second === undefined || second.missing > 0);
 }
 
@@ -171,7 +176,7 @@ function hasMark(name: WeighedName, evidence: Evidence[]): boolean {
  */
 function hasOtherWord({ written, words, isKnown }: WeighedName, { evidence }: Ranked): boolean {
   const periods = periodsOf(written);
-  const heavy = [...words.keys()].filter((at) => isHeavy(words[at]!));
+  const heavy = heavyPlaces(words);
   return evidence.some(({ kind, text }, at) => {
     const word = words[heavy[at]!]!;
     if (kind === 'beginning') {

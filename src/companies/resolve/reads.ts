@@ -1,7 +1,7 @@
 /** Which entries are compared with a name: three bounded reads of the directory, chosen by how many entries have each word. */
 import { bodyOf } from './bodies.ts';
 import { joined, type KnownName } from './vocabulary.ts';
-import { isHeavy, isKey } from './words.ts';
+import { heavyPlaces, isKey } from './words.ts';
 
 /** Words that an entry must all have. */
 type Key = readonly string[];
@@ -36,7 +36,7 @@ const MAX_PARTNERS = 3;
  */
 export function readsOf(name: KnownName, limits = READ_LIMITS): Read[] {
   const body = bodyOf(name.words);
-  const places = name.words.flatMap((word, at) => (isHeavy(word) && !body?.places.includes(at) ? [at] : []));
+  const places = heavyPlaces(name.words).filter((at) => !body?.places.includes(at));
   const asked = places.length === 0 && body === null ? [...name.words.keys()] : places;
   const known = [...(body === null ? [] : [body.phrases]), ...asked.map((at) => [[name.words[at]!]])]
     .map((keys) => groupOf(name, keys))

@@ -87,17 +87,6 @@ const ResolvedNameSchema = itemSchema(
   },
 );
 
-const LIST_OPTIONS = {
-  $id: 'ResolutionsRequest',
-  additionalProperties: false,
-  examples: [{ names: ['Padaria Abacco & Filhos', 'Livraria Cedilha', 'Talho Sem Nome'] }],
-};
-const LIST = listRequestSchema(NAMES, {
-  $id: LIST_OPTIONS.$id,
-  element: Type.String(),
-  form: `a company's name as somebody wrote it, or a text with a NIF. Its first ${MAX_WORDS} words are read, up to the ${MAX_HEAVY_WORDS}th that is weighed`,
-  example: LIST_OPTIONS.examples[0]!.names,
-});
 const CLEAR_ONLY = Type.Boolean({
   description:
     'Only clear names get their candidates and cost a credit, at least one a request; the others are `clear: false` without candidates, for nothing.',
@@ -109,7 +98,13 @@ export const resolutionsRoute: ApiRoute = {
   right: 'resolve',
   method: 'POST',
   path: '/resolutions',
-  body: Type.Object({ ...LIST.properties, clear_only: Type.Optional(CLEAR_ONLY) }, LIST_OPTIONS),
+  body: listRequestSchema(NAMES, {
+    $id: 'ResolutionsRequest',
+    element: Type.String(),
+    form: `a company's name as somebody wrote it, or a text with a NIF. Its first ${MAX_WORDS} words are read, up to the ${MAX_HEAVY_WORDS}th that is weighed`,
+    example: ['Padaria Abacco & Filhos', 'Livraria Cedilha', 'Talho Sem Nome'],
+    more: { clear_only: Type.Optional(CLEAR_ONLY) },
+  }),
   success: Type.Object(
     { data: Type.Array(ResolvedNameSchema, { description: 'One element a name, in the order asked.' }) },
     { $id: 'ResolutionsAnswer' },

@@ -17,6 +17,10 @@ const LIGHT_WORDS = new Set(
 
 export const isHeavy = (word: string) => !LIGHT_WORDS.has(word);
 
+/** The places of the heavy words. */
+export const heavyPlaces = (words: readonly string[]): number[] =>
+  words.flatMap((word, at) => (isHeavy(word) ? [at] : []));
+
 /** A name as it was sent, in words. */
 export interface NameWords {
   written: string;

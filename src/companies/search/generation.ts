@@ -31,14 +31,13 @@ export function selectCurrent(sql: Sql) {
 }
 
 /**
- * SQL: the id that an index has in its `_meta`. A copy of a database has the same id in its tables, but is another directory: its
+ * The id that an index has in its `_meta`. A copy of a database has the same id in its tables, but is another directory: its
  * imports would remove the original's indices.
  */
-const DIRECTORY_ID = `(SELECT concat_ws('.', id, database.oid, (SELECT system_identifier FROM pg_control_system()))
-  FROM directory, pg_database database WHERE datname = current_database())`;
-
 export async function readDirectoryId(sql: Sql): Promise<string> {
-  const [row] = await sql.unsafe<{ id: string }[]>(`SELECT ${DIRECTORY_ID} AS id`);
+  const [row] = await sql<{ id: string }[]>`
+    SELECT concat_ws('.', id, database.oid, (SELECT system_identifier FROM pg_control_system())) AS id
+    FROM directory, pg_database database WHERE datname = current_database()`;
   return row!.id;
 }
 
