@@ -35,9 +35,9 @@ export function selectCurrent(sql: Sql) {
  * imports would remove the original's indices.
  */
 export async function readDirectoryId(sql: Sql): Promise<string> {
-  const [row] = await sql<{ id: string }[]>`
+  const [row] = await sql.unsafe<{ id: string }[]>(`
     SELECT concat_ws('.', id, database.oid, (SELECT system_identifier FROM pg_control_system())) AS id
-    FROM directory, pg_database database WHERE datname = current_database()`;
+    FROM directory, pg_database database WHERE datname = current_database()`);
   return row!.id;
 }
 

@@ -93,8 +93,6 @@ describe('one credit a call', () => {
   });
 });
 
-describe('an allowance of the account’s own', () => {});
-
 describe('a refusal', () => {
   test('says the allowance, when the next one begins, and the whole seconds until then', async () => {
     const clock = await createTestClock(sql, '2026-02-28T12:00:00.001Z');

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
-import type { Call, Charge, Claim } from '../../../src/metering/credits/call.ts';
+import type { Call, Claim } from '../../../src/metering/credits/call.ts';
 import { type Credits, createCredits } from '../../../src/metering/credits/charge.ts';
 import { StillUnderWayError } from '../../../src/metering/credits/claim.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
@@ -14,7 +14,7 @@ import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
-import { ledgerOf } from './ledger.ts';
+import { chargeKeyed, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('claim');
 const sql = database.sql;
@@ -43,12 +43,8 @@ async function begin(ledger: Credits, { call, identity }: Request, more: Partial
 }
 
 /** A whole sending, which refunds so many of its credits. @returns its charge */
-async function send(ledger: Credits, request: Request, back = 0, more: Partial<Call> = {}): Promise<Charge> {
-  const { claim, charge } = await begin(ledger, request, more);
-  if (charge.spent === 0) ledger.release(claim);
-  else await charge.refund(Math.min(back, charge.spent));
-  return charge;
-}
+const send = (ledger: Credits, { call, identity }: Request, back = 0, more: Partial<Call> = {}) =>
+  chargeKeyed(ledger, { ...call, ...more }, identity, back);
 
 /** As if the process of a live sending had died long ago. */
 const expire = ({ sending }: Claim) =>

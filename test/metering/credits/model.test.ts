@@ -11,6 +11,7 @@ import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { limitKey } from '../../../src/metering/keys/limit.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { DAY } from '../../../src/platform/units.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
 import { differingTotals } from '../usage/totals.ts';
@@ -38,6 +39,9 @@ afterAll(async () => {
 });
 
 type Caller = { accountId: string; keyId: string };
+
+/** A plan that begins in the past opens its period now. */
+const PAST = new Date(Date.now() - 5 * DAY);
 
 /** A step as fast-check draws it. The batch of a void or a refund is picked when the step runs. */
 const drawnStep = fc.oneof(
@@ -190,7 +194,8 @@ async function change(
   if (step.kind === 'budget') {
     const budget = step.budget === null ? null : ({ credits: step.budget, per: 'month' } as const);
     await limitKey(pool, keyId, { budget }, 'test');
-  } else if (step.kind === 'plan') await changePlan(pool, id, step.plan, {}, 'test');
+  } else if (step.kind === 'plan')
+    await changePlan(pool, id, step.plan, step.plan === 'plus' ? { periodStart: PAST } : {}, 'test');
   else if (step.kind === 'included') await changeLimits(pool, id, { includedCredits: step.included }, 'test');
   else if (step.kind === 'spending')
     await changeLimits(pool, id, { spendPurchased: step.spendsPurchased }, 'test');

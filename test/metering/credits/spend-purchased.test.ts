@@ -1,21 +1,18 @@
 /** `account limits --spend-purchased no`: an account stops at its allowance, and its purchased credits stay. */
-import { afterAll, afterEach, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
-import { installTestClock, releaseTestClock } from '../accounts/account-at.ts';
 import { chargeMany, chargeOne, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('spend_purchased');
-await installTestClock(database.url);
 const sql = database.sql;
 /** The pools and ledgers of two instances, with the planner settings of the service. */
 const pools = [0, 1].map(() => connectPostgres(database.url, { max: 2, pointQueries: true }));
 const instances = pools.map((pool) => createCredits(pool));
-afterEach(() => releaseTestClock(sql));
 afterAll(async () => {
   await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
   await database.drop();

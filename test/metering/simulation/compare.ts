@@ -3,17 +3,14 @@
  * [--histories N] [--fault NAME]`. Both must end with the same answers, balances, budgets, days and activity.
  */
 import { parseArgs } from 'node:util';
-import { SQL_FAULTS } from './faults.ts';
+import { faultNamed, SQL_FAULTS } from './faults.ts';
 import { loadBySeam } from './seam.ts';
 import { replaceGlobals } from './world.ts';
 
 const { values } = parseArgs({
   options: { seed: { type: 'string' }, histories: { type: 'string' }, fault: { type: 'string' } },
 });
-const fault = SQL_FAULTS.find(({ name }) => name === values.fault);
-if (values.fault !== undefined && fault === undefined)
-  throw new Error(`there is no planted fault ${values.fault}`);
-loadBySeam(fault?.patches);
+loadBySeam(faultNamed(SQL_FAULTS, values.fault)?.patches);
 replaceGlobals();
 const { generateSecret } = await import('../../../src/metering/keys/secret.ts');
 const { createAccount } = await import('../../../src/metering/accounts/store.ts');
@@ -71,8 +68,8 @@ async function createAccounts({ accounts }: History): Promise<void> {
 }
 
 function answers({ calls }: Played) {
-  return calls.map(({ charged, spent, used, left, problem, isRepeated }) => ({
-    ...{ charged, spent, used, left, problem, isRepeated },
+  return calls.map(({ charged, spent, used, left, bound, problem, isRepeated }) => ({
+    ...{ charged, spent, used, left, bound, problem, isRepeated },
   }));
 }
 

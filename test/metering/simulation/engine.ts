@@ -158,7 +158,6 @@ export class Engine {
   seq = 0;
   readonly problems: string[] = [];
   private readonly tables = new Map<string, Map<string, Row>>();
-  private ids = 0;
   private readonly active = new Set<Transaction>();
 
   /** @param isSerial whether each statement runs in one instant */
@@ -170,12 +169,6 @@ export class Engine {
 
   /** Microseconds since 1970: `clock_timestamp()`. */
   clock = (): number => Math.round(world.unixMs * 1000);
-
-  /** `gen_random_uuid()`, apart from the ids of the processes, so that these are the same beside a real Postgres. */
-  newId(): string {
-    this.ids += 1;
-    return `ffffffff-ffff-4fff-bfff-${String(this.ids).padStart(12, '0')}`;
-  }
 
   row({ name }: Table<object>, key: string): Row {
     const rows = this.tables.get(name) ?? new Map<string, Row>();

@@ -1,7 +1,7 @@
 /** What happens in a history: accounts, and actions at their instants. All of it is data that a seed makes. */
 import { createHash } from 'node:crypto';
 import type { BudgetPeriod } from '../../../src/metering/keys/limits.ts';
-import { createRandom, type Random } from './world.ts';
+import { createRandom } from './world.ts';
 
 export interface Account {
   id: string;
@@ -66,7 +66,7 @@ const PERIODS = ['day', 'month', 'ever'] as const;
 /** @param isPlain for a real Postgres: nothing that depends on its clock */
 export function createHistory(seed: number, isPlain = false): History {
   const random = createRandom(seed);
-  const { below, chance } = random;
+  const { below, chance, one } = random;
   const instances = 1 + below(3);
   const accounts = Array.from({ length: 1 + below(3) }, (_, index): Account => {
     const id = `acc_${index}`;
@@ -92,7 +92,7 @@ export function createHistory(seed: number, isPlain = false): History {
     actions.push(action);
     if (action.request !== null && earlier === null) requests.push(action);
   }
-  for (let left = below(4) + (isPlain ? 2 : 0); left > 0; left -= 1) actions.push(otherAction(random));
+  for (let left = below(4) + (isPlain ? 2 : 0); left > 0; left -= 1) actions.push(otherAction());
   actions.sort((one, other) => one.atMs - other.atMs);
   // A day turns in some histories, and a month.
   const startMs = isPlain
@@ -117,7 +117,7 @@ export function createHistory(seed: number, isPlain = false): History {
     };
   }
 
-  function otherAction({ one }: Random): Action {
+  function otherAction(): Action {
     const atMs = below(4500);
     const account = below(accounts.length);
     const key = below(accounts[account]!.keys.length);

@@ -1,11 +1,17 @@
 /** The statements of the ledger (seam.ts), over the engine: which rows each reads, locks and writes, in the order in which Postgres does. */
-import type { Call, Claim, Quota, SpentBudget } from '../../../src/metering/credits/call.ts';
+import {
+  type Call,
+  type Claim,
+  type Quota,
+  REPEAT_WINDOW_MS,
+  type SpentBudget,
+} from '../../../src/metering/credits/call.ts';
 import type { ChargedBatch } from '../../../src/metering/credits/charge-calls.ts';
 import type { ClaimEnd } from '../../../src/metering/credits/claim.ts';
-import type { Refund } from '../../../src/metering/credits/refund.ts';
+import { REFUND_WINDOW_MS, type Refund } from '../../../src/metering/credits/refund.ts';
 import type { Caller } from '../../../src/metering/keys/authenticate.ts';
 import type { Budget, BudgetPeriod } from '../../../src/metering/keys/limits.ts';
-import { DAY, MINUTE, SECOND } from '../../../src/platform/units.ts';
+import { DAY, SECOND } from '../../../src/platform/units.ts';
 import { PostgresError, type Steps, type Transaction, table } from './engine.ts';
 
 export interface Balance {
@@ -91,12 +97,12 @@ const windowAt = (per: BudgetPeriod, at: number): number => {
   const date = new Date(at / US);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), per === 'day' ? date.getUTCDate() : 1) * US;
 };
-const dayOf = (at: number) => Math.floor(at / (DAY * US));
-const nextPeriodEnd = (now: number) => {
+export const dayOf = (at: number) => Math.floor(at / (DAY * US));
+export const nextPeriodEnd = (now: number) => {
   const date = new Date(now / US);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) * US;
 };
-const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
+export const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
 const sorted = (ids: string[]) => [...new Set(ids)].sort();
 
 /** The period that a charge at this instant counts in. */
@@ -169,9 +175,7 @@ const resetOf = (tx: Transaction, end: number) => ({
 
 function spentBudget(tx: Transaction, { credits, per, windowStart }: KeyBudget): SpentBudget {
   if (per === 'ever') return { credits: credits!, per, resetAt: null, retryAfterS: null };
-  const start = new Date(windowStart / US);
-  const end =
-    per === 'day' ? windowStart + DAY * US : Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1) * US;
+  const end = per === 'day' ? windowStart + DAY * US : nextPeriodEnd(windowStart);
   return { credits: credits!, per, ...resetOf(tx, end) };
 }
 
@@ -183,11 +187,14 @@ function* chargeCalls(tx: Transaction, calls: Call[], attempt: string): Steps<Ch
     for (const [id] of byAccount(calls)) yield* tx.lock(BALANCES, id);
     for (const id of limited) {
       const budget = yield* tx.lock(BUDGETS, id);
-      if (budget === null || budget.credits === null) continue;
-      const start = windowAt(budget.per, tx.now);
-      const isOver = start > budget.windowStart;
-      budgets.set(id, isOver ? { ...budget, windowStart: start, used: 0 } : budget);
+      if (budget !== null && budget.credits !== null) budgets.set(id, budget);
     }
+  }
+  // Windows are told by one instant behind all locks.
+  const instant = hasBudgets ? tx.engine.clock() : tx.now;
+  for (const [id, budget] of budgets) {
+    const start = windowAt(budget.per, instant);
+    if (start > budget.windowStart) budgets.set(id, { ...budget, windowStart: start, used: 0 });
   }
   const before = new Map<string, number>();
   const asked = calls.map(({ keyId, credits }) => {
@@ -216,7 +223,7 @@ function* chargeCalls(tx: Transaction, calls: Call[], attempt: string): Steps<Ch
     if (budgets.has(keyId)) used.set(keyId, (used.get(keyId) ?? 0) + spent[index]!);
   for (const [id, credits] of used)
     if (credits > 0) tx.write(BUDGETS, id, { ...budgets.get(id)!, used: budgets.get(id)!.used + credits });
-  const at = Math.max(tx.now, ...[...budgets.values()].map(({ windowStart }) => windowStart));
+  const at = Math.max(instant, ...[...budgets.values()].map(({ windowStart }) => windowStart));
   const purchased = Object.fromEntries(
     [...paid].filter(([, share]) => share.purchased > 0).map(([id, share]) => [id, share.purchased]),
   );
@@ -322,8 +329,7 @@ function* countSpent(tx: Transaction, id: string): Steps<void> {
   const budget = (yield* tx.lock(BUDGETS, id))!;
   const now = tx.engine.clock();
   const windowStart = Math.max(windowAt(budget.per, now), budget.windowStart);
-  const since = windowStart === FOREVER ? FOREVER : dayOf(windowStart);
-  const used = callsOf(tx, budget.accountId, id, since);
+  const used = callsOf(tx, budget.accountId, id, dayOf(windowStart));
   tx.write(BUDGETS, id, { ...budget, windowStart, countedAt: now, used });
 }
 
@@ -343,8 +349,6 @@ function* endIfOurs(
 }
 
 const SETTLE_MS = 40 * SECOND;
-const REPEAT_WINDOW_MS = 10 * MINUTE;
-const REFUND_WINDOW_MS = 11 * MINUTE;
 const LIVE_MS = 30 * SECOND;
 
 /** Statements that wait for no lock, by their names. */
@@ -409,6 +413,15 @@ const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
   },
 };
 
+/** Of a charge that has not arrived, so that it never will be. */
+const voidRow = (tx: Transaction) => ({ ...EMPTY, at: tx.now, spentAt: tx.engine.clock(), owed: true });
+
+function* voidAttempt(tx: Transaction, attempt: string): Steps<unknown> {
+  const found = yield* tx.insert(JOURNAL, attempt, voidRow(tx));
+  if (found !== null) tx.write(JOURNAL, attempt, { ...found, owed: true });
+  return [];
+}
+
 /** Inserts rows that owe credits. */
 function* storeRefunds(tx: Transaction, refunds: Refund[]): Steps<unknown> {
   for (const { id, attempt, purchased, ...call } of refunds.toSorted((one, other) =>
@@ -450,17 +463,7 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
 
   chargeCalls,
 
-  *voidAttempt(tx, attempt: string) {
-    const at = tx.now;
-    const found = yield* tx.insert(JOURNAL, attempt, {
-      ...EMPTY,
-      at,
-      spentAt: tx.engine.clock(),
-      owed: true,
-    });
-    if (found !== null) tx.write(JOURNAL, attempt, { ...found, owed: true });
-    return [];
-  },
+  voidAttempt,
 
   refundCredits: storeRefunds,
 
@@ -523,11 +526,7 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
   },
 
   *voidSending(tx, claim: Claim) {
-    if (!(yield* endIfOurs(tx, claim, (row) => row))) return [];
-    const row = { ...EMPTY, at: tx.now, spentAt: tx.engine.clock(), owed: true };
-    const found = yield* tx.insert(JOURNAL, claim.sending, row);
-    if (found !== null) tx.write(JOURNAL, claim.sending, { ...found, owed: true });
-    return [];
+    return (yield* endIfOurs(tx, claim, (row) => row)) ? yield* voidAttempt(tx, claim.sending) : [];
   },
 
   *refundRows(tx, attempts: string[], amount: number) {

@@ -1,7 +1,7 @@
 /** What must be true after a history, when everything has healed. */
 import { type Engine, Transaction } from './engine.ts';
 import type { Account, CallAction, History } from './history.ts';
-import { ACTIVITY, type ActivityPart, BALANCES, BUDGETS, callsOf, DAYS } from './ledger.ts';
+import { ACTIVITY, type ActivityPart, BALANCES, BUDGETS, callsOf, DAYS, dayOf, sum } from './ledger.ts';
 import { type Process, world } from './world.ts';
 
 export interface Call {
@@ -24,11 +24,11 @@ export interface Call {
   used: number;
   charged: number;
   left: number | null;
+  /** Which gave it fewer credits than it needs. */
+  bound: 'account' | 'key' | null;
   /** Of its answer; `null` means that it is a success. */
   problem: string | null;
 }
-
-const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
 
 /** Reads the activity of every account as a client follows it: now and then what comes behind its last row. */
 export function createReader(engine: Engine, accounts: Account[], isOn: boolean) {
@@ -65,15 +65,12 @@ export function judge(
     if (!isTrue) problems.push(what);
   };
   const activity = engine.all(ACTIVITY).map(([, part]) => part);
-  const net = new Map<string, number>();
-  for (const { rows } of activity)
-    for (const { callId, credits } of rows) net.set(callId, (net.get(callId) ?? 0) + credits);
   const now = new Transaction(engine, 'the oracle');
 
-  const soFar = new Map<string, number>();
+  const net = new Map<string, number>();
   for (const { callId, credits } of activity.flatMap(({ rows }) => rows)) {
-    soFar.set(callId, (soFar.get(callId) ?? 0) + credits);
-    expect(soFar.get(callId)! >= 0, `call ${callId}: its return is before its charge in the activity`);
+    net.set(callId, (net.get(callId) ?? 0) + credits);
+    expect(net.get(callId)! >= 0, `call ${callId}: its return is before its charge in the activity`);
   }
   const inDoubt: Call[] = [];
   for (const call of calls.filter(({ action }) => action.request === null)) {
@@ -146,11 +143,7 @@ export function judge(
     for (const { id: keyId, budget } of keys) {
       const stored = now.read(BUDGETS, keyId)!;
       if (stored.credits === null || stored.settlesAt !== null) continue;
-      const since =
-        stored.windowStart === Number.NEGATIVE_INFINITY
-          ? stored.windowStart
-          : Math.floor(stored.windowStart / 86_400e6);
-      const ofKey = callsOf(now, id, keyId, since);
+      const ofKey = callsOf(now, id, keyId, dayOf(stored.windowStart));
       expect(stored.used === ofKey, `${keyId}: its budget has counted ${stored.used} of ${ofKey} credits`);
       const isConstant = budget !== null && !changes.some((action) => action.kind === 'budget');
       if (isConstant)

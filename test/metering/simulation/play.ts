@@ -13,7 +13,16 @@ import type { Log } from '../../../src/platform/observability/log.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { Engine, type Transaction } from './engine.ts';
 import { type Account, type Action, type CallAction, HEALED_MS, type History, hashOf } from './history.ts';
-import { BALANCES, type Balance, BUDGETS, JOURNAL, KEYS, type KeyBudget, NUMBERS } from './ledger.ts';
+import {
+  BALANCES,
+  type Balance,
+  BUDGETS,
+  JOURNAL,
+  KEYS,
+  type KeyBudget,
+  NUMBERS,
+  nextPeriodEnd,
+} from './ledger.ts';
 import { operateInPostgres } from './operators.ts';
 import { type Call, createReader, judge } from './oracle.ts';
 import { connect, type Execute, type Faults, inModel, inPostgres, type StoreParts } from './store.ts';
@@ -290,7 +299,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
         used: 0,
         charged: 0,
       },
-      ...{ workedMs: 0, left: null, problem: null },
+      ...{ workedMs: 0, left: null, bound: null, problem: null },
     };
     calls.push(call);
     if (action.leavesAfterMs !== null) world.after(action.leavesAfterMs, () => leaving.abort(), instance);
@@ -299,6 +308,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
       call.isRepeated = payment.isRepeated;
       call.spent = payment.spent;
       call.left = payment.left;
+      call.bound = payment.quota ? 'account' : payment.budget ? 'key' : null;
       if (action.workMs > 0) await Bun.sleep(action.workMs);
       call.workedMs = world.nowMs;
       if (action.isUnavailable) return unavailable('a store is away');
@@ -345,13 +355,11 @@ const holdBalance = (id: string, endMs: number) =>
 function seedStore(engine: Engine, accounts: Account[]): void {
   const now = engine.clock();
   engine.put(NUMBERS, '', { last: 0 });
-  const today = new Date(now / 1000);
-  const nextMonth = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1);
   for (const { id, included, credits, keys } of accounts) {
     engine.put(BALANCES, id, {
       ...{ included, credits, granted: credits, spendsPurchased: true },
       ...{ used: 0, usedPurchased: 0, purchasedBefore: 0 },
-      ...{ periodEnd: nextMonth * 1000, periodOpenedAt: now },
+      ...{ periodEnd: nextPeriodEnd(now), periodOpenedAt: now },
     });
     for (const { id: keyId, secret, budget } of keys) {
       engine.put(KEYS, keyId, { accountId: id, hash: hashOf(secret), expiresAt: null });

@@ -4,7 +4,7 @@
  * must be right, and no statement may have been in a deadlock.
  */
 import { parseArgs } from 'node:util';
-import { SQL_FAULTS } from './faults.ts';
+import { faultNamed, SQL_FAULTS } from './faults.ts';
 import { loadBySeam } from './seam.ts';
 import { createRandom } from './world.ts';
 
@@ -17,7 +17,7 @@ const { values } = parseArgs({
     accounts: { type: 'string' },
   },
 });
-loadBySeam(SQL_FAULTS.find(({ name }) => name === values.fault)?.patches);
+loadBySeam(faultNamed(SQL_FAULTS, values.fault)?.patches);
 const { connectPostgres, isLockTimeout } = await import('../../../src/platform/postgres/connect.ts');
 const { createCredits } = await import('../../../src/metering/credits/charge.ts');
 const { refundOwed } = await import('../../../src/metering/credits/refund.ts');
@@ -114,6 +114,8 @@ async function judge(): Promise<void> {
     }),
   );
   const problems = outcomes.flatMap((outcome) => outcome.problems);
+  if (outcomes.some(({ used }) => Object.values(used).every((credits) => credits === 0)))
+    problems.push('a process charged nothing');
   for (let rows = 1; rows > 0; ) rows = (await rollUpCalls(sql)).rows;
   await refundOwed(sql);
   for (const { id, included, keys } of accounts) {

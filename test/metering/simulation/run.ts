@@ -5,7 +5,7 @@
  * one history and prints all that happens in it. `--fault NAME` plants a fault first, and `--faults` each of them in turn.
  */
 import { parseArgs } from 'node:util';
-import { FAULTS, UNSEEN } from './faults.ts';
+import { FAULTS, faultNamed, UNSEEN } from './faults.ts';
 import type { History } from './history.ts';
 import { loadBySeam } from './seam.ts';
 import { replaceGlobals } from './world.ts';
@@ -26,9 +26,7 @@ if (values.faults) {
   }
   process.exit();
 }
-const fault = [...FAULTS, ...UNSEEN].find(({ name }) => name === values.fault);
-if (values.fault !== undefined && fault === undefined)
-  throw new Error(`there is no planted fault ${values.fault}`);
+const fault = faultNamed([...FAULTS, ...UNSEEN], values.fault);
 const startedMs = performance.now();
 const realNow = performance.now.bind(performance);
 loadBySeam(fault?.patches);

@@ -9,7 +9,7 @@ import { type Process, type Random, world } from './world.ts';
 export type Execute = (
   name: string,
   args: unknown[],
-  run: (sql: never) => PromiseLike<unknown>,
+  run: Parameters<Statement>[2],
   done: (error: Error | null, result?: unknown) => void,
 ) => void;
 
@@ -26,7 +26,7 @@ export const inModel =
 export const inPostgres =
   (sql: Sql): Execute =>
   (_name, _args, run, done) =>
-    world.waitFor(() => run(sql as never).then((result) => done(null, result), done));
+    world.waitFor(() => run(sql).then((result) => done(null, result), done));
 
 /** A transaction for each budget that is due. One whose account is locked waits for the next time. */
 function settleBudgets(engine: Engine, done: (error: Error | null) => void): void {
@@ -112,7 +112,7 @@ export function connect(process: Process, { execute, random, faults, note, liste
     function effect(afterMs: number, done: (error: Error | null, result?: unknown) => void): void {
       const go = () => {
         note(`${name} runs`);
-        execute(name, args, run as never, done);
+        execute(name, args, run, done);
       };
       world.after(afterMs, go, null);
     }

@@ -5,6 +5,7 @@
 
 import { drainMicrotasks } from 'bun:jsc';
 import { createRequire } from 'node:module';
+import { seededRandom } from '../../../bench/lib/names.ts';
 
 const nativeImmediate = setImmediate;
 const NativeDate = Date;
@@ -22,15 +23,8 @@ interface Event {
 
 export type Random = ReturnType<typeof createRandom>;
 
-/** Mulberry32. */
 export function createRandom(seed: number) {
-  let state = seed | 0;
-  function random(): number {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  }
+  const random = seededRandom(seed);
   return {
     random,
     /** A whole number below this one. */
@@ -43,6 +37,7 @@ export function createRandom(seed: number) {
 let seeded = createRandom(0);
 let epochMs = 0;
 let nowMs = 0;
+/** The process whose code runs; `null` means that it is the world itself. */
 let current: Process | null = null;
 let events: Event[] = [];
 /** Real work that an event wants. The world stands still until it is done, and timers of that work are real. */
@@ -56,10 +51,6 @@ export const world = {
   get unixMs() {
     return epochMs + nowMs;
   },
-  /** The process whose code runs; `null` means that it is the world itself. */
-  get process() {
-    return current;
-  },
   begin(seed: number, startMs: number): void {
     seeded = createRandom(seed);
     epochMs = startMs;
@@ -72,16 +63,6 @@ export const world = {
     const event = { atMs: nowMs + Math.max(0, delayMs), process, run };
     events.push(event);
     return event;
-  },
-  /** Runs as code of a process. */
-  as<T>(process: Process | null, run: () => T): T {
-    const before = current;
-    current = process;
-    try {
-      return run();
-    } finally {
-      current = before;
-    }
   },
   /** Stops the time after the present event until real work is done. */
   waitFor(work: () => PromiseLike<unknown>): void {
