@@ -20,7 +20,6 @@ import * as links from './sign-in/links.ts';
 import * as secondFactor from './sign-in/second-factor.ts';
 import * as tryIt from './try/try.ts';
 import * as credits from './usage/credits-page.ts';
-import { spending } from './usage/credits-page.ts';
 import * as csv from './usage/csv.ts';
 
 interface Methods<Context> {
@@ -71,7 +70,7 @@ export const ROUTES: Record<string, Route> = {
   '/connect': { for: 'anyone', GET: authorize },
   '/connect/consent': { for: 'member', hasPassword: true, ...consent },
   '/credits': { for: 'member', GET: credits.showCredits },
-  '/credits/spending': { for: 'member', ...spending },
+  '/credits/spending': { for: 'member', ...credits.spending },
   '/credits.csv': { for: 'member', GET: csv.downloadCredits },
   '/try': { for: 'member', ...tryIt.tryIt },
   '/screen': { for: 'member', hasList: true, ...screen.screen },

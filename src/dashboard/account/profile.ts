@@ -36,18 +36,18 @@ export const names = formHandlers({
     const renamesAccount = role === 'owner' && accountName !== account.name;
     if (renamesAccount && !isName(accountName))
       return refuse(422, { faults: { account: messages.nameInvalid } });
-    const kinds = [name !== user.name && 'name-changed', renamesAccount && 'account-renamed'] as const;
-    for (const kind of kinds.filter((kind) => kind !== false)) {
-      const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, kind)));
-      if (refusal !== null) return refusal;
-      if (kind === 'account-renamed') await renameAccount(tools.sql, account.id, accountName, actorOf(user));
-      else
-        await tools.sql.begin(async (sql) => {
-          await lockAccount(sql, account.id);
-          await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
-          await recordEvent(sql, account.id, { kind, actor: actorOf(user) });
-        });
-    }
+    const renames = name !== user.name;
+    const kinds = [renames && 'name-changed', renamesAccount && 'account-renamed'] as const;
+    const attempts = kinds.filter((kind) => kind !== false).map((kind) => changesOf(user, kind));
+    const refusal = tooMany(context, await countAttempt(tools.sql, ...attempts));
+    if (refusal !== null) return refusal;
+    if (renames)
+      await tools.sql.begin(async (sql) => {
+        await lockAccount(sql, account.id);
+        await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
+        await recordEvent(sql, account.id, { kind: 'name-changed', actor: actorOf(user) });
+      });
+    if (renamesAccount) await renameAccount(tools.sql, account.id, accountName, actorOf(user));
     return redirectTo(context, '/settings?done=saved');
   },
 });

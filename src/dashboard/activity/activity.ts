@@ -48,8 +48,10 @@ export async function showActivity(context: MemberContext): Promise<PageResponse
     keysToChoose(tools.sql, account.id),
   ]);
   const slice = found.slice(0, ROWS);
-  const calls = await callsOf(tools.sql, account.id, slice, view.problems === 'yes');
-  const names = await namesOf(context, choices, [view.key, ...slice.map(({ key }) => key ?? '')]);
+  const [calls, names] = await Promise.all([
+    callsOf(tools.sql, account.id, slice, view.problems === 'yes'),
+    namesOf(context, choices, [view.key, ...slice.map(({ key }) => key ?? '')]),
+  ]);
   const last = found.length > ROWS ? slice.at(-1)!.number : null;
   const isFiltered = Object.values(view).some((value) => value !== '');
   const none = isFiltered ? messages.activityNone : messages.activityEmpty;

@@ -37,8 +37,8 @@ export function limitFields(
   key: (KeyLimits & { test?: boolean }) | null = null,
 ): Field[] {
   const { budget, only, requests_per_minute } = key ?? UNLIMITED;
-  const isWhole = (group: (typeof GROUPS)[number]) =>
-    RIGHT_GROUPS[group].every((right) => only?.includes(right) ?? false);
+  const has = (right: Right) => only?.includes(right) ?? false;
+  const isWhole = (group: (typeof GROUPS)[number]) => RIGHT_GROUPS[group].every(has);
   const whole = new Set<Right>(GROUPS.filter(isWhole).flatMap((group) => RIGHT_GROUPS[group]));
   const rights: Field = {
     name: 'only',
@@ -47,11 +47,7 @@ export function limitFields(
     boxes: GROUPS.map((group) => [groupBoxOf(group), messages.rightGroups[group], isWhole(group)]),
     folded: {
       label: messages.singleRights,
-      boxes: RIGHTS.map((right) => [
-        boxOf(right),
-        messages.rights[right],
-        (only?.includes(right) ?? false) && !whole.has(right),
-      ]),
+      boxes: RIGHTS.map((right) => [boxOf(right), messages.rights[right], has(right) && !whole.has(right)]),
     },
   };
   const share: Field = {
@@ -153,8 +149,14 @@ export const limits = keyForm({
     if ('faults' in sent) return refuse(422, sent);
     const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-limited')));
     if (refusal !== null) return refusal;
-    const { budget, ...others } = sent;
-    await limitKey(tools.sql, key.id, key.test ? others : { budget, ...others }, actorOf(user));
+    const { budget, only, requests_per_minute } = sent;
+    const changed = {
+      only,
+      ...(!key.test && { budget }),
+      // Only a changed share puts a connection of 0.1.0 into the bucket of all connections.
+      ...(requests_per_minute !== key.requests_per_minute && { requests_per_minute }),
+    };
+    await limitKey(tools.sql, key.id, changed, actorOf(user));
     return redirectTo(context, `/keys/${key.id}?done=saved`);
   },
 });

@@ -40,7 +40,7 @@ export const MAIL_TEXTS = {
   mailSecondFactorOnSubject: ['Your second factor was turned on', 'O seu segundo fator foi ativado'],
   mailSecondFactorOffSubject: ['Your second factor was turned off', 'O seu segundo fator foi desativado'],
   mailBackupCodesSubject: ['Your backup codes were renewed', 'Códigos de recuperação renovados'],
-  mailNotYou: `You need it from your next sign-in. Not you? Change your password now, and tell the operator.
+  mailNotYou: `It holds from your next sign-in on. Not you? Change your password now, and tell the operator.
     Vale a partir do próximo início de sessão. Se não foi uma alteração sua, altere já a palavra-passe e avise o operador.`,
   mailSecondFactorReset: `The operator turned it off. Set it up again. Did you not ask? Tell the operator now.
     O operador desativou-o. Configure-o de novo. Se não o pediu, avise já o operador.`,

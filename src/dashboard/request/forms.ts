@@ -225,21 +225,19 @@ export function form(context: FormContext, options: Form): Html {
     boxes && refusal
       ? { boxes: asSent(boxes), ...(folded && { folded: { ...folded, boxes: asSent(folded.boxes) } }) }
       : {};
-  const shown = (fields: Field[]) =>
-    fields.map((one) =>
-      field({
-        ...one,
-        ...ticked(one),
-        value: currentValue(one),
-        fault: faults[one.name],
-        focus: one.name === focused,
-      }),
-    );
-  const isOpen = folded?.fields.some(
-    (one) =>
-      faults[one.name] ||
-      (one.options === undefined && currentValue(one) !== '') ||
-      ticked(one).boxes?.some(([, , isTicked]) => isTicked),
+  const filledIn = (one: Field) => ({
+    ...one,
+    ...ticked(one),
+    value: currentValue(one),
+    fault: faults[one.name],
+    focus: one.name === focused,
+  });
+  const rest = folded?.fields.map(filledIn) ?? [];
+  const isOpen = rest.some(
+    ({ fault, options, value, boxes = [], folded }) =>
+      fault ||
+      (options === undefined && value !== '') ||
+      [...boxes, ...(folded?.boxes ?? [])].some(([, , isTicked]) => isTicked),
   );
   return html`
 ${refusal?.faults === undefined && failureNotice(refusal?.message)}
@@ -247,8 +245,8 @@ ${refusal?.faults === undefined && failureNotice(refusal?.message)}
   ${tokenField(context)}
   ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   ${username !== undefined && html`<input class="unseen" type="email" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`}
-  ${shown(fields)}
-  ${folded !== undefined && html`<details${isOpen && html` open`}><summary>${folded.label}</summary><div>${shown(folded.fields)}</div></details>`}
+  ${fields.map((one) => field(filledIn(one)))}
+  ${folded !== undefined && html`<details${isOpen && html` open`}><summary>${folded.label}</summary><div>${rest.map((one) => field(one))}</div></details>`}
   <div class="actions">
     <button${look !== undefined && html` class="${look}"`}${buttonName !== undefined && html` aria-label="${buttonName}"`} type="submit">${options.button}</button>
     ${cancel !== undefined && html`<a class="button quiet" href="${tools.base}${cancel}">${messages.cancel}</a>`}

@@ -31,14 +31,11 @@ export function createRequestLimit(rateLimiter: RateLimiter, nowMs = () => perfo
      * @returns whether there was one
      */
     async take(door: Door, userId: string | null): Promise<boolean> {
-      const { taken } = await (userId === null
-        ? rateLimiter.take(
-            `dash:${door.knownUser === null ? clientName(door) : withoutSession(door)}`,
-            VISITOR_LIMIT,
-          )
-        : rateLimiter.take(`dash:${userId}`, MEMBER_LIMIT));
       // A browser without its session, or with another user's, pauses only itself.
       const name = userId === door.knownUser ? clientName(door) : withoutSession(door);
+      const { taken } = await (userId === null
+        ? rateLimiter.take(`dash:${name}`, VISITOR_LIMIT)
+        : rateLimiter.take(`dash:${userId}`, MEMBER_LIMIT));
       pauses.end(name);
       if (taken) return true;
       // Otherwise a session without its browser's cookie would pause all visitors of its network.

@@ -9,7 +9,7 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { type Column, table } from '../ui/parts.ts';
 import { LINE_END, type NifList, type Row } from './screen-list.ts';
 import { beginSending } from './screen-once.ts';
-import { costText, failedCell, pastedCell } from './screen-rows.ts';
+import { costText, failedCell, pastedCell, shownText } from './screen-rows.ts';
 
 /** Names that are resolved at once: as many as POST /resolutions takes. */
 export const MAX_NAMES = 100;
@@ -48,10 +48,10 @@ export function soughtNames({ items }: Resolved): number {
 export const hasCandidates = ({ items }: Resolved): boolean =>
   items.some(({ candidates = [] }) => candidates.length > 0);
 
-/** The rows of a list without a right NIF that may have a company's name. @param tried the last line whose name was sought */
-export const nameRows = ({ rows }: NifList, tried: number): Row[] =>
+/** The rows of a list without a right NIF that may have a company's name. */
+export const nameRows = ({ rows }: NifList): Row[] =>
   rows
-    .filter(({ line, leftOut }) => line > tried && leftOut !== null && leftOut !== 'repeated')
+    .filter(({ leftOut }) => leftOut !== null && leftOut !== 'repeated')
     .filter(({ text }) => NAME.test(text) && NAME.test(nameIn(text)));
 
 /** The cell of a row that has the most letters, without numbers. */
@@ -100,7 +100,7 @@ export const triedUntil = (text: string, line: number): string =>
 /** @returns 0 if no name of the text was sought */
 export function readTried(text: string, tried: string): number {
   const line = Number(/^\d{1,6}/.exec(tried)?.[0] ?? 0);
-  return tried === triedUntil(text, line) ? line : 0;
+  return line > 0 && tried === triedUntil(text, line) ? line : 0;
 }
 
 /** The sentence after the cost: how to use the candidates, or why names without any cost a credit. */
@@ -129,7 +129,7 @@ export function resolvedNames(context: MemberContext, resolved: Resolved): Html 
     if (problem !== undefined) return failedCell(context, kindOf(problem), cost);
     if (candidates.length === 0) return messages.screenNoCandidate;
     return html`
-<select data-line="${row.line}" aria-label="${row.text}">
+<select data-line="${row.line}" aria-label="${shownText(row)}">
   <option value="">${messages.screenChoose}</option>
   ${candidates.map(({ nif, legal_name }, index) => html`<option value="${nif}"${clear && index === 0 && html` selected`}>${nif} ${legal_name}</option>`)}
 </select>${clear && html` <span class="badge good">${messages.screenClear}</span>`}`;

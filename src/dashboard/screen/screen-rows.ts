@@ -34,9 +34,11 @@ export function leftOutText(messages: Messages, { leftOut, firstLine }: Row): st
 /** Characters of a row that a table has. A file has all of them. */
 const MAX_TEXT = 80;
 
+export const shownText = ({ text }: Row): string => text.slice(0, MAX_TEXT);
+
 /** The cell of a row as it was pasted. */
-export function pastedCell({ text }: Row): Html {
-  const shown = text.slice(0, MAX_TEXT);
+export function pastedCell(row: Row): Html {
+  const shown = shownText(row);
   return html`<span class="cut" title="${shown}">${shown}</span>`;
 }
 

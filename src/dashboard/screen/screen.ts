@@ -45,12 +45,12 @@ export const screen = formHandlers({
       return refuse(422, { faults: { list: fault } });
     }
     const tried = readTried(sent('list'), sent('tried'));
-    const names = nameRows(list, tried);
+    const all = nameRows(list);
+    const names = all.filter(({ line }) => line > tried);
     const seen = { list, text, names, tried };
     const count = list.nifs.length;
     const tooMany = messages.screenTooMany(formats.number(count), formats.number(MAX_COMPANIES));
-    const fault =
-      count === 0 && nameRows(list, 0).length === 0 ? messages.screenNone : count > MAX_COMPANIES && tooMany;
+    const fault = count === 0 && all.length === 0 ? messages.screenNone : count > MAX_COMPANIES && tooMany;
     if (fault !== false) return refuse(422, { faults: { list: fault } });
     if (sent('resolve') === 'yes' && names.length > 0) {
       const outcome = await resolveNames(context, names.slice(0, MAX_NAMES));

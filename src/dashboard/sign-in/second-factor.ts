@@ -84,12 +84,18 @@ function sheet(context: MemberContext, content: Html, refusal: Refusal | null = 
 
 type Answer = Awaited<ReturnType<MemberContext['tools']['auth']['call']>>;
 
-/** A form that calls an endpoint of better-auth with the password. @param options.wantsCode whether it asks for a code, too */
+/**
+ * A form that calls an endpoint of better-auth with the password.
+ * @param options.wantsCode whether it asks for a code, too @param options.way where it is sent to, and where it can be left to
+ */
 const passwordForm = (
   endpoint: string,
   [title, lead]: [title: Plain, lead: Plain],
   done: (context: MemberContext, answer: Answer) => Promise<PageResponse>,
-  { wantsCode = false } = {},
+  {
+    wantsCode = false,
+    way = { cancel: PATH },
+  }: { wantsCode?: boolean; way?: { path?: string; cancel: string } } = {},
 ) =>
   confirmedForm({
     page({ messages, tools, user }) {
@@ -97,7 +103,6 @@ const passwordForm = (
       const fields = wantsCode ? [codeField(messages, messages.codeOrBackupHint)] : [];
       const mustSetUp = tools.config.secondFactor === 'owners' && !user.hasSecondFactor;
       const required = mustSetUp && html`<p>${messages.secondFactorRequired}</p>`;
-      const way = user.hasSecondFactor ? { cancel: PATH } : { path: `${PATH}/set-up`, cancel: '/settings' };
       return { title: button, lead: html`${required}<p>${messages[lead]}</p>`, fields, button, ...way };
     },
     async submit(context) {
@@ -114,6 +119,8 @@ export const setUp = passwordForm(
   '/two-factor/enable',
   ['setUp', 'secondFactorLead'],
   async (context, answer) => setUpSheet(context, answer, null),
+  // Without a second factor its page is this form.
+  { way: { path: `${PATH}/set-up`, cancel: '/settings' } },
 );
 
 /** The secret and the backup codes, which are shown until a right code turns the second factor on. */

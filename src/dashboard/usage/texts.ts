@@ -17,7 +17,6 @@ export const USAGE_TEXTS = {
   usedInPeriod: ['Used in this period', 'Usados neste período'],
   notSpent: ['Purchased credits are not spent:', 'Os créditos comprados não são gastos:'],
   resetIn: ['in {left}', 'dentro de {left}'],
-  period: ['Period', 'Período'],
   purchased: ['Purchased credits', 'Créditos comprados'],
 
   startTitle: ['First steps', 'Primeiros passos'],

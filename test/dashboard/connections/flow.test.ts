@@ -347,6 +347,17 @@ test('all connections share half of the rate, and those of 0.1.0 do once they ar
   expect(await refusedOf([old.tokens.access_token], 18)).toBe(0);
   await limitKey(service.sql, id, { only: null }, 'test');
   expect(await sharesRate()).toBe(false);
+  const limits = (fields: Record<string, string>) =>
+    released.visitor.submit(`/dashboard/keys/${id}/limits`, {
+      per: 'day',
+      'group-companies': 'yes',
+      ...fields,
+    });
+  expect((await limits({ credits: '70' })).status).toBe(303);
+  expect(await sharesRate()).toBe(false);
+  expect((await limits({ 'per-minute': '5' })).status).toBe(303);
+  expect(await sharesRate()).toBe(true);
+  await service.sql`UPDATE api_keys SET shares_rate = false WHERE id = ${id}`;
   await limitKey(service.sql, id, { requests_per_minute: null }, 'test');
   expect(await sharesRate()).toBe(true);
 });

@@ -98,17 +98,14 @@ for (const input of document.querySelectorAll('input[type=password]')) {
 }
 
 // Everything is in UTC, as the service counts. The reader's own time stands behind it, if it differs.
-function showLocalTimes(part) {
-  const locale = document.documentElement.lang.replace(/^en$/, 'en-GB');
-  for (const time of part.querySelectorAll('time[datetime*=T]')) {
-    const at = new Date(time.dateTime);
-    if (at.getTimezoneOffset() === 0) continue;
-    const day = at.getDate() === at.getUTCDate() ? {} : { day: 'numeric', month: 'short' };
-    const own = at.toLocaleString(locale, { ...day, hour: '2-digit', minute: '2-digit' });
-    time.append(create('small', { textContent: ` (${own} ${document.body.dataset.local})` }));
-  }
+const locale = document.documentElement.lang.replace(/^en$/, 'en-GB');
+for (const time of document.querySelectorAll('time[datetime*=T]')) {
+  const at = new Date(time.dateTime);
+  if (at.getTimezoneOffset() === 0) continue;
+  const day = at.getDate() === at.getUTCDate() ? {} : { day: 'numeric', month: 'short' };
+  const own = at.toLocaleString(locale, { ...day, hour: '2-digit', minute: '2-digit' });
+  time.append(create('small', { textContent: ` (${own} ${document.body.dataset.local})` }));
 }
-showLocalTimes(document);
 
 // A menu closes at a press beside it, and at Escape.
 for (const event of ['click', 'keydown'])
