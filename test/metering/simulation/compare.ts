@@ -20,7 +20,7 @@ const { createKey } = await import('../../../src/metering/keys/store.ts');
 const { connectPostgres } = await import('../../../src/platform/postgres/connect.ts');
 const { createHistory } = await import('./history.ts');
 const { play } = await import('./play.ts');
-const { ACTIVITY, BALANCES, BUDGETS, DAYS } = await import('./ledger.ts');
+const { ACTIVITY, BALANCES, BUDGETS, DAYS } = await import('./tables.ts');
 type History = import('./history.ts').History;
 type Played = import('./play.ts').Played;
 

@@ -10,100 +10,37 @@ import type { ChargedBatch } from '../../../src/metering/credits/charge-calls.ts
 import type { ClaimEnd } from '../../../src/metering/credits/claim.ts';
 import { REFUND_WINDOW_MS, type Refund } from '../../../src/metering/credits/refund.ts';
 import type { Caller } from '../../../src/metering/keys/authenticate.ts';
-import type { Budget, BudgetPeriod } from '../../../src/metering/keys/limits.ts';
+import type { Budget } from '../../../src/metering/keys/limits.ts';
 import { DAY, SECOND } from '../../../src/platform/units.ts';
-import { PostgresError, type Steps, type Transaction, table } from './engine.ts';
-
-export interface Balance {
-  included: number;
-  spendsPurchased: boolean;
-  used: number;
-  usedPurchased: number;
-  purchasedBefore: number;
-  credits: number;
-  granted: number;
-  /** Microseconds, as all instants. */
-  periodEnd: number;
-  periodOpenedAt: number;
-}
-
-export interface KeyBudget {
-  accountId: string;
-  credits: number | null;
-  per: BudgetPeriod;
-  windowStart: number;
-  used: number;
-  countedAt: number;
-  settlesAt: number | null;
-}
-
-interface Entry {
-  accountId: string;
-  keyId: string;
-  kind: string;
-  calls: number;
-  activity: string | undefined;
-}
-
-interface JournalRow {
-  at: number;
-  spentAt: number;
-  counted: boolean;
-  owed: boolean;
-  entries: Entry[];
-  purchased: Record<string, number>;
-  budgets: string[];
-}
-
-interface Key {
-  accountId: string;
-  hash: string;
-  expiresAt: number | null;
-}
-
-export interface ActivityPart {
-  accountId: string;
-  kind: 'charge' | 'return' | 'answer';
-  first: number;
-  last: number;
-  rows: { callId: string; keyId: string; credits: number }[];
-}
-
-export const BALANCES = table<Balance>('balances');
-export const BUDGETS = table<KeyBudget>('key_budgets');
-export const KEYS = table<Key>('api_keys');
-export const JOURNAL = table<JournalRow>('call_journal');
-interface KeyedRequest {
-  sending: string | null;
-  liveUntil: number;
-  kept: number;
-  keptAt: number | null;
-  shortOf: 'account' | 'key' | null;
-  keyId: string | null;
-}
-const REQUESTS = table<KeyedRequest>('keyed_requests');
-export const DAYS = table<{ calls: number }>('daily_counts');
-export const ACTIVITY = table<ActivityPart>('activity_parts');
-export const NUMBERS = table<{ last: number }>('activity_numbers');
+import { PostgresError, type Steps, type Transaction } from './engine.ts';
+import {
+  ACTIVITY,
+  type ActivityPart,
+  BALANCES,
+  type Balance,
+  BUDGETS,
+  callsIn,
+  callsOf,
+  DAYS,
+  dayOf,
+  type Entry,
+  FOREVER,
+  JOURNAL,
+  type JournalRow,
+  KEYS,
+  type KeyBudget,
+  type KeyedRequest,
+  NUMBERS,
+  nextPeriodEnd,
+  REQUESTS,
+  sorted,
+  sum,
+  US,
+  windowAt,
+} from './tables.ts';
 
 const ROWS_AT_ONCE = 1000;
-const US = 1000;
-const FOREVER = Number.NEGATIVE_INFINITY;
 const EMPTY = { counted: true, owed: false, entries: [], purchased: {}, budgets: [] };
-
-/** SQL: `budget_window`. */
-const windowAt = (per: BudgetPeriod, at: number): number => {
-  if (per === 'ever') return FOREVER;
-  const date = new Date(at / US);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), per === 'day' ? date.getUTCDate() : 1) * US;
-};
-export const dayOf = (at: number) => Math.floor(at / (DAY * US));
-export const nextPeriodEnd = (now: number) => {
-  const date = new Date(now / US);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) * US;
-};
-export const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
-const sorted = (ids: string[]) => [...new Set(ids)].sort();
 
 /** The period that a charge at this instant counts in. */
 const opened = (balance: Balance, { now, engine }: Transaction): Balance =>
@@ -282,9 +219,6 @@ function* writeActivity(
   }
 }
 
-const callsIn = (entries: Entry[], isOwn: (entry: Entry) => boolean) =>
-  sum(entries.map((entry) => (isOwn(entry) ? entry.calls : 0)));
-
 const activityOf = (entries: Entry[], sign: 1 | -1) =>
   entries.flatMap(({ accountId, keyId, calls, activity }) =>
     activity ? [{ accountId, keyId, callId: activity.split('\t')[0]!, credits: sign * calls }] : [],
@@ -301,26 +235,6 @@ function* addToDays(tx: Transaction, rows: { at: number; entries: Entry[] }[], s
     const before = yield* tx.lock(DAYS, key);
     tx.write(DAYS, key, { calls: (before?.calls ?? 0) + days.get(key)! });
   }
-}
-
-/** Credits of a key since an instant, as the view `calls_by_day` has them. */
-export function callsOf(
-  tx: Transaction,
-  accountId: string,
-  keyId: string | null,
-  sinceDay = FOREVER,
-): number {
-  const isOwn = (entry: Entry) => entry.accountId === accountId && (keyId === null || entry.keyId === keyId);
-  const rolledUp = tx.scan(DAYS).map(([key, { calls }]) => {
-    const [account, day, ofKey] = key.split(' ');
-    return account === accountId && (keyId === null || ofKey === keyId) && Number(day) >= sinceDay
-      ? calls
-      : 0;
-  });
-  const fresh = tx
-    .scan(JOURNAL)
-    .map(([, { counted, at, entries }]) => (counted || dayOf(at) < sinceDay ? 0 : callsIn(entries, isOwn)));
-  return sum(rolledUp) + sum(fresh);
 }
 
 /** Sets what a key has spent in the present window of its budget. The balance is locked. */

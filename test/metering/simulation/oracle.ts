@@ -1,7 +1,7 @@
 /** What must be true after a history, when everything has healed. */
 import { type Engine, Transaction } from './engine.ts';
 import type { Account, CallAction, History } from './history.ts';
-import { ACTIVITY, type ActivityPart, BALANCES, BUDGETS, callsOf, DAYS, dayOf, sum } from './ledger.ts';
+import { ACTIVITY, type ActivityPart, BALANCES, BUDGETS, callsOf, DAYS, dayOf, sum } from './tables.ts';
 import { type Process, world } from './world.ts';
 
 export interface Call {

@@ -13,6 +13,9 @@ import type { Log } from '../../../src/platform/observability/log.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { Engine, type Transaction } from './engine.ts';
 import { type Account, type Action, type CallAction, HEALED_MS, type History, hashOf } from './history.ts';
+import { operateInPostgres } from './operators.ts';
+import { type Call, createReader, judge } from './oracle.ts';
+import { connect, type Execute, type Faults, inModel, inPostgres, type StoreParts } from './store.ts';
 import {
   BALANCES,
   type Balance,
@@ -22,10 +25,7 @@ import {
   type KeyBudget,
   NUMBERS,
   nextPeriodEnd,
-} from './ledger.ts';
-import { operateInPostgres } from './operators.ts';
-import { type Call, createReader, judge } from './oracle.ts';
-import { connect, type Execute, type Faults, inModel, inPostgres, type StoreParts } from './store.ts';
+} from './tables.ts';
 import { createRandom, type Process, world } from './world.ts';
 
 export interface Played {
