@@ -5,13 +5,13 @@
  * answer may mix two directories. Between the restarts this tree imports a directory: its instance searches the new one at once, and
  * that of 0.1.0 within 15 s. A stand-in for systemctl restarts processes.
  *
- * Exit code 77 without HAProxy or curl.
+ * Exit code 77 without HAProxy or curl, and in a clone without the history.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkOut } from '../bench/lib/revision.ts';
-import { createDatabase } from '../bench/lib/stack.ts';
+import { createDatabase, removeData } from '../bench/lib/stack.ts';
 import { SECOND } from '../src/platform/units.ts';
 import { freePort } from '../src/service/listen.ts';
 import { startServers } from '../test/servers/servers.ts';
@@ -19,8 +19,7 @@ import { csv } from '../test/support/companies.ts';
 import { createProcesses, isReady, ROOT, runShell, START_TIMEOUT_MS, shellBlocks, until } from './parts.ts';
 
 const CLIENTS = 4;
-/** The commit of 0.1.0. */
-const OLD_REVISION = '02ac4196';
+const OLD_REVISION = '02ac4196'; // 0.1.0
 /** An instance of 0.1.0 looks at this interval which index is current. */
 const OLD_FOLLOWS_WITHIN_MS = 15 * SECOND;
 const COMPANIES = 500;
@@ -30,6 +29,11 @@ const SHUTDOWN_DELAY_S = '5';
 const haproxy = Bun.which('haproxy');
 if (haproxy === null || Bun.which('curl') === null) {
   process.stdout.write('skipped .ci/upgrade.ts: haproxy or curl is not installed\n');
+  process.exit(77);
+}
+
+if (Bun.spawnSync(['git', 'cat-file', '-e', OLD_REVISION], { cwd: ROOT, stderr: 'ignore' }).exitCode !== 0) {
+  process.stdout.write('skipped .ci/upgrade.ts: this clone does not have the commit of 0.1.0\n');
   process.exit(77);
 }
 
@@ -212,11 +216,7 @@ try {
 } finally {
   await stop();
   await old.remove();
-  await fetch(`${servers.elasticsearchUrl}/_cat/indices/${prefix}-*?h=index`)
-    .then((answer) => answer.text())
-    .then((names) =>
-      fetch(`${servers.elasticsearchUrl}/${names.trim().split('\n').join()}`, { method: 'DELETE' }),
-    );
+  await removeData(servers, environment.DATABASE_URL, prefix);
   await servers.stop();
   await rm(folder, { recursive: true, force: true });
 }

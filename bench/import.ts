@@ -39,7 +39,8 @@ interface Servers {
 }
 
 async function main(): Promise<void> {
-  const sizes = process.argv.slice(2).filter((word) => !word.startsWith('--')).map(Number); // biome-ignore format: one line
+  const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+  const sizes = words.map(Number);
   const servers = await startBenchServers(2_048);
   const folder = await mkdtemp(join(tmpdir(), 'bench-import-'));
   const sql = connectPostgres(servers.postgresUrl, { max: 4 });
@@ -74,7 +75,7 @@ async function measureSize(servers: Servers, folder: string, rows: number): Prom
   const small = join(folder, 'small.csv');
   await writeCsv(
     small,
-    Array.from(companies(rows))
+    companies(rows)
       .filter((_, n) => n % every === 0)
       .map(({ nif, legalName }) => ({ nif, legalName: `Nova ${legalName}` })),
   );

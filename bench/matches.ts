@@ -4,7 +4,6 @@
  *
  * Servers: those of the environment (TEST_…_URL), or started here with durable commits.
  */
-
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +19,7 @@ import { createElasticsearch } from '../src/platform/elasticsearch/client.ts';
 import { connectPostgres, type Sql } from '../src/platform/postgres/connect.ts';
 import { startServers } from '../test/servers/servers.ts';
 import { type GeneratedCompany, seededRandom } from './lib/names.ts';
-import { createRealNames, EXAMPLES, readNames, writeRealNames } from './lib/real-names.ts';
+import { createRealNames, EXAMPLES, readRows, writeRealNames } from './lib/real-names.ts';
 import { say } from './lib/say.ts';
 import { createDatabase, runCommand } from './lib/stack.ts';
 
@@ -134,7 +133,7 @@ const folder = await mkdtemp(join(tmpdir(), 'bench-matches-'));
 const client = createElasticsearch({ ...servers, elasticsearchApiKey: null })!;
 try {
   const names = Number(options.names);
-  const realNameOf = createRealNames(await readNames(options.csv));
+  const realNameOf = createRealNames((await readRows(options.csv)).map(({ name }) => name));
   const nameOf = (index: number) => addWords(realNameOf(index), index, names);
   const kinds = createKinds((index) => nameOf(index).name, names);
   const file = join(folder, 'companies.csv');

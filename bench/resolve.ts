@@ -25,7 +25,7 @@ import real from '../test/companies/resolve/real-names.json' with { type: 'json'
 import { startServers } from '../test/servers/servers.ts';
 import { halfOf, nearNames } from './lib/name-sets.ts';
 import { cpuSeconds } from './lib/processes.ts';
-import { createRealNames, readNames, writeRealNames } from './lib/real-names.ts';
+import { createRealNames, readRows, writeRealNames } from './lib/real-names.ts';
 import { say } from './lib/say.ts';
 import { createDatabase, runCommand } from './lib/stack.ts';
 
@@ -59,7 +59,8 @@ const elasticsearch = createElasticsearch({ ...servers, elasticsearchApiKey: nul
 const databaseUrl = options.database ?? (await createDatabase(servers.postgresUrl));
 const sql = connectPostgres(databaseUrl, { max: 1, pointQueries: true });
 try {
-  if (options.database === undefined) await importRows(await ownRows());
+  const own = await ownRows();
+  if (options.database === undefined) await importRows(own);
   const [{ table, rows }] = await sql<[{ table: string; rows: number }]>`
     SELECT table_name AS "table", rows FROM directory JOIN directory_generations ON directory_generations.id = current`;
   await measureVocabulary(table);
@@ -77,7 +78,6 @@ try {
       PATIENCE_MS,
     ),
   });
-  const own = await ownRows();
   const names = own.map(({ name }) => name);
   for (const [mode, withReader] of readers) {
     answers.push(await measureQuality(mode, withReader, pid));
@@ -112,9 +112,7 @@ interface OwnRow {
 async function ownRows(): Promise<OwnRow[]> {
   if (options.directory === undefined)
     return real.directory.map(([nif, name]) => ({ nif: nif!, name: name! }));
-  const names = await readNames(options.directory);
-  const lines = (await Bun.file(options.directory).text()).split('\n').slice(1);
-  return names.map((name, at) => ({ nif: lines[at]!.split(',', 1)[0]!, name }));
+  return readRows(options.directory);
 }
 
 /** Imports rows, and names that are made like them up to `--names`. */

@@ -10,8 +10,8 @@ const CHANGED = /^[a-z]{4,}$/;
 
 /**
  * Names in which one word, not the first, became another word of the directory: one letter away, or one that it begins or that begins
- * it. At most `most`, spread over the directory, each time the same. A name that the directory has, but for light words, is left
- * out.
+ * it. They are at most `most`, come from all parts of the directory, and are the same in each run. A name is left out if only light words
+ * tell it from a name of the directory.
  */
 export function nearNames(names: readonly string[], kind: 'letter' | 'beginning', most = 1_000): string[] {
   const random = seededRandom(1);

@@ -57,15 +57,14 @@ export function createRealNames(names: readonly string[], seed = 1): (index: num
   };
 }
 
-/** The legal names of a directory file with the columns `nif` and `legal_name`. */
-export async function readNames(csv: string): Promise<string[]> {
+/** The rows of a directory file with the columns `nif` and `legal_name`. */
+export async function readRows(csv: string): Promise<{ nif: string; name: string }[]> {
   const [, ...lines] = (await Bun.file(csv).text()).trimEnd().split(/\r?\n/);
-  return lines.map((line) =>
-    line
-      .slice(line.indexOf(',') + 1)
-      .replace(/^"(.*)"$/, '$1')
-      .replaceAll('""', '"'),
-  );
+  return lines.map((line) => {
+    const comma = line.indexOf(',');
+    const name = line.slice(comma + 1).replace(/^"(.*)"$/, '$1');
+    return { nif: line.slice(0, comma), name: name.replaceAll('""', '"') };
+  });
 }
 
 /** The example directory. */

@@ -18,7 +18,6 @@ export interface Stack {
   checkout: string;
   /** For every process of the service. */
   environment: Record<string, string>;
-  alias: string;
   keys: SeededKeys;
   /** Starts a process of the service. */
   serve(settings?: Record<string, string>): Promise<Service>;
@@ -79,7 +78,6 @@ export async function startStack({
     sql,
     checkout,
     environment,
-    alias,
     keys,
     serve: (settings = {}) =>
       startProcess(['src/main.ts', 'serve'], { ...environment, ...settings }, checkout),
@@ -92,7 +90,8 @@ export async function startStack({
   };
 }
 
-async function removeData(servers: RunningServers, databaseUrl: string, alias: string): Promise<void> {
+/** Removes a database, and the indices with the prefix. */
+export async function removeData(servers: RunningServers, databaseUrl: string, alias: string): Promise<void> {
   const admin = postgres(servers.postgresUrl, { max: 1 });
   await admin`DROP DATABASE ${admin(new URL(databaseUrl).pathname.slice(1))} WITH (FORCE)`;
   await admin.end();

@@ -25,14 +25,14 @@ const NAMES_AT_ONCE = 100;
 const NIFS_AT_ONCE = 1000;
 const MAX_BODY_BYTES = 4_000_000;
 const TYPE = { id: 'company', name: 'Company' };
-const LISTS = { tax: 'tax_debt', social_security: 'social_security_debt' } as const;
+const LISTS = ['tax', 'social_security'];
 
-/** What can be added to a company. A company that is not on a list has no value: that is not "no debt". */
-const PROPERTIES = Object.entries(LISTS).flatMap(([list, member]) => {
+/** The columns that OpenRefine can add. A company that is not on a list has an empty cell, which does not mean that it has no debt. */
+const PROPERTIES = LISTS.flatMap((list) => {
   const value = (name: keyof NonNullable<Bracket>, label: string) => ({
     id: `${list}_${name}`,
     name: `${list.replace('_', ' ')} debt: ${label}`,
-    of: (debts: Record<string, Bracket>) => debts[member]?.[name] ?? null,
+    of: (debts: Record<string, Bracket>) => debts[`${list}_debt`]?.[name] ?? null,
   });
   return [value('start', 'from, €'), value('end', 'to, €'), value('last_updated', 'date of the list')];
 });

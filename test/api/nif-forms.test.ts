@@ -85,7 +85,7 @@ test('the search box says what to write in place of a NIF with PT', () => {
 });
 
 test('files and pasted lists take all of these forms', () => {
-  for (const text of [...TAKEN, ...WITH_COUNTRY, 'PT 500002576']) {
+  for (const text of [...TAKEN, ...WITH_COUNTRY, 'PT  500002576']) {
     expect(importedNif(text)).toBe('500002576');
     expect(readNifList(`Padaria;${text};Lisboa`)).toMatchObject({ nifs: ['500002576'] });
   }

@@ -6,6 +6,7 @@ import { ask } from '../support/ask.ts';
 import { csv } from '../support/companies.ts';
 import '../support/modes.ts';
 import { until } from '../support/until.ts';
+import { indicesOf } from '../support/workbench.ts';
 
 const api = await startApi({ mode: 'full', directory: csv(1, 3), env: { SEARCH_CACHE_MB: '0' } });
 afterAll(() => api.stop());
@@ -42,7 +43,7 @@ test('503 while Postgres answers reads and settles no batch of credits', async (
 test('degraded while the index that serves answers no search', async () => {
   const { ELASTICSEARCH_URL, ELASTICSEARCH_PREFIX } = api.env;
   const client = createElasticsearch({ elasticsearchUrl: ELASTICSEARCH_URL!, elasticsearchApiKey: null })!;
-  const index = Object.keys(await client.indices.get({ index: `${ELASTICSEARCH_PREFIX}-*` }));
+  const index = await indicesOf({ alias: ELASTICSEARCH_PREFIX! });
   // A closed index answers no search, as one whose nodes are gone.
   await client.indices.close({ index, wait_for_active_shards: 0 });
   expect(await ready()).toEqual({ http: 200, status: 'degraded', down: ['directory'] });
@@ -55,8 +56,7 @@ test('without an index searches, matches and resolutions are free 503s with the 
   const { key, accountId } = await api.caller();
   const { ELASTICSEARCH_URL, ELASTICSEARCH_PREFIX } = api.env;
   const client = createElasticsearch({ elasticsearchUrl: ELASTICSEARCH_URL!, elasticsearchApiKey: null })!;
-  for (const index of Object.keys(await client.indices.get({ index: `${ELASTICSEARCH_PREFIX}-*` })))
-    await client.indices.delete({ index });
+  await client.indices.delete({ index: await indicesOf({ alias: ELASTICSEARCH_PREFIX! }) });
   await client.close();
   const from = api.logLines.length;
   for (const path of ['/companies?q=empresa', '/matches?q=empresa']) {

@@ -3,7 +3,7 @@ import { commandNames } from '../platform/terminal/command-names.ts';
 import { type Load, repeat } from './repeat.ts';
 
 /** Commands that read or change no account with many rows. */
-const OF_NO_ACCOUNT = ['migrate', 'account create', 'companies', 'debts', 'index'];
+const OF_NO_ACCOUNT = ['migrate', 'account create', 'companies', 'debts', 'index', 'backup', 'restore'];
 
 /**
  * The words of every command about an account, in an order in which all succeed.
@@ -31,10 +31,12 @@ export async function commandsAbout(
     'account invitations': [accountId],
     'account withdraw-invitation': [accountId, ...email],
     'account history': [accountId],
+    'account activity': [accountId],
     'account export': [accountId],
     'key list': [accountId],
     'key show': [keyId],
     'key rotate': [keyId],
+    'key limit': [keyId, '--only', 'all'],
     'key expire': [keyId, '--never'],
     'key revoke': [keyId],
     'key create': [accountId],

@@ -49,7 +49,7 @@ export async function measureGrown(
       ([path]) => `/dashboard${path.replace(':id', path.startsWith('/keys') ? keyId : memberId)}`,
     );
     const isFile = (path: string) => /\.\w+$/.test(path);
-    const narrowed = ['?by=key', '?days=7', '/keys?q=nothing', '/keys?state=idle', '/keys?state=ended'];
+    const narrowed = ['?days=7', '/keys?q=nothing', '/keys?state=idle', '/keys?state=ended'];
     const pages = [
       ...addresses.filter((path) => !isFile(path)),
       ...narrowed.map((path) => `/dashboard${path}`),

@@ -47,14 +47,14 @@ export async function createSearchIndex(
   await client.indices.refresh({ index });
 }
 
-/** Makes an index the current generation's, as a command does: afterwards each search sees it. @param rows of the generation; without any its index is not asked */
-export async function makeIndexCurrent(client: Client, sql: Sql, index: string, rows = 1): Promise<void> {
+/** Makes an index the current generation's, which has a row, as a command does: afterwards each search sees it. */
+export async function makeIndexCurrent(client: Client, sql: Sql, index: string): Promise<void> {
   await client.indices.putMapping({ index, _meta: { directory: await readDirectoryId(sql) } });
   await sql.begin(async (transaction) => {
     const [row] = await transaction<{ id: number }[]>`
       INSERT INTO directory_generations (id, table_name, index_name, rows, origin, created_by)
-      VALUES (nextval('directory_generation_ids'), 'none', ${index}, ${rows}, 'import', 'test')
-      ON CONFLICT (index_name) DO UPDATE SET rows = ${rows} RETURNING id`;
+      VALUES (nextval('directory_generation_ids'), 'none', ${index}, 1, 'import', 'test')
+      ON CONFLICT (index_name) DO UPDATE SET rows = 1 RETURNING id`;
     await transaction`UPDATE directory SET current = ${row!.id}`;
   });
   await Bun.sleep(CONFIRMED_MS);

@@ -38,7 +38,7 @@ export interface Directory {
 export type NewGeneration = Pick<Generation, 'id' | 'tableName' | 'rows' | 'normalization'> &
   ((Load & { origin: 'import' }) | { origin: 'rebuild' });
 
-/** What an import has loaded. */
+/** The file of an import, and the rows that the directory had after it. */
 export interface Load {
   /** The file's name without folders. */
   file: string;

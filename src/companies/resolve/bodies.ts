@@ -1,4 +1,4 @@
-/** What a public body is called: its legal name, and the names in use beside it (docs/resolutions.md: the rule of resolutions). */
+/** The names of public bodies: the legal one, and others that people use for the same body (docs/resolutions.md: the rule of resolutions). */
 import { heavyPlaces } from './words.ts';
 
 /**
@@ -30,7 +30,7 @@ const PHRASES = GROUPS.flatMap((phrases) => phrases.map((phrase) => ({ phrase, p
   (one, other) => other.phrase.length - one.phrase.length,
 );
 
-/** What a name calls a body. */
+/** The public body that a name begins with. */
 export interface Body {
   /** In heavy words. */
   phrase: readonly string[];

@@ -46,7 +46,7 @@ export function openResolve(
   };
 }
 
-/** What tests replace: a monotonic clock, the CPU of this process so far, and a pause. */
+/** A clock, the CPU time of this process, and a pause. Tests replace them. */
 const SYSTEM = {
   nowMs: () => performance.now(),
   cpuMs() {

@@ -38,7 +38,7 @@ const MIN_MARK = 4;
 /** How much a candidate's whole name is the name's. */
 enum Likeness {
   None,
-  /** The same but for what it calls the public body, and for light words. */
+  /** The same heavy words in their order, beside another name of the same public body. */
   SameBody,
   /** The same heavy words in their order. */
   SameWords,

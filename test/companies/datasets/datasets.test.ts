@@ -11,6 +11,8 @@ import { NO_PROGRESS } from '../../support/progress.ts';
 import { inOneTurn } from '../../support/stopped-clock.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
 
+const SHA256 = /^[0-9a-f]{64}$/;
+
 let bench: Workbench;
 beforeEach(async () => {
   bench = await createWorkbench('postgres');
@@ -32,7 +34,9 @@ test('nothing was imported: no companies, no date, no debts', async () => {
     error: null,
   });
   await bench.rebuild();
-  expect((await answer()).data.directory).toMatchObject({ companies: 0, updated: null });
+  expect((await answer()).data.directory).toEqual({
+    ...{ companies: 0, updated: null, last_file: null, rows: null },
+  });
 });
 
 test('an import says when, who and what file; a rebuild does not change that; a rollback returns to it', async () => {
@@ -42,7 +46,7 @@ test('an import says when, who and what file; a rebuild does not change that; a 
   const lastFile = digestOf(csv(0, 30));
   expect(first).toEqual({
     ...{ companies: 30, updated: expect.any(Date), by: 'test', file: 'first.csv' },
-    ...{ lastFile, rows: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    ...{ lastFile, rows: expect.stringMatching(SHA256) },
   });
   expect(first.updated!.getTime()).toBeWithin(from, Date.now() + 1_000);
   expect((await answer()).data.directory).toEqual({
@@ -77,21 +81,29 @@ test('a generation of the version before counts from when it was created', async
   const { sql } = bench.tools;
   await bench.importText(csv(0, 30));
   await sql`UPDATE directory_generations SET loaded_at = NULL, loaded_by = NULL, loaded_file = NULL`;
-  expect(await directory()).toMatchObject({ companies: 30, by: 'test', file: null, lastFile: null });
+  const [row] =
+    await sql`SELECT created_at FROM directory_generations WHERE id = (SELECT current FROM directory)`;
+  expect(await directory()).toEqual({
+    ...{ companies: 30, updated: row!.created_at, by: 'test', file: null, lastFile: null },
+    rows: expect.stringMatching(SHA256),
+  });
 });
 
 test('each kind of debts has its own date and number of companies', async () => {
-  const path = await bench.write('debts.csv', `nif,start,end\n${nif(1)},5000,25000\n${nif(2)},25001,\n`);
+  const text = `nif,start,end\n${nif(1)},5000,25000\n${nif(2)},25001,\n`;
+  const path = await bench.write('debts.csv', text);
   const options = { kind: 'tax' as const, date: '2026-10-31' };
   await importDebts(bench.tools, { path }, options, NO_PROGRESS);
-  const tax = { date: '2026-10-31', companies: 2 };
-  expect((await answer()).data.debts).toMatchObject({ tax, social_security: null });
-  const other = await bench.write('other.csv', `nif,start,end\n${nif(1)},5000,25000\n`);
+  const rows = expect.stringMatching(SHA256);
+  const tax = { date: '2026-10-31', companies: 2, file: digestOf(text), rows };
+  expect((await answer()).data.debts).toEqual({ tax, social_security: null });
+  const otherText = `nif,start,end\n${nif(1)},5000,25000\n`;
+  const other = await bench.write('other.csv', otherText);
   const later = { kind: 'social-security' as const, date: '2026-11-01' };
   await importDebts(bench.tools, { path: other }, later, NO_PROGRESS);
-  expect((await answer()).data.debts).toMatchObject({
+  expect((await answer()).data.debts).toEqual({
     tax,
-    social_security: { date: '2026-11-01', companies: 1 },
+    social_security: { date: '2026-11-01', companies: 1, file: digestOf(otherText), rows },
   });
   expect((await readDatasets(bench.tools.sql)).debts.tax).toMatchObject({
     imported: expect.any(Date),

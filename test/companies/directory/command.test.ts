@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
-import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { readHolder, withDirectoryLock } from '../../../src/companies/directory/lock.ts';
 import { bareEnvironment, createCommandLine, MAIN, ROOT, runHere } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
+import { digestOf } from '../../support/digest.ts';
 import { until } from '../../support/until.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
 
@@ -56,7 +56,7 @@ test('import, rebuild, rollback and status answer the members of docs/commands.m
         updated: expect.any(String),
         by: expect.stringMatching(/^cli:./),
         file: 'second.csv',
-        lastFile: { sha256: hash('sha256', await Bun.file(second).bytes()), bytes: Bun.file(second).size },
+        lastFile: digestOf(await Bun.file(second).bytes()),
         rows: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
       debts: { tax: null, socialSecurity: null },

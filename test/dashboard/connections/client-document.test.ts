@@ -109,7 +109,7 @@ function endless(): ReadableStream<Uint8Array> {
   return new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(1000).fill(32)) });
 }
 
-/** A host that answers whatever it is asked with texts without end. @returns the bytes that were taken of it */
+/** A host that answers whatever it is asked with texts without end. @returns the reason of the refusal */
 async function readEndless(before: string, part: string) {
   const sockets = new Set<TLSSocket>();
   const host = createServer(authority.issue([HOST]), (socket) => {
