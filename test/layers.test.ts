@@ -91,24 +91,6 @@ test('a wing imports only from those below it', async () => {
   expect(upwards.map(([from, to]) => `${from} → ${to}`)).toEqual([]);
 });
 
-const MIGRATIONS = join(SRC, 'platform/postgres/migrations');
-
-/** The wing whose tables, views and functions a migration makes. */
-const WING_OF_MIGRATION: Record<string, string> = {
-  '0001_accounts.sql': 'metering',
-  '0002_companies.sql': 'companies',
-  '0003_debts.sql': 'companies',
-  '0004_dashboard.sql': 'dashboard',
-  '0005_runs.sql': 'platform',
-  '0006_activity.sql': 'metering',
-  '0007_connections.sql': 'metering',
-  '0008_daily_counts.sql': 'metering',
-  '0009_refresh_generations.sql': 'metering',
-  '0010_keyed_requests.sql': 'metering',
-  '0011_key_shares.sql': 'metering',
-  '0012_file_hashes.sql': 'companies',
-};
-
 /** Who belongs to an account, and in which role: a view of the dashboard that wings below it read. */
 const READ_UPWARDS = ['account_members'];
 
@@ -126,10 +108,9 @@ function isNamed(name: string, code: string): boolean {
 test('a wing names only its own tables and those of the wings below it', async () => {
   const wingOfName = new Map<string, string>();
   const sources: [path: string, wing: string, code: string][] = [];
-  for await (const path of new Bun.Glob('*.sql').scan(MIGRATIONS)) {
-    const wing = WING_OF_MIGRATION[path];
-    if (wing === undefined) throw new Error(`WING_OF_MIGRATION has no ${path}`);
-    const code = withoutComments(await Bun.file(join(MIGRATIONS, path)).text());
+  for await (const path of new Bun.Glob('**/*.sql').scan(SRC)) {
+    const wing = wingOf(path);
+    const code = withoutComments(await Bun.file(join(SRC, path)).text());
     sources.push([path, wing, code]);
     for (const [, name] of code.matchAll(/^CREATE (?:TABLE|VIEW|FUNCTION|TYPE|SEQUENCE) (\w+)/gm))
       wingOfName.set(name!, wing);

@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import postgres from 'postgres';
 import { messageOf, RefusedError } from '../errors.ts';
 import { SECOND } from '../units.ts';
 import type { Transaction } from './connect.ts';
 import { openDedicated } from './dedicated.ts';
 
-const MIGRATIONS = join(import.meta.dir, 'migrations');
+const SRC = join(import.meta.dir, '../..');
+/** Each wing has its own, and all have one order, by their numbers. */
+const MIGRATIONS = new Bun.Glob('*/migrations/*.sql');
 
 /** An arbitrary number of our own lock, under which one instance migrates at a time. */
 const MIGRATION_LOCK = 7_205_440_331;
@@ -67,11 +68,11 @@ async function applyMissing(sql: Transaction, dataDir: string | null): Promise<s
 /** All migrations by name, in the order of their numbers. */
 export async function readMigrations(): Promise<Map<string, { text: string; sha256: string }>> {
   const migrations = new Map<string, { text: string; sha256: string }>();
-  for (const file of (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort()) {
-    const text = await Bun.file(join(MIGRATIONS, file)).text();
-    migrations.set(file.slice(0, -'.sql'.length), { text, sha256: hash('sha256', text) });
+  for await (const path of MIGRATIONS.scan(SRC)) {
+    const text = await Bun.file(join(SRC, path)).text();
+    migrations.set(basename(path, '.sql'), { text, sha256: hash('sha256', text) });
   }
-  return migrations;
+  return new Map([...migrations].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /**

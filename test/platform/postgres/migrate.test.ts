@@ -2,17 +2,15 @@ import { afterEach, describe, expect, mock, spyOn, test } from 'bun:test';
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { Glob } from 'bun';
+import companies from '../../../src/companies/migrations/0002_companies.sql' with { type: 'text' };
+import debts from '../../../src/companies/migrations/0003_debts.sql' with { type: 'text' };
+import dashboard from '../../../src/dashboard/migrations/0004_dashboard.sql' with { type: 'text' };
+import accounts from '../../../src/metering/migrations/0001_accounts.sql' with { type: 'text' };
+import activity from '../../../src/metering/migrations/0006_activity.sql' with { type: 'text' };
+import connections from '../../../src/metering/migrations/0007_connections.sql' with { type: 'text' };
+import runs from '../../../src/platform/migrations/0005_runs.sql' with { type: 'text' };
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
-import { migrate } from '../../../src/platform/postgres/migrate.ts';
-import accounts from '../../../src/platform/postgres/migrations/0001_accounts.sql' with { type: 'text' };
-import companies from '../../../src/platform/postgres/migrations/0002_companies.sql' with { type: 'text' };
-import debts from '../../../src/platform/postgres/migrations/0003_debts.sql' with { type: 'text' };
-import dashboard from '../../../src/platform/postgres/migrations/0004_dashboard.sql' with { type: 'text' };
-import runs from '../../../src/platform/postgres/migrations/0005_runs.sql' with { type: 'text' };
-import activity from '../../../src/platform/postgres/migrations/0006_activity.sql' with { type: 'text' };
-import connections from '../../../src/platform/postgres/migrations/0007_connections.sql' with {
-  type: 'text',
-};
+import { migrate, readMigrations } from '../../../src/platform/postgres/migrate.ts';
 import { VERSION } from '../../../src/platform/version.ts';
 import { runCommand } from '../../support/command.ts';
 import { createEmptyDatabase } from '../../support/database.ts';
@@ -30,7 +28,7 @@ function changeFile(part: string, change: (text: string) => string): void {
   }) as typeof Bun.file);
 }
 
-const MIGRATIONS = join(import.meta.dir, '../../../src/platform/postgres/migrations');
+const SRC = join(import.meta.dir, '../../../src');
 
 /** Each migration of a release with its SHA-256. Their imports let `bun run check` run this file after a change of one. */
 const RELEASED: [name: string, text: string, sha256: string][] = [
@@ -51,9 +49,18 @@ test.each(RELEASED)(
 );
 
 test('every migration of a release is pinned: all of them once 0.2.0 is one', async () => {
-  const files = [...new Glob('*.sql').scanSync(MIGRATIONS)].toSorted();
-  const released = VERSION === '0.1.0' ? files.slice(0, 7) : files;
-  expect(released).toEqual(RELEASED.map(([name]) => `${name}.sql`));
+  const names = [...(await readMigrations()).keys()];
+  const released = VERSION === '0.1.0' ? names.slice(0, 7) : names;
+  expect(released).toEqual(RELEASED.map(([name]) => name));
+});
+
+test('the migrations of all wings are numbered from 1, without a gap', async () => {
+  const numbers = [...(await readMigrations()).keys()].map((name) => Number(name.slice(0, 4)));
+  expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+  const elsewhere = [...new Glob('**/*.sql').scanSync(SRC)].filter(
+    (path) => !/^\w+\/migrations\/\d{4}_\w+\.sql$/.test(path),
+  );
+  expect(elsewhere).toEqual([]);
 });
 
 test('a connection that is lost in the middle leaves nothing, and the next process applies all', async () => {
