@@ -20,7 +20,8 @@ const NAMES_OF_OTHERS = [
   'backend_xmin',
   'dns_sd_configs',
 ];
-const TOP = 'src|test|bench|docs|examples|deploy|patches|search-mappings|\\.ci|\\.github';
+const TOP =
+  'src|test|bench|docs|tools(?!/(?:list|call))|examples|deploy|patches|search-mappings|\\.ci|\\.github';
 /** A path from the top of the repository. */
 const PATH = new RegExp(String.raw`(?<![\w./@-])(?:${TOP})/[\w./*{},@-]*[\w*}/]`, 'g');
 /** A file named without its folder, such as `claim.ts`. */

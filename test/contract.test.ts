@@ -2,9 +2,6 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { Glob } from 'bun';
-import { commandsPage } from '../docs/commands.ts';
-import { configurationTable } from '../docs/configuration.ts';
-import { testKeysPage } from '../docs/test-keys.ts';
 import manifest from '../package.json';
 import { type ApiRoute, BASE_PATH, templateOf } from '../src/http/api-route.ts';
 import { createOpenApi } from '../src/http/openapi.ts';
@@ -17,21 +14,9 @@ import { variablesOfConfig } from './support/config-variables.ts';
 import '../README.md' with { type: 'text' };
 import '../CHANGELOG.md' with { type: 'text' };
 import '../docs/api.md' with { type: 'text' };
-import '../docs/commands.md' with { type: 'text' };
 import '../docs/configuration.md' with { type: 'text' };
 import '../docs/mcp.md' with { type: 'text' };
 import '../docs/scaling.md' with { type: 'text' };
-import '../docs/test-keys.md' with { type: 'text' };
-
-test('docs/configuration.md has the table of src/platform/config/config.ts', async () => {
-  expect(await Bun.file(join(ROOT, 'docs/configuration.md')).text()).toContain(
-    `\n\n${configurationTable()}\n`,
-  );
-});
-
-test('docs/test-keys.md is what docs/test-keys.ts writes', async () => {
-  expect(await Bun.file(join(ROOT, 'docs/test-keys.md')).text()).toBe(testKeysPage());
-});
 
 test('the programs and documents that a customer reads have the key in API_KEY', async () => {
   const read = /(?:\$\{?|\benv\.|environ\[["']|getenv\(["']|env-var )((?:[A-Z]+_)*KEY)\b/g;
@@ -79,10 +64,6 @@ test('docs/configuration.md names every variable that the configuration reads, a
   expect([...settings.map(({ name }) => name), ...ofBun].toSorted()).toEqual(names);
   const marked = settings.filter(({ isSecret }) => isSecret).map(({ name }) => name);
   expect(marked.toSorted()).toEqual(secrets);
-});
-
-test('docs/commands.md is what docs/commands.ts writes', async () => {
-  expect(await Bun.file(join(ROOT, 'docs/commands.md')).text()).toBe(commandsPage());
 });
 
 test('the newest release of CHANGELOG.md is the version of package.json, and the reference has the version of the path', async () => {

@@ -4,9 +4,6 @@
  */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { dashboard, ROWS } from '../../docs/grafana.ts';
-import { metricsTable } from '../../docs/metrics.ts';
-import { readRules, rulesTable } from '../../docs/rules.ts';
 import type { RefreshBound } from '../../src/companies/lookup/refresh-bounds.ts';
 import type { LimitWindow } from '../../src/companies/sources/nif-pt.ts';
 import { SOURCE_OUTCOMES } from '../../src/companies/sources/types.ts';
@@ -15,6 +12,8 @@ import { TOOLS } from '../../src/mcp/tools.ts';
 import { recordRun } from '../../src/platform/terminal/runs.ts';
 import { VERSION } from '../../src/platform/version.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
+import { ROWS } from '../../tools/grafana.ts';
+import { rules } from '../../tools/rules.ts';
 import { ROOT } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import '../support/modes.ts';
@@ -46,7 +45,7 @@ function seriesOf(scrape: string): { name: string; labels: Labels }[] {
 }
 
 test('a service that has answered nothing has every series of the rules for alerts, and its version', async () => {
-  const wanted = (await readRules()).flatMap(({ expr }) => selectorsIn(expr));
+  const wanted = rules.flatMap(({ expr }) => selectorsIn(expr));
   expect(wanted.length).toBeGreaterThan(10);
 
   const service = await startTestService({ env: { REFRESHES_PER_DAY: '100', EXPECT_IMPORTS_DAYS: '2' } });
@@ -76,33 +75,23 @@ test('a service that has answered nothing has every series of the rules for aler
 
 const textOf = (path: string) => Bun.file(join(ROOT, path)).text();
 
-test('docs/operating.md has the table that is made from the rules, and the anchor that each rule names', async () => {
-  const page = await textOf('docs/operating.md');
-  expect(page).toContain(`\n\n${await rulesTable()}\n`);
-  for (const { alert, annotations } of await readRules()) {
-    expect(annotations.runbook).toBe(`docs/operating.md#${alert.toLowerCase()}`);
-    expect(page).toContain(`<a id="${alert.toLowerCase()}"></a>`);
-  }
-});
-
-test('each rule has a test in which it fires', async () => {
+test('each rule names its row in docs/operating.md, and has a test in which it fires', async () => {
   const tests = await textOf('deploy/prometheus/rules.test.yml');
-  for (const { alert } of await readRules()) expect(tests).toContain(`{alertname="${alert}"}`);
+  for (const { alert, annotations } of rules) {
+    expect(annotations.runbook).toBe(`docs/operating.md#${alert.toLowerCase()}`);
+    expect(tests).toContain(`{alertname="${alert}"}`);
+  }
 });
 
 test('each line of the log that a rule names is in the code', async () => {
   const code = await Promise.all(
     [...new Bun.Glob('src/**/*.ts').scanSync(ROOT)].map((path) => Bun.file(join(ROOT, path)).text()),
   );
-  for (const { annotations } of await readRules())
+  for (const { annotations } of rules)
     if (annotations.log !== undefined) expect(code.join('')).toContain(annotations.log);
 });
 
-test('the dashboard of Grafana is the one that docs/grafana.ts makes', async () => {
-  expect(JSON.parse(await textOf('deploy/grafana/company-directory.json'))).toEqual(dashboard());
-});
-
-test('docs/metrics.md lists what a running service exports, and the dashboard asks for nothing else', async () => {
+test('the dashboard of Grafana asks only for what a running service exports', async () => {
   const service = await startTestService({
     mode: 'full',
     env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key', REFRESHES_PER_DAY: '100', EXPECT_IMPORTS_DAYS: '2' },
@@ -113,7 +102,6 @@ test('docs/metrics.md lists what a running service exports, and the dashboard as
     await recordRun(service.sql, 'backup', async () => {});
     await storeRecord(service.sql, nif(1), 'Ábaco, Lda', new Date());
     const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
-    expect(await textOf('docs/metrics.md')).toContain(`\n\n${metricsTable(scrape)}\n`);
     const names = new Set(seriesOf(scrape).map(({ name }) => name));
     const queries = Object.values(ROWS).flatMap((panels) => panels.flatMap(({ queries }) => queries));
     const asked = queries.flatMap(([expr]) => selectorsIn(expr).map(({ name }) => name));

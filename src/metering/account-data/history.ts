@@ -3,7 +3,7 @@ import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { AccountEvent } from '../accounts/events.ts';
 import { unknownAccount } from '../accounts/store.ts';
 
-/** One event of an account: a row of its ledger (docs/commands.md: account history). */
+/** One event of an account: a row of its ledger (docs/commands.md). */
 export interface HistoryEntry extends AccountEvent {
   at: Date;
   /** Id of the key that was created, rotated, renamed or revoked. */

@@ -63,7 +63,7 @@ export async function findKeyDetails(sql: Sql, id: string, accountId?: string): 
   return { ...key, calls: { search, match, resolve, lookup, debts }, errors, errorCredits, secrets };
 }
 
-/** {@link findKeyDetails} for an operator (docs/commands.md: key show). @throws RefusedError for an unknown key */
+/** {@link findKeyDetails} for an operator (docs/commands.md). @throws RefusedError for an unknown key */
 export async function requireKeyDetails(sql: Sql, id: string): Promise<KeyDetails> {
   const key = await findKeyDetails(sql, id);
   if (key === null) throw new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);

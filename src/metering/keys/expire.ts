@@ -7,7 +7,7 @@ import { lockAccount, requireAccount } from '../accounts/store.ts';
 import { lockKey, refuseConnection, refuseWithoutRoom } from './store.ts';
 
 /**
- * Changes the end of a key, or gives a key that has expired a new one (docs/commands.md: key expire). An expired key then takes a place
+ * Changes the end of a key, or gives a key that has expired a new one (docs/commands.md). An expired key then takes a place
  * of the plan again.
  *
  * @param expires the key is refused from then on; `null` means that it doesn't expire

@@ -16,7 +16,7 @@ import {
 import { lockKey } from './store.ts';
 
 /**
- * Changes the limits of a key (docs/commands.md: key limit). A limit that is not given stays.
+ * Changes the limits of a key (docs/commands.md). A limit that is not given stays.
  *
  * A change of a budget is exact at once. It counts what the key has spent in the window, also before it had a budget. A first budget,
  * rights and a share of the rate are in force within 5 seconds, because callers are cached.

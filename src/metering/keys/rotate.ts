@@ -7,7 +7,7 @@ import { type Actor, recordEvent } from '../accounts/events.ts';
 import { generateSecret, hashSecret } from './secret.ts';
 import { isPreviousSecret, KeyExistsError, lockKey, refuseConnection } from './store.ts';
 
-/** How long the previous secret works after a rotation, in seconds (docs/commands.md: key rotate). */
+/** How long the previous secret works after a rotation, in seconds (docs/commands.md). */
 export const OVERLAP_S = { default: DAY / SECOND, max: (30 * DAY) / SECOND };
 
 /** Rotations of one key in 24 hours. The bound keeps previous secrets and the ledger small. */

@@ -1,6 +1,6 @@
 /**
  * The configuration: one entry for each variable, with its default, its parser and its meaning. docs/configuration.md is
- * made from the entries (`bun docs/configuration.ts`). Nothing else in `src` reads the environment.
+ * made from the entries (`tools/configuration.ts`). Nothing else in `src` reads the environment.
  */
 import { SECOND } from '../units.ts';
 import { httpUrls } from './addresses.ts';

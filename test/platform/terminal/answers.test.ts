@@ -1,7 +1,7 @@
 /** The answers that commands declare (docs/commands.md) are those that they give. */
 import { afterAll, expect, test } from 'bun:test';
 import type { Command } from 'commander';
-import { helpOf } from '../../../docs/commands.ts';
+import { helpOf } from '../../../tools/commands.ts';
 import { createCommandLine } from '../../support/command.ts';
 import { importMain } from '../../support/whole.ts';
 import { createWorkbench } from '../../support/workbench.ts';

@@ -1,19 +1,9 @@
-/** Prints docs/test-keys.md; `bun docs/test-keys.ts --write` writes that file. */
-import { join } from 'node:path';
+/** docs/test-keys.md. */
 import type { Debts } from '../src/companies/debts/bracket.ts';
 import { TEST_WORLD } from '../src/companies/test-world/adapters.ts';
 import { WORLD } from '../src/companies/test-world/world.ts';
 import { PROBLEMS } from '../src/http/problems.ts';
-
-const FILE = join(import.meta.dir, 'test-keys.md');
-
-/** A Markdown table, as the formatter pads it. */
-function tableOf(rows: string[][]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const line = (cells: string[]) => `| ${cells.join(' | ')} |\n`;
-  const padded = rows.map((row) => line(row.map((cell, column) => cell.padEnd(widths[column]!))));
-  return padded.toSpliced(1, 0, line(widths.map((width) => '-'.repeat(width)))).join('');
-}
+import { tableOf } from './table.ts';
 
 /** The effects of NIFs and words that do more than call up a problem of the whole request. */
 const IN_LISTS: Record<string, string> = {
@@ -96,7 +86,7 @@ Its secret begins with \`svc_test_\`, and it takes [no place](members.md#keys) o
 - \`_meta.credits_left\` of a tool is left out.
 - Rotation, expiry and revocation are those of every key; a rotated test key stays one.
 
-<!-- Written by docs/test-keys.ts from src/companies/test-world/world.json. -->
+<!-- Written by tools/test-keys.ts from src/companies/test-world/world.json. -->
 
 ## Problems at will
 
@@ -138,8 +128,3 @@ ${outcomesTable}
 \`POST /debts/changes\` pages through ${WORLD.imports.flatMap(({ changes }) => changes).length} changes of ${WORLD.imports.length} imports. Their ids are fixed.
 The brackets of the table are those after the last change.
 `;
-
-if (import.meta.main) {
-  if (process.argv.includes('--write')) await Bun.write(FILE, testKeysPage());
-  else process.stdout.write(testKeysPage());
-}

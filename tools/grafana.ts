@@ -1,10 +1,4 @@
-/**
- * Prints deploy/grafana/company-directory.json, the dashboard of an operator; `bun docs/grafana.ts --write` writes it. A test holds
- * its queries against the metrics that a running service exports.
- */
-import { join } from 'node:path';
-
-const FILE = join(import.meta.dir, '../deploy/grafana/company-directory.json');
+/** deploy/grafana/company-directory.json, the dashboard of an operator. A test holds its queries against the metrics of a running service. */
 
 interface Panel {
   title: string;
@@ -217,7 +211,7 @@ function perBatch(counter: string): string {
 const [COLUMNS, HEIGHT] = [24, 8];
 
 /** Grafana's model of the dashboard. */
-export function dashboard(): Record<string, unknown> {
+function dashboard(): Record<string, unknown> {
   const datasource = { type: 'prometheus', uid: '$datasource' };
   const panels: Record<string, unknown>[] = [];
   let y = 0;
@@ -253,7 +247,6 @@ export function dashboard(): Record<string, unknown> {
   return {
     title: 'Company directory',
     uid: 'company-directory',
-    tags: ['company-directory'],
     schemaVersion: 39,
     refresh: '30s',
     time: { from: 'now-6h', to: 'now' },
@@ -264,8 +257,3 @@ export function dashboard(): Record<string, unknown> {
 }
 
 export const dashboardText = () => `${JSON.stringify(dashboard(), null, 2)}\n`;
-
-if (import.meta.main) {
-  if (process.argv.includes('--write')) await Bun.write(FILE, dashboardText());
-  else process.stdout.write(dashboardText());
-}
