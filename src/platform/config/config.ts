@@ -87,72 +87,62 @@ function secret<T>(name: string, absent: string, parse: Parse<T>, meaning: strin
 
 export const SETTINGS = {
   host: setting('HOST', '127.0.0.1', hostName, 'The address that the service listens on.'),
-  port: setting(
-    'PORT',
-    '3000',
-    integer(0, 65_535),
-    'Its port. A taken port ends the start with exit code 1.',
-  ),
+  port: setting('PORT', '3000', integer(0, 65_535), 'Its port. A taken one ends the start (exit code 1).'),
   publicUrl: optional(
     'PUBLIC_URL',
     '`http://HOST:PORT`',
     publicUrl,
-    "The service's own address in problem types and links. It is never taken from a request.",
+    "The service's address in problem types and links, never taken from a request.",
   ),
   databaseUrl: secret(
     'DATABASE_URL',
     'embedded',
     checkDatabaseUrl,
-    'Postgres 18 or newer, with a database in the encoding UTF8. Of several `host:port` with commas between them the primary is used. Without it a real Postgres of the dependencies runs under `DATA_DIR`.',
+    'Postgres 18 or newer, its database in UTF8. Of several `host:port`, with commas, the primary is used. Without it a Postgres runs under `DATA_DIR`.',
   ),
   elasticsearchUrl: secret(
     'ELASTICSEARCH_URL',
     '–',
     httpUrls,
-    'Elasticsearch 9, one node or several with commas between them. Without it Postgres searches, with the same results in the same order.',
+    'Nodes of Elasticsearch 9, with commas. Without it Postgres searches, with the same results in the same order.',
   ),
-  elasticsearchApiKey: secret(
-    'ELASTICSEARCH_API_KEY',
-    '–',
-    asciiSecret,
-    'Sent to Elasticsearch if it is set.',
-  ),
+  elasticsearchApiKey: secret('ELASTICSEARCH_API_KEY', '–', asciiSecret, 'Sent to Elasticsearch.'),
   elasticsearchPrefix: setting(
     'ELASTICSEARCH_PREFIX',
     'companies',
     indexName,
-    'The beginning of the names of indices. Each has the id of its database behind it, so that directories may share it.',
+    'Begins the names of indices. The id of the database follows, so that directories may share it.',
   ),
   searchCacheMb: setting(
     'SEARCH_CACHE_MB',
     '64',
     integer(0, 4096),
-    'Memory in MiB for answers of Elasticsearch. `0` means no cache.',
+    'MiB for answers of Elasticsearch. `0` means no cache.',
   ),
   redisUrl: secret(
     'REDIS_URL',
     '–',
     redisUrl,
-    'Rate-limit buckets that all instances share. Without it there may be one process only, which keeps the buckets.',
+    'Rate-limit buckets of all instances. Without it only one process may run.',
   ),
   dataDir: setting(
     'DATA_DIR',
     '.data',
     anyText,
-    "The folder of the embedded Postgres, and of the dashboard's secret without `AUTH_SECRET`. Only its owner can read it.",
+    'The folder of the embedded Postgres and of `auth-secret`. Only its owner can read it.',
   ),
   nifPtUrl: setting('NIF_PT_URL', DEFAULT_NIF_PT_URL, httpAddress, 'The primary source of company records.'),
   nifPtKey: secret(
     'NIF_PT_KEY',
     '–',
     anyText,
-    'Its key. Without a key nif.pt is not asked and counts as failed; a `NIF_PT_URL` other than the default is asked without one.',
+    'Its key. Without one nif.pt counts as failed; another `NIF_PT_URL` is asked without it.',
   ),
   registry: setting(
     'REGISTRY',
     'vies',
     oneOf(['vies', 'einforma', 'none']),
-    "The fallback source: `vies`, `einforma` or `none`. Records of VIES, the tax authorities' VAT check, have name and address only.",
+    'The fallback source: `vies` (name and address only), `einforma` or `none`.',
   ),
   viesUrl: setting(
     'VIES_URL',
@@ -172,123 +162,118 @@ export const SETTINGS = {
     'PROVIDER_TIMEOUT_MS',
     '5000',
     integer(1, 100 * SECOND),
-    'For each source, whole: connection, token, headers and body together. A lookup takes at most twice that and 1 s.',
+    'For a whole request to a source. A lookup takes at most twice that and 1 s.',
   ),
   recordMaxAgeS: setting(
     'RECORD_MAX_AGE_S',
     '518400',
     integer(0, 2 ** 31 - 1),
-    'A stored record of this age (six days) or older is refreshed.',
+    'A stored record of this age (six days) is refreshed.',
   ),
   refreshesPerDay: optional(
     'REFRESHES_PER_DAY',
     'no bound',
     integer(1, 2 ** 31 - 1),
-    'Refreshes of company records in a day (UTC), by all accounts together. Free accounts may use half of them. The quota of nif.pt is a good value.',
+    'Refreshes of company records a day (UTC) of all accounts; Free accounts may use half. The quota of nif.pt is a good value.',
   ),
   activityDays: setting(
     'ACTIVITY_DAYS',
     '7',
     integer(0, 90),
-    "Each account's activity is kept for this many days (UTC) before the present one. If it is `0`, none is written, and `GET /activity` is no part of the service.",
+    'Whole days (UTC), before the present one, of kept activity. `0`: none is written, and there is no `GET /activity`.',
   ),
   debtChanges: setting(
     'DEBT_CHANGES',
     'on',
     oneOf(['on', 'off']),
-    'If it is `off`, `POST /debts/changes` and its tool `list_debt_changes` are no part of the service and of its reference.',
+    '`off`: there is no `POST /debts/changes` and no tool `list_debt_changes`.',
   ),
   expectImportsDays: optional(
     'EXPECT_IMPORTS_DAYS',
     'no alert',
     integer(1, 3650),
-    'An import of the directory is expected at least every so many days: the rule `DirectoryIsOld` fires when it is overdue.',
+    'Days without an import until the rule `DirectoryIsOld` fires.',
   ),
   metricsToken: secret(
     'METRICS_TOKEN',
     '–',
     asciiSecret,
-    '`/metrics` requires it as a bearer token. Without it `/metrics` answers only requests from the loopback address to a loopback name that carry no header of a proxy (`Forwarded`, `Via`, `X-Forwarded-For`, `X-Forwarded-Host`, `X-Real-IP`), and 404 to all others.',
+    'The bearer token of `/metrics`. Without it `/metrics` is 404 unless a request goes from loopback to loopback, without a proxy (`Forwarded`, `Via`, `X-Forwarded-For`, `X-Forwarded-Host`, `X-Real-IP`).',
   ),
   authSecret: secret(
     'AUTH_SECRET',
     'made, kept in `DATA_DIR`',
     longSecret,
-    "Signs the dashboard's sessions, 32 characters or more. Instances must share it.",
+    '32 characters or more, the same for all instances. Another one ends all sessions, and each second factor needs `account reset-second-factor`.',
   ),
   signUp: setting(
     'SIGN_UP',
     'closed',
     oneOf(['open', 'closed']),
-    'If it is `open`, anyone can create a Free account in the dashboard. Set `SMTP_URL` then, so that an account confirms its email first.',
+    '`open`: anyone can create a Free account. Set `SMTP_URL` then, so that its email is confirmed first.',
   ),
   secondFactor: setting(
     'SECOND_FACTOR',
     'optional',
     oneOf(['optional', 'owners']),
-    'If it is `owners`, every owner of an account sets up a second factor (TOTP) before they use the dashboard.',
+    '`owners`: every owner needs a second factor (TOTP) for the dashboard.',
   ),
   oauthClientHosts: setting(
     'OAUTH_CLIENT_HOSTS',
     'claude.ai, chatgpt.com',
     hosts,
-    'Hosts, with commas between them, whose agents members can connect by signing in (docs/mcp.md). `*` stands for all.',
+    'Hosts, with commas, whose agents members can connect by signing in (docs/mcp.md). `*` stands for all.',
   ),
   oauthRegistration: setting(
     'OAUTH_REGISTRATION',
     'off',
     oneOf(['off', 'on']),
-    'If it is `on`, agents of any host register themselves, under a name that nobody has checked. For tests, and hosts that know no metadata documents.',
+    '`on`: agents of any host register themselves, under an unchecked name. For tests, and hosts without metadata documents.',
   ),
   shutdownDelayS: setting(
     'SHUTDOWN_DELAY_S',
     '0',
     integer(0, 300),
-    'Seconds between "not ready" and closing the port. Behind balancers that poll `/health/ready`, more than two of their intervals.',
+    'Seconds from "not ready" to closing the port. Behind a balancer, more than two of its polls of `/health/ready`.',
   ),
   smtpUrl: secret(
     'SMTP_URL',
     '–',
     (name, value) => url(name, value, ['smtp:', 'smtps:']),
-    "The relay for the dashboard's mail, over TLS; `?ignoreTLS=true` at its end allows plain text to a relay on another host. Without it no email is confirmed and no password reset.",
+    'The mail relay, over TLS; `?ignoreTLS=true` allows plain text to another host. Without it no email is confirmed and no password reset.',
   ),
-  mailFrom: optional(
-    'MAIL_FROM',
-    '`no-reply@` the public host',
-    mailAddress,
-    "The sender of the dashboard's mail.",
-  ),
+  mailFrom: optional('MAIL_FROM', '`no-reply@` the public host', mailAddress, 'The sender of mails.'),
   trustProxy: setting(
     'TRUST_PROXY',
     '',
     networks,
-    'Addresses and networks (`10.0.0.0/8`), with commas between them, of the proxies whose `X-Forwarded-For` counts.',
+    'Addresses and networks (`10.0.0.0/8`), with commas, of the proxies whose `X-Forwarded-For` counts.',
   ),
   contact: optional(
     'CONTACT',
     '–',
     link(['mailto:', 'https:']),
-    'A `mailto:` or `https:` address, shown wherever a customer is told to ask the operator.',
+    'A `mailto:` or `https:` address, shown to customers who have to ask you.',
   ),
   buyUrl: optional(
     'BUY_URL',
     '–',
     link(['https:']),
-    "An https address where credits are bought; `{account}` in it becomes the account's id. The dashboard, its mail about credits and the problem `monthly-quota-exceeded` link it.",
+    "The https address of your shop; `{account}` in it becomes the account's id. Dashboard, mails about credits and `monthly-quota-exceeded` link it.",
   ),
-  plusPrice: optional('PLUS_PRICE', '–', priceTexts, price('the plan Plus', '29 € a month')),
-  creditsPrice: optional('CREDITS_PRICE', '–', priceTexts, price('purchased credits', '10 € for 1,000')),
+  plusPrice: optional('PLUS_PRICE', '–', priceTexts, price('Plus', '29 € a month')),
+  creditsPrice: optional('CREDITS_PRICE', '–', priceTexts, price('credits', '10 € for 1,000')),
   privacyUrl: optional('PRIVACY_URL', '–', link(['https:', 'http:']), page('privacy policy')),
   termsUrl: optional('TERMS_URL', '–', link(['https:', 'http:']), page('terms')),
   statusUrl: optional('STATUS_URL', '–', link(['https:', 'http:']), page('status page')),
 };
 
 function page(name: string): string {
-  return `Your ${name}, linked from the sign-up and the footer.`;
+  return `Your ${name}, for sign-up and footer.`;
 }
 
 function price(of: string, example: string): string {
-  return `The price of ${of}, as \`${example}\`: one text for both languages, or the English one, a vertical bar and the Portuguese one. Each has at most 100 characters. The dashboard shows it as it stands.`;
+  return `What the dashboard shows as the price of ${of}, such as \`${example}\` (below).`;
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['read']> };
