@@ -10,8 +10,8 @@ const MARKDOWN = /\.md$/;
 const CODE = /\.(ts|js|py|sh|sql|lua|css|json|yml|toml|cfg|service|patch)$|^\.ci\/|^deploy\/|^Dockerfile$/;
 /** These may name symbols of libraries, and some that are gone. */
 const SYMBOLS_OF_OTHERS = /^docs\/(field-notes|specification)\.md$/;
-/** The changelog and released migrations name what is gone, results are generated, and the notes on patches name files of packages. */
-const NOT_READ = /^((CHANGELOG|bench\/RESULTS|patches\/README)\.md|src\/\w+\/migrations\/000[1-7]_\w+\.sql)$/;
+/** The changelog and released migrations name what is gone, and the notes on patches name files of packages. */
+const NOT_READ = /^((CHANGELOG|patches\/README)\.md|src\/\w+\/migrations\/000[1-7]_\w+\.sql)$/;
 /** Names of Postgres and Prometheus that documents use. */
 const NAMES_OF_OTHERS = [
   'pg_auto_failover',

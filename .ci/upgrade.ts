@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 /**
- * `.ci/upgrade.ts`: two instances of 0.1.0 behind a real HAProxy, both by the commands of docs/scaling.md, restart one after the other
+ * `.ci/upgrade.ts`: two instances of 0.1.0 behind a real HAProxy, both by the commands of docs/performance.md, restart one after the other
  * as instances of this tree, by those of docs/operating.md, while clients ask and search without a pause. No request may fail, and no
  * answer may mix two directories. Between the restarts this tree imports a directory: its instance searches the new one at once, and
  * that of 0.1.0 within 15 s. A stand-in for systemctl restarts processes.
@@ -179,7 +179,7 @@ function askOn(secret: string) {
 }
 
 try {
-  const configure = await blockWith('docs/scaling.md', 'Several instances on one machine', 'haproxy.cfg');
+  const configure = await blockWith('docs/performance.md', 'Several instances on one machine', 'haproxy.cfg');
   const restart = await blockWith('docs/operating.md', 'Upgrading while it serves', 'systemctl restart');
   const configuration = join(folder, 'haproxy.cfg');
   await runShell(configure.replace('/etc/haproxy/haproxy.cfg', configuration), { cwd: ROOT });

@@ -1,6 +1,6 @@
 /**
  * `bun run bench`: the request path under load, everything in one run on one machine. Prints a table in Markdown; `--write` puts it
- * into bench/RESULTS.md.
+ * into docs/performance.md.
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -78,10 +78,12 @@ async function main(): Promise<void> {
     const text = report(rows, scenarios, { ...options, machine: `${cpus().length} × ${cpus()[0]?.model}` });
     process.stdout.write(text);
     if (options.write) {
-      const results = Bun.file(`${import.meta.dir}/RESULTS.md`);
-      // The sections are of other programs.
-      const [, ...sections] = (await results.text()).split(/^(?=## )/m);
-      await Bun.write(results, [text, ...sections].join(sections.length > 0 ? '\n' : ''));
+      const page = Bun.file(`${import.meta.dir}/../docs/performance.md`);
+      const section = /^## The whole\n[\s\S]*?(?=^## )/m;
+      await Bun.write(
+        page,
+        (await page.text()).replace(section, () => text),
+      );
     }
   } finally {
     for (const service of Object.values(services)) await service.stop();

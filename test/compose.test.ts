@@ -226,7 +226,7 @@ test('HAProxy takes fewer connections than an instance has file descriptors, and
   const most = Number(/^ {2}maxconn (\d+)$/m.exec(await textOf('examples/three-machines/haproxy.cfg'))![1]);
   const files = Number(/^LimitNOFILE=(\d+)$/m.exec(await textOf('deploy/company-directory@.service'))![1]);
   expect(most).toBeLessThan(files);
-  const [, commands] = /^```sh\n(sed [^`]*)^```$/m.exec(await textOf('docs/scaling.md'))!;
+  const [, commands] = /^```sh\n(sed [^`]*)^```$/m.exec(await textOf('docs/performance.md'))!;
   const made = await Bun.$`bash -c ${commands!.replace('> /etc/haproxy/haproxy.cfg', '')}`.cwd(ROOT).text();
   expect(made.match(/^ *bind .*$/gm)).toEqual(['  bind 127.0.0.1:8080']);
   expect(made.match(/^ *server [ab] .*$/gm)?.slice(0, 2)).toEqual([

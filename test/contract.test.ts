@@ -16,7 +16,7 @@ import '../CHANGELOG.md' with { type: 'text' };
 import '../docs/api.md' with { type: 'text' };
 import '../docs/configuration.md' with { type: 'text' };
 import '../docs/mcp.md' with { type: 'text' };
-import '../docs/scaling.md' with { type: 'text' };
+import '../docs/performance.md' with { type: 'text' };
 
 test('the programs and documents that a customer reads have the key in API_KEY', async () => {
   const read = /(?:\$\{?|\benv\.|environ\[["']|getenv\(["']|env-var )((?:[A-Z]+_)*KEY)\b/g;
