@@ -39,37 +39,16 @@ const startInstance = (host: string, shutdownDelayS: number) =>
     SHUTDOWN_DELAY_S: String(shutdownDelayS),
   });
 
-/** In place of Docker's name server: `api` has the addresses of all instances, and other names have none. */
-async function startNameServer(): Promise<number> {
-  const server = await Bun.udpSocket({
-    hostname: '127.0.0.1',
-    socket: {
-      data(socket, query, port, address) {
-        let end = 12; // of the header; the labels of the name follow, then type and class
-        while (query[end] !== 0) end += query[end]! + 1;
-        const isApi = query.subarray(13, end).equals(Buffer.from('api')) && query.readUInt16BE(end + 1) === 1;
-        const records = (isApi ? LOOPBACKS : []).map((ip) =>
-          Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, ...ip.split('.').map(Number)]),
-        );
-        const header = Buffer.alloc(12);
-        query.copy(header, 0, 0, 6);
-        header.writeUInt16BE(isApi ? 0x8180 : 0x8183, 2);
-        header.writeUInt16BE(records.length, 6);
-        socket.send(Buffer.concat([header, query.subarray(12, end + 5), ...records]), port, address);
-      },
-    },
-  });
-  return server.port;
-}
-
-/** The example's configuration at addresses of this machine. */
+/** The example's configuration at addresses of this machine. Docker's name server, which is not here, would give those of the instances. */
 async function writeConfiguration(): Promise<string> {
   let configuration = await Bun.file(join(ROOT, 'examples/three-machines/haproxy.cfg')).text();
   const here: [string, string][] = [
     ['bind :8080', `bind 127.0.0.1:${balancerPort}`],
     ['bind :6379', `bind unix@${join(folder, 'redis.sock')}`],
-    ['api:3000', `api:${apiPort}`],
-    ['127.0.0.11:53', `127.0.0.1:${await startNameServer()}`],
+    [
+      '  server-template api 10 api:3000\n',
+      LOOPBACKS.map((ip, n) => `  server api${n + 1} ${ip}:${apiPort}\n`).join(''),
+    ],
     ['\n\ndefaults', `\n  stats socket ${statusSocket}\n\ndefaults`],
   ];
   for (const [from, to] of here) {

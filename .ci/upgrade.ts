@@ -14,6 +14,7 @@ import { checkOut } from '../bench/lib/revision.ts';
 import { createDatabase, removeData } from '../bench/lib/stack.ts';
 import { SECOND } from '../src/platform/units.ts';
 import { freePort } from '../src/service/listen.ts';
+import { runDirectory } from '../test/faults/directory.ts';
 import { startServers } from '../test/servers/servers.ts';
 import { csv } from '../test/support/companies.ts';
 import { createProcesses, isReady, ROOT, runShell, START_TIMEOUT_MS, shellBlocks, until } from './parts.ts';
@@ -66,18 +67,8 @@ function startInstance(port: string, tree: string): void {
   instances.set(port, start(command, { ...environment, HOST: '127.0.0.1', PORT: port }, tree));
 }
 
-/** Runs a command of a tree. */
 // biome-ignore lint/suspicious/noExplicitAny: each command answers something else
-async function command(tree: string, ...words: string[]): Promise<any> {
-  const child = Bun.spawn([process.execPath, 'src/main.ts', ...words, '--json'], {
-    cwd: tree,
-    env: { PATH: process.env.PATH!, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (code !== 0) throw new Error(`${words.join(' ')} failed: ${stderr}`);
-  return JSON.parse(stdout);
-}
+const command = (tree: string, ...words: string[]): Promise<any> => runDirectory(tree, environment, words);
 
 /** Makes a directory the current one, all of whose names end in `mark`. */
 async function importAll(tree: string, mark: string): Promise<void> {

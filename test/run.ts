@@ -2,7 +2,7 @@
  * `bun run test [PATH…] [FLAG…]`: `bun test` with its files in several processes that share the servers. The flags are bun's own.
  * Its exit code is bun's, or 1 when a server can't be started or the tests left a process behind.
  */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { endLeftBehind } from './servers/left-behind.ts';
@@ -11,7 +11,7 @@ import { askKeeper, ServersUnavailable, startKeeper } from './servers/servers.ts
 /** The tests wait half of their time. Each process wants connections of Postgres, so a large machine has no more than this. */
 const PROCESSES = Math.min(availableParallelism() + 3, 6);
 const ROOT = join(import.meta.dir, '..');
-/** Durations of a run, by which bun starts the longest files first: `bun run test --update-timings` writes them. */
+/** Durations of a run, by which bun starts the longest files first. A whole run writes them if they lack a file. */
 const TIMINGS = join(ROOT, '.ci/timings.json');
 /** The report that `bun run test:slowest` reads. */
 export const REPORT = join(ROOT, 'node_modules/.cache/tests.xml');
@@ -21,7 +21,10 @@ async function main(words: string[]): Promise<number> {
   mkdirSync(dirname(REPORT), { recursive: true });
   const keeper = await startKeeper({ runId });
   // Elasticsearch starts for 20 s, so it begins before the first file that needs it. A failure shows by `keeper.failed`.
-  if (words.length === 0) askKeeper(keeper.address, 'elasticsearch').catch(() => {});
+  if (words.length === 0) {
+    askKeeper(keeper.address, 'elasticsearch').catch(() => {});
+    if (lacksTimings()) words.push('--update-timings');
+  }
   const tests = Bun.spawn(
     [
       ...[process.execPath, 'test', `--parallel=${PROCESSES}`, '--no-isolate', `--timings=${TIMINGS}`],
@@ -44,6 +47,15 @@ async function main(words: string[]): Promise<number> {
   const left = await endLeftBehind(runId);
   if (left.length > 0) console.error(`the run has left processes, which were killed:\n${left.join('\n')}`);
   return left.length > 0 ? 1 : code;
+}
+
+/** Whether the timings lack a file of tests, or have one that is gone. */
+function lacksTimings(): boolean {
+  const { files } = JSON.parse(readFileSync(TIMINGS, 'utf8')) as { files: Record<string, number> };
+  const present = [...new Bun.Glob('test/**/*.test.ts').scanSync(ROOT)];
+  return (
+    present.some((file) => !(file in files)) || Object.keys(files).some((file) => !present.includes(file))
+  );
 }
 
 if (import.meta.main) process.exit(await main(process.argv.slice(2)));

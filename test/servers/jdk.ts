@@ -26,7 +26,7 @@ export function findJdk(user: ServerUser | undefined): string | undefined {
 }
 
 /** Major version of the Java at `home`, from its `release` file; undefined when there is none. */
-export function majorVersion(home: string): number | undefined {
+function majorVersion(home: string): number | undefined {
   if (!existsSync(join(home, 'bin/java'))) return undefined;
   try {
     const version = /^JAVA_VERSION="?(?:1\.)?(\d+)/m.exec(readFileSync(join(home, 'release'), 'utf8'));
