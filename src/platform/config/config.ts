@@ -240,7 +240,7 @@ export const SETTINGS = {
     'SMTP_URL',
     '–',
     (name, value) => url(name, value, ['smtp:', 'smtps:']),
-    'The mail relay, over TLS; `?ignoreTLS=true` allows plain text to another host. Without it no email is confirmed and no password reset.',
+    'The mail relay, over TLS; `?ignoreTLS=true` allows plain text to another host. Without it no email is confirmed and no password reset, and `account invite` prints the links.',
   ),
   mailFrom: optional('MAIL_FROM', '`no-reply@` the public host', mailAddress, 'The sender of mails.'),
   trustProxy: setting(
