@@ -195,22 +195,6 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
     await eventually(async () => (await api.ledger({ accountId })).used, 2);
   });
 
-  test('a blank name is a validation in its place, for its credit', async () => {
-    const { accountId, key } = await api.caller(plenty);
-    const { body } = await resolve(key, ['', 'Leica', ' \t', '\ud800']);
-    expect(statuses(body)).toEqual([400, 200, 400, 200]);
-    expect(body.data[0].problem.type).toEndWith('/problems/validation');
-    await eventually(async () => (await api.ledger({ accountId })).used, 3);
-  });
-
-  test('POST /matches has ended', async () => {
-    const { key } = await api.caller(plenty);
-    const headers = { 'Content-Type': 'application/json' };
-    const body = JSON.stringify({ queries: ['leica'] });
-    const answer = await ask(api, '/matches', { key, method: 'POST', headers, body });
-    expect([answer.status, answer.headers.get('Allow')]).toEqual([405, 'GET']);
-  });
-
   test('over /mcp resolve_companies answers the same, for at most 25 names', async () => {
     const { key } = await api.caller(plenty);
     const names = ['Leica Microssistemas', UNKNOWN, nif(2)];

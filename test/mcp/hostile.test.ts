@@ -240,18 +240,4 @@ describe('without a run of the pipeline, and so for nothing:', () => {
     expect([response.status, response.headers.get('Allow')]).toEqual([405, 'POST']);
     expect(await spent(caller)).toEqual({ tokens: 0, credits: 0 });
   });
-
-  test('no message without a valid key is answered: 401, and the body is not read', async () => {
-    for (const message of ['', [], call, modern('tools/list'), 'x'.repeat(200_000)]) {
-      for (const key of [null, 'svc_wrong']) {
-        const response = await send(api, message, { key });
-        expect([response.status, response.headers.get('WWW-Authenticate')]).toEqual([
-          401,
-          expect.stringMatching(
-            key === null ? /^Bearer resource_metadata=/ : /^Bearer error="invalid_token", /,
-          ),
-        ]);
-      }
-    }
-  });
 });

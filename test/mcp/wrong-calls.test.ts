@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
 import { type Api, startApi } from '../support/api.ts';
-import { csv, nif } from '../support/companies.ts';
+import { csv } from '../support/companies.ts';
 import { nifPtFound } from '../support/provider.ts';
 
 type Input = Record<string, unknown>;
@@ -142,18 +142,6 @@ test('a tool that does not exist is answered with those that do', async () => {
   const client = await connect((await api.caller()).key);
   const call = client.callTool({ name: 'find_company', arguments: { q: 'padaria' } });
   await expect(call).rejects.toThrow('search_companies, resolve_companies, get_company');
-  await client.close();
-});
-
-test('a number is a NIF in every input, and comes back as text', async () => {
-  const client = await connect((await api.caller()).key);
-  expect(await ask(client, 'get_company', { nif: Number(VALID) })).toMatchObject({ isError: false });
-  for (const tool of ['get_companies', 'check_debts']) {
-    const { text } = await ask(client, tool, { nifs: [Number(VALID), nif(1)] });
-    expect(JSON.parse(text).data.map((item: Input) => item.nif)).toEqual([VALID, nif(1)]);
-  }
-  const changes = await ask(client, 'list_debt_changes', { after: null, nifs: [Number(VALID)] });
-  expect(changes.isError).toBe(false);
   await client.close();
 });
 

@@ -11,7 +11,7 @@ import type { Handler } from '../../src/metering/admission/quote.ts';
 import { connectRedis } from '../../src/metering/rate-limit/redis.ts';
 import { createUsageHandler } from '../../src/metering/usage/route.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
-import { codeOf, isBug } from '../../src/platform/errors.ts';
+import { isBug } from '../../src/platform/errors.ts';
 import { createBugWriter } from '../../src/platform/observability/log.ts';
 import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 import { OverloadedError } from '../../src/platform/runtime/timeout.ts';
@@ -151,13 +151,6 @@ describe('a bug in what a handler asks is thrown on, to become an internal error
     expect(await kindOf(create(outage), input)).toBe(kind);
     await expect(kindOf(create(bug), input)).rejects.toBeInstanceOf(TypeError);
   });
-});
-
-test('the code of an error is its text; numbers and absent ones are none', () => {
-  const coded = (code: unknown) => Object.assign(new Error('failed'), { code });
-  expect(
-    [coded('EEXIST'), coded(23), coded(undefined), new Error('failed'), null, undefined, 'text'].map(codeOf),
-  ).toEqual(['EEXIST', ...Array(6).fill(null)]);
 });
 
 test('a bug is written once a minute for each message, and the messages remembered have a bound', () => {

@@ -4,7 +4,6 @@ import { ask, keepSecret } from '../../support/ask.ts';
 import { nif } from '../../support/companies.ts';
 import {
   einformaReport,
-  nifPtBadKey,
   nifPtError,
   nifPtFound,
   nifPtLimit,
@@ -53,16 +52,8 @@ async function startWithRegistry(registry: 'vies' | 'einforma', options: ApiOpti
   };
 }
 
-/** One of each reason (sources/faults.test.ts has the others). */
-const FAULTS: ProviderMode[] = [
-  'refused',
-  'hung',
-  'redirect',
-  'oversized',
-  'html',
-  'wrong-company',
-  { status: 500 },
-];
+/** Some of the faults (sources/faults.test.ts has all). */
+const FAULTS: ProviderMode[] = ['hung', 'html', { status: 500 }];
 const nameOf = (fault: ProviderMode) => (typeof fault === 'string' ? fault : `status ${fault.status}`);
 
 describe('every fault of nif.pt moves on to VIES', () => {
@@ -142,14 +133,6 @@ describe('nif.pt and VIES', () => {
       const { status, kind } = await look(number);
       expect([status, kind]).toEqual([502, 'company-lookup-failed']);
     }
-  });
-
-  test('a bad key of nif.pt moves on', async () => {
-    const { api, fallback, fresh, look } = service;
-    const number = fresh();
-    api.provider.answer(number, nifPtBadKey());
-    fallback.answer(number, viesFound(number));
-    expect((await look(number)).headers.get('X-Record-Source')).toBe('vies');
   });
 
   test('after a limit answer nif.pt is not asked for the window that it names', async () => {

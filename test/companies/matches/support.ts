@@ -5,8 +5,6 @@ import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { searchIndexStatements } from '../../../src/companies/search/postgres.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { createSearchTable } from '../../support/search-index.ts';
-import { numbered } from '../search/entries.ts';
-import { createMatchOracle } from './oracle.ts';
 
 /** The matches for `q`, as a caller types it. */
 export async function matchEntries(find: FindMatches, q: string, limit = 20): Promise<SearchEntry[]> {
@@ -35,17 +33,4 @@ export async function createMatchTable(
   for (const statement of [...searchIndexStatements(table), wordsIndexStatement(table)])
     await sql.unsafe(statement);
   await sql`VACUUM ANALYZE ${sql(table)}`;
-}
-
-/** Two directories to swap, queries that tell them apart, and the answers of each directory to each query, as JSON. */
-export function swappedDirectories() {
-  const names = (mark: string) =>
-    Array.from(
-      { length: 120 },
-      (_, i) => `${i % 3 === 0 ? 'Azul' : 'Mar'} ${mark} ${i} ${i % 2 ? 'Azul' : 'Sol'}`,
-    );
-  const directories = ['antigo', 'novo'].map((mark) => numbered(500_000_000, names(mark)));
-  const queries = ['azul', 'sol azul', 'azul 1', 'mar s', 'antigo 7', 'novo 8 sol'];
-  const allowed = queries.map((q) => directories.map((one) => JSON.stringify(createMatchOracle(one)(q))));
-  return { directories, queries, allowed };
 }

@@ -40,18 +40,6 @@ test('the first query after a connection that was lost in the middle of one succ
   expect(await pidOf()).not.toBe(pid);
 });
 
-test('rows of an answer that was cut off are none of the next one', async () => {
-  const pid = await pidOf();
-  const lost =
-    sql`SELECT n, pg_sleep(CASE n WHEN 20000 THEN 10 ELSE 0 END) FROM generate_series(1, 20000) n`.catch(
-      (error) => error.code,
-    );
-  await untilAsleep(pid);
-  await terminate(pid);
-  expect(await lost).toBe('CONNECTION_CLOSED');
-  expect([...(await sql`SELECT 1 AS n`)]).toEqual([{ n: 1 }]);
-});
-
 test('a transaction whose connection is lost fails none of those who wait for the next one', async () => {
   const pid = await pidOf();
   const lost = sql
