@@ -8,14 +8,14 @@ import { configurationTable } from './configuration.ts';
 import { dashboardText } from './grafana.ts';
 import { rulesTable } from './rules.ts';
 import { tableOf } from './table.ts';
-import { testKeysPage } from './test-keys.ts';
+import { outcomesTable, problemsTable } from './test-keys.ts';
 
 /** What each file has to be, given what it is. */
 const PAGES: Record<string, (text: string) => string> = {
   'docs/commands.md': (text) => withTable(text, commandsTable()),
   'docs/configuration.md': (text) => withTable(text, configurationTable()),
   'docs/operating.md': (text) => withTable(text, rulesTable),
-  'docs/test-keys.md': testKeysPage,
+  'docs/test-keys.md': (text) => [problemsTable, outcomesTable].reduce(withTable, text),
   'deploy/grafana/company-directory.json': dashboardText,
 };
 
