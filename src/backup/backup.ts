@@ -1,14 +1,13 @@
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
-import { beginAgain } from '../platform/postgres/begin-again.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
+import { beginSnapshot, inBlocks } from '../platform/postgres/copy.ts';
 import { withDedicated } from '../platform/postgres/dedicated.ts';
 import { quoted } from '../platform/postgres/identifier.ts';
 import { readMigrations } from '../platform/postgres/migrate.ts';
 import { type CommandTools, print } from '../platform/terminal/command.ts';
 import { openOutputFile } from '../platform/terminal/output-file.ts';
 import type { Progress } from '../platform/terminal/progress.ts';
-import { KIB } from '../platform/units.ts';
 import { VERSION } from '../platform/version.ts';
 import { readSequences, readTables, type Table } from './catalogue.ts';
 import { type Block, encode, type Header } from './file.ts';
@@ -36,7 +35,7 @@ export async function backUp(tools: BackupTools, file: string, progress: Progres
   let bytes = 0;
   try {
     await withDedicated(tools, async (sql) => {
-      const header = await beginAgain(() => beginCopy(sql));
+      const header = await beginSnapshot(sql, () => readHeader(sql));
       const write = async (packed: AsyncIterable<Buffer>) => {
         for await (const part of packed) {
           bytes += part.length;
@@ -57,13 +56,8 @@ export async function backUp(tools: BackupTools, file: string, progress: Progres
   return { file, bytes, milliseconds: Math.round(performance.now() - startedMs) };
 }
 
-/**
- * Begins the transaction whose snapshot is copied. It ends with the connection. The tables are locked against their removal, as by
- * any reader.
- */
-async function beginCopy(sql: Sql): Promise<Header> {
-  await sql`ROLLBACK`;
-  await sql`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`;
+/** Locks the tables against their removal, as any reader does. */
+async function readHeader(sql: Sql): Promise<Header> {
   // A scan that joins another one begins in the middle, and the order of a directory's rows means something.
   await sql`SET LOCAL synchronize_seqscans = off`;
   const tables = await readTables(sql);
@@ -81,8 +75,6 @@ async function beginCopy(sql: Sql): Promise<Header> {
   };
 }
 
-const BLOCK_BYTES = 256 * KIB;
-
 async function* rowsOf(
   sql: Sql,
   tables: Table[],
@@ -92,25 +84,16 @@ async function* rowsOf(
   const expected = tables.reduce((sum, { estimate }) => sum + estimate, 0);
   progress.phase('copying the tables');
   let rows = 0;
+  const onBlock = (messages: number) => {
+    rows += messages;
+    progress.update(rows, expected > 0 ? rows / expected : null);
+  };
   for (const { name, columns } of tables) {
     // A cancellation between two statements reaches neither.
     signal.throwIfAborted();
     const list = columns.map(quoted).join(', ');
     const copy = await sql.unsafe(`COPY ${quoted(name)} (${list}) TO STDOUT`).readable();
-    let block: Buffer[] = [];
-    let bytes = 0;
-    // Postgres sends a message for each row.
-    for await (const row of copy as AsyncIterable<Buffer>) {
-      block.push(row);
-      bytes += row.length;
-      rows += 1;
-      if (bytes < BLOCK_BYTES) continue;
-      yield { table: name, rows: Buffer.concat(block) };
-      block = [];
-      bytes = 0;
-      progress.update(rows, expected > 0 ? rows / expected : null);
-    }
-    if (bytes > 0) yield { table: name, rows: Buffer.concat(block) };
-    progress.update(rows, expected > 0 ? rows / expected : null);
+    for await (const block of inBlocks(copy as AsyncIterable<Buffer>, onBlock))
+      yield { table: name, rows: block };
   }
 }

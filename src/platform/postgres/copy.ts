@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import { createTextBuffer } from '../runtime/text-buffer.ts';
 import { KIB } from '../units.ts';
+import { beginAgain } from './begin-again.ts';
 import type { Sql, Transaction } from './connect.ts';
 
 export type CopyWriter = Awaited<ReturnType<typeof copyInto>>;
@@ -62,6 +63,43 @@ export async function copyInto(connection: Sql | Transaction, target: string, op
     },
   };
 }
+
+const BLOCK_BYTES = 256 * KIB;
+
+/**
+ * The messages of a COPY in larger blocks: Postgres sends one for each row.
+ * @param onBlock gets the number of messages of each block that was taken
+ */
+export async function* inBlocks(
+  messages: AsyncIterable<Buffer>,
+  onBlock: (messages: number) => void,
+): AsyncGenerator<Buffer> {
+  let block: Buffer[] = [];
+  let bytes = 0;
+  for await (const message of messages) {
+    block.push(message);
+    bytes += message.length;
+    if (bytes < BLOCK_BYTES) continue;
+    yield Buffer.concat(block);
+    onBlock(block.length);
+    block = [];
+    bytes = 0;
+  }
+  if (bytes > 0) yield Buffer.concat(block);
+  onBlock(block.length);
+}
+
+/**
+ * Begins a transaction that sees one moment, for copies. It ends with the connection, so that a reader that has left can't keep it open.
+ * @param sql a dedicated connection
+ * @param find what is copied; asked again in a new transaction if a table of it was replaced meanwhile
+ */
+export const beginSnapshot = <T>(sql: Sql, find: () => Promise<T>): Promise<T> =>
+  beginAgain(async () => {
+    await sql`ROLLBACK`;
+    await sql`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`;
+    return find();
+  });
 
 /** The rows of a SELECT as CSV with a header, in messages. The caller reads them to their end. */
 export const copyOut = (connection: Sql | Transaction, select: string): Promise<Readable> =>

@@ -1,11 +1,9 @@
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Command } from 'commander';
-import { beginAgain } from '../postgres/begin-again.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { copyOut } from '../postgres/copy.ts';
+import { beginSnapshot, copyOut, inBlocks } from '../postgres/copy.ts';
 import { withDedicated } from '../postgres/dedicated.ts';
-import { KIB } from '../units.ts';
 import { type CommandTools, declareAnswer, print, withTools } from './command.ts';
 import { openOutputFile } from './output-file.ts';
 import { count, type Progress, withProgress } from './progress.ts';
@@ -64,39 +62,20 @@ function exportRows<Options>(
 ): Promise<void> {
   // In a command alone: postgres.js pauses the connection of a stream that is left early, and only the end of the process closes it.
   return withDedicated(tools, async (sql) => {
-    const { name, rows, csv } = await beginAgain(async () => {
-      await sql`ROLLBACK`;
-      // The transaction ends with the connection, so that a reader that has left can't keep it open.
-      await sql`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`;
+    const { name, rows, csv } = await beginSnapshot(sql, async () => {
       const { select, ...found } = await find(sql, options);
       return { ...found, csv: await copyOut(sql, select) };
     });
     progress.note(`${name}: ${count(rows)} companies`);
     progress.phase(`writing ${options.output ?? 'to standard output'}`);
-    const onRows = (written: number) => progress.update(written, rows > 0 ? written / rows : null);
-    await writeOut(blocksOf(csv, onRows), file, options.output ?? '');
+    // The header is a message, too.
+    let written = -1;
+    const blocks = inBlocks(csv, (messages) => {
+      written += messages;
+      progress.update(written, rows > 0 ? written / rows : null);
+    });
+    await writeOut(blocks, file, options.output ?? '');
   });
-}
-
-const BLOCK_BYTES = 128 * KIB;
-
-/** Larger blocks of an export. Postgres sends a message for each row. */
-async function* blocksOf(messages: AsyncIterable<Buffer>, onRows: (written: number) => void) {
-  let block: Buffer[] = [];
-  let bytes = 0;
-  // The header is a message, too.
-  let rows = -1;
-  for await (const message of messages) {
-    block.push(message);
-    bytes += message.length;
-    rows += 1;
-    if (bytes < BLOCK_BYTES) continue;
-    yield Buffer.concat(block);
-    onRows(rows);
-    block = [];
-    bytes = 0;
-  }
-  yield Buffer.concat(block);
 }
 
 async function writeOut(blocks: AsyncIterable<Buffer>, file: OutputFile | null, name: string): Promise<void> {
