@@ -1,108 +1,62 @@
-/** Every parameter of libpq that a Postgres address may have, as providers print it, and what it means here. */
+/** The parameters that a Postgres address may have, as libpq knows them and providers print them. */
 import { ConfigError } from './environment.ts';
 
-/** A parameter's value, and whether the address verifies the server (`sslmode=verify-full`). */
-type Rule = (value: string, isVerified: boolean) => 'keep' | 'drop' | { refuse: string };
+const words = (text: string) => text.split(/\s+/);
 
-const keep: Rule = () => 'keep';
-/** Nothing here depends on it: the service has its own, or none of what it sets. */
-const drop: Rule = () => 'drop';
-const refuse =
-  (remedy: string): Rule =>
-  () => ({ refuse: remedy });
-/** Drops values that ask for nothing more than the service does. */
-const dropOnly =
-  (values: string[], remedy: string): Rule =>
-  (value) =>
-    values.includes(value) ? 'drop' : { refuse: remedy };
-/** A demand that the certificate meets, too: only the proven server then sees the password or its proof. */
-const dropIfVerified: Rule = (_, isVerified) =>
-  isVerified ? 'drop' : { refuse: 'set sslmode=verify-full, which proves the server in its place' };
+/** The service, or the driver, does what they ask for. tls.ts checks `sslmode`. */
+const HONOURED = words('application_name options sslmode sslnegotiation target_session_attrs');
 
-const IN_ADDRESS = refuse('write it as postgres://user:password@host:5432/database');
-const AUTHORITY = refuse('name the certificate authority in NODE_EXTRA_CA_CERTS');
-const NO_CLIENT_CERTIFICATE = refuse('the service signs in by a password');
-const NO_FILE = refuse('the service reads no such file');
-const NO_KERBEROS = refuse('the service does not speak GSSAPI');
-const OFF = ['false', 'off', 'no', '0', ''];
+/** Nothing here depends on them: the service has its own, or none of what they set. The last two are of other clients. */
+const DROPPED = words(
+  `load_balance_hosts fallback_application_name client_encoding connect_timeout keepalives keepalives_idle keepalives_interval
+  keepalives_count tcp_user_timeout max_protocol_version sslcompression sslsni sslkeylogfile ssl_max_protocol_version
+  connection_limit pool_timeout`,
+);
+
 /** Values of `target_session_attrs` that the primary meets, which the service takes anyway. Providers print `read-write`. */
 export const MET_BY_PRIMARY = ['any', 'read-write'];
 
-/** The parameters of libpq 18 (its manual, "Parameter Key Words"), and those that providers add for other clients. */
-export const LIBPQ_PARAMETERS = new Map<string, Rule>(
-  Object.entries({
-    // Where and who.
-    host: IN_ADDRESS,
-    hostaddr: IN_ADDRESS,
-    port: IN_ADDRESS,
-    dbname: IN_ADDRESS,
-    user: IN_ADDRESS,
-    password: IN_ADDRESS,
-    passfile: NO_FILE,
-    service: NO_FILE,
-    servicefile: NO_FILE,
-    // addresses.ts checks it.
-    target_session_attrs: (value) => (MET_BY_PRIMARY.includes(value) ? 'drop' : 'keep'),
-    load_balance_hosts: drop,
-    replication: dropOnly(OFF, 'the service is no standby'),
-    // The session.
-    application_name: keep,
-    fallback_application_name: drop,
-    client_encoding: drop,
-    options: keep,
-    connect_timeout: drop,
-    keepalives: drop,
-    keepalives_idle: drop,
-    keepalives_interval: drop,
-    keepalives_count: drop,
-    tcp_user_timeout: drop,
-    min_protocol_version: dropOnly(['3.0'], 'the service speaks version 3.0'),
-    max_protocol_version: drop,
-    // TLS. tls.ts checks `sslmode`.
-    sslmode: keep,
-    sslnegotiation: keep,
-    sslrootcert: (value, isVerified) =>
-      value === 'system' && isVerified ? 'drop' : AUTHORITY(value, isVerified),
-    sslcompression: drop,
-    sslsni: drop,
-    sslkeylogfile: drop,
-    sslcert: NO_CLIENT_CERTIFICATE,
-    sslkey: NO_CLIENT_CERTIFICATE,
-    sslpassword: NO_CLIENT_CERTIFICATE,
-    sslcertmode: dropOnly(['disable', 'allow'], 'the service signs in by a password'),
-    sslcrl: refuse('the service reads no list of revoked certificates'),
-    sslcrldir: refuse('the service reads no list of revoked certificates'),
-    ssl_min_protocol_version: dropOnly(
-      ['TLSv1', 'TLSv1.1', 'TLSv1.2'],
-      'the service accepts TLSv1.2 and newer',
-    ),
-    ssl_max_protocol_version: drop,
-    // The identity of the server, and how the service proves its own.
-    channel_binding: (value, isVerified) =>
-      value === 'require' ? dropIfVerified(value, isVerified) : 'drop',
-    require_auth: dropIfVerified,
-    requirepeer: refuse('the service does not check the user of a socket'),
-    scram_client_key: refuse('the service signs in by a password'),
-    scram_server_key: refuse('the service signs in by a password'),
-    gssencmode: dropOnly(['disable', 'prefer'], 'set sslmode=verify-full instead'),
-    gssdelegation: dropOnly(OFF, 'the service does not speak GSSAPI'),
-    krbsrvname: NO_KERBEROS,
-    gsslib: NO_KERBEROS,
-    oauth_issuer: refuse('the service signs in by a password'),
-    oauth_client_id: refuse('the service signs in by a password'),
-    oauth_client_secret: refuse('the service signs in by a password'),
-    oauth_scope: refuse('the service signs in by a password'),
-    // Of other clients. `serve` needs sessions, so a pooler of transactions is no Postgres for it.
-    pgbouncer: dropOnly(OFF, 'name Postgres itself, not its pooler'),
-    connection_limit: drop,
-    pool_timeout: drop,
-  }),
-);
-const UNKNOWN = refuse('libpq has no such parameter');
+const OFF = ['false', 'off', 'no', '0', ''];
+
+/** Values that ask for nothing more than the service does. */
+const DROPPED_VALUES: Record<string, string[]> = {
+  target_session_attrs: MET_BY_PRIMARY,
+  replication: OFF,
+  pgbouncer: OFF,
+  gssdelegation: OFF,
+  gssencmode: ['disable', 'prefer'],
+  channel_binding: ['disable', 'prefer'],
+  sslcertmode: ['disable', 'allow'],
+  min_protocol_version: ['3.0'],
+  ssl_min_protocol_version: ['TLSv1', 'TLSv1.1', 'TLSv1.2'],
+};
+
+/** Demands that the certificate meets, too: only the proven server then sees the password or its proof. Absent values: any. */
+const MET_BY_CERTIFICATE: Record<string, string[] | undefined> = {
+  channel_binding: ['require'],
+  require_auth: undefined,
+  sslrootcert: ['system'],
+};
+
+/** What to do instead; of the others the service does nothing. */
+const REMEDIES: [parameters: string[], remedy: string][] = [
+  [
+    words('host hostaddr port dbname user password'),
+    'write it as postgres://user:password@host:5432/database',
+  ],
+  [
+    words('channel_binding require_auth gssencmode'),
+    'set sslmode=verify-full, which proves the server in its place',
+  ],
+  [['sslrootcert'], 'name the certificate authority in NODE_EXTRA_CA_CERTS'],
+  [['pgbouncer'], 'name Postgres itself, not its pooler'],
+];
+const OTHERWISE =
+  'take it out; the service signs in by a password, and reads no files but NODE_EXTRA_CA_CERTS';
 
 /**
  * A Postgres address without the parameters that mean nothing here.
- * @throws ConfigError for a parameter that would be unsafe to drop, and for one that libpq does not know; without its value
+ * @throws ConfigError for every other parameter that the service does not honour; without its value
  */
 export function withoutForeignParameters(name: string, address: string): string {
   const start = address.indexOf('?');
@@ -116,12 +70,16 @@ export function withoutForeignParameters(name: string, address: string): string 
   }
   const isVerified = modes.length > 0 && modes.every((mode) => mode === 'verify-full');
   for (const [parameter, value] of [...parameters]) {
-    const rule = LIBPQ_PARAMETERS.get(parameter) ?? UNKNOWN;
-    const verdict = rule(value, isVerified);
-    if (typeof verdict === 'object') {
-      throw new ConfigError(`${name} has ${parameter}, which is not supported: ${verdict.refuse}`);
+    const isMet =
+      isVerified &&
+      Object.hasOwn(MET_BY_CERTIFICATE, parameter) &&
+      MET_BY_CERTIFICATE[parameter]?.includes(value) !== false;
+    const isNothing = Object.hasOwn(DROPPED_VALUES, parameter) && DROPPED_VALUES[parameter]!.includes(value);
+    if (DROPPED.includes(parameter) || isNothing || isMet) parameters.delete(parameter, value);
+    else if (!HONOURED.includes(parameter)) {
+      const remedy = REMEDIES.find(([parameters]) => parameters.includes(parameter))?.[1] ?? OTHERWISE;
+      throw new ConfigError(`${name} has ${parameter}, which is not supported: ${remedy}`);
     }
-    if (verdict === 'drop') parameters.delete(parameter, value);
   }
   const kept = parameters.toString();
   return address.slice(0, start) + (kept === '' ? '' : `?${kept}`);
