@@ -63,7 +63,7 @@ const POSTGRES_POOL = {
 };
 
 /**
- * All statements with a list. Connections for one batch of credits, one of refunds, one of
+ * All statements with a list (test/service/list-statements.test.ts). Connections for one batch of credits, one of refunds, one of
  * records, two lists of companies, two batches of keys, two of accounts, locked accounts, and voids while Postgres hangs.
  * A batch of credits that meets a locked account gives up before the calls behind it have queued for too long
  * (`QUEUE_TIMEOUT_MS`).

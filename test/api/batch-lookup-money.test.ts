@@ -45,6 +45,21 @@ test('two instances with six batches of 50 at once answer exactly the 137 items 
   expect(await ledgerOf(api.sql, caller.accountId)).toEqual({ used: 137, credits: 0, calls: 137 });
 });
 
+test('batches and single lookups of one account at once share its credits exactly', async () => {
+  const caller = await api.caller({ ...plenty, included: 137 });
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => {
+      const at = index % 2 === 0 ? api : other;
+      return index % 4 < 2 ? lookUp(at, caller, NIFS.slice(0, 10)) : ask(at, `/companies/${NIFS[0]}`, caller);
+    }),
+  );
+  const answered = answers.flatMap(({ status, body }) =>
+    status === 200 ? (Array.isArray(body.data) ? statuses(body) : [200]) : [],
+  );
+  expect(answered.filter((status) => status === 200)).toHaveLength(137);
+  expect(await ledgerOf(api.sql, caller.accountId)).toEqual({ used: 137, credits: 0, calls: 137 });
+});
+
 describe('a client that is slow', () => {
   /** Sends the head of a batch and a part of its body. */
   const begin = ({ baseUrl }: Pick<Instance, 'baseUrl'>, { key }: Caller) =>

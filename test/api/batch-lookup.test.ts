@@ -2,9 +2,11 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { type Instance, startApi } from '../support/api.ts';
 import { ask, keepSecret } from '../support/ask.ts';
+import { sendRaw, sendText } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
 import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
 import { setAge, storeRecord } from '../support/records.ts';
+import { until } from '../support/until.ts';
 
 const PROVIDER_TIMEOUT_MS = 1000;
 const [FRESH, SECOND_FRESH, STALE, ABSENT] = [nif(1), nif(2), nif(3), nif(4)];
@@ -95,6 +97,14 @@ describe('the answer', () => {
     expect(body.data.map((item: { nif: string }) => item.nif)).toEqual(nifs);
     expect(body.data.map((item: { status: number }) => item.status)).toEqual([200, 200, 200, 400]);
   });
+
+  test('takes 100 NIFs, and any further parameters of the content type', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const body = JSON.stringify({ nifs: Array(100).fill(FRESH) });
+    const answer = await post(key, body, { 'Content-Type': 'Application/JSON; charset=utf-8' });
+    expect(outcomes(answer.body)).toEqual(Array(100).fill('Primeira "A", Lda'));
+    expect((await api.ledger({ accountId })).used).toBe(100);
+  });
 });
 
 describe('what it costs', () => {
@@ -106,6 +116,42 @@ describe('what it costs', () => {
     expect((await api.ledger({ accountId })).used).toBe(15);
     expect(asked(number!)).toBe(1);
   });
+});
+
+describe('a body in chunks', () => {
+  const CHUNK = `1f40\r\n${' '.repeat(8000)}\r\n`;
+  const inChunks = (key: string, chunks: number) =>
+    [
+      'POST /api/v1/lookups HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${key}`,
+      'Connection: close',
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+      `\r\n${CHUNK.repeat(chunks)}0\r\n\r\n`,
+    ].join('\r\n');
+
+  test('over 64 KiB is a validation that costs a credit', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const answer = await sendRaw(api, inChunks(key, 12));
+    expect(answer).toStartWith('HTTP/1.1 400');
+    expect(answer).toContain('/problems/validation');
+    expect((await api.ledger({ accountId })).used).toBe(1);
+  });
+
+  test.each([33, 38, 400])(
+    'of %d chunks is too large for Bun, which answers itself: no credit',
+    async (chunks) => {
+      const { accountId, key } = await api.caller(plenty);
+      const from = api.logLines.length;
+      const { closed } = await sendText(api.baseUrl, inChunks(key, chunks));
+      // A reset on the way can take the answer with it.
+      expect(await closed).toMatch(/^(HTTP\/1\.1 413|$)/);
+      await until('the end of the request', () => api.logLines.length > from);
+      await lookUp(key, [FRESH]);
+      expect((await api.ledger({ accountId })).used).toBe(1);
+    },
+  );
 });
 
 describe('refreshes', () => {
@@ -132,6 +178,18 @@ describe('refreshes', () => {
     expect(outcomes((await lookUp(key, numbers)).body)).toEqual(numbers.map((number) => `Nova ${number}`));
   });
 
+  test('when the credits end, the items after that are over the quota, whatever else is wrong with them', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 5 });
+    const numbers = newNifs(12);
+    const { body } = await lookUp(key, numbers);
+    expect(outcomes(body)).toEqual([
+      ...numbers.slice(0, 5).map((number) => `Nova ${number}`),
+      ...Array(7).fill('monthly-quota-exceeded'),
+    ]);
+    expect((await api.ledger({ accountId })).used).toBe(5);
+    expect(numbers.map(asked)).toEqual([...Array(5).fill(1), ...Array(7).fill(0)]);
+  });
+
   test('that no provider answers end within the bound of a single lookup, and fresh records are answered', async () => {
     const { accountId, key } = await api.caller(plenty);
     // A new instance, because the breakers of this one have seen ten time-outs then.
@@ -151,4 +209,18 @@ describe('refreshes', () => {
       await instance.stop();
     }
   });
+});
+
+test('the example of the reference is answered', async () => {
+  // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document, walked freely
+  const document: any = await (await fetch(`${api.baseUrl}/openapi/json`)).json();
+  const { requestBody } = document.paths['/lookups'].post;
+  const { key } = await api.caller(plenty);
+  const answer = await post(key, JSON.stringify(requestBody.content['application/json'].example));
+  expect(answer.body.data.map((item: { status: number }) => item.status)).toEqual([200, 400]);
+  const page = await (await fetch(`${api.baseUrl}/openapi`)).text();
+  expect(page).toContain(
+    '<code>POST /api/v1/lookups</code> <span class="badge">one credit for each NIF that gets an answer</span>',
+  );
+  expect(page).toContain('-d &#x27;{&quot;nifs&quot;:');
 });

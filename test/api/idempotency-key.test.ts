@@ -4,6 +4,7 @@ import { createKey } from '../../src/metering/keys/store.ts';
 import { importBrackets } from '../companies/debts/support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
+import { sendRaw } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
 import { callTool } from '../support/mcp.ts';
 import { eventually } from '../support/until.ts';
@@ -138,6 +139,27 @@ test('a repetition of POST /debts/changes has as many changes as were paid, and 
   expect(await ids('a')).toEqual([1, true]);
   expect(await ids('b')).toEqual([2, false]);
   expect((await api.ledger({ accountId })).used).toBe(3);
+});
+
+test.each(['h', '::1', 'xn--a'])(
+  'the Host %j, which may be no host of an address, changes nothing',
+  async (host) => {
+    const { accountId, key } = await api.caller({ included: 100 });
+    const body = JSON.stringify({ nifs: NIFS });
+    const head =
+      `POST /api/v1/debts HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nIdempotency-Key: a\r\n\r\n`;
+    for (let i = 0; i < 2; i += 1) expect(await sendRaw(api, head + body)).toStartWith('HTTP/1.1 200');
+    expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 0 });
+  },
+);
+
+test('a GET does not know it: each is charged', async () => {
+  const { accountId, key } = await api.caller({ included: 100 });
+  for (let i = 0; i < 2; i += 1) {
+    await ask(api, '/companies?q=azul', { key, headers: { 'Idempotency-Key': 'a' } });
+  }
+  expect(await api.ledger({ accountId })).toEqual({ used: 2, credits: 0 });
 });
 
 test('every tool of /mcp knows it, and tells the credits that are left', async () => {

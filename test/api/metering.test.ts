@@ -86,4 +86,31 @@ describe.each(CASES)('metering over HTTP (%s, %s)', (mode, way) => {
     expect((await ask(api, '/companies?q=empresa', { key })).status).toBe(200);
     expect((await ask(api, '/usage', { key })).body.data.credits).toBe(1);
   });
+
+  test('300 requests at once on an account with 137 left are answered exactly 137 times', async () => {
+    const { accountId, key } = await api.caller({ ...plenty, included: 100, credits: 37 });
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, i) =>
+        ask(api, i % 2 === 0 ? '/companies?q=empresa' : `/companies/${FOUND}`, { key }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(137);
+    expect(answers.filter(({ kind }) => kind === 'monthly-quota-exceeded')).toHaveLength(163);
+    expect(await api.ledger({ accountId })).toEqual({ used: 137, credits: 0 });
+  });
+
+  test('50 requests at once on a bucket of 20 are answered exactly 20 times', async () => {
+    const { accountId, key } = await api.caller();
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => ask(api, '/companies?q=empresa', { key })),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(20);
+    expect(answers.filter(({ kind }) => kind === 'rate-limit-exceeded')).toHaveLength(30);
+    const left = answers
+      .filter(({ status }) => status === 200)
+      .map(({ headers }) => Number(headers.get('RateLimit-Remaining')))
+      .sort((a, b) => a - b);
+    expect(left).toEqual(Array.from({ length: 20 }, (_, i) => i));
+    expect((await api.ledger({ accountId })).used).toBe(20);
+  });
 });

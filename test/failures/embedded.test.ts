@@ -83,6 +83,18 @@ test('after kill -9 of the server the next command recovers, with everything tha
   await until('Postgres to stop', () => postgresPid(dataDir) === null);
 });
 
+test('after kill -9 of server and Postgres alike the next start recovers', async () => {
+  const before = await used();
+  expect((await ask(service, `/companies/${nif(3)}`, { key })).status).toBe(200);
+  const pid = postgresPid(dataDir)!;
+  process.kill(service.pid, 'SIGKILL');
+  process.kill(pid, 'SIGKILL');
+  await service.exited;
+  service = await start();
+  expect((await ask(service, '/usage', { key })).body.data.quotas.requests.used).toBe(before + 1);
+  expect(await command('companies', 'show', nif(3))).toMatchObject({ nif: Number(nif(3)) });
+});
+
 test.each(['SIGHUP', 'SIGTERM'] as const)(
   '%s stops the server with exit 0, and its Postgres with it',
   async (signal) => {

@@ -110,6 +110,15 @@ test.each([...TOOLS.values()].map(({ name, route }) => [name, route] as const))(
   },
 );
 
+test.each(
+  API_ROUTES.filter(({ body }) => body === undefined).map(({ path, ...route }) => [path, { path, ...route }]),
+)('a quote of GET %s is synchronous, and a bad Idempotency-Key is ignored', async (_path, route) => {
+  [inputs, claimed] = [[], []];
+  const quote = createRestFace(route, handler, stopping)(requestTo(route, BAD)).quote(context);
+  expect(quote).not.toBeInstanceOf(Promise);
+  expect([inputs.length, await problemOf(quote as Quote), claimed]).toEqual([1, null, []]);
+});
+
 test.each(API_ROUTES.filter(({ body }) => body !== undefined).map((route) => [route.path, route] as const))(
   'a bad Idempotency-Key of POST %s is a validation before the reads, at the price of one',
   async (_path, route) => {

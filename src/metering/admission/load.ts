@@ -106,7 +106,7 @@ const TURNS_OF_A_REQUEST = 6;
  *
  * @param nowMs a monotonic clock @param atEndOfTurn both for tests
  */
-function createTurnDelay(
+export function createTurnDelay(
   nowMs = () => performance.now(),
   atEndOfTurn: (end: () => void) => unknown = setImmediate,
 ) {

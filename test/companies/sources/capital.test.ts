@@ -64,6 +64,25 @@ test('is a decimal string for any value', () => {
   );
 });
 
+test('reads an amount in Portuguese, English and Swiss writing as the same figure', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 2 ** 40 }), fc.integer({ min: 0, max: 99 }), (whole, cents) => {
+      const expected = `${whole}.${String(cents).padStart(2, '0')}`;
+      const grouped = (mark: string) => String(whole).replace(/\B(?=(\d{3})+$)/g, mark);
+      const fraction = expected.slice(-2);
+      for (const text of [
+        expected,
+        `${grouped('.')},${fraction}`,
+        `${grouped(',')}.${fraction}`,
+        `${grouped(' ')},${fraction}`,
+        `${grouped("'")}.${fraction}`,
+      ]) {
+        expect(capitalText(text)).toBe(expected);
+      }
+    }),
+  );
+});
+
 test.each([
   [null, 'EUR'],
   ['', 'EUR'],

@@ -139,6 +139,39 @@ describe('cleanText, for any text', () => {
       { numRuns: 3000 },
     );
   });
+
+  test('keeps text that has no markup and no entity, except its white space', () => {
+    const plain = fc.string({ unit: 'grapheme' }).map((text) => text.replace(/[<&\p{Cc}]/gu, ''));
+    fc.assert(
+      fc.property(plain, (text) => {
+        expect(cleanText(text)).toBe(text.replace(/[\s\u2028\u2029]+/g, ' ').trim());
+      }),
+    );
+  });
+
+  test('leaks nothing of a tag that is never closed', () => {
+    const beginning = fc.stringMatching(/^<[/!?]?[a-z][a-z0-9 ="'/]{0,20}$/);
+    fc.assert(
+      fc.property(fc.stringMatching(/^[a-z ]{0,10}$/), beginning, (before, tag) => {
+        expect(cleanText(before + tag)).toBe(before.replace(/ +/g, ' ').trim());
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('gives back what was escaped, tags apart', () => {
+    const word = fc.stringMatching(/^[a-zçãé0-9&"';]{1,12}$/);
+    const escaped = (text: string) =>
+      text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll("'", '&#39;');
+    fc.assert(
+      fc.property(fc.array(word, { minLength: 1, maxLength: 8 }), (words) => {
+        expect(cleanText(words.map((each) => `<p class="a > b">${escaped(each)}</p>`).join('\n'))).toBe(
+          words.join(' '),
+        );
+        expect(cleanText(words.map((each) => `<i>${escaped(each)}</i>`).join(''))).toBe(words.join(''));
+      }),
+    );
+  });
 });
 
 describe('cleanTexts and cleanLines', () => {
@@ -146,6 +179,14 @@ describe('cleanTexts and cleanLines', () => {
     expect(cleanTexts(['Rua A', null, '', 5, ' Lote 2 '])).toEqual(['Rua A', '5', 'Lote 2']);
     expect(cleanTexts('one')).toEqual(['one']);
     expect(cleanTexts({})).toEqual([]);
+  });
+
+  test('read the first 50 members or lines, whose raw text has the bound of one value', () => {
+    expect(cleanTexts(Array(250_000).fill('a'))).toEqual(Array(50).fill('a'));
+    expect(cleanLines('a\n'.repeat(500_000))).toEqual(Array(50).fill('a'));
+    expect(cleanTexts(Array(1000).fill('x'.repeat(9_999))).map(({ length }) => length)).toEqual([
+      9_999, 9_999, 2,
+    ]);
   });
 
   test('are joined to a text of at most 10,000 characters, which ends in no half of a pair', () => {

@@ -53,6 +53,17 @@ describe('the token', () => {
     expect(tokensUsed()).toEqual(['Bearer token-1', 'Bearer token-1', 'Bearer token-2']);
   });
 
+  test('of a very short life is used for half of it', async () => {
+    provider.answerToken((nth) => ({ access_token: `token-${nth}`, expires_in: '20' }));
+    await source.find(NIF);
+    time.advance(9_999);
+    await source.find(NIF);
+    expect(tokenRequests()).toHaveLength(1);
+    time.advance(1);
+    await source.find(NIF);
+    expect(tokenRequests()).toHaveLength(2);
+  });
+
   test('is asked for once by many who need it at once', async () => {
     provider.hold();
     const questions = Array.from({ length: 20 }, () => source.find(NIF));
@@ -80,6 +91,15 @@ describe('the token', () => {
     provider.answerAll(() => jsonAnswer({}, 401));
     expect((await faultOf(source.find(NIF))).reason).toBe('bad-key');
     expect(provider.requests).toHaveLength(4);
+  });
+
+  test('that many find refused at once is renewed once', async () => {
+    await source.find(NIF);
+    provider.answerAll((nif, { headers }) =>
+      headers.authorization === 'Bearer token-1' ? jsonAnswer({}, 401) : einformaReport(nif),
+    );
+    await Promise.all(Array.from({ length: 20 }, () => source.find(NIF)));
+    expect(tokenRequests()).toHaveLength(2);
   });
 
   test.each([400, 401])(
@@ -126,6 +146,20 @@ describe('the time-out', () => {
     expect((await fault).reason).toBe('timeout');
     await hurried.close();
   });
+
+  test('of the one that asks for a token does not end those that came later', async () => {
+    const hurried = sourceAt(provider, 'einforma', { providerTimeoutMs: 2000 });
+    provider.hold();
+    const first = faultOf(hurried.find(NIF));
+    await provider.arrived(1);
+    await Bun.sleep(1000); // the second one starts, and times out, this much later
+    const second = hurried.find(NIF);
+    expect((await first).reason).toBe('timeout');
+    await provider.arrived(2);
+    provider.release();
+    expect(await second).toMatchObject({ kind: 'found' });
+    await hurried.close();
+  });
 });
 
 describe('a report', () => {
@@ -140,6 +174,18 @@ describe('a report', () => {
       cae: '6201',
       structure: { nature: 'Sociedade por quotas', capital: '5000', capital_currency: 'EUR' },
     });
+  });
+
+  test('may tell code, place and capital bare', async () => {
+    expect(await detailsFor({ cnae: '62010', localidad: 'Lisboa', capitalSocial: '5.000,50' })).toMatchObject(
+      {
+        cae: '62010',
+        activity: '',
+        zipcode: '',
+        city: 'Lisboa',
+        structure: { capital: '5000.50' },
+      },
+    );
   });
 
   test('without most members has the defaults', async () => {
@@ -164,6 +210,12 @@ describe('a report', () => {
       expect((await faultOf(source.find(NIF))).reason).toBe('wrong-company');
     },
   );
+
+  test('may name its company in other writings', async () => {
+    for (const identificativo of [Number(NIF), `PT${NIF}`, 'PT 509 442 013', undefined, null]) {
+      expect((await detailsFor({ identificativo })).title).toBe('EMPRESA EXEMPLO, LDA');
+    }
+  });
 });
 
 test('a 404 with JSON under an accepted token is a definite "not found"', async () => {

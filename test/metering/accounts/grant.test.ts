@@ -129,3 +129,19 @@ test('calls and take-backs at the same time share the credits, and none is spent
     calls: charged,
   });
 });
+
+test('an unknown account is refused', async () => {
+  await expect(grantCredits(sql, 'acc_none', { credits: 1 }, 'test')).rejects.toThrow(
+    'there is no account "acc_none"',
+  );
+});
+
+test('grants and charges at the same time lose nothing', async () => {
+  const { accountId } = await createCaller(sql, { included: 0, credits: 50 });
+  const credits = createCredits(sql);
+  const [{ charged }] = await Promise.all([
+    chargeMany(credits, accountId, 60),
+    ...Array.from({ length: 20 }, () => grantCredits(sql, accountId, { credits: 1 }, 'test')),
+  ]);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: charged, credits: 70 - charged, calls: charged });
+});

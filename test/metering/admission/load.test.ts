@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createQueueDelay } from '../../../src/metering/admission/load.ts';
+import { createQueueDelay, createTurnDelay } from '../../../src/metering/admission/load.ts';
 
 /** A stage whose work the test ends, by a clock that it moves. */
 function createStage() {
@@ -26,6 +26,27 @@ test('a burst after a quiet time is not called an overload', () => {
   stage.pass(60_000);
   stage.begin(1000);
   expect(stage.delay.estimateMs()).toBe(250);
+});
+
+test('a crowd that comes before anything is known is not let in whole', () => {
+  const stage = createStage();
+  stage.begin(5000);
+  expect(stage.delay.estimateMs()).toBe(1250);
+  // The completion rate is known after one window, a quarter of a second.
+  stage.pass(250);
+  stage.finish(4000);
+  expect(stage.delay.estimateMs()).toBe(62.5);
+});
+
+test('a burst onto a service with little to do is not called an overload', () => {
+  const stage = createStage();
+  for (let request = 0; request < 100; request += 1) {
+    stage.begin(1);
+    stage.pass(10);
+    stage.finish(1);
+  }
+  stage.begin(300);
+  expect(stage.delay.estimateMs()).toBe(75);
 });
 
 test('with a queue, the wait is what is under way divided by what gets done', () => {
@@ -56,4 +77,79 @@ test('a stage that stands still shows within a second', () => {
     busy.delay.estimateMs();
   }
   expect(busy.delay.estimateMs()).toBeGreaterThan(2000);
+});
+
+test('what gets done while most are refused is not taken for all that can be done, unless it stays so', () => {
+  const stage = createStage();
+  stage.begin(5000);
+  stage.pass(250);
+  stage.finish(3000); // 12 a millisecond
+  expect(stage.delay.estimateMs()).toBe(2000 / 12);
+  const quarter = (count: number) => {
+    stage.begin(count);
+    stage.pass(250);
+    stage.finish(count);
+    return stage.delay.estimateMs();
+  };
+  expect(quarter(250)).toBeLessThan(200);
+  for (let second = 0; second < 10; second += 1) for (let each = 0; each < 4; each += 1) quarter(250);
+  expect(quarter(250)).toBeGreaterThan(1000);
+  // More counts at once.
+  expect(quarter(3000)).toBe(2000 / 12);
+});
+
+test('what has drained is forgotten', () => {
+  const stage = createStage();
+  stage.begin(100);
+  stage.pass(1000);
+  expect(stage.delay.estimateMs()).toBeGreaterThan(2000);
+  stage.finish(100);
+  stage.begin(100);
+  expect(stage.delay.estimateMs()).toBe(25);
+});
+
+/** An event loop whose turns the test ends, by a clock that it moves. */
+function createLoop() {
+  let nowMs = 1000;
+  let ends: (() => void)[] = [];
+  const turns = createTurnDelay(
+    () => nowMs,
+    (end) => ends.push(end),
+  );
+  return {
+    turns,
+    read(requests: number, eachMs: number) {
+      for (let request = 0; request < requests; request += 1) {
+        turns.read();
+        nowMs += eachMs;
+      }
+    },
+    endTurn() {
+      for (const end of ends) end();
+      ends = [];
+    },
+  };
+}
+
+test('a turn that reads a burst of 256 requests delays none, however slow', () => {
+  const { turns, read } = createLoop();
+  read(256, 10);
+  expect(turns.estimateMs()).toBe(0);
+});
+
+test('in a longer turn a request is expected to wait six times the turn so far', () => {
+  const { turns, read } = createLoop();
+  read(512, 0.25);
+  expect(turns.estimateMs()).toBe(768);
+});
+
+test('the next turn begins without a delay, and without the requests of the one before', () => {
+  const { turns, read, endTurn } = createLoop();
+  read(512, 0.25);
+  endTurn();
+  expect(turns.estimateMs()).toBe(0);
+  read(256, 0.25);
+  expect(turns.estimateMs()).toBe(0);
+  read(256, 0.25);
+  expect(turns.estimateMs()).toBe(768);
 });

@@ -8,7 +8,7 @@ import {
 } from '../../../src/metering/keys/authenticate.ts';
 import { limitKey } from '../../../src/metering/keys/limit.ts';
 import { generateSecret, hashSecret, hasSecretLength } from '../../../src/metering/keys/secret.ts';
-import { revokeKey } from '../../../src/metering/keys/store.ts';
+import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { startProxy } from '../../support/proxy.ts';
@@ -209,6 +209,14 @@ describe('what is remembered', () => {
     expect(await atOnce()).toMatchObject({ keyId });
   });
 
+  test('keys that come at once share a query', async () => {
+    const callers = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql)));
+    await startAfresh();
+    const found = await Promise.all([...callers.map(({ key }) => bearer(key)), bearer(generateSecret())]);
+    expect(found.map((caller) => caller?.keyId)).toEqual([...callers.map(({ keyId }) => keyId), undefined]);
+    expect(queries).toBe(1);
+  });
+
   test('a query takes along the keys in use that end soon, and what has changed about them', async () => {
     const [first, inUse, revoked, unused] = [
       await createCaller(sql),
@@ -244,6 +252,20 @@ describe('what is remembered', () => {
     expect(queries).toBe(2);
   });
 
+  test('unknown keys are remembered up to 10,000 and no further', async () => {
+    const first = generateSecret();
+    await bearer(first);
+    for (let crowd = 0; crowd < 3; crowd += 1) {
+      await Promise.all(Array.from({ length: 3333 }, () => bearer(generateSecret())));
+    }
+    queries = 0;
+    await bearer(first);
+    expect(queries).toBe(0);
+    await bearer(generateSecret());
+    await bearer(first);
+    expect(queries).toBe(2);
+  });
+
   test('a key that was refused works a second later when it is created afterwards', async () => {
     const { accountId } = await createCaller(sql);
     const key = generateSecret();
@@ -251,6 +273,18 @@ describe('what is remembered', () => {
     await insertKey(accountId, key);
     nowMs += 1000;
     expectLike(await bearer(key), { accountId });
+  });
+
+  test('changes of accounts do not make refused keys cost queries', async () => {
+    const { accountId, key } = await createCaller(sql);
+    await bearer(key);
+    const unknown = generateSecret();
+    await bearer(unknown);
+    await changeLimits(sql, accountId, { requestsPerMinute: 7 }, 'test');
+    await soon(key, { requestsPerMinute: 7 });
+    queries = 0;
+    expect(await bearer(unknown)).toBeNull();
+    expect(queries).toBe(0);
   });
 });
 
@@ -303,6 +337,15 @@ describe('changes reach every instance', () => {
     });
   }
 
+  test('a resumed account works again within a second', async () => {
+    const { accountId, key } = await createCaller(sql);
+    await setSuspended(sql, accountId, true, 'test');
+    expect(await bearer(key)).toBeNull();
+    await setSuspended(sql, accountId, false, 'test');
+    nowMs += 1000;
+    expectLike(await bearer(key), { accountId });
+  });
+
   test("an answer that overlaps its account's change is not remembered, and those of other accounts are", async () => {
     const [changed, other] = [await createCaller(sql), await createCaller(sql)];
     await startAfresh();
@@ -331,6 +374,53 @@ describe('changes reach every instance', () => {
     expect(queries).toBe(2);
   });
 
+  test('every key of a changed account is asked for again, and is remembered again', async () => {
+    const { accountId, key } = await createCaller(sql, { plan: 'plus' });
+    const { secret: second } = await createKey(sql, accountId, '', 'test');
+    for (const requestsPerMinute of [7, 8, 9]) {
+      await bearer(key);
+      await bearer(second);
+      await changeLimits(sql, accountId, { requestsPerMinute }, 'test');
+      await soon(key, { requestsPerMinute });
+      await soon(second, { requestsPerMinute });
+    }
+    queries = 0;
+    await bearer(key);
+    await bearer(second);
+    expect(queries).toBe(0);
+  });
+
+  test('a change leaves what is remembered of other accounts alone', async () => {
+    const [one, other] = [await createCaller(sql), await createCaller(sql)];
+    await startAfresh();
+    await bearer(one.key);
+    await bearer(other.key);
+    await changeLimits(sql, one.accountId, { requestsPerMinute: 7 }, 'test');
+    await soon(one.key, { requestsPerMinute: 7 });
+    queries = 0;
+    await bearer(other.key);
+    expect(queries).toBe(0);
+  });
+
+  test('more changes than are kept make every key be asked for again, once', async () => {
+    const [first, other] = [await createCaller(sql), await createCaller(sql)];
+    await startAfresh();
+    await bearer(first.key);
+    await bearer(other.key);
+    await changeLimits(sql, first.accountId, { requestsPerMinute: 7 }, 'test');
+    await sql`SELECT pg_notify('account_changed', 'acc_' || n) FROM generate_series(1, 10000) AS n`;
+    queries = 0;
+    // Nothing has changed about this account.
+    await until('a question about an unchanged account', async () => {
+      await bearer(other.key);
+      return queries === 1;
+    });
+    expectLike(await bearer(first.key), { requestsPerMinute: 7 });
+    queries = 0;
+    await Promise.all([bearer(first.key), bearer(other.key)]);
+    expect(queries).toBe(0);
+  });
+
   test('a connection for notifications that breaks is made again, and what was missed is forgotten', async () => {
     const { keyId, key } = await createCaller(sql);
     expect(await bearer(key)).not.toBeNull();
@@ -345,4 +435,32 @@ describe('changes reach every instance', () => {
     await revokeKey(sql, later.keyId, 'test');
     await soon(later.key, null);
   });
+});
+
+describe('Postgres away', () => {
+  for (const fault of ['down', 'hang'] as const) {
+    test(`a key that is not remembered is an error within 2 s, not a refusal (${fault}), and works when it is back`, async () => {
+      const pool = connectPostgres(proxy.url(database.url), { max: 2 });
+      const { key, keyId } = await createCaller(sql);
+      const remembered = await createCaller(sql);
+      try {
+        const authenticator = await createAuthenticator(pool, undefined, () => nowMs);
+        await authenticator.authenticate(remembered.key);
+        proxy[fault]();
+        const outcome = await authenticator.authenticate(key).catch((error) => error);
+        expect(outcome).toBeInstanceOf(Error);
+        expect(await authenticator.authenticate(remembered.key)).toMatchObject({
+          keyId: remembered.keyId,
+        });
+        proxy.up();
+        const again = await poll(
+          () => authenticator.authenticate(key).catch(() => null),
+          (caller) => caller !== null,
+        );
+        expect(again).toMatchObject({ keyId });
+      } finally {
+        await pool.end({ timeout: 1 });
+      }
+    });
+  }
 });

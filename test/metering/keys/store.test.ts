@@ -92,6 +92,15 @@ test('an account has five test keys, and they take no place of its plan', async 
   expect((await findAccount(sql, account))!.keys).toBe(2);
 });
 
+test('five that ask for the two places at once get two keys', async () => {
+  const account = await newAccount();
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 5 }, () => createKey(sql, account, '', 'test')),
+  );
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+  expect(await listKeys(sql, account)).toHaveLength(2);
+});
+
 test('Plus has room for many; once it lapses, those it has stay and no further one is made', async () => {
   const plus = await newAccount('plus');
   for (let count = 0; count < 5; count += 1) await createKey(sql, plus, '', 'test');
@@ -155,6 +164,18 @@ test.each([
   },
 );
 
+test('Plus has room for 10,000 active keys; five at once for the last two places get two', async () => {
+  const account = await newAccount('plus');
+  await storeKeys(account, 9_998, 30, 'active');
+  const outcomes = await createFive(account);
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+  await expect(createKey(sql, account, '', 'test')).rejects.toThrow(
+    'the account has 10000 keys, and its plan allows 10000',
+  );
+  await revokeKey(sql, `key_${account}_30_1`, 'test');
+  await createKey(sql, account, '', 'test');
+});
+
 test('pages have 100 active keys each, the latest first, and each key stands on one of them', async () => {
   const account = await newAccount('plus');
   await storeKeys(account, 150, 2, 'active');
@@ -203,6 +224,16 @@ test('a key is found by its id in its own account only', async () => {
   expect(await findKey(sql, own, 'key_none')).toBeNull();
 });
 
+test('keys that ended cost neither the count of active ones nor a page anything', async () => {
+  const account = await newAccount('plus');
+  await storeKeys(account, 3000, 30, 'revoked');
+  await storeKeys(account, 2, 29, 'active');
+  await sql`ANALYZE api_keys`;
+  const plan = await sql`
+    EXPLAIN SELECT count(*) FROM api_keys k WHERE k.account_id = ${account} AND k.ends_at > now()`;
+  expect(plan.map((row) => row['QUERY PLAN']).join('\n')).toContain('api_keys_by_end');
+});
+
 test('revoking twice keeps the first date and leaves one row in the ledger', async () => {
   const account = await newAccount();
   const { id } = await createKey(sql, account, '', 'test');
@@ -211,4 +242,10 @@ test('revoking twice keeps the first date and leaves one row in the ledger', asy
   const events = await sql`
     SELECT actor, detail FROM account_events WHERE account_id = ${account} AND kind = 'key-revoked'`;
   expect(events.map((row) => ({ ...row }))).toEqual([{ actor: 'cli:ana', detail: { key: id } }]);
+});
+
+test('unknown accounts and keys are refused in one line', async () => {
+  await expect(createKey(sql, 'acc_none', '', 'test')).rejects.toThrow('there is no account "acc_none"');
+  await expect(listKeys(sql, 'acc_none')).rejects.toThrow('there is no account "acc_none"');
+  await expect(revokeKey(sql, 'key_none', 'test')).rejects.toThrow('there is no key "key_none"');
 });

@@ -44,6 +44,15 @@ async function sent(url: string, apiKey: string | null = null) {
   return seen!;
 }
 
+test('a request arrives with its path, its text and the key', async () => {
+  const { path, headers, body } = await sent(server.url.origin, 'abc=');
+  expect(path).toBe('/_msearch?filter_path=a%2Cb');
+  expect(body).toBe('{"ã":1}\n');
+  expect(headers.get('authorization')).toBe('ApiKey abc=');
+  expect(headers.get('content-type')).toContain('ndjson');
+  expect(headers.get('accept-encoding')).toBe('identity');
+});
+
 test('an address may have a path, a name and a password', async () => {
   const { path, headers } = await sent(`http://me:p%40ss@127.0.0.1:${server.port}/search/`);
   expect(path).toBe('/search/_msearch?filter_path=a%2Cb');
@@ -73,6 +82,12 @@ test('what Elasticsearch refuses is an error with its status, and is not asked a
   expect(refused).toBeInstanceOf(errors.ResponseError);
   expect(refused.statusCode).toBe(404);
   expect(asked).toBe(1);
+});
+
+test('HEAD says yes or no', async () => {
+  respond = ({ url }) => new Response(null, { status: url.endsWith('/there') ? 200 : 404, headers: HEADERS });
+  expect(await client(server.url.origin).indices.exists({ index: 'there' })).toBe(true);
+  expect(await client(server.url.origin).indices.exists({ index: 'gone' })).toBe(false);
 });
 
 test('too late, given up, closed and away are told apart, and the server sees that nobody waits', async () => {
@@ -169,4 +184,10 @@ test('a connection that was closed while it was free is made again', async () =>
   await server.stop(true);
   server = start(port);
   expect(await ask()).toEqual({ ok: true });
+});
+
+test('streams are refused', async () => {
+  const connection = new FetchConnection({ url: server.url });
+  const options = { requestId: 1, name: 'test', context: null, asStream: true } as const;
+  await expect(connection.request({ method: 'GET', path: '/' }, options)).rejects.toThrow('not supported');
 });

@@ -89,6 +89,13 @@ test('on a pipe nothing is said about the time left; a line stays within the ter
   progress.end(false);
 });
 
+test('a terminal that says it has 0 columns is taken for one of 80', () => {
+  const { progress, take } = stand(true, 0);
+  progress.phase('x'.repeat(200));
+  expect(take()).toBe(`\r\u001b[K${'x'.repeat(79)}`);
+  progress.end(false);
+});
+
 test('names from files reach the terminal without their control characters', () => {
   const { progress, take } = stand(true);
   progress.phase('reading \u001b[31mred\u0007.csv');
@@ -100,6 +107,21 @@ test('names from files reach the terminal without their control characters', () 
 test('counts and durations read easily', () => {
   expect([0, 999, 1000, 1234567].map(count)).toEqual(['0', '999', '1 000', '1 234 567']);
   expect([400, 59_400, 75_000, 3_700_000].map(duration)).toEqual(['0 s', '59 s', '1 min 15 s', '1 h 1 min']);
+});
+
+test('the timer and a report in the same moment write one plain line, not two', () => {
+  const intervals = spyOn(globalThis, 'setInterval');
+  const { progress, pass, take } = stand(false);
+  const tick = intervals.mock.calls.at(-1)![0] as () => void;
+  intervals.mockRestore();
+  progress.phase('indexing');
+  for (let second = 1; second <= 20; second++) {
+    pass(1_000);
+    progress.update(second, second / 40);
+    tick();
+  }
+  expect(take().trim().split('\n')).toHaveLength(4);
+  progress.end(false);
 });
 
 test('the time left is that of the phase, at its own pace', () => {

@@ -61,12 +61,39 @@ describe('--help', () => {
     });
   }
 
+  test('of each command for a customer who writes says when it is the one', async () => {
+    const page = await Bun.file(join(ROOT, 'docs/operating.md')).text();
+    const [, section] = /^## When a customer writes$(.*?)^## /ms.exec(page)!;
+    const named = [...section!.matchAll(/`((?:account|key) [a-z-]+)/g)].map(([, command]) => command!);
+    expect(new Set(named).size).toBeGreaterThan(6);
+    for (const command of new Set(named)) {
+      const { stdout } = await runHere(NOWHERE, ...command.split(' '), '--help');
+      expect([command, stdout]).toEqual([command, expect.stringMatching(/When a customer writes\b/)]);
+    }
+  });
+
   test('beside it, --version prints the version alone', async () => {
     expect(await runHere(NOWHERE, '--version')).toMatchObject({
       code: 0,
       stdout: `${VERSION}\n`,
       stderr: '',
     });
+  });
+
+  test('of the program and of each group lists what is in it', async () => {
+    const groups = new Map<string, string[]>();
+    for (const [group, word] of COMMANDS.map((command) => command.split(' '))) {
+      groups.set(group!, [...(groups.get(group!) ?? []), ...(word === undefined ? [] : [word])]);
+    }
+    const program = await runHere(NOWHERE, '--help');
+    expect(program.code).toBe(0);
+    for (const [group, words] of groups) {
+      expect(program.stdout).toContain(`  ${group} `);
+      if (words.length === 0) continue;
+      const { code, stdout } = await runHere(NOWHERE, group, '--help');
+      expect(code).toBe(0);
+      for (const word of words) expect(stdout).toContain(`  ${word} `);
+    }
   });
 });
 
@@ -183,6 +210,23 @@ test.each([
     expect(await new Response(pipeline.stderr).text()).toMatch(
       /^error: the answer could not be written: EPIPE[^\n]*\nexit code 1\n$/,
     );
+  } finally {
+    await database.drop();
+  }
+});
+
+test('an answer that the disk has no room for is a failure', async () => {
+  const database = await createTestDatabase('cli_usage');
+  try {
+    const child = Bun.spawn(['sh', '-c', '"$0" src/main.ts account list > /dev/full', process.execPath], {
+      cwd: ROOT,
+      env: { ...bareEnvironment(), DATABASE_URL: database.url },
+      stderr: 'pipe',
+    });
+    expect(await new Response(child.stderr).text()).toMatch(
+      /^error: the answer could not be written: ENOSPC[^\n]*\n$/,
+    );
+    expect(await child.exited).toBe(1);
   } finally {
     await database.drop();
   }
