@@ -40,5 +40,6 @@ export function invalidNif(): ProblemAnswer {
   return problem(
     'validation',
     'The NIF is not nine digits (a path takes no PT), or its check digit is wrong. A valid one is 599910020.',
+    { reason: 'nif' },
   );
 }

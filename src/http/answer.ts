@@ -1,6 +1,13 @@
 import { isBug } from '../platform/errors.ts';
 import { OverloadedError } from '../platform/runtime/timeout.ts';
-import { PROBLEM_CONTENT_TYPE, PROBLEMS, type Problem, type ProblemName, problemJson } from './problems.ts';
+import {
+  PROBLEM_CONTENT_TYPE,
+  PROBLEMS,
+  type Problem,
+  problemJson,
+  REASONS,
+  type Reason,
+} from './problems.ts';
 
 /** The answer of a handler: a success with its body as JSON text, or a problem. */
 export type Answer =
@@ -9,7 +16,7 @@ export type Answer =
       json: string;
       headers?: Record<string, string>;
       /** The problems among the items of a list. */
-      itemProblems?: ProblemName[];
+      itemProblems?: Pick<Problem, 'kind' | 'reason'>[];
     }
   | ProblemAnswer;
 
@@ -46,9 +53,13 @@ export function problem(
 }
 
 /** The 503 of a dependency that is away, or of an overloaded service. No credit was charged. */
-export function unavailable(detail: string, cause?: unknown): ProblemAnswer {
-  return problem('service-unavailable', detail, { headers: { 'Retry-After': '1' }, cause });
+export function unavailable(detail: string, cause?: unknown, reason?: Reason): ProblemAnswer {
+  const headers = { 'Retry-After': '1' };
+  return problem('service-unavailable', detail, { headers, cause, ...(reason && { reason }) });
 }
+
+/** The 503 of an overloaded service. */
+export const overloaded = (cause?: unknown) => unavailable(REASONS.overloaded, cause, 'overloaded');
 
 /**
  * The answer when a dependency has failed: its own problem. Work that queued too long in this process is a 503, because it never
@@ -57,11 +68,8 @@ export function unavailable(detail: string, cause?: unknown): ProblemAnswer {
  */
 export function failureAnswer(cause: unknown, itsProblem: ProblemAnswer): ProblemAnswer {
   if (isBug(cause)) throw cause;
-  return cause instanceof OverloadedError ? unavailable(OVERLOADED, cause) : itsProblem;
+  return cause instanceof OverloadedError ? overloaded(cause) : itsProblem;
 }
-
-/** The detail of every 503 of an overloaded service. */
-export const OVERLOADED = 'The service is overloaded.';
 
 /** @param allow the methods that the path has, as `Allow` lists them */
 export function methodNotAllowed(allow: string): ProblemAnswer {

@@ -125,6 +125,25 @@ export const PROBLEMS = {
 
 export type ProblemName = keyof typeof PROBLEMS;
 
+/** Why a problem was answered, if its kind leaves that open: what the activity keeps of a detail, which can hold a caller's text. */
+export const REASONS = {
+  nif: 'The NIF is not nine digits with a right check digit.',
+  query: 'The query `q` is missing or blank.',
+  name: 'A name is blank.',
+  body: 'The body is not JSON, or is too large or too slow.',
+  member: 'A member is missing, not known, or not what the endpoint takes.',
+  'idempotency-key': '`Idempotency-Key` is not valid.',
+  cursor: '`after` is not the `next` of an earlier answer.',
+  'account-rate': 'The rate of the account.',
+  'key-rate': 'The share of the key in the rate.',
+  refreshes: 'The refreshes are used up.',
+  later: 'More than one request does: ask for it again.',
+  'under-way': 'An earlier sending with this `Idempotency-Key` is under way.',
+  overloaded: 'The service is overloaded.',
+} as const;
+
+export type Reason = keyof typeof REASONS;
+
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
 
 /** A failure that is about to be answered. */
@@ -132,6 +151,7 @@ export interface Problem {
   kind: ProblemName;
   /** The cause in this case, in our words only. By default the kind's cause. */
   detail?: string;
+  reason?: Reason;
   /** The address where missing credits are bought. */
   buy?: string;
   /** Further members of the body, as `quota`, `limit`, `scope` and `reset`. */

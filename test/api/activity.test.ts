@@ -1,7 +1,8 @@
 /** GET /activity over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, expect, test } from 'bun:test';
+import { REASONS, type Reason } from '../../src/http/problems.ts';
 import { purgeActivity } from '../../src/metering/activity/purge.ts';
-import { revokeKey } from '../../src/metering/keys/store.ts';
+import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
 import { rollUpAll } from '../metering/activity/support.ts';
 import { storeActivity } from '../support/activity.ts';
 import { startApi } from '../support/api.ts';
@@ -110,6 +111,40 @@ test('the free item of a list, and a key that has ended, have their refusals', a
     return row!.found;
   }, true);
   expect((await page(other.key)).body.data).toEqual([]);
+});
+
+test('an answer has the name of what was wrong, and nothing that was sent', async () => {
+  const { key, accountId } = await api.caller({ ...plenty, limits: { requestsPerMinute: 30 } });
+  const shared = await createKey(api.sql, accountId, 'shared', 'test', null, undefined, {
+    requests_per_minute: 1,
+  });
+  const json = { 'Content-Type': 'application/json' };
+  const refreshed = Array.from({ length: 11 }, (_, n) => nif(n + 100));
+  const calls: [Reason, string, CallOptions?][] = [
+    ['nif', '/companies/123'],
+    ['nif', '/debts', post({ nifs: ['secret'] })],
+    ['query', '/companies'],
+    ['query', '/matches?q=%20'],
+    ['name', '/resolutions', post({ names: [' '] })],
+    ['body', '/debts', { method: 'POST', headers: json, body: '{"nifs":[' }],
+    ['member', '/debts', post({ secret: 1 })],
+    ['idempotency-key', '/debts', post({ nifs: [nif(1)] }, { 'Idempotency-Key': 'se cret' })],
+    ['cursor', '/activity?after=secret'],
+    ['later', '/lookups', post({ nifs: refreshed })],
+  ];
+  for (const [, path, options = {}] of calls) await ask(api, path, { ...options, key });
+  await ask(api, '/usage', { key: shared.secret });
+  const wanted: Reason[] = [...calls.map(([reason]) => reason), 'key-rate', 'account-rate'];
+  await ask(api, '/usage', { key: shared.secret });
+  await Promise.all(Array.from({ length: 30 }, () => ask(api, '/usage', { key })));
+  const found = async () => api.sql<{ reason: Reason | null; text: string }[]>`
+    SELECT reason, activity::text AS text FROM activity WHERE account_id = ${accountId} AND problem <> 'company-not-found'`;
+  await eventually(async () => new Set((await found()).map(({ reason }) => reason)), new Set(wanted));
+  const rows = await found();
+  expect(rows.filter(({ text }) => text.includes('cret'))).toEqual([]);
+  // The others need a fault, and have a test beside theirs.
+  const others: Reason[] = ['refreshes', 'under-way', 'overloaded'];
+  expect(new Set([...wanted, ...others])).toEqual(new Set(Object.keys(REASONS) as Reason[]));
 });
 
 test('a reader goes on from `next`; a cursor that is none is a free validation, and an old one a free 410', async () => {

@@ -29,7 +29,7 @@ export async function storeActivity(sql: Sql, calls: StoredCalls): Promise<void>
       sql`
         SELECT ${accountId}::text AS account_id, ${at}::timestamptz AS at, gen_random_uuid() AS call_id, NULL AS request_id,
           ${key} AS key_id, ${endpoint} AS endpoint, CASE WHEN ${problem}::text IS NOT NULL THEN 429::smallint END AS status,
-          ${problem}::text AS problem, ${credits}::bigint AS credits, NULL::bigint AS unlisted
+          ${problem}::text AS problem, ${credits}::bigint AS credits, NULL::bigint AS unlisted, NULL::text AS reason
         FROM generate_series(1, ${rows}::integer) AS n`,
     )}`;
 }

@@ -107,7 +107,10 @@ export function createLookupListHandler({
         }
         const refusal = refusals.get(nif);
         if (refusal === null) return { isCharged: true, answer: () => refresh(nif) };
-        return { isCharged: false, answer: () => refusal ?? unavailable(TOO_MANY_REFRESHES) };
+        return {
+          isCharged: false,
+          answer: () => refusal ?? unavailable(TOO_MANY_REFRESHES, undefined, 'later'),
+        };
       };
       return { items: asked.map((text, index) => ({ asked: text, ...itemOf(nifs[index]!) })) };
     },

@@ -111,5 +111,5 @@ export function createFindRefusal({ bounds, refresher, readLeft, onUsedUp }: Fin
 function usedUp(cause: RefreshesUsedUpError): ProblemAnswer {
   const detail = `${USED_UP[cause.bound]}: this company, which has no fresh record, can be refreshed at ${cause.roomAt.toISOString()}.`;
   const headers = { 'Retry-After': String(cause.retryAfterS) };
-  return problem('service-unavailable', detail, { headers, cause });
+  return problem('service-unavailable', detail, { reason: 'refreshes', headers, cause });
 }

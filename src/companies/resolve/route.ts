@@ -206,8 +206,11 @@ async function readNames(
     const group = asked.slice(items.length, items.length + NAMES_AT_ONCE);
     const isLate = performance.now() > untilMs;
     const read = async (name: string): Promise<ReadAnswer> => {
-      if (name.trim() === '') return { answer: problem('validation', BLANK), isCharged: true };
-      return isLate ? { answer: unavailable(TOO_LATE), isCharged: false } : answerOf(name);
+      if (name.trim() === '')
+        return { answer: problem('validation', BLANK, { reason: 'name' }), isCharged: true };
+      return isLate
+        ? { answer: unavailable(TOO_LATE, undefined, 'later'), isCharged: false }
+        : answerOf(name);
     };
     const fresh = [...new Set(group)].filter((name) => !known.has(name));
     const answers = await Promise.all(fresh.map(read));

@@ -65,7 +65,7 @@ const MISSING_Q =
   '`q` is missing or holds only white space. It takes a company name or a NIF, for example: padaria';
 
 /** The answer to a call without a query. */
-export const missingQ = (): ProblemAnswer => problem('validation', MISSING_Q);
+export const missingQ = (): ProblemAnswer => problem('validation', MISSING_Q, { reason: 'query' });
 
 /** The problem of a search that failed. @throws a fault of this program */
 export function searchProblem(cause: unknown): ProblemAnswer {

@@ -75,6 +75,7 @@ const ROWS_OF_ACTIVITY = WORLD.activity.rows.map(({ call, ...row }, index): Acti
     endpoint: null,
     status: null,
     problem: null,
+    reason: null,
     unlisted: null,
   };
   return { number: WORLD.activity.first + index, ...none, ...row, call: id };

@@ -1,3 +1,4 @@
+import { REASONS, type Reason } from '../../http/problems.ts';
 import {
   type ActivityCall,
   type ActivityFilter,
@@ -10,6 +11,7 @@ import { isRealDate } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import { keyName } from '../keys/key-parts.ts';
 import type { MemberContext } from '../page-context.ts';
+import { prose, reasonText } from '../reference/reference.ts';
 import type { PageResponse } from '../request/context.ts';
 import { field } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
@@ -165,11 +167,15 @@ function outcomeOf(context: MemberContext, { first, rows }: ActivityCall): HtmlV
   return rows.some(({ kind }) => kind === 'return') ? messages.activityReturned : messages.activityCharged;
 }
 
-/** The problem of an answer, or of an item of it, with its page. */
-function problemOf({ messages, tools }: MemberContext, { status, problem }: ActivityRow): Html {
+/** The problem of an answer, or of an item of it, with its page and why. */
+function problemOf({ messages, tools }: MemberContext, { status, problem, reason }: ActivityRow): Html {
   const isRefusal = status === 429 || status === 401 || status === 403;
   const text = status === 200 ? messages.ofItem(problem!) : `${status} ${problem}`;
-  return html`<a${isRefusal && html` class="refusal"`} href="${tools.root}/problems/${problem}">${text}</a>`;
+  const link = html`<a${isRefusal && html` class="refusal"`} href="${tools.root}/problems/${problem}">${text}</a>`;
+  // A newer version may have named it.
+  return reason === null || !(reason in REASONS)
+    ? link
+    : html`${link} <p class="hint">${prose(reasonText(reason as Reason, messages.language))}</p>`;
 }
 
 /** Problems that the overview shows, of this time. */

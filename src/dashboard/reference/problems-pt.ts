@@ -1,4 +1,4 @@
-import type { ProblemName } from '../../http/problems.ts';
+import type { ProblemName, Reason } from '../../http/problems.ts';
 
 /** The catalogue of problems in Portuguese (src/http/problems.ts has the English one). */
 export const PROBLEMS_PT: Record<ProblemName, { title: string; cause: string; fix: string }> = {
@@ -93,4 +93,21 @@ export const PROBLEMS_PT: Record<ProblemName, { title: string; cause: string; fi
     cause: 'A falha é do próprio serviço.',
     fix: 'Tente de novo. Se o erro persistir, comunique-o com o `X-Request-Id` da resposta. Um pedido que foi admitido custou o seu crédito.',
   },
+};
+
+/** Why a problem was answered, in Portuguese (`REASONS`). */
+export const REASONS_PT: Record<Reason, string> = {
+  nif: 'O NIF não tem nove algarismos com o algarismo de controlo certo.',
+  query: 'Falta `q`, ou está em branco.',
+  name: 'Um nome está em branco.',
+  body: 'O corpo não é JSON, ou é demasiado grande ou lento.',
+  member: 'Um membro falta, não é conhecido, ou não é o que a operação recebe.',
+  'idempotency-key': '`Idempotency-Key` não é válido.',
+  cursor: '`after` não é o `next` de uma resposta anterior.',
+  'account-rate': 'O limite por minuto da conta.',
+  'key-rate': 'A parte da chave no limite por minuto.',
+  refreshes: 'As atualizações esgotaram-se.',
+  later: 'É mais do que um pedido faz: volte a pedir.',
+  'under-way': 'Um envio anterior com este `Idempotency-Key` está em curso.',
+  overloaded: 'O serviço está sobrecarregado.',
 };

@@ -1,7 +1,7 @@
 import { WORLD } from '../../companies/test-world/world.ts';
 import { BASE_PATH, MCP_PATH } from '../../http/api-route.ts';
 import type { OpenApi, Operation, Schema } from '../../http/openapi.ts';
-import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
+import { PROBLEMS, type ProblemName, REASONS, type Reason } from '../../http/problems.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Messages } from '../messages.ts';
 import type { LayoutTools } from '../request/context.ts';
@@ -9,7 +9,7 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
 import { type Column, facts, scrollTable, table } from '../ui/parts.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
-import { PROBLEMS_PT } from './problems-pt.ts';
+import { PROBLEMS_PT, REASONS_PT } from './problems-pt.ts';
 
 /** The problems that the service can answer. */
 export function problemsOf({ debtChanges, activityDays }: Config): ProblemName[] {
@@ -24,6 +24,10 @@ export function problemsOf({ debtChanges, activityDays }: Config): ProblemName[]
 export function problemText(kind: ProblemName, language: Language) {
   return language === 'pt' ? PROBLEMS_PT[kind] : PROBLEMS[kind];
 }
+
+/** Why a problem was answered, in the reader's language. */
+export const reasonText = (reason: Reason, language: Language): string =>
+  language === 'pt' ? REASONS_PT[reason] : REASONS[reason];
 
 /**
  * The reference of the API: the OpenAPI document as a page, with an example of each call in three languages. Headings, costs and problems

@@ -1,4 +1,3 @@
-import { OVERLOADED } from '../../http/answer.ts';
 import { isFree } from '../../http/error-kind.ts';
 import type { ItemProblem } from '../../http/list-schema.ts';
 import { type Problem, type ProblemName, problemType } from '../../http/problems.ts';
@@ -35,7 +34,7 @@ export function itemProblem({ messages }: MemberContext, kind: ProblemName): str
 /** The state of the account or the service behind a problem; `null` if the problem is about the call itself. */
 function stateOf({ messages, formats, account }: MemberContext, problem: Problem): string | null {
   const { states, language } = messages;
-  const { kind, detail, headers = {} } = problem;
+  const { kind, reason, headers = {} } = problem;
   const waitS = headers['Retry-After'] ?? '1';
   switch (kind) {
     // The notice above says since when, until when, and what to do.
@@ -46,7 +45,7 @@ function stateOf({ messages, formats, account }: MemberContext, problem: Problem
     case 'search-failed':
       return filled(states.searchAway);
     case 'service-unavailable':
-      if (detail === OVERLOADED) return filled(states.overloaded);
+      if (reason === 'overloaded') return filled(states.overloaded);
       // A longer wait is for refreshes of companies, which the problem explains.
       return waitS === '1' ? filled(states.postgresAway) : null;
     default:

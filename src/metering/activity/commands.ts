@@ -33,7 +33,7 @@ Examples:
   bun directory account activity acc_… --request order-17
   bun directory account activity acc_… --key key_… --from 2026-01-31T00:00:00Z --json`,
       ),
-    `[{id, at, call, request, kind, key, endpoint, status, problem, credits, unlisted}]
+    `[{id, at, call, request, kind, key, endpoint, status, problem, reason, credits, unlisted}]
 The row that was stored first is first, as in GET /activity.`,
     async function* ({ sql }, accountId: string, filter: Pick<ActivityFilter, 'request' | 'key' | 'from'>) {
       await requireAccount(sql, accountId);
@@ -47,7 +47,7 @@ The row that was stored first is first, as in GET /activity.`,
       ['KIND', ({ kind }) => kind],
       ['CREDITS', ({ credits }) => String(credits)],
       ['ENDPOINT', ({ endpoint }) => endpoint ?? '–'],
-      ['ANSWER', ({ status, problem, unlisted }) => answerText(status, problem, unlisted)],
+      ['ANSWER', answerText],
       ['KEY', ({ key }) => key ?? '–'],
       ['REQUEST', ({ request }) => request ?? '–'],
       ['CALL', ({ call }) => call ?? '–'],
@@ -60,7 +60,7 @@ function printed({ number, at, ...row }: ActivityRow): PrintedRow {
   return { id: writeCursor(number), at: at.toISOString(), ...row };
 }
 
-function answerText(status: number | null, problem: string | null, unlisted: number | null): string {
+function answerText({ status, problem, reason, unlisted }: PrintedRow): string {
   if (unlisted !== null) return `${unlisted} more`;
-  return status === null ? '–' : `${status} ${problem ?? 'repeated'}`;
+  return status === null ? '–' : [status, problem ?? 'repeated', reason].filter(Boolean).join(' ');
 }

@@ -44,7 +44,7 @@ export function createActivityHandler(readActivity: ReadActivity): Handler {
 
   async function answer({ accountId, keyId, only }: Caller, given: unknown): Promise<Answer> {
     const after = given === undefined ? null : readCursor(String(given));
-    if (given !== undefined && after === null) return problem('validation', NO_CURSOR);
+    if (given !== undefined && after === null) return problem('validation', NO_CURSOR, { reason: 'cursor' });
     let page: ActivityPage;
     try {
       page = await readActivity(accountId, after, permits(only, 'activity') ? null : keyId);
@@ -52,7 +52,7 @@ export function createActivityHandler(readActivity: ReadActivity): Handler {
       return failureAnswer(cause, unavailable('The activity could not be read.', cause));
     }
     if (after === null || (after >= page.removed && after <= page.highest)) return answerPage(page, after);
-    return after < page.removed ? expired(page) : problem('validation', NO_CURSOR);
+    return after < page.removed ? expired(page) : problem('validation', NO_CURSOR, { reason: 'cursor' });
   }
 }
 
@@ -76,11 +76,11 @@ function answerPage({ rows, more, last, removed }: ActivityPage, after: number |
 }
 
 function present({ number, at, unlisted, ...row }: ActivityRow): ActivityAnswer['data'][number] {
-  const { call, request, kind, key, endpoint, status, problem, credits } = row;
+  const { call, request, kind, key, endpoint, status, problem, reason, credits } = row;
   return {
     id: writeCursor(number),
     at: at.toISOString(),
-    ...{ call, request, kind, key, endpoint, status, problem, credits },
+    ...{ call, request, kind, key, endpoint, status, problem, reason, credits },
     ...(unlisted === null ? {} : { unlisted }),
   };
 }

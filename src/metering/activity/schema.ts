@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { enumeration } from '../../http/enumeration.ts';
+import { REASONS } from '../../http/problems.ts';
 import { CURSOR_PATTERN } from './cursor.ts';
 import { PAGE_ROWS, ROW_KINDS } from './store.ts';
 
@@ -37,6 +38,12 @@ const ActivityRowSchema = Type.Object(
     problem: Nullable(
       Type.String(),
       'The kind of problem, in an `answer`; with a status of 200 it is that of an item. `null` means a repetition with the same `Idempotency-Key`.',
+    ),
+    reason: Nullable(
+      Type.String(),
+      `Why, if the problem leaves that open. More may come. ${Object.entries(REASONS)
+        .map(([name, text]) => `\`${name}\`: ${text}`)
+        .join(' ')}`,
     ),
     credits: Type.Integer({
       description: 'Credits that the row cost: negative in a `return`, 0 in an `answer`.',

@@ -30,6 +30,8 @@ export interface ActivityRow {
   status: number | null;
   /** Of an answer; `null` means that it repeated an earlier one. */
   problem: string | null;
+  /** Why, a name of `REASONS`; `null` if the problem says all. */
+  reason: string | null;
   /** Negative if they were returned. */
   credits: number;
   /** Further answers of the same seconds, which have no row; `null` means that this row is an answer itself. */
@@ -39,7 +41,7 @@ export interface ActivityRow {
 /** SQL for columns of `activity`. */
 export const rowColumns = (sql: Sql | Transaction) => sql`
   number, at, kind, call_id AS call, coalesce(request_id, call_id::text) AS request, nullif(key_id, '') AS key, endpoint,
-  status, problem, credits, unlisted`;
+  status, problem, reason, credits, unlisted`;
 
 /** SQL: rows after this number, which are only searched for in parts that may have some. */
 const isAfter = (sql: Sql, number: RowsQuery) => sql`last > ${number} AND number > ${number}`;

@@ -8,6 +8,7 @@ import { type JsonBody, jsonFault, readJson } from '../../http/body.ts';
 import { createBodyCheck } from '../../http/body-check.ts';
 import type { CallKind } from '../../http/call-kind.ts';
 import { createAddressReader, type Input } from '../../http/input.ts';
+import type { Reason } from '../../http/problems.ts';
 import type { Right } from '../../http/right.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
 import { INVALID_KEY, identityOf, keyOf } from './identity.ts';
@@ -51,12 +52,14 @@ export function createRestFace(
     readBody: () => readJson(request, stopping),
     quote(context, body) {
       const { json, sent } = body!;
+      const noJson = jsonFault(body!);
       const call = {
         route,
         handler,
         request,
         sent,
-        fault: jsonFault(body!) ?? faultOf(json),
+        fault: noJson ?? faultOf(json),
+        reason: noJson === null ? ('member' as const) : ('body' as const),
         input: json as Input,
       };
       return quoteOnce(call, context);
@@ -72,26 +75,28 @@ interface OnceCall {
   sent: string | Uint8Array;
   /** Why the input is not valid; `null` means that the route's schema takes it. */
   fault: string | null;
+  /** Of the fault. */
+  reason?: Reason;
   input: Input;
 }
 
 /** The quote of a call that takes an `Idempotency-Key`. Bad input has its quote, too: it is charged (specification, Order). */
 export async function quoteOnce(
-  { route, handler, request: { headers, url }, sent, fault, input }: OnceCall,
+  { route, handler, request: { headers, url }, sent, fault, reason = 'member', input }: OnceCall,
   context: CallContext,
 ): Promise<Quote> {
   const key = keyOf(headers);
-  if (key === null) return refused(route, INVALID_KEY);
+  if (key === null) return refused(route, INVALID_KEY, 'idempotency-key');
   if (key !== undefined && route.charge !== null) {
     const address = pathOf(url) + searchOf(url);
     const paidBefore = await context.claim(identityOf(context.caller.accountId, key, address, sent));
     if (fault === null) return handler.quote(input, { ...context, paidBefore });
   }
-  return fault === null ? handler.quote(input, context) : refused(route, fault);
+  return fault === null ? handler.quote(input, context) : refused(route, fault, reason);
 }
 
 /** The quote of a call that is not valid. */
-function refused({ charge }: ApiRoute, detail: string): Quote {
-  const answer = () => problem('validation', detail);
+function refused({ charge }: ApiRoute, detail: string, reason: Reason): Quote {
+  const answer = () => problem('validation', detail, { reason });
   return charge === null ? free(answer) : single(charge, answer);
 }

@@ -1,4 +1,4 @@
-import { failureAnswer, OVERLOADED, unavailable } from '../../http/answer.ts';
+import { failureAnswer, overloaded } from '../../http/answer.ts';
 import type { Gate } from '../../platform/runtime/gate.ts';
 import { free, type Handler } from './quote.ts';
 
@@ -10,7 +10,7 @@ export function inTurn<Of>(gate: Gate, handler: Handler<Of>): Handler<Of> {
       try {
         leave = await gate.enter(context.caller.accountId);
       } catch (cause) {
-        const answer = failureAnswer(cause, unavailable(OVERLOADED, cause));
+        const answer = failureAnswer(cause, overloaded(cause));
         return free(() => answer);
       }
       try {

@@ -2,7 +2,7 @@
 import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../../http/answer.ts';
 import { type ApiRoute, BASE_PATH, templateOf } from '../../http/api-route.ts';
 import { type ItemList, type ItemProblem, OF_EVERY_ITEM } from '../../http/list-schema.ts';
-import { PROBLEMS, type ProblemName, problemBody } from '../../http/problems.ts';
+import { PROBLEMS, type Problem, problemBody } from '../../http/problems.ts';
 import type { Metrics } from '../../platform/observability/metrics.ts';
 import { type CallContext, free, type Handler, type Payment } from './quote.ts';
 
@@ -102,7 +102,7 @@ export function createListHandler({
       return item.answer();
     });
     const answers = asked.some((answer) => answer instanceof Promise) ? await Promise.all(asked) : asked;
-    const itemProblems: ProblemName[] = [];
+    const itemProblems: Problem[] = [];
     const countByStatus = new Map<number, number>();
     let used = 0;
     const written = (answers as ItemAnswer[]).map((answered, index) => {
@@ -110,7 +110,7 @@ export function createListHandler({
       if (item.isCharged && answered !== refusal && !isUnavailable(answered)) used += 1;
       const status = answered.ok ? 200 : PROBLEMS[answered.problem.kind].status;
       countByStatus.set(status, (countByStatus.get(status) ?? 0) + 1);
-      if (!answered.ok) itemProblems.push(answered.problem.kind);
+      if (!answered.ok) itemProblems.push(answered.problem);
       return `{"${itemName}":${JSON.stringify(item.asked)},${membersOf(answered)}}`;
     });
     // Once a status: the labels of a metric take longer than an item's answer.

@@ -10,7 +10,14 @@
  * 7. answer: written from what was paid; sent once credits that it did not use are refunded
  */
 
-import { type Answer, failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
+import {
+  type Answer,
+  failureAnswer,
+  overloaded,
+  type ProblemAnswer,
+  problem,
+  unavailable,
+} from '../../http/answer.ts';
 import { CREDITS_HEADER, TEST_KEY_HEADER } from '../../http/api-route.ts';
 import type { Trace } from '../../http/observe.ts';
 import { permits } from '../../http/right.ts';
@@ -82,7 +89,7 @@ export function createPipeline(parts: PipelineParts) {
     if (known === null && token === null) return refusals.noKey();
     if (token !== null && !hasSecretLength(token)) return refusals.unauthorized();
     load.read();
-    if (load.isOverloaded(call.charge)) return refusals.overloaded();
+    if (load.isOverloaded(call.charge)) return overloaded();
 
     let caller: Caller | null = null;
     let rate: RateDecision | undefined;
@@ -145,7 +152,7 @@ export function createPipeline(parts: PipelineParts) {
         // After reads that are due it is too late to shed it.
         const isLate =
           quoted instanceof Promise && !quote.isDue && quote.kind !== null && load.isOverloaded(quote.kind);
-        payment = isLate ? refusedBy(refusals.overloaded()) : await pay(request, trace, caller, quote, claim);
+        payment = isLate ? refusedBy(overloaded()) : await pay(request, trace, caller, quote, claim);
       } finally {
         load.admissions.leave();
       }
@@ -185,7 +192,7 @@ export function createPipeline(parts: PipelineParts) {
       return caller ?? refusals.unauthorized();
     } catch (cause) {
       const failed = problem('authentication-failed', undefined, { cause });
-      return failureAnswer(cause, load.isOverloaded(call.charge) ? refusals.overloaded() : failed);
+      return failureAnswer(cause, load.isOverloaded(call.charge) ? overloaded() : failed);
     }
   }
 

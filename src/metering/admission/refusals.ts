@@ -1,6 +1,6 @@
 /** The answers with which the pipeline ends a request before its handler, and the RateLimit headers of every answer. */
 
-import { OVERLOADED, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
+import { type ProblemAnswer, problem } from '../../http/answer.ts';
 import type { Right } from '../../http/right.ts';
 import { SECOND } from '../../platform/units.ts';
 import type { Quota, SpentBudget } from '../credits/call.ts';
@@ -8,12 +8,10 @@ import type { StillUnderWayError } from '../credits/claim.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 
-/** The answer to a request that an overloaded service refuses. */
-export const overloaded = () => unavailable(OVERLOADED);
-
 /** The answer to a sending of a request that another sending keeps for too long. */
 export const stillUnderWay = (cause: StillUnderWayError) =>
   problem('service-unavailable', 'Another sending with this Idempotency-Key is under way.', {
+    reason: 'under-way',
     headers: { 'Retry-After': String(cause.retryAfterS) },
     cause,
   });
@@ -44,6 +42,7 @@ export function rateLimitExceeded(rate: RateDecision): ProblemAnswer {
   // Clients of agents show the body alone.
   const detail = `${has} per minute. The next one is possible in ${waitS} s.`;
   return problem('rate-limit-exceeded', detail, {
+    reason: `${scope}-rate`,
     members: { scope },
     headers: { ...rateLimitHeaders(rate), 'Retry-After': String(waitS) },
   });

@@ -37,19 +37,25 @@ export const callsOfBatch = (sql: Sql) => sql`
  * SQL that writes rows of activity, as a step of a statement: with the step that counts the calls both are committed or none is. The
  * statement has a step `numbers`, which took at least as many as there are rows before the statement locked any row.
  *
- * @param rows SQL for columns `account_id` and those of the type `activity_row`. Rows of deleted accounts are left out
+ * @param rows SQL for columns `account_id` and those of the type `activity_row`, of answers also `reason`. Rows of deleted accounts are left out
  */
-export const writeActivity = (sql: Sql, kind: 'charge' | 'return' | 'answer', rows: RowsQuery) => sql`
-  INSERT INTO activity_parts (account_id, kind, first, last, rows)
-  SELECT account_id, ${kind}, 1 + last - cardinality(rows), last, rows
+export const writeActivity = (sql: Sql, kind: 'charge' | 'return' | 'answer', rows: RowsQuery) => {
+  // Both arrays of answers in one order, also of the same instant. Charges have no reason, and spare the sort.
+  const order = kind === 'answer' ? sql`(one).at, one, reason` : sql`(one).at`;
+  const reasons = kind === 'answer' ? sql`array_agg(reason ORDER BY ${order})` : sql`NULL::text[]`;
+  return sql`
+  INSERT INTO activity_parts (account_id, kind, first, last, rows, reasons)
+  SELECT account_id, ${kind}, 1 + last - cardinality(rows), last, rows, reasons
   FROM (
-    SELECT account_id, (taken + sum(count(*)) OVER (ORDER BY account_id))::bigint AS last, array_agg(one ORDER BY (one).at) AS rows
+    SELECT account_id, (taken + sum(count(*)) OVER (ORDER BY account_id))::bigint AS last,
+      array_agg(one ORDER BY ${order}) AS rows, ${reasons} AS reasons
     FROM numbers, (
-      SELECT account_id COLLATE "C" AS account_id,
+      SELECT account_id COLLATE "C" AS account_id, ${kind === 'answer' ? sql`reason` : sql`NULL AS reason`},
         ROW(at, call_id, request_id, key_id, endpoint, status, problem, credits, unlisted)::activity_row AS one
       FROM (${rows}) AS row) AS row
     GROUP BY account_id, taken) AS part
   WHERE account_id IN (SELECT id FROM living_accounts(ARRAY(SELECT DISTINCT account_id FROM (${rows}) AS row)))`;
+};
 
 /**
  * SQL for {@link writeActivity} of charged or refunded calls.

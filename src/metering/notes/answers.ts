@@ -1,6 +1,6 @@
 import type { Answer } from '../../http/answer.ts';
 import type { Trace } from '../../http/observe.ts';
-import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
+import { PROBLEMS, type Problem, type ProblemName, type Reason } from '../../http/problems.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { makeActivityDays, writeActivity } from '../credits/activity.ts';
 import type { Kept, Owner } from './kept.ts';
@@ -15,6 +15,7 @@ interface NotedAnswer {
   status: number;
   /** `null` means that it repeats an earlier answer. */
   problem: ProblemName | null;
+  reason: Reason | null;
 }
 
 interface AnswerRow {
@@ -26,6 +27,7 @@ interface AnswerRow {
   endpoint: string | null;
   status: number | null;
   problem: string | null;
+  reason: string | null;
   unlisted: number | null;
 }
 
@@ -42,7 +44,7 @@ export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
     for (const noted of notedAnswers(answer, isRepeated)) add(owner, trace, noted);
   }
 
-  function add({ accountId, keyId }: Owner, trace: Trace, { status, problem }: NotedAnswer): void {
+  function add({ accountId, keyId }: Owner, trace: Trace, { status, problem, reason }: NotedAnswer): void {
     const { callId, requestId = null, endpoint = null } = trace;
     if (callId === undefined) return;
     let account = noted.get(accountId);
@@ -65,6 +67,7 @@ export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
       endpoint,
       status,
       problem,
+      reason,
       unlisted: null,
     });
   }
@@ -104,22 +107,31 @@ export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
   return { note, ...kept };
 }
 
-/** What is noted of an answer: its problem, each kind of problem of its items, and whether it repeats an earlier one. */
+/** What is noted of an answer: its problem, each kind and reason of a problem of its items, and whether it repeats an earlier one. */
 function notedAnswers(answer: Answer, isRepeated: boolean): NotedAnswer[] {
-  if (!answer.ok) {
-    const { kind } = answer.problem;
-    return [{ status: PROBLEMS[kind].status, problem: kind }];
-  }
-  const noted: NotedAnswer[] = isRepeated ? [{ status: 200, problem: null }] : [];
-  // Nearly every answer has none, and even an empty Set takes time.
-  if (answer.itemProblems !== undefined)
-    for (const problem of new Set(answer.itemProblems)) noted.push({ status: 200, problem });
-  return noted;
+  if (!answer.ok) return [notedProblem(PROBLEMS[answer.problem.kind].status, answer.problem)];
+  const noted: NotedAnswer[] = isRepeated ? [{ status: 200, problem: null, reason: null }] : [];
+  // Nearly every answer has none, and even an empty Map takes time.
+  if (answer.itemProblems === undefined) return noted;
+  const kinds = new Map(answer.itemProblems.map((problem) => [`${problem.kind} ${problem.reason}`, problem]));
+  return [...noted, ...kinds.values().map((problem) => notedProblem(200, problem))];
+}
+
+function notedProblem(status: number, { kind, reason }: Pick<Problem, 'kind' | 'reason'>): NotedAnswer {
+  return { status, problem: kind, reason: reason ?? null };
 }
 
 function rowsOf(accountId: string, { rows, unlisted }: { rows: AnswerRow[]; unlisted: number }): AnswerRow[] {
   if (unlisted === 0) return rows;
-  const nothing = { callId: null, requestId: null, keyId: '', endpoint: null, status: null, problem: null };
+  const nothing = {
+    callId: null,
+    requestId: null,
+    keyId: '',
+    endpoint: null,
+    status: null,
+    problem: null,
+    reason: null,
+  };
   return [...rows, { accountId, at: rows.at(-1)?.at ?? new Date(), ...nothing, unlisted }];
 }
 
@@ -128,10 +140,10 @@ function writeAnswers(sql: Sql, rows: AnswerRow[]) {
   return sql`
     WITH numbers AS MATERIALIZED (SELECT take_activity_numbers(${rows.length}) AS taken), answer AS MATERIALIZED (
       SELECT "accountId" AS account_id, at, "callId" AS call_id, "requestId" AS request_id, "keyId" AS key_id, endpoint, status,
-        problem, 0::bigint AS credits, unlisted
+        problem, 0::bigint AS credits, unlisted, reason
       FROM jsonb_to_recordset(${sql.json(rows as never)}) AS answer (
         "accountId" text, at timestamptz, "callId" uuid, "requestId" text, "keyId" text, endpoint text, status smallint,
-        problem text, unlisted bigint)
+        problem text, reason text, unlisted bigint)
       WHERE (SELECT taken FROM numbers) IS NOT NULL
     )
     ${writeActivity(sql, 'answer', sql`SELECT * FROM answer`)}`;

@@ -93,6 +93,6 @@ export function errorsOf(
   if (!answer.ok) return [[answer.problem.kind, cost(answer.problem.kind, spent)]];
   // Nearly every answer has none, and even an empty array takes time.
   if (answer.itemProblems === undefined) return NONE;
-  return [...answer.itemProblems].map((kind) => [kind, cost(kind, 1)]);
+  return answer.itemProblems.map(({ kind }) => [kind, cost(kind, 1)]);
 }
 const NONE: [ProblemName, number][] = [];

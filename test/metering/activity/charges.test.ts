@@ -32,7 +32,8 @@ test('a charge has the time, the key, the endpoint, the credits and the ids of i
   await rollUpAll(sql);
   const [row] =
     await sql`SELECT min(at) AS first, max(at) AS last FROM call_journal WHERE ${accountId} = ANY (account_ids)`;
-  const none = { kind: 'charge', status: null, problem: null, unlisted: null, number: expect.any(Number) };
+  const nothing = { status: null, problem: null, reason: null, unlisted: null };
+  const none = { kind: 'charge', ...nothing, number: expect.any(Number) };
   expect(await rowsOf(accountId)).toEqual([
     {
       ...{ ...none, at: row!.first, call: first, request: first, key: 'key_a' },

@@ -625,13 +625,14 @@ test('each error answer to a known caller is counted once by its key, with its c
 
 test('of a batch lookup each item with a problem is counted, and costs a credit unless it is a 429 or 503', async () => {
   const { key, keyId } = await createCaller(sql);
-  const itemProblems = [
+  const kinds = [
     'validation',
     'company-lookup-failed',
     'monthly-quota-exceeded',
     'service-unavailable',
-  ];
-  await ask(key, async () => ({ ok: true, json: '{}', itemProblems: itemProblems as ProblemName[] }));
+  ] as const;
+  const itemProblems = kinds.map((kind) => ({ kind }));
+  await ask(key, async () => ({ ok: true, json: '{}', itemProblems }));
   const costs = [1, 1, 0, 0];
-  expect(countedErrors).toEqual(itemProblems.map((kind, index) => `${keyId} ${kind} ${costs[index]}`));
+  expect(countedErrors).toEqual(kinds.map((kind, index) => `${keyId} ${kind} ${costs[index]}`));
 });

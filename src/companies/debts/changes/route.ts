@@ -43,7 +43,8 @@ export function createDebtChangesHandler(
   return {
     async quote(body) {
       const asked = readChangesBody(body);
-      if ('invalid' in asked) return single('debts', () => problem('validation', asked.invalid));
+      if ('invalid' in asked)
+        return single('debts', () => problem('validation', asked.invalid, { reason: 'nif' }));
       const { after } = asked.page;
       let page: Page;
       try {
@@ -54,7 +55,7 @@ export function createDebtChangesHandler(
       }
       if (after !== null && after < page.purged) return free(() => expired(page));
       if (after !== null && after > page.highest)
-        return single('debts', () => problem('validation', NO_CURSOR));
+        return single('debts', () => problem('validation', NO_CURSOR, { reason: 'cursor' }));
       const credits = Math.max(page.changes.length, 1);
       return {
         kind: 'debts',
