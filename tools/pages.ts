@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { commandsTable } from './commands.ts';
 import { configurationTable } from './configuration.ts';
 import { dashboardText } from './grafana.ts';
-import { rulesTable } from './rules.ts';
 import { tableOf } from './table.ts';
 import { outcomesTable, problemsTable } from './test-keys.ts';
 
@@ -14,7 +13,6 @@ import { outcomesTable, problemsTable } from './test-keys.ts';
 const PAGES: Record<string, (text: string) => string> = {
   'docs/commands.md': (text) => withTable(text, commandsTable()),
   'docs/configuration.md': (text) => withTable(text, configurationTable()),
-  'docs/operating.md': (text) => withTable(text, rulesTable),
   'docs/test-keys.md': (text) => [problemsTable, outcomesTable].reduce(withTable, text),
   'deploy/grafana/company-directory.json': dashboardText,
 };
