@@ -10,10 +10,9 @@ export function commandsTable(): string[][] {
   );
   const rows = commands.map((command) => [
     `\`${[groupOf(command), command.name()].join(' ').trim()}\``,
-    command.description(),
     answerOf(command),
   ]);
-  return [['command', 'what it does', 'answer'], ...rows];
+  return [['command', 'answer'], ...rows];
 }
 
 /** The options that docs/commands.md has for all commands. */
