@@ -261,8 +261,8 @@ export const SETTINGS = {
     link(['https:']),
     "The https address of your shop; `{account}` in it becomes the account's id. Dashboard, mails about credits and `monthly-quota-exceeded` link it.",
   ),
-  plusPrice: optional('PLUS_PRICE', '–', priceTexts, price('Plus', '29 € a month')),
-  creditsPrice: optional('CREDITS_PRICE', '–', priceTexts, price('credits', '10 € for 1,000')),
+  plusPrice: optional('PLUS_PRICE', '–', priceTexts, 'The price of Plus (below).'),
+  creditsPrice: optional('CREDITS_PRICE', '–', priceTexts, 'The price of credits (below).'),
   privacyUrl: optional('PRIVACY_URL', '–', link(['https:', 'http:']), page('privacy policy')),
   termsUrl: optional('TERMS_URL', '–', link(['https:', 'http:']), page('terms')),
   statusUrl: optional('STATUS_URL', '–', link(['https:', 'http:']), page('status page')),
@@ -270,10 +270,6 @@ export const SETTINGS = {
 
 function page(name: string): string {
   return `Your ${name}, for sign-up and footer.`;
-}
-
-function price(of: string, example: string): string {
-  return `What the dashboard shows as the price of ${of}, such as \`${example}\` (below).`;
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['read']> };
