@@ -23,7 +23,7 @@ import { connectPostgres } from '../src/platform/postgres/connect.ts';
 import { withTimeout } from '../src/platform/runtime/timeout.ts';
 import real from '../test/companies/resolve/real-names.json' with { type: 'json' };
 import { startServers } from '../test/servers/servers.ts';
-import { halfOf, nearNames } from './lib/name-sets.ts';
+import { halfOf, heavyWords, NEAR_KINDS, nearNames } from './lib/name-sets.ts';
 import { cpuSeconds } from './lib/processes.ts';
 import { createRealNames, readRows, writeRealNames } from './lib/real-names.ts';
 import { say } from './lib/say.ts';
@@ -81,8 +81,8 @@ try {
   const names = own.map(({ name }) => name);
   for (const [mode, withReader] of readers) {
     answers.push(await measureQuality(mode, withReader, pid));
-    await measureNone('near names by a letter', withReader, nearNames(names, 'letter'));
-    await measureNone('near names by a beginning', withReader, nearNames(names, 'beginning'));
+    for (const kind of NEAR_KINDS)
+      await measureNone(`near names, ${kind}`, withReader, nearNames(names, kind));
     await measureWorst(withReader, pid, table);
   }
   say(`\nboth modes ${answers[0] === answers[1] ? 'give the same answers' : 'DIFFER'}`);
@@ -115,14 +115,19 @@ async function ownRows(): Promise<OwnRow[]> {
   return readRows(options.directory);
 }
 
-/** Imports rows, and names that are made like them up to `--names`. */
+/** Imports rows, and names that are made like them up to `--names`. None is a name that a row has or that is asked for. */
 async function importRows(rows: OwnRow[]): Promise<void> {
-  const file = join(folder, `${rows.length}-companies.csv`);
-  await writeRealNames(
-    file,
-    Number(options.names) - rows.length,
-    createRealNames(rows.map(({ name }) => name)),
+  const taken = new Set(
+    [...rows.map(({ name }) => name), ...pairs.map(({ written }) => written)].map(heavyWords),
   );
+  const make = createRealNames(rows.map(({ name }) => name));
+  const file = join(folder, `${rows.length}-companies.csv`);
+  await writeRealNames(file, Number(options.names) - rows.length, (index) => {
+    const made = make(index);
+    for (let other = index; taken.has(heavyWords(made.name)); made.name = make(other).name)
+      other += 1_000_003;
+    return made;
+  });
   const made = await Bun.file(file).text();
   const own = rows.map(({ nif, name }) => `${nif},${quote(name)}\n`).join('');
   await Bun.write(file, `nif,legal_name\n${own}${made.slice(made.indexOf('\n') + 1)}`);

@@ -1,53 +1,76 @@
 /** Names that are no company of a directory, made from the directory: no answer may call them clear. */
+import { LEGAL_FORMS } from '../../src/companies/legal-forms.ts';
 import { normalizeName, sortKey } from '../../src/companies/name.ts';
 import { editsOf } from '../../src/companies/resolve/edits.ts';
 import { isHeavy } from '../../src/companies/resolve/words.ts';
 import { seededRandom } from './names.ts';
 
 const WORD = /[\p{L}\p{N}]+/gu;
-/** The words that are changed, and those that they become. */
+/** The words that are changed. */
 const CHANGED = /^[a-z]{4,}$/;
+/** Letters of those that they become; light ones are among them, but no legal form, which says nothing of a company. */
+const SHORTEST = 3;
+
+/** What a word becomes: a word of the directory one letter away, one of the directory that it begins or that begins it, or such an unknown one. */
+export const NEAR_KINDS = ['letter', 'beginning', 'unknown beginning'] as const;
 
 /**
- * Names in which one word, not the first, became another word of the directory: one letter away, or one that it begins or that begins
- * it. They are at most `most`, come from all parts of the directory, and are the same in each run. A name is left out if only light words
- * tell it from a name of the directory.
+ * Names in which one word, not the first, became another that is no error of it. They are at most `most`, come from all parts of the
+ * directory, and are the same in each run. A name is left out if only light words tell it from a name of the directory.
  */
-export function nearNames(names: readonly string[], kind: 'letter' | 'beginning', most = 1_000): string[] {
+export function nearNames(
+  names: readonly string[],
+  kind: (typeof NEAR_KINDS)[number],
+  most = 1_000,
+): string[] {
   const random = seededRandom(1);
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!;
   const present = new Set(names.map(heavyWords));
   const isMeant = (word: string) => CHANGED.test(word) && isHeavy(word);
-  const words = new Set([...present].flatMap((name) => name.split(' ').filter(isMeant)));
+  const known = new Set(names.flatMap((name) => normalizeName(name).split(' ')));
+  const words = [...known].filter(isMeant);
   const longer = new Map<string, string[]>();
   for (const word of words) {
-    for (let end = 4; end < word.length; end += 1) {
-      const beginning = word.slice(0, end);
-      if (words.has(beginning)) longer.set(beginning, [...(longer.get(beginning) ?? []), word]);
+    for (const beginning of beginningsOf(word, SHORTEST)) {
+      longer.set(beginning, [...(longer.get(beginning) ?? []), word]);
     }
   }
-  const shorter = (word: string) => Array.from({ length: word.length }, (_, end) => word.slice(0, end));
-  const others = (word: string) => [
-    ...(kind === 'letter' ? editsOf(word) : [...shorter(word), ...(longer.get(word) ?? [])]),
-  ];
+  const others = (word: string): string[] => {
+    if (kind === 'letter') return [...editsOf(word)].filter((other) => known.has(other));
+    if (kind === 'beginning')
+      return [
+        ...beginningsOf(word, SHORTEST).filter((other) => known.has(other)),
+        ...(longer.get(word) ?? []),
+      ];
+    // One letter more or less may be an error.
+    const shorter = beginningsOf(word, SHORTEST).slice(0, -1);
+    return [...shorter, ...words.slice(0, 20).map((other) => word + other.slice(-3))].filter(
+      (other) => !known.has(other),
+    );
+  };
 
   const found: string[] = [];
   for (const name of spread(names)) {
     if (found.length === most) break;
     const choices = [...name.matchAll(WORD)].slice(1).flatMap(({ 0: word, index }) => {
       const key = sortKey(word);
-      const known = isMeant(key) ? others(key).filter((other) => words.has(other)) : [];
-      return known.length === 0 ? [] : [{ word, index, known }];
+      const becomes = isMeant(key)
+        ? others(key).filter((other) => other.length >= SHORTEST && !LEGAL_FORMS.includes(other))
+        : [];
+      return becomes.length === 0 ? [] : [{ word, index, becomes }];
     });
     if (choices.length === 0) continue;
-    const { word, index, known } = pick(choices);
-    const near = name.slice(0, index) + pick(known) + name.slice(index + word.length);
+    const { word, index, becomes } = pick(choices);
+    const near = name.slice(0, index) + pick(becomes) + name.slice(index + word.length);
     if (!present.has(heavyWords(near))) found.push(near);
   }
   return found;
 }
 
-const heavyWords = (name: string) => normalizeName(name).split(' ').filter(isHeavy).join(' ');
+const beginningsOf = (word: string, shortest: number) =>
+  Array.from({ length: Math.max(0, word.length - shortest) }, (_, more) => word.slice(0, shortest + more));
+
+export const heavyWords = (name: string) => normalizeName(name).split(' ').filter(isHeavy).join(' ');
 
 /** The names in an order that has nothing to do with theirs. */
 function spread<T>(list: readonly T[]): T[] {

@@ -1,5 +1,5 @@
 /** The names of public bodies: the legal one, and others that people use for the same body (docs/resolutions.md: the rule of resolutions). */
-import { heavyPlaces } from './words.ts';
+import { type Body, heavyPlaces } from './words.ts';
 
 /**
  * Each line has the phrases, in heavy words, of one kind of body:
@@ -29,16 +29,6 @@ inspecao geral, inspeccao geral`
 const PHRASES = GROUPS.flatMap((phrases) => phrases.map((phrase) => ({ phrase, phrases }))).sort(
   (one, other) => other.phrase.length - one.phrase.length,
 );
-
-/** The public body that a name begins with. */
-export interface Body {
-  /** In heavy words. */
-  phrase: readonly string[];
-  /** All that such a body is called, this phrase too. */
-  phrases: readonly (readonly string[])[];
-  /** The places of the phrase's words in the name. */
-  places: number[];
-}
 
 /** The body that the heavy words of a name begin with, if any. */
 export function bodyOf(words: readonly string[]): Body | null {

@@ -4,7 +4,7 @@
  */
 import { bodyOf } from './bodies.ts';
 import { isWithinEdits } from './edits.ts';
-import { heavyPlaces, isHeavy, type WeighedName } from './words.ts';
+import { type Body, heavyPlaces, isHeavy, type WeighedName } from './words.ts';
 
 /** How the candidate has a word, from the strongest kind to none. */
 export const KINDS = ['body', 'same', 'joined', 'letter', 'beginning', 'initials', 'missing'] as const;
@@ -21,7 +21,7 @@ export interface Compared {
   /** One for each heavy word of the name, in their order. */
   evidence: Evidence[];
   /** Heavy words of the candidate that explain none of the name's. */
-  extra: number;
+  unused: string[];
   /** Whether the candidate's first heavy word explains a word of the name. */
   isFirstUsed: boolean;
   /** Whether all extra words come after those that explain one. */
@@ -36,16 +36,16 @@ interface Side {
 }
 
 /** A weight up to which a beginning of three letters is enough. */
-const FREQUENT_WEIGHT = 2;
+export const FREQUENT_WEIGHT = 2;
 const MAX_JOINED = 5;
 const DIGIT = /\p{N}/u;
 
 /** Compares a name with that of a candidate, in normalized form. */
-export function compare({ words, weights }: WeighedName, normalized: string): Compared {
+export function compare({ words, weights, body }: WeighedName, normalized: string): Compared {
   const name: Side = { words, found: words.map(() => null) };
   const theirs = normalized.split(' ');
   const candidate: Side = { words: theirs, found: theirs.map(() => null) };
-  rename(name, candidate);
+  rename(name, body, candidate);
   pair(
     name,
     candidate,
@@ -64,15 +64,15 @@ export function compare({ words, weights }: WeighedName, normalized: string): Co
   const isUsed = heavyPlaces(theirs).map((at) => candidate.found[at] !== null);
   return {
     evidence: heavyPlaces(words).map((at) => name.found[at] ?? { kind: 'missing', text: words[at]! }),
-    extra: isUsed.filter((used) => !used).length,
+    unused: theirs.filter((word, at) => isHeavy(word) && candidate.found[at] === null),
     isFirstUsed: isUsed[0] === true,
     isExtraLast: !isUsed.includes(false) || isUsed.lastIndexOf(true) < isUsed.indexOf(false),
   };
 }
 
 /** Explains the words for a public body that the candidate begins with in other words. */
-function rename(name: Side, candidate: Side): void {
-  const [ours, theirs] = [bodyOf(name.words), bodyOf(candidate.words)];
+function rename(name: Side, ours: Body | null, candidate: Side): void {
+  const theirs = ours && bodyOf(candidate.words);
   if (ours === null || ours.phrases !== theirs?.phrases || ours.phrase === theirs.phrase) return;
   explain('body', name, ours.places, candidate, theirs.places);
 }
@@ -111,12 +111,17 @@ function join(neighbours: Side, whole: Side): void {
   }
 }
 
+/** Whether a word may be the initials of others. */
+export const mayBeInitials = (word: string) => isHeavy(word) && word.length >= 3 && word.length <= 8;
+
 /** Finds unused words of one side that are the first letters of as many heavy neighbours of the other, used ones too. */
 function abbreviate(short: Side, long: Side): void {
   const named = long.words.flatMap((word, place) => (isHeavy(word) && !/^\p{N}/u.test(word) ? [place] : []));
   const letters = named.map((place) => long.words[place]![0]).join('');
   for (const [at, word] of short.words.entries()) {
-    if (short.found[at] !== null || !isHeavy(word) || word.length < 3 || word.length > 8) continue;
+    if (short.found[at] !== null || !mayBeInitials(word)) continue;
+    // Rather a word that was cut.
+    if (long.words.some((other) => other.startsWith(word))) continue;
     const from = letters.indexOf(word);
     if (from !== -1) explain('initials', short, [at], long, named.slice(from, from + word.length));
   }

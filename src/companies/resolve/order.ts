@@ -1,8 +1,24 @@
 /** The order of candidates, and whether the first one is clear (docs/resolutions.md: the rule of resolutions). Every number is a sum of weights or a count. */
 import type { SearchEntry, SortedEntry } from '../search/document.ts';
 import { bodyOf } from './bodies.ts';
-import { type Compared, compare, type Evidence, type Kind } from './evidence.ts';
-import { heavyPlaces, initialsOf, isHeavy, type NameWords, periodsOf, type WeighedName } from './words.ts';
+import { isWithinEdits } from './edits.ts';
+import {
+  type Compared,
+  compare,
+  type Evidence,
+  FREQUENT_WEIGHT,
+  type Kind,
+  mayBeInitials,
+} from './evidence.ts';
+import {
+  companyForm,
+  heavyPlaces,
+  initialsOf,
+  isHeavy,
+  type NameWords,
+  periodsOf,
+  type WeighedName,
+} from './words.ts';
 
 /** An entry that one of the reads has found. */
 export interface Candidate extends SortedEntry {
@@ -11,11 +27,13 @@ export interface Candidate extends SortedEntry {
 }
 
 /** A candidate as it is answered. */
-interface Shown extends SearchEntry, Pick<Compared, 'evidence' | 'extra'> {
+interface Shown extends SearchEntry, Pick<Compared, 'evidence'> {
   /** Weight of the words that the candidate lacks. */
   missing: number;
   /** Weight of the words that it has in another form. */
   changed: number;
+  /** The candidate's heavy words that explain none of the name's. */
+  extra: number;
 }
 
 interface Ranked extends Candidate, Compared, Shown {
@@ -29,9 +47,10 @@ export const MAX_CANDIDATES = 5;
 
 const UNCHANGED: Kind[] = ['same', 'joined'];
 const MAX_CHANGED_WHEN_CLEAR = 8;
-const CONSONANT_LAST = /[^aeiou]$/;
 /** Letters of a word in which one may be wrong. */
 const MIN_LETTERS = 5;
+/** Letters of a light word, and of an extra one, that may be forms of one word. */
+const MIN_FORM = 3;
 /** The weight of a word that marks a company. */
 const MIN_MARK = 4;
 
@@ -64,13 +83,12 @@ export function rank(name: WeighedName, candidates: Candidate[], maxCompared = M
 
 /** The candidates that lack the least weight, by the first three letters of words. It is a tenth of the work of a comparison. */
 function likeliest(
-  { normalized, words, weights }: WeighedName,
+  { normalized, words, weights, body }: WeighedName,
   candidates: Candidate[],
   most: number,
 ): Candidate[] {
   if (candidates.length <= most) return candidates;
   const beginnings = words.map((word) => ` ${word.slice(0, 3)}`);
-  const body = bodyOf(words);
   const lacking = (candidate: Candidate) => {
     if (candidate.normalized === normalized) return -1;
     const text = ` ${candidate.normalized}`;
@@ -102,7 +120,7 @@ function rankOne(name: WeighedName, candidate: Candidate): Ranked {
     if (kind === 'missing') missing += heavy[at]!;
     else if (!UNCHANGED.includes(kind)) changed += heavy[at]!;
   }
-  const ranked = { ...candidate, ...compared, missing, changed };
+  const ranked = { ...candidate, ...compared, missing, changed, extra: compared.unused.length };
   return { ...ranked, likeness: likenessOf(name, ranked) };
 }
 
@@ -110,22 +128,39 @@ function likenessOf(name: WeighedName, { normalized, legalName, missing, extra }
   if (normalized === name.normalized) return Likeness.Equal;
   const candidate = wordsOf({ normalized, legalName });
   if (missing > 0 || extra > 0 || !haveSameInitials(name, candidate)) return Likeness.None;
-  const areSame = (ours: string, theirs: string) => ours !== '' && ours === theirs;
-  if (areSame(heavyText(name.words), heavyText(candidate.words))) return Likeness.SameWords;
-  const [body, other] = [bodyOf(name.words), bodyOf(candidate.words)];
+  if (areAlike(name.words, candidate.words)) return Likeness.SameWords;
+  const { body } = name;
+  const other = body && bodyOf(candidate.words);
   if (body === null || body.phrases !== other?.phrases) return Likeness.None;
-  const isSameBody = areSame(heavyText(name.words, body.places), heavyText(candidate.words, other.places));
+  const without = (words: string[], places: number[]) => words.filter((_, at) => !places.includes(at));
+  const isSameBody = areAlike(without(name.words, body.places), without(candidate.words, other.places));
   return isSameBody ? Likeness.SameBody : Likeness.None;
+}
+
+/**
+ * Whether two names have the same heavy words in their order. Neighbours may be joined, and one name may have initials beside the words
+ * that they are of.
+ */
+function areAlike(ours: string[], theirs: string[]): boolean {
+  const [one, other] = [ours.filter(isHeavy), theirs.filter(isHeavy)];
+  const text = one.join('');
+  const texts = [text, withoutInitials(one)];
+  return text !== '' && (texts.includes(other.join('')) || text === withoutInitials(other));
+}
+
+function withoutInitials(words: string[]): string {
+  const lettersBeside = (at: number) =>
+    words
+      .toSpliced(at, 1)
+      .map((word) => word[0])
+      .join('');
+  return words.filter((word, at) => !(mayBeInitials(word) && lettersBeside(at).includes(word))).join('');
 }
 
 const wordsOf = ({ normalized, legalName }: Pick<Candidate, 'normalized' | 'legalName'>) => ({
   words: normalized.split(' '),
   written: legalName,
 });
-
-/** The heavy words run together, as neighbours may be joined. */
-const heavyText = (words: string[], without: number[] = []) =>
-  words.filter((word, at) => isHeavy(word) && !without.includes(at)).join('');
 
 function compareRanked(one: Ranked, other: Ranked): number {
   return (
@@ -158,9 +193,13 @@ function isClear(name: WeighedName, [first, second]: Ranked[]): boolean {
   // A long name that has the words here and there is another company's.
   if (first.extra > first.evidence.length && !first.isExtraLast) return false;
   if (hasOtherWord(name, first)) return false;
-  // One more word in a public body's name is another place.
-  if (first.extra > 0 && bodyOf(name.words) !== null) return false;
-  if (!haveSameInitials(name, wordsOf(first))) return false;
+  // A company may be named like a public body, and one more word in a body's name is another place.
+  const isBody = bodyOf(first.normalized.split(' '))?.phrases === name.body?.phrases;
+  if (name.body !== null && (first.extra > 0 || !isBody)) return false;
+  if (!haveSameInitials(name, wordsOf(first), first.extra === 0)) return false;
+  // A brand alone with another legal form is another company of the brand.
+  const forms = new Set([companyForm(name.written), companyForm(first.legalName), null]);
+  if (first.evidence.length === 1 && first.extra > 0 && forms.size > 2) return false;
   return hasMark(name, first.evidence) && (second === undefined || second.missing > 0);
 }
 
@@ -172,31 +211,56 @@ function hasMark(name: WeighedName, evidence: Evidence[]): boolean {
 
 /**
  * Whether a word stands for another one that it hardly is. A word that the directory knows is no error, in a short one a letter makes
- * another word. An abbreviation has a period that does not end the name, and ends in a consonant.
+ * another word. A light word is no form of an extra one.
  */
-function hasOtherWord({ written, words, isKnown }: WeighedName, { evidence }: Ranked): boolean {
-  const periods = periodsOf(written);
-  const heavy = heavyPlaces(words);
-  return evidence.some(({ kind, text }, at) => {
-    const word = words[heavy[at]!]!;
-    if (kind === 'beginning') {
-      const isLast = heavy[at]! === words.length - 1;
-      return !(periods[heavy[at]!] && !isLast && text.startsWith(word) && CONSONANT_LAST.test(word));
-    }
+function hasOtherWord(
+  { written, words, weights, isKnown }: WeighedName,
+  { evidence, unused, ...candidate }: Ranked,
+): boolean {
+  const ours = { words, periods: periodsOf(written) };
+  const theirs = { words: candidate.normalized.split(' '), periods: periodsOf(candidate.legalName) };
+  const isForm = (word: string, other: string) =>
+    other.startsWith(word) || word.startsWith(other) || isWithinEdits(word, other, 1);
+  const isLightForm = words.some(
+    (word, at) =>
+      !isHeavy(word) &&
+      word.length >= MIN_FORM &&
+      !(ours.periods[at] || theirs.words.includes(word)) &&
+      unused.some((other) => other.length >= MIN_FORM && isForm(word, other)),
+  );
+  if (isLightForm) return true;
+  return heavyPlaces(words).some((at, place) => {
+    const { kind, text } = evidence[place]!;
+    const word = words[at]!;
     if (kind === 'letter') return isKnown(word) || Math.min(word.length, text.length) < MIN_LETTERS;
-    return kind === 'initials' && isKnown(word);
+    if (kind !== 'beginning') return kind === 'initials' && isKnown(word);
+    const other = theirs.words.indexOf(text);
+    if (ours.periods[at] && theirs.periods[other]) return true;
+    if (text.startsWith(word)) return !isAbbreviation(ours, at);
+    return weights[at]! > FREQUENT_WEIGHT || !isAbbreviation(theirs, other);
   });
 }
 
-/** Whether two names have the same initials, or one has none and the other's are joined in its first word, or are an article. */
-function haveSameInitials(one: Pick<NameWords, 'words' | 'written'>, other: typeof one): boolean {
+/** Whether a word that begins another is an abbreviation: it has a period that does not end the name, and ends in a consonant. */
+const isAbbreviation = ({ words, periods }: { words: string[]; periods: boolean[] }, at: number) =>
+  periods[at]! && at < words.length - 1 && /[^aeiou]$/.test(words[at]!);
+
+/** Whether two names have the same initials, or one has none and the other's are joined in its first word, or perhaps an article. */
+function haveSameInitials(
+  one: Pick<NameWords, 'words' | 'written'>,
+  other: typeof one,
+  mayBeArticle = true,
+): boolean {
   const [ours, theirs] = [initialsOf(one.words, one.written), initialsOf(other.words, other.written)];
   if (ours === theirs) return true;
   if (ours !== '' && theirs !== '') return false;
   const [having, lacking] = ours === '' ? [other, one] : [one, other];
   const initials = ours + theirs;
   const isArticle =
-    ['a', 'o'].includes(initials) && having.words[0] === initials && !periodsOf(having.written)[0];
+    mayBeArticle &&
+    ['a', 'o'].includes(initials) &&
+    having.words[0] === initials &&
+    !periodsOf(having.written)[0];
   return isArticle || initials === lacking.words[0];
 }
 

@@ -1,5 +1,4 @@
 /** Which entries are compared with a name: three bounded reads of the directory, chosen by how many entries have each word. */
-import { bodyOf } from './bodies.ts';
 import { joined, type KnownName } from './vocabulary.ts';
 import { heavyPlaces, isKey } from './words.ts';
 
@@ -35,7 +34,7 @@ const MAX_PARTNERS = 3;
  * have all words that the directory knows.
  */
 export function readsOf(name: KnownName, limits = READ_LIMITS): Read[] {
-  const body = bodyOf(name.words);
+  const { body } = name;
   const places = heavyPlaces(name.words).filter((at) => !body?.places.includes(at));
   const asked = places.length === 0 && body === null ? [...name.words.keys()] : places;
   const known = [...(body === null ? [] : [body.phrases]), ...asked.map((at) => [[name.words[at]!]])]

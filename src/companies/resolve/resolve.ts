@@ -58,7 +58,7 @@ export function companyOf(entry: SearchEntry | undefined): Resolution {
   const candidates =
     entry === undefined ? [] : [{ ...entry, missing: 0, changed: 0, extra: 0, evidence: [] }];
   return {
-    name: { written: '', normalized: '', words: [], weights: [], isKnown: () => false },
+    name: { written: '', normalized: '', words: [], weights: [], body: null, isKnown: () => false },
     clear: entry !== undefined,
     candidates,
   };

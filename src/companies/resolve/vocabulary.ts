@@ -45,8 +45,10 @@ const NONE: readonly never[] = [];
 
 /** Reads what the vocabulary has on some names. The outcome for a name doesn't depend on the others. The event loop is given back after each word's edits. */
 export async function readVocabulary(reader: VocabularyReader, names: NameWords[]): Promise<KnownName[]> {
+  const bodies = names.map(({ words }) => bodyOf(words));
+  const ofBodies = bodies.flatMap((body) => body?.phrases.flat() ?? []);
   const entries = new Map(
-    await reader.count(unique(names.flatMap(({ words }) => [...withJoins(words), ...withBodies(words)]))),
+    await reader.count(unique([...names.flatMap(({ words }) => withJoins(words)), ...ofBodies])),
   );
   const entriesOf = (word: string) => entries.get(word) ?? 0;
   const isRare = (word: string) => weightOf(entriesOf(word), reader.rows) === HEAVIEST;
@@ -86,6 +88,7 @@ export async function readVocabulary(reader: VocabularyReader, names: NameWords[
       ...name,
       weights: name.words.map((word) => (isHeavy(word) ? weightOfWord(word) : 0)),
       entriesOf,
+      body: bodies[at]!,
       isKnown: (word) => entriesOf(word) > 0,
       nearWords,
       splits: (word) =>
@@ -102,9 +105,6 @@ export async function readVocabulary(reader: VocabularyReader, names: NameWords[
 function withJoins(words: string[]): string[] {
   return words.flatMap((_, at) => [1, 2, 3].map((count) => joined(words, at, count))).filter(isKey);
 }
-
-/** The words of all that the body of a name is called. */
-const withBodies = (words: string[]) => bodyOf(words)?.phrases.flat() ?? [];
 
 /** Some neighbours as one word. */
 export const joined = (words: string[], from: number, count: number) =>

@@ -30,10 +30,22 @@ export interface NameWords {
   words: string[];
 }
 
+/** The public body that a name begins with. */
+export interface Body {
+  /** In heavy words. */
+  phrase: readonly string[];
+  /** All that such a body is called, this phrase too. */
+  phrases: readonly (readonly string[])[];
+  /** The places of the phrase's words in the name. */
+  places: number[];
+}
+
 /** A name whose words are weighed. */
 export interface WeighedName extends NameWords {
   /** One for each word; 0 for a light one. */
   weights: number[];
+  /** The public body that it begins with. */
+  body: Body | null;
   /** Whether an entry of the directory has the word. */
   isKnown(word: string): boolean;
 }
@@ -45,6 +57,15 @@ export function readWords(name: string): NameWords {
   let heavy = 0;
   const end = words.findIndex((word) => isHeavy(word) && ++heavy > MAX_HEAVY_WORDS);
   return { written: name, normalized, words: end === -1 ? words : words.slice(0, end) };
+}
+
+/** The last legal form of a name, if it is that of a company by shares or by quotas. */
+export function companyForm(name: string): 'shares' | 'quotas' | null {
+  const words = sortKey(name)
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trimEnd();
+  if (/ (s ?a|sociedade anonima)$/.test(words)) return 'shares';
+  return / (l ?da?|l d a|limitada|unip|unipessoal)$/.test(words) ? 'quotas' : null;
 }
 
 /** Whether each word of a name, in its order, has a period directly behind it, as initials and abbreviations have. */

@@ -1,6 +1,6 @@
 /** Names that are no company of the directory, made from it (bench/lib/name-sets.ts): none is clear by another company's word. */
 import { expect, test } from 'bun:test';
-import { halfOf, nearNames } from '../../../bench/lib/name-sets.ts';
+import { halfOf, NEAR_KINDS, nearNames } from '../../../bench/lib/name-sets.ts';
 import { directoryRow } from '../../../src/companies/search/document.ts';
 import { resolveAmong } from '../../../src/companies/test-world/resolve.ts';
 import real from './real-names.json' with { type: 'json' };
@@ -19,14 +19,11 @@ async function clearOnes(asked: string[], directory: string[]): Promise<string[]
   return clear;
 }
 
-test.each(['letter', 'beginning'] as const)(
-  'a name is not clear by a word near one of its own, by a %s',
-  async (kind) => {
-    const near = nearNames(names, kind, 100);
-    expect(near).toHaveLength(100);
-    expect(await clearOnes(near, names)).toEqual([]);
-  },
-);
+test.each(NEAR_KINDS)('a name is not clear by a word near one of its own: %s', async (kind) => {
+  const near = nearNames(names, kind, 100);
+  expect(near).toHaveLength(100);
+  expect(await clearOnes(near, names)).toEqual([]);
+});
 
 test('of the names that half of the directory lacks none is clear without extra words', async () => {
   const { kept, absent } = halfOf(names, (name) => name, 200);

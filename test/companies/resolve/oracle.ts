@@ -100,9 +100,16 @@ function initialsOf(words: string[], written: string): string {
     .join('');
 }
 
-function haveSameInitials(one: string[], written: string, other: string[], otherWritten: string): boolean {
+function haveSameInitials(
+  one: string[],
+  written: string,
+  other: string[],
+  otherWritten: string,
+  mayBeArticle = true,
+): boolean {
   const [ours, theirs] = [initialsOf(one, written), initialsOf(other, otherWritten)];
   const isArticle = (letters: string, text: string) =>
+    mayBeArticle &&
     /^[ao]$/.test(letters) &&
     new RegExp(`^[^\\p{L}\\p{N}]*${letters}(?![\\p{L}\\p{N}.])`, 'u').test(oracleSortKey(text));
   return (
@@ -110,6 +117,36 @@ function haveSameInitials(one: string[], written: string, other: string[], other
     (theirs === '' && (ours === other[0] || isArticle(ours, written))) ||
     (ours === '' && (theirs === one[0] || isArticle(theirs, otherWritten)))
   );
+}
+
+const hasPeriod = (written: string, at: number) =>
+  oracleSortKey(written)
+    .match(/[\p{L}\p{N}]+\.?/gu)
+    ?.[at]?.endsWith('.') === true;
+
+/** Of a company by shares or by quotas. */
+function formOf(written: string): string {
+  const words = oracleSortKey(written)
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter(Boolean);
+  const end = (count: number) => (words.length > count ? words.slice(-count).join(' ') : '');
+  if (['sa', 'sociedade anonima', 's a'].some((form) => [end(1), end(2)].includes(form))) return 'shares';
+  const quotas = ['lda', 'ld', 'limitada', 'unip', 'unipessoal', 'l da', 'ld a', 'l d', 'l d a'];
+  return quotas.some((form) => [end(1), end(2), end(3)].includes(form)) ? 'quotas' : '';
+}
+
+/** The same heavy words; one side may have initials of its other words besides. */
+function areAlike(one: string[], other: string[]): boolean {
+  const bare = (words: string[]) =>
+    words
+      .filter((word, at) => {
+        const letters = words.filter((_, position) => position !== at).map(([letter]) => letter);
+        return word.length < 3 || word.length > 8 || !letters.join('').includes(word);
+      })
+      .join('');
+  const [ours, theirs] = [one.filter(isHeavy), other.filter(isHeavy)];
+  const forms = [theirs.join(''), bare(theirs)];
+  return ours.length > 0 && (forms.includes(ours.join('')) || bare(ours) === forms[0]);
 }
 
 const isLettersOnly = (word: string) => !/\p{N}/u.test(word);
@@ -184,20 +221,22 @@ export function oracleEvidence(name: string[], weights: number[], candidate: str
     return runs.find((run) => run.map((at) => words[at]![0]).join('') === letters);
   };
   name.forEach((word, at) => {
-    const places = found.has(at) || !isHeavy(word) ? undefined : initialsOf(word, candidate);
+    const isCut = candidate.some((other) => other.startsWith(word));
+    const places = found.has(at) || !isHeavy(word) || isCut ? undefined : initialsOf(word, candidate);
     if (places === undefined) return;
     found.set(at, { initials: places.map((place) => candidate[place]).join(' ') });
     for (const place of places) used.add(place);
   });
   candidate.forEach((word, place) => {
-    const places = used.has(place) || !isHeavy(word) ? undefined : initialsOf(word, name);
+    const isCut = name.some((other) => other.startsWith(word));
+    const places = used.has(place) || !isHeavy(word) || isCut ? undefined : initialsOf(word, name);
     if (places === undefined) return;
     used.add(place);
     for (const at of places) if (!found.has(at)) found.set(at, { initials: word });
   });
   return {
     evidence: [...name.keys()].filter((at) => isHeavy(name[at]!)).map((at) => found.get(at) ?? 'missing'),
-    extra: candidate.filter((word, place) => isHeavy(word) && !used.has(place)).length,
+    unused: candidate.filter((word, place) => isHeavy(word) && !used.has(place)),
     isFirstUsed: used.has(candidate.findIndex(isHeavy)),
     isExtraLast: /^1*0*$/.test(
       [...candidate.keys()]
@@ -257,35 +296,53 @@ export function oracleRank(
       if (typeof one === 'string' || 'joined' in one || 'body' in one) return false;
       if ('letter' in one) return isKnown(word) || word.length < 5 || one.letter!.length < 5;
       if ('initials' in one) return isKnown(word);
-      const place = [...name.keys()].filter((position) => isHeavy(name[position]!))[at]!;
-      const hasPeriod = oracleSortKey(written)
-        .match(/[\p{L}\p{N}]+\.?/gu)!
-        [place]!.endsWith('.');
-      const isInside = place < name.length - 1;
-      return !(
-        hasPeriod &&
-        isInside &&
-        word.length <= one.beginning!.length &&
-        !'aeiou'.includes(word.at(-1)!)
-      );
+      const ours = [...name.keys()].filter((position) => isHeavy(name[position]!))[at]!;
+      const theirs = row.words.indexOf(one.beginning!);
+      if (hasPeriod(written, ours) && hasPeriod(row.legalName, theirs)) return true;
+      const [words, text, place] =
+        word.length <= one.beginning!.length ? [name, written, ours] : [row.words, row.legalName, theirs];
+      const isFrequent = words === name || heavy[at]! <= 2;
+      const isInside = place < words.length - 1;
+      return !(isFrequent && hasPeriod(text, place) && isInside && !'aeiou'.includes(words[place]!.at(-1)!));
     });
+    const isOtherLight = name.some(
+      (word, at) =>
+        !isHeavy(word) &&
+        word.length > 2 &&
+        !hasPeriod(written, at) &&
+        !row.words.includes(word) &&
+        rest.unused.some(
+          (other) =>
+            other.length > 2 &&
+            (other.startsWith(word) || word.startsWith(other) || oracleDistance(word, other) < 2),
+        ),
+    );
+    const isOtherForm =
+      heavyName.length === 1 &&
+      rest.unused.length > 0 &&
+      [formOf(written), formOf(row.legalName)].sort().join() === 'quotas,shares';
     const initials = haveSameInitials(name, written, row.words, row.legalName);
-    const text = (words: string[], without: number[] = []) =>
-      words.filter((word, at) => isHeavy(word) && !without.includes(at)).join('');
+    const isArticle =
+      initialsOf(name, written) !== initialsOf(row.words, row.legalName) &&
+      !haveSameInitials(name, written, row.words, row.legalName, false);
     const theirs = bodyOf(row.words);
+    const extra = rest.unused.length;
     const alike = [
       row.normalized === normalized,
-      missing === 0 && rest.extra === 0 && initials && heavyName.length > 0 && text(name) === text(row.words),
+      missing === 0 && extra === 0 && initials && areAlike(name, row.words),
       missing === 0 &&
-        rest.extra === 0 &&
+        extra === 0 &&
         initials &&
         body !== undefined &&
         body.line === theirs?.line &&
-        text(name, body.places) !== '' &&
-        text(name, body.places) === text(row.words, theirs.places),
+        areAlike(
+          name.filter((_, at) => !body.places.includes(at)),
+          row.words.filter((_, at) => !theirs.places.includes(at)),
+        ),
     ].indexOf(true);
     const likeness = alike < 0 ? 3 : alike;
-    return { row, evidence, ...rest, missing, changed, mark, isOther, initials, likeness };
+    const isRefused = isOther || isOtherLight || isOtherForm || !initials || (extra > 0 && isArticle);
+    return { row, evidence, ...rest, extra, missing, changed, mark, isRefused, likeness };
   });
   const inOrder = candidates.filter((row) => likeliest.includes(row));
   const ranked = stable(
@@ -302,9 +359,8 @@ export function oracleRank(
         first.mark &&
         first.isFirstUsed &&
         (first.extra <= heavy.length || first.isExtraLast) &&
-        (first.extra === 0 || body === undefined) &&
-        !first.isOther &&
-        first.initials &&
+        (body === undefined || (first.extra === 0 && bodyOf(first.row.words)?.line === body.line)) &&
+        !first.isRefused &&
         (second === undefined || second.missing > 0));
   const shown = ranked.filter(
     ({ likeness, missing, isFirstUsed, extra, mark }) =>

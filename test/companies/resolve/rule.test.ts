@@ -1,6 +1,7 @@
 /** The pure parts of the rule: words, edits, evidence, order and `clear`, beside the oracle's plain forms of them. */
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
+import { bodyOf } from '../../../src/companies/resolve/bodies.ts';
 import { editsOf, isWithinEdits } from '../../../src/companies/resolve/edits.ts';
 import { compare } from '../../../src/companies/resolve/evidence.ts';
 import { compareCodePoints, rank } from '../../../src/companies/resolve/order.ts';
@@ -50,6 +51,7 @@ function weighed(names: string[], weights: number[], known = 0, periods = 0): We
     ...written(names, periods),
     words: names,
     weights: names.map((one, at) => (isHeavy(one) ? weights[at % weights.length]! : 0)),
+    body: bodyOf(names),
     isKnown: (one) => isIn(known, one.length),
   };
 }
@@ -245,9 +247,31 @@ describe('the order', () => {
     expect(clearOf('Pada. Zutrex Bragança', [2, 8], candidates)).toBe(false);
     expect(clearOf('Padaria Zutrex Brag.', [2, 8], candidates)).toBe(false);
     expect(clearOf('Padarias. Zutrex Bragança', [2, 8], candidates, 'padarias')).toBe(false);
+    const short = ['Equip. Zutrex Bragança'];
+    expect(clearOf('Equipamentos Zutrex Bragança', [2, 8], short)).toBe(true);
+    expect(clearOf('Equipamentos Zutrex Bragança', [4, 8], short)).toBe(false);
+    expect(clearOf('Equipamentos. Zutrex Bragança', [2, 8], short)).toBe(false);
+    expect(clearOf('Zutrex Equipamentos', [8, 2], ['Zutrex Equip.'])).toBe(false);
     const long = ['Unidade Local Zutrex Bragança'];
     expect(clearOf('ulz zutrex bragança', [4], long)).toBe(true);
     expect(clearOf('ulz zutrex bragança', [4], long, 'ulz')).toBe(false);
+  });
+
+  test.each([
+    ['Foot para', 'FOOT PARK, LDA', false],
+    ['Foot com. Pneus', 'Foot Comércio Pneus', true],
+    ['Foot com Pneus', 'Foot Comércio Pneus', false],
+    ['Foot', 'Foot Park, Lda', true],
+    ['Foot, S.A.', 'Foot Park, Lda', false],
+    ['Foot Pneus, S.A.', 'Foot Pneus Park, Lda', true],
+    ['O Foot', 'Foot Park', false],
+    ['Freguesia de Foot', 'Foot Freguesia, Lda', false],
+    ['Helio coe Foot', 'Helio Coelho Organização Foot', false],
+    ['ANI - Agência Nacional de Inovação', 'Agência Nacional Inovação', true],
+    ['Agência Nacional de Inovação', 'Agência Nacional de Inovação (ANI)', true],
+    ['ANI - Agência Nacional de Inovação', 'NIN - Agência Nacional de Inovação', false],
+  ])('%s beside %s: clear is %p', (name, candidate, isClear) => {
+    expect(clearOf(name, [name.startsWith('A') ? 2 : 4], [candidate])).toBe(isClear);
   });
 
   test.each([
