@@ -13,6 +13,7 @@ import {
   templateOf,
 } from './api-route.ts';
 import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemName, problemType } from './problems.ts';
+import { permits, RIGHT_GROUPS } from './right.ts';
 
 /** Headers of every answer to a known caller. */
 const CALLER_HEADERS: Record<string, string> = {
@@ -48,6 +49,7 @@ export interface OpenApi {
 }
 
 export interface Operation {
+  tags: string[];
   operationId: string;
   summary: string;
   description: string;
@@ -87,12 +89,14 @@ export interface Schema {
  * The OpenAPI 3.1 document of the service, made from its routes.
  *
  * @param examples the body of a 200 of each route
+ * @param contact a `mailto:` or `https:` address; `null` means that the operator has set none
  * @elysiajs/openapi would not help: most of this file says which problem kinds share a status, and which headers each has.
  */
 export function createOpenApi(
   publicUrl: string,
   routes: ApiRoute[],
   examples: ReadonlyMap<ApiRoute, unknown>,
+  contact: string | null = null,
 ) {
   const schemas: Record<string, Schema> = {};
   const paths: OpenApi['paths'] = {};
@@ -110,9 +114,11 @@ export function createOpenApi(
       description:
         'Searches Portuguese companies by name or NIF, gives the details of one or of several, screens lists of them for debts, and reports the usage of an account. Agents call the same as tools of the Model Context Protocol, at `/mcp`. With a test key (`svc_test_…`) everything answers from a fixed set of invented companies, costs no credit, and gives each problem at will.',
       license: { name: 'MIT', identifier: 'MIT' },
+      ...(contact !== null && { contact: contactOf(new URL(contact)) }),
     },
     servers: [{ url: publicUrl + BASE_PATH }],
     security: [{ apiKey: [] }],
+    tags: TAGS.map((name) => ({ name })),
     paths,
     components: {
       schemas,
@@ -122,6 +128,16 @@ export function createOpenApi(
     },
   };
 }
+
+const contactOf = ({ protocol, pathname, href }: URL) =>
+  protocol === 'mailto:' ? { email: decodeURIComponent(pathname) } : { url: href };
+
+/** Generators make a class of each. */
+const TAGS = Object.keys(RIGHT_GROUPS) as (keyof typeof RIGHT_GROUPS)[];
+
+/** A route that is open to every key is about the account. */
+const tagOf = ({ right }: ApiRoute) =>
+  TAGS.find((tag) => right !== null && permits([...RIGHT_GROUPS[tag]], right)) ?? 'account';
 
 function describeRoute(
   publicUrl: string,
@@ -170,6 +186,7 @@ function describeRoute(
   }
   const { operationId, summary, description, pt } = route.detail;
   return {
+    tags: [tagOf(route)],
     operationId,
     summary,
     description: `${description}\n\nCosts ${costOf(route)}.`,

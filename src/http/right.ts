@@ -13,6 +13,17 @@ export const RIGHTS = [
 export type Right = (typeof RIGHTS)[number];
 
 /**
+ * The rights as most keys want them, and the groups of the reference. They are stored as single rights, so that a later right joins no
+ * existing key.
+ */
+export const RIGHT_GROUPS = {
+  search: ['search', 'matches', 'resolve'],
+  companies: ['lookup'],
+  debts: ['debts', 'changes', 'datasets'],
+  account: ['usage', 'activity'],
+} as const satisfies Record<string, readonly Right[]>;
+
+/**
  * Whether a key may call a route.
  * @param only the key's rights; `null` means all
  * @param right the route's; `null` means that it is open to every key

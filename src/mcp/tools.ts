@@ -144,21 +144,21 @@ function published(schema: TSchema) {
 }
 
 /** Words and bounds of a schema, which a result shows by itself. Hosts give a model the schemas of all tools. */
-const WORDS = new Set(['description', 'examples', 'format', 'pattern', 'minimum', 'maximum']);
+const WORDS = new Set('description examples format pattern minimum maximum maxItems'.split(' '));
 
-/** The form of a schema: its members and their types. Of members that can be absent only the names. */
+/** The form of a schema: the members that are always there, and their types; of a problem, which all have, the members alone. */
 function formOf(schema: TSchema): ReturnType<typeof published> {
   return JSON.parse(JSON.stringify(published(schema)), (key, value) => {
     if (WORDS.has(key) && (typeof value !== 'object' || Array.isArray(value))) return undefined;
     if (value?.const !== undefined || Array.isArray(value?.enum)) return { ...value, type: undefined };
     const types = value?.anyOf?.map?.(({ type, ...others }: TSchema) => isEmpty(others) && type);
     if (types?.every((type: unknown) => typeof type === 'string')) return { type: types };
+    if (value?.anyOf?.length === 2 && value.anyOf[1].type === 'null')
+      return { ...value.anyOf[0], type: [value.anyOf[0].type, 'null'] };
     if (value?.type !== 'object') return value;
-    const members = Object.keys(value.properties).map((name) => [
-      name,
-      value.required?.includes(name) ? value.properties[name] : {},
-    ]);
-    return { ...value, properties: Object.fromEntries(members) };
+    const members = value.required.map((name: string) => [name, value.properties[name]]);
+    const isProblem = value.required.includes('detail');
+    return { ...value, properties: isProblem ? undefined : Object.fromEntries(members) };
   });
 }
 

@@ -60,12 +60,12 @@ export function createApp(parts: AppParts) {
       .use(publicRoutes({ ...parts, pages: parts.dashboard.publicPages }))
       .use(dashboardRoutes(parts.dashboard))
       .use(parts.dashboard.connectionRoutes)
-      // A browser at the bare address gets the front page; other clients get the problem.
+      // A browser at the bare address gets the front page; other clients are led to the reference, relative as behind a proxy's path.
       .get('/', ({ request }) =>
         observer.observe(request, 'unknown', () =>
           request.headers.get('accept')?.includes('text/html')
             ? parts.dashboard.publicPages.front(request)
-            : problem('not-found'),
+            : new Response(null, { status: 303, headers: { Location: 'openapi' } }),
         ),
       )
   );

@@ -183,7 +183,12 @@ export async function startService(config: Config, options: ServiceOptions = {})
       ...openDebts({ ...stores, pointQueries }, tasks, log),
     };
     const handlers = openEndpoints(adapters, served, config);
-    const openApi = createOpenApi(publicUrl, [...handlers.keys()], await exampleAnswers(handlers));
+    const openApi = createOpenApi(
+      publicUrl,
+      [...handlers.keys()],
+      await exampleAnswers(handlers),
+      config.contact,
+    );
     const dashboard = await createDashboard({
       ...served,
       sql: stores.openPool(DASHBOARD_POOL),

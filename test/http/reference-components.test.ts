@@ -21,6 +21,19 @@ function* inside(schema: Schema, place: string): Generator<[place: string, schem
 }
 const nested = Object.entries(schemas).flatMap(([name, schema]) => [...inside(schema, name)]);
 
+test('every operation is in one of the groups, and the contact is the operator’s', () => {
+  const tags = Object.values(document.paths).flatMap((path) => Object.values(path).map((one) => one.tags));
+  expect(new Set(tags.flat())).toEqual(new Set(document.tags.map(({ name }) => name)));
+  expect(tags.filter(({ length }) => length !== 1)).toEqual([]);
+  const contactOf = (contact: string | null) =>
+    createOpenApi('https://a.example', [], new Map(), contact).info;
+  expect(contactOf(null)).not.toHaveProperty('contact');
+  expect(contactOf('mailto:help@a.example?subject=API')).toMatchObject({
+    contact: { email: 'help@a.example' },
+  });
+  expect(contactOf('https://a.example/help')).toMatchObject({ contact: { url: 'https://a.example/help' } });
+});
+
 test('every object inside an answer or a body is a component with a name', () => {
   expect(nested.length).toBeGreaterThan(50);
   expect(nested.filter(([, { properties }]) => properties !== undefined).map(([place]) => place)).toEqual([]);

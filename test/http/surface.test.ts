@@ -93,6 +93,11 @@ describe('an answer beside the API', () => {
   });
 });
 
+test('the address of the document that tools guess leads to it', async () => {
+  const answer = await page('/openapi.json');
+  expect([answer.status, new URL(answer.url).pathname]).toEqual([200, '/openapi/json']);
+});
+
 describe('problem types', () => {
   test.each(Object.keys(PROBLEMS))('%s has a page with cause and fix', async (kind) => {
     const answer = await page(`/problems/${kind}`);
@@ -354,6 +359,7 @@ describe('metrics', () => {
       '/problems/{kind}',
       '/openapi',
       '/openapi/json',
+      '/openapi.json',
       '/health/live',
       '/health/ready',
       '/metrics',

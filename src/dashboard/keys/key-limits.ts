@@ -1,4 +1,4 @@
-import { RIGHTS, type Right } from '../../http/right.ts';
+import { RIGHT_GROUPS, RIGHTS, type Right } from '../../http/right.ts';
 import { limitKey } from '../../metering/keys/limit.ts';
 import {
   BUDGET_PERIODS,
@@ -18,13 +18,6 @@ import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { keyForm } from './key-form.ts';
 import { keyName } from './key-parts.ts';
 
-/** The rights as most keys want them. They are stored as single rights, so that a later right joins no existing key. */
-export const RIGHT_GROUPS = {
-  search: ['search', 'matches', 'resolve'],
-  companies: ['lookup'],
-  debts: ['debts', 'changes', 'datasets'],
-  account: ['usage', 'activity'],
-} as const satisfies Record<string, readonly Right[]>;
 const GROUPS = Object.keys(RIGHT_GROUPS) as (keyof typeof RIGHT_GROUPS)[];
 
 /** The names of the checkboxes of a right, and of a group of rights. */

@@ -1,7 +1,6 @@
 /** The budget, the rights and the counts of keys, as their pages show and change them. */
 import { afterAll, expect, test } from 'bun:test';
-import { RIGHT_GROUPS } from '../../../src/dashboard/keys/key-limits.ts';
-import { RIGHTS } from '../../../src/http/right.ts';
+import { RIGHT_GROUPS, RIGHTS } from '../../../src/http/right.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { storeErrorCounts } from '../../support/counts.ts';
 import { startDashboardService, storeCalls } from '../service.ts';

@@ -36,16 +36,13 @@ describe('the bare address', () => {
       }
   });
 
-  test('is a 404 problem for any other client', async () => {
-    for (const [headers, method] of [
-      [{}, 'GET'],
-      [{ Accept: 'application/json' }, 'GET'],
-      [{ Accept: 'text/html' }, 'POST'],
-    ] as const) {
-      const answer = await open(headers, method);
-      expect(answer.status).toBe(404);
-      expect(answer.headers.get('content-type')).toBe('application/problem+json');
+  test('leads any other client to the reference, and takes nothing', async () => {
+    for (const headers of [{}, { Accept: 'application/json' }]) {
+      const answer = await open(headers);
+      expect([answer.status, answer.headers.get('location')]).toEqual([303, 'openapi']);
     }
+    const answer = await open({ Accept: 'text/html' }, 'POST');
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/problem+json']);
   });
 });
 
