@@ -35,7 +35,10 @@ class Problem(Exception):
 
 
 def call(path, body=None):
-    """Answers the JSON of an endpoint. Waits as long as Retry-After says, at most a minute; makes at most four attempts."""
+    """Answers the JSON of an endpoint. Waits as long as Retry-After says, at most a minute; makes at most four attempts.
+
+    A lost answer is asked for again: with a body for nothing, because the Idempotency-Key is the same; without one only once.
+    """
     headers = {"Authorization": "Bearer " + os.environ["API_KEY"], "Content-Type": "application/json"}
     # A body whose answer was lost is not charged again within ten minutes.
     headers["Idempotency-Key"] = "example"
@@ -53,7 +56,13 @@ def call(path, body=None):
             # Credits that are used up may take weeks to come back: no program waits for that.
             if problem.kind not in PASSING or wait_s > MAX_WAIT_S or attempt == MAX_ATTEMPTS:
                 raise problem from None
-            time.sleep(wait_s)
+        except (OSError, http.client.HTTPException) as error:
+            if attempt == (2 if body is None else MAX_ATTEMPTS):
+                raise
+            if body is None:
+                print(f"no answer: {error}. Asked once more, which costs again", file=sys.stderr)
+            wait_s = 1
+        time.sleep(wait_s)
 
 
 def seconds_of(retry_after):

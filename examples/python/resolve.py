@@ -1,10 +1,10 @@
-"""`python3 resolve.py NAMES.csv OUT.csv [--heading|--no-heading]` gives the companies of a list their NIFs, a credit for each name that
-finds one.
+"""`python3 resolve.py NAMES.csv OUT.csv [--heading|--no-heading] [--clear-only]` gives the companies of a list their NIFs, a credit for
+each name that finds one. With `--clear-only` names that are not clear cost nothing, and have no likeliest company.
 
 The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets
 each row as it is, in their order, and seven columns more: the NIF if the name is clear, else that of the likeliest company, and the
-evidence for each word of the name. Look at the rows that are not clear, and compare names that have `extra` words. Each batch is written when it is answered. Run it again after it has stopped,
-however it did: rows that OUT.csv has are not asked for, nor paid, again.
+evidence for each word of the name. Look at the rows that are not clear, and compare names that have `extra` words. Each batch is
+written when it is answered. Run it again after it has stopped, however it did: rows that OUT.csv has are not asked for, nor paid, again.
 """
 import csv
 import io
@@ -97,7 +97,8 @@ def columns_of(item, separator):
 
 
 def main():
-    option = sys.argv.pop() if sys.argv[-1] in ("--heading", "--no-heading") else None
+    options = [sys.argv.pop() for _ in range(2) if sys.argv[-1] in ("--heading", "--no-heading", "--clear-only")]
+    option = next((one for one in options if one != "--clear-only"), None)
     source, out = two_files()
     separator, heading, rows = table_of(source, option)
     written = written_lines(out, source, [heading, *(begin for _, begin in rows)])
@@ -108,7 +109,7 @@ def main():
             file.write(heading + "\n")
         for start in range(0, len(rows), BATCH):
             batch = rows[start : start + BATCH]
-            items = call("/resolutions", {"names": [name for name, _ in batch]})["data"]
+            items = call("/resolutions", {"names": [name for name, _ in batch], "clear_only": "--clear-only" in options})["data"]
             # Names for which the credits did not suffice come last; the service was too busy for others. The next run asks for them.
             answered = next((n for n, item in enumerate(items) if item["status"] in (429, 503)), len(items))
             unclear += sum(not item.get("clear") for item in items[:answered])

@@ -24,6 +24,8 @@ def main():
     suppliers, out = two_files()
     done = {line.split(",")[0] for line in complete_lines(out, HEADER)}
     nifs = [nif for nif in nifs_of(suppliers) if nif not in done]
+    if not nifs:
+        sys.exit(f"{out}: has all of them. Name another file to screen them again")
     with open(out, "a", newline="", encoding="utf-8") as file:
         if not done:
             file.write(HEADER + "\n")

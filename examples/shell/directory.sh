@@ -14,15 +14,23 @@ trap 'rm -rf "$work"' EXIT
 (umask 077 && printf 'Authorization: Bearer %s\n' "$API_KEY" >"$work/key")
 
 # call PATH [option of curl]...: prints the answer. Waits as long as Retry-After says, at most a minute; makes at most four attempts.
-# With the Idempotency-Key a body whose answer was lost is not charged again within ten minutes.
+# A lost answer is asked for again: with a body for nothing, because the Idempotency-Key is the same; without one only once.
 call() {
   url=$DIRECTORY_URL/api/v1$1
   shift
   attempt=1
+  lost_attempts=$max_attempts
+  case $* in *--data' '* | *--data-binary*) ;; *) lost_attempts=2 ;; esac
   while :; do
+    : >"$work/headers"
     status=$(curl --silent --show-error --max-time 40 --header "@$work/key" --header 'Content-Type: application/json' \
-      --header 'Idempotency-Key: example' --dump-header "$work/headers" --output "$work/body" --write-out '%{http_code}' "$@" "$url" 2>"$work/reason") ||
-      fail "no answer from $DIRECTORY_URL: $(cat "$work/reason")"
+      --header 'Idempotency-Key: example' --dump-header "$work/headers" --output "$work/body" --write-out '%{http_code}' "$@" "$url" 2>"$work/reason") || {
+      [ "$attempt" -lt "$lost_attempts" ] || fail "no answer from $DIRECTORY_URL: $(cat "$work/reason")"
+      [ "$lost_attempts" -gt 2 ] || echo "no answer: $(cat "$work/reason"). Asked once more, which costs again" >&2
+      attempt=$((attempt + 1))
+      sleep 1
+      continue
+    }
     if [ "$status" = 200 ] && jq --exit-status type "$work/body" >"$work/unused" 2>&1; then
       cat "$work/body"
       return

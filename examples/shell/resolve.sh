@@ -1,20 +1,27 @@
 #!/bin/sh
-# `sh resolve.sh NAMES.csv OUT.csv [--heading|--no-heading]` gives the companies of a list their NIFs, a credit for each name that finds
-# one.
+# `sh resolve.sh NAMES.csv OUT.csv [--heading|--no-heading] [--clear-only]` gives the companies of a list their NIFs, a credit for each
+# name that finds one. With `--clear-only` names that are not clear cost nothing, and have no likeliest company.
 #
 # The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv gets
 # each row as it is, in their order, and seven columns more: the NIF if the name is clear, else that of the likeliest company, and the
-# evidence for each word of the name. Look at the rows that are not clear, and compare names that have `extra` words. Each batch is appended when it is answered. Run it again after it has stopped,
-# however it did: rows that OUT.csv has are not asked for, nor paid, again.
+# evidence for each word of the name. Look at the rows that are not clear, and compare names that have `extra` words. Each batch is
+# appended when it is answered. Run it again after it has stopped, however it did: rows that OUT.csv has are not asked for, nor paid,
+# again.
 set -eu
 . "$(dirname "$0")/directory.sh"
-option=${3:-}
-case $#$option in
-  2 | 3--heading | 3--no-heading) ;;
-  *) fail "it takes a file to read and one to write" ;;
-esac
+[ $# -ge 2 ] || fail "it takes a file to read and one to write"
 source=$1
 out=$2
+shift 2
+option=
+clear_only=false
+for word; do
+  case $word in
+    --heading | --no-heading) option=$word ;;
+    --clear-only) clear_only=true ;;
+    *) fail "$word: no such option" ;;
+  esac
+done
 # A first row is a heading if its name is one of these, without accents.
 headings='nome, name, empresa, company, fornecedor, supplier, cliente, customer, entidade, entity, firma, designacao, denominacao, denominacao social, razao social, legal_name, legal name, nome da empresa, nome do fornecedor, nome do cliente, nome da entidade'
 batch=100 # a batch that a killed run has paid but not written is free for ten minutes
@@ -92,7 +99,7 @@ stopped_after=0
 unclear=0
 while [ -s "$work/rest" ]; do
   head -n "$batch" "$work/rest" >"$work/asked"
-  jq --slurp --compact-output '{names: map(.name)}' "$work/asked" >"$work/request"
+  jq --slurp --compact-output --argjson clear_only "$clear_only" '{names: map(.name), $clear_only}' "$work/asked" >"$work/request"
   call /resolutions --data-binary "@$work/request" >"$work/answer"
   # Names for which the credits did not suffice (429) come last; the service was too busy for others (503). The next run asks for them.
   answered=$(jq '.data | map(.status == 429 or .status == 503) | index(true) // length' "$work/answer")

@@ -16,6 +16,7 @@ go_on "$out" "$header"
 [ -s "$out" ] || echo "$header" >"$out"
 cut -d , -f 1 "$out" >"$work/done"
 grep -v -x -F -f "$work/done" "$work/all" >"$work/nifs" || true
+[ -s "$work/nifs" ] || fail "$out: has all of them. Name another file to screen them again"
 total=$(wc -l <"$work/nifs")
 answered=0
 

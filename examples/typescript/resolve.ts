@@ -1,11 +1,12 @@
 /**
- * `bun resolve.ts NAMES.csv OUT.csv [--heading|--no-heading]` gives the companies of a list their NIFs, a credit for each name that
- * finds one.
+ * `bun resolve.ts NAMES.csv OUT.csv [--heading|--no-heading] [--clear-only]` gives the companies of a list their NIFs, a credit for each
+ * name that finds one. With `--clear-only` names that are not clear cost nothing, and have no likeliest company.
  *
  * The names are the first column of NAMES.csv, whose columns end with commas, semicolons or tabs, as its first row says. OUT.csv
  * gets each row as it is, in their order, and seven columns more: the NIF if the name is clear, else that of the likeliest company,
- * and the evidence for each word of the name. Look at the rows that are not clear, and compare names that have `extra` words. Each batch is written when it is answered. Run it again after it has
- * stopped, however it did: rows that OUT.csv has are not asked for, nor paid, again.
+ * and the evidence for each word of the name. Look at the rows that are not clear, and compare names that have `extra` words. Each batch
+ * is written when it is answered. Run it again after it has stopped, however it did: rows that OUT.csv has are not asked for, nor paid,
+ * again.
  */
 import { appendFileSync, existsSync, readFileSync, truncateSync } from 'node:fs';
 import type { components } from './api.d.ts';
@@ -111,8 +112,11 @@ function columnsOf(item: Item, separator: string): string {
   return [...nifs, cell(legal_name), clear, extra, cell(reasons.join('; ')), item.status].join(separator);
 }
 
-run(async (source: string, out: string, option = '') => {
-  if (!['', '--heading', '--no-heading'].includes(option)) throw new Error(`${option}: no such option`);
+run(async (source: string, out: string, ...options: string[]) => {
+  const unknown = options.find((one) => !['--heading', '--no-heading', '--clear-only'].includes(one));
+  if (unknown !== undefined) throw new Error(`${unknown}: no such option`);
+  const isClearOnly = options.includes('--clear-only');
+  const option = options.find((one) => one !== '--clear-only') ?? '';
   const { separator, heading, rows } = tableOf(source, option);
   const written = writtenLines(out, source, [heading, ...rows.map(({ begin }) => begin)]);
   if (written === 0) appendFileSync(out, `${heading}\n`);
@@ -120,7 +124,8 @@ run(async (source: string, out: string, option = '') => {
   let unclear = 0;
   for (let start = 0; start < rest.length; start += BATCH) {
     const batch = rest.slice(start, start + BATCH);
-    const answer = await client.POST('/resolutions', { body: { names: batch.map(({ name }) => name) } });
+    const body = { names: batch.map(({ name }) => name), clear_only: isClearOnly };
+    const answer = await client.POST('/resolutions', { body });
     if (!answer.data) throw new Error(explain(answer.error));
     const items = answer.data.data;
     // Names for which the credits did not suffice come last; the service was too busy for others. The next run asks for them.

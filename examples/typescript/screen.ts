@@ -28,6 +28,7 @@ function row(item: Item): string {
 run(async (suppliers: string, out: string) => {
   const done = new Set(completeLines(out, HEADER).map((line) => line.split(',')[0]));
   const nifs = nifsOf(suppliers).filter((nif) => !done.has(nif));
+  if (nifs.length === 0) throw new Error(`${out}: has all of them. Name another file to screen them again`);
   if (done.size === 0) appendFileSync(out, `${HEADER}\n`);
   for (let start = 0; start < nifs.length; start += BATCH) {
     const answer = await client.POST('/debts', { body: { nifs: nifs.slice(start, start + BATCH) } });

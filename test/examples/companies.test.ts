@@ -85,11 +85,21 @@ describe.each(LANGUAGES)('the example in %s', (language) => {
     expect(stderr).toContain('service-unavailable');
   });
 
-  test('says in one line that nothing answers', async () => {
+  test('asks once more for a lost answer that is not free again, and says what that costs', async () => {
+    const caller = await api.caller();
+    const { code, stderr, requests } = await run(language, caller.key, { words: ['ab'], lost: [1] });
+    expect([code, requests.length]).toEqual([0, 4]);
+    expect(stderr).toMatch(/^no answer: .*\. Asked once more, which costs again\n$/);
+    expect((await api.ledger(caller)).used).toBe(3);
+    const twice = await run(language, caller.key, { words: ['ab'], lost: [1, 2] });
+    expect([twice.code, twice.requests.length]).toEqual([1, 2]);
+  });
+
+  test('says that nothing answers', async () => {
     const { code, stderr } = await outcomeOf(start('http://127.0.0.1:9', language, testKey, {}));
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^no answer from http:\/\/127\.0\.0\.1:9: [^\n]+\n$/),
+      expect.stringMatching(/^no answer: .*\nno answer from http:\/\/127\.0\.0\.1:9: [^\n]+\n$/),
     ]);
   });
 

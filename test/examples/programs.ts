@@ -35,6 +35,8 @@ export interface RunOptions {
   program?: Program;
   words?: string[];
   first?: Problem[];
+  /** The requests, from 1 on, whose answers are lost on their way. */
+  lost?: number[];
   /** The program is killed, with SIGKILL, when it has sent so many requests. The last of them never arrives. */
   killAt?: number;
 }
@@ -83,7 +85,7 @@ export async function startExamples() {
   }
 
   async function run(language: string, key: string, options: RunOptions = {}) {
-    const front = startFront(api, key, [...(options.first ?? [])], async (count) => {
+    const front = startFront(api, key, options, async (count) => {
       if (count !== options.killAt) return false;
       child.kill('SIGKILL');
       await child.exited;
@@ -120,7 +122,13 @@ export async function startExamples() {
  * The service behind an address that answers `first` to the first requests of a key, and loses those for which `isLost` says so. Ports
  * are used again, so a client of an earlier test may ask here: it is told that nothing is here, and isn't counted.
  */
-function startFront(api: Api, key: string, first: Problem[], isLost: (count: number) => Promise<boolean>) {
+function startFront(
+  api: Api,
+  key: string,
+  { first = [], lost = [] }: RunOptions,
+  isLost: (count: number) => Promise<boolean>,
+) {
+  const problems = [...first];
   const requests: { path: string; atMs: number }[] = [];
   const server = Bun.serve({
     port: 0,
@@ -130,12 +138,16 @@ function startFront(api: Api, key: string, first: Problem[], isLost: (count: num
         return new Response(null, { status: 404 });
       const { pathname, search } = new URL(request.url);
       requests.push({ path: pathname, atMs: performance.now() });
-      const problem = first.shift();
+      const problem = problems.shift();
       if (problem) return (await importAnswers()).responseTo(api.baseUrl, { ok: false, problem });
       if (await isLost(requests.length)) return new Response(null, { status: 504 });
       const { method, headers } = request;
       const body = method === 'POST' ? await request.text() : null;
-      return fetch(api.baseUrl + pathname + search, { method, headers, body });
+      const count = requests.length;
+      const answer = await fetch(api.baseUrl + pathname + search, { method, headers, body });
+      if (!lost.includes(count)) return answer;
+      await answer.bytes();
+      return new Response(new ReadableStream({ pull: (stream) => stream.error() }));
     },
   });
   return { requests, url: server.url.origin, stop: () => server.stop(true) };

@@ -99,6 +99,18 @@ describe.each(LANGUAGES)('the example that resolves names in %s', (language) => 
     }
   });
 
+  test('with --clear-only pays for clear names only, and has no other company', async () => {
+    await Bun.write(files.input, 'Filhos Ábaco\nO Grande Abacate\n');
+    const words = [...files.words, '--clear-only', '--no-heading'];
+    expect(await files.run('resolve', { words })).toMatchObject({ code: 0, stderr: 'no heading\n' });
+    expect((await files.lines()).slice(1)).toEqual([
+      'Filhos Ábaco,500002576,,"Ábaco & Filhos, Lda",true,0,filhos same; abaco same,200',
+      'O Grande Abacate,,,,false,,,200',
+    ]);
+    expect(await files.used()).toBe(1);
+    expect(await files.run('resolve', { words: [...files.words, '--wrong'] })).toMatchObject({ code: 1 });
+  });
+
   test.each([';', '\t'])(
     'takes columns that end with %j, and tells a row without a name',
     async (separator) => {

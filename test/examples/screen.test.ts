@@ -40,10 +40,25 @@ describe.each(LANGUAGES)('the example that screens in %s', (language) => {
       `${nif(8)},200,1000000,,2026-10-31,1,2,2026-11-02`,
     ]);
     expect(await files.run('screen')).toMatchObject({
-      code: 0,
+      code: 1,
       requests: [],
-      stdout: '0 companies screened\n',
+      stderr: `${files.out}: has all of them. Name another file to screen them again\n`,
     });
+  });
+
+  test('asks again for an answer that was lost, and pays once', async () => {
+    const { code, requests } = await files.run('screen', { lost: [1, 3, 4] });
+    expect([code, requests.length]).toEqual([0, 6]);
+    expect(await files.used()).toBe(250);
+    const rows = (await files.lines()).slice(1);
+    expect(rows.map((row) => row.split(',')[0]!)).toEqual(COMPANIES);
+  });
+
+  test('gives up after four lost answers', async () => {
+    const { code, stderr, requests } = await files.run('screen', { lost: [1, 2, 3, 4] });
+    expect([code, requests.length]).toEqual([1, 4]);
+    expect(stderr).toStartWith('no answer from ');
+    expect(await files.used()).toBe(100);
   });
 
   test('screens what the credits suffice for, says so, and goes on when there are more', async () => {
