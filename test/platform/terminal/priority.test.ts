@@ -2,30 +2,31 @@ import { afterAll, expect, test } from 'bun:test';
 import { constants, getPriority } from 'node:os';
 import { bareEnvironment, MAIN } from '../../support/command.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { until } from '../../support/until.ts';
 
 const database = await createTestDatabase('priority');
 afterAll(() => database.drop());
 
-/** Runs a command behind other words, such as `nice`. @returns the priorities that its process had, and what it said */
-async function runBehind(...words: string[]) {
-  const child = Bun.spawn([...words, process.execPath, MAIN, 'account', 'list'], {
+const locks = () => database.sql`SELECT FROM pg_locks WHERE locktype = 'advisory'`;
+
+/** Starts a command behind other words, such as `nice`. It waits for its input for ever. */
+async function startBehind(...words: string[]) {
+  const child = Bun.spawn([...words, process.execPath, MAIN, 'companies', 'import', '-'], {
     env: { ...bareEnvironment(), DATABASE_URL: database.url },
-    stdout: 'ignore',
-    stderr: 'pipe',
+    stdio: ['pipe', 'ignore', 'ignore'],
   });
-  const seen = new Set<number>();
-  while (child.exitCode === null) {
-    try {
-      seen.add(getPriority(child.pid));
-    } catch {} // it has ended
-    await Bun.sleep(1);
-  }
-  expect([child.exitCode, await child.stderr.text()]).toEqual([0, '']);
-  return seen;
+  const end = async () => {
+    child.kill('SIGKILL');
+    await child.exited;
+    await until('the end of its session', async () => (await locks()).length === 0);
+  };
+  return { priority: () => getPriority(child.pid), [Symbol.asyncDispose]: end };
 }
 
+const { PRIORITY_BELOW_NORMAL } = constants.priority;
 test('a command gives way to a service on the same machine', async () => {
-  expect(await runBehind()).toEqual(new Set([getPriority(), constants.priority.PRIORITY_BELOW_NORMAL]));
+  await using command = await startBehind();
+  await until('its priority', () => command.priority() === PRIORITY_BELOW_NORMAL);
 });
 
 /** Only root may raise a priority, and not without its right to. */
@@ -36,7 +37,7 @@ test.each([
   { who: 'the user of the test', words: [] },
   ...(isPossible ? [{ who: 'one who may not raise it', words: AS_ANOTHER_USER }] : []),
 ])('a command that began with a lower priority keeps it: $who', async ({ words }) => {
-  const seen = await runBehind('nice', '-n', '15', ...words);
-  seen.delete(getPriority()); // of `nice` itself
-  expect(seen).toEqual(new Set([getPriority() + 15]));
+  await using command = await startBehind('nice', '-n', '15', ...words);
+  await until('its import', async () => (await locks()).length > 0);
+  expect(command.priority()).toBe(getPriority() + 15);
 });
