@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { lookupRoute } from '../../src/companies/lookup/route.ts';
 import { searchRoute } from '../../src/companies/search/route.ts';
 import type { ApiRoute } from '../../src/http/api-route.ts';
+import { readJson } from '../../src/http/body.ts';
 import { createAddressReader } from '../../src/http/input.ts';
 import { TOOLS } from '../../src/mcp/tools.ts';
 import { usageRoute } from '../../src/metering/usage/route.ts';
@@ -39,4 +40,38 @@ test.each(parameters)('%s takes a text or a number as %s, and refuses all else',
     expect(read({ [name]: sent })).toEqual({ fault: null, input: { [name]: text } });
   for (const sent of [{}, null, [], true, undefined, { toString: 1, valueOf: 1 }])
     expect(read({ [name]: sent }).fault).toContain(`"${name}"`);
+});
+
+const NEVER = new AbortController().signal;
+const HEADERS = { 'Content-Type': 'application/json' };
+
+test('a body that trickles in is not valid after its time, however much of it came', async () => {
+  let sent = 0;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await Bun.sleep(1);
+      controller.enqueue(new TextEncoder().encode(sent === 0 ? '{"nifs":["500002576"]' : ' '));
+      sent += 1;
+    },
+  });
+  const request = new Request('http://service/', { method: 'POST', headers: HEADERS, body });
+  expect(await readJson(request, NEVER, 50)).toEqual({ json: null, sent: 'too slow' });
+  expect(sent).toBeGreaterThan(1);
+});
+
+test('a byte order mark does not matter', async () => {
+  const body = '\ufeff{"a":1,"nifs":["500002576","x"],"b":[{}]}';
+  const request = new Request('http://service/', { method: 'POST', headers: HEADERS, body });
+  expect(await readJson(request, NEVER)).toMatchObject({ json: { a: 1, nifs: ['500002576', 'x'], b: [{}] } });
+});
+
+test('a body over 64 KiB is too large, also in chunks of no known length', async () => {
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (let chunk = 0; chunk < 65; chunk += 1) controller.enqueue(new Uint8Array(1024).fill(0x20));
+      controller.close();
+    },
+  });
+  const request = new Request('http://service/', { method: 'POST', headers: HEADERS, body });
+  expect(await readJson(request, NEVER)).toEqual({ json: null, sent: 'too large' });
 });

@@ -7,6 +7,7 @@ import { createCommandLine } from '../../support/command.ts';
 import { nif } from '../../support/companies.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createFolder } from '../../support/folder.ts';
+import { waitingForLock } from '../../support/locks.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';
 
 const database = await createTestDatabase('debts');
@@ -218,16 +219,19 @@ test('a dry run tells what an import would do, and writes the rejects', async ()
   expect(await Bun.file(rejects).text()).toBe('line,reason,row\n26,"NIF is not nine digits","1,1,1"\n');
 });
 
-test('two imports at once take turns: the dataset is the one or the other as a whole', async () => {
-  const text = (start: number) =>
-    `nif,start,end\n${Array.from({ length: 2_000 }, (_, n) => `${nif(n)},${start},\n`).join('')}`;
-  await Promise.all([
-    importText(text(1), { file: 'a.csv' }),
-    importText(text(2), { file: 'b.csv' }),
-    importText(text(3), { file: 'c.csv' }),
-  ]);
-  const rows = await database.sql`SELECT start_amount, count(*) AS n FROM debts GROUP BY start_amount`;
-  expect(rows.map(({ n }) => n)).toEqual([2_000]);
+test('two imports at once take turns: the later one is compared with what the first has stored', async () => {
+  await importText(`nif,start,end\n${nif(1)},1,\n`, { date: '2026-09-30' });
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const first = database.sql.begin(async (sql) => {
+    await sql`UPDATE debt_datasets SET dataset_date = '2026-11-15'`;
+    await released;
+  });
+  const later = importText(`nif,start,end\n${nif(1)},2,\n`);
+  later.catch(() => {});
+  await waitingForLock(database.sql, 1);
+  release();
+  await first;
+  await expect(later).rejects.toThrow('the tax dataset is of 2026-11-15, later than 2026-10-31');
 });
 
 test('the command answers the members of docs/commands.md; wrong usage ends with 2, a refusal with 1', async () => {

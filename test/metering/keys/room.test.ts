@@ -1,7 +1,9 @@
 /** No change of keys makes more keys work than an account has room for: five test keys, and those of its plan. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
 import { expireKey } from '../../../src/metering/keys/expire.ts';
+import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { createKey, revokeKey, TooManyKeysError } from '../../../src/metering/keys/store.ts';
 import { RefusedError } from '../../../src/platform/errors.ts';
@@ -9,7 +11,7 @@ import { connectPostgres, type Sql } from '../../../src/platform/postgres/connec
 import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { eventually } from '../../support/until.ts';
-import { changesOfKeys } from './changes.ts';
+import { type Change, changesOfKeys, type Key } from './changes.ts';
 
 const database = await createTestDatabase('key_room');
 let sql: Sql;
@@ -86,3 +88,42 @@ describe.each([
 function expectRefusal(error: unknown): void {
   expect(error).toBeInstanceOf(RefusedError);
 }
+
+const ROUNDS = 6;
+
+const CHANGES: [string, Change][] = [
+  ...Object.entries(changesOfKeys(false)),
+  ['deleted', (sql, { accountId }) => deleteAccount(sql, accountId, 'test')],
+];
+const PAIRS = CHANGES.flatMap(([one, first], index) =>
+  CHANGES.slice(index).map(([other, second]) => [one, other, first, second] as const),
+);
+
+/** A key with a replaced secret. */
+async function newKey(): Promise<Key> {
+  const { id: accountId } = await createAccount(sql, { name: '', plan: 'plus' }, 'test');
+  const { id } = await createKey(sql, accountId, '', 'test');
+  await rotateKey(sql, id, 3600, 'test');
+  return { id, accountId };
+}
+
+test.each(CHANGES)('%s is the event that its change writes', async (kind, change) => {
+  const key = await newKey();
+  await change(sql, key);
+  const [last] = await sql`
+    SELECT kind FROM account_events WHERE account_id = ${key.accountId} ORDER BY id DESC LIMIT 1`;
+  expect(last!.kind).toBe(kind);
+});
+
+describe('two changes of a key at once both end, or are refused with a reason', () => {
+  test.each(PAIRS)('%s and %s', async (_, __, first, second) => {
+    const keys = await Promise.all(Array.from({ length: ROUNDS }, newKey));
+    const outcomes = await Promise.allSettled(
+      keys.flatMap((key) => [first, second].map((change) => change(sql, key))),
+    );
+    const failed = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
+    expect(failed.map(({ reason }) => reason).filter((error) => !(error instanceof RefusedError))).toEqual(
+      [],
+    );
+  });
+});

@@ -1,4 +1,4 @@
-/** What the commands make of their words. answers.test.ts has the members of every answer, and the features have the rules. */
+/** What the commands make of their words. every-command.test.ts has the members of every answer, and the features have the rules. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';
