@@ -11,6 +11,7 @@ import { createAccount } from '../metering/accounts/store.ts';
 import { generateSecret } from '../metering/keys/secret.ts';
 import { createKey } from '../metering/keys/store.ts';
 import { type Config, readConfig } from '../platform/config/config.ts';
+import { creditsPrice } from '../platform/config/environment.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
 import { openStores } from '../platform/stores/stores.ts';
 import { fail, runToExit } from '../platform/terminal/command.ts';
@@ -76,7 +77,7 @@ function demoConfig(providerUrl: string): Config {
 /** The dashboard shows them beside what a customer has left. */
 const EXAMPLE_PRICES = {
   plusPrice: { en: '29 € a month', pt: '29 € por mês' },
-  creditsPrice: { en: '10 € for 1,000', pt: '10 € por 1 000' },
+  creditsPrice: creditsPrice('CREDITS_PRICE', '10 EUR 1000'),
   contact: 'mailto:sales@example.com',
 };
 

@@ -46,9 +46,10 @@ export interface Adapters {
 }
 
 type Served = ListService;
+type Configured = Pick<Config, 'buyUrl' | 'creditsPrice' | 'debtChanges' | 'activityDays'>;
 
 /** Every endpoint in the order of the reference, and its handler. */
-const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] = [
+const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served, config: Configured) => Handler][] = [
   [searchRoute, ({ search }) => createSearchHandler(search)],
   [matchesRoute, ({ match }) => createMatchHandler(match)],
   [
@@ -66,7 +67,11 @@ const ENDPOINTS: [ApiRoute, (adapters: Adapters, served: Served) => Handler][] =
   ],
   [debtsRoute, ({ screen }, served) => createDebtsHandler(screen, served)],
   [debtChangesRoute, ({ readPage }) => createDebtChangesHandler(readPage)],
-  [usageRoute, ({ readAccount, readKey }) => createUsageHandler(readAccount, readKey)],
+  [
+    usageRoute,
+    ({ readAccount, readKey }, _, { creditsPrice }) =>
+      createUsageHandler(readAccount, readKey, creditsPrice?.price),
+  ],
   [keyRoute, ({ readKey }) => createKeyHandler(readKey)],
   [activityRoute, ({ readActivity }) => createActivityHandler(readActivity)],
   [datasetsRoute, ({ readDatasets }) => createDatasetsHandler(readDatasets)],
@@ -78,11 +83,8 @@ export const API_ROUTES: ApiRoute[] = ENDPOINTS.map(([route]) => route);
 export type Handlers = ReadonlyMap<ApiRoute, Handler>;
 
 /** The handlers of the routes that are served: routes, reference and tools are made from them. */
-export function openEndpoints(
-  adapters: Adapters,
-  served: Served,
-  { buyUrl, debtChanges, activityDays }: Pick<Config, 'buyUrl' | 'debtChanges' | 'activityDays'>,
-): Handlers {
+export function openEndpoints(adapters: Adapters, served: Served, config: Configured): Handlers {
+  const { buyUrl, debtChanges, activityDays } = config;
   const isOff = new Map([
     [debtChangesRoute, debtChanges === 'off'],
     [activityRoute, activityDays === 0],
@@ -90,10 +92,10 @@ export function openEndpoints(
   const endpoints = ENDPOINTS.filter(([route]) => isOff.get(route) !== true);
   return new Map(
     endpoints.map(([route, open]) => {
-      const real = open(adapters, served);
+      const real = open(adapters, served, config);
       const test = withProblemsAtWill(
         route,
-        open({ ...adapters, ...TEST_WORLD }, { publicUrl: served.publicUrl }),
+        open({ ...adapters, ...TEST_WORLD }, { publicUrl: served.publicUrl }, config),
         buyUrl,
       );
       const quote: Handler['quote'] = (input, context) =>

@@ -1,5 +1,6 @@
 import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
+import type { Price } from '../../platform/config/environment.ts';
 import { utcDay } from '../../platform/dates.ts';
 import type { ReadAccount } from '../accounts/reader.ts';
 import { type AccountDetails, creditsLeft } from '../accounts/store.ts';
@@ -43,7 +44,7 @@ export const usageRoute: ApiRoute = {
 };
 
 /** Reports the account as it stands after this request's admission. */
-export function createUsageHandler(readAccount: ReadAccount, readKey: ReadKey): Handler {
+export function createUsageHandler(readAccount: ReadAccount, readKey: ReadKey, price?: Price): Handler {
   return {
     quote: (_, context) => free(() => answer(context)),
   };
@@ -54,7 +55,7 @@ export function createUsageHandler(readAccount: ReadAccount, readKey: ReadKey): 
         readAccount(caller.accountId),
         caller.budget === null ? null : readKey(caller.keyId),
       ]);
-      return ok(presentUsage(account, keyLeft(key?.budget), rate.account ?? rate));
+      return ok(presentUsage(account, keyLeft(key?.budget), rate.account ?? rate, price));
     } catch (cause) {
       return failureAnswer(cause, unavailable('The usage of the account could not be read.', cause));
     }
@@ -64,11 +65,12 @@ export function createUsageHandler(readAccount: ReadAccount, readKey: ReadKey): 
 /** What a key can still spend of its budget; `null` means that it has none. */
 const keyLeft = (budget: UsedBudget | null = null) => budget && Math.max(0, budget.credits - budget.used);
 
-/** The usage object of the specification, and `left` and `key_left`. */
+/** The usage object of the specification, and `left`, `key_left` and the price of credits. */
 function presentUsage(
   account: AccountDetails,
   key_left: number | null,
   rate: Pick<RateDecision, 'limit' | 'remaining'>,
+  price: Price | undefined,
 ): UsageAnswer {
   const lastInstant = new Date(account.period.end.getTime() - 1);
   return {
@@ -79,6 +81,7 @@ function presentUsage(
       left: creditsLeft(account),
       key_left,
       spendPurchased: account.spendPurchased,
+      ...(price && { price }),
       resetAt: account.period.end.toISOString(),
       rateLimit: { limit: rate.limit, remaining: rate.remaining },
       period: { start: utcDay(account.period.start), end: utcDay(lastInstant) },

@@ -21,6 +21,13 @@ export const UsageAnswerSchema = Type.Object(
       spendPurchased: Type.Boolean({
         description: 'Whether purchased credits pay for calls beyond the included allowance.',
       }),
+      price: Type.Optional(
+        Named('CreditsPrice', {
+          amount: Type.Number({ minimum: 0, description: 'What so many credits cost.' }),
+          currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'Of ISO 4217.' }),
+          credits: Count('The credits that it buys.'),
+        }),
+      ),
       resetAt: Type.String({ format: 'date-time', description: 'Next reset of the included credits, UTC.' }),
       rateLimit: Named('RateLimit', {
         limit: Count('Bucket capacity and refill rate, requests per minute.'),

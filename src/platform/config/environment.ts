@@ -206,6 +206,25 @@ export function priceTexts(name: string, value: string): { en: string; pt: strin
   return { en, pt };
 }
 
+/** What so many credits cost. */
+export interface Price {
+  amount: number;
+  /** Of ISO 4217. */
+  currency: string;
+  credits: number;
+}
+
+/** `10 EUR 1000`, and the texts of pages made from it, or texts alone. */
+export function creditsPrice(name: string, value: string): { en: string; pt: string; price?: Price } {
+  const [, amount, currency, credits] = /^(\d{1,9}(?:\.\d\d?)?) ([A-Z]{3}) ([1-9]\d{0,8})$/.exec(value) ?? [];
+  if (currency === undefined) return priceTexts(name, value);
+  const price = { amount: Number(amount), currency, credits: Number(credits) };
+  const money = { style: 'currency', currency, trailingZeroDisplay: 'stripIfInteger' } as const;
+  const textIn = (language: string, between: string) =>
+    `${price.amount.toLocaleString(language, money)} ${between} ${price.credits.toLocaleString(language)}`;
+  return { en: textIn('en', 'for'), pt: textIn('pt-PT', 'por'), price };
+}
+
 /** A header carries it, and headers hold nothing but ASCII. The message does not repeat the value. */
 export function asciiSecret(name: string, value: string): string {
   if (/^[\x21-\x7e]+$/.test(value)) return value;

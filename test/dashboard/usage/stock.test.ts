@@ -2,13 +2,14 @@
 import { afterAll, expect, test } from 'bun:test';
 import { changeLimits, setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
+import type { UsageAnswer } from '../../../src/metering/usage/schema.ts';
 import { startDashboardService, storeCalls } from '../service.ts';
-import { createMember } from '../visitor.ts';
+import { createMember, createMemberWithKey } from '../visitor.ts';
 
 const service = await startDashboardService({
   BUY_URL: 'https://shop.example/buy?account={account}',
   PLUS_PRICE: '29 € <a month>',
-  CREDITS_PRICE: '10 € for 1,000 | 10 € por 1 000',
+  CREDITS_PRICE: '10 EUR 1000',
 });
 afterAll(() => service.stop());
 
@@ -41,25 +42,30 @@ test('a suspended account has nothing to spend and nothing to buy', async () => 
 });
 
 test('what happens at 0 stands beside what is left, with the prices as they were set', async () => {
-  const { visitor, accountId } = await createMember(service);
+  const { visitor, accountId, secret } = await createMemberWithKey(service);
+  const usage = await fetch(`${service.url}/usage`, { headers: { Authorization: `Bearer ${secret}` } });
+  const { data } = (await usage.json()) as UsageAnswer;
+  expect(data.price).toEqual({ amount: 10, currency: 'EUR', credits: 1000 });
   const page = await visitor.get('/dashboard');
   expect(page.textOf('[data-at-zero]')).toMatch(
-    /^At 0: requests are refused, at no cost, until 1 \w+ \d{4}\. Plus: 29 € <a month> · Credits: 10 € for 1,000/,
+    /^At 0: requests are refused, at no cost, until 1 \w+ \d{4}\. Plus: 29 € <a month> · Credits: €10 for 1,000/,
   );
   const portuguese = await visitor.get('/dashboard', { 'Accept-Language': 'pt' });
   expect(portuguese.textOf('[data-at-zero]')).toStartWith(
     'Com 0 créditos: os pedidos são recusados, sem custo, até 1 ',
   );
   // One text stands in both languages.
-  expect(portuguese.textOf('[data-at-zero]')).toContain('Plus: 29 € <a month> · Créditos: 10 € por 1 000');
+  expect(portuguese.textOf('[data-at-zero]')).toContain(
+    'Plus: 29 € <a month> · Créditos: 10 € por 1000',
+  );
   // A price ends with no full stop, so nothing follows it.
   await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 7 }]);
   expect((await visitor.get('/dashboard')).textOf('[data-at-zero]')).toMatch(
-    /\. At the pace [^.]*\. Plus: 29 € <a month> · Credits: 10 € for 1,000$/,
+    /\. At the pace [^.]*\. Plus: 29 € <a month> · Credits: €10 for 1,000$/,
   );
   const plans = await visitor.get('/dashboard/credits');
   expect([plans.textOf('tr[data-prices]'), plans.textOf('p[data-prices]')]).toEqual([
     'Price–29 € <a month>',
-    'Purchased credits: 10 € for 1,000',
+    'Purchased credits: €10 for 1,000',
   ]);
 });

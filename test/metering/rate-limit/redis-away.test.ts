@@ -65,6 +65,24 @@ for (const fault of ['down', 'hang'] as const) {
       expect(decisions.filter(({ taken }) => taken)).toHaveLength(20);
     });
 
+    test('each of two processes gives at most one bucket of each limit more than Redis did', async () => {
+      const other = connectRedis(proxy.url(redisUrl));
+      await new Promise<void>((resolve) => other.once('ready', () => resolve()));
+      const processes = [limiter, createRedisRateLimiter(other)];
+      const [account, key] = [newAccount(), { id: newAccount(), limit: 3 }];
+      const takenBy = async (one: RateLimiter, keys: (typeof key)[]) => {
+        const asked = Array.from({ length: 16 }, () => one.take(account, 10, keys));
+        return (await Promise.all(asked)).filter(({ taken }) => taken).length;
+      };
+      const both = (keys: (typeof key)[]) => Promise.all(processes.map((one) => takenBy(one, keys)));
+      const [mine, theirs] = await both([key]);
+      expect(mine! + theirs!).toBe(3);
+      proxy[fault]();
+      for (const taken of await both([key])) expect(taken).toBeLessThanOrEqual(3);
+      for (const taken of await both([])) expect(taken).toBeWithin(1, 11);
+      other.disconnect();
+    });
+
     test('Redis decides again by itself when it is back', async () => {
       proxy[fault]();
       await limiter.take(newAccount(), 5);

@@ -320,6 +320,18 @@ test.each([
   });
 });
 
+test('a price of credits is three parts, of which texts are made, or the texts', () => {
+  const of = (CREDITS_PRICE: string) => readConfig({ CREDITS_PRICE }).creditsPrice;
+  const price = { amount: 9.5, currency: 'EUR', credits: 12_500 };
+  expect(of('9.5 EUR 12500')).toEqual({
+    en: '€9.50 for 12,500',
+    pt: '9,50\u00a0€ por 12\u00a0500',
+    price,
+  });
+  expect(of('10 € for 1,000 | 10 € por 1 000')).toEqual({ en: '10 € for 1,000', pt: '10 € por 1 000' });
+  expect(of('10 € for 1,000')).toEqual({ en: '10 € for 1,000', pt: '10 € for 1,000' });
+});
+
 test('CONTACT is a mail or web address, and the linked pages are web addresses', () => {
   const links = {
     CONTACT: 'mailto:help@example.com?subject=Credits',
