@@ -8,16 +8,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createElasticsearchMatches } from '../src/companies/matches/elasticsearch.ts';
-import { type FindMatches, MATCH_BATCHES } from '../src/companies/matches/matches.ts';
-import { createPostgresMatches } from '../src/companies/matches/postgres.ts';
-import { parseMatchQuery } from '../src/companies/matches/query.ts';
+import { parseMatchQuery, type WordsQuery } from '../src/companies/matches/query.ts';
 import { normalizeName } from '../src/companies/name.ts';
-import { createCurrentIndex } from '../src/companies/search/current-index.ts';
-import { MAX_RESULTS } from '../src/companies/search/search.ts';
+import type { Finder } from '../src/companies/search/search.ts';
 import { createElasticsearch } from '../src/platform/elasticsearch/client.ts';
 import { connectPostgres, type Sql } from '../src/platform/postgres/connect.ts';
 import { startServers } from '../test/servers/servers.ts';
+import { matchesOf } from '../test/support/search-entries.ts';
 import { type GeneratedCompany, seededRandom } from './lib/names.ts';
 import { createRealNames, EXAMPLES, readRows, writeRealNames } from './lib/real-names.ts';
 import { say } from './lib/say.ts';
@@ -82,7 +79,7 @@ function createKinds(nameOf: (index: number) => string, names: number): Kinds {
   };
 }
 
-async function measure(mode: string, find: FindMatches, kinds: Kinds): Promise<void> {
+async function measure(mode: string, { find }: Finder<WordsQuery>, kinds: Kinds): Promise<void> {
   say(`\n| ${mode} | p50 | p99 | longest |\n| --- | --- | --- | --- |`);
   for (const [kind, one] of Object.entries(kinds)) {
     const latencies: number[] = [];
@@ -90,7 +87,7 @@ async function measure(mode: string, find: FindMatches, kinds: Kinds): Promise<v
       const query = parseMatchQuery(one());
       if (query.kind !== 'words') continue;
       const startedAt = performance.now();
-      await find(query, MAX_RESULTS);
+      await find(query);
       latencies.push(performance.now() - startedAt);
     }
     latencies.sort((a, b) => a - b);
@@ -154,12 +151,7 @@ try {
       ? sizesInPostgres(sql)
       : sizesInElasticsearch(servers.elasticsearchUrl));
     say(`\n${mode}, ${names} names: imported in ${seconds.toFixed(0)} s; ${sizes}`);
-    const batches = MATCH_BATCHES;
-    const find =
-      mode === 'Postgres'
-        ? createPostgresMatches(sql, batches)
-        : createElasticsearchMatches(client, createCurrentIndex(client, sql), batches);
-    await measure(mode, find, kinds);
+    await measure(mode, matchesOf(sql, mode === 'Postgres' ? null : client), kinds);
     await sql.end();
   }
 } finally {

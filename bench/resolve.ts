@@ -12,17 +12,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildSearchIndexes } from '../src/companies/directory/tables.ts';
-import { createElasticsearchReader } from '../src/companies/resolve/elasticsearch.ts';
-import { createPostgresReader } from '../src/companies/resolve/postgres.ts';
 import type { WithReader } from '../src/companies/resolve/reader.ts';
 import { NAMES_AT_ONCE, type Resolution, resolveNames } from '../src/companies/resolve/resolve.ts';
 import { vocabularyOf, vocabularyStatements } from '../src/companies/resolve/vocabulary-table.ts';
-import { createCurrentIndex } from '../src/companies/search/current-index.ts';
 import { createElasticsearch } from '../src/platform/elasticsearch/client.ts';
 import { connectPostgres } from '../src/platform/postgres/connect.ts';
 import { withTimeout } from '../src/platform/runtime/timeout.ts';
 import real from '../test/companies/resolve/real-names.json' with { type: 'json' };
 import { startServers } from '../test/servers/servers.ts';
+import { readerOf } from '../test/support/search-entries.ts';
 import { halfOf, heavyWords, NEAR_KINDS, nearNames } from './lib/name-sets.ts';
 import { cpuSeconds } from './lib/processes.ts';
 import { createRealNames, readRows, writeRealNames } from './lib/real-names.ts';
@@ -70,13 +68,8 @@ try {
   say('| --- | --- | --- | --- | --- | --- |');
   const answers: string[] = [];
   const readers = Object.entries({
-    Postgres: createPostgresReader(sql),
-    Elasticsearch: createElasticsearchReader(
-      elasticsearch,
-      sql,
-      createCurrentIndex(elasticsearch, sql),
-      PATIENCE_MS,
-    ),
+    Postgres: readerOf(sql),
+    Elasticsearch: readerOf(sql, elasticsearch),
   });
   const names = own.map(({ name }) => name);
   for (const [mode, withReader] of readers) {

@@ -1,10 +1,6 @@
 /** The probes of readiness. They check whether requests can be answered, not only whether a dependency is reachable. */
 import { randomUUID } from 'node:crypto';
 import type { DirectoryHealth } from '../companies/directory/startup-check.ts';
-import { indexOf } from '../companies/search/current-index.ts';
-import { SearchError } from '../companies/search/hits.ts';
-import { assertFound } from '../companies/search/index-batches.ts';
-import { searchLines, sendSearches } from '../companies/search/msearch.ts';
 import type { OpenDirectory } from '../companies/search/open.ts';
 import type { LedgerEvent } from '../metering/credits/charge.ts';
 import { chargeCalls } from '../metering/credits/charge-calls.ts';
@@ -13,7 +9,7 @@ import type { Log } from '../platform/observability/log.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Probe } from '../platform/observability/probe.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
-import { type Bound, withTimeout } from '../platform/runtime/timeout.ts';
+import { withTimeout } from '../platform/runtime/timeout.ts';
 import type { Stores } from '../platform/stores/stores.ts';
 import { SECOND } from '../platform/units.ts';
 import type { Health, ProbeResult } from './health.ts';
@@ -23,12 +19,15 @@ const LONGEST_FAILING_MS = 3 * SECOND;
 /** An older failure says nothing about the next batch. */
 const FAILURE_AGE_MS = 10 * SECOND;
 
+/** Of no company. */
+const ANY_NIF = { kind: 'nif', nif: '000000000' } as const;
+
 /**
  * Postgres must be a primary, because every call writes its credit. One node of
  * Elasticsearch must answer. A search must find the directory; otherwise the service is degraded, because lookups still work.
  */
 export function storeProbes(
-  { sql, elasticsearch, current }: Pick<Stores, 'sql' | 'elasticsearch'> & Pick<OpenDirectory, 'current'>,
+  { sql, elasticsearch, search }: Pick<Stores, 'sql' | 'elasticsearch'> & Pick<OpenDirectory, 'search'>,
   directoryHealth: () => DirectoryHealth,
 ): Probe[] {
   const postgres: Probe = {
@@ -40,26 +39,15 @@ export function storeProbes(
         ? 'Postgres is a standby: nothing can be written'
         : undefined,
   };
-  const warning = () => directoryHealth().warnings.join('; ') || undefined;
-  if (elasticsearch === null || current === null) {
-    // One statement, so that no import replaces the table meanwhile. It fails without the table.
-    const findTable = () => sql`
-      SELECT table_name::regclass FROM directory JOIN directory_generations AS generation ON generation.id = current`;
-    return [postgres, { name: 'directory', required: false, check: findTable, warning }];
-  }
-  const searchOne = (bound: Bound) =>
-    current.read(async (generation) => {
-      if (generation.rows === 0) return;
-      const lines = searchLines(indexOf(generation), { match_all: {} }, 1);
-      const [outcome] = assertFound(await sendSearches(elasticsearch, [lines], SECOND));
-      if (outcome instanceof SearchError) throw outcome;
-    }, bound);
-  const search = () => withTimeout(searchOne, SECOND, 'the directory');
-  return [
-    postgres,
-    { name: 'elasticsearch', required: true, check: () => nodePool(elasticsearch).askAll() },
-    { name: 'directory', required: false, check: search, warning },
-  ];
+  const directory: Probe = {
+    name: 'directory',
+    required: false,
+    check: () => withTimeout(search.find(ANY_NIF), SECOND, 'the directory'),
+    warning: () => directoryHealth().warnings.join('; ') || undefined,
+  };
+  if (elasticsearch === null) return [postgres, directory];
+  const askAll = () => nodePool(elasticsearch).askAll();
+  return [postgres, { name: 'elasticsearch', required: true, check: askAll }, directory];
 }
 
 /**

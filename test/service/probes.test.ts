@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 import { createCreditsProbe, storeProbes } from '../../src/service/probes.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { searchOf } from '../support/search-entries.ts';
 import { stopClock } from '../support/stopped-clock.ts';
 
 let clock: ReturnType<typeof stopClock>;
@@ -66,7 +67,7 @@ test('single failures are none, and neither is what failed ten seconds ago', () 
 
 test('without Elasticsearch the directory is down while its table can not be read', async () => {
   const { sql } = database;
-  const stores = { sql, elasticsearch: null, current: null };
+  const stores = { sql, elasticsearch: null, search: searchOf(sql) };
   const { check } = storeProbes(stores, () => ({ ok: true, warnings: [] })).find(
     ({ name }) => name === 'directory',
   )!;

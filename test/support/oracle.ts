@@ -38,9 +38,9 @@ export function createOracleSearch(entries: readonly SearchEntry[]): OracleSearc
       return first20(nif === null ? byName(oracleNormalize(q)) : byNif(nif));
     },
     async find(query: ParsedQuery) {
-      if (query.kind === 'nothing') return { entries: [], index: null };
+      if (query.kind === 'nothing') return { entries: [], generation: null };
       const entries = first20(query.kind === 'nif' ? byNif(query.nif) : byName(query.normalized));
-      return { entries, index: null };
+      return { entries, generation: null };
     },
   };
 }

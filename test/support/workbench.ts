@@ -14,13 +14,12 @@ import { rebuildIndex, rollbackIndex } from '../../src/companies/directory/rebui
 import { changedStatus, type IndexStatus, NO_INDEX } from '../../src/companies/directory/status.ts';
 import { normalizeName } from '../../src/companies/name.ts';
 import { readEntry, type SearchDocument } from '../../src/companies/search/document.ts';
-import { createPostgresSearch } from '../../src/companies/search/postgres.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import { urlOf } from '../servers/shared.ts';
 import { copyTestDatabase, createTestDatabase, type TestDatabase } from './database.ts';
 import type { Mode } from './modes.ts';
 import { NO_PROGRESS } from './progress.ts';
-import { searchEntries } from './search-entries.ts';
+import { searchEntries, searchOf } from './search-entries.ts';
 import { createTestIndexAlias } from './search-index.ts';
 
 /** A separate directory: database, prefix of indices, folder for files, and the operations on it. */
@@ -134,7 +133,7 @@ async function statusOf(tools: DirectoryContext): Promise<IndexStatus> {
 /** The first 20 names that begin with the query, in the order of sort keys, as one request. */
 async function searchThrough({ sql, elasticsearch }: DirectoryContext, query: string): Promise<string[]> {
   if (elasticsearch === null) {
-    const entries = await searchEntries(createPostgresSearch(sql), query);
+    const entries = await searchEntries(searchOf(sql), query);
     return entries.map(({ nif, legalName }) => `${nif} ${legalName}`);
   }
   const { current } = await readDirectory(sql);

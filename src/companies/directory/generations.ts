@@ -2,14 +2,14 @@
  * The directory's generations: their tables and indices, and the current one.
  *
  * Postgres is the authority: `directory.current` changes in one statement, and names the index. Reads learn the current generation
- * by src/companies/search/generation.ts.
+ * by src/companies/search/current.ts.
  */
 
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { FileDigest } from '../file-digest.ts';
 import { normalizationFingerprint } from '../name.ts';
-import { CONFIRMED_MS, readDirectoryId } from '../search/generation.ts';
+import { CONFIRMED_MS, readDirectoryId } from '../search/current.ts';
 import { type DirectoryLock, lockLost } from './lock.ts';
 
 export interface Generation {

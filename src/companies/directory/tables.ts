@@ -4,10 +4,10 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { copyInto, copyValue } from '../../platform/postgres/copy.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import { STAGING } from '../ingest/staging.ts';
-import { wordsIndexStatement } from '../matches/words-index.ts';
 import { vocabularyStatements } from '../resolve/vocabulary-table.ts';
 import { directoryRow } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres.ts';
+import { wordsIndexStatement } from '../search/words-index.ts';
 import type { Generation } from './generations.ts';
 import { type LoadOptions, readPages } from './indexing/load.ts';
 

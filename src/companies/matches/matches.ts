@@ -1,26 +1,53 @@
 /**
- * Names by any of their words (docs/api.md: by any words). `query.ts` reads a query, `elasticsearch.ts` and `postgres.ts` answer it (the
- * latter by the index of `words-index.ts`), and `tiers.ts` has the order. Both adapters first ask for all matches in the order
- * of sort keys. If these are few, they are put in
- * order here; otherwise the first ones of each kind are asked for. test/companies/matches/adapters.test.ts compares the adapters.
+ * Names by any of their words (docs/api.md: by any words). `query.ts` reads a query, and `tiers.ts` has the order. All matches are
+ * asked for in the order of sort keys. If these are few, they are put in order here; otherwise the first ones of each kind are asked
+ * for. test/companies/matches/adapters.test.ts compares the stores.
  */
-
-import { type BatchOptions, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
-import type { SearchResult } from '../search/search.ts';
+import { createBatcher, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
+import type { CurrentDirectory } from '../search/current.ts';
+import { type Finder, firstOf, MAX_RESULTS, type SearchResult } from '../search/search.ts';
+import type { OpenGeneration } from '../search/store.ts';
 import type { WordsQuery } from './query.ts';
+import { arrange } from './tiers.ts';
+
+/** A question that finds fewer has found all. Even if every name of an earlier tier comes again, enough new ones remain. */
+const ENOUGH = 2 * MAX_RESULTS;
 
 /**
- * The first `limit` matches, from one directory: while an import or a rollback swaps the directory, from the old one or
- * the new one.
- * @throws when the search fails or takes longer than `SEARCH_TIMEOUT_MS`
+ * The first matches of a query.
+ * @param inFlight queries at once. A query may queue longer than in a batch, behind the others of its request.
  */
-export type FindMatches = (query: WordsQuery, limit: number) => Promise<SearchResult>;
-
-/** How queries share questions to the directory. A query may queue twice as long as other items, because its credit is charged. */
-export const MATCH_BATCHES: BatchOptions = {
-  name: 'the directory',
-  stage: 'match',
-  maxBatch: 32,
-  maxConcurrentBatches: 2,
-  queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
-};
+export function createMatches(
+  current: CurrentDirectory,
+  open: OpenGeneration,
+  inFlight: number,
+): Finder<WordsQuery> {
+  const find = createBatcher<WordsQuery, SearchResult>(
+    async ([query], bound) => {
+      const { before, last, normalized } = query!;
+      const result = await current.read(async (generation) => {
+        const { byPrefix, byWords } = open(generation, bound);
+        const groups = before.map((word) => [[word]]);
+        const all = await byWords(groups, last, ENOUGH);
+        if (all.length < ENOUGH) {
+          const entries = arrange(all, query!, ({ normalized }) => normalized).slice(0, MAX_RESULTS);
+          return { entries, generation: generation.id };
+        }
+        const [beginning, whole] = await Promise.all([
+          byPrefix(normalized, false),
+          byWords([...groups, [[last]]], null, ENOUGH),
+        ]);
+        return { entries: firstOf([...beginning, ...whole, ...all], MAX_RESULTS), generation: generation.id };
+      }, bound);
+      return [result];
+    },
+    {
+      name: 'the directory',
+      stage: 'match',
+      maxBatch: 1,
+      maxConcurrentBatches: inFlight,
+      queueTimeoutMs: 3 * QUEUE_TIMEOUT_MS,
+    },
+  );
+  return { find };
+}

@@ -1,24 +1,36 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { AnswerQuery, KeyOf } from '../search/answer.ts';
-import type { OpenDirectory } from '../search/open.ts';
-import { MAX_RESULTS } from '../search/search.ts';
-import { createElasticsearchMatches } from './elasticsearch.ts';
-import { MATCH_BATCHES } from './matches.ts';
-import { createPostgresMatches } from './postgres.ts';
-import type { MatchQuery } from './query.ts';
+import type { CurrentDirectory } from '../search/current.ts';
+import { createElasticsearchStore } from '../search/elasticsearch.ts';
+import { INDEX_BATCHES, type OpenDirectory } from '../search/open.ts';
+import type { Finder } from '../search/search.ts';
+import { createMatches } from './matches.ts';
+import { createWalkingStore } from './postgres.ts';
+import type { MatchQuery, WordsQuery } from './query.ts';
+
+/** Each takes a core of Postgres. */
+const IN_FLIGHT_IN_POSTGRES = 2;
+const IN_FLIGHT = 64;
+
+/** The matches of the configured store. @param sql a pool with the settings of `pointQueries` */
+export function openMatches(
+  sql: Sql,
+  elasticsearch: Client | null,
+  current: CurrentDirectory,
+): Finder<WordsQuery> {
+  return elasticsearch === null
+    ? createMatches(current, createWalkingStore(sql), IN_FLIGHT_IN_POSTGRES)
+    : createMatches(current, createElasticsearchStore(elasticsearch, INDEX_BATCHES), IN_FLIGHT);
+}
 
 /** Finds names by any of their words, in the directory that searches use. A NIF is found by the search. */
 export function openMatch(
   { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
   { search, answering, current }: OpenDirectory,
 ): AnswerQuery<MatchQuery> {
-  const find =
-    elasticsearch === null || current === null
-      ? createPostgresMatches(sql, MATCH_BATCHES)
-      : createElasticsearchMatches(elasticsearch, current, MATCH_BATCHES);
-  const findAny = (query: MatchQuery) =>
-    query.kind === 'words' ? find(query, MAX_RESULTS) : search.find(query);
+  const { find } = openMatches(sql, elasticsearch, current);
+  const findAny = (query: MatchQuery) => (query.kind === 'words' ? find(query) : search.find(query));
   return answering({ find: findAny }, keyOfMatch);
 }
 

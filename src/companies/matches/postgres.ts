@@ -1,19 +1,8 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
-import { type BatchOptions, createBatcher, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
-import type { Bound } from '../../platform/runtime/timeout.ts';
-import type { SearchEntry } from '../search/document.ts';
-import {
-  type CurrentGeneration,
-  createCurrentReader,
-  foundRows,
-  selectWhileCurrent,
-} from '../search/generation.ts';
-import { createPrefixSearch, INDEXED_LENGTH } from '../search/postgres.ts';
-import type { FindMatches } from './matches.ts';
-import type { WordsQuery } from './query.ts';
-import { arrange, enough, firstOf } from './tiers.ts';
-import { selectByWords, wordsCondition } from './words-index.ts';
+import { createPostgresStore, INDEXED_LENGTH, NAMED_ENTRY } from '../search/postgres.ts';
+import type { NamedEntry, OpenGeneration } from '../search/store.ts';
+import { HAS_PATTERNS, patternsOf, selectByWords, wordsCondition } from '../search/words-index.ts';
 
 /** How many names are read before the index is asked for all that match. */
 export interface ReadLimits {
@@ -26,104 +15,57 @@ const LIMITS: ReadLimits = { walked: 500, lookedThrough: 1_000 };
 /** Beginnings of so few characters are frequent. */
 const SHORT = 2;
 
-interface MatchRow extends SearchEntry {
-  normalizedName: string;
-  /** Only of names that are looked through. */
-  isMatch?: boolean;
+/** A name that is looked through. */
+interface SeenEntry extends NamedEntry {
+  isMatch: boolean;
   /** Whether more names may be left to look through. */
-  isLast?: boolean;
-}
-
-/** How a query is asked. */
-interface Asking {
-  sql: Sql;
-  generation: CurrentGeneration;
-  bound: Bound;
-  limits: ReadLimits;
+  isLast: boolean;
 }
 
 /**
- * Matches by the current generation's table. The first statement of a query checks that the generation is current, and all of
- * them read its table, which never changes.
+ * The store of Postgres for frequent words, of one key a group: a few names are walked before the index is asked, which is quick for
+ * words that seldom meet. It would collect all names with a short beginning, so a few names with the other words are looked through.
  *
  * @param sql a pool with the settings of `pointQueries`, so that a table is only scanned in its physical order
- * @param batches a lane: it has as many queries in flight as batches, because each takes a core of Postgres. A query may queue
- *   longer than in a batch, behind the others of its request.
  */
-export function createPostgresMatches(sql: Sql, batches: BatchOptions, limits = LIMITS): FindMatches {
-  const read = createCurrentReader(sql, (generation) => generation);
-  const ask = createBatcher(
-    async ([asked]: { query: WordsQuery; limit: number }[], bound) => {
-      const { query, limit } = asked!;
-      return [await read((generation) => findIn({ sql, generation, bound, limits }, query, limit), bound)];
-    },
-    { ...batches, maxBatch: 1, queueTimeoutMs: 3 * QUEUE_TIMEOUT_MS },
-  );
-  return async (query, limit) => ({ entries: await ask({ query, limit }), index: null });
+export function createWalkingStore(sql: Sql, { walked, lookedThrough }: ReadLimits = LIMITS): OpenGeneration {
+  const open = createPostgresStore(sql);
+  return (generation, bound) => {
+    const { table } = generation;
+    const reader = open(generation, bound);
+    return {
+      ...reader,
+      async byWords(groups, beginning, limit) {
+        const patterns = patternsOf(groups, beginning);
+        const ask = <Row extends NamedEntry>(statement: string, ...condition: string[]) =>
+          bound(sql.unsafe<Row[]>(statement, [patterns, ...condition], { prepare: true }));
+        const found = await ask(walkStatement(table, walked, limit));
+        if (found.length >= limit) return found;
+        if (beginning !== null && beginning.length <= SHORT && groups.length > 0) {
+          const statement = lookThroughStatement(table, lookedThrough, limit);
+          const some = await ask<SeenEntry>(statement, wordsCondition(groups, null));
+          const matches = some.filter(({ isMatch }) => isMatch);
+          if (matches.length >= limit || some.every(({ isLast }) => !isLast)) return matches;
+        }
+        return reader.byWords(groups, beginning, limit);
+      },
+    };
+  };
 }
-
-async function findIn(asking: Asking, query: WordsQuery, limit: number): Promise<SearchEntry[]> {
-  const { before, last, normalized } = query;
-  const all = await findFirst(asking, before, last, enough(limit));
-  if (all.length < enough(limit)) {
-    return arrange(all, query, ({ normalizedName }) => normalizedName).slice(0, limit);
-  }
-  const { sql, generation, bound } = asking;
-  const beginning = await createPrefixSearch(sql, generation, { equalFirst: false })(normalized, bound);
-  const whole =
-    beginning.length >= limit ? [] : await findFirst(asking, [...before, last], null, enough(limit));
-  return firstOf(beginning, whole, all, limit);
-}
-
-/**
- * The first names that have these words and a word with this beginning, in the order of results. A few names are walked first,
- * which is enough for frequent words. Otherwise the index is asked, which is quick for words that seldom meet. It would collect
- * all names with a short beginning, so a few names with the other words are looked through before.
- * @param beginning `null` if there is none
- */
-async function findFirst(
-  { sql, generation, bound, limits }: Asking,
-  words: readonly string[],
-  beginning: string | null,
-  limit: number,
-): Promise<MatchRow[]> {
-  const groups = words.map((word) => [[word]]);
-  const patterns = words.map((word) => `% ${word} %`);
-  if (beginning !== null) patterns.push(`% ${beginning}%`);
-  const ask = (statement: string, ...condition: string[]) =>
-    bound(sql.unsafe<MatchRow[]>(statement, [patterns, ...condition], { prepare: true }));
-
-  const walked = foundRows(await ask(walkStatement(generation, limits.walked, limit)), 'nif');
-  if (walked.length >= limit) return walked;
-  if (beginning !== null && beginning.length <= SHORT && words.length > 0) {
-    const statement = lookThroughStatement(generation, limits.lookedThrough, limit);
-    const some = await ask(statement, wordsCondition(groups, null));
-    const found = some.filter(({ isMatch }) => isMatch);
-    if (found.length >= limit || some.every(({ isLast }) => !isLast)) return found;
-  }
-  const statement = selectByWords(generation, NAME, { condition: '$2', limit, check: IS_MATCH });
-  return ask(statement, wordsCondition(groups, beginning));
-}
-
-const NAME = 'nif, legal_name AS "legalName", normalized_name AS "normalizedName"';
-/** SQL for: a name has all words, by their patterns $1. */
-const IS_MATCH = `(' ' || normalized_name || ' ' LIKE ALL ($1::text[]))`;
 
 /** The matches among the first names of all. */
-function walkStatement(generation: CurrentGeneration, walked: number, limit: number): string {
+function walkStatement(table: string, walked: number, limit: number): string {
   const order = 'head, sort_key, nif';
-  const found = `(
-    SELECT nif, legal_name, normalized_name FROM (
+  return `SELECT ${NAMED_ENTRY} FROM (
       SELECT nif, legal_name, normalized_name, sort_key, left(sort_key, ${INDEXED_LENGTH}) AS head
-      FROM ${quoted(generation.table)} ORDER BY ${order} LIMIT ${walked}
+      FROM ${quoted(table)} ORDER BY ${order} LIMIT ${walked}
     ) AS names
-    WHERE ${IS_MATCH} ORDER BY ${order} LIMIT ${limit})`;
-  return selectWhileCurrent(generation, NAME, { found });
+    WHERE ${HAS_PATTERNS} ORDER BY ${order} LIMIT ${limit}`;
 }
 
 /** The first matches among the first rows that the index has for $2, and the last of these rows. */
-function lookThroughStatement(generation: CurrentGeneration, lookedThrough: number, limit: number): string {
-  const columns = `${NAME}, ${IS_MATCH} AS "isMatch", row_number() OVER () = ${lookedThrough} AS "isLast"`;
-  const names = selectByWords(generation, columns, { condition: '$2', limit: lookedThrough });
-  return `SELECT * FROM ${names} AS names WHERE "isMatch" OR "isLast" LIMIT ${limit}`;
+function lookThroughStatement(table: string, lookedThrough: number, limit: number): string {
+  const columns = `${NAMED_ENTRY}, ${HAS_PATTERNS} AS "isMatch", row_number() OVER () = ${lookedThrough} AS "isLast"`;
+  return `SELECT * FROM (${selectByWords(table, columns, lookedThrough, 'true')}) AS names
+    WHERE "isMatch" OR "isLast" LIMIT ${limit}`;
 }

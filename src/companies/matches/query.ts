@@ -41,7 +41,7 @@ export function parseMatchQuery(q: string): AskedQuery {
 }
 
 /** @param normalized a query in normalized form, not empty */
-export function wordsQuery(normalized: string): WordsQuery {
+function wordsQuery(normalized: string): WordsQuery {
   const words = normalized.split(' ');
   const last = words.pop()!;
   return { kind: 'words', normalized, before: [...new Set(words)], last };

@@ -2,7 +2,6 @@
  * The order of matches (docs/api.md: by any words): names that begin with the query, then names that have all of its words whole, then the
  * rest; each by sort key and NIF.
  */
-import type { SearchEntry } from '../search/document.ts';
 import type { WordsQuery } from './query.ts';
 
 /**
@@ -32,25 +31,3 @@ export function arrange<Name>(names: Name[], query: WordsQuery, nameOf: (name: N
   }
   return tiers.flat();
 }
-
-/**
- * The first matches when there are many. Twice the limit is enough of `whole` and `all`: even if every name of an earlier tier comes
- * again, `limit` new ones remain.
- *
- * @param beginning the first `limit` names that begin with the query
- * @param whole the first {@link enough} names that have all words whole
- * @param all the first {@link enough} matches
- */
-export function firstOf(
-  beginning: SearchEntry[],
-  whole: SearchEntry[],
-  all: SearchEntry[],
-  limit: number,
-): SearchEntry[] {
-  // A map keeps the place at which a key came first.
-  const byNif = new Map([...beginning, ...whole, ...all].map((entry) => [entry.nif, entry]));
-  return [...byNif.values()].slice(0, limit);
-}
-
-/** A search for matches in the order of sort keys that finds fewer than this has found all. */
-export const enough = (limit: number) => 2 * limit;

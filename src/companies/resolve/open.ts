@@ -4,10 +4,11 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { SECOND } from '../../platform/units.ts';
 import { findNif } from '../nif.ts';
+import type { CurrentDirectory } from '../search/current.ts';
+import { createElasticsearchStore } from '../search/elasticsearch.ts';
 import type { OpenDirectory } from '../search/open.ts';
-import { createElasticsearchReader } from './elasticsearch.ts';
-import { createPostgresReader } from './postgres.ts';
-import type { WithReader } from './reader.ts';
+import { createPostgresStore } from '../search/postgres.ts';
+import { createReader, type WithReader } from './reader.ts';
 import { companyOf, NAMES_AT_ONCE, type Resolution, type Resolve, resolveNames } from './resolve.ts';
 
 /** For a few names, of which the worst take 30 ms each. */
@@ -33,17 +34,22 @@ export function openResolve(
   { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
   { search, current }: Pick<OpenDirectory, 'search' | 'current'>,
 ): Resolve {
-  const withReader =
-    elasticsearch === null || current === null
-      ? createPostgresReader(sql)
-      : createElasticsearchReader(elasticsearch, sql, current, TIMEOUT_MS);
-  const resolveName = createNameResolver(withReader);
+  const resolveName = createNameResolver(openReader(sql, elasticsearch, current));
   return async (name) => {
     const nif = findNif(name);
     if (nif === null) return resolveName(name);
     const { entries } = await search.find({ kind: 'nif', nif });
     return companyOf(entries[0]);
   };
+}
+
+/** The reader of the configured store. @param sql a pool with the settings of `pointQueries` */
+export function openReader(sql: Sql, elasticsearch: Client | null, current: CurrentDirectory): WithReader {
+  const store =
+    elasticsearch === null
+      ? createPostgresStore(sql)
+      : createElasticsearchStore(elasticsearch, { name: 'Elasticsearch', timeoutMs: TIMEOUT_MS });
+  return createReader(current, store, sql);
 }
 
 /** A clock, the CPU time of this process, and a pause. Tests replace them. */

@@ -1,5 +1,6 @@
 /** The order of candidates, and whether the first one is clear (docs/resolutions.md: the rule of resolutions). Every number is a sum of weights or a count. */
-import type { SearchEntry, SortedEntry } from '../search/document.ts';
+import type { SearchEntry } from '../search/document.ts';
+import type { NamedEntry } from '../search/store.ts';
 import { bodyOf } from './bodies.ts';
 import { isWithinEdits } from './edits.ts';
 import {
@@ -21,10 +22,7 @@ import {
 } from './words.ts';
 
 /** An entry that one of the reads has found. */
-export interface Candidate extends SortedEntry {
-  /** docs/api.md: normalized name. */
-  normalized: string;
-}
+export type Candidate = NamedEntry;
 
 /** A candidate as it is answered. */
 interface Shown extends SearchEntry, Pick<Compared, 'evidence'> {

@@ -1,6 +1,6 @@
 /** The vocabulary of a generation: every word of its names, and how many entries have it. */
 import { quoted } from '../../platform/postgres/identifier.ts';
-import { NAME_WORDS } from '../matches/words-index.ts';
+import { NAME_WORDS } from '../search/words-index.ts';
 import { MAX_KEY_LENGTH } from './words.ts';
 
 /** The end of a vocabulary's name, behind the name of its generation's table. */

@@ -6,8 +6,8 @@ export type AnswerCache = ReturnType<typeof createAnswerCache>;
 const ENTRY_OVERHEAD_BYTES = 200;
 
 /**
- * Answers of searches by their index and normalized query, without anything about the caller: the most recently used, up to
- * `maxBytes`. The cache has answers of one index only, because only a rollback would need those of another.
+ * Answers of searches by their generation and normalized query, without anything about the caller: the most recently used, up to
+ * `maxBytes`. The cache has answers of one generation only, because only a rollback would need those of another.
  *
  * A text counts with two bytes a character, its largest size.
  */
@@ -16,20 +16,20 @@ export function createAnswerCache(maxBytes: number) {
     maxSize: maxBytes,
     sizeCalculation: (json, key) => 2 * (key.length + json.length) + ENTRY_OVERHEAD_BYTES,
   });
-  let currentIndex: string | null = null;
+  let cachedGeneration: number | null = null;
   let hits = 0;
   let misses = 0;
 
   return {
-    get(index: string, normalized: string): string | null {
-      const answer = index === currentIndex ? answers.get(normalized) : undefined;
+    get(generation: number, normalized: string): string | null {
+      const answer = generation === cachedGeneration ? answers.get(normalized) : undefined;
       if (answer === undefined) misses += 1;
       else hits += 1;
       return answer ?? null;
     },
-    set(index: string, normalized: string, json: string): void {
-      if (index !== currentIndex) answers.clear();
-      currentIndex = index;
+    set(generation: number, normalized: string, json: string): void {
+      if (generation !== cachedGeneration) answers.clear();
+      cachedGeneration = generation;
       answers.set(normalized, json);
     },
     get hits() {

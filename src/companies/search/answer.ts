@@ -1,7 +1,7 @@
 import type { AnswerCache } from './answer-cache.ts';
 import type { ParsedQuery } from './query.ts';
 import { writeAnswer } from './schema.ts';
-import type { SearchResult } from './search.ts';
+import type { Finder } from './search.ts';
 
 /**
  * Answers a query with the JSON of its body.
@@ -10,11 +10,6 @@ import type { SearchResult } from './search.ts';
 export type AnswerQuery<Query> = (query: Query) => Promise<string>;
 
 export type AnswerSearch = AnswerQuery<ParsedQuery>;
-
-/** The directory, which is asked if the cache has no answer. */
-export interface Finder<Query> {
-  find(query: Query): Promise<SearchResult>;
-}
 
 /** Asks the directory each time. */
 export function answerDirectly<Query>(directory: Finder<Query>): AnswerQuery<Query> {
@@ -27,25 +22,25 @@ export type KeyOf<Query> = (query: Query) => string | null;
 export const keyOfSearch: KeyOf<ParsedQuery> = (query) => (query.kind === 'name' ? query.normalized : null);
 
 /**
- * Answers from the cache if the current index has answered the query before. An index never changes, so an answer is cached under
- * its index. Without a recent read of the current index the directory is asked: an idle service can afford the query.
+ * Answers from the cache if the current generation has answered the query before. Its rows never change. Without a recent read of the
+ * current generation the directory is asked: an idle service can afford the query.
  *
- * @param currentIndex the current search index; `null` means that it is not known now
+ * @param confirmed the current generation; `null` means that it is not known now
  */
 export function answerCached<Query>(
   directory: Finder<Query>,
   keyOf: KeyOf<Query>,
   cache: AnswerCache,
-  currentIndex: () => string | null,
+  confirmed: () => number | null,
 ): AnswerQuery<Query> {
   return async (query) => {
     const key = keyOf(query);
-    const current = key === null ? null : currentIndex();
+    const current = key === null ? null : confirmed();
     const kept = current === null ? null : cache.get(current, key!);
     if (kept !== null) return kept;
-    const { entries, index } = await directory.find(query);
+    const { entries, generation } = await directory.find(query);
     const json = writeAnswer(entries);
-    if (key !== null && index !== null) cache.set(index, key, json);
+    if (key !== null && generation !== null) cache.set(generation, key, json);
     return json;
   };
 }

@@ -49,21 +49,20 @@ export function searchDocument({ nif, legal_name, normalized_name, sort_key }: D
 
 const NIF_LENGTH = 9;
 
-/** The company of a document's `entry`. */
-export function readEntry(entry: string): SearchEntry {
-  const nifAt = entry.indexOf('\t') + 1;
-  const nameAt = nifAt + NIF_LENGTH;
-  return { nif: entry.slice(nifAt, nameAt), legalName: entry.slice(nameAt) };
-}
-
 /** An entry with its sort key, from which its normalized name is computed fastest. */
 export interface SortedEntry extends SearchEntry {
   sortKey: string;
 }
 
-/** As {@link readEntry}, with the sort key. */
-export function readSortedEntry(entry: string): SortedEntry {
-  return { ...readEntry(entry), sortKey: entry.slice(0, entry.indexOf('\t')) };
+/** The company of a document's `entry`. */
+export function readEntry(entry: string): SortedEntry {
+  const tabAt = entry.indexOf('\t');
+  const nameAt = tabAt + 1 + NIF_LENGTH;
+  return {
+    nif: entry.slice(tabAt + 1, nameAt),
+    legalName: entry.slice(nameAt),
+    sortKey: entry.slice(0, tabAt),
+  };
 }
 
 /** A copy of the index's settings and mappings in search-mappings/companies.json. */

@@ -1,72 +1,106 @@
 import type { Client } from '@elastic/elasticsearch';
-import { QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
+import { nodePool } from '../../platform/elasticsearch/nodes.ts';
+import { BATCH_TIMEOUT_MS, type BatchOptions, createBatcher } from '../../platform/runtime/batcher.ts';
+import { SECOND } from '../../platform/units.ts';
 import { normalizeName } from '../name.ts';
-import type { CurrentIndex } from './current-index.ts';
+import type { SortedEntry } from './document.ts';
 import { SearchError, type SearchOutcome } from './hits.ts';
-import { createIndexBatches } from './index-batches.ts';
-import { prefixFilter, searchLines } from './msearch.ts';
-import type { ParsedQuery } from './query.ts';
-import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND } from './search.ts';
+import { prefixFilter, searchLines, sendSearches, wordsFilter } from './msearch.ts';
+import { DirectoryAwayError, firstOf, MAX_RESULTS } from './search.ts';
+import type { GenerationReader, OpenGeneration } from './store.ts';
+
+/** When no node has answered for this long, a search is not tried (docs/api.md: problems). */
+const AWAY_AFTER_MS = 3 * SECOND;
+const NOT_FOUND = 404;
+
+/** The directory has no index that can be asked, so the search was not tried. */
+export class NoIndexError extends DirectoryAwayError {
+  override readonly message = 'the directory has no search index: run "index rebuild"';
+}
+
+interface Asked {
+  filter: object;
+  limit: number;
+  /** Names that equal this one come first. */
+  equal?: string | undefined;
+}
+
+/** Nobody asks the index of an empty directory. */
+const EMPTY: GenerationReader = { byNif: async () => [], byPrefix: async () => [], byWords: async () => [] };
 
 /**
- * Two `_msearch` of 32 searches in flight. A search may queue twice as long as other items, because its credit is charged.
+ * The indices of generations. Questions of one turn of the event loop share an `_msearch`. None is scored, and all end early,
+ * because an index has the order of results.
  */
-const BATCHES = {
-  name: 'Elasticsearch',
-  stage: 'search',
-  maxBatch: 32,
-  maxConcurrentBatches: 2,
-  queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
-} as const;
+export function createElasticsearchStore(client: Client, batches: BatchOptions): OpenGeneration {
+  const { timeoutMs = BATCH_TIMEOUT_MS } = batches;
+  const openIndex = (index: string) => {
+    const ask = createBatcher(async (asked: Asked[]) => {
+      if (nodePool(client).downMs() > AWAY_AFTER_MS)
+        throw new DirectoryAwayError('no Elasticsearch node answers');
+      return askTogether(client, index, asked, timeoutMs);
+    }, batches);
+    return { index, ask };
+  };
+  let opened: ReturnType<typeof openIndex> | null = null;
 
-type Searchable = Exclude<ParsedQuery, { kind: 'nothing' }>;
-
-/**
- * Search in the current index. Searches of one turn of the event loop share one `_msearch`. No search is scored, and all end early,
- * because the index has the order of results. A name takes a search for its prefix, and a share in one for all names that equal any of
- * the batch's.
- */
-export function createElasticsearchSearch(client: Client, current: CurrentIndex): DirectorySearch {
-  const ask = createIndexBatches(client, current, BATCHES, async (queries: Searchable[], index, send) => {
-    const names = [...new Set(queries.flatMap((query) => (query.kind === 'name' ? [query.normalized] : [])))];
-    const equalsLines = (...some: string[]) =>
-      searchLines(index, { terms: { normalized_name: some } }, MAX_RESULTS * some.length);
-    const found = await send([
-      ...queries.map((query) => searchLines(index, filterOf(query))),
-      ...(names.length > 0 ? [equalsLines(...names)] : []),
-    ]);
-    let equals = groupEquals(names, found[queries.length] ?? []);
-    if (equals === null) {
-      const each = await send(names.map((name) => equalsLines(name)));
-      equals = new Map(names.map((name, at) => [name, each[at]!]));
-    }
-    return queries.map((query, at) => {
-      const first = found[at]!;
-      if (first instanceof SearchError || query.kind === 'nif') return first;
-      const exact = equals.get(query.normalized) ?? [];
-      if (exact instanceof SearchError) return exact;
-      if (exact.length === 0) return first;
-      const isExact = new Set(exact.map(({ nif }) => nif));
-      return [...exact, ...first.filter(({ nif }) => !isExact.has(nif))].slice(0, MAX_RESULTS);
-    });
-  });
-  return {
-    find: async (parsed) => (parsed.kind === 'nothing' ? NOTHING_FOUND : ask(parsed)),
+  return ({ index, rows }) => {
+    if (rows === 0) return EMPTY;
+    if (index === null) throw new NoIndexError();
+    if (opened?.index !== index) opened = openIndex(index);
+    const { ask } = opened;
+    const find = async (filter: object, limit = MAX_RESULTS, equal?: string) => {
+      const outcome = await ask({ filter, limit, equal });
+      if (!(outcome instanceof SearchError)) return outcome;
+      throw outcome.status === NOT_FOUND ? new NoIndexError() : outcome;
+    };
+    return {
+      byNif: (nif) => find({ term: { nif } }),
+      byPrefix: (prefix, equalFirst) =>
+        find(prefixFilter(prefix), MAX_RESULTS, equalFirst ? prefix : undefined),
+      async byWords(groups, beginning, limit) {
+        const entries = await find(wordsFilter(groups, beginning), limit);
+        return entries.map((entry) => ({ ...entry, normalized: normalizedOf(entry) }));
+      },
+    };
   };
 }
 
-function filterOf(query: Searchable): object {
-  return query.kind === 'nif' ? { term: { nif: query.nif } } : prefixFilter(query.normalized);
-}
+/** A sort key has gone through the slow half of the normalization. */
+const normalizedOf = ({ sortKey }: SortedEntry) => normalizeName(sortKey);
 
-/**
- * The entries that equal each name, of the answer for all names, or its failure.
- * @returns `null` when entries of some names may not have fitted, or the index has another normalization
- */
-function groupEquals(names: string[], outcome: SearchOutcome): Map<string, SearchOutcome> | null {
-  if (outcome instanceof SearchError || names.length === 1)
-    return new Map(names.map((name) => [name, outcome]));
-  if (names.length > 0 && outcome.length === MAX_RESULTS * names.length) return null;
-  const byName = Map.groupBy(outcome, ({ legalName }) => normalizeName(legalName));
-  return [...byName.keys()].every((name) => names.includes(name)) ? byName : null;
+/** Asks an index some questions at once. All of their equal names are one more, or one for each if they may not have fitted. */
+async function askTogether(
+  client: Client,
+  index: string,
+  asked: Asked[],
+  timeoutMs: number,
+): Promise<SearchOutcome[]> {
+  const untilMs = performance.now() + timeoutMs;
+  const send = (some: Asked[]) =>
+    sendSearches(
+      client,
+      some.map(({ filter, limit }) => searchLines(index, filter, limit)),
+      Math.max(1, untilMs - performance.now()),
+    );
+  const equalTo = (...names: string[]) => ({
+    filter: { terms: { normalized_name: names } },
+    limit: MAX_RESULTS * names.length,
+  });
+  const names = [...new Set(asked.flatMap(({ equal }) => equal ?? []))];
+  const found = await send(names.length > 0 ? [...asked, equalTo(...names)] : asked);
+  const all = found[asked.length] ?? [];
+  if (all instanceof SearchError)
+    return asked.map(({ equal }, at) => (equal === undefined ? found[at]! : all));
+  const isCut = names.length > 1 && all.length === equalTo(...names).limit;
+  const each = isCut ? await send(names.map((name) => equalTo(name))) : [];
+  const byName = new Map<string, SearchOutcome>(Map.groupBy(all, normalizedOf));
+  for (const [at, outcome] of each.entries()) byName.set(names[at]!, outcome);
+  return asked.map(({ equal, limit }, at) => {
+    const first = found[at]!;
+    const equals = byName.get(equal ?? '') ?? [];
+    if (first instanceof SearchError) return first;
+    if (equals instanceof SearchError) return equals;
+    return equals.length === 0 ? first : firstOf([...equals, ...first], limit);
+  });
 }

@@ -1,5 +1,5 @@
 /** Reads the answer to an `_msearch`. */
-import { readEntry, type SearchEntry } from './document.ts';
+import { readEntry, type SortedEntry } from './document.ts';
 
 /** One search of several has failed. */
 export class SearchError extends Error {
@@ -13,11 +13,8 @@ export class SearchError extends Error {
   }
 }
 
-/** The entries of one search, or its failure. @template Entry what is read of each hit */
-export type SearchOutcome<Entry extends SearchEntry = SearchEntry> = Entry[] | SearchError;
-
-/** Reads the sort value of a hit. */
-export type ReadEntry<Entry extends SearchEntry> = (entry: string) => Entry;
+/** The entries of one search, or its failure. */
+export type SearchOutcome = SortedEntry[] | SearchError;
 
 const NINE_DIGITS = /^\d{9}$/;
 
@@ -33,27 +30,20 @@ interface Item {
  * @param count the number of searches that were asked
  * @throws when the answer is not one of Elasticsearch's (a gateway's page, for example)
  */
-export function readOutcomes<Entry extends SearchEntry = SearchEntry>(
-  answer: unknown,
-  count: number,
-  read = readEntry as ReadEntry<Entry>,
-): SearchOutcome<Entry>[] {
+export function readOutcomes(answer: unknown, count: number): SearchOutcome[] {
   try {
     const { responses } = answer as { responses: Item[] };
-    if (responses.length === count) return responses.map((item) => outcomeOf(item, read));
+    if (responses.length === count) return responses.map(outcomeOf);
   } catch {}
   throw new Error('Elasticsearch did not answer every search of the request with directory entries');
 }
 
-function outcomeOf<Entry extends SearchEntry>(
-  { status, timed_out, error, hits }: Item,
-  read: ReadEntry<Entry>,
-): SearchOutcome<Entry> {
+function outcomeOf({ status, timed_out, error, hits }: Item): SearchOutcome {
   if (status !== 200 || timed_out === true) {
     return new SearchError(status ?? 0, error?.type ?? (timed_out === true ? 'too late' : (status ?? 0)));
   }
   return (hits?.hits ?? []).map(({ sort: [entry] }) => {
-    const company = read(entry);
+    const company = readEntry(entry);
     if (!NINE_DIGITS.test(company.nif)) throw new Error('no directory entry');
     return company;
   });

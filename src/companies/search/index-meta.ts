@@ -1,5 +1,5 @@
 /** Indices tell in their mapping's `_meta` which directory they belong to. */
-import { type Client, errors, type estypes } from '@elastic/elasticsearch';
+import type { Client, estypes } from '@elastic/elasticsearch';
 import { SECOND } from '../../platform/units.ts';
 
 /** The description of an index. */
@@ -18,9 +18,10 @@ export const SHORT: { requestTimeout: number; maxRetries: number } = {
 
 /** The description of an index; `null` if there is no such index, or it belongs to no directory. */
 export async function readIndexMeta(client: Client, name: string): Promise<IndexMeta | null> {
-  const mappings: estypes.IndicesGetMappingResponse = await client.indices
-    .getMapping({ index: name }, SHORT)
-    .catch((error) => (isNotFound(error) ? {} : Promise.reject(error)));
+  const mappings: estypes.IndicesGetMappingResponse = await client.indices.getMapping(
+    { index: name },
+    { ...SHORT, ignore: [404] },
+  );
   const meta = mappings[name]?.mappings._meta as Partial<IndexMeta> | undefined;
   return typeof meta?.directory === 'string' ? (meta as IndexMeta) : null;
 }
@@ -32,8 +33,4 @@ export async function belongsToDirectory(
   directoryId: string,
 ): Promise<boolean> {
   return (await readIndexMeta(client, name))?.directory === directoryId;
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof errors.ResponseError && error.statusCode === 404;
 }

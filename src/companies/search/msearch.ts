@@ -1,8 +1,9 @@
 import { type Client, errors, type estypes } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../platform/elasticsearch/nodes.ts';
-import { MAX_GRAM, readEntry, type SearchEntry } from './document.ts';
-import { type ReadEntry, readOutcomes, SearchError, type SearchOutcome } from './hits.ts';
-import { MAX_RESULTS, type WordGroup } from './search.ts';
+import { MAX_GRAM } from './document.ts';
+import { readOutcomes, SearchError, type SearchOutcome } from './hits.ts';
+import { MAX_RESULTS } from './search.ts';
+import type { WordGroup } from './store.ts';
 
 /** What is read of a search's answer; Elasticsearch writes nothing else. */
 const HIT_PATH = 'hits.hits.sort';
@@ -34,9 +35,15 @@ export function wordsFilter(groups: readonly WordGroup[], beginning: string | nu
   return { bool: { filter } };
 }
 
-/** The body of the `_search` that answers the first entries of a filter, in their order. */
-export function searchBody(filter: estypes.QueryDslQueryContainer, size = MAX_RESULTS) {
-  return {
+/** Asks an index for the first entries of a filter, in their order. */
+export function searchLines(
+  index: string,
+  filter: estypes.QueryDslQueryContainer,
+  size = MAX_RESULTS,
+): SearchLines {
+  // A node answers from its own copy, because the node of another one may be dead.
+  const header = { index, preference: '_local', allow_partial_search_results: false };
+  const body = {
     size,
     track_total_hits: false,
     query: { constant_score: { filter } },
@@ -45,16 +52,7 @@ export function searchBody(filter: estypes.QueryDslQueryContainer, size = MAX_RE
     _source: false,
     stored_fields: '_none_',
   };
-}
-
-/** Asks an index for the first entries of a filter. */
-export function searchLines(
-  index: string,
-  filter: estypes.QueryDslQueryContainer,
-  size = MAX_RESULTS,
-): SearchLines {
-  // A node answers from its own copy, because the node of another one may be dead.
-  return [{ index, preference: '_local', allow_partial_search_results: false }, searchBody(filter, size)];
+  return [header, body];
 }
 
 /**
@@ -63,12 +61,11 @@ export function searchLines(
  * @returns their outcomes, in their order
  * @throws when the request fails, or when the answer is not one of Elasticsearch's (a gateway's page, for example)
  */
-export async function sendSearches<Entry extends SearchEntry = SearchEntry>(
+export async function sendSearches(
   client: Client,
   searches: SearchLines[],
   timeoutMs: number,
-  read = readEntry as ReadEntry<Entry>,
-): Promise<SearchOutcome<Entry>[]> {
+): Promise<SearchOutcome[]> {
   const untilMs = performance.now() + timeoutMs;
   const request = { searches: searches.flat(), filter_path: FILTER_PATH };
   const nodes = client.connectionPool.size;
@@ -76,7 +73,7 @@ export async function sendSearches<Entry extends SearchEntry = SearchEntry>(
   for (let retries = 0; ; retries += 1) {
     try {
       const answer = await client.msearch(request, { requestTimeout: attemptMs, maxRetries: 0 });
-      return readOutcomes(answer, searches.length, read);
+      return readOutcomes(answer, searches.length);
     } catch (error) {
       attemptMs = untilMs - performance.now();
       // A slow node is asked again after a dead one.

@@ -1,13 +1,16 @@
+import type { Client } from '@elastic/elasticsearch';
 import type { Config } from '../../platform/config/config.ts';
 import type { Metrics } from '../../platform/observability/metrics.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
 import type { Stores } from '../../platform/stores/stores.ts';
 import { MIB } from '../../platform/units.ts';
-import { type AnswerQuery, answerCached, answerDirectly, type Finder, type KeyOf } from './answer.ts';
+import { type AnswerQuery, answerCached, answerDirectly, type KeyOf } from './answer.ts';
 import { createAnswerCache } from './answer-cache.ts';
-import { type CurrentIndex, createCurrentIndex } from './current-index.ts';
-import { createElasticsearchSearch } from './elasticsearch.ts';
-import { createPostgresSearch } from './postgres.ts';
-import type { DirectorySearch } from './search.ts';
+import { type CurrentDirectory, openCurrent } from './current.ts';
+import { createElasticsearchStore } from './elasticsearch.ts';
+import { createPostgresStore } from './postgres.ts';
+import { createSearch, type DirectorySearch, type Finder } from './search.ts';
 
 /** Answers queries of one kind, from the cache if there is one. */
 type Answering = <Query>(finder: Finder<Query>, keyOf: KeyOf<Query>) => AnswerQuery<Query>;
@@ -15,20 +18,38 @@ type Answering = <Query>(finder: Finder<Query>, keyOf: KeyOf<Query>) => AnswerQu
 export interface OpenDirectory {
   search: DirectorySearch;
   answering: Answering;
-  /** `null` means that Postgres searches. */
-  current: CurrentIndex | null;
+  current: CurrentDirectory;
 }
 
-/** The directory that the configuration asks for: Elasticsearch, or an index in Postgres. All kinds of queries share its cache. */
+/** Two `_msearch` of 32 questions in flight. A question may queue twice as long as other items, because its credit is charged. */
+export const INDEX_BATCHES = {
+  name: 'Elasticsearch',
+  maxBatch: 32,
+  maxConcurrentBatches: 2,
+  queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
+} as const;
+
+/** The search of the configured store: Elasticsearch, or an index in Postgres. */
+export function openSearch(
+  sql: Sql,
+  elasticsearch: Client | null,
+  current: CurrentDirectory,
+): DirectorySearch {
+  const store =
+    elasticsearch === null
+      ? createPostgresStore(sql)
+      : createElasticsearchStore(elasticsearch, { ...INDEX_BATCHES, stage: 'search' });
+  return createSearch(current, store);
+}
+
+/** The directory, of which all kinds of queries share the cache of answers. */
 export function openDirectory(
   config: Pick<Config, 'searchCacheMb'>,
   { sql, elasticsearch }: Pick<Stores, 'sql' | 'elasticsearch'>,
   metrics: Metrics,
 ): OpenDirectory {
-  if (elasticsearch === null)
-    return { search: createPostgresSearch(sql), answering: answerDirectly, current: null };
-  const current = createCurrentIndex(elasticsearch, sql);
-  const search = createElasticsearchSearch(elasticsearch, current);
+  const current = openCurrent(sql, elasticsearch);
+  const search = openSearch(sql, elasticsearch, current);
   if (config.searchCacheMb === 0) return { search, answering: answerDirectly, current };
   const cache = createAnswerCache(config.searchCacheMb * MIB);
   metrics.counterOf(

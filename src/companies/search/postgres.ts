@@ -15,10 +15,10 @@
 
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
-import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import type { SearchEntry } from './document.ts';
-import { type CurrentGeneration, createCurrentReader, foundRows, selectWhileCurrent } from './generation.ts';
-import { type DirectorySearch, MAX_RESULTS, NOTHING_FOUND, SEARCH_TIMEOUT_MS } from './search.ts';
+import { MAX_RESULTS } from './search.ts';
+import type { NamedEntry, OpenGeneration } from './store.ts';
+import { selectByWords, wordsParameters } from './words-index.ts';
 
 /** Characters of a name in an index, each of at most 4 bytes. */
 export const INDEXED_LENGTH = 64;
@@ -46,60 +46,29 @@ export function searchIndexStatements(table: string): string[] {
   ];
 }
 
-/** Search in the current generation's table, by one statement and so one snapshot a search. */
-export function createPostgresSearch(sql: Sql): DirectorySearch {
-  const read = createCurrentReader(sql, (generation) => ({
-    name: createPrefixSearch(sql, generation, { equalFirst: true }),
-    nif: createNifSearch(sql, generation),
-  }));
-  return {
-    async find(parsed) {
-      if (parsed.kind === 'nothing') return NOTHING_FOUND;
-      const find = (bound: Bound) =>
-        read(
-          ({ name, nif }) =>
-            parsed.kind === 'nif' ? nif(parsed.nif, bound) : name(parsed.normalized, bound),
-          bound,
-        );
-      return { entries: await withTimeout(find, SEARCH_TIMEOUT_MS, 'Postgres'), index: null };
-    },
-  };
-}
-
-type Generation = Pick<CurrentGeneration, 'id' | 'table'>;
-
-/** Finds the name of a NIF. */
-function createNifSearch(sql: Sql, generation: Generation) {
-  const statement = selectWhileCurrent(generation, 'nif, legal_name AS "legalName"', {
-    found: quoted(generation.table),
-    condition: 'nif = $1',
-  });
-  return async (nif: string, bound: Bound) =>
-    foundRows(await bound(sql.unsafe<SearchEntry[]>(statement, [nif], { prepare: true })), 'nif');
-}
+const ENTRY = 'nif, legal_name AS "legalName"';
+/** The columns of a {@link NamedEntry}. */
+export const NAMED_ENTRY = `${ENTRY}, normalized_name AS normalized, sort_key AS "sortKey"`;
 
 /**
- * Finds the first names with a prefix, by sort key and NIF.
- * @param generation its table has the indexes of {@link searchIndexStatements}
- * @param equalFirst whether names that equal the prefix come first
- * @throws ReplacedError (in the search) when the generation is not current any more
+ * The tables of generations, which have the indexes of {@link searchIndexStatements} and words-index.ts.
+ * @param sql a pool; for words with the settings of `pointQueries`, so that a table is only scanned in its physical order
  */
-export function createPrefixSearch(
-  sql: Sql,
-  generation: Generation,
-  { equalFirst }: { equalFirst: boolean },
-) {
-  const lengths = [...MISALIGNED_WITHIN, null];
-  const statements = new Map(
-    lengths.map((length) => [length, nameStatement(length, generation, equalFirst)]),
-  );
-  return async (prefix: string, bound: Bound) => {
-    const codePoints = [...prefix];
-    const head = codePoints.slice(0, INDEXED_LENGTH).join('');
-    const length = MISALIGNED_WITHIN.find((within) => codePoints.length <= within) ?? null;
-    const parameters = [prefix, head, firstAfter(head)];
-    const query = sql.unsafe<SearchEntry[]>(statements.get(length)!, parameters, { prepare: true });
-    return foundRows(await bound(query), 'nif');
+export function createPostgresStore(sql: Sql): OpenGeneration {
+  return ({ table }, bound) => {
+    const ask = async <Row extends SearchEntry>(statement: string, parameters: (string | string[])[]) =>
+      bound(sql.unsafe<Row[]>(statement, parameters, { prepare: true }));
+    return {
+      byNif: (nif) => ask(`SELECT ${ENTRY} FROM ${quoted(table)} WHERE nif = $1`, [nif]),
+      byPrefix(prefix, equalFirst) {
+        const codePoints = [...prefix];
+        const head = codePoints.slice(0, INDEXED_LENGTH).join('');
+        const length = MISALIGNED_WITHIN.find((within) => codePoints.length <= within) ?? null;
+        return ask(nameStatement(length, table, equalFirst), [prefix, head, firstAfter(head)]);
+      },
+      byWords: (groups, beginning, limit) =>
+        ask<NamedEntry>(selectByWords(table, NAMED_ENTRY, limit), wordsParameters(groups, beginning)),
+    };
   };
 }
 
@@ -118,15 +87,15 @@ function misaligned(length: number): string {
  * it expected 8 matches of "const" instead of 4,976, and sorted all of them in 71 ms instead of 0.2. `(SELECT $1)` hides the
  * value from it, COALESCE a combination of conditions that it considers rare.
  */
-function nameStatement(misalignedWithin: number | null, generation: Generation, equalFirst: boolean): string {
-  const table = quoted(generation.table);
+function nameStatement(misalignedWithin: number | null, plainTable: string, equalFirst: boolean): string {
+  const table = quoted(plainTable);
   const first = (column: string, length: number) => `left(${column}, ${length})`;
   const name = first('normalized_name', misalignedWithin ?? INDEXED_LENGTH);
   const key = first('sort_key', INDEXED_LENGTH);
   const prefix = '(SELECT $1::text)';
   const head = '(SELECT $2::text)';
   const headEnd = '(SELECT $3::text)';
-  const found = `(
+  return `SELECT ${ENTRY} FROM (
       (SELECT ${equalFirst ? 0 : 1} AS part, nif, legal_name, sort_key FROM ${table}
         WHERE ${first('normalized_name', INDEXED_LENGTH)} = ${head} AND normalized_name = ${prefix}
         ORDER BY sort_key, nif LIMIT ${MAX_RESULTS})
@@ -143,9 +112,7 @@ function nameStatement(misalignedWithin: number | null, generation: Generation, 
           AND NOT starts_with(sort_key, ${prefix}) AND starts_with(normalized_name, ${prefix})
           AND normalized_name <> ${prefix}
         ORDER BY sort_key, nif LIMIT ${MAX_RESULTS})
-    )`;
-  const rest = `ORDER BY part, sort_key, nif LIMIT ${MAX_RESULTS}`;
-  return selectWhileCurrent(generation, 'nif, legal_name AS "legalName"', { found, rest });
+    ) AS found ORDER BY part, sort_key, nif LIMIT ${MAX_RESULTS}`;
 }
 
 /** The first string, by code point, after all strings with the prefix, which ends in a letter or digit. */

@@ -47,7 +47,10 @@ const findFirst = (limit: number) =>
   answerDirectly({
     async find(query: ParsedQuery | MatchQuery) {
       const rows = find(query).slice(0, limit);
-      return { entries: rows.map(({ nif, legal_name }) => ({ nif, legalName: legal_name })), index: null };
+      return {
+        entries: rows.map(({ nif, legal_name }) => ({ nif, legalName: legal_name })),
+        generation: null,
+      };
     },
   });
 

@@ -118,7 +118,7 @@ export const SETTINGS = {
     'SEARCH_CACHE_MB',
     '64',
     integer(0, 4096),
-    'MiB for answers of Elasticsearch. `0` means no cache.',
+    'MiB for answers of searches and matches. `0` means no cache.',
   ),
   redisUrl: secret(
     'REDIS_URL',

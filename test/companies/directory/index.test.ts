@@ -7,14 +7,12 @@ import { createIndex } from '../../../src/companies/directory/indexing/indices.t
 import { withDirectoryLock } from '../../../src/companies/directory/lock.ts';
 import { rebuildIndex } from '../../../src/companies/directory/rebuild.ts';
 import { directoryHealth, ensureSearchable } from '../../../src/companies/directory/startup-check.ts';
-import { createCurrentIndex } from '../../../src/companies/search/current-index.ts';
 import { directoryRow, type SearchDocument, searchDocument } from '../../../src/companies/search/document.ts';
-import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { MODES } from '../../support/modes.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';
-import { searchEntries } from '../../support/search-entries.ts';
+import { searchEntries, searchOf } from '../../support/search-entries.ts';
 import { until } from '../../support/until.ts';
 import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../../support/workbench.ts';
 
@@ -346,8 +344,7 @@ test('an index whose documents are not what the rows say is refused before searc
       const index = `${bench.alias}-${label}`;
       await createIndex(client, index, { directory: '', generation: 0, fingerprint: '' });
       await client.index({ index, document, refresh: true });
-      const options = { index, table: current.tableName, rows: 1, signal: bench.tools.signal };
-      return checkIndex(client, bench.tools.sql, options);
+      return checkIndex(client, bench.tools.sql, index, current, bench.tools.signal);
     };
     await check('right', right);
     const refused = `the new index doesn't find NIF ${nif(1)}`;
@@ -372,7 +369,7 @@ describe('start of a server', () => {
     bench = await createWorkbench('full');
     expect(await ensureSearchable(bench.tools)).toEqual({ ok: true, warnings: [] });
     const { elasticsearch, sql } = bench.tools;
-    const search = createElasticsearchSearch(elasticsearch!, createCurrentIndex(elasticsearch!, sql));
+    const search = searchOf(sql, elasticsearch!);
     expect(await searchEntries(search, 'empresa')).toEqual([]);
     expect(await indicesOf(bench)).toEqual([]);
   });

@@ -1,12 +1,9 @@
 import { describe, expect, test } from 'bun:test';
-import { createCurrentIndex } from '../../../src/companies/search/current-index.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
-import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
-import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { MODES } from '../../support/modes.ts';
 import { createOracleSearch } from '../../support/oracle.ts';
-import { searchEntries } from '../../support/search-entries.ts';
+import { searchEntries, searchOf } from '../../support/search-entries.ts';
 import { until } from '../../support/until.ts';
 import { createWorkbench } from '../../support/workbench.ts';
 
@@ -56,10 +53,7 @@ for (const mode of MODES) {
       const bench = await createWorkbench(mode, { realPauses: true });
       const { elasticsearch, sql } = bench.tools;
       // As every instance of the service does it: each client with its own search.
-      const open = () =>
-        elasticsearch === null
-          ? createPostgresSearch(sql)
-          : createElasticsearchSearch(elasticsearch, createCurrentIndex(elasticsearch, sql));
+      const open = () => (elasticsearch === null ? searchOf(sql) : searchOf(sql, elasticsearch));
       const first = directory(0, 300, 0);
       const second = directory(20, 320, 1);
       const third: Names = new Map([...second, ...directory(320, 330, 4), [25, 'Beta Nova']]);

@@ -4,11 +4,10 @@ import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { listIndices } from '../../../src/companies/directory/indexing/indices.ts';
 import { ensureSearchable } from '../../../src/companies/directory/startup-check.ts';
 import { statusReport } from '../../../src/companies/directory/status.ts';
-import { createCurrentIndex, NoIndexError } from '../../../src/companies/search/current-index.ts';
-import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
+import { NoIndexError } from '../../../src/companies/search/elasticsearch.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
-import { searchEntries } from '../../support/search-entries.ts';
+import { searchEntries, searchOf } from '../../support/search-entries.ts';
 import { createWorkbench, indicesOf, type Workbench } from '../../support/workbench.ts';
 
 let original: Workbench;
@@ -33,7 +32,7 @@ async function indicesOfOne({ tools, alias }: Workbench): Promise<string[]> {
 
 /** As an instance of the service that starts now: the mark of the names that it finds. */
 async function markOf({ tools: { elasticsearch, sql } }: Workbench): Promise<string> {
-  const search = createElasticsearchSearch(elasticsearch!, createCurrentIndex(elasticsearch!, sql));
+  const search = searchOf(sql, elasticsearch!);
   const entries = await searchEntries(search, 'alfa');
   return [...new Set(entries.map(({ legalName }) => / ([AB]\d)/.exec(legalName)![1]))].join();
 }

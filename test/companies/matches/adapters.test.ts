@@ -2,14 +2,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import fc from 'fast-check';
-import { createElasticsearchMatches } from '../../../src/companies/matches/elasticsearch.ts';
-import { type FindMatches, MATCH_BATCHES } from '../../../src/companies/matches/matches.ts';
-import { createPostgresMatches, type ReadLimits } from '../../../src/companies/matches/postgres.ts';
+import { createMatches } from '../../../src/companies/matches/matches.ts';
+import { createWalkingStore, type ReadLimits } from '../../../src/companies/matches/postgres.ts';
+import type { WordsQuery } from '../../../src/companies/matches/query.ts';
 import { normalizeName } from '../../../src/companies/name.ts';
-import { createCurrentIndex } from '../../../src/companies/search/current-index.ts';
+import { openCurrent } from '../../../src/companies/search/current.ts';
+import type { Finder } from '../../../src/companies/search/search.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
+import { matchesOf } from '../../support/search-entries.ts';
 import {
   createSearchIndex,
   createTestIndexAlias,
@@ -60,9 +62,9 @@ const oracle = createMatchOracle(entries);
 const { alias, cleanup } = createTestIndexAlias();
 const databases: TestDatabase[] = [];
 let client: Client;
-let elasticsearch: FindMatches;
-let postgres: FindMatches;
-let byIndex: FindMatches;
+let elasticsearch: Finder<WordsQuery>;
+let postgres: Finder<WordsQuery>;
+let byIndex: Finder<WordsQuery>;
 
 async function openDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase('matches');
@@ -70,11 +72,11 @@ async function openDatabase(): Promise<TestDatabase> {
   return database;
 }
 
-async function openPostgres(limits?: ReadLimits): Promise<FindMatches> {
+async function openPostgres(limits?: ReadLimits): Promise<Finder<WordsQuery>> {
   const database = await openDatabase();
   await createMatchTable(database.sql, 'directory_g900000', entries);
   await makeTableCurrent(database.sql, 'directory_g900000');
-  return createPostgresMatches(database.sql, MATCH_BATCHES, limits);
+  return createMatches(openCurrent(database.sql, null), createWalkingStore(database.sql, limits), 2);
 }
 
 beforeAll(async () => {
@@ -84,7 +86,7 @@ beforeAll(async () => {
   await createSearchIndex(client, `${alias}-1`, entries);
   const { sql } = await openDatabase();
   await makeIndexCurrent(client, sql, `${alias}-1`);
-  elasticsearch = createElasticsearchMatches(client, createCurrentIndex(client, sql), MATCH_BATCHES);
+  elasticsearch = matchesOf(sql, client);
 });
 
 afterAll(async () => {
@@ -121,14 +123,14 @@ const ofAnyText = fc.sample(
 /** A slow machine answers so many within the time of a search. */
 const TOGETHER = 20;
 
-const adapters: [string, () => FindMatches][] = [
+const adapters: [string, () => Finder<WordsQuery>][] = [
   ['Elasticsearch', () => elasticsearch],
   ['Postgres', () => postgres],
   ['Postgres that soon asks its index', () => byIndex],
 ];
 
 describe.each(adapters)('matches by %s', (_, adapter) => {
-  const matches = (q: string, limit?: number) => matchEntries(adapter(), q, limit);
+  const matches = (q: string) => matchEntries(adapter(), q);
   const namesOf = async (q: string) => (await matches(q)).map(({ legalName }) => legalName);
   /** Asks several at the same time, so that they share batches. */
   async function expectAnswers(queries: string[]): Promise<void> {
@@ -176,12 +178,6 @@ describe.each(adapters)('matches by %s', (_, adapter) => {
       ...['de de de de de de de d', 'municipio freguesia', 'agrupamento de escolas', 'e de a o'],
     ];
     await expectAnswers(queries);
-  });
-
-  test('fewer entries are the first of them', async () => {
-    for (const q of ['de', 'sociedade de s', 'zurique', 'silva', 'escolas', 'braga e']) {
-      expect(await matches(q, 5)).toEqual(oracle(q, 5));
-    }
   });
 
   test('any words of any names answer what the oracle answers', () => expectAnswers(ofNames));

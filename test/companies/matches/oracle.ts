@@ -10,7 +10,7 @@ export function createMatchOracle(entries: readonly SearchEntry[]) {
   });
   rows.sort((a, b) => Buffer.compare(a.sortKey, b.sortKey) || Number(a.entry.nif) - Number(b.entry.nif));
 
-  return (q: string, limit = 20): SearchEntry[] => {
+  return (q: string): SearchEntry[] => {
     const normalized = oracleNormalize(q);
     if (normalized === '') return [];
     const words = normalized.split(' ');
@@ -22,6 +22,6 @@ export function createMatchOracle(entries: readonly SearchEntry[]) {
         words.slice(0, -1).every((word) => row.words.has(word)) &&
         [...row.words].some((word) => word.startsWith(last)),
     );
-    return [...new Set([...begins, ...whole, ...all])].slice(0, limit).map(({ entry }) => entry);
+    return [...new Set([...begins, ...whole, ...all])].slice(0, 20).map(({ entry }) => entry);
   };
 }

@@ -1,17 +1,17 @@
-import type { FindMatches } from '../../../src/companies/matches/matches.ts';
-import { parseMatchQuery } from '../../../src/companies/matches/query.ts';
-import { wordsIndexStatement } from '../../../src/companies/matches/words-index.ts';
+import { parseMatchQuery, type WordsQuery } from '../../../src/companies/matches/query.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { searchIndexStatements } from '../../../src/companies/search/postgres.ts';
+import type { Finder } from '../../../src/companies/search/search.ts';
+import { wordsIndexStatement } from '../../../src/companies/search/words-index.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { createSearchTable } from '../../support/search-index.ts';
 
 /** The matches for `q`, as a caller types it. */
-export async function matchEntries(find: FindMatches, q: string, limit = 20): Promise<SearchEntry[]> {
+export async function matchEntries(matches: Finder<WordsQuery>, q: string): Promise<SearchEntry[]> {
   const query = parseMatchQuery(q);
   if (query.kind === 'nothing') return [];
   if (query.kind !== 'words') throw new Error('no query for words');
-  const { entries } = await find(query, limit);
+  const { entries } = await matches.find(query);
   return entries.map(({ nif, legalName }) => ({ nif, legalName }));
 }
 

@@ -1,16 +1,14 @@
 /** Names resolved by Postgres, by Elasticsearch and by the oracle: equal in NIFs, order, sums, evidence and `clear`. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { buildSearchIndexes } from '../../../src/companies/directory/tables.ts';
-import { createElasticsearchReader } from '../../../src/companies/resolve/elasticsearch.ts';
-import { createPostgresReader } from '../../../src/companies/resolve/postgres.ts';
 import type { WithReader } from '../../../src/companies/resolve/reader.ts';
 import { LIMITS, resolveNames } from '../../../src/companies/resolve/resolve.ts';
-import { createCurrentIndex } from '../../../src/companies/search/current-index.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { SECOND } from '../../../src/platform/units.ts';
 import '../../support/modes.ts';
+import { readerOf } from '../../support/search-entries.ts';
 import { createWorkbench, tablesOf, type Workbench } from '../../support/workbench.ts';
 import { csvOf, DIRECTORY, hardNames, SPELLINGS, STRANGERS } from './names.ts';
 import { CAPS, createResolveOracle, type OracleAnswer } from './oracle.ts';
@@ -34,14 +32,9 @@ beforeAll(async () => {
   oracle = createResolveOracle(entries);
   await buildSearchIndexes(bench.database.sql, table!);
   sql = connectPostgres(bench.database.url, { max: 2, pointQueries: true });
-  readers.Postgres = createPostgresReader(sql);
+  readers.Postgres = readerOf(sql);
   const client = bench.tools.elasticsearch!;
-  readers.Elasticsearch = createElasticsearchReader(
-    client,
-    sql,
-    createCurrentIndex(client, sql),
-    20 * SECOND,
-  );
+  readers.Elasticsearch = readerOf(sql, client);
 });
 afterAll(async () => {
   await sql.end();

@@ -1,12 +1,12 @@
 /** Names resolved by Elasticsearch while an import replaces the index, and without an index. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { createElasticsearchReader } from '../../../src/companies/resolve/elasticsearch.ts';
 import { resolveNames } from '../../../src/companies/resolve/resolve.ts';
-import { createCurrentIndex, NoIndexError } from '../../../src/companies/search/current-index.ts';
+import { NoIndexError } from '../../../src/companies/search/elasticsearch.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { SECOND } from '../../../src/platform/units.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
+import { readerOf } from '../../support/search-entries.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
 
 const importOf = (mark: string) =>
@@ -26,7 +26,7 @@ async function resolve(names: string[], between: (search: number) => Promise<unk
   const { sql } = bench.database;
   let searches = 0;
   const client = bench.tools.elasticsearch!;
-  const withReader = createElasticsearchReader(client, sql, createCurrentIndex(client, sql), 20 * SECOND);
+  const withReader = readerOf(sql, client);
   const resolutions = await withTimeout(
     (bound) =>
       withReader(

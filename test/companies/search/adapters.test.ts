@@ -2,16 +2,13 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { normalizeName } from '../../../src/companies/name.ts';
-import { createCurrentIndex } from '../../../src/companies/search/current-index.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
-import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
-import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
 import type { DirectorySearch } from '../../../src/companies/search/search.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { createOracleSearch } from '../../support/oracle.ts';
-import { searchEntries } from '../../support/search-entries.ts';
+import { searchEntries, searchOf } from '../../support/search-entries.ts';
 import {
   createSearchIndex,
   createSearchTable,
@@ -29,7 +26,7 @@ const { alias, cleanup } = createTestIndexAlias();
 const database = await createTestDatabase('search');
 await createSearchTable(database.sql, 'search_entries', entries);
 await makeTableCurrent(database.sql, 'search_entries');
-const postgres = createPostgresSearch(database.sql);
+const postgres = searchOf(database.sql);
 const client = createElasticsearch({
   elasticsearchUrl: elasticsearchUrl,
   elasticsearchApiKey: null,
@@ -37,7 +34,7 @@ const client = createElasticsearch({
 await createSearchIndex(client, `${alias}-1`, entries);
 const indexed = await createTestDatabase('search');
 await makeIndexCurrent(client, indexed.sql, `${alias}-1`);
-const elasticsearch = createElasticsearchSearch(client, createCurrentIndex(client, indexed.sql));
+const elasticsearch = searchOf(indexed.sql, client);
 
 afterAll(async () => {
   await client.close();

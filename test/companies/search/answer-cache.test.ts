@@ -5,43 +5,43 @@ import { type AnswerCache, createAnswerCache } from '../../../src/companies/sear
 import { parseQuery } from '../../../src/companies/search/query.ts';
 
 describe('the cache', () => {
-  test('gives what was set under the same index and query, and nothing else', () => {
+  test('gives what was set under the same generation and query, and nothing else', () => {
     const cache = createAnswerCache(10_000);
-    cache.set('one', 'azul', 'A');
-    expect(cache.get('one', 'azul')).toBe('A');
-    expect(cache.get('one', 'azu')).toBeNull();
-    expect(cache.get('two', 'azul')).toBeNull();
+    cache.set(1, 'azul', 'A');
+    expect(cache.get(1, 'azul')).toBe('A');
+    expect(cache.get(1, 'azu')).toBeNull();
+    expect(cache.get(2, 'azul')).toBeNull();
     expect([cache.hits, cache.misses]).toEqual([1, 2]);
   });
 
-  test('holds one index: the answers of the one before are gone', () => {
+  test('holds one generation: the answers of the one before are gone', () => {
     const cache = createAnswerCache(10_000);
-    cache.set('one', 'azul', 'A');
-    cache.set('two', 'verde', 'V');
-    expect(cache.get('one', 'azul')).toBeNull();
-    expect(cache.get('two', 'azul')).toBeNull();
-    expect(cache.get('two', 'verde')).toBe('V');
+    cache.set(1, 'azul', 'A');
+    cache.set(2, 'verde', 'V');
+    expect(cache.get(1, 'azul')).toBeNull();
+    expect(cache.get(2, 'azul')).toBeNull();
+    expect(cache.get(2, 'verde')).toBe('V');
   });
 
   test('stays below its bound, and lets go of what was used longest ago', () => {
     const cache = createAnswerCache(10_000);
     for (let number = 0; number < 100; number += 1) {
-      cache.set('one', `query ${number}`, 'x'.repeat(1000));
+      cache.set(1, `query ${number}`, 'x'.repeat(1000));
       expect(cache.bytes).toBeLessThanOrEqual(10_000);
-      cache.get('one', 'query 0');
+      cache.get(1, 'query 0');
     }
-    expect(cache.get('one', 'query 0')).not.toBeNull();
-    expect(cache.get('one', 'query 99')).not.toBeNull();
-    expect(cache.get('one', 'query 50')).toBeNull();
+    expect(cache.get(1, 'query 0')).not.toBeNull();
+    expect(cache.get(1, 'query 99')).not.toBeNull();
+    expect(cache.get(1, 'query 50')).toBeNull();
   });
 
   test('does not keep an answer larger than itself, and counts a replaced one once', () => {
     const cache = createAnswerCache(10_000);
-    cache.set('one', 'azul', 'x'.repeat(6000));
-    expect(cache.get('one', 'azul')).toBeNull();
-    cache.set('one', 'azul', 'x'.repeat(1000));
+    cache.set(1, 'azul', 'x'.repeat(6000));
+    expect(cache.get(1, 'azul')).toBeNull();
+    cache.set(1, 'azul', 'x'.repeat(1000));
     const { bytes } = cache;
-    cache.set('one', 'azul', 'y'.repeat(1000));
+    cache.set(1, 'azul', 'y'.repeat(1000));
     expect(cache.bytes).toBe(bytes);
   });
 });
@@ -49,47 +49,47 @@ describe('the cache', () => {
 describe('cached answers', () => {
   let cache: AnswerCache;
   let asked: number;
-  let current: string | null;
+  let current: number | null;
   let answer: AnswerSearch;
-  /** What each index has. */
-  const NAMES: Record<string, string> = { one: 'Azul, Lda', two: 'Azul Novo, Lda' };
+  /** What each generation has. */
+  const NAMES: Record<number, string> = { 1: 'Azul, Lda', 2: 'Azul Novo, Lda' };
 
   beforeEach(() => {
     cache = createAnswerCache(1_000_000);
     asked = 0;
     const find = async () => {
       asked += 1;
-      const index = current ?? 'one';
-      return { entries: [{ nif: '500000000', legalName: NAMES[index]! }], index };
+      const generation = current ?? 1;
+      return { entries: [{ nif: '500000000', legalName: NAMES[generation]! }], generation };
     };
     answer = answerCached({ find }, keyOfSearch, cache, () => current);
   });
 
-  const ask = async (q: string, index: string | null) => {
-    current = index;
+  const ask = async (q: string, generation: number | null) => {
+    current = generation;
     const { data } = JSON.parse(await answer(parseQuery(q))) as { data: { legal_name: string }[] };
     return data[0]!.legal_name;
   };
 
   test('a query asked again is answered without the directory, word for word', async () => {
-    current = 'one';
+    current = 1;
     const first = await answer(parseQuery('azul'));
     expect(await answer(parseQuery('AZÚL, Lda.'))).toBe(first);
     expect([asked, cache.hits]).toEqual([1, 1]);
   });
 
-  test('once another index is current its answers are given, and after a rollback the old ones', async () => {
-    for (const index of ['one', 'two', 'one']) expect(await ask('azul', index)).toBe(NAMES[index]!);
+  test('once another generation is current its answers are given, and after a rollback the old ones', async () => {
+    for (const generation of [1, 2, 1]) expect(await ask('azul', generation)).toBe(NAMES[generation]!);
     expect([asked, cache.hits]).toEqual([3, 0]);
   });
 
-  test('without a known index, and for a NIF, the directory is asked', async () => {
-    await ask('azul', 'one');
+  test('without a known generation, and for a NIF, the directory is asked', async () => {
+    await ask('azul', 1);
     await ask('azul', null);
-    await ask('500000000', 'one');
-    await ask('500000000', 'one');
+    await ask('500000000', 1);
+    await ask('500000000', 1);
     expect([asked, cache.hits]).toEqual([4, 0]);
-    await ask('azul', 'one');
+    await ask('azul', 1);
     expect([asked, cache.hits]).toEqual([4, 1]);
   });
 });

@@ -35,7 +35,11 @@ describe('search documents', () => {
     );
     expect([nif, normalized_name]).toEqual(['500002576', 'a j costa irmaos']);
     expect(entry).toStartWith('a.j.costa (irmaos), lda.\t');
-    expect(readEntry(entry)).toEqual({ nif: '500002576', legalName: 'A.J.COSTA (IRMÃOS), LDA.' });
+    expect(readEntry(entry)).toEqual({
+      nif: '500002576',
+      legalName: 'A.J.COSTA (IRMÃOS), LDA.',
+      sortKey: 'a.j.costa (irmaos), lda.',
+    });
   });
 
   test('no character of a sort key comes before the tab that ends it in the index', () => {

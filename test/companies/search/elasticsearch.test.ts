@@ -1,15 +1,14 @@
 /** The search when Elasticsearch is away, frozen or half there, and while the directory is replaced. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
-import { createCurrentIndex, NoIndexError } from '../../../src/companies/search/current-index.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
-import { createElasticsearchSearch } from '../../../src/companies/search/elasticsearch.ts';
+import { NoIndexError } from '../../../src/companies/search/elasticsearch.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { createOracleSearch } from '../../support/oracle.ts';
 import { startProxy, type TcpProxy } from '../../support/proxy.ts';
-import { searchEntries } from '../../support/search-entries.ts';
+import { searchEntries, searchOf } from '../../support/search-entries.ts';
 import { createSearchIndex, createTestIndexAlias, makeIndexCurrent } from '../../support/search-index.ts';
 import { until } from '../../support/until.ts';
 import { numbered } from './entries.ts';
@@ -52,7 +51,7 @@ describe('Elasticsearch behind a proxy', () => {
     proxied = createElasticsearch({ elasticsearchUrl: proxy.url(url), elasticsearchApiKey: null })!;
     await createSearchIndex(client, `${alias}-1`, entries);
     await makeIndexCurrent(client, database.sql, `${alias}-1`);
-    const adapter = createElasticsearchSearch(proxied, createCurrentIndex(proxied, database.sql));
+    const adapter = searchOf(database.sql, proxied);
     search = (q) => searchEntries(adapter, q);
   });
   afterEach(async () => {
@@ -107,7 +106,7 @@ describe('Elasticsearch behind a proxy', () => {
       elasticsearchUrl: `http://127.0.0.1:${server.port}`,
       elasticsearchApiKey: null,
     })!;
-    const adapter = createElasticsearchSearch(stuck, createCurrentIndex(stuck, database.sql));
+    const adapter = searchOf(database.sql, stuck);
     // These are more than the runs that may be in flight at once: if one never ended, the later ones would never begin.
     for (let round = 0; round < 2; round += 1) {
       const attempts = Array.from({ length: 100 }, () => outcomeOf(searchEntries(adapter, 'azul')));
@@ -130,7 +129,7 @@ test('names of one batch that share the search for their equals each get all of 
   await createSearchIndex(client, `${alias}-1`, crowd);
   await makeIndexCurrent(client, database.sql, `${alias}-1`);
   const oracle = createOracleSearch(crowd);
-  const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
+  const search = searchOf(database.sql, client);
   for (const batch of [
     ['azul', 'verde', 'rosa', 'r', 'azul 07', 'nada'],
     ['azul'],
@@ -144,7 +143,7 @@ test('names of one batch that share the search for their equals each get all of 
 describe('an index that can not answer', () => {
   test('no index: the search is not tried', async () => {
     await database.sql`UPDATE directory_generations SET rows = 1`;
-    const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
+    const search = searchOf(database.sql, client);
     for (const q of ['azul', '500000000', 'x'.repeat(30)]) {
       const outcome = await outcomeOf(searchEntries(search, q));
       expect(outcome).toBeInstanceOf(NoIndexError);
@@ -154,7 +153,7 @@ describe('an index that can not answer', () => {
   test('an index that is lost once it is known is no index', async () => {
     await createSearchIndex(client, `${alias}-1`, entries);
     await makeIndexCurrent(client, database.sql, `${alias}-1`);
-    const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
+    const search = searchOf(database.sql, client);
     expect(await searchEntries(search, 'azul')).toHaveLength(2);
     await client.indices.delete({ index: `${alias}-1` });
     for (const q of ['azul', '500000000'])
@@ -164,7 +163,7 @@ describe('an index that can not answer', () => {
   test('a closed index: the search fails, it does not find nothing', async () => {
     await createSearchIndex(client, `${alias}-1`, entries);
     await makeIndexCurrent(client, database.sql, `${alias}-1`);
-    const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
+    const search = searchOf(database.sql, client);
     expect(await searchEntries(search, 'azul')).toHaveLength(2);
     await client.indices.close({ index: `${alias}-1` });
     for (const q of ['azul', '500000000']) {
@@ -178,7 +177,7 @@ describe('an index that can not answer', () => {
   test('an index without entries finds nothing', async () => {
     await createSearchIndex(client, `${alias}-1`, []);
     await makeIndexCurrent(client, database.sql, `${alias}-1`);
-    const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
+    const search = searchOf(database.sql, client);
     for (const q of ['azul', '500000000']) expect(await searchEntries(search, q)).toEqual([]);
   });
 });
@@ -206,7 +205,7 @@ test('while the directory is replaced and old indices go, every answer is of one
   const searches = [0, 0, 0];
   const searchers = Array.from({ length: 3 }, async (_, searcher) => {
     // Each stands for an instance of the service, which learns of the move by itself.
-    const search = createElasticsearchSearch(client, createCurrentIndex(client, database.sql));
+    const search = searchOf(database.sql, client);
     for (let i = searcher; isMoving; i += 1) {
       const batch = [queries[i % queries.length]!, queries[(i + 3) % queries.length]!, 'azul'];
       const answers = await Promise.all(batch.map((q) => searchEntries(search, q)));

@@ -1,6 +1,11 @@
 /** Reading the answer to an `_msearch`. Any other answer is an error. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { directoryRow, type SearchEntry, searchDocument } from '../../../src/companies/search/document.ts';
+import {
+  directoryRow,
+  readEntry,
+  type SearchEntry,
+  searchDocument,
+} from '../../../src/companies/search/document.ts';
 import { readOutcomes, SearchError } from '../../../src/companies/search/hits.ts';
 import { searchLines, sendSearches } from '../../../src/companies/search/msearch.ts';
 import { type SearchAnswer, writeAnswer } from '../../../src/companies/search/schema.ts';
@@ -28,17 +33,17 @@ const HOSTILE = [
   '\u{1f600}\ufffd\ufeff',
   ']},"status":200}',
 ];
-const entries: SearchEntry[] = [...testEntries(), ...numbered(800_000_000, HOSTILE)];
 
-const hit = ({ nif, legalName }: SearchEntry) => ({
-  sort: [searchDocument(directoryRow(nif, legalName)).entry],
-});
+const entryOf = ({ nif, legalName }: SearchEntry) => searchDocument(directoryRow(nif, legalName)).entry;
+const hit = (company: SearchEntry) => ({ sort: [entryOf(company)] });
+const entries = [...testEntries(), ...numbered(800_000_000, HOSTILE)].map((company) =>
+  readEntry(entryOf(company)),
+);
 const item = (found: SearchEntry[]) =>
   found.length === 0
     ? { timed_out: false, status: 200 }
     : { timed_out: false, hits: { hits: found.map(hit) }, status: 200 };
-const entriesOf = (text: string, count: number) =>
-  readOutcomes(JSON.parse(text), count).map((outcome) => outcome as SearchEntry[]);
+const entriesOf = (text: string, count: number) => readOutcomes(JSON.parse(text), count) as SearchEntry[][];
 
 describe('an answer', () => {
   const groups = [entries.slice(0, 20), [], entries.slice(-HOSTILE.length), entries];
@@ -83,8 +88,8 @@ describe('an answer', () => {
       expect(() => readOutcomes(JSON.parse(text), 1)).toThrow('with directory entries');
     }
     // Two values are not taken for one name.
-    expect(entriesOf(sorted('azul\t500000257Azul', 'x'), 1)).toEqual([
-      [{ nif: '500000257', legalName: 'Azul' }],
+    expect(readOutcomes(JSON.parse(sorted('azul\t500000257Azul', 'x')), 1)).toEqual([
+      [{ nif: '500000257', legalName: 'Azul', sortKey: 'azul' }],
     ]);
   });
 
@@ -126,6 +131,8 @@ describe('Elasticsearch itself', () => {
     const outcomes = await sendSearches(client, searches, 30_000);
     expect(outcomes).toEqual(entries.map((entry) => [entry]));
     const { data } = JSON.parse(writeAnswer(entries)) as SearchAnswer;
-    expect(data.map(({ nif, legal_name }) => ({ nif, legalName: legal_name }))).toEqual(entries);
+    expect(data.map(({ nif, legal_name }) => ({ nif, legalName: legal_name }))).toEqual(
+      entries.map(({ nif, legalName }) => ({ nif, legalName })),
+    );
   });
 });

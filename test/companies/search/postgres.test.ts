@@ -1,12 +1,11 @@
 /** The cost of a search by Postgres, a Postgres that hangs, and a directory that changes. */
 import { afterAll, expect, test } from 'bun:test';
-import { createPostgresSearch } from '../../../src/companies/search/postgres.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createOracleSearch } from '../../support/oracle.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { readDuring } from '../../support/read-during.ts';
-import { searchEntries } from '../../support/search-entries.ts';
+import { searchEntries, searchOf } from '../../support/search-entries.ts';
 import { createSearchTable, makeTableCurrent } from '../../support/search-index.ts';
 import { numbered } from './entries.ts';
 
@@ -77,7 +76,7 @@ async function countingRows(q: string) {
       return counts!.read;
     };
     const before = await rowsReadSoFar();
-    const entries = await searchEntries(createPostgresSearch(transaction as unknown as Sql), q);
+    const entries = await searchEntries(searchOf(transaction as unknown as Sql), q);
     return { entries, rowsRead: (await rowsReadSoFar()) - before };
   });
 }
@@ -99,7 +98,7 @@ test('while the directory changes and old tables go, every answer is of one dire
     await createSearchTable(own.sql, 'swap_0', directories[0]!);
     await makeTableCurrent(own.sql, 'swap_0');
     const seen = new Set<number>();
-    const search = createPostgresSearch(reader);
+    const search = searchOf(reader);
     const read = async () => {
       for (const [i, q] of queries.entries()) {
         const from = allowed[i]!.indexOf(JSON.stringify(await searchEntries(search, q)));
@@ -126,7 +125,7 @@ test('Postgres frozen: searches fail within their bound, and work again when it 
   const proxy = await startProxy(database.url);
   const sql = connectPostgres(proxy.url(database.url), { max: 2 });
   try {
-    const search = createPostgresSearch(sql);
+    const search = searchOf(sql);
     expect(await searchEntries(search, 'construcoes gal')).toHaveLength(20);
     proxy.hang();
     const outcomes = await Promise.allSettled(

@@ -2,19 +2,17 @@ import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../../../platform/postgres/connect.ts';
 import { quoted } from '../../../platform/postgres/identifier.ts';
 import type { Progress } from '../../../platform/terminal/progress.ts';
-import { matchFilter } from '../../matches/elasticsearch.ts';
-import { wordsQuery } from '../../matches/query.ts';
-import { normalizeName } from '../../name.ts';
+import { MINUTE } from '../../../platform/units.ts';
 import {
-  type DirectoryRow,
+  directoryRow,
   MAX_GRAM,
   mappingFingerprint,
-  readEntry,
-  type SearchDocument,
+  type SearchEntry,
   searchDocument,
 } from '../../search/document.ts';
-import { prefixFilter, searchBody } from '../../search/msearch.ts';
+import { createElasticsearchStore } from '../../search/elasticsearch.ts';
 import { MAX_RESULTS } from '../../search/search.ts';
+import type { GenerationReader } from '../../search/store.ts';
 import { untilCopied } from './copies.ts';
 import {
   countDocuments,
@@ -62,7 +60,7 @@ export async function buildIndex(
   await mergeIndex(client, name, signal);
   progress.phase('checking the index');
   await refreshIndex(client, name, signal);
-  await checkIndex(client, sql, { index: name, table, rows, signal });
+  await checkIndex(client, sql, name, of, signal);
   await finishIndex(client, name, signal);
   // Before any search uses the index, because with one copy the death of its node would end every search.
   await untilCopied(client, name, { signal, progress });
@@ -73,68 +71,68 @@ export async function buildIndex(
 const SAMPLES = 12;
 /** Lengths of the prefixes that are searched, below and above the one from which searches use another query. */
 const PREFIX_LENGTHS = [1, 3, 8, MAX_GRAM, MAX_GRAM + 1, MAX_GRAM + 16];
+/** All samples are asked at once. */
+const CHECK = { name: 'Elasticsearch', queueTimeoutMs: MINUTE, timeoutMs: MINUTE };
 
 /**
  * Compares an index with its table before searches use it. The numbers of documents and rows must be equal, and a sample of names
- * must be found by their prefixes, words and NIFs, in the right order.
+ * must be found by their prefixes, words and NIFs, in the right order, as searches find them.
  *
  * @throws Error naming what is wrong
  */
 export async function checkIndex(
   client: Client,
   sql: Sql,
-  { index, table, rows, signal }: { index: string; table: string; rows: number; signal: AbortSignal },
+  index: string,
+  { id, tableName: table, rows }: BuildOptions['of'],
+  signal: AbortSignal,
 ): Promise<void> {
   const documents = await countDocuments(client, index, signal);
   if (documents !== rows) throw new IndexError(`the new index has ${documents} documents for ${rows} rows`);
   const samples = await sampleNames(sql, table);
-  await Promise.all(samples.map((sample) => checkName(client, index, sample, signal)));
+  const reader = createElasticsearchStore(client, CHECK)({ id, table, index, rows }, async (work) => work);
+  await Promise.all(samples.map((sample) => checkName(reader, sample)));
 }
 
 /** One row of each of some pages, spread over the table. */
-async function sampleNames(sql: Sql, table: string): Promise<SearchDocument[]> {
+async function sampleNames(sql: Sql, table: string): Promise<SearchEntry[]> {
   const pages = await tablePages(sql, table);
-  const samples: SearchDocument[] = [];
+  const samples: SearchEntry[] = [];
   const step = Math.max(1, pages / SAMPLES);
   for (let at = Math.random() * Math.min(step, pages); at < pages; at += step) {
     const page = Math.floor(at);
-    const [row] = await sql.unsafe<DirectoryRow[]>(
-      `SELECT nif, legal_name, normalized_name, sort_key FROM ${quoted(table)} WHERE ctid >= '(${page},0)' AND ctid < '(${page + 1},0)' LIMIT 1`,
+    const [row] = await sql.unsafe<SearchEntry[]>(
+      `SELECT nif, legal_name AS "legalName" FROM ${quoted(table)} WHERE ctid >= '(${page},0)' AND ctid < '(${page + 1},0)' LIMIT 1`,
     );
-    if (row !== undefined) samples.push(searchDocument(row));
+    if (row !== undefined) samples.push(row);
   }
   return samples;
 }
 
-async function checkName(
-  client: Client,
-  index: string,
-  { nif, normalized_name, entry }: SearchDocument,
-  signal: AbortSignal,
-): Promise<void> {
-  /** The entries that a search finds, by the query and the parser of searches. */
-  const find = async (filter: object) => {
-    const { hits } = await client.search({ index, ...searchBody(filter) }, { signal });
-    return hits.hits.map(({ sort }) => String(sort![0]));
+const documentOf = ({ nif, legalName }: SearchEntry) => searchDocument(directoryRow(nif, legalName));
+
+async function checkName(reader: GenerationReader, sample: SearchEntry): Promise<void> {
+  const { nif, normalized_name: name, entry } = documentOf(sample);
+  const check = (found: SearchEntry[], how: string, begins = '') => {
+    const documents = found.map(documentOf);
+    const last = documents.at(-1)?.entry;
+    // It is among the results, or behind them if there are more.
+    const isFound =
+      documents.some((one) => one.entry === entry) ||
+      (found.length === MAX_RESULTS && isBefore(last!, entry));
+    const inOrder = documents.every((one, at) => at === 0 || isBefore(documents[at - 1]!.entry, one.entry));
+    if (!isFound || !inOrder || documents.some((one) => !one.normalized_name.startsWith(begins)))
+      throw new IndexError(`the new index doesn't find NIF ${nif} ${how}`);
   };
-  const fail = (how: string): never => {
-    throw new IndexError(`the new index doesn't find NIF ${nif} ${how}`);
-  };
-  /** Whether it is among the results, or behind them if there are more. */
-  const isIn = (found: string[]) =>
-    found.includes(entry) || (found.length === MAX_RESULTS && isBefore(found.at(-1)!, entry));
-  if ((await find({ term: { nif } }))[0] !== entry) fail('by its NIF');
-  const characters = [...normalized_name];
+  check((await reader.byNif(nif)).slice(0, 1), 'by its NIF');
+  const characters = [...name];
   for (const length of PREFIX_LENGTHS.filter((length) => length <= characters.length)) {
     const prefix = characters.slice(0, length).join('');
-    const found = await find(prefixFilter(prefix));
-    const inOrder = found.every((next, i) => i === 0 || isBefore(found[i - 1]!, next));
-    if (!inOrder || found.some((one) => !normalizeName(readEntry(one).legalName).startsWith(prefix)))
-      fail('in the right order');
-    if (!isIn(found)) fail(`by "${prefix}"`);
+    check(await reader.byPrefix(prefix, false), `by "${prefix}"`, prefix);
   }
-  if (characters.length > 0 && !isIn(await find(matchFilter(wordsQuery(normalized_name)))))
-    fail('by its words');
+  if (name === '') return;
+  const words = name.split(' ').map((word) => [[word]]);
+  check(await reader.byWords(words, null, MAX_RESULTS), 'by its words');
 }
 
 /** In the order of code points, which is that of UTF-8 (docs/api.md: order of results). */

@@ -1,12 +1,11 @@
-/** The index of the current generation, as searches learn it. */
+/** The current generation, as searches learn it. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import {
-  type CurrentIndex,
-  createCurrentIndex,
-  indexOf,
-  NoIndexError,
-} from '../../../src/companies/search/current-index.ts';
-import { CONFIRMED_MS, type CurrentGeneration } from '../../../src/companies/search/generation.ts';
+  CONFIRMED_MS,
+  type CurrentDirectory,
+  type CurrentGeneration,
+  openCurrent,
+} from '../../../src/companies/search/current.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
@@ -14,11 +13,11 @@ import { stopClock } from '../../support/stopped-clock.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
 
 let bench: Workbench;
-let current: CurrentIndex;
+let current: CurrentDirectory;
 beforeAll(async () => {
   bench = await createWorkbench('full');
   await importNext();
-  current = createCurrentIndex(bench.tools.elasticsearch!, bench.tools.sql);
+  current = openCurrent(bench.tools.sql, bench.tools.elasticsearch);
 });
 afterAll(() => bench.close());
 let clock: ReturnType<typeof stopClock> | undefined;
@@ -38,7 +37,7 @@ const read = <T>(work: (generation: CurrentGeneration) => Promise<T>, from = cur
 const readIndex = async ({ index }: CurrentGeneration) => index;
 
 test('a read that begins after an import is of its index, also on an instance that knows the one before', async () => {
-  const other = createCurrentIndex(bench.tools.elasticsearch!, bench.tools.sql);
+  const other = openCurrent(bench.tools.sql, bench.tools.elasticsearch);
   expect(await read(readIndex)).toBe((await bench.status()).index);
   await read(readIndex, other);
   const index = await importNext();
@@ -74,8 +73,9 @@ test('work that fails while its generation is replaced begins again, and any oth
   await expect(read(() => Promise.reject(new Error('of itself')))).rejects.toThrow('of itself');
 });
 
-test('an index is confirmed for a moment after the beginning of a read, and meanwhile Postgres is not asked', async () => {
+test('a generation is confirmed for a moment after the beginning of a read, and meanwhile Postgres is not asked', async () => {
   clock = stopClock();
+  const readId = async ({ id }: CurrentGeneration) => id;
   let asked = 0;
   const { sql } = bench.tools;
   const counting = new Proxy(sql, {
@@ -84,16 +84,16 @@ test('an index is confirmed for a moment after the beginning of a read, and mean
       return Reflect.apply(target, self, args);
     },
   });
-  const counted = createCurrentIndex(bench.tools.elasticsearch!, counting);
+  const counted = openCurrent(counting, bench.tools.elasticsearch);
   expect(counted.confirmed()).toBeNull();
-  const index = await read(readIndex, counted);
-  expect([await read(readIndex, counted), counted.confirmed(), asked]).toEqual([index, index, 1]);
+  const id = await read(readId, counted);
+  expect([await read(readId, counted), counted.confirmed(), asked]).toEqual([id, id, 1]);
   clock.pass(CONFIRMED_MS);
   expect(counted.confirmed()).toBeNull();
-  expect([await read(readIndex, counted), counted.confirmed(), asked]).toEqual([index, index, 2]);
+  expect([await read(readId, counted), counted.confirmed(), asked]).toEqual([id, id, 2]);
 });
 
-test('a change ends only when no instance confirms the index before', async () => {
+test('a change ends only when no instance confirms the generation before', async () => {
   await read(readIndex);
   await importNext();
   expect(current.confirmed()).toBeNull();
@@ -104,12 +104,12 @@ test('a lost index, one of another directory, and none are no index', async () =
   const client = bench.tools.elasticsearch!;
   const { sql } = bench.tools;
   /** As an instance that starts now. */
-  const ask = () => read(async (generation) => indexOf(generation), createCurrentIndex(client, sql));
+  const ask = () => read(readIndex, openCurrent(sql, client));
   const other = `${bench.alias}-other`;
   await client.indices.create({ index: other, mappings: { _meta: { directory: 'another' } } });
   for (const named of [`${bench.alias}-lost`, other, null]) {
     await sql`UPDATE directory_generations SET index_name = ${named} WHERE index_name = ${index}`;
-    await expect(ask()).rejects.toBeInstanceOf(NoIndexError);
+    expect(await ask()).toBeNull();
     await sql`
       UPDATE directory_generations SET index_name = ${index} WHERE id = (SELECT current FROM directory)`;
     expect(await ask()).toBe(index);

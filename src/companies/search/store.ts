@@ -1,0 +1,27 @@
+import type { Bound } from '../../platform/runtime/timeout.ts';
+import type { CurrentGeneration } from './current.ts';
+import type { SearchEntry, SortedEntry } from './document.ts';
+
+/** Of a question for words: keys of which a name has one, and each key's words, of which it has all. Words are of letters and digits only. */
+export type WordGroup = readonly (readonly string[])[];
+
+/** An entry that a question for words has found. */
+export interface NamedEntry extends SortedEntry {
+  /** docs/api.md: normalized name. */
+  normalized: string;
+}
+
+/**
+ * What is asked of one generation: all that Elasticsearch and Postgres do in their own ways. Answers are in the order of sort key and
+ * NIF, the first {@link MAX_RESULTS} unless a limit is given.
+ */
+export interface GenerationReader {
+  byNif(nif: string): Promise<SearchEntry[]>;
+  /** The names that begin with a text in normalized form. @param equalFirst whether those that equal it come first */
+  byPrefix(prefix: string, equalFirst: boolean): Promise<SearchEntry[]>;
+  /** The names that have a key of every group, and a word with this beginning. @param beginning `null` if there is none */
+  byWords(groups: readonly WordGroup[], beginning: string | null, limit: number): Promise<NamedEntry[]>;
+}
+
+/** Opens a generation in a store. The questions fail when `bound` does, and when the generation was removed. */
+export type OpenGeneration = (generation: CurrentGeneration, bound: Bound) => GenerationReader;
