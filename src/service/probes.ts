@@ -1,6 +1,6 @@
 /** The probes of readiness. They check whether requests can be answered, not only whether a dependency is reachable. */
 import { randomUUID } from 'node:crypto';
-import type { DirectoryHealth } from '../companies/directory/startup-check.ts';
+import type { DirectoryHealth } from '../companies/directory/watch.ts';
 import type { OpenDirectory } from '../companies/search/open.ts';
 import type { LedgerEvent } from '../metering/credits/charge.ts';
 import { chargeCalls } from '../metering/credits/charge-calls.ts';

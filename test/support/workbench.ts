@@ -49,8 +49,6 @@ export interface WorkbenchOptions {
   signal?: AbortSignal;
   /** A copy of its database, with the same prefix. */
   copyOf?: Workbench;
-  /** An index is kept as long as in earnest after searches have left it. */
-  realPauses?: boolean;
 }
 
 /** Retries without the client's pauses of seconds, so that a test of an outage takes none. */
@@ -84,7 +82,6 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
     elasticsearch,
     signal: options.signal ?? new AbortController().signal,
     actor: 'test',
-    ...(options.realPauses ? {} : { readersLeaveAfterMs: 50 }),
   };
   const path = (name: string) => join(folder, name);
   const write = async (name: string, text: string | Uint8Array) => {

@@ -13,8 +13,6 @@ export interface DirectoryContext {
   signal: AbortSignal;
   /** The author of the change, e.g. `cli:maria`. */
   actor: string;
-  /** The time for which an unused index stays, for searches in flight; default 2.5 s. */
-  readersLeaveAfterMs?: number;
 }
 
 export const NEVER_ABORTED: AbortSignal = new AbortController().signal;

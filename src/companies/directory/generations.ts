@@ -146,11 +146,7 @@ async function swap(lock: DirectoryLock, next: number, previous: number | null):
   const changed = await lock.sql`
     WITH changed AS (
       UPDATE directory SET current = ${next}, previous = ${previous}
-      WHERE lock_backend = ${lock.backend} AND pg_backend_pid() = ${lock.backend}
-      RETURNING old.current AS retired
-    ), generations AS (
-      UPDATE directory_generations SET retired_at = CASE WHEN id = retired THEN clock_timestamp() END
-      FROM changed WHERE id IN (retired, ${next})
+      WHERE lock_backend = ${lock.backend} AND pg_backend_pid() = ${lock.backend} RETURNING current
     )
     SELECT pg_notify('directory_changed', '') FROM changed`;
   if (changed.length === 0) throw lockLost();

@@ -1,10 +1,10 @@
 /**
  * The stages of an import. A run that fails or dies before the fifth changes nothing that readers see.
  *
- * 1. lock: one process at a time. It removes the leftovers of a dead run (garbage.ts).
+ * 1. lock: one process at a time. It removes the leftovers of a dead run (tidy.ts).
  * 2. stage: usable rows of the file go into a temporary table (../ingest/staging.ts)
  * 3. compare: with the current generation; an import without a difference ends here (tables.ts)
- * 4. build: the table of the next generation is filled, and its index beside it (index-rows.ts)
+ * 4. build: the table of the next generation is filled, and its index beside it (publish.ts)
  * 5. publish: one statement makes the generation current (publish.ts)
  */
 
@@ -23,7 +23,6 @@ import { normalizationFingerprint } from '../name.ts';
 import type { DirectoryContext } from './context.ts';
 import { withPlainErrors } from './failures.ts';
 import { DIRECTORY_LAYOUT } from './file-layout.ts';
-import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
   confirmLoad,
   type Directory,
@@ -34,12 +33,12 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { indexRows } from './index-rows.ts';
-import { type DirectoryLock, withDirectoryLock } from './lock.ts';
-import { publish } from './publish.ts';
+import type { DirectoryLock } from './lock.ts';
+import { indexRows, publish } from './publish.ts';
 import { replaceIndex } from './rebuild.ts';
-import { NO_INDEX, searchedIndex } from './status.ts';
+import { NO_INDEX, readIndex } from './status.ts';
 import { compareStaged, copyNormalized, type Difference, fillTable, finishTable } from './tables.ts';
+import { changeDirectory } from './tidy.ts';
 
 export interface ImportOptions extends FileOptions {
   /** The file is the whole directory, so companies that it doesn't have are removed. */
@@ -76,37 +75,20 @@ export function importCompanies(
       }),
     );
   }
-  const work = async (lock: DirectoryLock) => {
-    await collectGarbage(context, lock);
-    const directory = await readDirectory(lock.sql);
+  return changeDirectory(context, 'companies import', progress, async (lock, directory) => {
     const compared = await readAndCompare(context, lock.sql, source, options, progress);
     const { report, difference, digest } = compared;
-    const changes = difference.imported + difference.removed;
     const file = 'path' in source ? basename(source.path) : '-';
-    if (changes === 0) {
-      const rowsSha256 = await hashOfRows(lock.sql, entriesOf(directory.current.tableName));
-      await confirmLoad(lock, directory, { file, digest, rowsSha256 }, context.actor);
-      if (report.index !== NO_INDEX) return report;
+    if (difference.imported + difference.removed > 0) {
+      const given = { ...options, file, digest };
+      report.index = await replaceGeneration(context, lock, directory, difference, given, progress);
+      return report;
     }
-    try {
-      report.index =
-        changes > 0
-          ? await replaceGeneration(
-              context,
-              lock,
-              directory,
-              difference,
-              { ...options, file, digest },
-              progress,
-            )
-          : await replaceIndex(context, lock, directory, progress);
-    } finally {
-      // Leftovers of a failed run, and generations older than the last two.
-      await collectGarbageAfter(context, lock, progress);
-    }
+    const rowsSha256 = await hashOfRows(lock.sql, entriesOf(directory.current.tableName));
+    await confirmLoad(lock, directory, { file, digest, rowsSha256 }, context.actor);
+    if (report.index === NO_INDEX) report.index = await replaceIndex(context, lock, directory, progress);
     return report;
-  };
-  return withPlainErrors(() => withDirectoryLock(context, 'companies import', work));
+  });
 }
 
 /** Reads the file into the staging table and compares it with the directory. Changes nothing. */
@@ -137,7 +119,10 @@ async function readAndCompare(
   }
   const { read, rejected, reasons } = staged;
   const { imported, unchanged, removed } = difference;
-  const index = await searchedIndex(context, directory);
+  const index =
+    context.elasticsearch === null
+      ? current.tableName
+      : ((await readIndex(context.elasticsearch, directory, context.signal))?.name ?? NO_INDEX);
   return {
     report: { read, imported, unchanged, rejected, removed, reasons, index },
     difference,
@@ -173,8 +158,7 @@ async function replaceGeneration(
     file,
     digest,
   };
-  context.signal.throwIfAborted();
-  const index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
+  const index = await indexRows(context, lock, directory.id, generation, progress);
   await finishing;
   const rowsSha256 = await hashOfRows(sql, entriesOf(next.tableName));
   return publish(context, lock, directory, { ...generation, rowsSha256 }, index, progress);

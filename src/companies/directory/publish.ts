@@ -1,9 +1,36 @@
 import type { Progress } from '../../platform/terminal/progress.ts';
 import type { DirectoryContext } from './context.ts';
 import { type Directory, makeCurrent, type NewGeneration } from './generations.ts';
-import { moveAliasForOldInstances } from './indexing/alias.ts';
-import type { BuiltIndex } from './indexing/build-index.ts';
+import { type BuiltIndex, buildIndex } from './indexing/build-index.ts';
 import type { DirectoryLock } from './lock.ts';
+import { buildSearchIndexes } from './tables.ts';
+
+/**
+ * Makes a generation's rows searchable: by a new index, or in embedded mode by indexes of its table (then the answer is `null`).
+ * @throws the error of Elasticsearch
+ */
+export async function indexRows(
+  context: DirectoryContext,
+  { sql }: DirectoryLock,
+  directoryId: string,
+  of: Pick<NewGeneration, 'id' | 'tableName' | 'rows'>,
+  progress: Progress,
+): Promise<BuiltIndex | null> {
+  const { elasticsearch: client, config, signal } = context;
+  signal.throwIfAborted();
+  if (client !== null) {
+    return buildIndex(client, context.sql, {
+      prefix: config.elasticsearchPrefix,
+      directoryId,
+      of,
+      signal,
+      progress,
+    });
+  }
+  progress.phase('indexing');
+  await buildSearchIndexes(sql, of.tableName);
+  return null;
+}
 
 /**
  * Makes a complete generation current. An interruption has no effect once it is.
@@ -21,20 +48,5 @@ export async function publish(
   context.signal.throwIfAborted();
   await makeCurrent(lock, directory, next, index, context.actor);
   progress.note(next.origin === 'import' ? 'searches see the new directory' : 'searches go to the new index');
-  await followIndex(context, directory.id, index);
   return index?.name ?? next.tableName;
-}
-
-/** Lets instances of 0.1.0 follow a change. */
-export async function followIndex(
-  { elasticsearch: client, config }: DirectoryContext,
-  directoryId: string,
-  index: BuiltIndex | null,
-): Promise<void> {
-  if (client === null || index === null) return;
-  await moveAliasForOldInstances(client, {
-    alias: config.elasticsearchPrefix,
-    index: index.name,
-    directoryId,
-  });
 }

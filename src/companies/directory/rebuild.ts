@@ -3,23 +3,20 @@ import type { Progress } from '../../platform/terminal/progress.ts';
 import { normalizationFingerprint } from '../name.ts';
 import { belongsToDirectory } from '../search/index-meta.ts';
 import type { DirectoryContext } from './context.ts';
-import { withPlainErrors } from './failures.ts';
-import { collectGarbage, collectGarbageAfter } from './garbage.ts';
 import {
   type Directory,
   type Generation,
   isStale,
   makePreviousCurrent,
   nextGeneration,
-  readDirectory,
 } from './generations.ts';
-import { indexRows } from './index-rows.ts';
 import type { BuiltIndex } from './indexing/build-index.ts';
 import { isSearchable } from './indexing/copies.ts';
-import { type DirectoryLock, withDirectoryLock } from './lock.ts';
-import { followIndex, publish } from './publish.ts';
+import type { DirectoryLock } from './lock.ts';
+import { indexRows, publish } from './publish.ts';
 import { changedStatus, type IndexStatus } from './status.ts';
 import { copyNormalized, copySorted, finishTable, hasSearchIndexes } from './tables.ts';
+import { changeDirectory } from './tidy.ts';
 
 /**
  * Builds a new index from Postgres's directory, by the present mapping and normalization. Searches use it when it is complete
@@ -28,16 +25,10 @@ import { copyNormalized, copySorted, finishTable, hasSearchIndexes } from './tab
  * @throws RefusedError when another process changes the directory, or Elasticsearch fails
  */
 export function rebuildIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
-  const work = async (lock: DirectoryLock) => {
-    await collectGarbage(context, lock);
-    try {
-      await replaceIndex(context, lock, await readDirectory(lock.sql), progress);
-    } finally {
-      await collectGarbageAfter(context, lock, progress);
-    }
+  return changeDirectory(context, 'index rebuild', progress, async (lock, directory) => {
+    await replaceIndex(context, lock, directory, progress);
     return changedStatus(context);
-  };
-  return withPlainErrors(() => withDirectoryLock(context, 'index rebuild', work));
+  });
 }
 
 /**
@@ -71,8 +62,7 @@ export async function replaceIndex(
     normalization: current.rows === 0 ? null : normalizationFingerprint(),
     origin: 'rebuild' as const,
   };
-  signal.throwIfAborted();
-  const index = await indexRows(context, sql, { directoryId: directory.id, of: generation, progress });
+  const index = await indexRows(context, lock, directory.id, generation, progress);
   return publish(context, lock, directory, generation, index, progress);
 }
 
@@ -83,37 +73,35 @@ export async function replaceIndex(
  * @throws RefusedError when there is nothing to return to, another process changes the directory, or Elasticsearch fails
  */
 export function rollbackIndex(context: DirectoryContext, progress: Progress): Promise<IndexStatus> {
-  const work = async (lock: DirectoryLock) => {
-    const { id, previous } = await readDirectory(lock.sql);
+  return changeDirectory(context, 'index rollback', progress, async (lock, { id, previous }) => {
     if (previous === null) {
       throw new RefusedError(
         'there is nothing to return to: no import since the last rollback, or none at all',
       );
     }
-    const index = await searchableIndex(context, lock, { directoryId: id, of: previous, progress });
+    const index = await searchableIndex(context, lock, id, previous, progress);
     context.signal.throwIfAborted();
     await makePreviousCurrent(lock, previous, index);
-    await followIndex(context, id, index);
-    await collectGarbageAfter(context, lock, progress);
     return changedStatus(context);
-  };
-  return withPlainErrors(() => withDirectoryLock(context, 'index rollback', work));
+  });
 }
 
 /** The index of an earlier generation, built again if it is lost; `null` in embedded mode. */
 async function searchableIndex(
   context: DirectoryContext,
-  { sql }: DirectoryLock,
-  rows: { directoryId: string; of: Generation; progress: Progress },
+  lock: DirectoryLock,
+  directoryId: string,
+  previous: Generation,
+  progress: Progress,
 ): Promise<BuiltIndex | null> {
   const { elasticsearch: client } = context;
-  const { tableName, indexName, indexFingerprint } = rows.of;
+  const { tableName, indexName, indexFingerprint } = previous;
   if (client === null) {
     // A directory that was loaded in full mode has no indexes for searches in Postgres.
-    if (await hasSearchIndexes(sql, tableName)) return null;
-  } else if (indexName !== null && (await belongsToDirectory(client, indexName, rows.directoryId))) {
+    if (await hasSearchIndexes(lock.sql, tableName)) return null;
+  } else if (indexName !== null && (await belongsToDirectory(client, indexName, directoryId))) {
     if (await isSearchable(client, indexName)) return { name: indexName, fingerprint: indexFingerprint! };
-    rows.progress.note(`the index ${indexName} is on no node that answers: it is rebuilt from Postgres`);
+    progress.note(`the index ${indexName} is on no node that answers: it is rebuilt from Postgres`);
   }
-  return indexRows(context, sql, rows);
+  return indexRows(context, lock, directoryId, previous, progress);
 }

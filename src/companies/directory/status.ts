@@ -1,13 +1,14 @@
+import type { Client } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../platform/elasticsearch/nodes.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
 import { type Datasets, type DebtDataset, readDatasets } from '../datasets/store.ts';
-import { belongsToDirectory } from '../search/index-meta.ts';
+import { readIndexMeta } from '../search/index-meta.ts';
 import type { DirectoryContext } from './context.ts';
 import { plainError, withPlainErrors } from './failures.ts';
-import { collectGarbageNow } from './garbage.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { countDocuments } from './indexing/indices.ts';
 import { type LockHolder, readHolder } from './lock.ts';
+import { tidyNow } from './tidy.ts';
 
 /** The value of `index` if the current generation has none. */
 export const NO_INDEX = '(none)';
@@ -55,14 +56,9 @@ async function readReport(
   const directory = await readDirectory(sql);
   const { current, previous } = directory;
   const tidyAndCount = async () => {
-    if (running === null && (await collectGarbageNow(context)))
-      progress.note('removed what a stopped run had left');
-    const index = await searchedIndex(context, directory);
-    if (index === NO_INDEX) return { index, documents: 0 };
-    return {
-      index,
-      documents: client === null ? current.rows : await countDocuments(client, index, context.signal),
-    };
+    if (running === null && (await tidyNow(context))) progress.note('removed what a stopped run had left');
+    if (client === null) return { name: current.tableName, documents: current.rows };
+    return (await readIndex(client, directory, context.signal)) ?? { name: NO_INDEX, documents: 0 };
   };
   const counted = await tidyAndCount().catch((error) => {
     if (!isNodeFault(error)) throw error;
@@ -72,7 +68,7 @@ async function readReport(
   const { debts, ...datasets } = await readDatasets(sql);
   return {
     generation: current.id,
-    index: counted?.index ?? nameOf(context, current),
+    index: counted?.name ?? nameOf(context, current),
     previous: previous && nameOf(context, previous),
     documents: counted?.documents ?? null,
     agrees: counted && counted.documents === current.rows,
@@ -81,13 +77,15 @@ async function readReport(
   };
 }
 
-/** The index of the current generation if Elasticsearch has it, or {@link NO_INDEX}; in embedded mode the table. */
-export async function searchedIndex(
-  { elasticsearch: client }: DirectoryContext,
-  { id, current: { indexName, tableName } }: Directory,
-): Promise<string> {
-  if (client === null) return tableName;
-  return indexName !== null && (await belongsToDirectory(client, indexName, id)) ? indexName : NO_INDEX;
+/** The current generation's index as Elasticsearch has it; `null` if it is lost, or another directory's. */
+export async function readIndex(
+  client: Client,
+  { id, current: { indexName: name } }: Directory,
+  signal: AbortSignal,
+) {
+  const meta = name === null ? null : await readIndexMeta(client, name);
+  if (name === null || meta?.directory !== id) return null;
+  return { name, fingerprint: meta.fingerprint, documents: await countDocuments(client, name, signal) };
 }
 
 /** The directory after a change, whose index has just been checked. */

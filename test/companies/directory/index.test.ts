@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { collectGarbageNow } from '../../../src/companies/directory/garbage.ts';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { importCompanies } from '../../../src/companies/directory/import.ts';
 import { checkIndex } from '../../../src/companies/directory/indexing/build-index.ts';
 import { createIndex } from '../../../src/companies/directory/indexing/indices.ts';
 import { withDirectoryLock } from '../../../src/companies/directory/lock.ts';
 import { rebuildIndex } from '../../../src/companies/directory/rebuild.ts';
-import { directoryHealth, ensureSearchable } from '../../../src/companies/directory/startup-check.ts';
+import { tidyNow } from '../../../src/companies/directory/tidy.ts';
+import { directoryHealth, ensureSearchable } from '../../../src/companies/directory/watch.ts';
 import { directoryRow, type SearchDocument, searchDocument } from '../../../src/companies/search/document.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { csv, nif } from '../../support/companies.ts';
@@ -76,7 +76,7 @@ for (const mode of MODES) {
       const { sql } = bench.database;
       const { index } = await bench.status();
       await spoilNormalization(sql);
-      await sql`UPDATE directory_generations SET normalization = 'another' WHERE retired_at IS NULL`;
+      await sql`UPDATE directory_generations SET normalization = 'another' WHERE id = (SELECT current FROM directory)`;
       expect(await directoryHealth(bench.tools)).toEqual({
         ok: false,
         warnings: ['the directory was normalized by another version: run "index rebuild"'],
@@ -101,7 +101,7 @@ for (const mode of MODES) {
         const { sql } = bench.database;
         await spoilNormalization(sql);
         await sql`UPDATE directory_generations SET normalization = 'another', index_fingerprint = 'another'
-        WHERE retired_at IS NULL`;
+        WHERE id = (SELECT current FROM directory)`;
         await bench.importText(csv(from, 21), { replace });
         expect(await bench.search('empresa 000003')).toEqual([`${nif(3)} Empresa 000003`]);
         expect(await directoryHealth(bench.tools)).toEqual({ ok: true, warnings: [] });
@@ -112,7 +112,7 @@ for (const mode of MODES) {
     test('rows that an import normalizes again get no vocabulary of their own', async () => {
       await bench.importText(csv(0, 20));
       const { sql } = bench.database;
-      await sql`UPDATE directory_generations SET normalization = 'another' WHERE retired_at IS NULL`;
+      await sql`UPDATE directory_generations SET normalization = 'another' WHERE id = (SELECT current FROM directory)`;
       // The table of the import is the next one, and behind it comes that of the rows that it begins with.
       const [row] = await sql<{ last: number }[]>`SELECT last_value AS last FROM directory_generation_ids`;
       const base = `directory_g${String(row!.last + 2).padStart(6, '0')}`;
@@ -165,7 +165,7 @@ for (const mode of MODES) {
             /the next check removes the table|old tables and indices stay for now/,
           );
           await until('only two tables', async () => {
-            await collectGarbageNow(bench.tools);
+            await tidyNow(bench.tools);
             return (await tablesOf(bench)).length === 2;
           });
         }

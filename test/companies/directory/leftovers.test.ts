@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { collectGarbageNow } from '../../../src/companies/directory/garbage.ts';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { createIndex } from '../../../src/companies/directory/indexing/indices.ts';
 import { TIDYING, withDirectoryLock } from '../../../src/companies/directory/lock.ts';
-import { ensureSearchable } from '../../../src/companies/directory/startup-check.ts';
 import { statusReport } from '../../../src/companies/directory/status.ts';
+import { tidyNow } from '../../../src/companies/directory/tidy.ts';
+import { ensureSearchable } from '../../../src/companies/directory/watch.ts';
 import { csv } from '../../support/companies.ts';
 import { MODES } from '../../support/modes.ts';
 import { until } from '../../support/until.ts';
@@ -61,11 +61,11 @@ describe.each([...MODES])('what a killed run has left (%s)', (mode) => {
     await dieWhileBuilding(bench);
     const before = await left(bench);
     await withDirectoryLock(bench.tools, 'companies import', async () => {
-      expect(await collectGarbageNow(bench.tools)).toBe(false);
+      expect(await tidyNow(bench.tools)).toBe(false);
       await statusReport(bench.tools, { note: () => {} });
     });
     expect(await left(bench)).toEqual(before);
-    expect(await collectGarbageNow(bench.tools)).toBe(true);
+    expect(await tidyNow(bench.tools)).toBe(true);
   });
 
   test('is nothing after a rollback: it removes what it has undone', async () => {
@@ -118,7 +118,7 @@ test('an index that an alias points to stays; the alias of 0.1.0 follows each ch
   expect(await targets(`${alias}-own`)).toEqual([first]);
   expect(await indicesOf(bench)).toContain(first);
   await client.indices.deleteAlias({ index: first, name: `${alias}-own` });
-  expect(await collectGarbageNow(bench.tools)).toBe(true);
+  expect(await tidyNow(bench.tools)).toBe(true);
   expect(await indicesOf(bench)).toEqual([(await bench.status()).index]);
 });
 

@@ -1,9 +1,9 @@
 /** Sessions that read the directory for long while a command changes it. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { collectGarbageNow } from '../../../src/companies/directory/garbage.ts';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { importCompanies } from '../../../src/companies/directory/import.ts';
 import { rebuildIndex, rollbackIndex } from '../../../src/companies/directory/rebuild.ts';
+import { tidyNow } from '../../../src/companies/directory/tidy.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { csv } from '../../support/companies.ts';
 import { cancelWaiting, waitingForLock } from '../../support/locks.ts';
@@ -94,7 +94,7 @@ test('a backup that reads an old table does not keep an import; the table goes w
     'a session reads an old table, such as a backup or an export: the next check removes the table',
   );
   expect(await tablesOf(bench)).toContain(old!);
-  expect(await collectGarbageNow(bench.tools)).toBe(false);
+  expect(await tidyNow(bench.tools)).toBe(false);
   // The next import doesn't wait for it either.
   expect(await bench.importText(csv(0, 6))).toMatchObject({ imported: 1 });
   // Nor does it fail if Postgres calls the end of its wait a "user request".
@@ -102,10 +102,10 @@ test('a backup that reads an old table does not keep an import; the table goes w
   const cancelling = cancelWaiting(bench.tools.sql).then(() => {
     isCancelled = true;
   });
-  while (!isCancelled) expect(await collectGarbageNow(bench.tools)).toBe(false);
+  while (!isCancelled) expect(await tidyNow(bench.tools)).toBe(false);
   await cancelling;
   await backup.leave();
-  expect(await collectGarbageNow(bench.tools)).toBe(true);
+  expect(await tidyNow(bench.tools)).toBe(true);
   expect(await tablesOf(bench)).not.toContain(old!);
   expect(await tablesOf(bench)).toHaveLength(2);
 });

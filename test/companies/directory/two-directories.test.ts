@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { listIndices } from '../../../src/companies/directory/indexing/indices.ts';
-import { ensureSearchable } from '../../../src/companies/directory/startup-check.ts';
 import { statusReport } from '../../../src/companies/directory/status.ts';
+import { ensureSearchable } from '../../../src/companies/directory/watch.ts';
 import { NoIndexError } from '../../../src/companies/search/elasticsearch.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
@@ -27,7 +27,8 @@ const version = (mark: string) => csv(0, 30, (n) => (n % 2 === 0 ? `Alfa. ${mark
 
 async function indicesOfOne({ tools, alias }: Workbench): Promise<string[]> {
   const { id } = await readDirectory(tools.sql);
-  return (await listIndices(tools.elasticsearch!, alias, id)).map(({ name }) => name).sort();
+  const all = await listIndices(tools.elasticsearch!, alias);
+  return all.flatMap(({ name, directory }) => (directory === id ? [name] : [])).sort();
 }
 
 /** As an instance of the service that starts now: the mark of the names that it finds. */
@@ -71,4 +72,18 @@ test('the first import of a copy builds its index, and its rollback builds that 
   expect(await markOf(copy)).toBe('B1');
   await copy.rollback();
   expect([await markOf(original), await markOf(copy)]).toEqual(['A2', 'A2']);
+});
+
+test('the indices of a database that is gone, such as before a restore, are removed, also one that the alias of 0.1.0 has', async () => {
+  const { index } = await original.status();
+  const client = original.tools.elasticsearch!;
+  await client.indices.putAlias({ index, name: original.alias });
+  expect(await copy.rebuild()).toMatchObject({ documents: 30 });
+  expect(await indicesOfOne(original)).toHaveLength(2);
+  await original.database.drop();
+  await ensureSearchable(copy.tools);
+  await ensureSearchable(copy.tools);
+  const { index: rebuilt } = await copy.status();
+  expect(await indicesOf(copy)).toEqual([rebuilt]);
+  expect(Object.keys(await client.indices.getAlias({ name: copy.alias }))).toEqual([rebuilt]);
 });

@@ -90,12 +90,11 @@ export async function countDocuments(client: Client, name: string, signal: Abort
   return count;
 }
 
-/** The indices of this directory. */
+/** The indices with a prefix that tell of which directory they are, with its id and the aliases that point to them. */
 export async function listIndices(
   client: Client,
   prefix: string,
-  directoryId: string,
-): Promise<{ name: string; isAliased: boolean }[]> {
+): Promise<{ name: string; directory: string; aliases: string[] }[]> {
   const indices = await client.indices.get(
     {
       index: `${prefix}-*`,
@@ -104,9 +103,17 @@ export async function listIndices(
     },
     SHORT,
   );
-  return Object.entries(indices)
-    .filter(([, { mappings }]) => mappings?._meta?.directory === directoryId)
-    .map(([name, { aliases = {} }]) => ({ name, isAliased: Object.keys(aliases).length > 0 }));
+  return Object.entries(indices).flatMap(([name, { aliases = {}, mappings }]) => {
+    const directory: unknown = mappings?._meta?.directory;
+    return typeof directory === 'string' ? [{ name, directory, aliases: Object.keys(aliases) }] : [];
+  });
+}
+
+/** Lets the alias that instances of 0.1.0 search follow in a rolling restart; remove it with 0.3. */
+export async function moveAlias(client: Client, alias: string, from: string[], to: string): Promise<void> {
+  const removals = from.map((index) => ({ remove: { index, alias, must_exist: false } }));
+  const actions = [...removals, { add: { index: to, alias, is_write_index: true } }];
+  await client.indices.updateAliases({ actions }, SHORT);
 }
 
 /** Removes an index if it exists. Its name must come from listIndices, so that it is ours. */
