@@ -4,36 +4,14 @@
  */
 
 import { FileError } from '../../platform/terminal/file-error.ts';
-import { KIB } from '../../platform/units.ts';
-import type { FileDigest } from '../file-digest.ts';
-import { type ColumnNames, namedColumns } from './columns.ts';
-import { type Cursor, type Found, nextLineBreak, passLine } from './cursor.ts';
-import { passByteOrderMark } from './encoding.ts';
-import { type FileParser, formatOfFile, parserFor } from './format.ts';
-import { type Batch, rawText } from './rows.ts';
-import { type ByteProgress, type ByteSource, openSource, type RowSource } from './source.ts';
-
-/** An open file whose header has been read. */
-export interface RowReader {
-  /** Changes while reading. */
-  readonly progress: ByteProgress;
-  /**
-   * The rows, some thousands at a time. Iterate them once; leaving the loop closes the file. A batch may be kept while the next
-   * ones are read.
-   * @throws {FileError} the rest can't be read
-   */
-  readonly batches: AsyncIterable<Batch>;
-  /** Once, behind the last batch. */
-  digest(): FileDigest;
-  /** Closes a file whose batches aren't iterated. */
-  close(): Promise<void>;
-}
-
-/**
- * The size of the part in memory, some 5,000 rows; it must exceed the longest row. Twice as much is no faster and takes 25 MB
- * more at the peak (11 million rows: 81 MB, 99 MB packed).
- */
-export const WINDOW_BYTES = 256 * KIB;
+import { type ColumnNames, type FileColumn, namedColumns } from './columns.ts';
+import { delimitedParser } from './delimited.ts';
+import { documentError, refuseForeign } from './foreign-files.ts';
+import { headedLayout } from './header.ts';
+import { jsonLinesParser } from './json-lines.ts';
+import { openLines } from './lines.ts';
+import type { Batch, ParseLines } from './rows.ts';
+import { type ByteSource, openSource, type RowSource } from './source.ts';
 
 export interface ReadOptions {
   /** The file's names of our columns. */
@@ -44,7 +22,8 @@ export interface ReadOptions {
 }
 
 /**
- * Opens a file, or standard input, and reads its header.
+ * Opens a file, or standard input, and reads its header. Iterate `batches` once: leaving the loop closes the file, and the rest may
+ * throw a FileError. A batch may be kept while the next ones are read. `close` a file whose batches aren't iterated.
  *
  * @param columns lower-case names; a row's values come in their order. Headers match trimmed and without regard to case, further
  * columns are ignored
@@ -54,120 +33,102 @@ export async function openRows(
   source: RowSource,
   columns: readonly string[],
   { sources, command = 'companies import', signal }: ReadOptions = {},
-): Promise<RowReader> {
+) {
   const bytes = await openSource(source, signal);
+  const { name, progress, digest, close } = bytes;
   try {
-    const cursor = await fillFirst(bytes);
-    refuseOtherKinds(bytes.name, cursor);
-    const namedFormat = 'path' in source ? formatOfFile(source.path, bytes, command) : null;
-    passByteOrderMark(bytes.name, cursor);
-    const wanted = { columns: namedColumns(columns, sources), command };
-    const parser = parserFor(bytes.name, cursor, namedFormat, wanted);
-    return {
-      progress: bytes.progress,
-      batches: batchesOf(bytes, cursor, parser),
-      digest: bytes.digest,
-      close: bytes.close,
-    };
+    const { head, lines } = await openLines(bytes);
+    refuseForeign(name, head);
+    const delimiters = 'path' in source ? delimitersOf(source.path, bytes, command) : null;
+    const more = async (): Promise<string[]> => (await lines.next()).value ?? [];
+    // Behind a short first line, the part in memory may end before the header does.
+    const first = [...(await more()), ...(await more())];
+    const parser = parserFor(name, first, delimiters, namedColumns(columns, sources), command);
+    return { progress, batches: batchesOf(first, lines, parser, close), digest, close };
   } catch (error) {
-    await bytes.close();
+    await close();
     throw error;
   }
 }
 
-async function fillFirst(source: ByteSource): Promise<Cursor> {
-  const cursor: Cursor = {
-    bytes: Buffer.allocUnsafeSlow(WINDOW_BYTES),
-    at: 0,
-    end: 0,
-    final: false,
-    line: 1,
-    skipping: false,
+async function* batchesOf(
+  first: string[],
+  lines: AsyncIterable<string[]>,
+  { parse, next, finish }: Parser,
+  close: () => Promise<void>,
+): AsyncGenerator<Batch> {
+  let line = 1 + next;
+  let rest = first.slice(next);
+  const batchOf = (isLast: boolean): Batch => {
+    const batch: Batch = { rows: [], rejected: [] };
+    const length = parse(rest, line, isLast, batch);
+    line += length;
+    rest = rest.slice(length);
+    return batch;
   };
-  await fill(cursor, source);
-  return cursor;
-}
-
-async function fill(cursor: Cursor, source: ByteSource): Promise<void> {
-  while (cursor.end < cursor.bytes.length) {
-    const length = await source.read(cursor.bytes, cursor.end);
-    if (length === 0) {
-      cursor.final = true;
-      return;
-    }
-    cursor.end += length;
-  }
-}
-
-async function* batchesOf(source: ByteSource, cursor: Cursor, parser: FileParser): AsyncGenerator<Batch> {
   try {
-    for (;;) {
-      const found: Found = { rows: [], rejected: [] };
-      if (cursor.skipping) passLine(cursor, nextLineBreak(cursor, cursor.at));
-      if (!cursor.skipping) parser.parse(cursor, found);
-      const isEmpty = found.rows.length === 0 && found.rejected.length === 0;
-      const { bytes } = cursor;
-      if (!isEmpty) yield { ...found, rawOf: ({ from, to }) => rawText(bytes, from, to) };
-      if (cursor.final) return parser.finish();
-      // The batch keeps its window, so that it can be read while the next one fills. That begins with the incomplete row.
-      const next = isEmpty ? bytes : Buffer.allocUnsafeSlow(WINDOW_BYTES);
-      bytes.copy(next, 0, cursor.at, cursor.end);
-      cursor.bytes = next;
-      cursor.end -= cursor.at;
-      cursor.at = 0;
-      await fill(cursor, source);
+    yield batchOf(false);
+    for await (const more of lines) {
+      rest = rest.concat(more);
+      yield batchOf(false);
     }
+    yield batchOf(true);
+    finish();
   } finally {
-    await source.close();
+    await close();
   }
 }
 
-const SAVE_AS_CSV =
-  'save the sheet as "CSV UTF-8", or convert it with' +
-  " soffice --headless --convert-to 'csv:Text - txt - csv (StarCalc):44,34,76'";
+/** The delimiters of a format; none for JSON Lines. */
+const FORMATS: Record<string, string[]> = { csv: [',', ';'], tsv: ['\t'], jsonl: [], ndjson: [] };
 
-/** A ZIP archive with an entry of this name or folder. */
-const zipWith = (entry: string) => new RegExp(`^(?=PK[\x03\x05]).*PK\x03\x04.{26}${entry}`, 's');
+/**
+ * The delimiters by the name's ending; `null` for a named pipe without an ending.
+ * @throws {FileError} the ending is unknown or that of a JSON document, or the file is not gzip, as it says
+ */
+function delimitersOf(path: string, { isGzip, progress }: ByteSource, command: string): string[] | null {
+  const [, ending, gz] = /\.(csv|tsv|json|jsonl|ndjson)(\.gz)?$/i.exec(path) ?? [];
+  if (gz !== undefined && !isGzip && progress.bytesRead > 0) throw new FileError(`${path}: is not gzip`);
+  if (ending?.toLowerCase() === 'json') throw documentError(path, path, command);
+  if (ending !== undefined) return FORMATS[ending.toLowerCase()]!;
+  if (progress.bytesTotal === null) return null;
+  throw new FileError(`${path}: its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz`);
+}
 
-const unpacked = (kind: string, command: string) =>
-  `packed with ${kind}: unpack it, or give it to standard input (${command}); of packed files only gzip is read`;
+interface Parser {
+  parse: ParseLines;
+  /** The number of lines before the first row. */
+  next: number;
+  /** Call it at the end of the file. @throws {FileError} the file is unusable as a whole */
+  finish(): void;
+}
 
-/** The kinds by their first bytes as Latin-1; the first that fits. */
-const KINDS: [RegExp, string][] = [
-  [
-    zipWith('mimetypeapplication/vnd.oasis.opendocument.spreadsheet'),
-    `an OpenDocument spreadsheet: ${SAVE_AS_CSV}`,
-  ],
-  [zipWith('xl/'), `an Excel workbook: ${SAVE_AS_CSV}`],
-  [
-    zipWith('(word|ppt)/'),
-    'a document or presentation, which has no rows: get the same data as CSV or JSON Lines',
-  ],
-  [zipWith('\\[Content_Types\\].xml'), `an Excel workbook: ${SAVE_AS_CSV}`],
-  [
-    /^PK(\x03\x04|\x05\x06)/,
-    'a ZIP archive: unpack it, or give the one file in it to standard input (unzip -p)',
-  ],
-  [
-    /^\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1/,
-    `an old Office file, likely an Excel workbook (.xls): ${SAVE_AS_CSV}`,
-  ],
-  [/^\x1f\x8b/, 'packed with gzip twice: unpack it once (gunzip)'],
-  [/^BZh[1-9]1AY&SY/, unpacked('bzip2', 'bzcat')],
-  [/^\xfd7zXZ\0/, unpacked('xz', 'xzcat')],
-  [/^\x28\xb5\x2f\xfd/, unpacked('zstd', 'zstdcat')],
-  [/^7z\xbc\xaf/, unpacked('7z', '7z x -so')],
-  [/^%PDF-/, 'a PDF, which has no rows: get the same data as CSV or JSON Lines'],
-  [
-    /^(\xef\xbb\xbf)?\s*<(!doctype html|html|head|body|table|meta)\b/i,
-    'an HTML page: get the data file itself; a page often stands for an error or a sign-in',
-  ],
-  [/^(\xef\xbb\xbf)?\s*<(\?xml|!doctype)\b/i, 'XML: convert it to CSV or JSON Lines'],
-];
+/** Excel's first line that names the delimiter: `sep=;`. */
+const SEPARATOR_LINE = /^"?sep=.{1,3}?"?[,;\t]*\r?$/i;
 
-/** @throws {FileError} a spreadsheet, an archive, a PDF, or a page */
-function refuseOtherKinds(name: string, { bytes, end }: Cursor): void {
-  const text = bytes.toString('latin1', 0, end);
-  const kind = KINDS.find(([pattern]) => pattern.test(text));
-  if (kind !== undefined) throw new FileError(`${name}: is ${kind[1]}`);
+/**
+ * Makes the parser for a file by its first lines.
+ *
+ * @param named the delimiters; `null` means by the first line (docs/imports.md: files)
+ * @throws {FileError} the header is missing, too long, or lacks a column; the file is a JSON document
+ */
+function parserFor(
+  fileName: string,
+  first: readonly string[],
+  named: string[] | null,
+  columns: readonly FileColumn[],
+  command: string,
+): Parser {
+  const passed = named?.length !== 0 && SEPARATOR_LINE.test(first[0] ?? '') ? 1 : 0;
+  const lines = first.slice(passed);
+  const line = lines.find((one) => /[^ \t\r]/.test(one));
+  if (line === undefined) throw new FileError(`${fileName}: is empty`);
+  const isList = /^[ \t\r]*\[/.test(line);
+  const isJson = named === null ? isList || /^[ \t\r]*\{/.test(line) : named.length === 0;
+  // The objects of JSON Lines end on their line.
+  if (isJson && (isList || (named === null && !line.trimEnd().endsWith('}'))))
+    throw documentError(fileName, 'FILE', command);
+  if (isJson) return { ...jsonLinesParser(fileName, columns), next: passed };
+  const { next, ...layout } = headedLayout(fileName, lines, named ?? [',', ';', '\t'], columns);
+  return { parse: delimitedParser(layout), next: passed + next, finish() {} };
 }

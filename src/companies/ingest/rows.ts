@@ -13,9 +13,8 @@ export interface Row {
   readonly line: number;
   /** In the order of the given columns, as written (not trimmed); `null` if the row or the file has no such column, or JSON's null. */
   readonly values: readonly (string | null)[];
-  /** Its position in its batch's bytes. */
-  readonly from: number;
-  readonly to: number;
+  /** The whole row as it was read, for {@link shownRow}. */
+  readonly raw: string;
 }
 
 /** A row that could not be read. */
@@ -23,17 +22,28 @@ export interface RejectedRow {
   readonly line: number;
   /** One of a few, so that summaries can count by it. */
   readonly reason: string;
-  /** The row as it was read, at most `MAX_RAW_CHARACTERS` of it. */
+  /** The row as it was read, by {@link shownRow}. */
   readonly raw: string;
 }
 
 /** Some thousands of rows, in the file's order. */
 export interface Batch {
-  readonly rows: readonly Row[];
-  readonly rejected: readonly RejectedRow[];
-  /** The text of a row, at most `MAX_RAW_CHARACTERS` of it. Decoded on demand, because few are needed. */
-  rawOf(row: Row): string;
+  readonly rows: Row[];
+  readonly rejected: RejectedRow[];
 }
+
+/**
+ * Adds the rows of `lines` to a batch, and returns the number of lines that they took. The others belong to an incomplete row: they
+ * are given again with the lines that follow. None is left of the file's last lines.
+ * @param lines without LF; a CR before it is still there
+ * @param firstLine the number of the first one
+ */
+export type ParseLines = (
+  lines: readonly string[],
+  firstLine: number,
+  isLast: boolean,
+  batch: Batch,
+) => number;
 
 /** The reasons for rejecting a row. */
 export const REASONS = {
@@ -46,11 +56,27 @@ export const REASONS = {
   notWhole: (column: string) => `${column} is not a whole number`,
 } as const;
 
-/** The text of some bytes of UTF-8, at most `MAX_RAW_CHARACTERS` of it, no character cut in half. */
-export function rawText(bytes: Buffer, from: number, to: number): string {
-  // At most four bytes make a character; a sequence cut at the end would show as U+FFFD.
-  let end = Math.min(to, from + 4 * MAX_RAW_CHARACTERS);
-  if (end < to) while (end > from && (bytes[end]! & 0xc0) === 0x80) end--;
-  const text = bytes.toString('utf8', from, end).slice(0, MAX_RAW_CHARACTERS);
+export function withoutCr(line: string): string {
+  return line.endsWith('\r') ? line.slice(0, -1) : line;
+}
+
+/** @param text without its line break */
+export function isBlank(text: string): boolean {
+  return /^[ \t]*$/.test(text);
+}
+
+/** Without the line break. */
+export function bytesOf(line: string): number {
+  return Buffer.byteLength(withoutCr(line));
+}
+
+export function isTooLong(line: string): boolean {
+  // A unit of a string has at most three bytes of UTF-8.
+  return line.length > MAX_ROW_BYTES / 3 && bytesOf(line) > MAX_ROW_BYTES;
+}
+
+/** At most {@link MAX_RAW_CHARACTERS} of a row, no character cut in half. */
+export function shownRow(raw: string): string {
+  const text = raw.slice(0, MAX_RAW_CHARACTERS);
   return text.isWellFormed() ? text : text.slice(0, -1);
 }

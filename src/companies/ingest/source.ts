@@ -18,30 +18,13 @@ export function rowSource(file: string): RowSource {
 }
 
 /** The progress of reading, in bytes of the file on disk (compressed, for gzip). It changes while reading. */
-export interface ByteProgress {
+interface ByteProgress {
   readonly bytesRead: number;
   /** `null` means that it is not known, as on a pipe. */
   readonly bytesTotal: number | null;
 }
 
-export interface ByteSource {
-  /** For messages: the path, or `standard input`. */
-  readonly name: string;
-  /** Standard input, or a named pipe, which has no length. */
-  readonly isPipe: boolean;
-  readonly isEmpty: boolean;
-  readonly isGzip: boolean;
-  readonly progress: ByteProgress;
-  /**
-   * Writes bytes into `target` from `at` on and returns their number; 0 at the end.
-   * @throws {FileError} the file can't be read, or is damaged gzip
-   */
-  read(target: Buffer, at: number): Promise<number>;
-  /** Once, when `read` has found the end. */
-  digest(): FileDigest;
-  /** Closes the file, also in the middle. */
-  close(): Promise<void>;
-}
+export type ByteSource = Awaited<ReturnType<typeof openSource>>;
 
 const CHUNK_BYTES = 256 * KIB;
 
@@ -49,10 +32,7 @@ const CHUNK_BYTES = 256 * KIB;
  * Opens a source and reads its first bytes.
  * @throws {FileError} missing, a directory, not readable
  */
-export async function openSource(
-  source: RowSource,
-  signal: AbortSignal = new AbortController().signal,
-): Promise<ByteSource> {
+export async function openSource(source: RowSource, signal: AbortSignal = new AbortController().signal) {
   const name = 'path' in source ? source.path : 'standard input';
   const failure = (error: unknown) => {
     if (signal.aborted) return signal.reason;
@@ -81,7 +61,6 @@ export async function openSource(
     await close();
     throw failure(error);
   }
-  const isEmpty = rest.length === 0;
   const isGzip = rest[0] === 0x1f && rest[1] === 0x8b;
   if (isGzip) {
     chunks = unpacked(rest, packed);
@@ -89,12 +68,15 @@ export async function openSource(
   }
 
   return {
+    /** For messages: the path, or `standard input`. */
     name,
-    isPipe: bytesTotal === null,
-    isEmpty,
     isGzip,
-    progress,
-    async read(target, at) {
+    progress: progress as ByteProgress,
+    /**
+     * Writes bytes into `target` from `at` on and returns their number; 0 at the end.
+     * @throws {FileError} the file can't be read, or is damaged gzip
+     */
+    async read(target: Buffer, at: number): Promise<number> {
       try {
         while (rest.length === 0) {
           const next = await orAborted(chunks.next(), signal);
@@ -109,7 +91,9 @@ export async function openSource(
       rest = rest.subarray(length);
       return length;
     },
-    digest: () => ({ sha256: hash.digest('hex'), bytes: progress.bytesRead }),
+    /** Once, when `read` has found the end. */
+    digest: (): FileDigest => ({ sha256: hash.digest('hex'), bytes: progress.bytesRead }),
+    /** Closes the file, also in the middle. */
     close,
   };
 }

@@ -8,7 +8,7 @@ import { importedNif, isValidNif } from '../nif.ts';
 import type { ColumnNames } from './columns.ts';
 import { openRows } from './open-rows.ts';
 import { openRejects, type RejectsWriter } from './rejects.ts';
-import type { RejectedRow, Row } from './rows.ts';
+import { type RejectedRow, type Row, shownRow } from './rows.ts';
 import type { RowSource } from './source.ts';
 
 /** The temporary table for a file's usable rows. It ends with its connection. */
@@ -146,12 +146,12 @@ async function stageRows(
         const result = readRow(layout, row);
         let waiting: Promise<void> | undefined;
         if ('reason' in result) {
-          const raw = legalPersons && CODE.test(nifText) ? '' : batch.rawOf(row);
+          const raw = legalPersons && CODE.test(nifText) ? '' : shownRow(row.raw);
           waiting = reject({ line: row.line, reason: result.reason, raw });
         } else {
           const { nif, fields } = result;
           staged.usable++;
-          const raw = rejects === null ? '\\N' : copyValue(batch.rawOf(row));
+          const raw = rejects === null ? '\\N' : copyValue(shownRow(row.raw));
           waiting = copy.write(`${row.line}\t${nif}\t${fields}\t${raw}\t\\N\n`);
         }
         if (waiting !== undefined) await waiting;

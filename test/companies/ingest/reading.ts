@@ -4,6 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openRows, type ReadOptions } from '../../../src/companies/ingest/open-rows.ts';
+import { shownRow } from '../../../src/companies/ingest/rows.ts';
 import type { RowSource } from '../../../src/companies/ingest/source.ts';
 import { FileError } from '../../../src/platform/terminal/file-error.ts';
 
@@ -40,7 +41,7 @@ export async function readAll(
   const everything: Everything = { rows: [], rejected: [] };
   for await (const batch of reader.batches) {
     for (const row of batch.rows) {
-      everything.rows.push({ line: row.line, values: [...row.values], raw: batch.rawOf(row) });
+      everything.rows.push({ line: row.line, values: [...row.values], raw: shownRow(row.raw) });
     }
     everything.rejected.push(...batch.rejected);
   }

@@ -15,7 +15,8 @@ import {
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { openRows, type RowReader, WINDOW_BYTES } from '../../../src/companies/ingest/open-rows.ts';
+import { WINDOW_BYTES } from '../../../src/companies/ingest/lines.ts';
+import { openRows } from '../../../src/companies/ingest/open-rows.ts';
 import {
   DIRECTORY,
   fileWith,
@@ -35,7 +36,7 @@ const MANY_ROWS = Array.from(
   (_, i) => `${500_000_000 + i},"Company ${i * 7919}, Lda"\n`,
 ).join('');
 
-async function allOf({ batches }: RowReader): Promise<void> {
+async function allOf({ batches }: Awaited<ReturnType<typeof openRows>>): Promise<void> {
   for await (const _ of batches);
 }
 
@@ -195,37 +196,28 @@ describe('a file that cannot be used is refused in one line', () => {
 
   test('a spreadsheet, an archive, a PDF or a page, by whatever name, with what to do', async () => {
     const zip = (name: string) => `PK\x03\x04\x14\0\0\0\b\0${'\0'.repeat(20)}${name}`;
-    const save = 'save the sheet as "CSV UTF-8", or convert it with soffice --headless --convert-to';
+    const office =
+      'is an Excel workbook or another office file: save the sheet as "CSV UTF-8", or convert it with';
+    const packed = 'is packed, but not with gzip: unpack it, or give it to standard input (bzcat, ';
+    const page = 'is an HTML page or XML: get the data as CSV or JSON Lines';
     const cases: [string, string][] = [
-      [zip('[Content_Types].xml'), `is an Excel workbook: ${save}`],
-      [zip('[Content_Types].xml') + zip('xl/workbook.xml'), `is an Excel workbook: ${save}`],
-      [
-        zip('[Content_Types].xml') + zip('word/document.xml'),
-        'is a document or presentation, which has no rows',
-      ],
-      [
-        zip('mimetypeapplication/vnd.oasis.opendocument.spreadsheet'),
-        `is an OpenDocument spreadsheet: ${save}`,
-      ],
-      [
-        '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0',
-        `is an old Office file, likely an Excel workbook (.xls): ${save}`,
-      ],
+      [zip('[Content_Types].xml'), office],
+      [zip('docProps/app.xml') + zip('xl/workbook.xml'), office],
+      [zip('mimetypeapplication/vnd.oasis.opendocument.spreadsheet'), office],
+      ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0', office],
       [
         zip('contratos2026.json'),
-        'is a ZIP archive: unpack it, or give the one file in it to standard input',
+        'is a ZIP archive: unpack it, or give the one file in it to standard input (unzip -p)',
       ],
-      [
-        'BZh91AY&SY',
-        'is packed with bzip2: unpack it, or give it to standard input (bzcat); of packed files only gzip is read',
-      ],
-      ['\xfd7zXZ\0\0\x04', 'is packed with xz: unpack'],
-      ['\x28\xb5\x2f\xfd\x04\x58', 'is packed with zstd: unpack'],
-      ['7z\xbc\xaf\x27\x1c', 'is packed with 7z: unpack'],
-      ['%PDF-1.7\n%\xe2\xe3', 'is a PDF, which has no rows: get the same data as CSV or JSON'],
-      ['\n<!DOCTYPE html><html>', 'is an HTML page: get the data file itself'],
-      ['\xef\xbb\xbf<html lang="pt">', 'is an HTML page: get the data file itself'],
-      ['<?xml version="1.0"?>', 'is XML: convert it to CSV or JSON'],
+      ['BZh91AY&SY', packed],
+      ['\xfd7zXZ\0\0\x04', packed],
+      ['\x28\xb5\x2f\xfd\x04\x58', packed],
+      ['7z\xbc\xaf\x27\x1c', packed],
+      ['\xff\xfen\0i\0', 'is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8'],
+      ['%PDF-1.7\n%\xe2\xe3', 'is a PDF, which has no rows: get the same data as CSV or JSON Lines'],
+      ['\n<!DOCTYPE html><html>', page],
+      ['\xef\xbb\xbf<html lang="pt">', page],
+      ['<?xml version="1.0"?>', page],
     ];
     for (const [content, message] of cases) {
       const bytes = Buffer.from(content, 'latin1');
@@ -293,7 +285,7 @@ describe('standard input is refused', () => {
   test('when it is a directory, or closed', async () => {
     const script = fileWith(
       'read-stdin.ts',
-      `import { openRows, type RowReader } from ${JSON.stringify(join(import.meta.dir, '../../../src/companies/ingest/open-rows.ts'))};
+      `import { openRows } from ${JSON.stringify(join(import.meta.dir, '../../../src/companies/ingest/open-rows.ts'))};
       openRows({ stdin: Bun.stdin.stream() }, ['nif']).catch((error) => console.log(error.message));`,
     );
     const shell = (command: string) =>
@@ -420,7 +412,7 @@ describe('an open file', () => {
     const reader = await openRows({ path: fileWith('keep.csv', HEADER + MANY_ROWS) }, DIRECTORY);
     const batches = await Array.fromAsync(reader.batches);
     expect(batches.length).toBeGreaterThan(2);
-    const raw = batches.flatMap((batch) => batch.rows.map((row) => batch.rawOf(row))).join('\n');
+    const raw = batches.flatMap((batch) => batch.rows.map(({ raw }) => raw)).join('\n');
     expect(`${raw}\n` === MANY_ROWS).toBe(true);
   });
 
