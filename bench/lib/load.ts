@@ -58,7 +58,7 @@ export function figuresOf({ times, unanswered, seconds }: Load, right = 200) {
 }
 
 /** The value below which this share of the sorted values lies. */
-export function at(sorted: number[], share: number): number {
+function at(sorted: number[], share: number): number {
   return sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
 }
 

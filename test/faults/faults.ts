@@ -5,8 +5,7 @@
  * rule of the ledger does not hold, or an answer took too long. Servers come from the environment (test/README.md, Servers) or are
  * started.
  *
- * `--mode kill` also ends instances. `--mode statements` lets statements fail amid their rows instead. `--mode grown` measures a
- * neighbour and the memory beside an account with 300,000 rows of everything, over its pages, files and commands.
+ * `--mode kill` also ends instances. `--mode statements` lets statements fail amid their rows instead.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,7 +22,6 @@ import { createKnownAccounts, type KnownAccount } from './accounts.ts';
 import { type AuditRow, audit, auditTable } from './audit.ts';
 import { type Changes, startChanges } from './changes.ts';
 import { type Fleet, type Instance, startFleet } from './fleet.ts';
-import { measureGrown } from './grown.ts';
 import { type FaultMode, type Injector, LONGEST_MS, startFaults } from './inject.ts';
 import { startLastCredits } from './last-credits.ts';
 import { type Load, startLoad } from './load.ts';
@@ -57,7 +55,7 @@ const SLOWEST_ANSWER_MS = 2 * PROVIDER_TIMEOUT_MS + 1000 + LONGEST_MS.pause;
 /** It may wait for another sending first (docs/api.md: Idempotency-Key). */
 const SLOWEST_KEYED_ANSWER_MS = 20_000 + SLOWEST_ANSWER_MS;
 
-const MODES = ['stores', 'kill', 'statements', 'grown'] as const;
+const MODES = ['stores', 'kill', 'statements'] as const;
 const mode = options.mode as (typeof MODES)[number];
 if (!MODES.includes(mode)) throw new Error(`--mode is one of ${MODES.join(', ')}`);
 const seed = Number(options.seed);
@@ -75,8 +73,7 @@ interface Ready {
 
 async function main(): Promise<number> {
   try {
-    const ready = await prepare();
-    return mode === 'grown' ? await besideGrown(ready) : await underFaults(ready, mode);
+    return await underFaults(await prepare(), mode);
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup().catch((error) => console.error(String(error)));
     interrupts.release();
@@ -113,15 +110,6 @@ async function prepare(): Promise<Ready> {
   for (const [index, file] of files.entries()) await writeDirectory(file, COMPANIES * (index + 1));
   const accounts = await createKnownAccounts(checkout, environment);
   return { sql: stack.sql, checkout, accounts, environment, files };
-}
-
-/** {@link measureGrown}, with the result of {@link underFaults}. */
-async function besideGrown({ sql, accounts, ...ready }: Ready): Promise<number> {
-  const keys = accounts
-    .filter(({ included, budget }) => included > 1000 && budget === null)
-    .map(({ key }) => key);
-  const failures = await measureGrown(sql, { ...ready, keys, companies: KNOWN_COMPANIES });
-  return reportFailures(failures);
 }
 
 function reportFailures(failures: string[]): number {
