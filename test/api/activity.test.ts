@@ -209,19 +209,15 @@ test('a test key gets the rows of its world, and has none', async () => {
 });
 
 test('with ACTIVITY_DAYS=0 there is no such endpoint, and no row is written', async () => {
-  const off = await startApi({ env: { ACTIVITY_DAYS: '0' } });
-  try {
-    const { key } = await off.caller(plenty);
-    await ask(off, '/companies?q=a', { key });
-    await ask(off, '/companies', { key });
-    const { status, kind } = await ask(off, '/activity', { key });
-    expect([status, kind]).toEqual([404, 'not-found']);
-    expect((await fetch(`${off.baseUrl}/problems/activity-expired`)).status).toBe(404);
-    const reference = await (await fetch(`${off.baseUrl}/openapi/json`)).text();
-    expect(reference).not.toMatch(/getActivity|"\/activity"/);
-    await rollUpAll(off.sql);
-    expect(await off.sql`SELECT FROM activity`).toHaveLength(0);
-  } finally {
-    await off.stop();
-  }
+  await using off = await startApi({ env: { ACTIVITY_DAYS: '0' } });
+  const { key } = await off.caller(plenty);
+  await ask(off, '/companies?q=a', { key });
+  await ask(off, '/companies', { key });
+  const { status, kind } = await ask(off, '/activity', { key });
+  expect([status, kind]).toEqual([404, 'not-found']);
+  expect((await fetch(`${off.baseUrl}/problems/activity-expired`)).status).toBe(404);
+  const reference = await (await fetch(`${off.baseUrl}/openapi/json`)).text();
+  expect(reference).not.toMatch(/getActivity|"\/activity"/);
+  await rollUpAll(off.sql);
+  expect(await off.sql`SELECT FROM activity`).toHaveLength(0);
 });

@@ -190,31 +190,27 @@ describe('the service’s own address', () => {
   });
 
   test('is PUBLIC_URL where that is set, in problems, in the reference and in its examples', async () => {
-    const instance = await api.startInstance({ PUBLIC_URL: `${PUBLIC_URL}/` });
-    try {
-      const problem = (await (await fetch(`${instance.url}/usage`)).json()) as { type: string };
-      expect(problem.type).toBe(`${PUBLIC_URL}/problems/unauthorized`);
-      const document = await (await fetch(`${instance.baseUrl}/openapi/json`)).text();
-      expect(JSON.parse(document).servers).toEqual([{ url: `${PUBLIC_URL}/api/v1` }]);
-      expect(document).not.toContain(instance.baseUrl);
-      const pages = ['openapi', 'problems/validation'];
-      for (const each of pages) {
-        const html = await (await fetch(`${instance.baseUrl}/${each}`)).text();
-        expect(html).not.toContain(instance.baseUrl);
-        // Every link of the pages leads somewhere below the public address.
-        const links = [...html.matchAll(/href="([^"#]+)"/g)].map(
-          ([, href]) => new URL(href!, `${PUBLIC_URL}/${each}`).href,
-        );
-        expect(links.length).toBeGreaterThan(0);
-        for (const link of new Set(links)) {
-          expect(link).toStartWith(`${PUBLIC_URL}/`);
-          const here = link.replace(PUBLIC_URL, instance.baseUrl);
-          const { status } = await fetch(here, { headers: { Accept: 'text/html' } });
-          expect([link, status]).toEqual([link, 200]);
-        }
+    await using instance = await api.startInstance({ PUBLIC_URL: `${PUBLIC_URL}/` });
+    const problem = (await (await fetch(`${instance.url}/usage`)).json()) as { type: string };
+    expect(problem.type).toBe(`${PUBLIC_URL}/problems/unauthorized`);
+    const document = await (await fetch(`${instance.baseUrl}/openapi/json`)).text();
+    expect(JSON.parse(document).servers).toEqual([{ url: `${PUBLIC_URL}/api/v1` }]);
+    expect(document).not.toContain(instance.baseUrl);
+    const pages = ['openapi', 'problems/validation'];
+    for (const each of pages) {
+      const html = await (await fetch(`${instance.baseUrl}/${each}`)).text();
+      expect(html).not.toContain(instance.baseUrl);
+      // Every link of the pages leads somewhere below the public address.
+      const links = [...html.matchAll(/href="([^"#]+)"/g)].map(
+        ([, href]) => new URL(href!, `${PUBLIC_URL}/${each}`).href,
+      );
+      expect(links.length).toBeGreaterThan(0);
+      for (const link of new Set(links)) {
+        expect(link).toStartWith(`${PUBLIC_URL}/`);
+        const here = link.replace(PUBLIC_URL, instance.baseUrl);
+        const { status } = await fetch(here, { headers: { Accept: 'text/html' } });
+        expect([link, status]).toEqual([link, 200]);
       }
-    } finally {
-      await instance.stop();
     }
   });
 });

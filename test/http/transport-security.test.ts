@@ -25,47 +25,39 @@ for (const [publicUrl, expected] of [
   ['http://api.example.pt', null],
 ] as const) {
   test(`with ${publicUrl} every answer has ${expected ?? 'no'} Strict-Transport-Security`, async () => {
-    const service = await startTestService({ env: { PUBLIC_URL: publicUrl } });
-    try {
-      const { key } = await createCaller(service.sql);
-      for (const [method, path] of REQUESTS) {
-        for (const headers of [{ Authorization: `Bearer ${key}` }, {}] as Record<string, string>[]) {
-          const response = await fetch(service.baseUrl + path, { method, headers, redirect: 'manual' });
-          const { status } = response;
-          const given = response.headers.get('strict-transport-security');
-          expect([method, path, status, given]).toEqual([method, path, status, expected]);
-        }
+    await using service = await startTestService({ env: { PUBLIC_URL: publicUrl } });
+    const { key } = await createCaller(service.sql);
+    for (const [method, path] of REQUESTS) {
+      for (const headers of [{ Authorization: `Bearer ${key}` }, {}] as Record<string, string>[]) {
+        const response = await fetch(service.baseUrl + path, { method, headers, redirect: 'manual' });
+        const { status } = response;
+        const given = response.headers.get('strict-transport-security');
+        expect([method, path, status, given]).toEqual([method, path, status, expected]);
       }
-    } finally {
-      await service.stop();
     }
   });
 }
 
 test('with https every cookie of the dashboard is sent over TLS alone, and a sign-up opens a session', async () => {
   const publicUrl = 'https://api.example.pt';
-  const service = await startTestService({ env: { PUBLIC_URL: publicUrl, SIGN_UP: 'open' } });
-  try {
-    const visitor = createVisitor(service.baseUrl);
-    const person = newPerson();
-    const form_token = await formTokenOf(visitor, '/dashboard/sign-up?lang=en');
-    const form = { ...person, form_token };
-    const signedUp = await visitor.post('/dashboard/sign-up', form, { Origin: publicUrl });
-    expect(signedUp.status).toBe(303);
-    const page = await visitor.get('/dashboard');
-    expect([page.status, [...visitor.cookies.keys()].toSorted()]).toEqual([
-      200,
-      ['__Secure-dashboard.session_token', 'dashboard.browser', 'dashboard.form', 'dashboard.language'],
-    ]);
-    for (const { headers } of [signedUp, page])
-      for (const cookie of headers.getSetCookie())
-        expect([
-          cookie,
-          /; HttpOnly/i.test(cookie),
-          /; Secure/i.test(cookie),
-          /; Path=\/dashboard/i.test(cookie),
-        ]).toEqual([cookie, true, true, true]);
-  } finally {
-    await service.stop();
-  }
+  await using service = await startTestService({ env: { PUBLIC_URL: publicUrl, SIGN_UP: 'open' } });
+  const visitor = createVisitor(service.baseUrl);
+  const person = newPerson();
+  const form_token = await formTokenOf(visitor, '/dashboard/sign-up?lang=en');
+  const form = { ...person, form_token };
+  const signedUp = await visitor.post('/dashboard/sign-up', form, { Origin: publicUrl });
+  expect(signedUp.status).toBe(303);
+  const page = await visitor.get('/dashboard');
+  expect([page.status, [...visitor.cookies.keys()].toSorted()]).toEqual([
+    200,
+    ['__Secure-dashboard.session_token', 'dashboard.browser', 'dashboard.form', 'dashboard.language'],
+  ]);
+  for (const { headers } of [signedUp, page])
+    for (const cookie of headers.getSetCookie())
+      expect([
+        cookie,
+        /; HttpOnly/i.test(cookie),
+        /; Secure/i.test(cookie),
+        /; Path=\/dashboard/i.test(cookie),
+      ]).toEqual([cookie, true, true, true]);
 });

@@ -65,29 +65,27 @@ test('a service that has answered nothing has every series of the rules for aler
   const wanted = rules.flatMap(({ expr }) => selectorsIn(expr));
   expect(wanted.length).toBeGreaterThan(10);
 
-  const service = await startTestService({ env: { REFRESHES_PER_DAY: '100', EXPECT_IMPORTS_DAYS: '2' } });
-  try {
-    const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
-    const series = seriesOf(scrape);
-    const missing = wanted.filter(
-      ({ name, labels }) =>
-        !series.some(
-          (one) =>
-            one.name === name && labels.every(([label, pattern]) => pattern.test(one.labels[label] ?? '')),
-        ),
-    );
-    // These are about Elasticsearch, lists of debtors and runs of commands, which this service does not have.
-    expect(missing.map(({ name }) => name)).toEqual([
-      'elasticsearch_node_up',
-      'debts_date_timestamp_seconds',
-      'command_failed',
-      'command_succeeded_timestamp_seconds',
-    ]);
-    expect(scrape).toContain(`\nbuild_info{version="${VERSION}",bun="${Bun.version}"} 1\n`);
-    expect(service.logLines).toContainEqual(expect.objectContaining({ msg: 'listening', version: VERSION }));
-  } finally {
-    await service.stop();
-  }
+  await using service = await startTestService({
+    env: { REFRESHES_PER_DAY: '100', EXPECT_IMPORTS_DAYS: '2' },
+  });
+  const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
+  const series = seriesOf(scrape);
+  const missing = wanted.filter(
+    ({ name, labels }) =>
+      !series.some(
+        (one) =>
+          one.name === name && labels.every(([label, pattern]) => pattern.test(one.labels[label] ?? '')),
+      ),
+  );
+  // These are about Elasticsearch, lists of debtors and runs of commands, which this service does not have.
+  expect(missing.map(({ name }) => name)).toEqual([
+    'elasticsearch_node_up',
+    'debts_date_timestamp_seconds',
+    'command_failed',
+    'command_succeeded_timestamp_seconds',
+  ]);
+  expect(scrape).toContain(`\nbuild_info{version="${VERSION}",bun="${Bun.version}"} 1\n`);
+  expect(service.logLines).toContainEqual(expect.objectContaining({ msg: 'listening', version: VERSION }));
 });
 
 test('each rule says its cause and what to do, and has a test in which it fires', async () => {
@@ -107,24 +105,20 @@ test('each line of the log that a rule names is in the code', async () => {
 });
 
 test('the dashboard of Grafana asks only for what a running service exports', async () => {
-  const service = await startTestService({
+  await using service = await startTestService({
     mode: 'full',
     env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key', REFRESHES_PER_DAY: '100', EXPECT_IMPORTS_DAYS: '2' },
   });
-  try {
-    await service.sql`
-      INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES ('tax', '2026-10-31', 1, 'test')`;
-    await recordRun(service.sql, 'backup', async () => {});
-    await storeRecord(service.sql, nif(1), 'Ábaco, Lda', new Date());
-    const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
-    const names = new Set(seriesOf(scrape).map(({ name }) => name));
-    const queries = Object.values(ROWS).flatMap((panels) => panels.flatMap(({ queries }) => queries));
-    const asked = queries.flatMap(([expr]) => selectorsIn(expr).map(({ name }) => name));
-    expect(new Set(asked).size).toBeGreaterThan(20);
-    expect(asked.filter((name) => !names.has(name))).toEqual([]);
-  } finally {
-    await service.stop();
-  }
+  await service.sql`
+    INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES ('tax', '2026-10-31', 1, 'test')`;
+  await recordRun(service.sql, 'backup', async () => {});
+  await storeRecord(service.sql, nif(1), 'Ábaco, Lda', new Date());
+  const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
+  const names = new Set(seriesOf(scrape).map(({ name }) => name));
+  const queries = Object.values(ROWS).flatMap((panels) => panels.flatMap(({ queries }) => queries));
+  const asked = queries.flatMap(([expr]) => selectorsIn(expr).map(({ name }) => name));
+  expect(new Set(asked).size).toBeGreaterThan(20);
+  expect(asked.filter((name) => !names.has(name))).toEqual([]);
 });
 
 /** The series of each counter that has labels: all of them, or `some` and the reason why the code has no list of all. */
@@ -190,30 +184,29 @@ function keysOf<Value extends string>(values: Record<Value, 1>): Value[] {
 }
 
 test('every counter is named a total, and has each of its series before its first event, at 0', async () => {
-  const service = await startTestService({ mode: 'full', env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key' } });
-  try {
-    const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
-    const series = seriesOf(scrape);
-    const types = [...scrape.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(
-      ([, name, type]) => [name!, type!] as const,
-    );
-    for (const [name, type] of types)
-      expect([name, type === 'counter']).toEqual([name, name.endsWith('_total')]);
-    const counters = types.filter(([, type]) => type === 'counter').map(([name]) => name);
-    expect(counters).toEqual(expect.arrayContaining(Object.keys(SERIES)));
-    for (const counter of counters) {
-      const labels = series.filter(({ name }) => name === counter).map(({ labels }) => labels);
-      const expected = SERIES[counter] ?? [{}];
-      if (Array.isArray(expected)) {
-        expect([counter, labels.map((one) => JSON.stringify(one)).toSorted()]).toEqual([
-          counter,
-          expected.map((one) => JSON.stringify(one)).toSorted(),
-        ]);
-      } else expect([counter, labels]).toEqual([counter, expect.arrayContaining(expected.some)]);
-    }
-    for (const name of ['mcp_tool_calls_total', 'source_requests_total'])
-      expect(scrape).not.toMatch(new RegExp(`^${name}\\{.*\\} [1-9]`, 'm'));
-  } finally {
-    await service.stop();
+  await using service = await startTestService({
+    mode: 'full',
+    env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key' },
+  });
+  const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
+  const series = seriesOf(scrape);
+  const types = [...scrape.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(
+    ([, name, type]) => [name!, type!] as const,
+  );
+  for (const [name, type] of types)
+    expect([name, type === 'counter']).toEqual([name, name.endsWith('_total')]);
+  const counters = types.filter(([, type]) => type === 'counter').map(([name]) => name);
+  expect(counters).toEqual(expect.arrayContaining(Object.keys(SERIES)));
+  for (const counter of counters) {
+    const labels = series.filter(({ name }) => name === counter).map(({ labels }) => labels);
+    const expected = SERIES[counter] ?? [{}];
+    if (Array.isArray(expected)) {
+      expect([counter, labels.map((one) => JSON.stringify(one)).toSorted()]).toEqual([
+        counter,
+        expected.map((one) => JSON.stringify(one)).toSorted(),
+      ]);
+    } else expect([counter, labels]).toEqual([counter, expect.arrayContaining(expected.some)]);
   }
+  for (const name of ['mcp_tool_calls_total', 'source_requests_total'])
+    expect(scrape).not.toMatch(new RegExp(`^${name}\\{.*\\} [1-9]`, 'm'));
 });

@@ -53,18 +53,14 @@ test('an http PUBLIC_URL is warned about unless it is a loopback address', () =>
 const WARNED_ABOUT = ['NIF_PT_KEY', 'SIGN_UP', 'TRUST_PROXY', 'DATABASE_URL'];
 
 test('the log of a start has each warning once, and the service starts', async () => {
-  const service = await startTestService({
+  await using service = await startTestService({
     env: { ...HTTPS, SIGN_UP: 'open', AUTH_SECRET: 'x'.repeat(40), NIF_PT_URL: DEFAULT_NIF_PT_URL },
   });
-  try {
-    const warnings = service.logLines.filter(
-      ({ level, msg }) => level === 40 && /^[A-Z_]+ (is|names)/.test(msg),
-    );
-    expect(warnings.map(({ msg }) => msg.split(' ')[0])).toEqual(WARNED_ABOUT);
-    expect((await fetch(`${service.baseUrl}/health/live`)).status).toBe(200);
-  } finally {
-    await service.stop();
-  }
+  const warnings = service.logLines.filter(
+    ({ level, msg }) => level === 40 && /^[A-Z_]+ (is|names)/.test(msg),
+  );
+  expect(warnings.map(({ msg }) => msg.split(' ')[0])).toEqual(WARNED_ABOUT);
+  expect((await fetch(`${service.baseUrl}/health/live`)).status).toBe(200);
 });
 
 test('a start as a superuser of Postgres is warned about, and one as another role is not', async () => {

@@ -33,7 +33,8 @@ const VARIABLES: Record<Dependency, string> = {
   redis: 'REDIS_URL',
 };
 
-export interface Instance {
+/** `await using` stops it, too. */
+export interface Instance extends AsyncDisposable {
   /** {base_url} */
   url: string;
   baseUrl: string;
@@ -128,16 +129,19 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       const { used, credits } = (await findAccount(sql, accountId))!;
       return { used, credits };
     },
-    async stop() {
-      for (const proxy of Object.values(proxies)) proxy.up();
-      await Promise.all(processes.map((instance) => instance.kill('SIGKILL')));
-      for (const instance of instances) await instance.stop();
-      await provider.close();
-      for (const proxy of Object.values(proxies)) await proxy.close();
-      await environment.remove();
-      for (const { logLines } of [...instances, ...processes]) checkLog(logLines);
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
+
+  async function stop(): Promise<void> {
+    for (const proxy of Object.values(proxies)) proxy.up();
+    await Promise.all(processes.map((instance) => instance.kill('SIGKILL')));
+    for (const instance of instances) await instance.stop();
+    await provider.close();
+    for (const proxy of Object.values(proxies)) await proxy.close();
+    await environment.remove();
+    for (const { logLines } of [...instances, ...processes]) checkLog(logLines);
+  }
 }
 
 async function startInProcess(env: Record<string, string>): Promise<Instance> {
@@ -151,7 +155,7 @@ async function startInProcess(env: Record<string, string>): Promise<Instance> {
     stopped ??= service.stop();
     return stopped;
   };
-  return { url: `${baseUrl}/api/v1`, baseUrl, config, logLines, stop };
+  return { url: `${baseUrl}/api/v1`, baseUrl, config, logLines, stop, [Symbol.asyncDispose]: stop };
 }
 
 async function importDirectory(

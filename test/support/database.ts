@@ -22,7 +22,8 @@ const administrator = connectPostgres(
 );
 let template: Promise<string> | null = null;
 
-export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> };
+/** `await using` drops it, too. */
+export type TestDatabase = AsyncDisposable & { url: string; sql: Sql; drop(): Promise<void> };
 
 /**
  * Creates an empty, migrated database that nobody else uses, as a copy of a template that is migrated once per run.
@@ -67,7 +68,7 @@ async function createFrom(template: string, name: string): Promise<TestDatabase>
       throw new Error(`connections to the test database were left open: ${leaked.join('; ')}`);
     }
   };
-  return { url, sql, drop };
+  return { url, sql, drop, [Symbol.asyncDispose]: drop };
 }
 
 /**

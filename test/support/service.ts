@@ -27,7 +27,8 @@ export type ServiceOptions = {
   env?: Environment;
 };
 
-export type TestService = {
+/** `await using` stops it, too. */
+export type TestService = AsyncDisposable & {
   /** {base_url}: ends with /api/v1. */
   url: string;
   /** The service's address, for what is not in the API. */
@@ -82,6 +83,10 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     throw error;
   });
   const baseUrl = `http://127.0.0.1:${service.port}`;
+  const stop = async () => {
+    await service.stop();
+    await remove();
+  };
   return {
     url: `${baseUrl}/api/v1`,
     baseUrl,
@@ -89,10 +94,8 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     databaseUrl: database.url,
     config,
     logLines,
-    async stop() {
-      await service.stop();
-      await remove();
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 

@@ -72,26 +72,19 @@ test('a directory goes out and in again unchanged, plain and packed', async () =
 });
 
 test('a file that can’t be opened is one line, also with more rows than a connection buffers', async () => {
-  const large = await createTestDatabase('export_large');
-  try {
-    await large.sql`
-      DO $$ BEGIN EXECUTE format('INSERT INTO %s (nif, legal_name, normalized_name, sort_key) SELECT (500000000 + n)::text, repeat(''A'', 400), ''a'', ''a'' FROM generate_series(1, 50000) AS n',
-        (SELECT table_name FROM directory JOIN directory_generations AS generation ON generation.id = current)); END $$`;
-    const output = join(at('no-folder'), 'out.csv');
-    const { code, stderr } = await runCommand(
-      { DATABASE_URL: large.url },
-      'companies',
-      'export',
-      '--output',
-      output,
-    );
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^error: [^\n]+: there is no folder [^\n]+\n$/),
-    ]);
-  } finally {
-    await large.drop();
-  }
+  await using large = await createTestDatabase('export_large');
+  await large.sql`
+    DO $$ BEGIN EXECUTE format('INSERT INTO %s (nif, legal_name, normalized_name, sort_key) SELECT (500000000 + n)::text, repeat(''A'', 400), ''a'', ''a'' FROM generate_series(1, 50000) AS n',
+      (SELECT table_name FROM directory JOIN directory_generations AS generation ON generation.id = current)); END $$`;
+  const output = join(at('no-folder'), 'out.csv');
+  const { code, stderr } = await runCommand(
+    { DATABASE_URL: large.url },
+    'companies',
+    'export',
+    '--output',
+    output,
+  );
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: [^\n]+: there is no folder [^\n]+\n$/)]);
 });
 
 test('a dataset of debts goes out and in again without a change', async () => {

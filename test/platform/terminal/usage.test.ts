@@ -150,41 +150,33 @@ test('a Postgres that accepts connections and is silent is named, in plain words
 });
 
 test('a full disk of Postgres is said with what to do, in one line', async () => {
-  const database = await createTestDatabase('cli_disk');
-  try {
-    await database.sql`
-      CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS
-        'BEGIN RAISE EXCEPTION $$could not extend file "base/1"$$ USING ERRCODE = $$disk_full$$; END'`.simple();
-    await database.sql`CREATE TRIGGER fill BEFORE INSERT ON accounts EXECUTE FUNCTION fill()`;
-    const { refusal } = createCommandLine(database.url);
-    expect(await refusal('account', 'create', '--name', 'A')).toEqual({
-      code: 1,
-      stderr: `error: could not extend file "base/1": free some space on Postgres's disk and run it again\n`,
-    });
-  } finally {
-    await database.drop();
-  }
+  await using database = await createTestDatabase('cli_disk');
+  await database.sql`
+    CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN RAISE EXCEPTION $$could not extend file "base/1"$$ USING ERRCODE = $$disk_full$$; END'`.simple();
+  await database.sql`CREATE TRIGGER fill BEFORE INSERT ON accounts EXECUTE FUNCTION fill()`;
+  const { refusal } = createCommandLine(database.url);
+  expect(await refusal('account', 'create', '--name', 'A')).toEqual({
+    code: 1,
+    stderr: `error: could not extend file "base/1": free some space on Postgres's disk and run it again\n`,
+  });
 });
 
 test('options stand anywhere after the words', async () => {
-  const database = await createTestDatabase('cli_usage');
-  try {
-    const { run } = createCommandLine(database.url);
-    const { stdout } = await run('account', 'create', '--json', '--plan=plus', '--name', 'Anywhere');
-    const { id } = JSON.parse(stdout);
-    for (const words of [
-      ['account', 'credits', '--add', '5', id, '--json'],
-      ['account', 'credits', '--json', id, '--add', '5'],
-      ['account', 'credits', id, '--json', '--add=5'],
-      ['account', 'plan', id, '--json', 'plus'],
-      ['account', 'plan', '--json', '--until', '2999-01-01T00:00:00Z', id, 'plus'],
-    ]) {
-      expect([words, (await run(...words)).code]).toEqual([words, 0]);
-    }
-    expect(JSON.parse((await run('account', 'show', '--json', id)).stdout).credits).toBe(15);
-  } finally {
-    await database.drop();
+  await using database = await createTestDatabase('cli_usage');
+  const { run } = createCommandLine(database.url);
+  const { stdout } = await run('account', 'create', '--json', '--plan=plus', '--name', 'Anywhere');
+  const { id } = JSON.parse(stdout);
+  for (const words of [
+    ['account', 'credits', '--add', '5', id, '--json'],
+    ['account', 'credits', '--json', id, '--add', '5'],
+    ['account', 'credits', id, '--json', '--add=5'],
+    ['account', 'plan', id, '--json', 'plus'],
+    ['account', 'plan', '--json', '--until', '2999-01-01T00:00:00Z', id, 'plus'],
+  ]) {
+    expect([words, (await run(...words)).code]).toEqual([words, 0]);
   }
+  expect(JSON.parse((await run('account', 'show', '--json', id)).stdout).credits).toBe(15);
 });
 
 test.each([
@@ -192,44 +184,36 @@ test.each([
   // A long answer that is printed in parts, and whose reader leaves in its middle.
   ['account export acc_long', 'head -2'],
 ])('%s ends in one line and exit code 1 if its reader is gone', async (command, reader) => {
-  const database = await createTestDatabase('cli_usage');
-  try {
-    await database.sql`INSERT INTO accounts (id, name) VALUES ('acc_long', 'Long')`;
-    await database.sql`
-      INSERT INTO balances (account_id, plan, period_plan, period_start, period_end)
-      VALUES ('acc_long', 'free', 'free', now(), now() + interval '1 day')`;
-    await database.sql`
-      INSERT INTO account_events (account_id, kind, actor, note)
-      SELECT 'acc_long', 'plan', 'test', repeat('x', 1000) FROM generate_series(1, 2000)`;
-    const script = `{ "$0" src/main.ts ${command}; echo "exit code $?" >&2; } | ${reader} > /dev/null`;
-    const pipeline = Bun.spawn(['sh', '-c', script, process.execPath], {
-      cwd: ROOT,
-      env: { ...bareEnvironment(), DATABASE_URL: database.url },
-      stderr: 'pipe',
-    });
-    expect(await new Response(pipeline.stderr).text()).toMatch(
-      /^error: the answer could not be written: EPIPE[^\n]*\nexit code 1\n$/,
-    );
-  } finally {
-    await database.drop();
-  }
+  await using database = await createTestDatabase('cli_usage');
+  await database.sql`INSERT INTO accounts (id, name) VALUES ('acc_long', 'Long')`;
+  await database.sql`
+    INSERT INTO balances (account_id, plan, period_plan, period_start, period_end)
+    VALUES ('acc_long', 'free', 'free', now(), now() + interval '1 day')`;
+  await database.sql`
+    INSERT INTO account_events (account_id, kind, actor, note)
+    SELECT 'acc_long', 'plan', 'test', repeat('x', 1000) FROM generate_series(1, 2000)`;
+  const script = `{ "$0" src/main.ts ${command}; echo "exit code $?" >&2; } | ${reader} > /dev/null`;
+  const pipeline = Bun.spawn(['sh', '-c', script, process.execPath], {
+    cwd: ROOT,
+    env: { ...bareEnvironment(), DATABASE_URL: database.url },
+    stderr: 'pipe',
+  });
+  expect(await new Response(pipeline.stderr).text()).toMatch(
+    /^error: the answer could not be written: EPIPE[^\n]*\nexit code 1\n$/,
+  );
 });
 
 test('an answer that the disk has no room for is a failure', async () => {
-  const database = await createTestDatabase('cli_usage');
-  try {
-    const child = Bun.spawn(['sh', '-c', '"$0" src/main.ts account list > /dev/full', process.execPath], {
-      cwd: ROOT,
-      env: { ...bareEnvironment(), DATABASE_URL: database.url },
-      stderr: 'pipe',
-    });
-    expect(await new Response(child.stderr).text()).toMatch(
-      /^error: the answer could not be written: ENOSPC[^\n]*\n$/,
-    );
-    expect(await child.exited).toBe(1);
-  } finally {
-    await database.drop();
-  }
+  await using database = await createTestDatabase('cli_usage');
+  const child = Bun.spawn(['sh', '-c', '"$0" src/main.ts account list > /dev/full', process.execPath], {
+    cwd: ROOT,
+    env: { ...bareEnvironment(), DATABASE_URL: database.url },
+    stderr: 'pipe',
+  });
+  expect(await new Response(child.stderr).text()).toMatch(
+    /^error: the answer could not be written: ENOSPC[^\n]*\n$/,
+  );
+  expect(await child.exited).toBe(1);
 });
 
 test('a command ends when its work is done, whatever is still open, and its whole answer arrives', async () => {
