@@ -3,40 +3,20 @@
  * settings of `pointQueries` Postgres plans it for each list: it took four times as long as the statement.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { requestFor } from '../companies/test-world/requests.ts';
 import { type Api, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { MODES } from '../support/modes.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
 
 /** A parameter that is an array, or JSON that is read as rows. */
 const LIST = /\$\d+\)?::\w+\[\]|_to_recordset\(\$/;
 
 let api: Api;
-const sent: Buffer[][] = [];
-const taps: Server[] = [];
-
-/** The address of Postgres behind a server that keeps what each connection sends. */
-async function tapped(url: string): Promise<string> {
-  const { hostname, port } = new URL(url);
-  const tap = createServer((client) => {
-    const chunks: Buffer[] = [];
-    sent.push(chunks);
-    const upstream = connect(Number(port), hostname);
-    client.on('data', (chunk: Buffer) => chunks.push(chunk));
-    client.on('error', () => upstream.destroy());
-    upstream.on('error', () => client.destroy());
-    client.pipe(upstream).pipe(client);
-  }).listen(0, '127.0.0.1');
-  await once(tap, 'listening');
-  taps.push(tap);
-  const through = new URL(url);
-  through.hostname = '127.0.0.1';
-  through.port = String((tap.address() as AddressInfo).port);
-  return through.href;
-}
+/** What each connection has sent. */
+const sent = new Map<object, Buffer[]>();
+let tap: TcpProxy;
 
 /** The texts of the statements that a connection has prepared, without the start of the connection. */
 function* preparedIn(bytes: Buffer): Generator<string> {
@@ -47,18 +27,22 @@ function* preparedIn(bytes: Buffer): Generator<string> {
 
 beforeAll(async () => {
   api = await startApi({ mode: 'full', directory: 'nif,legal_name\n500002576,Padaria\n' });
+  tap = await startProxy(api.env.DATABASE_URL!, {
+    sent: (piece, connection) =>
+      void sent.set(connection, [...(sent.get(connection) ?? []), Buffer.from(piece)]),
+  });
 });
 afterAll(async () => {
   await api.stop();
-  for (const tap of taps) tap.close();
+  await tap.close();
 });
 
 test.each([...MODES])(
   'a statement with a list is sent with the settings of point queries only (%s)',
   async (mode) => {
-    sent.length = 0;
+    sent.clear();
     const service = await api.startInstance({
-      DATABASE_URL: await tapped(api.env.DATABASE_URL!),
+      DATABASE_URL: tap.url(api.env.DATABASE_URL!),
       ELASTICSEARCH_URL: mode === 'full' ? api.env.ELASTICSEARCH_URL! : '',
     });
     const { key } = await api.caller({ limits: { requestsPerMinute: 100_000 } });
@@ -70,7 +54,7 @@ test.each([...MODES])(
     await service.stop(); // writes what it notes in memory
 
     const withList = { planned: [] as string[], generic: [] as string[] };
-    for (const chunks of sent) {
+    for (const chunks of sent.values()) {
       const bytes = Buffer.concat(chunks);
       const start = bytes.toString('latin1', 0, bytes.readInt32BE(0));
       const texts = start.includes('force_generic_plan') ? withList.generic : withList.planned;

@@ -19,6 +19,8 @@ export type TcpProxy = {
   delay(ms: number): void;
   /** Everything passes at once; what `hang` held back comes first. */
   up(): void;
+  /** New connections go to another address from now on. */
+  redirect(target: string): void;
   /** How many connections have been reset because they came while it was `down`. */
   refused(): number;
   close(): Promise<void>;
@@ -28,12 +30,18 @@ type Pair = { client: Socket; upstream: Socket | undefined; late: Transform; pas
 
 const DEFAULT_PORTS: Record<string, number> = { 'postgres:': 5432, 'redis:': 6379, 'http:': 80 };
 
+/** Sees the bytes that pass. A connection is an object of its own. */
+export interface Tap {
+  sent?(piece: Buffer, connection: object): void;
+  answered?(piece: Buffer, connection: object): void;
+}
+
 /**
  * Starts a TCP proxy before a dependency, to take it away, freeze it and bring it back in tests of failures.
  * @param target the dependency's address, of which host and port count
  */
-export async function startProxy(target: string): Promise<TcpProxy> {
-  const { hostname, port: targetPort, protocol } = new URL(target);
+export async function startProxy(target: string, { sent, answered }: Tap = {}): Promise<TcpProxy> {
+  let { hostname, port: targetPort, protocol } = new URL(target);
   let mode: 'up' | 'hang' | 'down' = 'up';
   let delayMs = 0;
   let refused = 0;
@@ -66,6 +74,8 @@ export async function startProxy(target: string): Promise<TcpProxy> {
     upstream.setNoDelay(true);
     upstream.on('error', () => end(pair));
     upstream.on('close', () => end(pair));
+    if (sent) pair.client.on('data', (piece: Buffer) => sent(piece, pair));
+    if (answered) upstream.on('data', (piece: Buffer) => answered(piece, pair));
     return upstream;
   };
   const holdBack = (pair: Pair) => {
@@ -124,6 +134,9 @@ export async function startProxy(target: string): Promise<TcpProxy> {
       mode = 'up';
       delayMs = 0;
       for (const pair of pairs) letPass(pair);
+    },
+    redirect: (next) => {
+      ({ hostname, port: targetPort, protocol } = new URL(next));
     },
     refused: () => refused,
     close: async () => {
