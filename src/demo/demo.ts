@@ -19,7 +19,6 @@ import { watchInterrupts } from '../platform/terminal/interrupt.ts';
 import { withProgress } from '../platform/terminal/progress.ts';
 import { startService } from '../service/serve.ts';
 import { EXAMPLE_DEBTORS, IMPORT_NEXT, importExampleDebts } from './example-debts.ts';
-import { withoutLaunchers } from './launchers.ts';
 
 const EXAMPLE_FILE = join(import.meta.dir, '..', '..', 'examples', 'companies.csv');
 const ACTOR = 'demo';
@@ -29,10 +28,10 @@ const DATA_DIR = '.data/demo';
 
 /**
  * `bun run demo`: the whole service without any server around it, on the example directory, with an account to try it.
- * Stops on Ctrl-C, and with `bun run`; its data stays in DATA_DIR.
+ * Stops on Ctrl-C, and on a signal that `bun run` passes on; its data stays in DATA_DIR.
  */
 async function demo(): Promise<void> {
-  const signal = AbortSignal.any([watchInterrupts().signal, withoutLaunchers()]);
+  const { signal } = watchInterrupts();
   const names = await exampleNames();
   const provider = startExampleProvider(names);
   const config = demoConfig(provider.url);

@@ -24,8 +24,8 @@ const directory = temporaryDirectory('demo');
 const dataDir = join(directory.path, "the 'data'");
 
 /** As its user runs it: with a shell for the lines that it prints. */
-async function startDemo(words = [process.execPath, 'run', 'demo']) {
-  const child = spawn(words[0]!, words.slice(1), {
+async function startDemo() {
+  const child = spawn(process.execPath, ['run', 'demo'], {
     cwd: ROOT,
     env: {
       ...bareEnvironment(),
@@ -75,11 +75,11 @@ afterAll(async () => {
 });
 
 /** Ends the demo of all tests, by a signal of its launcher. */
-async function endDemo(signal: NodeJS.Signals, ended = demo) {
+async function endDemo(signal: NodeJS.Signals) {
   running = null;
-  await ended.end(signal);
+  await demo.end(signal);
   await until('Postgres to stop', () => postgresPid(dataDir) === null);
-  expect(await fetch(`${ended.address}/health/live`).catch(() => 'refused')).toBe('refused');
+  expect(await fetch(`${demo.address}/health/live`).catch(() => 'refused')).toBe('refused');
 }
 
 const curlLines = () => demo.stdout.split('\n').filter((line) => line.startsWith('curl'));
@@ -200,20 +200,7 @@ test('without DATA_DIR it keeps to a separate folder, and a taken port leaves no
   }
 });
 
-/** As `npx bun run demo` is: npm, which passes on no signal, its shell, `bun run`, and what that runs. */
-const AS_NPM = `
-  const env = { ...process.env, npm_lifecycle_event: 'npx' };
-  await Bun.spawn(['sh', '-c', 'bun run demo; exit $?'], { env, stdio: ['ignore', 'inherit', 'inherit'] }).exited;`;
-
-test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
-  '%s of its launcher, and of the first of several, stops all of it',
-  async (signal) => {
-    await endDemo(signal);
-    if (process.platform === 'linux' && signal !== 'SIGHUP')
-      await endDemo(signal, await startDemo([process.execPath, '-e', AS_NPM]));
-  },
-  60_000,
-);
+test.each(['SIGTERM', 'SIGHUP'] as const)('%s of `bun run` stops all of it', (signal) => endDemo(signal), 60_000);
 
 test('it prints an import that makes changes of debts; what was imported stays when it starts again', async () => {
   const [importLine, changesLine] = demo.stdout
