@@ -1,13 +1,11 @@
 import type { Readable } from 'node:stream';
-import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import { Agent } from 'undici/index.js';
 import { certificateFault } from '../../platform/config/tls.ts';
 import { codeOf } from '../../platform/errors.ts';
 import { createGate } from '../../platform/runtime/gate.ts';
 import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
 import { setTimeoutAfterIo } from '../../platform/runtime/timeout.ts';
-import { KIB, MIB } from '../../platform/units.ts';
+import { MIB } from '../../platform/units.ts';
 import { cleanText } from './clean-text.ts';
 import { type Permit, SourceError, type SourceErrorReason, type SourceName } from './types.ts';
 
@@ -15,26 +13,12 @@ import { type Permit, SourceError, type SourceErrorReason, type SourceName } fro
 const MAX_CONNECTIONS = 32;
 /** An answer over 1 MiB is a failure (docs/api.md: not found). */
 const MAX_BODY_BYTES = MIB;
-/** 1 MiB that can't be compressed grows by a few bytes for every stored block. */
-const MAX_PACKED_BYTES = MAX_BODY_BYTES + 64 * KIB;
 
 class BodyError extends Error {
   constructor(readonly reason: SourceErrorReason) {
     super(reason);
   }
 }
-
-const identity = (bytes: Buffer) => Promise.resolve(bytes);
-
-/** We ask for gzip only, but servers may send another encoding. Several encodings at once are refused, as a bomb has them. */
-const DECODERS = new Map<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>([
-  ['', identity],
-  ['identity', identity],
-  ['gzip', promisify(gunzip)],
-  ['x-gzip', promisify(gunzip)],
-  ['deflate', promisify(inflate)],
-  ['br', promisify(brotliDecompress)],
-]);
 
 export type JsonObject = Record<string, unknown>;
 
@@ -58,7 +42,7 @@ export interface Question {
 }
 
 /**
- * The one client for providers, which are not trusted. It follows no redirect, reads at most 1 MiB after decompression, and
+ * The one client for providers, which are not trusted. It follows no redirect, asks for no compression, reads at most 1 MiB, and
  * accepts only a JSON object in well-formed UTF-8. Its faults hold no text of a provider, and no URL. It ignores the content
  * type, because parsing shows what the body is.
  *
@@ -114,13 +98,13 @@ export function createJsonClient(source: SourceName, timeoutMs: number) {
 }
 
 async function exchange(agent: Agent, request: JsonRequest, signal: AbortSignal) {
-  const { statusCode, headers, body } = await agent.request({
+  const { statusCode, body } = await agent.request({
     origin: request.url.origin,
     path: request.url.pathname + request.url.search,
     method: request.method ?? 'GET',
     headers: {
       accept: 'application/json',
-      'accept-encoding': 'gzip',
+      'accept-encoding': 'identity',
       'user-agent': 'company-directory',
       ...request.headers,
     },
@@ -136,7 +120,7 @@ async function exchange(agent: Agent, request: JsonRequest, signal: AbortSignal)
     discard(body);
     throw new BodyError(statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http-status');
   }
-  return { status: statusCode, body: parseObject(await readBody(body, headers['content-encoding'])) };
+  return { status: statusCode, body: parseObject(await readBody(body)) };
 }
 
 /** Closes the connection without reading the rest, which could be endless. */
@@ -145,28 +129,16 @@ function discard(body: Readable): void {
   body.destroy();
 }
 
-/** A body of at most 1 MiB, packed and unpacked. If it throws, it has closed the connection. */
-async function readBody(body: Readable, encoding: string | string[] | undefined): Promise<Buffer> {
-  const decode = DECODERS.get(
-    String(encoding ?? '')
-      .trim()
-      .toLowerCase(),
-  );
-  if (decode === undefined) {
-    discard(body);
-    throw new BodyError('unreadable');
-  }
+/** A body of at most 1 MiB. If it throws, it has closed the connection. */
+async function readBody(body: Readable): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
-  const maxBytes = decode === identity ? MAX_BODY_BYTES : MAX_PACKED_BYTES;
-  let packedBytes = 0;
+  let bytes = 0;
   for await (const piece of body) {
-    packedBytes += piece.length;
-    if (packedBytes > maxBytes) throw new BodyError('too-large');
+    bytes += piece.length;
+    if (bytes > MAX_BODY_BYTES) throw new BodyError('too-large');
     pieces.push(piece);
   }
-  return decode(Buffer.concat(pieces), { maxOutputLength: MAX_BODY_BYTES }).catch((error) => {
-    throw new BodyError(codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? 'too-large' : 'unreadable');
-  });
+  return Buffer.concat(pieces);
 }
 
 function parseObject(bytes: Uint8Array): JsonObject {

@@ -56,7 +56,7 @@ const ERROR_REASONS = [
   'redirect',
   'http-status',
   'too-large',
-  /** Not a JSON object in UTF-8, or in an encoding that we can't unpack. */
+  /** Not a JSON object in UTF-8; compressed, though no compression was asked for. */
   'unreadable',
   /** A JSON object of an unknown form. */
   'unexpected',
