@@ -4,13 +4,7 @@ import { capitalText } from './capital.ts';
 import { cleanTexts, joinTexts } from './clean-text.ts';
 import { type JsonObject, nifText, type Question, urlUnder } from './http.ts';
 import { createSource } from './source.ts';
-import {
-  type CompanyDetails,
-  type CompanySource,
-  isOfSource,
-  SourceError,
-  type SourcesConfig,
-} from './types.ts';
+import { type CompanyDetails, type CompanySource, SourceError, type SourcesConfig } from './types.ts';
 
 /**
  * The members of a report. They are documented for Spain, and unconfirmed for Portugal; this is the one place to change them.
@@ -131,48 +125,35 @@ function createTokens(config: SourcesConfig, now: () => number) {
     if (typeof token !== 'string' || !/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) {
       throw new SourceError('einforma', 'unexpected');
     }
-    const lifetimeMs = lifetimeSeconds(lifetime) * SECOND;
+    const lifetimeMs = (Number(lifetime) > 0 ? Number(lifetime) : DEFAULT_LIFETIME_S) * SECOND;
     // A token that lives for a minute or less is used for the first half of its life.
     const margin = Math.min(EXPIRY_MARGIN_MS, lifetimeMs / 2);
     current = { token, usableUntilMs: askedAtMs + lifetimeMs - margin };
     return token;
   }
 
-  function start(question: Question): Promise<string> {
-    const started = request(question).finally(() => {
-      pending = undefined;
-    });
-    pending = started;
-    return started;
-  }
-
   return {
     /** A valid token; requests one if there is none or it is about to expire. */
     async get(question: Question): Promise<string> {
-      const { signal } = question;
-      for (;;) {
-        if (current && now() < current.usableUntilMs) return current.token;
-        if (!pending) return start(question);
-        try {
-          const timeout = aborted(signal, signal).then(() =>
-            Promise.reject(new SourceError('einforma', signal.reason)),
-          );
-          return await Promise.race([pending, timeout]);
-        } catch (error) {
-          // The question that started the request may have timed out, or not been permitted, and not this one.
-          const isOfAnother = !signal.aborted && !(isOfSource(error) && error.reason !== 'timeout');
-          if (!isOfAnother) throw error;
-        }
+      if (current && now() < current.usableUntilMs) return current.token;
+      if (pending !== undefined) {
+        const { signal } = question;
+        const timeout = aborted(signal, signal).then(() => {
+          throw new SourceError('einforma', signal.reason);
+        });
+        // The question that requests it may time out, or not be permitted, and not this one, which then asks itself.
+        const shared = await Promise.race([pending.catch(() => null), timeout]);
+        if (shared !== null) return shared;
       }
+      const requested = request(question).finally(() => {
+        pending = undefined;
+      });
+      pending = requested;
+      return requested;
     },
     /** Drops a token that was refused, so that the next `get` requests another one. */
     forget(token: string): void {
       if (current?.token === token) current = undefined;
     },
   };
-}
-
-function lifetimeSeconds(value: unknown): number {
-  const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof seconds === 'number' && seconds > 0 ? seconds : DEFAULT_LIFETIME_S;
 }
