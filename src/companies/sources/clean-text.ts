@@ -8,25 +8,15 @@ const MAX_RAW_CHARACTERS = 2 * MAX_CHARACTERS;
 /** The most members of a list, or lines of a text, that are read. */
 const MAX_MEMBERS = 50;
 
-/** Tags that end a word. Other tags (`<b>`, `<span>`) can be inside a word. */
-const SEPARATING_TAGS = new Set(
-  (
-    'address article aside blockquote br caption dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header ' +
-    'hr li main nav ol option p pre section table tbody td tfoot th thead tr ul'
-  ).split(' '),
-);
-
-const ATTRIBUTES = `(?:[^>=]|=(?!\\s*["'])|=\\s*(?:"[^"]*(?:"|$)|'[^']*(?:'|$)))*`;
 /**
- * A comment, a script or style with its content, a closing tag or declaration, an opening tag. Each ends with the text if
- * its own end is missing, and no two alternatives fit the same character, so hostile text takes linear time.
+ * A comment, a script or style with its content, and any other tag. Each ends with the text if its own end is missing, and no two
+ * alternatives fit the same character, so hostile text takes linear time.
  */
-const MARKUP = new RegExp(
-  '<(?:!--(?:-?>|[^]*?(?:--!?>|$))|' +
-    `(script|style)(?=[\\s/>])${ATTRIBUTES}>[^]*?(?:</\\1(?=[\\s/>])[^>]*(?:>|$)|$)|` +
-    `[/!?][^>]*(?:>|$)|[a-z][^\\s/>]*${ATTRIBUTES}(?:>|$))`,
-  'gi',
-);
+const MARKUP =
+  /<(?:!--.*?(?:-->|$)|(script|style)(?=[\s/>]).*?(?:<\/\1[^>]*(?:>|$)|$)|[a-z/!?](?:"[^"]*(?:"|$)|[^>"])*(?:>|$))/gis;
+
+/** Tags that stand inside a word. All others end it. */
+const INLINE_TAG = /^<\/?(?:a|b|em|font|i|small|span|strong|sub|sup|u)(?=[\s/>]|$)/i;
 
 /** They stand inside words. */
 const TURNS = new RegExp(`[${DIRECTIONS}]`, 'g');
@@ -89,9 +79,7 @@ function visibleText(raw: string): string {
 }
 
 function withoutTags(html: string): string {
-  return html.replace(MARKUP, (markup) =>
-    SEPARATING_TAGS.has(/^<\/?([^\s/>]+)/.exec(markup)?.[1]?.toLowerCase() ?? '') ? ' ' : '',
-  );
+  return html.replace(MARKUP, (markup) => (INLINE_TAG.test(markup) ? '' : ' '));
 }
 
 /**

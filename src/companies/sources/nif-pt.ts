@@ -92,16 +92,10 @@ function questionUrl(base: string, nif: string, key: string | null): URL {
 
 /** The record of this NIF, under its key and with its `nif`; anything else is about another company. */
 function ownRecord(records: unknown, nif: string): JsonObject {
-  if (!isObject(records)) throw new SourceError('nif.pt', 'unexpected');
-  const record = Object.hasOwn(records, nif) ? records[nif] : undefined;
-  if (!isObject(record)) {
-    throw new SourceError(
-      'nif.pt',
-      Object.keys(records).some((key) => key !== nif) ? 'wrong-company' : 'unexpected',
-    );
-  }
-  if (nifText(record.nif) !== nif) throw new SourceError('nif.pt', 'wrong-company');
-  return record;
+  const record = isObject(records) ? records[nif] : undefined;
+  if (isObject(record) && nifText(record.nif) === nif) return record;
+  const hasRecords = isObject(records) && Object.keys(records).some((key) => key !== nif || isObject(record));
+  throw new SourceError('nif.pt', hasRecords ? 'wrong-company' : 'unexpected');
 }
 
 function detailsOf(record: JsonObject): CompanyDetails {
