@@ -60,12 +60,6 @@ const MAX_KNOWN = 50_000;
 const MAX_UNKNOWN = 10_000;
 /** Accounts whose latest change is kept. One more counts as a change of every account. */
 const MAX_CHANGED = 10_000;
-/**
- * Refresh-ahead: a key in use is reloaded this long before its cache entry expires. The query also reloads the other keys
- * in use that expire in that window, so 1,000 active keys cost one query every few seconds.
- */
-const REFRESH_AHEAD_MS = 2 * SECOND;
-const MAX_TAKEN_ALONG = 500;
 /** The scheme is matched without regard to case (docs/api.md: 401). */
 const BEARER = /^bearer +/i;
 
@@ -77,13 +71,8 @@ interface KnownKey {
   usedAs: string;
   /** The answer is used until then: the TTL, or the end of the secret if that comes first. */
   untilMs: number;
-  /** In the order of `known`, which `untilMs` is not. */
-  refreshAtMs: number;
   /** The number of notifications that had arrived when Postgres was asked. */
   askedAtChange: number;
-  /** Used since it was loaded. */
-  isUsed: boolean;
-  isRefreshing: boolean;
 }
 
 /** @param nowMs a monotonic clock, for tests */
@@ -124,23 +113,8 @@ export async function createAuthenticator(
   // `onlisten` also runs after a reconnection, when notifications may have been missed.
   const listening = await answerOf(sql.listen(ACCOUNT_CHANGED, accountChanged, allChanged));
 
-  /** Keys in use that are due for a reload. Expired entries are dropped, because no request has used them. */
-  function* dueForRefresh(): Generator<string> {
-    let left = MAX_TAKEN_ALONG;
-    const now = nowMs();
-    for (const [hash, entry] of known) {
-      if (left === 0 || entry.refreshAtMs > now) return;
-      if (entry.untilMs <= now) known.delete(hash);
-      else if (entry.isUsed && !entry.isRefreshing) {
-        left -= 1;
-        entry.isRefreshing = true;
-        yield hash;
-      }
-    }
-  }
-
   async function askAll(hashes: string[], bound: Bound): Promise<(KnownKey | null)[]> {
-    const asked = new Set([...hashes, ...dueForRefresh()]);
+    const asked = new Set(hashes);
     const askedAtMs = nowMs();
     const askedAtChange = changes;
     const rows = await bound(callersQuery(sql, [...asked]));
@@ -160,10 +134,7 @@ export async function createAuthenticator(
         usedAs,
         // Counted from before the query, so that the entry expires early rather than late. Then Postgres's clock decides.
         untilMs: askedAtMs + Math.min(CACHE_TTL_MS, endsInMs ?? CACHE_TTL_MS),
-        refreshAtMs: askedAtMs + CACHE_TTL_MS - REFRESH_AHEAD_MS,
         askedAtChange,
-        isUsed: false,
-        isRefreshing: false,
       };
       known.set(hash, entry);
       accepted.set(hash, entry);
@@ -182,16 +153,8 @@ export async function createAuthenticator(
   function readCache(hash: string): KnownKey | null | undefined {
     const entry = known.get(hash);
     const now = nowMs();
-    if (entry === undefined || now >= entry.untilMs || !isCurrent(entry)) {
-      return now < (unknown.get(hash)?.untilMs ?? 0) ? null : undefined;
-    }
-    entry.isUsed = true;
-    if (now >= entry.refreshAtMs && !entry.isRefreshing) {
-      entry.isRefreshing = true;
-      // If it fails, the first request after the entry expires asks again and gets the error.
-      ask(hash).catch(() => {});
-    }
-    return entry;
+    if (entry !== undefined && now < entry.untilMs && isCurrent(entry)) return entry;
+    return now < (unknown.get(hash)?.untilMs ?? 0) ? null : undefined;
   }
 
   return {

@@ -31,8 +31,6 @@ let nowMs: number;
 let queries: number;
 /** Answers of Postgres reach the authenticator when it resolves. */
 let held: Promise<unknown> | null;
-/** Of the latest query that was held. */
-let lastAnswer: Promise<unknown>;
 /** Keys that come at once are one turn's, however slow the machine is. */
 let clock: ReturnType<typeof stopClock>;
 
@@ -65,16 +63,11 @@ function counted(pool: Sql, listener: Sql): Sql {
       queries += 1;
       const query = Reflect.apply(target, self, parameters);
       if (held === null) return query;
-      const answer = Promise.all([query, held]).then(([rows]) => rows);
-      lastAnswer = answer;
-      return answer;
+      return Promise.all([query, held]).then(([rows]) => rows);
     },
     get: (target, name) => (name === 'listen' ? listener.listen : Reflect.get(target, name)),
   });
 }
-
-/** Until a batch that was set off has begun. */
-const endOfTurn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
 
 const bearer = (key: string) => authenticator.authenticate(key);
 /** As the pipeline does it: a header without a token of a key's length is refused without asking the authenticator. */
@@ -176,69 +169,12 @@ describe('what is remembered', () => {
     expect(queries).toBe(2);
   });
 
-  test('a key in use is asked again before its answer runs out, once, and nobody waits for it', async () => {
-    const { key, keyId } = await createCaller(sql);
-    await startAfresh();
-    /** The answer, if it is there without asking anybody. */
-    const atOnce = async () => {
-      let answer: Caller | null | undefined;
-      void bearer(key).then((caller) => {
-        answer = caller;
-      });
-      for (let turn = 0; turn < 5; turn += 1) await null;
-      return answer;
-    };
-    await bearer(key);
-    nowMs += 1999;
-    expect(await atOnce()).toMatchObject({ keyId });
-    await endOfTurn();
-    expect(queries).toBe(1);
-    nowMs += 1;
-    const { promise, resolve: answer } = Promise.withResolvers<void>();
-    held = promise;
-    for (let call = 0; call < 3; call += 1) {
-      expect(await atOnce()).toMatchObject({ keyId });
-      await endOfTurn();
-    }
-    expect(queries).toBe(2);
-    answer();
-    await lastAnswer;
-    await endOfTurn();
-    // It holds for another four seconds from when it was asked again.
-    nowMs += 3999;
-    expect(await atOnce()).toMatchObject({ keyId });
-  });
-
   test('keys that come at once share a query', async () => {
     const callers = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql)));
     await startAfresh();
     const found = await Promise.all([...callers.map(({ key }) => bearer(key)), bearer(generateSecret())]);
     expect(found.map((caller) => caller?.keyId)).toEqual([...callers.map(({ keyId }) => keyId), undefined]);
     expect(queries).toBe(1);
-  });
-
-  test('a query takes along the keys in use that end soon, and what has changed about them', async () => {
-    const [first, inUse, revoked, unused] = [
-      await createCaller(sql),
-      await createCaller(sql),
-      await createCaller(sql),
-      await createCaller(sql),
-    ];
-    await startAfresh();
-    proxy.hang();
-    await bearer(first.key);
-    nowMs += 500;
-    for (const { key } of [inUse, revoked, unused, inUse, revoked]) await bearer(key);
-    await revokeKey(sql, revoked.keyId, 'test');
-    nowMs += 3500;
-    queries = 0;
-    expect(await bearer(first.key)).toMatchObject({ keyId: first.keyId });
-    nowMs += 600;
-    expect(await bearer(inUse.key)).toMatchObject({ keyId: inUse.keyId });
-    expect(await bearer(revoked.key)).toBeNull();
-    expect(queries).toBe(1);
-    expect(await bearer(unused.key)).toMatchObject({ keyId: unused.keyId });
-    expect(queries).toBe(2);
   });
 
   test('an unknown key costs one query a second', async () => {
