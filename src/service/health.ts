@@ -23,9 +23,7 @@ export function createHealth(probes: Probe[], isStopping: () => boolean, log: Pi
     const { name } = dependency;
     let status: ProbeResult['status'] = 'up';
     try {
-      const answer = await withTimeout(dependency.check(), PROBE_TIMEOUT_MS, name);
-      const complaint = dependency.complaint?.(answer);
-      if (complaint !== undefined) throw new Error(complaint);
+      await withTimeout((bound) => dependency.check(bound), PROBE_TIMEOUT_MS, name);
       if (down.delete(name)) log.info({ dependency: name }, 'a dependency is up again');
     } catch (error) {
       status = 'down';

@@ -33,11 +33,10 @@ export function storeProbes(
   const postgres: Probe = {
     name: 'postgres',
     required: true,
-    check: () => sql`SELECT pg_is_in_recovery() AS standby`,
-    complaint: (rows) =>
-      (rows as { standby: boolean }[])[0]?.standby
-        ? 'Postgres is a standby: nothing can be written'
-        : undefined,
+    async check(bound) {
+      const [row] = await bound(sql<{ standby: boolean }[]>`SELECT pg_is_in_recovery() AS standby`);
+      if (row!.standby) throw new Error('Postgres is a standby: nothing can be written');
+    },
   };
   const directory: Probe = {
     name: 'directory',
@@ -69,11 +68,11 @@ export function createCreditsProbe(pointQueries: Sql): { probe: Probe; note(even
     probe: {
       name: 'credits',
       required: true,
-      check: () => chargeCalls(pointQueries, [], randomUUID()),
-      complaint: () =>
-        isRecent(performance.now()) && failures!.latestMs - failures!.firstMs > LONGEST_FAILING_MS
-          ? 'Postgres has charged no batch of credits for seconds'
-          : undefined,
+      async check(bound) {
+        await bound(chargeCalls(pointQueries, [], randomUUID()));
+        if (isRecent(performance.now()) && failures!.latestMs - failures!.firstMs > LONGEST_FAILING_MS)
+          throw new Error('Postgres has charged no batch of credits for seconds');
+      },
     },
   };
 }
@@ -85,20 +84,37 @@ export function observeDependencies(
   log: Log,
   metrics: Metrics,
 ): void {
-  const flags = async (flag: (result: ProbeResult) => boolean) =>
-    Object.fromEntries(Object.entries(await health.results()).map(([name, result]) => [name, flag(result)]));
-  metrics.flagsOf('dependency_up', '1 while a dependency passes its probe of readiness.', 'dependency', () =>
-    flags(({ status }) => status === 'up'),
-  );
-  metrics.flagsOf('dependency_warning', '1 while readiness shows a warning for it.', 'dependency', () =>
-    flags(({ warning }) => warning !== undefined),
-  );
+  const flags = (flag: (result: ProbeResult) => boolean) => (results: Record<string, ProbeResult>) =>
+    Object.fromEntries(Object.entries(results).map(([name, result]) => [name, flag(result)]));
+  metrics.gaugesOf(health.results, [
+    {
+      name: 'dependency_up',
+      help: '1 while a dependency passes its probe of readiness.',
+      label: 'dependency',
+      values: flags(({ status }) => status === 'up'),
+    },
+    {
+      name: 'dependency_warning',
+      help: '1 while readiness shows a warning for it.',
+      label: 'dependency',
+      values: flags(({ warning }) => warning !== undefined),
+    },
+  ]);
   if (elasticsearch === null) return;
   const nodes = nodePool(elasticsearch);
   nodes.onChange = (node, isUp) => {
     if (isUp) log.info({ node }, 'an Elasticsearch node is up again');
     else log.warn({ node }, 'an Elasticsearch node is down: it gets no requests until it answers');
   };
-  const help = '1 while an Elasticsearch node gets requests, 0 while it does not answer.';
-  metrics.flagsOf('elasticsearch_node_up', help, 'node', () => nodes.up());
+  metrics.gaugesOf(
+    async () => nodes.up(),
+    [
+      {
+        name: 'elasticsearch_node_up',
+        help: '1 while an Elasticsearch node gets requests, 0 while it does not answer.',
+        label: 'node',
+        values: (up) => up,
+      },
+    ],
+  );
 }

@@ -49,27 +49,23 @@ async function readAges(sql: Sql, bound: Bound): Promise<Ages> {
  */
 export function observeAges(metrics: Metrics, sql: Sql, expectedDays: number | null): void {
   const read = () => withTimeout((bound) => readAges(sql, bound), SECOND, 'Postgres');
-  const one = (value: (ages: Ages) => number | null) => (ages: Ages) => {
-    const figure = value(ages);
-    return figure === null ? [] : [{ labels: {}, value: figure }];
-  };
   const each = (value: (dataset: Ages['debts'][string]) => number) => (ages: Ages) =>
-    Object.entries(ages.debts).map(([kind, dataset]) => ({ labels: { kind }, value: value(dataset) }));
+    Object.fromEntries(Object.entries(ages.debts).map(([kind, dataset]) => [kind, value(dataset)]));
   metrics.gaugesOf(read, [
     {
       name: 'directory_companies',
       help: 'Companies in the directory.',
-      values: one(({ directory }) => directory.companies),
+      value: ({ directory }) => directory.companies,
     },
     {
       name: 'directory_updated_timestamp_seconds',
       help: 'When an import last confirmed or changed the directory; 0 if none has.',
-      values: one(({ directory }) => directory.updatedS),
+      value: ({ directory }) => directory.updatedS,
     },
     {
       name: 'directory_generations',
       help: 'Generations of the directory that Postgres keeps: the current one, and the one for index rollback.',
-      values: one(({ directory }) => directory.generations),
+      value: ({ directory }) => directory.generations,
     },
     {
       name: 'debts_companies',
@@ -86,12 +82,12 @@ export function observeAges(metrics: Metrics, sql: Sql, expectedDays: number | n
     {
       name: 'company_records',
       help: 'Stored company records, as Postgres estimates.',
-      values: one(({ records }) => records.stored),
+      value: ({ records }) => records.stored,
     },
     {
       name: 'company_records_age_seconds',
       help: 'Mean time since a stored record was refreshed, of a sample.',
-      values: one(({ records }) => records.ageS),
+      value: ({ records }) => records.ageS,
     },
   ]);
   if (expectedDays !== null)

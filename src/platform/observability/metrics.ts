@@ -41,27 +41,7 @@ export function createMetrics() {
           for (const [value, total] of Object.entries(read())) this.inc({ [label]: value }, total);
         },
       }),
-    /** A gauge that is 1 or 0 for each value of its label, as `read` says at the scrape. */
-    flagsOf: (
-      name: string,
-      help: string,
-      label: string,
-      read: () => Record<string, boolean> | Promise<Record<string, boolean>>,
-    ) =>
-      new Gauge({
-        name,
-        help,
-        labelNames: [label],
-        registers,
-        async collect() {
-          for (const [value, flag] of Object.entries(await read()))
-            this.set({ [label]: value }, Number(flag));
-        },
-      }),
-    /**
-     * Gauges that are read together at each scrape. If the read fails, they keep their values.
-     * @param gauges `values` has a value for each of the label's; without a label it has one or none
-     */
+    /** Gauges that are read together at each scrape. If the read fails, they keep their values. */
     gaugesOf<Answer>(read: () => Promise<Answer>, gauges: GaugeOf<Answer>[]): void {
       let reading: Promise<Answer> | null = null;
       const readOnce = () => {
@@ -70,21 +50,22 @@ export function createMetrics() {
         });
         return reading;
       };
-      for (const { name, help, label, values } of gauges) {
-        const labelNames = label === undefined ? [] : [label];
+      for (const gauge of gauges) {
+        const { name, help, label } = gauge;
         new Gauge({
           name,
           help,
-          labelNames,
+          labelNames: label === undefined ? [] : [label],
           registers,
           async collect() {
             const answer = await readOnce().catch(() => null);
             if (answer === null) return;
             this.reset();
-            const series = values(answer);
             // Without a label prom-client shows 0 after a reset.
-            if (series.length === 0 && label === undefined) this.remove();
-            for (const { labels, value } of series) this.set(labels, value);
+            if (label === undefined) this.remove();
+            const values = gauge.label === undefined ? { '': gauge.value(answer) } : gauge.values(answer);
+            for (const [of, value] of Object.entries(values))
+              if (value !== null) this.set(label === undefined ? {} : { [label]: of }, Number(value));
           },
         });
       }
@@ -122,13 +103,11 @@ export function createMetrics() {
   };
 }
 
-/** A gauge whose values come from an answer that several share. */
-interface GaugeOf<Answer> {
-  name: string;
-  help: string;
-  label?: string;
-  values(answer: Answer): { labels: Record<string, string>; value: number }[];
-}
+/** A gauge whose value comes from an answer that several share, or one for each value of its label. `null` means none. */
+type GaugeOf<Answer> = { name: string; help: string } & (
+  | { label?: undefined; value(answer: Answer): number | null }
+  | { label: string; values(answer: Answer): Record<string, number | boolean | null> }
+);
 
 /** How well batches work: items a batch, time in flight, and time in which items waited though a batch could have started. */
 const BATCH_COUNTERS: [name: string, help: string, of: (totals: BatchTotals) => number][] = [

@@ -53,7 +53,7 @@ export function observeRuns(metrics: Metrics, sql: Sql): void {
     {
       name: 'database_created_timestamp_seconds',
       help: 'When the first migration made the database.',
-      values: (rows) => rows.map(({ createdS }) => ({ labels: {}, value: createdS })),
+      value: ([row]) => row!.createdS,
     },
   ]);
   const read = (): Promise<Run[]> =>
@@ -65,11 +65,8 @@ export function observeRuns(metrics: Metrics, sql: Sql): void {
       SECOND,
       'Postgres',
     );
-  const of = (value: (run: Run) => number | null) => (runs: Run[]) =>
-    runs.flatMap((run) => {
-      const figure = value(run);
-      return figure === null ? [] : [{ labels: { command: run.command }, value: figure }];
-    });
+  const of = (value: (run: Run) => number | boolean | null) => (runs: Run[]) =>
+    Object.fromEntries(runs.map((run) => [run.command, value(run)]));
   metrics.gaugesOf(read, [
     {
       name: 'command_duration_seconds',
@@ -81,7 +78,7 @@ export function observeRuns(metrics: Metrics, sql: Sql): void {
       name: 'command_failed',
       help: '1 if the last run of an import or a backup failed.',
       label: 'command',
-      values: of(({ failed }) => Number(failed)),
+      values: of(({ failed }) => failed),
     },
     {
       name: 'command_succeeded_timestamp_seconds',
