@@ -14,10 +14,11 @@ import { keyOfSearch } from '../companies/search/answer.ts';
 import { openDirectory } from '../companies/search/open.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import { problem } from '../http/answer.ts';
+import { startPurge } from '../http/feed.ts';
 import { createObserver } from '../http/observe.ts';
 import { createOpenApi } from '../http/openapi.ts';
 import { createAccountReader } from '../metering/accounts/reader.ts';
-import { startActivityPurge } from '../metering/activity/purge.ts';
+import { purgeActivity } from '../metering/activity/purge.ts';
 import { type ReadActivity, readActivity } from '../metering/activity/store.ts';
 import { createItemCounter } from '../metering/admission/list.ts';
 import { createPipeline } from '../metering/admission/pipeline.ts';
@@ -133,7 +134,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     observeAges(metrics, stores.sql, config.expectImportsDays);
     const pointQueries = stores.openPool(POINT_QUERY_POOL);
     const keepsActivity = config.activityDays > 0;
-    startActivityPurge(pointQueries, config.activityDays, tasks, log);
+    const purge = () => purgeActivity(pointQueries, config.activityDays);
+    void startPurge('old activity', purge, log, tasks).run();
     const notes = createNotes(pointQueries, { keepsActivity });
     tasks.add('the notes of requests', notes.start(log));
     const authenticator = await createAuthenticator(pointQueries, {

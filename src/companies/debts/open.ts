@@ -1,7 +1,8 @@
+import { startPurge } from '../../http/feed.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
-import { startChangePurge } from './changes/purge.ts';
+import { purgeChanges } from './changes/purge.ts';
 import { type ReadPage, readPage } from './changes/store.ts';
 import { createScreen, type Screen } from './screen/store.ts';
 
@@ -11,6 +12,6 @@ export function openDebts(
   tasks: Cleanup,
   log: Log,
 ): { screen: Screen; readPage: ReadPage } {
-  startChangePurge(sql, log, tasks);
+  startPurge('old changes of debts', () => purgeChanges(sql), log, tasks);
   return { screen: createScreen(pointQueries), readPage: (options) => readPage(pointQueries, options) };
 }

@@ -1,7 +1,8 @@
 import { UNPAID } from '../../http/api-route.ts';
 import type { ActivityRow, ReadActivity } from '../../metering/activity/store.ts';
 import { SECOND } from '../../platform/units.ts';
-import { PAGE_CHANGES, type ReadPage } from '../debts/changes/store.ts';
+import { CHANGES as FEED } from '../debts/changes/feed.ts';
+import type { ReadPage } from '../debts/changes/store.ts';
 import { createLookup } from '../lookup/lookup.ts';
 import type { MatchQuery } from '../matches/query.ts';
 import { arrange } from '../matches/tiers.ts';
@@ -59,15 +60,15 @@ const CHANGES = WORLD.imports.flatMap(({ first, changes, ...list }) =>
 );
 const LAST = CHANGES.at(-1)!.number;
 /** Cursors before the feed have expired. */
-const PURGED = CHANGES[0]!.number - 1;
+const REMOVED = CHANGES[0]!.number - 1;
 
 const readPage: ReadPage = async ({ after, nifs, kinds }) => {
   const found = CHANGES.filter(
     ({ number, nif, kind }) =>
-      number > (after ?? PURGED) && kinds.includes(kind) && (nifs?.includes(nif) ?? true),
+      number > (after ?? REMOVED) && kinds.includes(kind) && (nifs?.includes(nif) ?? true),
   );
-  const more = found.length > PAGE_CHANGES;
-  return { changes: found.slice(0, PAGE_CHANGES), more, last: LAST, purged: PURGED, highest: LAST };
+  const more = found.length > FEED.pageRows;
+  return { rows: found.slice(0, FEED.pageRows), more, last: LAST, removed: REMOVED, highest: LAST };
 };
 
 const ROWS_OF_ACTIVITY = WORLD.activity.rows.map(({ call, ...row }, index): ActivityRow => {

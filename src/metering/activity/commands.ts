@@ -4,7 +4,7 @@ import { existingCommand } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
 import { instant } from '../../platform/terminal/values.ts';
 import { requireAccount } from '../accounts/store.ts';
-import { writeCursor } from './cursor.ts';
+import { ACTIVITY } from './feed.ts';
 import { type ActivityFilter, type ActivityRow, listActivity } from './store.ts';
 
 const ROWS_A_PAGE = 500;
@@ -57,7 +57,7 @@ The row that was stored first is first, as in GET /activity.`,
 }
 
 function printed({ number, at, ...row }: ActivityRow): PrintedRow {
-  return { id: writeCursor(number), at: at.toISOString(), ...row };
+  return { id: ACTIVITY.write(number), at: at.toISOString(), ...row };
 }
 
 function answerText({ status, problem, reason, unlisted }: PrintedRow): string {

@@ -1,11 +1,6 @@
-import type { Log } from '../../platform/observability/log.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
-import { startInterval } from '../../platform/runtime/interval.ts';
-import type { Cleanup } from '../../platform/runtime/shutdown.ts';
-import { MINUTE } from '../../platform/units.ts';
 
-const PURGE_EVERY_MS = 10 * MINUTE;
 /** Writers and readers of the activity wait behind a removal for no longer than this. */
 const DROP_LOCK_TIMEOUT_MS = 100;
 
@@ -33,15 +28,4 @@ export async function purgeActivity(sql: Sql, days: number): Promise<void> {
       if (!isLockTimeout(error)) throw error;
     });
   }
-}
-
-/** Removes old activity while the service runs. */
-export function startActivityPurge(sql: Sql, days: number, tasks: Cleanup, log: Log): void {
-  const purges = startInterval(
-    () => purgeActivity(sql, days),
-    PURGE_EVERY_MS,
-    (error) => log.warn({ err: error }, 'old activity was not removed'),
-  );
-  tasks.add('the removal of old activity', purges.stop);
-  void purges.run();
 }

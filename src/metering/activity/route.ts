@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox';
-import { type Answer, failureAnswer, ok, problem, unavailable } from '../../http/answer.ts';
+import { type Answer, failureAnswer, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { permits } from '../../http/right.ts';
 import { free, type Handler } from '../admission/quote.ts';
 import type { Caller } from '../keys/authenticate.ts';
-import { readCursor, writeCursor } from './cursor.ts';
-import { type ActivityAnswer, ActivityAnswerSchema, Cursor } from './schema.ts';
-import type { ActivityPage, ActivityRow, ReadActivity } from './store.ts';
+import { ACTIVITY } from './feed.ts';
+import { type ActivityAnswer, ActivityAnswerSchema } from './schema.ts';
+import type { ActivityRow, ReadActivity } from './store.ts';
 
 /** GET /activity (docs/api.md: activity) */
 export const activityRoute: ApiRoute = {
@@ -15,7 +15,7 @@ export const activityRoute: ApiRoute = {
   right: null,
   query: Type.Object({
     after: Type.Optional(
-      Cursor(
+      ACTIVITY.Cursor(
         'The `next` of an earlier answer: the rows since then. Without it: from the oldest on that is kept.',
       ),
     ),
@@ -33,9 +33,6 @@ export const activityRoute: ApiRoute = {
   },
 };
 
-const NO_CURSOR =
-  '"after" is not the `next` of an answer. It takes: the `next` of an earlier answer as it was. Leave it out to begin.';
-
 /** Answers with the rows after a cursor. */
 export function createActivityHandler(readActivity: ReadActivity): Handler {
   return {
@@ -43,42 +40,22 @@ export function createActivityHandler(readActivity: ReadActivity): Handler {
   };
 
   async function answer({ accountId, keyId, only }: Caller, given: unknown): Promise<Answer> {
-    const after = given === undefined ? null : readCursor(String(given));
-    if (given !== undefined && after === null) return problem('validation', NO_CURSOR, { reason: 'cursor' });
-    let page: ActivityPage;
+    const after = given === undefined ? null : ACTIVITY.read(String(given));
+    if (given !== undefined && after === null) return ACTIVITY.noCursor();
+    let page: Awaited<ReturnType<ReadActivity>>;
     try {
       page = await readActivity(accountId, after, permits(only, 'activity') ? null : keyId);
     } catch (cause) {
       return failureAnswer(cause, unavailable('The activity could not be read.', cause));
     }
-    if (after === null || (after >= page.removed && after <= page.highest)) return answerPage(page, after);
-    return after < page.removed ? expired(page) : problem('validation', NO_CURSOR, { reason: 'cursor' });
+    return ACTIVITY.refusal(page, after) ?? ACTIVITY.answer(page, after, present);
   }
-}
-
-function expired({ removed }: ActivityPage): Answer {
-  const oldest = writeCursor(removed);
-  return problem(
-    'activity-expired',
-    `Rows after this cursor are no longer kept. Those that are follow ${oldest}.`,
-    { members: { oldest } },
-  );
-}
-
-function answerPage({ rows, more, last, removed }: ActivityPage, after: number | null): Answer {
-  return ok<ActivityAnswer>({
-    data: rows.map(present),
-    // A reader that has all goes on from the latest row of any account, so its cursor does not expire. A cursor of before a restore
-    // may be further.
-    next: writeCursor(more ? rows.at(-1)!.number : Math.max(last, removed, after ?? 0)),
-    more,
-  });
 }
 
 function present({ number, at, unlisted, ...row }: ActivityRow): ActivityAnswer['data'][number] {
   const { call, request, kind, key, endpoint, status, problem, reason, credits } = row;
   return {
-    id: writeCursor(number),
+    id: ACTIVITY.write(number),
     at: at.toISOString(),
     ...{ call, request, kind, key, endpoint, status, problem, reason, credits },
     ...(unlisted === null ? {} : { unlisted }),

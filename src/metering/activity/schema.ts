@@ -1,11 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { enumeration } from '../../http/enumeration.ts';
 import { REASONS } from '../../http/problems.ts';
-import { CURSOR_PATTERN } from './cursor.ts';
-import { PAGE_ROWS, ROW_KINDS } from './store.ts';
-
-export const Cursor = (description: string) =>
-  Type.String({ pattern: CURSOR_PATTERN, description, examples: ['act_1795168805000004'] });
+import { ACTIVITY } from './feed.ts';
+import { ROW_KINDS } from './store.ts';
 
 const Nullable = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(
   schema: T,
@@ -14,7 +11,7 @@ const Nullable = <T extends ReturnType<typeof Type.String> | ReturnType<typeof T
 
 const ActivityRowSchema = Type.Object(
   {
-    id: Cursor('Names the row; ids rise in the order of the rows.'),
+    id: ACTIVITY.id,
     at: Type.String({
       format: 'date-time',
       description:
@@ -58,16 +55,6 @@ const ActivityRowSchema = Type.Object(
   { $id: 'ActivityRow' },
 );
 
-export const ActivityAnswerSchema = Type.Object(
-  {
-    data: Type.Array(ActivityRowSchema, {
-      maxItems: PAGE_ROWS,
-      description: `At most ${PAGE_ROWS}, oldest first.`,
-    }),
-    next: Cursor('The `after` of the next request. Keep it once you have stored what is in `data`.'),
-    more: Type.Boolean({ description: 'Whether further rows follow: ask again at once.' }),
-  },
-  { $id: 'ActivityAnswer' },
-);
+export const ActivityAnswerSchema = ACTIVITY.answerSchema(ActivityRowSchema, 'ActivityAnswer');
 
 export type ActivityAnswer = Static<typeof ActivityAnswerSchema>;

@@ -4,10 +4,12 @@
  * this file reads, and `purge.ts` removes old ones. Charges less returns of a UTC day that is kept are the calls of that day
  * (docs/api.md: activity).
  */
+import type { FeedPage } from '../../http/feed.ts';
 import { answerOf } from '../../platform/postgres/answer.ts';
 import type { RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
+import { ACTIVITY } from './feed.ts';
 
 export const ROW_KINDS = ['charge', 'return', 'answer'] as const;
 type RowKind = (typeof ROW_KINDS)[number];
@@ -46,19 +48,6 @@ export const rowColumns = (sql: Sql | Transaction) => sql`
 /** SQL: rows after this number, which are only searched for in parts that may have some. */
 const isAfter = (sql: Sql, number: RowsQuery) => sql`last > ${number} AND number > ${number}`;
 
-/** Rows after a number, and which ones there are, all at one moment. */
-export interface ActivityPage {
-  rows: ActivityRow[];
-  /** Whether further rows follow. */
-  more: boolean;
-  /** Rows up to this number are removed. */
-  removed: number;
-  /** No row of any account has a higher number yet, but every later one will. */
-  last: number;
-  /** The highest number that a cursor can have. */
-  highest: number;
-}
-
 /**
  * Reads the rows of an account after a number, oldest first; `null` means all that are kept.
  * @param keyId only the rows of this key; `null` means all
@@ -68,15 +57,7 @@ export type ReadActivity = (
   accountId: string,
   after: number | null,
   keyId: string | null,
-) => Promise<ActivityPage>;
-
-/** Rows of a page at most. */
-export const PAGE_ROWS = 1000;
-
-type PageRow = { [Member in keyof ActivityRow]: ActivityRow[Member] | null } & Omit<
-  ActivityPage,
-  'rows' | 'more'
->;
+) => Promise<FeedPage<ActivityRow>>;
 
 /** One statement reads the rows and their bounds, so both are of one moment. */
 export async function readActivity(
@@ -84,26 +65,17 @@ export async function readActivity(
   accountId: string,
   after: number | null,
   keyId: string | null = null,
-): Promise<ActivityPage> {
+): Promise<FeedPage<ActivityRow>> {
   const ofKey = keyId === null ? sql`` : sql`AND key_id = ${keyId}`;
-  const found = await answerOf(sql<PageRow[]>`
+  const found = await answerOf(sql<Parameters<typeof ACTIVITY.pageOf<ActivityRow>>[0]>`
     SELECT numbers.removed, numbers.last, greatest(numbers.last, activity_number(clock_timestamp())) AS highest, page.*
     FROM activity_numbers numbers, LATERAL (SELECT greatest(numbers.removed, ${after}::bigint) AS number) AS start LEFT JOIN LATERAL (
       SELECT ${rowColumns(sql)} FROM activity
       WHERE account_id = ${accountId} AND ${isAfter(sql, sql`start.number`)} ${ofKey}
-      ORDER BY last, number LIMIT ${sql.unsafe(String(PAGE_ROWS + 1))}
+      ORDER BY last, number LIMIT ${sql.unsafe(String(ACTIVITY.pageRows + 1))}
     ) AS page ON true
     ORDER BY number`);
-  const { removed, last, highest } = found[0]!;
-  const rows =
-    found[0]!.number === null ? [] : found.map(({ removed: _, last: __, highest: ___, ...row }) => row);
-  return {
-    rows: rows.slice(0, PAGE_ROWS) as ActivityRow[],
-    more: rows.length > PAGE_ROWS,
-    removed,
-    last,
-    highest,
-  };
+  return ACTIVITY.pageOf<ActivityRow>(found);
 }
 
 export interface ActivityFilter {

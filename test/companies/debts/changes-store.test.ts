@@ -47,7 +47,7 @@ test.each([
     const before = await read();
     // From the sixth time on Postgres may plan for any parameters.
     for (let time = 0; time < TIMES; time += 1) {
-      expect((await page(options, session)).changes).toHaveLength(found);
+      expect((await page(options, session)).rows).toHaveLength(found);
     }
     const after = await read();
     await session.end();
@@ -67,15 +67,15 @@ test('old changes are removed in small steps, oldest first, and none while an im
     expect(await purgeChanges(sql)).toBe(0);
   });
   expect(await purgeChanges(sql, 500)).toBeWithin(old, old + 10);
-  const { purged, changes, last } = await page({});
+  const { removed, rows: changes, last } = await page({});
   expect(last).toBe(CHANGES);
-  expect(changes[0]!.number).toBe(purged + 1);
+  expect(changes[0]!.number).toBe(removed + 1);
   const [left] = await sql`SELECT count(*) AS rows FROM debt_changes`;
-  expect(left!.rows).toBe(CHANGES - purged);
+  expect(left!.rows).toBe(CHANGES - removed);
   // Numbers go on behind those that were removed.
   await importBrackets(database, { [nif(1)]: [1, null] });
   await importBrackets(database, { [nif(1)]: [2, null] });
-  const later = (await page({ after: CHANGES })).changes;
+  const later = (await page({ after: CHANGES })).rows;
   expect(later).toHaveLength(1);
   expect(later[0]!.number).toBeGreaterThan(CHANGES);
 });
@@ -91,9 +91,9 @@ test('after a restore of an older database a reader of the lost one misses no ch
   await sql`UPDATE debts SET start_amount = 2 WHERE nif = ${nif(1)}`;
 
   const restored = await page({ after: cursor });
-  expect([restored.changes, restored.last]).toEqual([[], before!.last]);
+  expect([restored.rows, restored.last]).toEqual([[], before!.last]);
   expect(restored.highest).toBeGreaterThan(cursor);
   await importBrackets(database, { [nif(1)]: [4, null], [nif(2)]: [1, null] });
-  const { changes } = await page({ after: cursor });
+  const { rows: changes } = await page({ after: cursor });
   expect(changes.map((change) => change.nif)).toEqual([nif(1), nif(2)]);
 });

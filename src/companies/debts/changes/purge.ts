@@ -1,13 +1,8 @@
-import type { Log } from '../../../platform/observability/log.ts';
 import type { Sql } from '../../../platform/postgres/connect.ts';
-import { startInterval } from '../../../platform/runtime/interval.ts';
-import type { Cleanup } from '../../../platform/runtime/shutdown.ts';
-import { MINUTE } from '../../../platform/units.ts';
 
 /** Changes are kept for this many days. */
 export const KEPT_DAYS = 90;
 
-const PURGE_EVERY_MS = 10 * MINUTE;
 /** Changes that one statement removes: a few milliseconds. */
 const STEP_CHANGES = 1_000;
 
@@ -42,13 +37,4 @@ export async function purgeChanges(sql: Sql, atOnce = STEP_CHANGES): Promise<num
     removed += row!.removed;
     if (row!.removed < atOnce) return removed;
   }
-}
-
-/** Removes old changes while the service runs. */
-export function startChangePurge(sql: Sql, log: Log, tasks: Cleanup): void {
-  const purge = async () => void (await purgeChanges(sql));
-  const purges = startInterval(purge, PURGE_EVERY_MS, (error) =>
-    log.warn({ err: error }, 'old changes of debts were not removed'),
-  );
-  tasks.add('the removal of old changes of debts', purges.stop);
 }

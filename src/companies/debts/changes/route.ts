@@ -1,17 +1,12 @@
 import type { Static } from '@sinclair/typebox';
-import { type Answer, failureAnswer, ok, problem, unavailable } from '../../../http/answer.ts';
+import { failureAnswer, problem, unavailable } from '../../../http/answer.ts';
 import type { ApiRoute } from '../../../http/api-route.ts';
-import { free, type Handler, type Payment, single } from '../../../metering/admission/quote.ts';
+import { free, type Handler, single } from '../../../metering/admission/quote.ts';
 import { invalidNif, listedNif } from '../../nif-parameter.ts';
 import { API_KINDS, DEBT_KINDS } from '../kind.ts';
-import { readCursor, writeCursor } from './cursor.ts';
-import {
-  type DebtChange,
-  type DebtChangesAnswer,
-  DebtChangesAnswerSchema,
-  DebtChangesRequestSchema,
-} from './schema.ts';
-import type { Change, Page, PageOptions, ReadPage } from './store.ts';
+import { CHANGES } from './feed.ts';
+import { type DebtChange, DebtChangesAnswerSchema, DebtChangesRequestSchema } from './schema.ts';
+import type { Change, PageOptions, ReadPage } from './store.ts';
 
 /** POST /debts/changes (docs/api.md: follow changes of debts) */
 export const debtChangesRoute: ApiRoute = {
@@ -46,57 +41,31 @@ export function createDebtChangesHandler(
       if ('invalid' in asked)
         return single('debts', () => problem('validation', asked.invalid, { reason: 'nif' }));
       const { after } = asked.page;
-      let page: Page;
+      let page: Awaited<ReturnType<ReadPage>>;
       try {
         page = await readPage(asked.page);
       } catch (cause) {
         const failure = failureAnswer(cause, unavailable('The changes could not be read.', cause));
         return free(() => failure);
       }
-      if (after !== null && after < page.purged) return free(() => expired(page));
-      if (after !== null && after > page.highest)
-        return single('debts', () => problem('validation', NO_CURSOR, { reason: 'cursor' }));
-      const credits = Math.max(page.changes.length, 1);
+      const refusal = CHANGES.refusal(page, after);
+      if (refusal !== null)
+        return refusal.problem.kind === 'validation' ? single('debts', () => refusal) : free(() => refusal);
+      const credits = Math.max(page.rows.length, 1);
       return {
         kind: 'debts',
         credits,
         asked: body.nifs?.map(String) ?? [],
-        answer: (payment) => answerPage(page, after, payment),
+        answer: ({ spent }) => CHANGES.answer(page, after, present, spent),
       };
     },
   };
 }
 
-const NO_CURSOR =
-  '"after" is not the `next` of an answer. It takes: the `next` of an earlier answer as it was, or `null` to begin. For example: null';
-
-function expired({ purged }: Page): Answer {
-  const oldest = writeCursor(purged);
-  return problem(
-    'changes-expired',
-    `Changes after this cursor are no longer kept. Those that are follow ${oldest}.`,
-    {
-      members: { oldest },
-    },
-  );
-}
-
-function answerPage({ changes, more, last }: Page, after: number | null, { spent }: Payment): Answer {
-  const paid = changes.slice(0, spent);
-  const isCutShort = more || paid.length < changes.length;
-  return ok<DebtChangesAnswer>({
-    data: paid.map(present),
-    // A reader that has all goes on from the latest change of any company, so its cursor does not expire. A cursor of before a
-    // restore may be further.
-    next: writeCursor(isCutShort ? paid.at(-1)!.number : Math.max(last, after ?? 0)),
-    more: isCutShort,
-  });
-}
-
 function present({ number, at, kind, nif, before, after, date }: Change): DebtChange {
   const change = before === null ? 'appeared' : after === null ? 'ended' : 'changed';
   return {
-    id: writeCursor(number),
+    id: CHANGES.write(number),
     at: at.toISOString(),
     kind: API_KINDS[kind],
     nif,
@@ -121,7 +90,7 @@ function readChangesBody({
   }
   return {
     page: {
-      after: after === null ? null : readCursor(after),
+      after: after === null ? null : CHANGES.read(after),
       // A company that stands there twice has each change once.
       nifs: companies && [...new Set(companies as string[])],
       kinds: DEBT_KINDS.filter((kind) => kinds?.includes(API_KINDS[kind]) ?? true),

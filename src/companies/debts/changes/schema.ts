@@ -3,22 +3,18 @@ import { enumeration } from '../../../http/enumeration.ts';
 import { ListedNifSchema, NIF_FORM } from '../../nif-parameter.ts';
 import { AmountsSchema } from '../bracket.ts';
 import { API_KINDS } from '../kind.ts';
-import { CURSOR_PATTERN } from './cursor.ts';
+import { CHANGES } from './feed.ts';
 import { KEPT_DAYS } from './purge.ts';
-import { PAGE_CHANGES } from './store.ts';
 
 /** Companies whose changes one request asks for at most. */
 const MAX_NIFS = 1000;
-
-const Cursor = (description: string) =>
-  Type.String({ pattern: CURSOR_PATTERN, description, examples: ['chg_1793618414083001'] });
 
 const KINDS = Object.values(API_KINDS);
 const Kind = enumeration(KINDS, 'The list: of the tax authority, or of social security.');
 
 export const DebtChangesRequestSchema = Type.Object(
   {
-    after: Type.Union([Cursor(''), Type.Null()], {
+    after: Type.Union([CHANGES.Cursor(''), Type.Null()], {
       description: `The \`next\` of an earlier answer: the changes since then. \`null\` means from the oldest on that is kept (${KEPT_DAYS} days).`,
     }),
     nifs: Type.Optional(
@@ -48,7 +44,7 @@ const AmountsOrNull = (description: string) => Type.Union([DebtAmountsSchema, Ty
 
 const DebtChangeSchema = Type.Object(
   {
-    id: Cursor('Names the change; ids rise in the order of the changes.'),
+    id: CHANGES.id,
     at: Type.String({ format: 'date-time', description: 'When the dataset was imported, UTC.' }),
     kind: Kind,
     nif: Type.String({ pattern: '^[0-9]{9}$', description: 'Nine digits.' }),
@@ -63,17 +59,6 @@ const DebtChangeSchema = Type.Object(
   { $id: 'DebtChange' },
 );
 
-export const DebtChangesAnswerSchema = Type.Object(
-  {
-    data: Type.Array(DebtChangeSchema, {
-      maxItems: PAGE_CHANGES,
-      description: `At most ${PAGE_CHANGES}, oldest first.`,
-    }),
-    next: Cursor('The `after` of the next request. Keep it once you have stored what is in `data`.'),
-    more: Type.Boolean({ description: 'Whether further changes follow: ask again at once.' }),
-  },
-  { $id: 'DebtChangesAnswer' },
-);
+export const DebtChangesAnswerSchema = CHANGES.answerSchema(DebtChangeSchema, 'DebtChangesAnswer');
 
 export type DebtChange = Static<typeof DebtChangeSchema>;
-export type DebtChangesAnswer = Static<typeof DebtChangesAnswerSchema>;

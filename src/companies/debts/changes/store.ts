@@ -1,7 +1,9 @@
+import type { FeedPage } from '../../../http/feed.ts';
 import { answerOf } from '../../../platform/postgres/answer.ts';
 import type { Sql } from '../../../platform/postgres/connect.ts';
 import type { Amounts } from '../bracket.ts';
 import type { DebtKind } from '../kind.ts';
+import { CHANGES } from './feed.ts';
 
 /** One company whose bracket differs between a dataset and the one before. */
 export interface Change {
@@ -16,19 +18,6 @@ export interface Change {
   date: string;
 }
 
-/** Changes after a number, and which ones there are, all at one moment. */
-export interface Page {
-  changes: Change[];
-  /** Whether further changes follow. */
-  more: boolean;
-  /** Changes up to this number are removed; 0 means none. */
-  purged: number;
-  /** The number of the latest change; 0 means that there is none yet. */
-  last: number;
-  /** No change has had a higher number, in a database that this one was restored from, either. */
-  highest: number;
-}
-
 export interface PageOptions {
   /** Changes behind this number; `null` means all that are kept. */
   after: number | null;
@@ -38,22 +27,19 @@ export interface PageOptions {
 }
 
 /** Reads a page, oldest first. @throws when the changes can't be read */
-export type ReadPage = (options: PageOptions) => Promise<Page>;
+export type ReadPage = (options: PageOptions) => Promise<FeedPage<Change>>;
 
-/** Changes of a page at most. */
-export const PAGE_CHANGES = 100;
-
-type Row = {
-  [column in 'number' | 'beforeStart' | 'beforeEnd' | 'afterStart' | 'afterEnd']: number | null;
-} & { at: Date; kind: DebtKind; nif: string; date: string; last: number; purged: number; highest: number };
+type Row = Pick<Change, 'number' | 'at' | 'kind' | 'nif' | 'date'> & {
+  [column in 'beforeStart' | 'beforeEnd' | 'afterStart' | 'afterEnd']: number | null;
+};
 
 /**
  * Reads a page, oldest first. One statement reads the changes and their bounds, so both are of one moment. It costs the same
  * however many changes there are, because the first rows of each kind, or of each company, stand together in an index.
  */
-export async function readPage(sql: Sql, { after, nifs, kinds }: PageOptions): Promise<Page> {
+export async function readPage(sql: Sql, { after, nifs, kinds }: PageOptions): Promise<FeedPage<Change>> {
   // Not a parameter, so that every plan is one for few rows.
-  const limit = sql.unsafe(String(PAGE_CHANGES + 1));
+  const limit = sql.unsafe(String(CHANGES.pageRows + 1));
   const parts =
     nifs === null
       ? sql`unnest(${[...kinds]}::text[]) AS part (kind)`
@@ -62,8 +48,8 @@ export async function readPage(sql: Sql, { after, nifs, kinds }: PageOptions): P
     nifs === null
       ? sql`change.kind = part.kind`
       : sql`change.nif = part.nif AND change.kind = ANY (${[...kinds]}::text[])`;
-  const query = sql<Row[]>`
-    SELECT numbers.last, numbers.purged, greatest(numbers.last, change_number_now()) AS highest, page.*
+  const query = sql<Parameters<typeof CHANGES.pageOf<Row>>[0]>`
+    SELECT numbers.last, numbers.purged AS removed, greatest(numbers.last, change_number_now()) AS highest, page.*
     FROM debt_change_numbers numbers LEFT JOIN LATERAL (
       SELECT number, at, first.kind, first.nif, dataset_date::text AS date, before_start AS "beforeStart",
         before_end AS "beforeEnd", after_start AS "afterStart", after_end AS "afterEnd"
@@ -75,21 +61,13 @@ export async function readPage(sql: Sql, { after, nifs, kinds }: PageOptions): P
       ORDER BY number LIMIT ${limit}
     ) AS page ON true
     ORDER BY number`;
-  const rows = await answerOf(query);
-  const { last, purged, highest } = rows[0]!;
-  const found = rows[0]!.number === null ? [] : rows;
-  return {
-    changes: found.slice(0, PAGE_CHANGES).map(changeOf),
-    more: found.length > PAGE_CHANGES,
-    last,
-    purged,
-    highest,
-  };
+  const page = CHANGES.pageOf<Row>(await answerOf(query));
+  return { ...page, rows: page.rows.map(changeOf) };
 }
 
 function changeOf({ number, at, kind, nif, date, ...row }: Row): Change {
   return {
-    number: number!,
+    number,
     at,
     kind,
     nif,
