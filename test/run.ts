@@ -1,10 +1,12 @@
 /**
- * `bun run test [PATH…] [FLAG…]`: `bun test` with its files in several processes that share the servers. The flags are bun's own.
+ * `bun run test [PATH…] [FLAG…]`: `bun test` with its files in several processes that share the servers. The flags are bun's own, but for
+ * `--near=REVISION`: the files of {@link testsNear}.
  * Its exit code is bun's, or 1 when a server can't be started or the tests left a process behind.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
+import { testsNear } from './near.ts';
 import { endLeftBehind } from './servers/left-behind.ts';
 import { askKeeper, ServersUnavailable, startKeeper } from './servers/servers.ts';
 
@@ -17,6 +19,12 @@ const TIMINGS = join(ROOT, '.ci/timings.json');
 export const REPORT = join(ROOT, 'node_modules/.cache/tests.xml');
 
 async function main(words: string[]): Promise<number> {
+  const near = words.findIndex((word) => word.startsWith('--near='));
+  if (near !== -1) {
+    const tests = await testsNear(ROOT, words[near]!.slice('--near='.length));
+    if (tests.length === 0) return 0;
+    words.splice(near, 1, ...tests);
+  }
   const runId = crypto.randomUUID().replaceAll('-', '').slice(0, 10);
   mkdirSync(dirname(REPORT), { recursive: true });
   const keeper = await startKeeper({ runId });
