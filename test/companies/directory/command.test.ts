@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
-import { join } from 'node:path';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
-import { readHolder, withDirectoryLock } from '../../../src/companies/directory/lock.ts';
+import { withDirectoryLock } from '../../../src/companies/directory/lock.ts';
 import { bareEnvironment, createCommandLine, MAIN, ROOT, runHere } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { digestOf } from '../../support/digest.ts';
@@ -189,46 +188,6 @@ test('rejects have the order of the file, superseded rows among the others', asy
   expect(await bench.rows()).toEqual([`${nif(1)} Fim`, `${nif(2)} Última`]);
 });
 
-test('rejects onto the file that is standard input are refused', async () => {
-  const text = `${csv(0, 2)}1,x\n`;
-  const file = await bench.write('onto-itself.csv', text);
-  const command = 'exec "$BUN" src/main.ts companies import - --dry-run --rejects "$FILE" < "$FILE"';
-  const child = Bun.spawn(['sh', '-c', command], {
-    cwd: ROOT,
-    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url, BUN: process.execPath, FILE: file },
-    stderr: 'pipe',
-  });
-  expect(await child.stderr.text()).toBe(`error: ${file}: is the file that is read: write to another\n`);
-  expect(await child.exited).toBe(1);
-  expect(await Bun.file(file).text()).toBe(text);
-});
-
-test('rejects go into the log that standard error is appended to, and leave what it has', async () => {
-  const file = await bench.write('some-bad.csv', `${csv(0, 2)}1,x\n`);
-  for (const [redirected, device] of [
-    ['>> "$LOG" 2>&1', '/dev/stderr'],
-    ['>> "$LOG"', '/dev/stdout'],
-  ]) {
-    const log = await bench.write('n.log', 'old\n');
-    const command = `exec "$BUN" src/main.ts companies import "$FILE" --dry-run --json --rejects ${device} ${redirected}`;
-    const child = Bun.spawn(['sh', '-c', command], {
-      cwd: ROOT,
-      env: {
-        ...bareEnvironment(),
-        DATABASE_URL: bench.database.url,
-        BUN: process.execPath,
-        FILE: file,
-        LOG: log,
-      },
-      stderr: 'pipe',
-    });
-    expect([device, await child.exited]).toEqual([device, 0]);
-    expect(await Bun.file(log).text()).toMatch(
-      /^old\nline,reason,row\n4,"NIF is not nine digits","1,x"\n\{"read":3,[^\n]+\}\n$/,
-    );
-  }
-});
-
 test('what can not be read or used is one line and exit 1; wrong usage is 2', async () => {
   const cases: [string[], number, RegExp][] = [
     [[bench.path('missing.csv')], 1, /^error: .+missing\.csv: no such file\n$/],
@@ -326,19 +285,4 @@ test('an import takes as long as it does when the clock is set back meanwhile', 
   } finally {
     clock.mockRestore();
   }
-});
-
-test('Ctrl-C ends an import of a named pipe that nobody writes to', async () => {
-  const pipe = bench.path('pipe.csv');
-  expect(Bun.spawnSync(['mkfifo', pipe]).exitCode).toBe(0);
-  const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), 'companies', 'import', pipe], {
-    cwd: ROOT,
-    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
-    stderr: 'pipe',
-  });
-  await until('the import', async () => (await readHolder(bench.database.sql)) !== null);
-  child.kill('SIGINT');
-  expect(await child.exited).toBe(1);
-  expect(await new Response(child.stderr).text()).toEndWith('error: interrupted: nothing has changed\n');
-  expect(await readHolder(bench.database.sql)).toBeNull();
 });

@@ -195,25 +195,4 @@ describe('companies import, with or without Elasticsearch', () => {
     expect(numbers(dry)).toEqual(numbers(real));
     expect(dry.removed).toBe(real.removed);
   });
-
-  test('TSV, semicolons, JSON Lines and gzip give the same directory', async () => {
-    const expected = [`${nif(1)} Um, Lda`, `${nif(2)} Dois`];
-    const files: [string, string | Uint8Array][] = [
-      ['a.csv', `\ufeffextra;NIF;Legal_Name\r\nx;${nif(1)};Um, Lda\r\ny;${nif(2)};Dois\r\n`],
-      ['b.tsv', `legal_name\tnif\nUm, Lda\t${nif(1)}\nDois\t${nif(2)}\n`],
-      [
-        'c.jsonl',
-        `{"nif":${nif(1)},"legal_name":"Um, Lda"}\n{"legal_name":"Dois","nif":"${nif(2)}","x":[1]}\n`,
-      ],
-      ['d.csv.gz', Bun.gzipSync(Buffer.from(`nif,legal_name\n${nif(1)},"Um, Lda"\n${nif(2)},Dois\n`))],
-    ];
-    for (const [name, content] of files) {
-      const report = await bench.importFile(await bench.write(name, content), {
-        replace: true,
-        force: true,
-      });
-      expect(numbers(report)).toMatchObject({ read: 2, rejected: 0 });
-      expect(await bench.rows()).toEqual(expected);
-    }
-  });
 });

@@ -12,7 +12,6 @@ import {
   utimesSync,
   writeSync,
 } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { WINDOW_BYTES } from '../../../src/companies/ingest/lines.ts';
@@ -335,21 +334,6 @@ describe('an open file', () => {
     const piped = await openRows({ stdin: streamOf(HEADER, [4]) }, DIRECTORY);
     expect(piped.progress).toEqual({ bytesRead: HEADER.length, bytesTotal: null });
     await piped.close();
-  });
-
-  test('is given up when it is a named pipe that nobody writes to', async () => {
-    mkdirSync(folder, { recursive: true });
-    const path = join(folder, 'pipe.csv');
-    expect(Bun.spawnSync(['mkfifo', path]).exitCode).toBe(0);
-    const abort = new AbortController();
-    const opening = openRows({ path }, DIRECTORY, { signal: abort.signal }).catch((error) => error);
-    // Each takes its turn behind what the reader does before it opens the pipe.
-    for (let turn = 0; turn < 5; turn++) await stat(path);
-    const reason = new Error('interrupted');
-    abort.abort(reason);
-    expect(await opening).toBe(reason);
-    // Ends the wait of the thread that opens it.
-    closeSync(openSync(path, 'r+'));
   });
 
   /** Writes the last byte of a file again. @param mtimeS the time of the change that the file then has */

@@ -10,7 +10,6 @@ import { createOracleSearch } from '../../support/oracle.ts';
 import { startProxy, type TcpProxy } from '../../support/proxy.ts';
 import { searchEntries, searchOf } from '../../support/search-entries.ts';
 import { createSearchIndex, createTestIndexAlias, makeIndexCurrent } from '../../support/search-index.ts';
-import { until } from '../../support/until.ts';
 import { numbered } from './entries.ts';
 
 const entries = numbered(500_000_000, ['Azul, Lda', 'Azulejos do Sul, S.A.', 'Verde']);
@@ -58,25 +57,6 @@ describe('Elasticsearch behind a proxy', () => {
     proxy.up();
     await proxied.close();
     await proxy.close();
-  });
-
-  test('down: searches fail at once, and work again when it is back', async () => {
-    expect(await search('azul')).toHaveLength(2);
-    proxy.down();
-    for (let i = 0; i < 5; i += 1) {
-      expect(await outcomeOf(search('azul'))).toBeInstanceOf(Error);
-    }
-    proxy.up();
-    expect((await search('azul'))[0]).toEqual(azul);
-  });
-
-  test('hung: searches fail within their bound, and work again when it is back', async () => {
-    expect(await search('azul')).toHaveLength(2);
-    proxy.hang();
-    expect(await outcomeOf(search('azul'))).toBeInstanceOf(Error);
-    proxy.up();
-    expect((await search('azul'))[0]).toEqual(azul);
-    expect(await search('verde')).toEqual([{ nif: '500000002', legalName: 'Verde' }]);
   });
 
   test('hung: a crowd of searches fails within the same bound and holds up nothing afterwards', async () => {
@@ -141,15 +121,6 @@ test('names of one batch that share the search for their equals each get all of 
 });
 
 describe('an index that can not answer', () => {
-  test('no index: the search is not tried', async () => {
-    await database.sql`UPDATE directory_generations SET rows = 1`;
-    const search = searchOf(database.sql, client);
-    for (const q of ['azul', '500000000', 'x'.repeat(30)]) {
-      const outcome = await outcomeOf(searchEntries(search, q));
-      expect(outcome).toBeInstanceOf(NoIndexError);
-    }
-  });
-
   test('an index that is lost once it is known is no index', async () => {
     await createSearchIndex(client, `${alias}-1`, entries);
     await makeIndexCurrent(client, database.sql, `${alias}-1`);
@@ -180,62 +151,4 @@ describe('an index that can not answer', () => {
     const search = searchOf(database.sql, client);
     for (const q of ['azul', '500000000']) expect(await searchEntries(search, q)).toEqual([]);
   });
-});
-
-test('while the directory is replaced and old indices go, every answer is of one index as a whole', async () => {
-  // Both directories have the same NIFs and beginnings but other exact matches, so that any mixture shows.
-  const names = (exact: readonly number[], mark: string) =>
-    Array.from({ length: 40 }, (_, i) =>
-      exact.includes(i) ? `Azul, ${i % 2 ? 'Lda' : 'S.A.'}` : `Azul ${i} ${mark}`,
-    );
-  const directories = [
-    numbered(500_000_000, names([7, 31], 'antigo')),
-    numbered(500_000_000, names([3, 12, 39], 'novo')),
-  ];
-  const queries = ['azul', 'azul, lda', 'azul 1', 'azul 3', 'azul 12 novo', '500000007', 'azul 5 antigo'];
-  const allowed = directories.map((directory) => {
-    const oracle = createOracleSearch(directory);
-    return new Map(queries.map((q) => [q, JSON.stringify(oracle.answer(q))]));
-  });
-  await createSearchIndex(client, `${alias}-0`, directories[0]!);
-  await makeIndexCurrent(client, database.sql, `${alias}-0`);
-
-  let isMoving = true;
-  const seen = new Set<number>();
-  const searches = [0, 0, 0];
-  const searchers = Array.from({ length: 3 }, async (_, searcher) => {
-    // Each stands for an instance of the service, which learns of the move by itself.
-    const search = searchOf(database.sql, client);
-    for (let i = searcher; isMoving; i += 1) {
-      const batch = [queries[i % queries.length]!, queries[(i + 3) % queries.length]!, 'azul'];
-      const answers = await Promise.all(batch.map((q) => searchEntries(search, q)));
-      for (const [position, q] of batch.entries()) {
-        const answer = JSON.stringify(answers[position]);
-        const from = allowed.findIndex((answersOf) => answersOf.get(q) === answer);
-        if (from === -1) throw new Error(`${q} was answered from two directories: ${answer}`);
-        if (q === 'azul') seen.add(from);
-        searches[searcher]! += 1;
-      }
-      await Bun.sleep(5); // leaves Elasticsearch some of the machine
-    }
-  });
-  const mover = (async () => {
-    for (let generation = 1; generation <= 6; generation += 1) {
-      await createSearchIndex(client, `${alias}-${generation}`, directories[generation % 2]!);
-      await makeIndexCurrent(client, database.sql, `${alias}-${generation}`);
-      await client.indices.delete({ index: `${alias}-${generation - 1}` });
-    }
-    // Quick moves as well, between two built indices. A search gives up after four, so each searcher ends one before the next.
-    await createSearchIndex(client, `${alias}-7`, directories[1]!);
-    for (let move = 0; move < 20; move += 1) {
-      const before = [...searches];
-      await makeIndexCurrent(client, database.sql, `${alias}-${6 + (move % 2)}`);
-      await until('a search of each', () => searches.every((count, searcher) => count > before[searcher]!));
-    }
-  })().finally(() => {
-    isMoving = false;
-  });
-  await Promise.all([mover, ...searchers]);
-  expect([...seen].sort()).toEqual([0, 1]);
-  expect(Math.min(...searches)).toBeGreaterThan(20);
 });

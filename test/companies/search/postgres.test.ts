@@ -4,7 +4,6 @@ import { connectPostgres, type Sql } from '../../../src/platform/postgres/connec
 import { createTestDatabase } from '../../support/database.ts';
 import { createOracleSearch } from '../../support/oracle.ts';
 import { startProxy } from '../../support/proxy.ts';
-import { readDuring } from '../../support/read-during.ts';
 import { searchEntries, searchOf } from '../../support/search-entries.ts';
 import { createSearchTable, makeTableCurrent } from '../../support/search-index.ts';
 import { numbered } from './entries.ts';
@@ -80,46 +79,6 @@ async function countingRows(q: string) {
     return { entries, rowsRead: (await rowsReadSoFar()) - before };
   });
 }
-
-test('while the directory changes and old tables go, every answer is of one directory as a whole', async () => {
-  const names = (exact: readonly number[], mark: string) =>
-    Array.from({ length: 40 }, (_, i) => (exact.includes(i) ? 'Azul, Lda' : `"Azul" ${i} ${mark}`));
-  const directories = [
-    numbered(500_000_000, names([7, 31], 'antigo')),
-    numbered(500_000_000, names([3, 12, 39], 'novo')),
-  ];
-  const queries = ['azul', 'azul 1', '500000007'];
-  const allowed = queries.map((q) =>
-    directories.map((directory) => JSON.stringify(createOracleSearch(directory).answer(q))),
-  );
-  const own = await createTestDatabase('search_swap');
-  const reader = connectPostgres(own.url, { max: 3 });
-  try {
-    await createSearchTable(own.sql, 'swap_0', directories[0]!);
-    await makeTableCurrent(own.sql, 'swap_0');
-    const seen = new Set<number>();
-    const search = searchOf(reader);
-    const read = async () => {
-      for (const [i, q] of queries.entries()) {
-        const from = allowed[i]!.indexOf(JSON.stringify(await searchEntries(search, q)));
-        expect(from).toBeGreaterThanOrEqual(0);
-        if (i === 0) seen.add(from);
-      }
-    };
-    const change = async () => {
-      for (let generation = 1; generation <= 10; generation += 1) {
-        await createSearchTable(own.sql, `swap_${generation}`, directories[generation % 2]!);
-        await makeTableCurrent(own.sql, `swap_${generation}`);
-        await own.sql`DROP TABLE ${own.sql(`swap_${generation - 1}`)}`;
-      }
-    };
-    await readDuring(change, () => read);
-    expect([...seen].sort()).toEqual([0, 1]);
-  } finally {
-    await reader.end({ timeout: 5 });
-    await own.drop();
-  }
-});
 
 test('Postgres frozen: searches fail within their bound, and work again when it is back', async () => {
   const proxy = await startProxy(database.url);
