@@ -166,5 +166,4 @@ test.each(Object.entries(READERS))(
       }
     }
   },
-  60_000,
 );
