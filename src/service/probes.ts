@@ -9,7 +9,6 @@ import type { Log } from '../platform/observability/log.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Probe } from '../platform/observability/probe.ts';
 import type { Sql } from '../platform/postgres/connect.ts';
-import { withTimeout } from '../platform/runtime/timeout.ts';
 import type { Stores } from '../platform/stores/stores.ts';
 import { SECOND } from '../platform/units.ts';
 import type { Health, ProbeResult } from './health.ts';
@@ -41,8 +40,8 @@ export function storeProbes(
   const directory: Probe = {
     name: 'directory',
     required: false,
-    check: () => withTimeout(search.find(ANY_NIF), SECOND, 'the directory'),
-    warning: () => directoryHealth().warnings.join('; ') || undefined,
+    check: (bound) => bound(search.find(ANY_NIF)),
+    warning: () => directoryHealth().warning ?? undefined,
   };
   if (elasticsearch === null) return [postgres, directory];
   const askAll = () => nodePool(elasticsearch).askAll();

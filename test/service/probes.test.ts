@@ -75,9 +75,7 @@ test('single failures are none, and neither is what failed ten seconds ago', asy
 test('without Elasticsearch the directory is down while its table can not be read', async () => {
   const { sql } = database;
   const stores = { sql, elasticsearch: null, search: searchOf(sql) };
-  const directory = storeProbes(stores, () => ({ ok: true, warnings: [] })).find(
-    ({ name }) => name === 'directory',
-  )!;
+  const directory = storeProbes(stores, () => ({ warning: null })).find(({ name }) => name === 'directory')!;
   await check(directory);
   await sql`ALTER TABLE directory_g000001 RENAME TO away`;
   await expect(check(directory)).rejects.toThrow('directory_g000001');

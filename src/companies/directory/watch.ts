@@ -1,4 +1,4 @@
-import { type Client, errors } from '@elastic/elasticsearch';
+import { errors } from '@elastic/elasticsearch';
 import { RefusedError } from '../../platform/errors.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
@@ -7,7 +7,7 @@ import { withTimeout } from '../../platform/runtime/timeout.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
 import { mappingFingerprint } from '../search/document.ts';
 import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
-import { type Directory, isStale, readDirectory } from './generations.ts';
+import { isStale, readDirectory } from './generations.ts';
 import { type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
 import { readIndex } from './status.ts';
 import { buildSearchIndexes, hasSearchIndexes } from './tables.ts';
@@ -15,9 +15,8 @@ import { tidyNow } from './tidy.ts';
 
 /** Whether searches see what Postgres's directory holds. */
 export interface DirectoryHealth {
-  ok: boolean;
-  /** One line each, with what to do and without an address. Empty if all is well. */
-  warnings: string[];
+  /** What to do, in one line without an address; `null` if all is well. */
+  warning: string | null;
   /** The reason why the check failed, for the log alone, because it may name an address. */
   error?: unknown;
 }
@@ -27,7 +26,7 @@ const EMBEDDED_PATIENCE_MS = 30 * SECOND;
 
 /**
  * Prepares the directory before a server answers, and reports its health. In embedded mode it builds missing search indexes (of
- * a directory that was loaded in full mode). In both modes it removes what a dead run has left.
+ * a directory that was loaded in full mode). In both modes it tidies up.
  *
  * Never throws, because a server also starts while Elasticsearch is away.
  */
@@ -36,16 +35,16 @@ export async function ensureSearchable(
 ): Promise<DirectoryHealth> {
   const all = { signal: NEVER_ABORTED, ...context, actor: 'server' };
   try {
-    let health = await directoryHealth(all);
-    if (!health.ok && all.elasticsearch === null) {
+    let warning = await warningOf(all);
+    if (warning !== null && all.elasticsearch === null) {
       await buildMissingIndexes(all);
-      health = await directoryHealth(all);
+      warning = await warningOf(all);
     }
     // A failure is no warning, because leftovers do no harm, and the next check retries.
     await tidyNow(all).catch(() => {});
-    return health;
+    return { warning };
   } catch (error) {
-    return { ok: false, warnings: ['the directory could not be checked'], error };
+    return { warning: 'the directory could not be checked', error };
   }
 }
 
@@ -64,33 +63,23 @@ async function buildMissingIndexes(context: DirectoryContext): Promise<void> {
  * Compares Postgres's directory with the index that searches use, by a few short requests.
  * @throws the error of Postgres or Elasticsearch when they are away
  */
-export async function directoryHealth({ sql, elasticsearch }: DirectoryContext): Promise<DirectoryHealth> {
+export async function warningOf({ sql, elasticsearch }: DirectoryContext): Promise<string | null> {
   const directory = await readDirectory(sql);
-  const { current } = directory;
-  const warnings: string[] = [];
-  if (isStale(current)) warnings.push('the directory was normalized by another version: run "index rebuild"');
-  if (elasticsearch !== null) {
-    const warning = await indexWarning(directory, elasticsearch);
-    if (warning !== null) warnings.push(warning);
-  } else if (!(await hasSearchIndexes(sql, current.tableName))) {
-    warnings.push(
-      'the directory has no indexes for searches in Postgres yet: restart, or run "index rebuild"',
-    );
+  const { rows, tableName } = directory.current;
+  const rebuild = (what: string) => `${what}: run "index rebuild"`;
+  if (isStale(directory.current)) return rebuild('the directory was normalized by another version');
+  if (elasticsearch === null) {
+    const isIndexed = await hasSearchIndexes(sql, tableName);
+    return isIndexed ? null : rebuild('the directory has no indexes for searches in Postgres yet');
   }
-  return { ok: warnings.length === 0, warnings };
-}
-
-async function indexWarning(directory: Directory, client: Client): Promise<string | null> {
-  const { rows } = directory.current;
   // Nobody asks the index of an empty directory.
   if (rows === 0) return null;
-  const index = await readIndex(client, directory, NEVER_ABORTED);
-  if (index === null) return 'there is no search index: run "index rebuild"';
+  const index = await readIndex(elasticsearch, directory, NEVER_ABORTED);
+  if (index === null) return rebuild('there is no search index');
   if (index.fingerprint !== mappingFingerprint())
-    return 'the search index was built by another version: run "index rebuild"';
-  return index.documents === rows
-    ? null
-    : `the search index has ${index.documents} entries, the directory ${rows}: run "index rebuild"`;
+    return rebuild('the search index was built by another version');
+  if (index.documents === rows) return null;
+  return rebuild(`the search index has ${index.documents} entries, the directory ${rows}`);
 }
 
 /** A server starts after this long even if its Elasticsearch doesn't answer. */
@@ -109,21 +98,21 @@ export async function watchDirectory(
   log: Log,
   cleanup: Cleanup,
 ): Promise<() => DirectoryHealth> {
-  let health: DirectoryHealth = { ok: true, warnings: [] };
+  let health: DirectoryHealth = { warning: null };
   let warnedAtMs = 0;
 
   async function check(): Promise<void> {
-    const before = health.warnings.join();
+    const before = health.warning;
     health = await ensureSearchable(context);
-    const isDue = !health.ok && performance.now() - warnedAtMs >= WARN_AGAIN_AFTER_MS;
-    if (health.warnings.join() === before && !isDue) return;
-    if (health.ok) log.info('the directory is in order');
+    const { warning, error } = health;
+    const isDue = warning !== null && performance.now() - warnedAtMs >= WARN_AGAIN_AFTER_MS;
+    if (warning === before && !isDue) return;
+    if (warning === null) log.info('the directory is in order');
     else {
       warnedAtMs = performance.now();
-      const { warnings, error } = health;
       const advice = error instanceof errors.ElasticsearchClientError ? ': check ELASTICSEARCH_URL' : '';
       const err = error === undefined ? {} : { err: error };
-      log.warn({ warnings, ...err }, `the directory needs attention${advice}`);
+      log.warn({ warning, ...err }, `the directory needs attention${advice}`);
     }
   }
 

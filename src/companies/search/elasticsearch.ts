@@ -4,8 +4,14 @@ import { BATCH_TIMEOUT_MS, type BatchOptions, createBatcher } from '../../platfo
 import { SECOND } from '../../platform/units.ts';
 import { normalizeName } from '../name.ts';
 import type { SortedEntry } from './document.ts';
-import { SearchError, type SearchOutcome } from './hits.ts';
-import { prefixFilter, searchLines, sendSearches, wordsFilter } from './msearch.ts';
+import {
+  prefixFilter,
+  SearchError,
+  type SearchOutcome,
+  searchLines,
+  sendSearches,
+  wordsFilter,
+} from './msearch.ts';
 import { DirectoryAwayError, firstOf, MAX_RESULTS } from './search.ts';
 import type { GenerationReader, OpenGeneration } from './store.ts';
 

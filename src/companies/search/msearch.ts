@@ -1,7 +1,6 @@
 import { type Client, errors, type estypes } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../platform/elasticsearch/nodes.ts';
-import { MAX_GRAM } from './document.ts';
-import { readOutcomes, SearchError, type SearchOutcome } from './hits.ts';
+import { MAX_GRAM, readEntry, type SortedEntry } from './document.ts';
 import { MAX_RESULTS } from './search.ts';
 import type { WordGroup } from './store.ts';
 
@@ -86,4 +85,52 @@ export async function sendSearches(
 function plainError(error: unknown): unknown {
   if (!(error instanceof errors.ResponseError)) return error;
   return new SearchError(error.statusCode ?? 0, error.body?.error?.type ?? error.statusCode ?? 0);
+}
+
+/** One search of several has failed. */
+export class SearchError extends Error {
+  override readonly name = 'SearchError';
+
+  constructor(
+    readonly status: number,
+    reason: string | number,
+  ) {
+    super(`Elasticsearch answered ${reason}`);
+  }
+}
+
+/** The entries of one search, or its failure. */
+export type SearchOutcome = SortedEntry[] | SearchError;
+
+const NINE_DIGITS = /^\d{9}$/;
+
+/** One search of an `_msearch` answer. */
+interface Item {
+  status?: number;
+  timed_out?: boolean;
+  error?: { type?: string };
+  hits?: { hits?: { sort: [string] }[] };
+}
+
+/**
+ * @param count the number of searches that were asked
+ * @throws when the answer is not one of Elasticsearch's (a gateway's page, for example)
+ */
+export function readOutcomes(answer: unknown, count: number): SearchOutcome[] {
+  try {
+    const { responses } = answer as { responses: Item[] };
+    if (responses.length === count) return responses.map(outcomeOf);
+  } catch {}
+  throw new Error('Elasticsearch did not answer every search of the request with directory entries');
+}
+
+function outcomeOf({ status, timed_out, error, hits }: Item): SearchOutcome {
+  if (status !== 200 || timed_out === true) {
+    return new SearchError(status ?? 0, error?.type ?? (timed_out === true ? 'too late' : (status ?? 0)));
+  }
+  return (hits?.hits ?? []).map(({ sort: [entry] }) => {
+    const company = readEntry(entry);
+    if (!NINE_DIGITS.test(company.nif)) throw new Error('no directory entry');
+    return company;
+  });
 }

@@ -53,14 +53,9 @@ export async function untilCopied(
   if (health.status === 'red' || index === undefined) {
     throw new IndexError('a shard of the new index is on no node that answers');
   }
-  const copies = 1 + Number(index.number_of_replicas);
-  const nodes = health.number_of_data_nodes;
-  const cause =
-    copies > nodes
-      ? `${copies} copies need as many nodes, and the cluster has ${nodes}: set number_of_replicas in the mapping file`
-      : 'look at the disks of the nodes';
+  const shards = Number(index.number_of_shards) * (1 + Number(index.number_of_replicas));
   progress?.note(
-    `warning: the new index has ${index.active_shards} of ${copies * Number(index.number_of_shards)} shard copies after ` +
-      `${Math.round(timeoutMs / SECOND)} s: ${cause}, because the death of a node may end searches`,
+    `warning: the new index has ${index.active_shards} of ${shards} shard copies after ${Math.round(timeoutMs / SECOND)} s on ` +
+      `${health.number_of_data_nodes} nodes: the death of a node may end searches`,
   );
 }

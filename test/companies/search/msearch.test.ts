@@ -6,8 +6,12 @@ import {
   type SearchEntry,
   searchDocument,
 } from '../../../src/companies/search/document.ts';
-import { readOutcomes, SearchError } from '../../../src/companies/search/hits.ts';
-import { searchLines, sendSearches } from '../../../src/companies/search/msearch.ts';
+import {
+  readOutcomes,
+  SearchError,
+  searchLines,
+  sendSearches,
+} from '../../../src/companies/search/msearch.ts';
 import { type SearchAnswer, writeAnswer } from '../../../src/companies/search/schema.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
