@@ -2,9 +2,8 @@ import { type DebtDataset, type DirectoryDataset, readDatasets } from '../compan
 import { readPlan } from '../metering/accounts/plan.ts';
 import { creditsLeft, keepsPurchased } from '../metering/accounts/store.ts';
 import { latestProblems } from './activity/activity.ts';
-import type { MemberContext } from './page-context.ts';
+import type { MemberContext, PageResponse } from './context.ts';
 import { EXAMPLE_QUERY } from './reference/code-samples.ts';
-import type { PageResponse } from './request/context.ts';
 import { memberPage } from './request/layout.ts';
 import { type Html, type HtmlValue, html } from './ui/html.ts';
 import { copyable, dateOf } from './ui/parts.ts';

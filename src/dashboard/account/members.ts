@@ -2,15 +2,15 @@ import { changesOf, countAttempt, mailsTo } from '../auth/limits.ts';
 import { type AccountMember, actorOf, listMembers } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
+import type { MemberContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';
-import type { MemberContext } from '../page-context.ts';
-import { type PageResponse, redirectTo } from '../request/context.ts';
 import {
   emailField,
   form,
   formHandlers,
   presentPassword,
   type Refusal,
+  redirectTo,
   refuse,
   tooMany,
 } from '../request/forms.ts';

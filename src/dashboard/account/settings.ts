@@ -1,10 +1,17 @@
 import { recordRepeatable } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { passwordChanged, presentRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext, PageResponse } from '../context.ts';
 import { networkOf } from '../request/client-address.ts';
-import { type PageResponse, redirectTo } from '../request/context.ts';
-import { form, formHandlers, newPassword, presentPassword, type Refusal, refuse } from '../request/forms.ts';
+import {
+  form,
+  formHandlers,
+  newPassword,
+  presentPassword,
+  type Refusal,
+  redirectTo,
+  refuse,
+} from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, type Fact, facts, moment, table } from '../ui/parts.ts';

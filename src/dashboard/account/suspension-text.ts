@@ -1,5 +1,5 @@
 import { memberOf } from '../auth/members.ts';
-import type { PageContext } from '../page-context.ts';
+import type { PageContext } from '../context.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { contactLink, moment, sentence } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';
@@ -8,20 +8,15 @@ import { filled } from '../ui/state-text.ts';
  * The suspension of the account whose member has signed in with this browser last, because it has ended their session; `null` without
  * one. For the pages to which an ended session leads.
  */
-export async function suspensionOfBrowser(context: VisitorContext): Promise<HtmlValue> {
+export async function suspensionOfBrowser(context: PageContext): Promise<HtmlValue> {
   const { tools, client } = context;
   const member = client.knownUser && (await memberOf(tools.sql, client.knownUser));
   const text = member && (await suspensionText(context, member.accountId));
   return text && html`<p class="notice bad" role="status"><span>${text}</span></p>`;
 }
 
-type VisitorContext = Pick<PageContext, 'tools' | 'messages' | 'formats' | 'client'>;
-
 /** The suspension of an account, with its reason; `null` if it is not suspended. */
-export async function suspensionText(
-  context: Omit<VisitorContext, 'client'>,
-  accountId: string,
-): Promise<HtmlValue> {
+export async function suspensionText(context: PageContext, accountId: string): Promise<HtmlValue> {
   const { messages, tools, formats } = context;
   const [row] = await tools.sql<{ at: Date; note: string | null }[]>`
     SELECT suspended_at AS at, (SELECT note FROM account_events WHERE account_id = accounts.id AND kind = 'suspended'

@@ -9,10 +9,9 @@ import {
 import { keysToChoose, type NamedKey, namedKeys } from '../../metering/keys/list.ts';
 import { isRealDate } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
+import type { MemberContext, PageResponse } from '../context.ts';
 import { keyName } from '../keys/key-parts.ts';
-import type { MemberContext } from '../page-context.ts';
 import { prose, reasonText } from '../reference/reference.ts';
-import type { PageResponse } from '../request/context.ts';
 import { field } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';

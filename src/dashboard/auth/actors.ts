@@ -1,5 +1,5 @@
 import { type Actor, isClient, isMember } from '../../metering/accounts/events.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { actorOf, listMembers } from './members.ts';
 
 /** Names the authors of changes of the account for its reader: a member by email, an agent's client by its host, operators without a name. */

@@ -3,8 +3,8 @@ import { isAPIError } from 'better-auth/api';
 import { verifyJWT } from 'better-auth/crypto';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import { DAY, HOUR, MINUTE, SECOND } from '../../platform/units.ts';
+import type { AuthParts, Client, Session } from '../context.ts';
 import { MESSAGES } from '../messages.ts';
-import type { Client, Session } from '../request/context.ts';
 import { readCookie } from '../request/cookies.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
@@ -15,7 +15,6 @@ import { countAttempt, mailsTo } from './limits.ts';
 import { createResetLinks } from './link-token.ts';
 import { MAILS } from './mail-text.ts';
 import { createOwnSignUps } from './own-sign-up.ts';
-import type { AuthParts } from './parts.ts';
 import { findReader } from './reader.ts';
 import { findOwner, SESSION_MAX_MS } from './sessions.ts';
 

@@ -1,5 +1,4 @@
-import type { MemberContext } from '../page-context.ts';
-import type { PageResponse } from '../request/context.ts';
+import type { MemberContext, PageResponse } from '../context.ts';
 import { type Checked, formHandlers, presentPassword, type Refusal, refusalOf } from '../request/forms.ts';
 import { type FormPage, formPage } from '../request/layout.ts';
 import type { HtmlValue } from '../ui/html.ts';

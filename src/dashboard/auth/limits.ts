@@ -3,10 +3,9 @@ import type { EventKind } from '../../metering/accounts/events.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY, HOUR, MINUTE } from '../../platform/units.ts';
+import type { Door, PageContext } from '../context.ts';
 import { type ClientAddress, countedNetworks } from '../request/client-address.ts';
-import type { Door } from '../request/context.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
-import type { AuthContext } from './parts.ts';
 
 /** A limit of attempts within a window, which begins with the first attempt. */
 export interface Limit {
@@ -94,7 +93,7 @@ export type GuessOutcome =
  * @param check the cookies of a right guess, `null` for a wrong one; when it throws, nothing was guessed
  */
 export async function checkGuess(
-  { tools, client, session }: AuthContext,
+  { tools, client, session }: PageContext,
   user: { id: string | null; email: string },
   check: () => Promise<string[] | null>,
 ): Promise<GuessOutcome> {

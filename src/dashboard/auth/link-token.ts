@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { FormContext } from '../request/context.ts';
+import type { PageContext } from '../context.ts';
 import { createUserSigner } from '../request/signed-user.ts';
 
 /** The letters of every kind of one-time token: better-auth's, a JWT, and those of {@link newLinkToken}. */
@@ -9,7 +9,7 @@ const TOKEN = /^[\w.-]{1,2000}$/;
  * The token of a link, from the page's address or from its form.
  * @returns `null` for any other text, which Postgres could refuse
  */
-export function linkTokenOf({ request, url, sent }: FormContext): string | null {
+export function linkTokenOf({ request, url, sent }: PageContext): string | null {
   const token = request.method === 'POST' ? sent('token') : (url.searchParams.get('token') ?? '');
   return TOKEN.test(token) ? token : null;
 }

@@ -3,7 +3,7 @@ import { lockForOwner } from '../../metering/accounts/rights.ts';
 import { createAccountIn, lockAccount } from '../../metering/accounts/store.ts';
 import { lockConnections } from '../../metering/connections/store.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
-import type { User } from '../request/context.ts';
+import type { User } from '../context.ts';
 import type { Language } from '../ui/language.ts';
 import { changesOf, countAttempt } from './limits.ts';
 

@@ -1,7 +1,7 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
+import type { PageContext } from '../context.ts';
 import type { Language } from '../ui/language.ts';
 import { MAILS, type Reader } from './mail-text.ts';
-import type { AuthContext } from './parts.ts';
 
 /**
  * The reader of a mail to an email. Only a confirmed address of a member has an account: an unconfirmed one may be a stranger's.
@@ -24,7 +24,7 @@ type LinkMail = Exclude<
 >;
 
 /** Mails a user a link in the background, in the language of their latest visit. @param path below the dashboard */
-export function tell({ tools, messages }: AuthContext, email: string, mail: LinkMail, path: string): void {
+export function tell({ tools, messages }: PageContext, email: string, mail: LinkMail, path: string): void {
   const url = `${tools.publicUrl}/dashboard${path}`;
   void tools.mailer?.send(MAILS[mail]({ url }), findReader(tools.sql, email, messages.language));
 }

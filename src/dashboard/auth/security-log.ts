@@ -1,4 +1,4 @@
-import type { MemberContext, PageContext } from '../page-context.ts';
+import type { MemberContext, PageContext } from '../context.ts';
 
 /** Events that show how an account was broken into (ASVS 7.1.3, 7.2.1). */
 export type SecurityEvent =

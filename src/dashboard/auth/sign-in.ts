@@ -1,7 +1,6 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { SECOND } from '../../platform/units.ts';
-import type { MemberContext, PageContext } from '../page-context.ts';
-import type { Client } from '../request/context.ts';
+import type { Client, MemberContext, PageContext } from '../context.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { readCode } from './codes.ts';

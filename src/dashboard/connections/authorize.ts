@@ -4,10 +4,9 @@ import { takesConnections } from '../../mcp/resource.ts';
 import { REQUEST_S, storeRequest } from '../../metering/connections/requests.ts';
 import { SECOND } from '../../platform/units.ts';
 import { connectsOf, countAttempt } from '../auth/limits.ts';
-import type { PageContext } from '../page-context.ts';
-import { type PageResponse, redirectTo } from '../request/context.ts';
+import type { PageContext, PageResponse } from '../context.ts';
 import { cookieScopeOf, readCookie, writeCookie } from '../request/cookies.ts';
-import { tooMany } from '../request/forms.ts';
+import { redirectTo, tooMany } from '../request/forms.ts';
 import { messagePage, notFoundPage } from '../request/layout.ts';
 import { isRedirect } from './redirects.ts';
 

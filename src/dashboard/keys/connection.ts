@@ -4,7 +4,7 @@ import { clientHost } from '../../metering/connections/clients.ts';
 import { findConnection } from '../../metering/connections/store.ts';
 import type { ListedKey } from '../../metering/keys/list.ts';
 import { actorNames } from '../auth/actors.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { type Column, dateOf, type Fact, table } from '../ui/parts.ts';
 import { type KeyCounts, NO_COUNTS } from './key-counts.ts';

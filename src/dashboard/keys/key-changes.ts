@@ -4,9 +4,8 @@ import { KeyExistsError, renameKey, revokeKey } from '../../metering/keys/store.
 import { DAY, SECOND } from '../../platform/units.ts';
 import { changesOf, countAttempt } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
-import { redirectTo } from '../request/context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
-import { refuse, tooMany } from '../request/forms.ts';
+import { redirectTo, refuse, tooMany } from '../request/forms.ts';
 import { notFoundPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { keyPage } from './key.ts';

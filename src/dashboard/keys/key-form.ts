@@ -1,7 +1,6 @@
 import { findKey, type ListedKey } from '../../metering/keys/list.ts';
-import type { MemberContext } from '../page-context.ts';
-import { type PageResponse, redirectTo } from '../request/context.ts';
-import { formHandlers, type Refusal } from '../request/forms.ts';
+import type { MemberContext, PageResponse } from '../context.ts';
+import { formHandlers, type Refusal, redirectTo } from '../request/forms.ts';
 import { type FormPage, formPage, notFoundPage } from '../request/layout.ts';
 
 /**

@@ -9,8 +9,7 @@ import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
 import { createKey, KeyExistsError, TooManyKeysError } from '../../metering/keys/store.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { actorOf } from '../auth/members.ts';
-import type { MemberContext } from '../page-context.ts';
-import type { PageResponse } from '../request/context.ts';
+import type { MemberContext, PageResponse } from '../context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import {
   failureNotice,

@@ -4,7 +4,7 @@ import { inPages } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Mailer } from '../auth/mail.ts';
 import type { Mail } from '../auth/mail-text.ts';
-import type { DashboardParts } from '../page-context.ts';
+import type { DashboardParts } from '../context.ts';
 import type { Language } from '../ui/language.ts';
 
 /** A reason to send a mail that answers no request, to every member of an account. */

@@ -1,5 +1,5 @@
 import type { OpenApi } from '../../http/openapi.ts';
-import type { LayoutContext, PageResponse } from '../request/context.ts';
+import type { LayoutContext, PageResponse } from '../context.ts';
 import { publicPage } from '../request/layout.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { contactLink } from '../ui/parts.ts';

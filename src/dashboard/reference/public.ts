@@ -1,9 +1,8 @@
 import type { OpenApi } from '../../http/openapi.ts';
 import { PROBLEMS, type ProblemName } from '../../http/problems.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
+import type { LayoutContext, LayoutTools, MemberContext, PageResponse } from '../context.ts';
 import { MESSAGES } from '../messages.ts';
-import type { MemberContext } from '../page-context.ts';
-import type { LayoutContext, LayoutTools, PageResponse } from '../request/context.ts';
 import { cardPage, memberPage, notFoundPage, publicPage } from '../request/layout.ts';
 import { respond } from '../request/respond.ts';
 import { html } from '../ui/html.ts';

@@ -1,8 +1,8 @@
 import { isName } from '../../platform/names.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
+import type { PageContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import type { FormContext, PageResponse } from './context.ts';
 import { TOKEN_FIELD } from './csrf.ts';
 import { PASSWORD, passwordRefusal } from './passwords.ts';
 import { isEmail } from './read-form.ts';
@@ -32,7 +32,7 @@ export function refuse(status: number, reason: RefusalReason = {}): Refusal {
 export type Checked = 'name' | 'email' | 'password';
 
 /** The handlers of a page with a form. A refused form is shown again, with the reason. */
-export function formHandlers<Context extends FormContext>({
+export function formHandlers<Context extends PageContext>({
   show,
   checks = [],
   submit,
@@ -51,6 +51,11 @@ export function formHandlers<Context extends FormContext>({
   };
 }
 
+/** Redirects to another page of the dashboard, after a form has done its work. */
+export function redirectTo({ tools }: PageContext, path: string, cookies: string[] = []): PageResponse {
+  return { redirect: tools.base + path, cookies };
+}
+
 /** The refusal because of faulty fields; `null` if no field has a fault. */
 export function refusalOf(faults: Record<string, HtmlValue>): Refusal | null {
   const found = Object.entries(faults).filter(([, fault]) => fault);
@@ -61,7 +66,7 @@ export function refusalOf(faults: Record<string, HtmlValue>): Refusal | null {
  * The faults of sent fields, falsy for fields without one.
  * @param email of the user that gets a new password, if neither the form nor the session has it
  */
-export function faultsOf({ messages, sent, session, tools }: FormContext, names: Checked[], email = '') {
+export function faultsOf({ messages, sent, session, tools }: PageContext, names: Checked[], email = '') {
   const rules = {
     name: () => !isName(sent('name').trim()) && messages.nameInvalid,
     email: () => !isEmail(sent('email').trim()) && messages.emailInvalid,
@@ -75,7 +80,7 @@ export function faultsOf({ messages, sent, session, tools }: FormContext, names:
 }
 
 /** The refusal of an attempt that comes too early. @param retryAfterS `null` means that it does not */
-export function tooMany({ messages, formats }: FormContext, retryAfterS: number | null): Refusal | null {
+export function tooMany({ messages, formats }: PageContext, retryAfterS: number | null): Refusal | null {
   if (retryAfterS === null) return null;
   const waitS = Math.max(1, Math.ceil(retryAfterS));
   const wait = formats.duration(Math.ceil((waitS * SECOND) / MINUTE) * MINUTE);
@@ -83,7 +88,7 @@ export function tooMany({ messages, formats }: FormContext, retryAfterS: number 
 }
 
 /** The hidden field without which a form is refused. */
-export function tokenField({ formToken }: FormContext): Html {
+export function tokenField({ formToken }: PageContext): Html {
   return html`<input type="hidden" name="${TOKEN_FIELD}" value="${formToken}">`;
 }
 
@@ -209,7 +214,7 @@ export interface Form {
 }
 
 /** A form, and above it the refusal that is about none of its fields. */
-export function form(context: FormContext, options: Form): Html {
+export function form(context: PageContext, options: Form): Html {
   const { messages, tools, url, sent } = context;
   // The query stays, so that the address of a refused form opens its page again.
   const { path = pathBelow(url) + keptQuery(url), fields = [], hidden = {}, username } = options;

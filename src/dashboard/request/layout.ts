@@ -1,5 +1,5 @@
+import type { LayoutContext, MemberContext, Notice, PageResponse } from '../context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import type { LayoutContext, MemberForms, Notice, PageResponse } from './context.ts';
 import { type Form, form, tokenField } from './forms.ts';
 import { keptQuery, pathBelow } from './return-path.ts';
 
@@ -36,7 +36,7 @@ ${footer(context)}
 
 /** A page of a signed-in member, with the navigation, and with the success of the form that led here. */
 export async function memberPage(
-  context: MemberForms,
+  context: MemberContext,
   page: PageOptions & { body: HtmlValue },
 ): Promise<PageResponse> {
   const { messages, tools, user, url, account, formats } = context;
@@ -101,7 +101,7 @@ export interface FormPage extends Form {
 }
 
 /** A page of a member with one form, which a link leaves without sending it. */
-export function formPage(context: MemberForms, page: FormPage): Promise<PageResponse> {
+export function formPage(context: MemberContext, page: FormPage): Promise<PageResponse> {
   const { title, lead, refusal } = page;
   const body = html`
 <section class="card sheet narrow">
@@ -142,11 +142,11 @@ export function publicPage(context: LayoutContext, title: string, content: Html)
  * Whether the member must confirm their email before they create a key or try a call. Without SMTP_URL no email can be
  * confirmed, so no member must. Sign-up is closed by default then, and the start warns if it is open to the public.
  */
-export function awaitsConfirmation({ tools, user }: MemberForms): boolean {
+export function awaitsConfirmation({ tools, user }: MemberContext): boolean {
   return tools.mails && !user.emailVerified;
 }
 
-function confirmationNotice(context: MemberForms): Notice {
+function confirmationNotice(context: MemberContext): Notice {
   const { messages, tools, user } = context;
   const lead = messages.confirmPending(user.email);
   const content = html`

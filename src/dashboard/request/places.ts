@@ -1,6 +1,6 @@
 import { createGate } from '../../platform/runtime/gate.ts';
 import { SECOND } from '../../platform/units.ts';
-import type { Door } from './context.ts';
+import type { Door } from '../context.ts';
 import { clientName } from './request-limit.ts';
 
 const MAX_WAIT_MS = 4 * SECOND;

@@ -2,13 +2,13 @@
 import { dropBody } from '../../http/body.ts';
 import type { Trace } from '../../http/observe.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
+import type { PageResponse, Visit } from '../context.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { filled } from '../ui/state-text.ts';
-import type { PageResponse } from './context.ts';
 import { cardPage, messagePage } from './layout.ts';
 import type { NoForm } from './read-form.ts';
 import { hasLinkToken, respond } from './respond.ts';
-import { keptList, retry, type Unanswered } from './retry.ts';
+import { keptList, retry } from './retry.ts';
 
 /** The reason why a request gets no page. */
 export type RefusalKind = 'too many requests' | 'busy';
@@ -37,7 +37,7 @@ export function createRefusals() {
   }
 
   return {
-    async refuse(kind: RefusalKind, refused: Unanswered): Promise<Response> {
+    async refuse(kind: RefusalKind, refused: Visit): Promise<Response> {
       await delay(refused.request);
       return respond(refusalPage(refused, kind), {
         language: refused.messages.lang,
@@ -52,7 +52,7 @@ export function createRefusals() {
   };
 }
 
-function refusalPage(refused: Unanswered, kind: RefusalKind): PageResponse {
+function refusalPage(refused: Visit, kind: RefusalKind): PageResponse {
   const { busy, states, tooManyRequests, tooManyRequestsLead } = refused.messages;
   const again = retry(refused) ?? html`<p><a class="button" href="">${refused.messages.retry}</a></p>`;
   if (kind === 'busy') {
@@ -67,7 +67,7 @@ const CLOSE = { Connection: 'close' };
 const RETRY = { 'Retry-After': '5' };
 
 /** The page for a form that was not read. @param maxBytes that it could have */
-export function unreadPage(refused: Unanswered, reason: NoForm, maxBytes: number): PageResponse {
+export function unreadPage(refused: Visit, reason: NoForm, maxBytes: number): PageResponse {
   const { messages } = refused;
   const page = (status: number, lead: string, headers = {}) =>
     messagePage(refused, status, messages.failed, lead, { ...CLOSE, ...headers });
@@ -79,7 +79,7 @@ export function unreadPage(refused: Unanswered, reason: NoForm, maxBytes: number
 }
 
 /** The page for a member's form that came without a session, with the list that it had. @param reason why the session has ended */
-export function signedOutPage(refused: Unanswered, signIn: string, reason: HtmlValue): PageResponse {
+export function signedOutPage(refused: Visit, signIn: string, reason: HtmlValue): PageResponse {
   const { messages, form } = refused;
   const list = form?.get('list') ?? '';
   const body = html`${reason}${list !== '' && keptList(messages.keptList, list, true)}<p><a class="button" href="${signIn}">${messages.signIn}</a></p>`;
@@ -87,7 +87,7 @@ export function signedOutPage(refused: Unanswered, signIn: string, reason: HtmlV
 }
 
 /** The page for a fault, nearly always that Postgres is away. */
-export function faultPage(refused: Unanswered & { trace: Trace }): PageResponse {
+export function faultPage(refused: Visit & { trace: Trace }): PageResponse {
   const { messages, trace } = refused;
   const { postgresAway } = messages.states;
   const hasCalled = trace.keyId !== undefined;

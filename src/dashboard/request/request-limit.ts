@@ -1,6 +1,6 @@
 import type { RateLimiter } from '../../metering/rate-limit/limiter.ts';
+import type { Door } from '../context.ts';
 import { networkOf } from './client-address.ts';
-import type { Door } from './context.ts';
 import { createPauses } from './pauses.ts';
 import { PAUSE_MS } from './refusals.ts';
 

@@ -1,5 +1,5 @@
 import { searchOf } from '../../http/url.ts';
-import type { PageResponse } from './context.ts';
+import type { PageResponse } from '../context.ts';
 
 /** Everything is loaded from here. Nothing is inline or framed. */
 const DIRECTIVES = [

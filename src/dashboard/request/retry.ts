@@ -1,16 +1,7 @@
+import type { Visit } from '../context.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
-import type { LayoutContext } from './context.ts';
 import { TOKEN_FIELD } from './csrf.ts';
 import { canBeSentAgain, pathBelow, resentFields } from './return-path.ts';
-
-/** A request that got a page that says why it was not answered. */
-export interface Unanswered extends LayoutContext {
-  request: Request;
-  /** The key of its route, which of a form that can be sent again is its path. */
-  path: string;
-  /** As it was sent; `null` without one, and if it was not read. */
-  form: URLSearchParams | null;
-}
 
 /**
  * The way to send a request again: its form with what was typed, or a link to its page. A form that was not read is sent again by a
@@ -18,7 +9,7 @@ export interface Unanswered extends LayoutContext {
  *
  * @param token of the form; by default the one that it was sent with, which is checked as ever
  */
-export function retry({ messages, tools, url, request, path, form }: Unanswered, token?: string): HtmlValue {
+export function retry({ messages, tools, url, request, path, form }: Visit, token?: string): HtmlValue {
   if (request.method !== 'POST') {
     // The empty address is that of the page itself.
     const address = url === undefined ? '' : `${tools.base}${pathBelow(url)}${url.search}`;

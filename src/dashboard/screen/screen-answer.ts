@@ -3,7 +3,7 @@ import { type Answer, responseTo } from '../../http/answer.ts';
 import { isFree } from '../../http/error-kind.ts';
 import type { ItemProblem } from '../../http/list-schema.ts';
 import type { ProblemName } from '../../http/problems.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { tokenField } from '../request/forms.ts';
 import { bracketText } from '../try/brackets.ts';
 import { callProblem, kindOf } from '../try/call-problem.ts';

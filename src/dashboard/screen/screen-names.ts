@@ -2,7 +2,7 @@ import { resolutionsRoute } from '../../companies/resolve/route.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import { isFree } from '../../http/error-kind.ts';
 import type { ItemProblem } from '../../http/list-schema.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { callProblem, kindOf } from '../try/call-problem.ts';
 import { type Cost, isPaid, makeOwnCall } from '../try/own-call.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';

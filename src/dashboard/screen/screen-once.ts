@@ -6,7 +6,7 @@ import { createHmac } from 'node:crypto';
 import { REPEAT_WINDOW_MS } from '../../metering/credits/call.ts';
 import { SECOND } from '../../platform/units.ts';
 import { countAttempt, forgetAttempts, forgetSingle, isFirstSending } from '../auth/limits.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { keyFor, TOKEN_FIELD } from '../request/csrf.ts';
 import { isPaid, type OwnCall } from '../try/own-call.ts';
 

@@ -1,7 +1,7 @@
 import { UNPAID } from '../../http/api-route.ts';
 import type { ProblemName } from '../../http/problems.ts';
+import type { MemberContext } from '../context.ts';
 import type { Messages } from '../messages.ts';
-import type { MemberContext } from '../page-context.ts';
 import { itemProblem, problemLink } from '../try/call-problem.ts';
 import type { Cost } from '../try/own-call.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';

@@ -1,7 +1,6 @@
 import { debtsRoute } from '../../companies/debts/screen/route.ts';
 import { creditsLeft } from '../../metering/accounts/store.ts';
-import type { MemberContext } from '../page-context.ts';
-import type { PageResponse } from '../request/context.ts';
+import type { MemberContext, PageResponse } from '../context.ts';
 import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { callRefusal, makeOwnCall } from '../try/own-call.ts';

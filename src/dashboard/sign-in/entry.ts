@@ -4,14 +4,14 @@ import { countAttempt, signUpsOf } from '../auth/limits.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner, findOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
-import type { PageContext } from '../page-context.ts';
-import { type PageResponse, redirectTo } from '../request/context.ts';
+import type { PageContext, PageResponse } from '../context.ts';
 import {
   emailField,
   form,
   formHandlers,
   newPassword,
   password as passwordField,
+  redirectTo,
   refuse,
   tooMany,
 } from '../request/forms.ts';

@@ -7,8 +7,7 @@ import { findReader, tell } from '../auth/reader.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { confirmWithPassword, type EmailOwner, findEmailOwner } from '../auth/sessions.ts';
 import { passwordChanged, signInWith, withConstantTime } from '../auth/sign-in.ts';
-import type { PageContext } from '../page-context.ts';
-import { type PageResponse, redirectTo } from '../request/context.ts';
+import type { PageContext, PageResponse } from '../context.ts';
 import {
   emailField,
   faultsOf,
@@ -16,6 +15,7 @@ import {
   formHandlers,
   newPassword,
   type Refusal,
+  redirectTo,
   refusalOf,
   refuse,
   tooMany,

@@ -7,10 +7,17 @@ import { recordRepeatable } from '../auth/members.ts';
 import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { giveCode, sentPassword, signInWithCode } from '../auth/sign-in.ts';
+import type { MemberContext, PageContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';
-import type { MemberContext, PageContext } from '../page-context.ts';
-import { type PageResponse, redirectTo } from '../request/context.ts';
-import { type Field, form, formHandlers, type Refusal, refuse, tooMany } from '../request/forms.ts';
+import {
+  type Field,
+  form,
+  formHandlers,
+  type Refusal,
+  redirectTo,
+  refuse,
+  tooMany,
+} from '../request/forms.ts';
 import { cardPage, memberPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';

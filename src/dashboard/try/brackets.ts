@@ -1,8 +1,8 @@
-import type { PageContext } from '../page-context.ts';
+import type { PageContext } from '../context.ts';
 
 /** A bracket of debt in words: `7,500 € to 25,000 €`. */
 export function bracketText(
-  { messages, formats }: Pick<PageContext, 'messages' | 'formats'>,
+  { messages, formats }: PageContext,
   { start, end }: { start: number; end: number | null },
 ): string {
   const amount = (euros: number) => `${formats.number(euros)} €`;

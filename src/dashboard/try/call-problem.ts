@@ -1,7 +1,7 @@
 import { isFree } from '../../http/error-kind.ts';
 import type { ItemProblem } from '../../http/list-schema.ts';
 import { type Problem, type ProblemName, problemType } from '../../http/problems.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { problemText, prose } from '../reference/reference.ts';
 import { type Html, html } from '../ui/html.ts';
 import { moreCredits } from '../ui/parts.ts';

@@ -4,7 +4,7 @@ import { type ApiRoute, endpointOf } from '../../http/api-route.ts';
 import type { Input } from '../../http/input.ts';
 import type { FaceCall } from '../../metering/admission/face.ts';
 import type { Quote } from '../../metering/admission/quote.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { type Refusal, refuse } from '../request/forms.ts';
 import { awaitsConfirmation } from '../request/layout.ts';
 

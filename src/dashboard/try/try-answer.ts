@@ -4,7 +4,7 @@ import { parseMatchQuery } from '../../companies/matches/query.ts';
 import type { SearchAnswer } from '../../companies/search/schema.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import type { ProblemName } from '../../http/problems.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { tokenField } from '../request/forms.ts';
 import { type Html, html } from '../ui/html.ts';
 import { type Column, copyable, dateOf, type Fact, facts, table } from '../ui/parts.ts';

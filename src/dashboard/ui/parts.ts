@@ -1,19 +1,11 @@
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
-import { type AccountDetails, keepsPurchased } from '../../metering/accounts/store.ts';
-import type { Config } from '../../platform/config/config.ts';
+import { keepsPurchased } from '../../metering/accounts/store.ts';
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
+import type { LayoutContext, MemberContext } from '../context.ts';
 import type { Messages } from '../messages.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 import type { Formats } from './language.ts';
-
-/** The parts of a page's context that its links need. */
-interface LinkContext {
-  messages: Messages;
-  tools: { base: string; config: Pick<Config, 'contact' | 'buyUrl'> };
-}
-
-type BuyContext = LinkContext & { account: Pick<AccountDetails, 'id' | 'credits' | 'spendPurchased'> };
 
 /** The operator's CONTACT as text: of a `mailto:` the address alone. */
 export function contactText(contact: string | null): string | null {
@@ -22,14 +14,14 @@ export function contactText(contact: string | null): string | null {
 }
 
 /** The link to the operator, after a text that says to ask them. Nothing if CONTACT is not set. */
-export function contactLink({ messages, tools }: LinkContext): HtmlValue {
+export function contactLink({ messages, tools }: LayoutContext): HtmlValue {
   const { contact } = tools.config;
   const text = contactText(contact);
   return contact !== null && html`<a href="${contact}">${text === contact ? messages.contact : text}</a>`;
 }
 
 /** The link to the address where the account buys credits; `null` if BUY_URL is not set. @param look of the style sheet */
-export function buyLink({ messages, tools, account }: BuyContext, look = 'buy'): Html | null {
+export function buyLink({ messages, tools, account }: MemberContext, look = 'buy'): Html | null {
   const address = buyAddress(tools.config.buyUrl, account.id);
   return address === null ? null : html`<a class="${look}" href="${address}">${messages.buyCredits}</a>`;
 }
@@ -38,7 +30,7 @@ export function buyLink({ messages, tools, account }: BuyContext, look = 'buy'):
  * The remedy if credits do not suffice: the switch if the account has purchased ones that it does not spend, else to buy some.
  * Without BUY_URL the page of credits says how to get them.
  */
-export function moreCredits(context: BuyContext): Html {
+export function moreCredits(context: MemberContext): Html {
   const { messages, tools, account } = context;
   if (keepsPurchased(account)) return html`<a href="${tools.base}/credits/spending">${messages.spending}</a>`;
   return buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;

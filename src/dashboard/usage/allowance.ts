@@ -1,7 +1,5 @@
-import type { AccountDetails } from '../../metering/accounts/store.ts';
-import { creditsLeft } from '../../metering/accounts/store.ts';
-import type { MemberContext } from '../page-context.ts';
-import type { Notice } from '../request/context.ts';
+import { type AccountDetails, creditsLeft } from '../../metering/accounts/store.ts';
+import type { MemberContext, Notice } from '../context.ts';
 import { type Html, html } from '../ui/html.ts';
 import { buyLink, contactLink, moreCredits } from '../ui/parts.ts';
 import { filled } from '../ui/state-text.ts';

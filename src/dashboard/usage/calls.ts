@@ -1,6 +1,6 @@
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { dateOf, scrollTable } from '../ui/parts.ts';
 import type { DailyHistory } from './daily-calls.ts';

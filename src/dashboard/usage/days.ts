@@ -1,5 +1,5 @@
 import { utcDay } from '../../platform/dates.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { pathBelow } from '../request/return-path.ts';
 import { type Html, html } from '../ui/html.ts';
 import { daysOfMonth, isMonth, monthBefore, RANGES, type Range } from './range.ts';

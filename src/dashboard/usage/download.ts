@@ -1,8 +1,7 @@
 import { withTimeout } from '../../platform/runtime/timeout.ts';
 import { KIB, MIB, MINUTE, SECOND } from '../../platform/units.ts';
 import { countAttempt, type Limit } from '../auth/limits.ts';
-import type { MemberContext } from '../page-context.ts';
-import type { PageResponse } from '../request/context.ts';
+import type { MemberContext, PageResponse } from '../context.ts';
 import { tooMany } from '../request/forms.ts';
 import { messagePage } from '../request/layout.ts';
 

@@ -1,5 +1,5 @@
 import type { Slice } from '../../platform/postgres/batches.ts';
-import type { MemberContext } from '../page-context.ts';
+import type { MemberContext } from '../context.ts';
 import { pathBelow } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 
