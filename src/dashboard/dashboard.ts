@@ -10,7 +10,7 @@ import { ownAuthSecret } from './auth/auth-secret.ts';
 import { createBounds } from './connections/bounds.ts';
 import { connectionRoutes } from './connections/endpoints.ts';
 import type { DashboardParts, LayoutTools } from './context.ts';
-import { sendAllDueMails } from './mails/kinds.ts';
+import { sendAllDueMails } from './mails/due-mails.ts';
 import { pageNotices } from './notices.ts';
 import { createPublicPages } from './reference/public.ts';
 import { createClientAddress } from './request/client-address.ts';

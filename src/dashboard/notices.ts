@@ -4,9 +4,8 @@ import { DAY, SECOND } from '../platform/units.ts';
 import { suspensionText } from './account/suspension-text.ts';
 import type { MemberContext, Notice } from './context.ts';
 import { keyName } from './keys/key-parts.ts';
-import { html } from './ui/html.ts';
-import { buyLink, contactLink, endOf, sentence } from './ui/parts.ts';
-import { filled } from './ui/state-text.ts';
+import { buyLink, contactLink, endOf, html, sentence } from './ui/html.ts';
+import { filled } from './ui/states.ts';
 import { allowanceNotice } from './usage/allowance.ts';
 
 /** The most ended keys with a line on each page. */

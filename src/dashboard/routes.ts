@@ -1,11 +1,10 @@
 import * as accountData from './account/account-data.ts';
-import * as member from './account/member.ts';
+import * as member from './account/members.ts';
 import * as members from './account/members.ts';
 import * as profile from './account/profile.ts';
 import * as settings from './account/settings.ts';
 import * as activity from './activity/activity.ts';
-import { authorize } from './connections/authorize.ts';
-import { consent } from './connections/consent.ts';
+import { authorize, consent } from './connections/consent.ts';
 import type { MemberContext, PageContext, PageResponse } from './context.ts';
 import * as key from './keys/key.ts';
 import * as keyChanges from './keys/key-changes.ts';
@@ -19,7 +18,7 @@ import * as links from './sign-in/links.ts';
 import * as secondFactor from './sign-in/second-factor.ts';
 import * as tryIt from './try/try.ts';
 import * as credits from './usage/credits-page.ts';
-import * as csv from './usage/csv.ts';
+import * as csv from './usage/download.ts';
 
 interface Methods<Context> {
   GET?: (context: Context) => Promise<PageResponse>;

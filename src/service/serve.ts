@@ -32,8 +32,7 @@ import { createAuthenticator } from '../metering/keys/authenticate.ts';
 import { createNotes } from '../metering/notes/notes.ts';
 import { openRateLimiter } from '../metering/rate-limit/open-rate-limiter.ts';
 import { createKeyReader } from '../metering/usage/key-route.ts';
-import type { Config } from '../platform/config/config.ts';
-import { defaultPublicUrl } from '../platform/config/config.ts';
+import { type Config, defaultPublicUrl } from '../platform/config/config.ts';
 import { createLog, type Log, type LogTarget } from '../platform/observability/log.ts';
 import { createMetrics } from '../platform/observability/metrics.ts';
 import {

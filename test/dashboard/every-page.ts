@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import '../../src/dashboard/request/layout.ts';
 import '../../src/dashboard/ui/assets.ts';
 import '../../src/dashboard/ui/assets/dashboard.css' with { type: 'text' };
-import '../../src/dashboard/ui/parts.ts';
+import '../../src/dashboard/ui/html.ts';
 import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
 import { authorizePath, registerAgent } from './connections/agent.ts';
 import { faultsOfWidth } from './faults-of-width.ts';

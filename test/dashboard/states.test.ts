@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import { MAILS } from '../../src/dashboard/auth/mail-text.ts';
-import { DUE_MAILS, sendAllDueMails } from '../../src/dashboard/mails/kinds.ts';
+import { DUE_MAILS, sendAllDueMails } from '../../src/dashboard/mails/due-mails.ts';
 import { MESSAGES } from '../../src/dashboard/messages.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
 import { changeLimits, changePlan } from '../../src/metering/accounts/changes.ts';

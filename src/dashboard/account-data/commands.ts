@@ -3,8 +3,7 @@ import { type HistoryEntry, wholeHistory } from '../../metering/account-data/his
 import { iso } from '../../metering/accounts/plan.ts';
 import { defineCommand, existingCommand, print } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
-import { exportAccount } from './export.ts';
-import { deleteAccount } from './wings.ts';
+import { deleteAccount, exportAccount } from './wings.ts';
 
 /** `account history`, `account export` and `account delete` (docs/commands.md). */
 export function accountDataCommands(program: Command): void {

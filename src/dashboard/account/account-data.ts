@@ -1,19 +1,16 @@
 import { type HistoryEntry, loadHistory } from '../../metering/account-data/history.ts';
 import type { Plan } from '../../metering/accounts/plan.ts';
 import type { AccountDetails } from '../../metering/accounts/store.ts';
-import { exportAccount } from '../account-data/export.ts';
-import { deleteAccount } from '../account-data/wings.ts';
-import { actorNames } from '../auth/actors.ts';
+import { deleteAccount, exportAccount } from '../account-data/wings.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { downloadsOf } from '../auth/limits.ts';
 import { MAILS } from '../auth/mail-text.ts';
-import { type AccountMember, actorOf, listMembers } from '../auth/members.ts';
+import { type AccountMember, actorNames, actorOf, listMembers } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { redirectTo } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
-import { html } from '../ui/html.ts';
-import { type Column, moment, table } from '../ui/parts.ts';
+import { type Column, html, moment, table } from '../ui/html.ts';
 import { download } from '../usage/download.ts';
 import { pageOfRows } from '../usage/paging.ts';
 

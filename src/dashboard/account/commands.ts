@@ -2,18 +2,22 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { setSuspended } from '../../metering/accounts/changes.ts';
 import { iso } from '../../metering/accounts/plan.ts';
 import { requireAccount } from '../../metering/accounts/store.ts';
+import { type Config, defaultPublicUrl } from '../../platform/config/config.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { printable, textTable } from '../../platform/terminal/text.ts';
 import { oneOfWords, name as readName } from '../../platform/terminal/values.ts';
-import { MAILS } from '../auth/mail-text.ts';
+import { findReader, MAILS, type Mail, type Reader } from '../auth/mail-text.ts';
 import { changeMember, listMembers, type Role, resetSecondFactor } from '../auth/members.ts';
-import { findReader } from '../auth/reader.ts';
-import { mailOnce, publicUrlOf } from '../mails/command-mail.ts';
 import { isEmail } from '../request/read-form.ts';
-import { contactText } from '../ui/parts.ts';
-import { invitationLink, invitationMail, invite } from './invitations.ts';
-import { listInvitations, withdrawInvitation } from './pending-invitations.ts';
+import { contactText } from '../ui/html.ts';
+import {
+  invitationLink,
+  invitationMail,
+  invite,
+  listInvitations,
+  withdrawInvitation,
+} from './invitations.ts';
 
 /** Each mail of a command is a connection, and a relay refuses a client that opens many. */
 const MAILS_AT_ONCE = 5;
@@ -203,4 +207,25 @@ The reason is in the dashboard, on its sign-in page in a member's browser, and i
 function readEmail(text: string): string {
   if (isEmail(text.trim())) return text.trim().toLowerCase();
   throw new InvalidArgumentError('It must be an email address.');
+}
+
+/** The service's own address, as a command knows it. */
+function publicUrlOf({ publicUrl, host, port }: Config): string {
+  return publicUrl ?? defaultPublicUrl(host, port);
+}
+
+/**
+ * Sends one mail of a command.
+ * @returns whether the relay took it; `false` without SMTP_URL, and for a mail that a suspended account does not send, too
+ */
+async function mailOnce(config: Config, mail: Mail, reader: Reader): Promise<boolean> {
+  const { smtpUrl, mailFrom } = config;
+  if (smtpUrl === null) return false;
+  const { createMailer } = await import('../auth/mail.ts');
+  const error = ({ code }: { code?: string | null }) =>
+    process.stderr.write(
+      `warning: the mail was not sent (${code ?? 'no code'}): check SMTP_URL and the relay\n`,
+    );
+  const mailer = createMailer(smtpUrl, mailFrom, publicUrlOf(config), { error });
+  return mailer.send(mail, reader).finally(mailer.close);
 }

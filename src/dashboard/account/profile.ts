@@ -3,16 +3,15 @@ import { lockAccount } from '../../metering/accounts/store.ts';
 import { isName } from '../../platform/names.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { changesOf, countAttempt, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
+import { tell } from '../auth/mail-text.ts';
 import { actorOf, renameAccount } from '../auth/members.ts';
-import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import type { MemberContext } from '../context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { emailField, formHandlers, redirectTo, refuse, tooMany } from '../request/forms.ts';
 import { formPage, messagePage } from '../request/layout.ts';
-import { html } from '../ui/html.ts';
-import { contactLink } from '../ui/parts.ts';
+import { contactLink, html } from '../ui/html.ts';
 import { askEmailChange } from './email-change.ts';
 
 /** /dashboard/settings/name: the member's name, and for owners that of the account. */

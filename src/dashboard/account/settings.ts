@@ -13,9 +13,7 @@ import {
   refuse,
 } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
-import { type Html, html } from '../ui/html.ts';
-import { type Column, type Fact, facts, moment, table } from '../ui/parts.ts';
-import { browserName } from './browser-name.ts';
+import { type Column, type Fact, facts, type Html, html, moment, table } from '../ui/html.ts';
 
 /** GET /dashboard/settings; POST for a new password, which ends every other session of the user's. */
 export const settings = formHandlers({
@@ -141,4 +139,31 @@ export async function changeAlerts(context: MemberContext): Promise<PageResponse
   const { tools, user, sent } = context;
   await tools.sql`UPDATE dashboard_members SET usage_alerts = ${sent('on') === 'yes'} WHERE user_id = ${user.id}`;
   return redirectTo(context, '/settings?done=saved');
+}
+
+/** Browsers by their `User-Agent`. Edge also names Chrome and Safari, and Chrome also names Safari, so the order matters. */
+const BROWSERS: [pattern: RegExp, name: string][] = [
+  [/\bEdg(?:A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(?:Headless)?Chrome\/|\bCriOS\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+];
+/** Systems. Android also names Linux, and an iPhone also names Mac OS X. */
+const SYSTEMS: [pattern: RegExp, name: string][] = [
+  [/\biP(?:hone|ad)\b/, 'iOS'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+];
+const MAX_LENGTH = 40;
+
+/** A short name of a `User-Agent`, such as `Firefox, Windows`; the beginning of an unknown one. */
+export function browserName(userAgent: string): string {
+  const find = (list: typeof BROWSERS) => list.find(([pattern]) => pattern.test(userAgent))?.[1];
+  const names = [find(BROWSERS), find(SYSTEMS)].filter(Boolean);
+  return names.length > 0 ? names.join(', ') : userAgent.slice(0, MAX_LENGTH);
 }

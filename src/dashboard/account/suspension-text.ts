@@ -1,8 +1,7 @@
 import { memberOf } from '../auth/members.ts';
 import type { PageContext } from '../context.ts';
-import { type HtmlValue, html } from '../ui/html.ts';
-import { contactLink, moment, sentence } from '../ui/parts.ts';
-import { filled } from '../ui/state-text.ts';
+import { contactLink, type HtmlValue, html, moment, sentence } from '../ui/html.ts';
+import { filled } from '../ui/states.ts';
 
 /**
  * The suspension of the account whose member has signed in with this browser last, because it has ended their session; `null` without

@@ -14,8 +14,7 @@ import { keyName } from '../keys/key-parts.ts';
 import { prose, reasonText } from '../reference/reference.ts';
 import { field } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { type Column, table } from '../ui/parts.ts';
+import { type Column, type Html, type HtmlValue, html, table } from '../ui/html.ts';
 import { pageLinks } from '../usage/paging.ts';
 
 /** Rows of a page. */

@@ -8,14 +8,12 @@ import { MESSAGES } from '../messages.ts';
 import { readCookie } from '../request/cookies.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
-import { CODE_WAIT_MS, createAwaitedCodes } from './awaited-code.ts';
-import { makeBackupCodes } from './codes.ts';
+import { CODE_WAIT_MS, createAwaitedCodes, makeBackupCodes } from './codes.ts';
 import { PoolKysely } from './kysely.ts';
 import { countAttempt, mailsTo } from './limits.ts';
 import { createResetLinks } from './link-token.ts';
-import { MAILS } from './mail-text.ts';
+import { findReader, MAILS } from './mail-text.ts';
 import { createOwnSignUps } from './own-sign-up.ts';
-import { findReader } from './reader.ts';
 import { findOwner, SESSION_MAX_MS } from './sessions.ts';
 
 /** A session ends this long after its last request. */

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { PageContext } from '../context.ts';
-import { createUserSigner } from '../request/signed-user.ts';
+import { createUserSigner } from '../request/csrf.ts';
 
 /** The letters of every kind of one-time token: better-auth's, a JWT, and those of {@link newLinkToken}. */
 const TOKEN = /^[\w.-]{1,2000}$/;

@@ -1,9 +1,9 @@
-import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
+import { type Actor, isClient, isMember, recordEvent } from '../../metering/accounts/events.ts';
 import { lockForOwner } from '../../metering/accounts/rights.ts';
 import { createAccountIn, lockAccount } from '../../metering/accounts/store.ts';
 import { lockConnections } from '../../metering/connections/store.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
-import type { User } from '../context.ts';
+import type { MemberContext, User } from '../context.ts';
 import type { Language } from '../ui/language.ts';
 import { changesOf, countAttempt } from './limits.ts';
 
@@ -176,4 +176,16 @@ export async function renameAccount(sql: Sql, accountId: string, name: string, a
     await sql`UPDATE accounts SET name = ${name} WHERE id = ${accountId}`;
     await recordEvent(sql, accountId, { kind: 'account-renamed', actor });
   });
+}
+
+/** Names the authors of changes of the account for its reader: a member by email, an agent's client by its host, operators without a name. */
+export async function actorNames(context: MemberContext): Promise<(actor: Actor) => string> {
+  const { messages, tools, account, user } = context;
+  const members = await listMembers(tools.sql, account.id);
+  const emails = new Map(members.map((member) => [actorOf(member), member.email]));
+  return (actor) => {
+    if (actor === actorOf(user)) return messages.byYou;
+    if (isClient(actor)) return actor.replace('client:', '');
+    return isMember(actor) ? (emails.get(actor) ?? messages.byMember) : messages.byOperator;
+  };
 }

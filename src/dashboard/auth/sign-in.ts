@@ -5,9 +5,8 @@ import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { readCode } from './codes.ts';
 import { checkGuess, countAttempt, type GuessOutcome, isFirstOfLock, isFirstUse, mailsOf } from './limits.ts';
-import { MAILS } from './mail-text.ts';
+import { findReader, MAILS, tell } from './mail-text.ts';
 import { recordRepeatable } from './members.ts';
-import { findReader, tell } from './reader.ts';
 import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
 import { findEmailOwner, keepSession } from './sessions.ts';
 

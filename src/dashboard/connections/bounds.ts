@@ -2,7 +2,7 @@ import type { RateLimiter } from '../../metering/rate-limit/limiter.ts';
 import { createGate } from '../../platform/runtime/gate.ts';
 import { SECOND } from '../../platform/units.ts';
 import { countedNetworks, networkOf } from '../request/client-address.ts';
-import { createPauses } from '../request/pauses.ts';
+import { createPauses } from '../request/request-limit.ts';
 
 /** Half of the dashboard's connections to Postgres, so that pages always have the others. A request is a few statements. */
 const PLACES = { places: 2, placesOfOne: 2, maxWaiting: 1000, maxWaitMs: 4 * SECOND };

@@ -2,6 +2,8 @@
  * /dashboard/connect/consent: the one page on which a member lets an agent use their account. Its client is read from its document now, because
  * the member is known. The browser leaves for the client's address by a press of the member alone.
  */
+
+import { randomBytes } from 'node:crypto';
 import { resourceOf, takesConnections } from '../../mcp/resource.ts';
 import { clientHost, findRegistered } from '../../metering/connections/clients.ts';
 import {
@@ -9,6 +11,8 @@ import {
   dropRequest,
   findRequest,
   nameClient,
+  REQUEST_S,
+  storeRequest,
 } from '../../metering/connections/requests.ts';
 import {
   createConnection,
@@ -18,22 +22,35 @@ import {
 import type { KeyLimits } from '../../metering/keys/limits.ts';
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
 import { messageOf } from '../../platform/errors.ts';
-import { changesOf, clientsOf, countAttempt } from '../auth/limits.ts';
-import { MAILS } from '../auth/mail-text.ts';
-import { findReader } from '../auth/reader.ts';
+import { SECOND } from '../../platform/units.ts';
+import { changesOf, clientsOf, connectsOf, countAttempt } from '../auth/limits.ts';
+import { findReader, MAILS } from '../auth/mail-text.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
-import type { MemberContext, PageResponse } from '../context.ts';
+import type { MemberContext, PageContext, PageResponse } from '../context.ts';
 import { connectionFields, sentConnectionLimits } from '../keys/key-limits.ts';
+import { cookieScopeOf, readCookie, writeCookie } from '../request/cookies.ts';
 import { bytesOfForm } from '../request/csrf.ts';
-import { form, formHandlers, presentPassword, type Refusal, refuse, tooMany } from '../request/forms.ts';
-import { awaitsConfirmation, cardPage, messagePage } from '../request/layout.ts';
+import {
+  form,
+  formHandlers,
+  presentPassword,
+  type Refusal,
+  redirectTo,
+  refuse,
+  tooMany,
+} from '../request/forms.ts';
+import { awaitsConfirmation, cardPage, messagePage, notFoundPage } from '../request/layout.ts';
 import { POLICY_WITHOUT_FORM_ACTION } from '../request/respond.ts';
-import { html } from '../ui/html.ts';
-import { type Fact, facts } from '../ui/parts.ts';
-import { browserOf } from './authorize.ts';
-import { ClientError, createClientReader } from './client-document.ts';
-import { answerAddress, isLocalRedirect, takesRedirect } from './redirects.ts';
+import { type Fact, facts, html } from '../ui/html.ts';
+import {
+  answerAddress,
+  ClientError,
+  createClientReader,
+  isLocalRedirect,
+  isRedirect,
+  takesRedirect,
+} from './client-document.ts';
 
 const PATH = '/connect/consent';
 
@@ -233,4 +250,48 @@ async function connect(context: MemberContext, request: Known): Promise<PageResp
     return refuse(409, { message: messages.tooManyConnections(String(MAX_CONNECTIONS)) });
   }
   return sendBack(context, request, { code });
+}
+
+/** The cookie of the browser that has begun a request, so that no other browser can consent to it. */
+const COOKIE = 'dashboard.connect';
+const BROWSER = /^[\w-]{22}$/;
+
+/** The parameters that are kept. */
+const KEPT = ['response_type', 'code_challenge', 'code_challenge_method', 'state', 'resource'];
+const MAX_CLIENT_ID = 300;
+const MAX_PARAMETERS = 4000;
+
+/** The browser of a request; '' if it has begun none. */
+function browserOf({ request }: PageContext): string {
+  const cookie = readCookie(request.headers.get('cookie'), COOKIE);
+  return BROWSER.test(cookie) ? cookie : '';
+}
+
+/**
+ * GET /dashboard/connect, the authorization endpoint: keeps the request of a client, and leads to the sign-in.
+ *
+ * Nothing is fetched for a visitor, so the client is not known yet, and no address of the request is trusted. A request that can't be one
+ * gets a page, and all others wait for their member.
+ */
+export async function authorize(context: PageContext): Promise<PageResponse> {
+  const { tools, url, client, messages } = context;
+  if (!takesConnections(tools.publicUrl)) return notFoundPage(context);
+  const sent = url.searchParams;
+  const clientId = sent.get('client_id') ?? '';
+  const redirectUri = sent.get('redirect_uri') ?? '';
+  // By a set: a comparison of each name with all others takes a third of a second for an address of 16 KiB.
+  const isOnce = new Set(sent.keys()).size === sent.size;
+  const isClient = clientId !== '' && clientId.length <= MAX_CLIENT_ID;
+  if (!isOnce || !isClient || !isRedirect(redirectUri) || url.search.length > MAX_PARAMETERS)
+    return messagePage(context, 400, messages.connectInvalid, messages.connectInvalidLead);
+  const refusal = tooMany(context, await countAttempt(tools.sql, ...connectsOf(client)));
+  if (refusal !== null)
+    return messagePage(context, 429, messages.tooManyRequests, refusal.message, refusal.headers);
+  const parameters = Object.fromEntries(
+    KEPT.flatMap((name) => (sent.has(name) ? [[name, sent.get(name)!]] : [])),
+  );
+  const browser = browserOf(context) || randomBytes(16).toString('base64url');
+  const id = await storeRequest(tools.sql, browser, { clientId, redirectUri, parameters });
+  const cookie = writeCookie(COOKIE, browser, cookieScopeOf(tools), REQUEST_S * SECOND);
+  return redirectTo(context, `/connect/consent?request=${id}`, [cookie]);
 }

@@ -28,8 +28,7 @@ import { countAttempt, registrationsOf, tokenFailuresOf } from '../auth/limits.t
 import { type ClientAddress, createClientAddress } from '../request/client-address.ts';
 import { hasTooManyFields } from '../request/read-form.ts';
 import { type Bounds, createBounds } from './bounds.ts';
-import { clientName, isListOfTexts } from './client-document.ts';
-import { isRedirect } from './redirects.ts';
+import { clientName, isListOfTexts, isRedirect } from './client-document.ts';
 
 const AUTHORIZE_PATH = '/dashboard/connect';
 const TOKEN_PATH = '/oauth/token';

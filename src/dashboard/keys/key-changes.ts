@@ -9,8 +9,7 @@ import { redirectTo, refuse, tooMany } from '../request/forms.ts';
 import { notFoundPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { keyPage } from './key.ts';
-import { keyForm } from './key-form.ts';
-import { keyName, lastUse } from './key-parts.ts';
+import { keyForm, keyName, lastUse } from './key-parts.ts';
 import { showKeys } from './keys.ts';
 
 /** The choices of the form, in seconds. */

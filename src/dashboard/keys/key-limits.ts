@@ -14,8 +14,7 @@ import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../context.ts';
 import { type Field, type Refusal, redirectTo, refuse, tooMany } from '../request/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { keyForm } from './key-form.ts';
-import { keyName } from './key-parts.ts';
+import { keyForm, keyName } from './key-parts.ts';
 
 const GROUPS = Object.keys(RIGHT_GROUPS) as (keyof typeof RIGHT_GROUPS)[];
 

@@ -1,16 +1,17 @@
 import { MCP_PATH } from '../../http/api-route.ts';
+import { ERROR_KINDS } from '../../http/error-kind.ts';
 import type { Right } from '../../http/right.ts';
-import type { ListedKey } from '../../metering/keys/list.ts';
+import { findKey, type ListedKey } from '../../metering/keys/list.ts';
 import type { ApiKey } from '../../metering/keys/store.ts';
 import { isRealDate } from '../../platform/dates.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY } from '../../platform/units.ts';
-import type { MemberContext } from '../context.ts';
+import type { MemberContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';
 import { codeSamples, EXAMPLE_QUERY } from '../reference/code-samples.ts';
-import type { Field } from '../request/forms.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { copyable, endOf, moment } from '../ui/parts.ts';
-import { type KeyCounts, NO_COUNTS } from './key-counts.ts';
+import { type Field, formHandlers, type Refusal, redirectTo } from '../request/forms.ts';
+import { type FormPage, formPage, notFoundPage } from '../request/layout.ts';
+import { copyable, endOf, type Html, type HtmlValue, html, moment } from '../ui/html.ts';
 
 export function keyName(key: Pick<ApiKey, 'name'>, messages: Messages): string {
   return key.name === '' ? messages.unnamed : key.name;
@@ -122,4 +123,67 @@ function connectAgent({ messages, tools }: MemberContext): Html {
   <p>${messages.agentCommand}</p>
   ${copyable(messages, { id: 'agent-command', label: messages.agentCommand, text: command })}
 </details>`;
+}
+
+/**
+ * A form about the key of the path. A key of another account gets the same 404 as an unknown one. A key that was revoked, perhaps in
+ * another tab, has no forms: its own page says so.
+ */
+export function keyForm(page: {
+  form(context: MemberContext, key: ListedKey): Omit<FormPage, 'cancel'>;
+  checks?: 'name'[];
+  /** Whether connections have it, too. */
+  ofConnections?: true;
+  submit(context: MemberContext, key: ListedKey): Promise<PageResponse | Refusal>;
+}) {
+  async function open<T>(context: MemberContext, next: (key: ListedKey) => Promise<T>) {
+    const key = await findKey(context.tools.sql, context.account.id, context.id);
+    if (key === null || (key.connection && page.ofConnections !== true)) return notFoundPage(context);
+    return key.revoked === null ? next(key) : redirectTo(context, `/keys/${key.id}`);
+  }
+  return formHandlers({
+    show: (context: MemberContext, refusal) =>
+      open(context, (key) =>
+        formPage(context, { ...page.form(context, key), cancel: `/keys/${key.id}`, refusal }),
+      ),
+    checks: page.checks ?? [],
+    submit: (context) => open(context, (key) => page.submit(context, key)),
+  });
+}
+
+/** The use of a key today and on the six days before (UTC). */
+export interface KeyCounts {
+  /** Credits that it has spent. */
+  credits: number;
+  /** Requests and items that were refused, at no cost. */
+  refused: number;
+}
+
+export const NO_COUNTS: KeyCounts = { credits: 0, refused: 0 };
+
+const DAYS = 7;
+/** Error answers that are no refusals. */
+const OTHERS = ['4xx', '5xx'];
+
+/** The counts of some keys by id; a key without any has no entry. Rows of other keys are not read, because an account can have very many. */
+export async function readKeyCounts(
+  sql: Sql,
+  accountId: string,
+  keys: { id: string }[],
+): Promise<Map<string, KeyCounts>> {
+  const ids = keys.map(({ id }) => id);
+  const first = sql`((now() AT TIME ZONE 'UTC')::date - ${DAYS - 1}::integer)`;
+  const refusals = ERROR_KINDS.filter((kind) => !OTHERS.includes(kind));
+  const rows = await sql<(KeyCounts & { id: string })[]>`
+    WITH wanted AS (
+      SELECT id, ${first} + day AS day FROM unnest(${ids}::text[]) AS id, generate_series(0, ${DAYS - 1}::integer) AS day)
+    SELECT id, sum(credits)::bigint AS credits, sum(refused)::bigint AS refused FROM (
+      SELECT id, CASE WHEN is_error THEN 0 ELSE calls END AS credits,
+        CASE WHEN kind = ANY (${refusals}::text[]) THEN calls ELSE 0 END AS refused
+      FROM wanted JOIN key_counts d ON d.account_id = ${accountId} AND d.day = wanted.day AND d.key_id = id
+      UNION ALL
+      SELECT key_id, calls, 0 FROM journal_counts
+      WHERE account_id = ${accountId} AND day >= ${first} AND key_id = ANY (${ids}::text[])
+    ) AS counts GROUP BY id`;
+  return new Map(rows.map(({ id, ...counts }) => [id, counts]));
 }

@@ -1,27 +1,47 @@
+import { takesConnections } from '../../mcp/resource.ts';
 import type { Actor } from '../../metering/accounts/events.ts';
+import { clientHost } from '../../metering/connections/clients.ts';
+import { findConnection } from '../../metering/connections/store.ts';
 import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../metering/keys/details.ts';
 import { endPreviousSecrets, expireKey } from '../../metering/keys/expire.ts';
-import { findKey } from '../../metering/keys/list.ts';
+import { findKey, type ListedKey } from '../../metering/keys/list.ts';
 import { TooManyKeysError } from '../../metering/keys/store.ts';
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
-import { actorNames } from '../auth/actors.ts';
 import { changesOf, countAttempt } from '../auth/limits.ts';
-import { actorOf } from '../auth/members.ts';
+import { actorNames, actorOf } from '../auth/members.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { failureNotice, type Refusal, redirectTo, refuse, tooMany } from '../request/forms.ts';
 import { memberPage, notFoundPage } from '../request/layout.ts';
-import { type Html, html } from '../ui/html.ts';
-import { type Column, endOf, type Fact, facts, moment, sentence, table } from '../ui/parts.ts';
-import { filled } from '../ui/state-text.ts';
+import {
+  type Column,
+  dateOf,
+  endOf,
+  type Fact,
+  facts,
+  type Html,
+  type HtmlValue,
+  html,
+  moment,
+  sentence,
+  table,
+} from '../ui/html.ts';
+import { filled } from '../ui/states.ts';
 import { emptyPlot, errorsSection, plotAndTable, sumOf, totalOf } from '../usage/calls.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
-import { seriesOf } from '../usage/series.ts';
-import { connectionFacts } from './connection.ts';
-import { type KeyCounts, NO_COUNTS } from './key-counts.ts';
-import { keyForm } from './key-form.ts';
-import { limitsCard } from './key-limits.ts';
-import { changeLinks, endOfDay, expiryField, keyBadges, keyName, lastUse } from './key-parts.ts';
+import { seriesOf } from '../usage/plot.ts';
+import { budgetLeft, limitsCard } from './key-limits.ts';
+import {
+  changeLinks,
+  endOfDay,
+  expiryField,
+  type KeyCounts,
+  keyBadges,
+  keyForm,
+  keyName,
+  lastUse,
+  NO_COUNTS,
+} from './key-parts.ts';
 
 /** GET /dashboard/keys/:id: a key with its use and its secrets, also one that has ended. */
 export const showKey = (context: MemberContext): Promise<PageResponse> => keyPage(context, null);
@@ -139,3 +159,41 @@ export const endSecret = keyForm({
     return redirectTo(context, `/keys/${key.id}`);
   },
 });
+
+/** The agents that members have connected; nothing where none can connect. */
+export function connectionsCard(
+  context: MemberContext,
+  connections: ListedKey[],
+  counts: Map<string, KeyCounts>,
+): HtmlValue {
+  const { messages, tools, formats } = context;
+  if (!takesConnections(tools.publicUrl)) return null;
+  const of = ({ id }: ListedKey) => counts.get(id) ?? NO_COUNTS;
+  const columns: Column<ListedKey>[] = [
+    [messages.name, (key) => html`<a href="${tools.base}/keys/${key.id}">${keyName(key, messages)}</a>`],
+    [messages.connectedOn, ({ created }) => dateOf(formats, created)],
+    [messages.lastUsed, (key) => lastUse(context, key, of(key))],
+    [messages.creditsOfWeek, (key) => formats.number(of(key).credits), 'amount'],
+    [messages.keyBudget, (key) => budgetLeft(context, key)],
+  ];
+  return html`
+<section class="card" aria-labelledby="connections-title">
+  <h2 id="connections-title">${messages.connections}</h2>
+  <p>${messages.connectionsLead} <code>${tools.publicUrl}/mcp</code></p>
+  ${connections.length > 0 && html`<div class="list">${table(columns, connections, 'keys')}</div>`}
+</section>`;
+}
+
+/** To whom a connection was given, and by whom. */
+async function connectionFacts(context: MemberContext): Promise<Fact[]> {
+  const { messages, tools, id } = context;
+  const [connection, nameOf] = await Promise.all([findConnection(tools.sql, id), actorNames(context)]);
+  if (connection === null) return [];
+  const { clientId, clientName, redirectUri, memberId } = connection;
+  return [
+    [messages.client, clientHost(clientId) ?? messages.clientUnknown],
+    [messages.clientCalls, clientName === '' ? '–' : clientName],
+    [messages.clientSendsTo, new URL(redirectUri).host],
+    [messages.connectedBy, nameOf(`dashboard:${memberId}`)],
+  ];
+}

@@ -22,21 +22,22 @@ import {
   refuse,
 } from '../request/forms.ts';
 import { awaitsConfirmation, memberPage } from '../request/layout.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { type Column, contactLink, table } from '../ui/parts.ts';
-import { filled } from '../ui/state-text.ts';
+import { type Column, contactLink, type Html, type HtmlValue, html, table } from '../ui/html.ts';
+import { filled } from '../ui/states.ts';
 import { pageLinks } from '../usage/paging.ts';
-import { connectionsCard } from './connection.ts';
-import { type KeyCounts, NO_COUNTS, readKeyCounts } from './key-counts.ts';
+import { connectionsCard } from './key.ts';
 import { budgetLeft, limitFields, sentLimits } from './key-limits.ts';
 import {
   endOfDay,
   expiryField,
+  type KeyCounts,
   keyBadges,
   keyName,
   lastUse,
   type NewSecret,
+  NO_COUNTS,
   newSecretCard,
+  readKeyCounts,
 } from './key-parts.ts';
 
 /**

@@ -27,10 +27,8 @@ export const KEY_TEXTS = {
   keyShare: ['Requests a minute', 'Pedidos por minuto'],
   keyShareHint: `The most requests a minute, of those of the account. Empty: all of them.
     O máximo de pedidos por minuto, dos da conta. Vazio: todos.`,
-  keyHasShare: [
-    'Of the account’s requests a minute it takes {limit} at most.',
-    'Dos pedidos por minuto da conta, usa no máximo {limit}.',
-  ],
+  keyHasShare: `Of the account’s requests a minute it takes {limit} at most.
+    Dos pedidos por minuto da conta, usa no máximo {limit}.`,
   budgetPeriods: {
     day: ['per day (UTC)', 'por dia (UTC)'],
     month: ['per calendar month (UTC)', 'por mês civil (UTC)'],
@@ -43,10 +41,8 @@ export const KEY_TEXTS = {
   },
   budgetLeft: {
     day: ['{left} of {credits} left today', 'resta 1 de {credits} hoje | restam {left} de {credits} hoje'],
-    month: [
-      '{left} of {credits} left this month',
-      'resta 1 de {credits} este mês | restam {left} de {credits} este mês',
-    ],
+    month: `{left} of {credits} left this month
+      resta 1 de {credits} este mês | restam {left} de {credits} este mês`,
     ever: ['{left} of {credits} left', 'resta 1 de {credits} | restam {left} de {credits}'],
   },
   budgetResets: ['It is renewed on {end}.', 'Renova-se em {end}.'],

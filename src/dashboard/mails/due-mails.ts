@@ -1,11 +1,16 @@
 import type { PendingQuery, Row } from 'postgres';
+import { buyAddress } from '../../metering/accounts/buy-address.ts';
+import { keepsPurchased } from '../../metering/accounts/store.ts';
+import type { BudgetPeriod } from '../../metering/keys/limits.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { inPages } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Mailer } from '../auth/mail.ts';
-import type { Mail } from '../auth/mail-text.ts';
+import { type Mail, nameInMail } from '../auth/mail-text.ts';
 import type { DashboardParts } from '../context.ts';
+import { contactText } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
+import { filled } from '../ui/states.ts';
 
 /** A reason to send a mail that answers no request, to every member of an account. */
 export interface Due {
@@ -147,4 +152,179 @@ function occasionsOf(sql: Sql, reasons: Due[]) {
   const topics = reasons.map(({ topic }) => topic);
   const occasions = reasons.map(({ occasion }) => occasion);
   return sql`unnest(${topics}::text[], ${occasions}::text[]) AS reason (topic, occasion)`;
+}
+
+/** A key that works and has spent its budget. The topic has the key's id. */
+interface SpentKey extends Due {
+  keyId: string;
+  name: string;
+  start: string;
+  credits: number;
+  per: Exclude<BudgetPeriod, 'day'>;
+  /** `null` means never. */
+  resets: Date | null;
+}
+
+/**
+ * Mails to members when a key of their account has spent its budget of a month or for good (docs/members.md: usage alerts). A
+ * budget of a day
+ * has none. The occasion is the window with the budget, so that a raised budget that is spent has another mail.
+ */
+export const budgetMails: MailKind<SpentKey> = {
+  due: (sql) => sql`
+    SELECT k.account_id AS "accountId", 'budget ' || k.id AS topic,
+      extract(epoch FROM window_start) || ' ' || credits AS occasion, k.id AS "keyId", k.name, k.start, credits, per,
+      budget_end(per, window_start) AS resets
+    FROM key_budgets JOIN api_keys k ON k.id = key_id
+    WHERE per <> 'day' AND credits > 0 AND used >= credits AND window_start >= budget_window(per, now()) AND k.ends_at > now()`,
+  sharedBy: ({ per }) => per,
+  write:
+    (keys, { publicUrl }) =>
+    (messages, { number, date }) => {
+      const { per, resets } = keys[0];
+      const lines = keys.map(({ keyId, name, start, credits }) => {
+        const shown = nameInMail(name) || messages.unnamed;
+        return `- ${shown} (${start}…), ${messages.mailBudgetSpent(number(credits))}\n  ${publicUrl}/dashboard/keys/${keyId}`;
+      });
+      const lead = per === 'ever' ? messages.mailBudgetEver : messages.mailBudgetMonth(date(resets!));
+      return [messages.mailBudgetSubject, lead, lines.join('\n')];
+    },
+};
+
+/** A key that ends or has ended. The topic is the key's id. */
+interface EndingKey extends Due {
+  /** The key ends within 7 days or 1 day, it has expired, or it was revoked. */
+  stage: 'week' | 'day' | 'expired' | 'revoked';
+  name: string;
+  start: string;
+  endsAt: Date;
+}
+
+/**
+ * Mails to members before a key of their account ends, and when it has ended or was revoked (docs/members.md: usage alerts). The keys
+ * of one stage share a mail. A key that was created for less than the time of a stage skips it. The end of a connection moves with its use, so
+ * only its revocation has a mail: a token that was used twice has ended it, too (src/metering/connections/tokens.ts).
+ */
+export const keyMails: MailKind<EndingKey> = {
+  due: (sql) => sql`
+    SELECT k.account_id AS "accountId", k.id AS topic,
+      stage || ' ' || extract(epoch FROM k.ends_at) AS occasion, stage, k.name, k.start, k.ends_at AS "endsAt"
+    FROM api_keys k
+    CROSS JOIN LATERAL (SELECT CASE
+      WHEN k.revoked_at = k.ends_at THEN 'revoked'
+      WHEN k.ends_at <= now() THEN 'expired'
+      WHEN k.ends_at <= now() + interval '1 day' THEN 'day'
+      ELSE 'week' END AS stage) AS s
+    WHERE (NOT k.is_connection OR stage = 'revoked') AND k.ends_at < 'infinity' AND k.ends_at BETWEEN now() - interval '1 day' AND now() + interval '7 days'
+      AND (k.ends_at <= now()
+        OR k.created_at < k.ends_at - CASE stage WHEN 'day' THEN interval '1 day' ELSE interval '7 days' END)`,
+  sharedBy: ({ stage }) => stage,
+  write:
+    (keys, { publicUrl }) =>
+    (messages, { end, moment }) => {
+      const { stage } = keys[0];
+      const lines = keys.map(({ topic, name, start, endsAt }) => {
+        const at = stage === 'revoked' ? `${moment(endsAt)} UTC` : end(endsAt);
+        const shown = nameInMail(name) || messages.unnamed;
+        return `- ${shown} (${start}…), ${at}\n  ${publicUrl}/dashboard/keys/${topic}`;
+      });
+      return [messages.mailKeySubject[stage], messages.mailKeyLead[stage], lines.join('\n')];
+    },
+};
+
+/** A Plus subscription that ends or has ended, and the limits of the Free plan. */
+interface EndingPlan extends Due {
+  /** It ends within 7 days, or has ended. */
+  stage: 'week' | 'ended';
+  until: Date;
+  calls: number;
+  rate: number;
+  keys: number;
+}
+
+/**
+ * Mails to members 7 days before the plan of their account ends, and when it has ended (docs/members.md: usage alerts). A subscription
+ * that was made for less than 7 days has the second one only.
+ */
+export const planMails: MailKind<EndingPlan> = {
+  due: (sql) => sql`
+    SELECT b.account_id AS "accountId", 'plan' AS topic,
+      stage || ' ' || extract(epoch FROM b.plus_until) AS occasion, stage, b.plus_until AS until,
+      coalesce(b.included_credits, free.included_credits) AS calls,
+      coalesce(account.requests_per_minute, free.requests_per_minute) AS rate, free.api_keys AS keys
+    FROM balances b
+    JOIN accounts account ON account.id = b.account_id
+    JOIN plans free ON free.name = 'free'
+    CROSS JOIN LATERAL (SELECT CASE WHEN b.plus_until <= now() THEN 'ended' ELSE 'week' END AS stage) AS s
+    WHERE b.plan = 'plus' AND b.plus_until BETWEEN now() - interval '1 day' AND now() + interval '7 days'
+      AND (stage = 'ended' OR coalesce(b.plan_since, account.created_at) < b.plus_until - interval '7 days')`,
+  write:
+    ([{ stage, until, calls, rate, keys }], { contact }) =>
+    (messages, { number, end }) => {
+      const day = end(until);
+      return [
+        messages.mailPlanSubject[stage],
+        stage === 'week'
+          ? filled(messages.states.lapsesSoon, [day], [], [number(calls), number(keys)])
+          : filled(messages.states.lapsed, [day], [], [number(calls), number(rate), number(keys)]),
+        [messages.mailPlanRenew, contactText(contact)].filter(Boolean).join(' '),
+      ];
+    },
+};
+
+/** Shares of the allowance, in percent, at which members get a mail (docs/members.md: usage alerts). */
+const THRESHOLDS = [80, 100];
+
+/** An account that has reached a threshold. */
+interface Alert extends Due {
+  used: number;
+  included: number;
+  periodEnd: Date;
+  /** Purchased ones that are left. */
+  credits: number;
+  spendPurchased: boolean;
+}
+
+/**
+ * Mails to members when 80% and 100% of their account's allowance are used. The occasion is a period, by the time when it was
+ * opened. Thresholds that are reached at once share a mail, which gives the true share.
+ */
+export const usageAlerts: MailKind<Alert> = {
+  due: (sql) => sql`
+    SELECT account_id AS "accountId", 'percent ' || threshold AS topic,
+      extract(epoch FROM b.period_opened_at)::text AS occasion, b.used, included, b.period_end AS "periodEnd",
+      b.credits, b.spend_purchased AS "spendPurchased"
+    FROM balances b
+    JOIN plans ON plans.name = b.period_plan
+    CROSS JOIN LATERAL (SELECT coalesce(b.included_credits, plans.included_credits) AS included) AS allowance
+    CROSS JOIN unnest(${`{${THRESHOLDS.join(',')}}`}::bigint[]) AS threshold
+    WHERE now() < b.period_end AND included > 0 AND b.used * 100 >= included * threshold`,
+  write:
+    ([{ accountId, used, included, periodEnd, credits, spendPurchased }], { buyUrl, publicUrl }) =>
+    (messages, { number, date }) => {
+      const lead = messages.mailUsage(number(used), number(included), date(periodEnd));
+      const canSpend = spendPurchased && credits > 0;
+      const next = canSpend ? messages.mailUsagePurchased(number(credits)) : messages.mailUsageStops;
+      const buy = buyAddress(buyUrl, accountId);
+      return [
+        messages.mailUsageSubject(number(Math.floor((used * 100) / included))),
+        `${lead} ${next}`,
+        keepsPurchased({ credits, spendPurchased })
+          ? `${messages.spending}: ${publicUrl}/dashboard/credits/spending`
+          : buy && `${messages.buyCredits}: ${buy}`,
+      ];
+    },
+};
+
+/** The mails that answer no request, by the names that the table of states gives them. */
+export const DUE_MAILS = new Map<string, (parts: DueMailParts) => Promise<void>>([
+  ['usage', (parts) => sendDueMails(parts, usageAlerts)],
+  ['budgets', (parts) => sendDueMails(parts, budgetMails)],
+  ['keys', (parts) => sendDueMails(parts, keyMails)],
+  ['plan', (parts) => sendDueMails(parts, planMails)],
+]);
+
+/** Sends every one of them that is due. */
+export async function sendAllDueMails(parts: DueMailParts): Promise<void> {
+  for (const sendDue of DUE_MAILS.values()) await sendDue(parts);
 }

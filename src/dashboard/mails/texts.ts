@@ -54,10 +54,8 @@ export const MAIL_TEXTS = {
     A palavra-passe estava certa. Os códigos são recusados até {until}. Se não foi uma tentativa sua, escolha outra palavra-passe.`,
   mailReset: `Open this link to choose a new password. It works for an hour.
     Abra esta ligação para escolher uma nova palavra-passe. É válida durante uma hora.`,
-  mailUsageSubject: [
-    '{percent}% of your included credits are used',
-    '{percent}% dos créditos incluídos estão usados',
-  ],
+  mailUsageSubject: `{percent}% of your included credits are used
+    {percent}% dos créditos incluídos estão usados`,
   mailUsage: `Included credits used: {used} of {limit}. The next period begins on {end} (UTC).
     Créditos incluídos usados: {used} de {limit}. O período seguinte começa em {end} (UTC).`,
   mailUsagePurchased: `Until then, requests beyond the plan spend purchased credits: {credits} left.
@@ -70,18 +68,14 @@ export const MAIL_TEXTS = {
     ended: ['Your plan has ended', 'O seu plano terminou'],
   },
   mailPlanRenew: ['Ask the operator of this service to renew it.', 'Peça a renovação ao operador.'],
-  mailBudgetSubject: [
-    'API keys have reached their credit limit',
-    'Chaves que atingiram o limite de créditos',
-  ],
+  mailBudgetSubject: `API keys have reached their credit limit
+    Chaves que atingiram o limite de créditos`,
   mailBudgetMonth: `Requests with them are refused, at no cost, until {end} (UTC) or until you raise the limit.
     Os pedidos com elas são recusados, sem custo, até {end} (UTC) ou até aumentar o limite.`,
   mailBudgetEver: `Requests with them are refused, at no cost, until you raise the limit: it is not renewed.
     Os pedidos com elas são recusados, sem custo, até aumentar o limite: não se renova.`,
-  mailBudgetSpent: [
-    '1 credit spent | {credits} credits spent',
-    '1 crédito gasto | {credits} créditos gastos',
-  ],
+  mailBudgetSpent: `1 credit spent | {credits} credits spent
+    1 crédito gasto | {credits} créditos gastos`,
   mailKeySubject: {
     week: ['API keys end within 7 days', 'Chaves que terminam nos próximos 7 dias'],
     day: ['API keys end within a day', 'Chaves que terminam nas próximas 24 horas'],

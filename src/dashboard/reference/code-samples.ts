@@ -1,6 +1,5 @@
 import type { Messages } from '../messages.ts';
-import { type Html, html } from '../ui/html.ts';
-import { copyable } from '../ui/parts.ts';
+import { copyable, type Html, html } from '../ui/html.ts';
 
 /** A query that finds something: many Portuguese companies have this word in their names. */
 export const EXAMPLE_QUERY = 'padaria';

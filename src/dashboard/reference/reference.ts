@@ -5,9 +5,8 @@ import { PROBLEMS, type ProblemName, REASONS, type Reason } from '../../http/pro
 import type { Config } from '../../platform/config/config.ts';
 import type { LayoutTools } from '../context.ts';
 import type { Messages } from '../messages.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import { type Column, facts, type Html, type HtmlValue, html, scrollTable, table } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
-import { type Column, facts, scrollTable, table } from '../ui/parts.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
 import { PROBLEMS_PT, REASONS_PT } from './problems-pt.ts';
 

@@ -1,6 +1,6 @@
 import { DAY } from '../../platform/units.ts';
 import { type CookieScope, readCookie, writeCookie } from './cookies.ts';
-import { createUserSigner } from './signed-user.ts';
+import { createUserSigner } from './csrf.ts';
 
 const COOKIE = 'dashboard.browser';
 const LIFE_MS = 180 * DAY;

@@ -7,10 +7,8 @@ export const REQUEST_TEXTS = {
   otherLanguage: ['Português', 'English'],
   signOut: ['Sign out', 'Sair'],
   signedOut: ['You were signed out', 'A sua sessão terminou'],
-  signedOutLead: [
-    'Nothing was changed. Sign in to send the form again.',
-    'Nada mudou. Inicie sessão e volte a enviar o formulário.',
-  ],
+  signedOutLead: `Nothing was changed. Sign in to send the form again.
+    Nada mudou. Inicie sessão e volte a enviar o formulário.`,
   pressCopy: ['Press Ctrl+C', 'Prima Ctrl+C'],
   hidePassword: ['Hide', 'Ocultar'],
   passwordHint: ['At least {min} characters.', 'Pelo menos {min} caracteres.'],
@@ -30,14 +28,10 @@ export const REQUEST_TEXTS = {
     O formulário tem mais de {max} KiB. Nada foi feito nem cobrado: envie menos.`,
   formTooManyFields: `The form has too many fields. Nothing was done or charged.
     O formulário tem demasiados campos. Nada foi feito nem cobrado.`,
-  reloadToSend: [
-    'Reload this page to send the form again.',
-    'Recarregue esta página para reenviar o formulário.',
-  ],
-  formTooSlow: [
-    'The form arrived too slowly. Send it again.',
-    'O formulário demorou demasiado a chegar. Envie-o de novo.',
-  ],
+  reloadToSend: `Reload this page to send the form again.
+    Recarregue esta página para reenviar o formulário.`,
+  formTooSlow: `The form arrived too slowly. Send it again.
+    O formulário demorou demasiado a chegar. Envie-o de novo.`,
   tryAgain: ['Try again in a moment.', 'Tente de novo dentro de momentos.'],
   tooManyRequestsLead: `You sent many requests within a minute. Nothing was charged. Wait a few seconds.
     Enviou muitos pedidos num minuto. Nada foi cobrado. Espere uns segundos.`,

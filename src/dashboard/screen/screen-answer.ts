@@ -5,22 +5,31 @@ import type { ItemProblem } from '../../http/list-schema.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import type { MemberContext } from '../context.ts';
 import { tokenField } from '../request/forms.ts';
-import { bracketText } from '../try/brackets.ts';
-import { callProblem, kindOf } from '../try/call-problem.ts';
+import { bracketText, callProblem, kindOf } from '../try/call-problem.ts';
 import { type Cost, isPaid } from '../try/own-call.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { type Column, dateOf, moment, moreCredits, sentence, table } from '../ui/parts.ts';
-import { csvText } from '../usage/csv.ts';
-import type { NifList, Row } from './screen-list.ts';
+import {
+  type Column,
+  dateOf,
+  type Html,
+  type HtmlValue,
+  html,
+  moment,
+  moreCredits,
+  sentence,
+  table,
+} from '../ui/html.ts';
+import { csvText } from '../usage/download.ts';
 import {
   costText,
   failedCell,
   failedText,
   isUnpaid,
   leftOutText,
+  type NifList,
   pastedCell,
+  type Row,
   shownRows,
-} from './screen-rows.ts';
+} from './screen-list.ts';
 
 /** An item of the answer: with `debts` unless it got a problem. */
 interface Item {

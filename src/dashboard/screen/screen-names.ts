@@ -5,11 +5,17 @@ import type { ItemProblem } from '../../http/list-schema.ts';
 import type { MemberContext } from '../context.ts';
 import { callProblem, kindOf } from '../try/call-problem.ts';
 import { type Cost, isPaid, makeOwnCall } from '../try/own-call.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { type Column, table } from '../ui/parts.ts';
-import { LINE_END, type NifList, type Row } from './screen-list.ts';
+import { type Column, type Html, type HtmlValue, html, table } from '../ui/html.ts';
+import {
+  costText,
+  failedCell,
+  LINE_END,
+  type NifList,
+  pastedCell,
+  type Row,
+  shownText,
+} from './screen-list.ts';
 import { beginSending } from './screen-once.ts';
-import { costText, failedCell, pastedCell, shownText } from './screen-rows.ts';
 
 /** Names that are resolved at once: as many as POST /resolutions takes. */
 export const MAX_NAMES = 100;

@@ -4,10 +4,9 @@ import type { MemberContext, PageResponse } from '../context.ts';
 import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { callRefusal, makeOwnCall } from '../try/own-call.ts';
-import { type Html, html } from '../ui/html.ts';
-import { moreCredits } from '../ui/parts.ts';
+import { type Html, html, moreCredits } from '../ui/html.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
-import { MAX_ROWS, type NifList, type Row, readNifList } from './screen-list.ts';
+import { MAX_ROWS, type NifList, type Row, readNifList, reconciled } from './screen-list.ts';
 import {
   hasCandidates,
   MAX_NAMES,
@@ -22,7 +21,6 @@ import {
   withChoices,
 } from './screen-names.ts';
 import { beginSending } from './screen-once.ts';
-import { reconciled } from './screen-rows.ts';
 
 /** Companies in one list: as many as POST /debts takes. */
 const MAX_COMPANIES = 1000;

@@ -10,10 +10,8 @@ export const SCREEN_TEXTS = {
   screenWorkbook: `This is a workbook. Save it as CSV in your spreadsheet, and choose that file.
     Isto é um livro de folha de cálculo. Guarde-o como CSV e escolha esse ficheiro.`,
   screenFile: ['Or a file', 'Ou um ficheiro'],
-  screenFileHint: [
-    'Text or CSV. Its rows go into the field above.',
-    'Texto ou CSV. As linhas vão para o campo acima.',
-  ],
+  screenFileHint: `Text or CSV. Its rows go into the field above.
+    Texto ou CSV. As linhas vão para o campo acima.`,
   screenRead: ['Read the list', 'Ler a lista'],
   screenNone: `No NIF found: nine digits with a right check digit. Save tables as CSV. Nothing was charged.
     Nenhum NIF encontrado: são nove algarismos, com o de controlo certo. Guarde tabelas em CSV. Nada foi cobrado.`,
@@ -58,10 +56,8 @@ export const SCREEN_TEXTS = {
   screenClear: ['Clear', 'Única'],
   screenTake: `Choose, and read the list again: the NIFs go behind their names.
     Escolha e volte a ler a lista: os NIF ficam a seguir aos nomes.`,
-  screenAtLeast: [
-    'Nothing was found. A request costs at least 1.',
-    'Nada foi encontrado. Um pedido custa pelo menos 1.',
-  ],
+  screenAtLeast: `Nothing was found. A request costs at least 1.
+    Nada foi encontrado. Um pedido custa pelo menos 1.`,
   screenReadChosen: ['Read the list with these NIFs', 'Ler a lista com estes NIF'],
   screenUnknown: ['not in the directory', 'fora do diretório'],
   screenFrom: ['from', 'de'],

@@ -18,8 +18,7 @@ import {
 import { cardPage, notFoundPage } from '../request/layout.ts';
 import { isEmail } from '../request/read-form.ts';
 import { pathTo, returnPath } from '../request/return-path.ts';
-import { type HtmlValue, html } from '../ui/html.ts';
-import { contactLink } from '../ui/parts.ts';
+import { contactLink, type HtmlValue, html } from '../ui/html.ts';
 import { signInCode } from './second-factor.ts';
 
 /** /dashboard/sign-in: after a right password it asks for the code of a second factor. */

@@ -2,8 +2,7 @@ import { confirmEmailChange, findEmailChange } from '../account/email-change.ts'
 import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
 import { countAttempt, forgetGuesses, mailsOf } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
-import { MAILS } from '../auth/mail-text.ts';
-import { findReader, tell } from '../auth/reader.ts';
+import { findReader, MAILS, tell } from '../auth/mail-text.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { confirmWithPassword, type EmailOwner, findEmailOwner } from '../auth/sessions.ts';
 import { passwordChanged, signInWith, withConstantTime } from '../auth/sign-in.ts';
@@ -21,8 +20,7 @@ import {
   tooMany,
 } from '../request/forms.ts';
 import { cardPage, messagePage } from '../request/layout.ts';
-import { type HtmlValue, html } from '../ui/html.ts';
-import { contactLink, contactText } from '../ui/parts.ts';
+import { contactLink, contactText, type HtmlValue, html } from '../ui/html.ts';
 
 /** /dashboard/forgot: answers alike whether or not there is such a user. */
 export const forgot = formHandlers({

@@ -2,9 +2,8 @@ import encodeQR from 'qr';
 import { readCode } from '../auth/codes.ts';
 import { confirmedForm } from '../auth/confirmed-form.ts';
 import { codesOf, countAttempt, isFirstUse } from '../auth/limits.ts';
-import type { Plain } from '../auth/mail-text.ts';
+import { type Plain, tell } from '../auth/mail-text.ts';
 import { recordRepeatable } from '../auth/members.ts';
-import { tell } from '../auth/reader.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { giveCode, sentPassword, signInWithCode } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext, PageResponse } from '../context.ts';
@@ -20,8 +19,7 @@ import {
 } from '../request/forms.ts';
 import { cardPage, memberPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
-import { type Html, html } from '../ui/html.ts';
-import { contactLink, copyable } from '../ui/parts.ts';
+import { contactLink, copyable, type Html, html } from '../ui/html.ts';
 
 const PATH = '/settings/second-factor';
 

@@ -8,10 +8,8 @@ export const SIGN_IN_TEXTS = {
   haveAccount: ['Already have an account?', 'Já tem conta?'],
   forgot: ['Forgot the password?', 'Esqueceu-se da palavra-passe?'],
   forgotTitle: ['Reset the password', 'Repor a palavra-passe'],
-  forgotLead: [
-    'We send you a link that works for an hour.',
-    'Enviamos uma ligação, válida durante uma hora.',
-  ],
+  forgotLead: `We send you a link that works for an hour.
+    Enviamos uma ligação, válida durante uma hora.`,
   forgotNoMail: `This service sends no mail. Ask its operator for a new link.
     Este serviço não envia emails. Peça uma nova ligação ao operador.`,
   seeMail: ['Check your email', 'Verifique o seu email'],
@@ -76,17 +74,13 @@ export const SIGN_IN_TEXTS = {
     O código está errado, é antigo ou já foi usado. Espere pelo seguinte.`,
   backupCode: ['Backup code', 'Código de recuperação'],
   backupCodeTitle: ['Enter a backup code', 'Introduza um código de recuperação'],
-  backupCodeHint: [
-    'One of the ten that you kept. Each works once.',
-    'Um dos dez que guardou. Cada um serve uma vez.',
-  ],
+  backupCodeHint: `One of the ten that you kept. Each works once.
+    Um dos dez que guardou. Cada um serve uma vez.`,
   backupCodeWrong: `That is none of your backup codes that are left: ten letters and digits, each code once.
     Não é nenhum dos códigos de recuperação que restam: dez letras e algarismos, cada código uma só vez.`,
   useBackupCode: ['Use a backup code', 'Usar um código de recuperação'],
   useApp: ['Use the code of the app', 'Usar o código da aplicação'],
-  codesLost: [
-    'Without app and codes, ask the operator.',
-    'Sem a aplicação nem os códigos, contacte o operador.',
-  ],
+  codesLost: `Without app and codes, ask the operator.
+    Sem a aplicação nem os códigos, contacte o operador.`,
   codeStartAgain: ['Start again', 'Começar de novo'],
 } as const satisfies Texts;

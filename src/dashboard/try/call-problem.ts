@@ -1,11 +1,10 @@
 import { isFree } from '../../http/error-kind.ts';
 import type { ItemProblem } from '../../http/list-schema.ts';
 import { type Problem, type ProblemName, problemType } from '../../http/problems.ts';
-import type { MemberContext } from '../context.ts';
+import type { MemberContext, PageContext } from '../context.ts';
 import { problemText, prose } from '../reference/reference.ts';
-import { type Html, html } from '../ui/html.ts';
-import { moreCredits } from '../ui/parts.ts';
-import { filled } from '../ui/state-text.ts';
+import { type Html, html, moreCredits } from '../ui/html.ts';
+import { filled } from '../ui/states.ts';
 
 /** The text of a problem of a member's own call: what happened, what it cost, and what to do next. Programs get its JSON. */
 export function callProblem(context: MemberContext, problem: Problem): Html {
@@ -56,4 +55,13 @@ function stateOf({ messages, formats, account }: MemberContext, problem: Problem
 function explained({ messages }: MemberContext, { kind }: Problem): Html {
   const { title, cause, fix } = problemText(kind, messages.language);
   return html`<strong>${title}.</strong> ${prose(cause)} ${prose(fix)}`;
+}
+
+/** A bracket of debt in words: `7,500 € to 25,000 €`. */
+export function bracketText(
+  { messages, formats }: PageContext,
+  { start, end }: { start: number; end: number | null },
+): string {
+  const amount = (euros: number) => `${formats.number(euros)} €`;
+  return end === null ? messages.openBracket(amount(start)) : messages.bracket(amount(start), amount(end));
 }

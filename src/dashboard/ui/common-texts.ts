@@ -42,10 +42,8 @@ export const COMMON_TEXTS = {
   emailInvalid: ['Write an address like name@example.com.', 'Escreva um endereço como nome@exemplo.pt.'],
 
   suspendedReason: ['Reason: {reason}', 'Motivo: {reason}'],
-  refusedRequests: [
-    'Refused requests since yesterday: {requests}.',
-    'Pedidos recusados desde ontem: {requests}.',
-  ],
+  refusedRequests: `Refused requests since yesterday: {requests}.
+    Pedidos recusados desde ontem: {requests}.`,
   openKey: ['See the key', 'Ver a chave'],
   keysEndSoon: `1 key that is in use ends within 7 days. | {count} keys that are in use end within 7 days.
     1 chave em uso termina nos próximos 7 dias. | {count} chaves em uso terminam nos próximos 7 dias.`,
@@ -70,10 +68,8 @@ export const COMMON_TEXTS = {
     'rate-limit-exceeded': ['Too many requests in a minute (429)', 'Demasiados pedidos num minuto (429)'],
     'monthly-quota-exceeded': ['No credits left (429)', 'Sem créditos (429)'],
     'key-limits': ['Limits of a key (403, 429)', 'Limites de uma chave (403, 429)'],
-    '4xx': [
-      'Not valid, not found or expired (400, 404, 410)',
-      'Inválidos, não encontrados ou expirados (400, 404, 410)',
-    ],
+    '4xx': `Not valid, not found or expired (400, 404, 410)
+      Inválidos, não encontrados ou expirados (400, 404, 410)`,
     '5xx': ['Failed here (500 to 503)', 'Falhas do serviço (500 a 503)'],
     '401': ['Key or secret had ended (401)', 'Chave ou segredo já sem validade (401)'],
   },

@@ -57,10 +57,8 @@ export const STATE_TEXTS = {
       Depois a conta passa ao plano Gratuito. Créditos por mês: {credits}, chaves: {keys}. As restantes chaves continuam a funcionar.`,
   },
   lapsed: {
-    happened: [
-      'Plus ended on {day}: the account is Free.',
-      'O plano Plus terminou em {day}: o plano é agora o Gratuito.',
-    ],
+    happened: `Plus ended on {day}: the account is Free.
+      O plano Plus terminou em {day}: o plano é agora o Gratuito.`,
     cost: ['Purchased credits stay.', 'Os créditos comprados ficam.'],
     next: `Ask for Plus, or go on with the plan. Credits a month: {credits}, requests a minute: {rate}, keys: {keys}. Further keys still work.
       Peça o plano Plus, ou continue com o plano. Créditos por mês: {credits}, pedidos por minuto: {rate}, chaves: {keys}. As restantes ainda funcionam.`,
@@ -123,3 +121,20 @@ export const STATE_TEXTS = {
     next: ['Try again in {seconds} s.', 'Tente de novo dentro de {seconds} s.'],
   },
 } as const;
+
+type Text = string | ((...values: never[]) => string);
+type ValuesOf<T extends Text> = T extends (...values: infer Values) => string ? Values : [];
+
+/** One of `messages.states`. */
+type StateText = Record<'happened' | 'cost' | 'next', Text>;
+
+/** The three sentences of a state with their values: what happened, what it costs, and what to do next. */
+export function filled<State extends StateText>(
+  { happened, cost, next }: State,
+  ...values: [ValuesOf<State['happened']>?, ValuesOf<State['cost']>?, ValuesOf<State['next']>?]
+): string {
+  const said = [happened, cost, next].map((text, index) =>
+    typeof text === 'string' ? text : (text as (...values: unknown[]) => string)(...(values[index] ?? [])),
+  );
+  return said.join(' ');
+}

@@ -1,9 +1,8 @@
 import { type AccountDetails, creditsLeft } from '../../metering/accounts/store.ts';
 import type { MemberContext, Notice } from '../context.ts';
-import { type Html, html } from '../ui/html.ts';
-import { buyLink, contactLink, moreCredits } from '../ui/parts.ts';
-import { filled } from '../ui/state-text.ts';
-import { forecast } from './credits.ts';
+import { buyLink, contactLink, type Html, html, moreCredits } from '../ui/html.ts';
+import { filled } from '../ui/states.ts';
+import { forecast } from './credits-page.ts';
 
 /** From this share of the allowance on, pages say that it is running low. */
 const LOW_FROM = 0.8;

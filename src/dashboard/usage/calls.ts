@@ -1,13 +1,10 @@
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../context.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
-import { dateOf, scrollTable } from '../ui/parts.ts';
+import { dateOf, type Html, type HtmlValue, html, scrollTable } from '../ui/html.ts';
 import type { DailyHistory } from './daily-calls.ts';
-import { daysMenu } from './days.ts';
-import { type CallLinks, daysIn, plotSeries } from './plot.ts';
-import { type Days, isMonth, type Range } from './range.ts';
-import { type Series, seriesOf } from './series.ts';
+import { type CallLinks, daysIn, plotSeries, type Series, seriesOf } from './plot.ts';
+import { type Days, daysMenu, isMonth, type Range } from './range.ts';
 
 /** The overview's plot of credits, with its choice of days. */
 export function callsSection(context: MemberContext, history: DailyHistory, range: Range): Html {

@@ -1,5 +1,8 @@
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
+import type { MemberContext } from '../context.ts';
+import { pathBelow } from '../request/return-path.ts';
+import { type Html, html } from '../ui/html.ts';
 
 /** Days in UTC, each YYYY-MM-DD, both included. */
 export interface Days {
@@ -7,7 +10,7 @@ export interface Days {
   to: string;
 }
 
-export const RANGES = [7, 30, 90, 'period'] as const;
+const RANGES = [7, 30, 90, 'period'] as const;
 
 /** A calendar month in UTC, YYYY-MM. */
 export type Month = `${string}-${string}`;
@@ -39,4 +42,34 @@ export function monthBefore(day: string, months: number): Month {
 export function daysOfMonth(range: Month): Days {
   const [year, month] = range.split('-').map(Number) as [number, number];
   return { from: `${range}-01`, to: utcDay(Date.UTC(year, month, 0)) };
+}
+
+/** The most past months in the menu. */
+const MAX_MONTHS = 12;
+
+/**
+ * The one choice of days: ranges up to today, and past months. It is named by what is shown.
+ *
+ * @param range that is shown
+ * @param first the first day that has something to show; `null` if none has
+ */
+export function daysMenu(
+  { messages, formats, tools, url }: MemberContext,
+  range: Range,
+  first: string | null,
+): Html {
+  const today = utcDay(Date.now());
+  const label = (shown: Range) => {
+    if (shown === 'period') return messages.thisPeriod;
+    return isMonth(shown) ? formats.month(new Date(shown)) : messages.days(String(shown));
+  };
+  const past = Array.from({ length: MAX_MONTHS }, (_, index) => monthBefore(today, index + 1));
+  const months = past.filter((month) => first !== null && first <= daysOfMonth(month).to);
+  const link = (to: Range) =>
+    html`<li><a href="${tools.base}${pathBelow(url)}?days=${to}#calls"${to === range && html` aria-current="true"`}>${label(to)}</a></li>`;
+  return html`
+<details class="menu days">
+  <summary><span class="unseen">${messages.range}: </span>${label(range)}</summary>
+  <div><ul>${[...RANGES, ...months].map(link)}</ul></div>
+</details>`;
 }

@@ -8,10 +8,8 @@ export const USAGE_TEXTS = {
   available: ['Credits left', 'Créditos disponíveis'],
   atZero: `At 0: requests are refused, at no cost, until {day}.
     Com 0 créditos: os pedidos são recusados, sem custo, até {day}.`,
-  atZeroForGood: [
-    'At 0: requests are refused, at no cost.',
-    'Com 0 créditos: os pedidos são recusados, sem custo.',
-  ],
+  atZeroForGood: `At 0: requests are refused, at no cost.
+    Com 0 créditos: os pedidos são recusados, sem custo.`,
   included: ['Included credits', 'Créditos incluídos'],
   leftOf: ['{left} of {limit}', '{left} de {limit}'],
   usedInPeriod: ['Used in this period', 'Usados neste período'],
@@ -43,10 +41,8 @@ export const USAGE_TEXTS = {
   plotLabel: ['Bar chart: {total}, as in the table below.', 'Gráfico de barras: {total}, como na tabela.'],
   plotEmpty: ['No requests yet', 'Ainda sem pedidos'],
   plotNone: ['No credits spent on these days', 'Nenhum crédito gasto nestes dias'],
-  plotEmptyLead: [
-    'Each request shows up here within seconds.',
-    'Cada pedido aparece aqui em poucos segundos.',
-  ],
+  plotEmptyLead: `Each request shows up here within seconds.
+    Cada pedido aparece aqui em poucos segundos.`,
   table: ['The numbers as a table', 'Os números em tabela'],
   tableEmptyDays: ['Rows without any are left out.', 'As linhas sem valores são omitidas.'],
 

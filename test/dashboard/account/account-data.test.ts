@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createUser } from '../../../src/dashboard/account/invitations.ts';
-import { exportAccount } from '../../../src/dashboard/account-data/export.ts';
+import { exportAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { until } from '../../support/until.ts';
 import { pageRequest } from '../crowd.ts';

@@ -5,8 +5,9 @@ import {
   createUser,
   findInvitation,
   invite,
+  listInvitations,
+  withdrawInvitation,
 } from '../../../src/dashboard/account/invitations.ts';
-import { listInvitations, withdrawInvitation } from '../../../src/dashboard/account/pending-invitations.ts';
 import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { actorOf, changeMember, listMembers, renameAccount } from '../../../src/dashboard/auth/members.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';

@@ -1,6 +1,6 @@
 /** The sessions of a member: listed, and ended except the present one. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { browserName } from '../../../src/dashboard/account/browser-name.ts';
+import { browserName } from '../../../src/dashboard/account/settings.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, createVisitor, formTokenOf, type Visitor } from '../visitor.ts';
 

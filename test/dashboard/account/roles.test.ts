@@ -1,7 +1,11 @@
 /** Owners and members, invitations by owners, and the one account of a user (src/dashboard/account/members.ts). */
 import { afterAll, expect, test } from 'bun:test';
-import { acceptInvitation, createUser, invite } from '../../../src/dashboard/account/invitations.ts';
-import { listInvitations } from '../../../src/dashboard/account/pending-invitations.ts';
+import {
+  acceptInvitation,
+  createUser,
+  invite,
+  listInvitations,
+} from '../../../src/dashboard/account/invitations.ts';
 import { changeMember, accountOf as getAccountOf, listMembers } from '../../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { createAccount } from '../../../src/metering/accounts/store.ts';

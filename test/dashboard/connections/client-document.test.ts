@@ -8,8 +8,8 @@ import {
   isDocumentAddress,
   isPublicAddress,
   type Network,
+  takesRedirect,
 } from '../../../src/dashboard/connections/client-document.ts';
-import { takesRedirect } from '../../../src/dashboard/connections/redirects.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { until } from '../../support/until.ts';
 

@@ -1,8 +1,7 @@
 /** Mails when a key has spent its budget (docs/members.md: usage alerts). */
 import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../../src/dashboard/auth/mail.ts';
-import { sendDueMails } from '../../../src/dashboard/mails/due-mails.ts';
-import { budgetMails } from '../../../src/dashboard/mails/kinds.ts';
+import { budgetMails, sendDueMails } from '../../../src/dashboard/mails/due-mails.ts';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
 import { limitKey } from '../../../src/metering/keys/limit.ts';
 import type { Budget } from '../../../src/metering/keys/limits.ts';

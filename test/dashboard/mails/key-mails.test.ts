@@ -1,8 +1,7 @@
 /** Mails before a key ends, and when it has ended or was revoked (docs/members.md: usage alerts). */
 import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../../src/dashboard/auth/mail.ts';
-import { sendDueMails } from '../../../src/dashboard/mails/due-mails.ts';
-import { keyMails } from '../../../src/dashboard/mails/kinds.ts';
+import { keyMails, sendDueMails } from '../../../src/dashboard/mails/due-mails.ts';
 import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { startMailedDashboard } from '../service.ts';

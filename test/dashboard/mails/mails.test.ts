@@ -2,14 +2,14 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createMailer } from '../../../src/dashboard/auth/mail.ts';
 import { MAILS, type Mail, writeMail } from '../../../src/dashboard/auth/mail-text.ts';
-import { dueMail } from '../../../src/dashboard/mails/due-mails.ts';
 import {
   budgetMails,
+  dueMail,
   keyMails,
   planMails,
   sendAllDueMails,
   usageAlerts,
-} from '../../../src/dashboard/mails/kinds.ts';
+} from '../../../src/dashboard/mails/due-mails.ts';
 import { MESSAGES } from '../../../src/dashboard/messages.ts';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
 import { changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';

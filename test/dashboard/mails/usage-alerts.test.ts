@@ -2,8 +2,7 @@
 import { afterAll, beforeEach, expect, spyOn, test } from 'bun:test';
 import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { createMailer } from '../../../src/dashboard/auth/mail.ts';
-import { type DueMailParts, sendDueMails } from '../../../src/dashboard/mails/due-mails.ts';
-import { usageAlerts } from '../../../src/dashboard/mails/kinds.ts';
+import { type DueMailParts, sendDueMails, usageAlerts } from '../../../src/dashboard/mails/due-mails.ts';
 import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';

@@ -1,7 +1,7 @@
 /** Pages when credits run low, and the ways to get more. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
-import { creditHistory } from '../../../src/dashboard/usage/credits.ts';
+import { creditHistory } from '../../../src/dashboard/usage/credits-page.ts';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { startDashboardService, storeCalls } from '../service.ts';
