@@ -113,12 +113,32 @@ export interface LayoutContext {
   url?: URL;
 }
 
+/** What a route says of its pages. */
+export interface Traits {
+  /** Its form has a password, which takes long to check or hash. */
+  hasPassword?: true;
+  /** Its form may be long. */
+  hasList?: true;
+  /** Its form opens a session. */
+  opensSession?: true;
+  /** Its form makes a call, which has the API's own limits of time. */
+  calls?: true;
+  /** A member who is no owner gets 403. */
+  ownersOnly?: true;
+  /** The fields that survive the end of a session, because the page takes them from its address. */
+  keeps?: readonly string[];
+  /** The fields that a page in its place keeps, to send them again. None holds a password. */
+  resends?: readonly string[];
+}
+
 /** A request on its way through the stages, each of which adds what it has read. */
 export interface Visit extends LayoutContext {
   tools: Tools;
   request: Request;
   /** The key of its route, which of a form that can be sent again is its path. */
   path: string;
+  /** Nothing for a path without pages. */
+  route: Traits;
   trace: RequestTrace;
   client: Client;
   session: Session | null;

@@ -3,7 +3,7 @@ import { readPlan } from '../metering/accounts/plan.ts';
 import { creditsLeft, keepsPurchased } from '../metering/accounts/store.ts';
 import { latestProblems } from './activity/activity.ts';
 import type { MemberContext, PageResponse } from './context.ts';
-import { EXAMPLE_QUERY } from './reference/code-samples.ts';
+import { curl, EXAMPLE_QUERY } from './reference/code-samples.ts';
 import { memberPage } from './request/layout.ts';
 import { copyable, dateOf, type Html, type HtmlValue, html } from './ui/html.ts';
 import { filled } from './ui/states.ts';
@@ -36,7 +36,8 @@ ${datasets}`;
 }
 
 function firstSteps({ messages, tools, account }: MemberContext): Html {
-  const curl = `curl '${tools.publicUrl}/api/v1/companies?q=${EXAMPLE_QUERY}' \\\n  -H 'Authorization: Bearer svc_…'`;
+  const address = `${tools.publicUrl}/api/v1/companies?q=${EXAMPLE_QUERY}`;
+  const call = curl({ address }).replace('$API_KEY', 'svc_…');
   const step = (title: HtmlValue, lead: string, done = false) =>
     html`<li${done && html` class="done"`}><strong>${title}</strong><span>${lead}</span></li>`;
   return html`
@@ -48,7 +49,7 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
     ${step(html`<a href="${tools.base}/try">${messages.startCall}</a>`, messages.startCallLead)}
     ${step(html`<a href="#calls">${messages.startSee}</a>`, messages.plotEmptyLead)}
   </ol>
-  ${account.keys > 0 && copyable(messages, { id: 'first-call', label: messages.startCall, text: curl })}
+  ${account.keys > 0 && copyable(messages, { id: 'first-call', label: messages.startCall, text: call })}
 </section>`;
 }
 

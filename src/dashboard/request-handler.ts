@@ -27,7 +27,7 @@ import {
 } from './request/refusals.ts';
 import { createPlaces, createRequestLimit } from './request/request-limit.ts';
 import { hasLinkToken, respond } from './request/respond.ts';
-import { canBeSentAgain, pageWithText, pathBelow, returnPath, signInAddress } from './request/return-path.ts';
+import { pageWithText, pathBelow, returnPath, signInAddress } from './request/return-path.ts';
 import { type MemberRoute, ROUTES, type Route } from './routes.ts';
 import { formatsOf, languageOf, preferredLanguage } from './ui/language.ts';
 
@@ -45,9 +45,6 @@ const MAX_USER_AGENT = 300;
 
 /** A browser's address and headers have 1 or 2 KB. */
 const MAX_HEADER_BYTES = 16 * KIB;
-
-/** Pages that lead on to the page that was asked for. */
-const SIGN_IN = ['/sign-in', '/sign-in/code', '/sign-up'];
 
 /** Stands for a zero byte in an address, which Postgres takes in no text. */
 const REPLACEMENT = '%EF%BF%BD';
@@ -84,7 +81,7 @@ export function createRequestHandler(tools: Tools) {
     path: string,
     trace: RequestTrace,
   ): Promise<Response> {
-    const visit: Visit = { ...arrive(request, peer), request, path, trace, tools };
+    const visit: Visit = { ...arrive(request, peer), request, path, route: ROUTES[path] ?? {}, trace, tools };
     if (requestLimit.isPaused(visit.client)) return refuse('too many requests', visit);
     if (hasLongHeaders(request)) return refuseHeaders(request);
     if (hasOtherLoopbackName(request)) return Response.redirect(addressOf(request), 302);
@@ -100,9 +97,9 @@ export function createRequestHandler(tools: Tools) {
   }
 
   /** Whether the page is one of the way on which an agent is connected, with the sign-in on it. */
-  function isConnecting({ path, url, form }: Visit): boolean {
+  function isConnecting({ path, route, url, form }: Visit): boolean {
     const to = url?.searchParams.get('to') ?? form?.get('to') ?? '';
-    return /^\/connect(\/|$)/.test(SIGN_IN.includes(path) ? to.replace(/\?.*/s, '') : path);
+    return /^\/connect(\/|$)/.test(route.opensSession ? to.replace(/\?.*/s, '') : path);
   }
 
   function arrive({ headers }: Request, peer: string | null) {
@@ -173,8 +170,8 @@ export function createRequestHandler(tools: Tools) {
    * moment.
    */
   async function keepingForm<T>(visit: Visit, makePage: () => T): Promise<Awaited<T>> {
-    const { client, path, request } = visit;
-    const isKept = request.method === 'POST' && canBeSentAgain(path);
+    const { client, route, request } = visit;
+    const isKept = request.method === 'POST' && route.resends !== undefined;
     const leave = isKept ? await places.enter(client, 'kept form').catch(() => null) : null;
     try {
       const form = leave && (await readForm(request, tools.stopping, MAX_FORM_BYTES));
@@ -227,9 +224,6 @@ const ACCOUNT_TIMEOUT_MS = 3 * SECOND;
 /** The bound of a page, except `Try it`, whose call has the API's own limits. */
 const PAGE_TIMEOUT_MS = 10 * SECOND;
 
-/** Forms that open a session. */
-const SIGN_IN_FORMS = ['/sign-in', '/sign-in/code', '/sign-up'];
-
 /** Where owners set up a second factor, before anything else if it is required. */
 const SECOND_FACTOR = '/settings/second-factor';
 
@@ -260,7 +254,7 @@ function createPageAnswer(tools: Tools, cookieScope: CookieScope) {
 
     if (route.for === 'anyone') return withTimeout(route[method]!(context), PAGE_TIMEOUT_MS, 'the page');
     const page = memberPage(visit, context, route, method);
-    return visit.path === '/try' ? page : withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
+    return route.calls ? page : withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
   };
 
   /** The answer to a form that its page must not get; `null` if it may. */
@@ -268,7 +262,7 @@ function createPageAnswer(tools: Tools, cookieScope: CookieScope) {
     const { messages, request, session, form, path } = visit;
     if (session === null && path === '/sign-out') return redirectTo(context, '/sign-in?done=out');
     // Another tab has signed in, or the same form was sent a moment ago.
-    if (session !== null && SIGN_IN_FORMS.includes(path))
+    if (session !== null && visit.route.opensSession)
       return redirectTo(context, returnPath(visit.url.searchParams.get('to')));
     const from = request.headers.get('origin');
     if (from !== null && from !== origin) {
@@ -300,7 +294,7 @@ function createPageAnswer(tools: Tools, cookieScope: CookieScope) {
     if (mustSetUp && !visit.path.startsWith(SECOND_FACTOR)) return redirectTo(context, SECOND_FACTOR);
     if (route.ownersOnly && role !== 'owner') return ownersOnly(member);
     // A call can wait for a slow source, and must not keep a place from other pages.
-    if (visit.path === '/try') context.leave();
+    if (route.calls) context.leave();
     return route[method]!(member);
   }
 }
@@ -329,7 +323,7 @@ async function signInFirst(visit: Admitted, context: PageContext, route: Route):
   const path = pathBelow(url);
   if (request.method !== 'POST') return { redirect: signInAddress(tools.base, path + url.search) };
   // Most forms are on a page with the form's own path.
-  const address = signInAddress(tools.base, route.GET ? pageWithText(path, form) : '');
+  const address = signInAddress(tools.base, route.GET ? pageWithText(path, form, route) : '');
   const reading = suspensionOfBrowser(context);
   const reason = await withTimeout(reading, ACCOUNT_TIMEOUT_MS, 'Postgres').catch(() => null);
   return signedOutPage(visit, address, reason);

@@ -5,7 +5,7 @@ import * as profile from './account/profile.ts';
 import * as settings from './account/settings.ts';
 import * as activity from './activity/activity.ts';
 import { authorize, consent } from './connections/consent.ts';
-import type { MemberContext, PageContext, PageResponse } from './context.ts';
+import type { MemberContext, PageContext, PageResponse, Traits } from './context.ts';
 import * as key from './keys/key.ts';
 import * as keyChanges from './keys/key-changes.ts';
 import * as keyLimits from './keys/key-limits.ts';
@@ -29,23 +29,14 @@ interface Methods<Context> {
 export type Route = PublicRoute | MemberRoute;
 type PublicRoute = Traits & { for: 'anyone' } & Methods<PageContext>;
 export type MemberRoute = Traits & { for: 'member' } & Methods<MemberContext>;
-interface Traits {
-  /** Its form has a password, which takes long to check or hash. */
-  hasPassword?: true;
-  /** Its form may be long. */
-  hasList?: true;
-  /** A member who is no owner gets 403. */
-  ownersOnly?: true;
-}
-
 /**
  * Every page by its path below the dashboard. The only parameter is `:id`. Every change is a POST, and every POST has its
  * form's token.
  */
 export const ROUTES: Record<string, Route> = {
-  '/sign-in': { for: 'anyone', hasPassword: true, ...entry.signIn },
-  '/sign-in/code': { for: 'anyone', ...secondFactor.signInCode },
-  '/sign-up': { for: 'anyone', hasPassword: true, ...entry.signUp },
+  '/sign-in': { for: 'anyone', hasPassword: true, opensSession: true, ...entry.signIn },
+  '/sign-in/code': { for: 'anyone', opensSession: true, ...secondFactor.signInCode },
+  '/sign-up': { for: 'anyone', hasPassword: true, opensSession: true, ...entry.signUp },
   '/sign-up/again': { for: 'anyone', ...entry.seeMail },
   '/sign-out': { for: 'anyone', POST: entry.signOut },
   '/forgot': { for: 'anyone', ...links.forgot },
@@ -57,7 +48,7 @@ export const ROUTES: Record<string, Route> = {
   '': { for: 'member', GET: overview.showOverview },
   '/activity': { for: 'member', GET: activity.showActivity },
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
-  '/keys': { for: 'member', ...keys.keys },
+  '/keys': { for: 'member', keeps: ['name', 'expires'], resends: ['name', 'expires'], ...keys.keys },
   '/keys/:id': { for: 'member', GET: key.showKey },
   '/keys/:id/expiry': { for: 'member', ...key.expiry },
   '/keys/:id/end-secret': { for: 'member', ...key.endSecret },
@@ -70,8 +61,8 @@ export const ROUTES: Record<string, Route> = {
   '/credits': { for: 'member', GET: credits.showCredits },
   '/credits/spending': { for: 'member', ...credits.spending },
   '/credits.csv': { for: 'member', GET: csv.downloadCredits },
-  '/try': { for: 'member', ...tryIt.tryIt },
-  '/screen': { for: 'member', hasList: true, ...screen.screen },
+  '/try': { for: 'member', calls: true, keeps: ['q'], resends: ['q', 'kind', 'lookup'], ...tryIt.tryIt },
+  '/screen': { for: 'member', hasList: true, resends: ['list', 'price'], ...screen.screen },
   '/reference': { for: 'member', GET: publicPages.showReference },
   '/settings': { for: 'member', hasPassword: true, ...settings.settings },
   '/settings/name': { for: 'member', ...profile.names },

@@ -26,7 +26,6 @@ const NO_ACCOUNT = unsaid('a visitor has no account');
 const NO_MAIL = unsaid('it is over before a mail is read');
 const ON_OVERVIEW = unsaid('the overview says it');
 const ON_KEYS = unsaid('calls go on, so only the page of the keys says it');
-const BY_A_MEMBER = unsaid('a member or the operator has revoked it');
 const OF_CALLS = unsaid('no call is made there');
 
 /** How the pages say it. Unless a state differs, calls are answered as before, and visitors see nothing of it. */
@@ -57,11 +56,6 @@ export const STATES: Record<State, Record<Place, Shown>> = {
   suspended: { ...NOTICE, signIn: 'notice', mail: { mail: 'suspended' }, problem: UNAUTHORIZED },
   keyEndsSoon: { ...NOTICE, mail: { mail: 'keys week' } },
   keyEnded: { ...NOTICE, mail: { mail: 'keys expired' }, problem: UNAUTHORIZED },
-  keyRevoked: {
-    ...onPages(BY_A_MEMBER, BY_A_MEMBER, BY_A_MEMBER, BY_A_MEMBER),
-    mail: { mail: 'keys revoked' },
-    problem: UNAUTHORIZED,
-  },
   keyRotated: { ...KEYS, mail: unsaid('the page after the rotation says it') },
   postgresAway: { ...AWAY, problem: UNAVAILABLE },
   searchAway: {

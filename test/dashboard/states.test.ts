@@ -98,10 +98,6 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
     await sql`UPDATE api_keys SET expires_at = now() - interval '1 hour' WHERE id = ${id}`;
     await refuse(accountId, id);
   },
-  async keyRevoked({ accountId, id }) {
-    await sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${id}`;
-    await refuse(accountId, id);
-  },
   keyRotated: ({ id }) => rotateKey(sql, id, 86_400, 'test'),
   // A key that was called within seconds is known without Postgres, unless the notice of its making comes after that call.
   postgresAway: ({ secret }) =>

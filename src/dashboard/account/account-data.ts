@@ -2,7 +2,7 @@ import { type HistoryEntry, loadHistory } from '../../metering/account-data/hist
 import type { Plan } from '../../metering/accounts/plan.ts';
 import type { AccountDetails } from '../../metering/accounts/store.ts';
 import { deleteAccount, exportAccount } from '../account-data/wings.ts';
-import { confirmedForm } from '../auth/confirmed-form.ts';
+import { memberForm } from '../auth/form-page.ts';
 import { downloadsOf } from '../auth/limits.ts';
 import { MAILS } from '../auth/mail-text.ts';
 import { type AccountMember, actorNames, actorOf, listMembers } from '../auth/members.ts';
@@ -49,7 +49,8 @@ export function downloadAccount(context: MemberContext): Promise<PageResponse> {
 }
 
 /** /dashboard/settings/delete: asks for the account's name and the member's password. */
-export const deletion = confirmedForm({
+export const deletion = memberForm({
+  password: true,
   page: ({ messages, formats, account }: MemberContext) => ({
     title: messages.deleteTitle(account.name),
     lead: html`

@@ -1,20 +1,11 @@
-import { confirmedForm } from '../auth/confirmed-form.ts';
-import { changesOf, countAttempt, mailsTo } from '../auth/limits.ts';
+import { formHandlers, memberForm } from '../auth/form-page.ts';
+import { changesOf, limited, mailsTo } from '../auth/limits.ts';
 import { type AccountMember, actorOf, changeMember, listMembers } from '../auth/members.ts';
 import { logOfMember, logSecurity } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';
-import {
-  emailField,
-  form,
-  formHandlers,
-  presentPassword,
-  type Refusal,
-  redirectTo,
-  refuse,
-  tooMany,
-} from '../request/forms.ts';
+import { emailField, form, presentPassword, type Refusal, redirectTo, refuse } from '../request/forms.ts';
 import { awaitsConfirmation, memberPage, notFoundPage, ownersOnly } from '../request/layout.ts';
 import { isEmail } from '../request/read-form.ts';
 import { type Column, contactLink, dateOf, type Html, html, moment, sentence, table } from '../ui/html.ts';
@@ -56,14 +47,10 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
     const again = (await listInvitations(tools.sql, account.id)).find((pending) => pending.email === email);
     const refusal =
       (again === undefined ? await presentRefusal(context) : null) ??
-      tooMany(
-        context,
-        await countAttempt(
-          tools.sql,
-          changesOf(user, 'member-invited'),
-          mailsTo(email, `invitation ${account.id}`),
-        ),
-      );
+      (await limited(context, [
+        changesOf(user, 'member-invited'),
+        mailsTo(email, `invitation ${account.id}`),
+      ]));
     if (refusal !== null) return refusal;
     const role = again ? again.role : sent('role') === 'owner' ? 'owner' : 'member';
     const invitation = { accountId: account.id, email, role };
@@ -182,7 +169,9 @@ const memberOf = async (context: MemberContext) =>
   (await listMembers(context.tools.sql, context.account.id)).find(isMeant(context));
 
 /** /dashboard/settings/members/:id/role: an owner changes a member's role, or their own. */
-export const role = confirmedForm({
+export const role = memberForm({
+  password: true,
+  limit: ({ user }) => [changesOf(user, 'role-changed')],
   async page(context) {
     const { messages } = context;
     const member = await memberOf(context);
@@ -197,8 +186,6 @@ export const role = confirmedForm({
   },
   async submit(context) {
     const { tools, messages, id, sent, account, user } = context;
-    const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'role-changed')));
-    if (refusal !== null) return refusal;
     const role = sent('role') === 'owner' ? 'owner' : 'member';
     const outcome = await changeMember(tools.sql, account.id, isMeant(context), role, actorOf(user));
     if (outcome === null) return notFoundPage(context);
@@ -211,7 +198,8 @@ export const role = confirmedForm({
 });
 
 /** /dashboard/settings/members/:id/remove: an owner removes a member, or a member leaves. */
-export const removal = confirmedForm({
+export const removal = memberForm({
+  password: true,
   async page(context) {
     const { messages, id, user } = context;
     const member = await memberOf(context);

@@ -1,23 +1,22 @@
 import { recordEvent } from '../../metering/accounts/events.ts';
 import { lockAccount } from '../../metering/accounts/store.ts';
 import { isName } from '../../platform/names.ts';
-import { confirmedForm } from '../auth/confirmed-form.ts';
-import { changesOf, countAttempt, isFirstSending, mailsOf, mailsTo } from '../auth/limits.ts';
+import { memberForm } from '../auth/form-page.ts';
+import { changesOf, isFirstSending, limited, mailsOf, mailsTo } from '../auth/limits.ts';
 import { tell } from '../auth/mail-text.ts';
 import { actorOf, renameAccount } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { findEmailOwner } from '../auth/sessions.ts';
 import type { MemberContext } from '../context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import { emailField, formHandlers, redirectTo, refuse, tooMany } from '../request/forms.ts';
-import { formPage, messagePage } from '../request/layout.ts';
+import { emailField, redirectTo } from '../request/forms.ts';
+import { messagePage } from '../request/layout.ts';
 import { contactLink, html } from '../ui/html.ts';
 import { askEmailChange } from './email-change.ts';
 
 /** /dashboard/settings/name: the member's name, and for owners that of the account. */
-export const names = formHandlers({
-  show(context: MemberContext, refusal) {
-    const { messages, user, account, role } = context;
+export const names = memberForm({
+  page({ messages, user, account, role }) {
     const own = { name: 'name', label: messages.name, value: user.name, hint: messages.nameHint };
     const ofAccount = { label: messages.account, value: account.name, hint: messages.accountNameHint };
     const fields = [
@@ -25,36 +24,47 @@ export const names = formHandlers({
       ...(role === 'owner' ? [{ name: 'account', ...ofAccount }] : []),
     ];
     const title = messages.changeName;
-    return formPage(context, { title, fields, button: messages.save, cancel: '/settings', refusal });
+    return { title, fields, button: messages.save, cancel: '/settings' };
   },
   checks: ['name'],
+  faults(context) {
+    const { account } = newNames(context);
+    return { account: account !== undefined && !isName(account) && context.messages.nameInvalid };
+  },
+  limit(context) {
+    const { name, account } = newNames(context);
+    const kinds = [name !== undefined && 'name-changed', account !== undefined && 'account-renamed'] as const;
+    return kinds.filter((kind) => kind !== false).map((kind) => changesOf(context.user, kind));
+  },
   async submit(context) {
-    const { tools, messages, sent, user, account, role } = context;
-    const [name, accountName] = [sent('name').trim(), sent('account').trim()];
-    const renamesAccount = role === 'owner' && accountName !== account.name;
-    if (renamesAccount && !isName(accountName))
-      return refuse(422, { faults: { account: messages.nameInvalid } });
-    const renames = name !== user.name;
-    const kinds = [renames && 'name-changed', renamesAccount && 'account-renamed'] as const;
-    const attempts = kinds.filter((kind) => kind !== false).map((kind) => changesOf(user, kind));
-    const refusal = tooMany(context, await countAttempt(tools.sql, ...attempts));
-    if (refusal !== null) return refusal;
-    if (renames)
+    const { tools, user, account } = context;
+    const { name, account: accountName } = newNames(context);
+    if (name !== undefined)
       await tools.sql.begin(async (sql) => {
         await lockAccount(sql, account.id);
         await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
         await recordEvent(sql, account.id, { kind: 'name-changed', actor: actorOf(user) });
       });
-    if (renamesAccount) await renameAccount(tools.sql, account.id, accountName, actorOf(user));
+    if (accountName !== undefined) await renameAccount(tools.sql, account.id, accountName, actorOf(user));
     return redirectTo(context, '/settings?done=saved');
   },
 });
+
+/** The names of a sent form that are not those that stand. */
+function newNames({ sent, user, account, role }: MemberContext): { name?: string; account?: string } {
+  const [name, ofAccount] = [sent('name').trim(), sent('account').trim()];
+  return {
+    ...(name !== user.name && { name }),
+    ...(role === 'owner' && ofAccount !== account.name && { account: ofAccount }),
+  };
+}
 
 /**
  * /dashboard/settings/email: sends a link to the new address. The answer does not tell whether another user has it. The
  * present address gets a warning: a new password ends the change.
  */
-export const ownEmail = confirmedForm({
+export const ownEmail = memberForm({
+  password: true,
   page(context) {
     const { messages, tools, user } = context;
     const title = messages.changeEmail;
@@ -74,12 +84,8 @@ export const ownEmail = confirmedForm({
     const email = sent('email').trim().toLowerCase();
     const done = redirectTo(context, '/settings?done=email');
     if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) return done;
-    const tooEarly =
-      tooMany(context, await countAttempt(tools.sql, changesOf(user, 'email-changed'))) ??
-      tooMany(
-        context,
-        await countAttempt(tools.sql, mailsTo(email, `new-email ${account.id}`), ...mailsOf(client)),
-      );
+    const mails = [mailsTo(email, `new-email ${account.id}`), ...mailsOf(client)];
+    const tooEarly = await limited(context, [changesOf(user, 'email-changed'), ...mails]);
     if (tooEarly !== null) return tooEarly;
     const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);

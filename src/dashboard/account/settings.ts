@@ -1,17 +1,10 @@
+import { formHandlers } from '../auth/form-page.ts';
 import { recordRepeatable } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { passwordChanged, presentRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { networkOf } from '../request/client-address.ts';
-import {
-  form,
-  formHandlers,
-  newPassword,
-  presentPassword,
-  type Refusal,
-  redirectTo,
-  refuse,
-} from '../request/forms.ts';
+import { form, newPassword, presentPassword, type Refusal, redirectTo, refuse } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Column, type Fact, facts, type Html, html, moment, table } from '../ui/html.ts';
 
@@ -19,10 +12,9 @@ import { type Column, type Fact, facts, type Html, html, moment, table } from '.
 export const settings = formHandlers({
   show: showSettings,
   checks: ['password'],
+  confirm: presentRefusal,
   async submit(context) {
     const { tools, messages, sent, client, user, account } = context;
-    const refusal = await presentRefusal(context);
-    if (refusal !== null) return refusal;
     const passwords = { currentPassword: sentPassword(context), newPassword: sent('password') };
     const body = { ...passwords, revokeOtherSessions: true };
     const answer = await tools.auth.call('/change-password', body, client);

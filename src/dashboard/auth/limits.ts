@@ -6,6 +6,7 @@ import { DAY, HOUR, MINUTE } from '../../platform/units.ts';
 import type { Door, PageContext } from '../context.ts';
 import { type ClientAddress, countedNetworks } from '../request/client-address.ts';
 import { TOKEN_LIFE_MS } from '../request/csrf.ts';
+import { type Refusal, tooMany } from '../request/forms.ts';
 
 /** A limit of attempts within a window, which begins with the first attempt. */
 export interface Limit {
@@ -60,6 +61,11 @@ export const tokenFailuresOf = (address: ClientAddress) => ofAddress('token', ad
 export async function countAttempt(sql: Sql, ...limits: Limit[]): Promise<number | null> {
   const over = (await addAttempt(sql, limits)).filter(isOver);
   return over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS));
+}
+
+/** The refusal of a form whose attempt is one too many; `null` if it may go on. */
+export async function limited(context: PageContext, limits: Limit[]): Promise<Refusal | null> {
+  return limits.length === 0 ? null : tooMany(context, await countAttempt(context.tools.sql, ...limits));
 }
 
 const isFirst = async (sql: Sql, key: string, windowMs: number) =>

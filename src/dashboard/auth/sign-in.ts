@@ -4,7 +4,7 @@ import type { Client, MemberContext, PageContext } from '../context.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { readCode } from './codes.ts';
-import { checkGuess, countAttempt, type GuessOutcome, isFirstOfLock, isFirstUse, mailsOf } from './limits.ts';
+import { checkGuess, type GuessOutcome, isFirstOfLock, isFirstUse, limited, mailsOf } from './limits.ts';
 import { findReader, MAILS, tell } from './mail-text.ts';
 import { recordRepeatable } from './members.ts';
 import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
@@ -111,7 +111,7 @@ async function codeLockEnd(sql: Sql, { userId }: { userId: string }): Promise<Da
 /** Sends the link that confirms an email, unless the visitor has asked for too many mails: then it is refused. */
 export async function sendConfirmation(context: PageContext, email: string): Promise<Refusal | null> {
   const { tools, client } = context;
-  const refusal = tooMany(context, await countAttempt(tools.sql, ...mailsOf(client)));
+  const refusal = await limited(context, mailsOf(client));
   if (refusal === null) await tools.auth.call('/send-verification-email', { email }, client);
   return refusal;
 }

@@ -23,7 +23,8 @@ import type { KeyLimits } from '../../metering/keys/limits.ts';
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { SECOND } from '../../platform/units.ts';
-import { changesOf, clientsOf, connectsOf, countAttempt } from '../auth/limits.ts';
+import { formHandlers } from '../auth/form-page.ts';
+import { changesOf, clientsOf, connectsOf, limited } from '../auth/limits.ts';
 import { findReader, MAILS } from '../auth/mail-text.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
@@ -31,15 +32,7 @@ import type { MemberContext, PageContext, PageResponse } from '../context.ts';
 import { connectionFields, sentConnectionLimits } from '../keys/key-limits.ts';
 import { cookieScopeOf, readCookie, writeCookie } from '../request/cookies.ts';
 import { bytesOfForm } from '../request/csrf.ts';
-import {
-  form,
-  formHandlers,
-  presentPassword,
-  type Refusal,
-  redirectTo,
-  refuse,
-  tooMany,
-} from '../request/forms.ts';
+import { form, presentPassword, type Refusal, redirectTo, refuse } from '../request/forms.ts';
 import { awaitsConfirmation, cardPage, messagePage, notFoundPage } from '../request/layout.ts';
 import { POLICY_WITHOUT_FORM_ACTION } from '../request/respond.ts';
 import { type Fact, facts, html } from '../ui/html.ts';
@@ -94,7 +87,7 @@ async function knownRequest(
     return page(messagePage(context, 404, messages.connectEnded, messages.connectEndedLead));
   let { clientName } = found;
   if (clientName === null) {
-    const refusal = tooMany(context, await countAttempt(tools.sql, clientsOf(user)));
+    const refusal = await limited(context, [clientsOf(user)]);
     if (refusal !== null)
       return page(messagePage(context, 429, messages.tooManyRequests, refusal.message, refusal.headers));
     clientName = await readClientName(context, found);
@@ -218,7 +211,7 @@ async function connect(context: MemberContext, request: Known): Promise<PageResp
   if ('refused' in limits) return limits;
   const wrong = await presentRefusal(context);
   if (wrong !== null) return wrong;
-  const often = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'connection-created')));
+  const often = await limited(context, [changesOf(user, 'connection-created')]);
   if (often !== null) return often;
   const host = clientHost(clientId);
   // The same for each sending of this request's consent, so that a press that is sent twice connects once.
@@ -284,7 +277,7 @@ export async function authorize(context: PageContext): Promise<PageResponse> {
   const isClient = clientId !== '' && clientId.length <= MAX_CLIENT_ID;
   if (!isOnce || !isClient || !isRedirect(redirectUri) || url.search.length > MAX_PARAMETERS)
     return messagePage(context, 400, messages.connectInvalid, messages.connectInvalidLead);
-  const refusal = tooMany(context, await countAttempt(tools.sql, ...connectsOf(client)));
+  const refusal = await limited(context, connectsOf(client));
   if (refusal !== null)
     return messagePage(context, 429, messages.tooManyRequests, refusal.message, refusal.headers);
   const parameters = Object.fromEntries(

@@ -2,10 +2,10 @@ import { OVERLAP_S, ROTATIONS_PER_DAY, RotationError, rotateKey } from '../../me
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
 import { KeyExistsError, renameKey, revokeKey } from '../../metering/keys/store.ts';
 import { DAY, SECOND } from '../../platform/units.ts';
-import { changesOf, countAttempt } from '../auth/limits.ts';
+import { changesOf, limited } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
-import { redirectTo, refuse, tooMany } from '../request/forms.ts';
+import { redirectTo, refuse } from '../request/forms.ts';
 import { notFoundPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { keyPage } from './key.ts';
@@ -71,7 +71,7 @@ export const rename = keyForm({
     const { tools, sent, user } = context;
     const name = sent('name').trim();
     if (name !== key.name) {
-      const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-renamed')));
+      const refusal = await limited(context, [changesOf(user, 'key-renamed')]);
       if (refusal !== null) return refusal;
       await renameKey(tools.sql, key.id, name, actorOf(user));
     }

@@ -9,10 +9,10 @@ import {
 } from '../../metering/keys/limits.ts';
 import type { ApiKey } from '../../metering/keys/store.ts';
 import { MAX_REQUESTS_PER_MINUTE } from '../../metering/rate-limit/bucket.ts';
-import { changesOf, countAttempt } from '../auth/limits.ts';
+import { changesOf, limited } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../context.ts';
-import { type Field, type Refusal, redirectTo, refuse, tooMany } from '../request/forms.ts';
+import { type Field, type Refusal, redirectTo, refuse } from '../request/forms.ts';
 import { type Html, type HtmlValue, html } from '../ui/html.ts';
 import { keyForm, keyName } from './key-parts.ts';
 
@@ -138,7 +138,7 @@ export const limits = keyForm({
     const sent = key.connection ? sentConnectionLimits(context) : sentLimits(context);
     if ('refused' in sent) return sent;
     if ('faults' in sent) return refuse(422, sent);
-    const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-limited')));
+    const refusal = await limited(context, [changesOf(user, 'key-limited')]);
     if (refusal !== null) return refusal;
     const { budget, only, requests_per_minute } = sent;
     const changed = {

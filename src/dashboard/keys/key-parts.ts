@@ -6,11 +6,12 @@ import type { ApiKey } from '../../metering/keys/store.ts';
 import { isRealDate } from '../../platform/dates.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY } from '../../platform/units.ts';
+import { memberForm } from '../auth/form-page.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';
 import { codeSamples, EXAMPLE_QUERY } from '../reference/code-samples.ts';
-import { type Field, formHandlers, type Refusal, redirectTo } from '../request/forms.ts';
-import { type FormPage, formPage, notFoundPage } from '../request/layout.ts';
+import { type Field, type Refusal, redirectTo } from '../request/forms.ts';
+import { type FormPage, notFoundPage } from '../request/layout.ts';
 import { copyable, endOf, type Html, type HtmlValue, html, moment } from '../ui/html.ts';
 
 export function keyName(key: Pick<ApiKey, 'name'>, messages: Messages): string {
@@ -141,10 +142,11 @@ export function keyForm(page: {
     if (key === null || (key.connection && page.ofConnections !== true)) return notFoundPage(context);
     return key.revoked === null ? next(key) : redirectTo(context, `/keys/${key.id}`);
   }
-  return formHandlers({
-    show: (context: MemberContext, refusal) =>
-      open(context, (key) =>
-        formPage(context, { ...page.form(context, key), cancel: `/keys/${key.id}`, refusal }),
+  return memberForm({
+    page: (context) =>
+      open(
+        context,
+        async (key): Promise<FormPage> => ({ ...page.form(context, key), cancel: `/keys/${key.id}` }),
       ),
     checks: page.checks ?? [],
     submit: (context) => open(context, (key) => page.submit(context, key)),

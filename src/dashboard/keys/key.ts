@@ -8,10 +8,10 @@ import { findKey, type ListedKey } from '../../metering/keys/list.ts';
 import { TooManyKeysError } from '../../metering/keys/store.ts';
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
-import { changesOf, countAttempt } from '../auth/limits.ts';
+import { changesOf, limited } from '../auth/limits.ts';
 import { actorNames, actorOf } from '../auth/members.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
-import { failureNotice, type Refusal, redirectTo, refuse, tooMany } from '../request/forms.ts';
+import { failureNotice, type Refusal, redirectTo, refuse } from '../request/forms.ts';
 import { memberPage, notFoundPage } from '../request/layout.ts';
 import {
   type Column,
@@ -134,7 +134,7 @@ export const expiry = keyForm({
     const day = sent('expires').trim();
     const expires = day === '' ? null : endOfDay(day);
     if (expires === undefined) return refuse(422, { faults: { expires: messages.keyExpiryInvalid } });
-    const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'key-expiry-changed')));
+    const refusal = await limited(context, [changesOf(user, 'key-expiry-changed')]);
     if (refusal !== null) return refusal;
     try {
       await expireKey(tools.sql, key.id, expires, actorOf(user));

@@ -8,19 +8,11 @@ import {
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
 import { createKey, KeyExistsError, TooManyKeysError } from '../../metering/keys/store.ts';
 import { messageOf } from '../../platform/errors.ts';
+import { formHandlers } from '../auth/form-page.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
-import {
-  failureNotice,
-  faultsOf,
-  field,
-  form,
-  formHandlers,
-  type Refusal,
-  refusalOf,
-  refuse,
-} from '../request/forms.ts';
+import { failureNotice, faultsOf, field, form, type Refusal, refusalOf, refuse } from '../request/forms.ts';
 import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Column, contactLink, type Html, type HtmlValue, html, table } from '../ui/html.ts';
 import { filled } from '../ui/states.ts';

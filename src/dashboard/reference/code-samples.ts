@@ -42,7 +42,7 @@ export function codeSamples(messages: Messages, call: SampleCall): Html {
 </fieldset>`;
 }
 
-function curl({ address, body }: SampleCall): string {
+export function curl({ address, body }: Pick<SampleCall, 'address' | 'body'>): string {
   const data =
     body === undefined
       ? ''

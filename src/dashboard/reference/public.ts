@@ -5,7 +5,7 @@ import type { LayoutContext, LayoutTools, MemberContext, PageResponse } from '..
 import { MESSAGES } from '../messages.ts';
 import { cardPage, memberPage, notFoundPage, publicPage } from '../request/layout.ts';
 import { respond } from '../request/respond.ts';
-import { contactLink, type Html, type HtmlValue, html } from '../ui/html.ts';
+import { contactLink, type Html, type HtmlValue, html, pricesOf } from '../ui/html.ts';
 import { languageIn, preferredLanguage } from '../ui/language.ts';
 import { problemsOf, problemText, prose, referenceBody } from './reference.ts';
 
@@ -107,13 +107,10 @@ function exampleOf({ paths, servers }: OpenApi): { request: string; answer: stri
 }
 
 /** The example, and what the service costs. */
-function about({ messages, tools }: LayoutContext, document: OpenApi): Html {
+function about(context: LayoutContext, document: OpenApi): Html {
+  const { messages } = context;
   const { request, answer } = exampleOf(document);
-  const { plusPrice, creditsPrice } = tools.config;
-  const prices = [
-    plusPrice !== null && `${messages.plans.plus}: ${plusPrice[messages.language]}`,
-    creditsPrice !== null && `${messages.credits}: ${creditsPrice[messages.language]}`,
-  ].filter(Boolean);
+  const prices = pricesOf(context);
   return html`
 <section class="card about" aria-labelledby="about-title">
   <h2 id="about-title">${messages.exampleAnswer}</h2>
@@ -121,7 +118,7 @@ function about({ messages, tools }: LayoutContext, document: OpenApi): Html {
   <pre lang="en" tabindex="0" role="group" aria-label="${messages.exampleAnswer}">${answer}</pre>
   <p class="hint">${messages.exampleInvented}</p>
   <p>${messages.aboutCost}</p>
-  ${prices.length > 0 && html`<p>${prices.join(' · ')}</p>`}
+  ${prices && html`<p>${prices}</p>`}
 </section>`;
 }
 

@@ -31,26 +31,6 @@ export function refuse(status: number, reason: RefusalReason = {}): Refusal {
 /** A sent field that has one rule in every form. `password` is a new one. */
 export type Checked = 'name' | 'email' | 'password';
 
-/** The handlers of a page with a form. A refused form is shown again, with the reason. */
-export function formHandlers<Context extends PageContext>({
-  show,
-  checks = [],
-  submit,
-}: {
-  show(context: Context, refusal: Refusal | null): Promise<PageResponse>;
-  /** The fields that must be right before `submit` is called. */
-  checks?: Checked[];
-  submit(context: Context): Promise<PageResponse | Refusal>;
-}) {
-  return {
-    GET: (context: Context) => show(context, null),
-    async POST(context: Context): Promise<PageResponse> {
-      const outcome = refusalOf(faultsOf(context, checks)) ?? (await submit(context));
-      return 'refused' in outcome ? show(context, outcome) : outcome;
-    },
-  };
-}
-
 /** Redirects to another page of the dashboard, after a form has done its work. */
 export function redirectTo({ tools }: PageContext, path: string, cookies: string[] = []): PageResponse {
   return { redirect: tools.base + path, cookies };

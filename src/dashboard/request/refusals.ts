@@ -9,7 +9,7 @@ import { TOKEN_FIELD } from './csrf.ts';
 import { cardPage, messagePage } from './layout.ts';
 import type { NoForm } from './read-form.ts';
 import { hasLinkToken, respond } from './respond.ts';
-import { canBeSentAgain, pathBelow, resentFields } from './return-path.ts';
+import { filledIn, pathBelow } from './return-path.ts';
 
 /** The reason why a request gets no page. */
 export type RefusalKind = 'too many requests' | 'busy';
@@ -102,19 +102,21 @@ export function faultPage(refused: Visit & { trace: Trace }): PageResponse {
  *
  * @param token of the form; by default the one that it was sent with, which is checked as ever
  */
-export function retry({ messages, tools, url, request, path, form }: Visit, token?: string): HtmlValue {
+export function retry(
+  { messages, tools, url, request, path, route, form }: Visit,
+  token?: string,
+): HtmlValue {
   if (request.method !== 'POST') {
     // The empty address is that of the page itself.
     const address = url === undefined ? '' : `${tools.base}${pathBelow(url)}${url.search}`;
     return html`<p><a class="button" href="${address}">${messages.retry}</a></p>`;
   }
-  if (!canBeSentAgain(path)) return null;
-  const fields = resentFields(path, form);
-  if (fields === null) return html`<p>${messages.reloadToSend}</p>`;
+  if (route.resends === undefined) return null;
+  if (form === null) return html`<p>${messages.reloadToSend}</p>`;
   return html`
 <form method="post" action="${tools.base}${path}" id="retry">
   <input type="hidden" name="${TOKEN_FIELD}" value="${token ?? form?.get(TOKEN_FIELD)}">
-  ${fields.map(([name, value]) => (name === 'list' ? keptList(messages.ownList, value) : html`<input type="hidden" name="${name}" value="${value}">`))}
+  ${filledIn(form, route.resends).map(([name, value]) => (name === 'list' ? keptList(messages.ownList, value) : html`<input type="hidden" name="${name}" value="${value}">`))}
   <div class="actions"><button type="submit">${messages.retry}</button></div>
 </form>`;
 }

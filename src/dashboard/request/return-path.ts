@@ -1,17 +1,8 @@
 /** The way back after a sign-in, to the page that was requested without a session. */
+import type { Traits } from '../context.ts';
 
 const OWN_PATH = /^(\/[\w-]+)*(\?([\w=&.+*-]|%[\dA-F]{2})*)?$/;
 const MAX_LENGTH = 1000;
-
-/** The fields of a form that survive the end of a session, because their page takes them from the address. */
-const KEPT_FIELDS: Record<string, string[]> = { '/keys': ['name', 'expires'], '/try': ['q'] };
-
-/** The fields of a form that a page in its place keeps, to send them again. None holds a password. */
-const RESENT_FIELDS: Record<string, string[]> = {
-  '/keys': ['name', 'expires'],
-  '/try': ['q', 'kind', 'lookup'],
-  '/screen': ['list', 'price'],
-};
 
 /** The path below the dashboard; '' for the overview. A proxy has removed the path of the public address. */
 export function pathBelow(url: URL): string {
@@ -46,20 +37,12 @@ export function returnPath(to: string | null): string {
   return to !== null && to.length <= MAX_LENGTH && OWN_PATH.test(to) ? to : '';
 }
 
-/** The fields that have a text, of some of a form's. */
-const filledIn = (form: URLSearchParams | null, names: string[] = []) =>
+/** The fields of a form that have a text. */
+export const filledIn = (form: URLSearchParams | null, names: readonly string[] = []) =>
   names.map((name): [string, string] => [name, form?.get(name) ?? '']).filter(([, text]) => text !== '');
 
 /** The path of a form's page, with the typed text. */
-export function pageWithText(path: string, form: URLSearchParams | null): string {
-  const kept = new URLSearchParams(filledIn(form, KEPT_FIELDS[path]));
+export function pageWithText(path: string, form: URLSearchParams | null, { keeps }: Traits): string {
+  const kept = new URLSearchParams(filledIn(form, keeps));
   return kept.size > 0 ? `${path}?${kept}` : path;
 }
-
-/** The sent fields of a form that can be sent again from a page in its place; `null` if it has none. */
-export function resentFields(path: string, form: URLSearchParams | null) {
-  return form === null || !canBeSentAgain(path) ? null : filledIn(form, RESENT_FIELDS[path]);
-}
-
-/** Whether a page in the place of this path's can keep its form. */
-export const canBeSentAgain = (path: string): boolean => RESENT_FIELDS[path] !== undefined;

@@ -1,7 +1,8 @@
 import { debtsRoute } from '../../companies/debts/screen/route.ts';
 import { creditsLeft } from '../../metering/accounts/store.ts';
+import { formHandlers } from '../auth/form-page.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
-import { failureNotice, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
+import { failureNotice, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { callRefusal, makeOwnCall } from '../try/own-call.ts';
 import { type Html, html, moreCredits } from '../ui/html.ts';

@@ -1,6 +1,7 @@
 import { readPlan } from '../../metering/accounts/plan.ts';
 import { suspensionOfBrowser } from '../account/suspension-text.ts';
-import { countAttempt, signUpsOf } from '../auth/limits.ts';
+import { formHandlers } from '../auth/form-page.ts';
+import { signUpsOf } from '../auth/limits.ts';
 import { logSecurity } from '../auth/security-log.ts';
 import { findEmailOwner, findOwner } from '../auth/sessions.ts';
 import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
@@ -8,7 +9,6 @@ import type { PageContext, PageResponse } from '../context.ts';
 import {
   emailField,
   form,
-  formHandlers,
   newPassword,
   password as passwordField,
   redirectTo,
@@ -99,6 +99,7 @@ ${signUpForm}${conditions(context)}`;
   },
   // Before the sign-up counts: a typing error must not be one of the few that an address has.
   checks: ['name', 'email', 'password'],
+  limit: ({ client }) => signUpsOf(client),
   async submit(context) {
     const { sent, tools, messages, client, url } = context;
     const to = returnPath(url.searchParams.get('to'));
@@ -106,8 +107,6 @@ ${signUpForm}${conditions(context)}`;
     const name = sent('name').trim();
     const email = sent('email').trim();
     const password = sent('password');
-    const refusal = tooMany(context, await countAttempt(tools.sql, ...signUpsOf(client)));
-    if (refusal !== null) return refusal;
     const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
     const answer = await withConstantTime(context, made, () => tools.mails);
     // Of two sign-ups at once, one makes the user. The other's answer must not tell that there was none.

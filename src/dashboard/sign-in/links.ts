@@ -1,6 +1,7 @@
 import { confirmEmailChange, findEmailChange } from '../account/email-change.ts';
 import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
-import { countAttempt, forgetGuesses, mailsOf } from '../auth/limits.ts';
+import { formHandlers } from '../auth/form-page.ts';
+import { forgetGuesses, mailsOf } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import { findReader, MAILS, tell } from '../auth/mail-text.ts';
 import { logSecurity } from '../auth/security-log.ts';
@@ -11,13 +12,11 @@ import {
   emailField,
   faultsOf,
   form,
-  formHandlers,
   newPassword,
   type Refusal,
   redirectTo,
   refusalOf,
   refuse,
-  tooMany,
 } from '../request/forms.ts';
 import { cardPage, messagePage } from '../request/layout.ts';
 import { contactLink, contactText, type HtmlValue, html } from '../ui/html.ts';
@@ -35,12 +34,11 @@ export const forgot = formHandlers({
     return cardPage(context, { title, lead: messages.forgotLead, body, after, ...refusal });
   },
   checks: ['email'],
+  limit: ({ client }) => mailsOf(client),
   async submit(context) {
     const { tools, messages, client, sent } = context;
     const email = sent('email').trim();
     if (!tools.mails) return refuse(403, { message: messages.forgotNoMail });
-    const refusal = tooMany(context, await countAttempt(tools.sql, ...mailsOf(client)));
-    if (refusal !== null) return refusal;
     await withConstantTime(context, tools.auth.call('/request-password-reset', { email }, client));
     return redirectTo(context, '/forgot?done=sent');
   },

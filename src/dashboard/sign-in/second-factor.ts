@@ -1,22 +1,14 @@
 import encodeQR from 'qr';
 import { readCode } from '../auth/codes.ts';
-import { confirmedForm } from '../auth/confirmed-form.ts';
-import { codesOf, countAttempt, isFirstUse } from '../auth/limits.ts';
+import { formHandlers, memberForm } from '../auth/form-page.ts';
+import { codesOf, isFirstUse, limited } from '../auth/limits.ts';
 import { type Plain, tell } from '../auth/mail-text.ts';
 import { recordRepeatable } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
 import { giveCode, sentPassword, signInWithCode } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';
-import {
-  type Field,
-  form,
-  formHandlers,
-  type Refusal,
-  redirectTo,
-  refuse,
-  tooMany,
-} from '../request/forms.ts';
+import { type Field, form, type Refusal, redirectTo, refuse, tooMany } from '../request/forms.ts';
 import { cardPage, memberPage } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { contactLink, copyable, type Html, html } from '../ui/html.ts';
@@ -102,7 +94,8 @@ const passwordForm = (
     way = { cancel: PATH },
   }: { wantsCode?: boolean; way?: { path?: string; cancel: string } } = {},
 ) =>
-  confirmedForm({
+  memberForm({
+    password: true,
     page({ messages, tools, user }) {
       const button = messages[title];
       const fields = wantsCode ? [codeField(messages, messages.codeOrBackupHint)] : [];
@@ -187,8 +180,8 @@ export const turnOff = passwordForm(
 
 /** Checks the code that a signed-in user gives. Few are taken in a day, because a guess here is not one of a sign-in. */
 async function codeRefusal(context: MemberContext): Promise<Refusal | null> {
-  const { tools, sent, user } = context;
-  const early = tooMany(context, await countAttempt(tools.sql, codesOf(user)));
+  const { sent, user } = context;
+  const early = await limited(context, [codesOf(user)]);
   if (early !== null) return early;
   const answer = await giveCode(context, user.id, sent('code'), context.client);
   if (answer?.ok === true) return null;

@@ -9,11 +9,12 @@ import type { SearchAnswer } from '../../companies/search/schema.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import { creditsLeft } from '../../metering/accounts/store.ts';
+import { formHandlers } from '../auth/form-page.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
-import { failureNotice, field, formHandlers, type Refusal, refuse, tokenField } from '../request/forms.ts';
+import { failureNotice, field, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import {
   type Column,

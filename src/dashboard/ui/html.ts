@@ -61,6 +61,17 @@ export function moreCredits(context: MemberContext): Html {
   return buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
 }
 
+/** What Plus and further credits cost, as far as the operator says it. */
+export function pricesOf({ messages, tools }: LayoutContext, hasPlus = false): string {
+  const { plusPrice, creditsPrice } = tools.config;
+  return [
+    !hasPlus && plusPrice !== null && `${messages.plans.plus}: ${plusPrice[messages.language]}`,
+    creditsPrice !== null && `${messages.credits}: ${creditsPrice[messages.language]}`,
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
 /** Text with a button that copies it, which dashboard.js shows. @param text.note a line beside the button */
 export function copyable(
   messages: Messages,

@@ -87,11 +87,6 @@ export const STATE_TEXTS = {
     cost: KEY_REFUSED_TEXT,
     next: ['A new last day makes it work again.', 'Com uma nova validade volta a funcionar.'],
   },
-  keyRevoked: {
-    happened: ['The key “{name}” was revoked on {end}.', 'A chave “{name}” foi revogada em {end}.'],
-    cost: KEY_REFUSED_TEXT,
-    next: ['Give its programs another key.', 'Dê outra chave aos seus programas.'],
-  },
   keyRotated: {
     happened: `The key has a new secret, and its old one works until {end}.
       A chave tem um novo segredo, e o anterior funciona até {end}.`,

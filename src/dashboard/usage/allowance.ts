@@ -1,6 +1,6 @@
 import { type AccountDetails, creditsLeft } from '../../metering/accounts/store.ts';
 import type { MemberContext, Notice } from '../context.ts';
-import { buyLink, contactLink, type Html, html, moreCredits } from '../ui/html.ts';
+import { buyLink, contactLink, type Html, html, moreCredits, pricesOf } from '../ui/html.ts';
 import { filled } from '../ui/states.ts';
 import { forecast } from './credits-page.ts';
 
@@ -37,21 +37,15 @@ export async function readAllowance({ messages, formats, tools, account }: Membe
  * @param lasts how long credits last, in words
  */
 export function atZero(context: MemberContext, lasts: string | null): Html {
-  const { messages, formats, tools, account } = context;
-  const { plusPrice, creditsPrice } = tools.config;
-  const prices = [
-    account.plan === 'free' &&
-      plusPrice !== null &&
-      `${messages.plans.plus}: ${plusPrice[messages.language]}`,
-    creditsPrice !== null && `${messages.credits}: ${creditsPrice[messages.language]}`,
-  ].filter((price) => price !== false);
+  const { messages, formats, account } = context;
+  const prices = pricesOf(context, account.plan !== 'free');
   const refused =
     account.includedCredits === 0
       ? messages.atZeroForGood
       : messages.atZero(formats.date(account.period.end));
   return html`
 <div class="at-zero">
-  <p data-at-zero>${refused}${lasts !== null && html` <span data-forecast>${lasts}</span>`}${prices.length > 0 && html` <span data-prices>${prices.join(' · ')}</span>`}</p>
+  <p data-at-zero>${refused}${lasts !== null && html` <span data-forecast>${lasts}</span>`}${prices && html` <span data-prices>${prices}</span>`}</p>
   ${buyLink(context, 'button small')}
 </div>`;
 }

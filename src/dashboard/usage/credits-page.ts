@@ -5,11 +5,12 @@ import { type AccountDetails, creditsLeft } from '../../metering/accounts/store.
 import { inSlice, type Slice } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY } from '../../platform/units.ts';
-import { changesOf, countAttempt } from '../auth/limits.ts';
+import { memberForm } from '../auth/form-page.ts';
+import { changesOf } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
-import { formHandlers, redirectTo, tooMany } from '../request/forms.ts';
-import { formPage, memberPage } from '../request/layout.ts';
+import { redirectTo } from '../request/forms.ts';
+import { memberPage } from '../request/layout.ts';
 import { buyLink, type Column, contactLink, copyable, type Html, html, moment, table } from '../ui/html.ts';
 import { pageOfRows } from './paging.ts';
 
@@ -93,16 +94,18 @@ function history({ messages, formats }: MemberContext, entries: CreditEntry[]): 
   return html`<div class="card list">${table(columns, entries)}</div>`;
 }
 
+/** Whether a sent form wants another state of the switch than the present one. */
+const isSwitched = ({ sent, account }: MemberContext) => (sent('on') === 'yes') !== account.spendPurchased;
+
 /**
  * /dashboard/credits/spending: whether purchased credits are spent. It asks first, because turning it off stops the calls of an
  * account that has used its allowance.
  */
-export const spending = formHandlers({
-  show(context: MemberContext, refusal) {
-    const { messages, account, formats } = context;
+export const spending = memberForm({
+  page({ messages, account, formats }) {
     const isOn = account.spendPurchased;
     const stopsCalls = isOn && account.used >= account.includedCredits;
-    return formPage(context, {
+    return {
       title: messages.spending,
       lead: html`
 <p>${isOn ? messages.spendingOn : messages.spendingOff}</p>
@@ -111,17 +114,13 @@ ${stopsCalls && html`<p class="notice bad">${messages.spendingStops(formats.inst
       button: isOn ? messages.turnOff : messages.turnOn,
       ...(stopsCalls && { look: 'bad' }),
       cancel: '/credits',
-      refusal,
-    });
+    };
   },
+  limit: (context) => (isSwitched(context) ? [changesOf(context.user, 'limits')] : []),
   async submit(context) {
-    const { tools, account, user, sent } = context;
-    const spendPurchased = sent('on') === 'yes';
-    if (spendPurchased !== account.spendPurchased) {
-      const refusal = tooMany(context, await countAttempt(tools.sql, changesOf(user, 'limits')));
-      if (refusal !== null) return refusal;
-      await changeLimits(tools.sql, account.id, { spendPurchased }, actorOf(user));
-    }
+    const { tools, account, user } = context;
+    const spendPurchased = !account.spendPurchased;
+    if (isSwitched(context)) await changeLimits(tools.sql, account.id, { spendPurchased }, actorOf(user));
     return redirectTo(context, '/credits?done=saved');
   },
 });
