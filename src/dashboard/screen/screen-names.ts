@@ -67,6 +67,9 @@ function nameIn(text: string): string {
   return cells[letters.indexOf(Math.max(...letters))]!.replace(NUMBER, ' ').trim();
 }
 
+/** Whether a sent form pays for clear names alone, so that the others have no candidates. */
+const paysClearOnly = ({ sent }: MemberContext): boolean => sent('clear') === 'yes';
+
 /**
  * Resolves the names of some rows, {@link MAX_NAMES} at most, by the pipeline of calls with a key. The same names cost nothing again for ten minutes.
  * @returns `null` for a form that is sent again after that time
@@ -76,9 +79,11 @@ export async function resolveNames(
   rows: Row[],
 ): Promise<{ resolved: Resolved; fresh: MemberContext } | null> {
   const names = rows.map(({ text }) => nameIn(text));
-  const sending = await beginSending(context, ['names', ...names]);
+  const isClearOnly = paysClearOnly(context);
+  const sending = await beginSending(context, [isClearOnly ? 'clear names' : 'names', ...names]);
   if (sending === null) return null;
-  const call = await makeOwnCall(context, resolutionsRoute, { names }, sending.identity);
+  const input = { names, ...(isClearOnly && { clear_only: true }) };
+  const call = await makeOwnCall(context, resolutionsRoute, input, sending.identity);
   await sending.end(call);
   const { answer, cost, fresh } = call;
   const body = answer.ok ? await responseTo(context.tools.publicUrl, answer).json() : { data: [] };
@@ -86,14 +91,22 @@ export async function resolveNames(
   return { resolved: { answer, rows, items, cost }, fresh };
 }
 
-/** The button that resolves the next names of a list, with the most that it costs; nothing for a list without any. */
-export function resolveButton({ messages, formats }: MemberContext, { length }: Row[]): HtmlValue {
+/**
+ * The button that resolves the next names of a list, with the most that it costs, and the choice to pay for clear ones alone; nothing for
+ * a list without any.
+ */
+export function resolveButton(context: MemberContext, { length }: Row[]): HtmlValue {
+  const { messages, formats } = context;
   const count = formats.number(Math.min(length, MAX_NAMES));
   const text =
     length > MAX_NAMES
       ? messages.screenResolveOf(count, formats.number(length))
       : messages.screenResolve(count);
-  return length > 0 && html`<button class="quiet" type="submit" name="resolve" value="yes">${text}</button>`;
+  const choice = html`<label><input type="checkbox" name="clear" value="yes"${paysClearOnly(context) && html` checked`}> ${messages.screenClearOnly}</label>`;
+  return (
+    length > 0 &&
+    html`<button class="quiet" type="submit" name="resolve" value="yes">${text}</button> ${choice}`
+  );
 }
 
 /**
@@ -133,7 +146,8 @@ export function resolvedNames(context: MemberContext, resolved: Resolved): Html 
   const choice = ({ row, item }: (typeof found)[number]) => {
     const { candidates = [], clear = false, problem } = item;
     if (problem !== undefined) return failedCell(context, kindOf(problem), cost);
-    if (candidates.length === 0) return messages.screenNoCandidate;
+    if (candidates.length === 0)
+      return paysClearOnly(context) ? messages.screenNotClear : messages.screenNoCandidate;
     return html`
 <select data-line="${row.line}" aria-label="${shownText(row)}">
   <option value="">${messages.screenChoose}</option>

@@ -52,8 +52,10 @@ export const SCREEN_TEXTS = {
     Procurar {count} de {total} nomes. Créditos: de 1 a {count}`,
   screenCandidates: ['Companies with this name', 'Empresas com este nome'],
   screenNoCandidate: ['None found', 'Nenhuma encontrada'],
+  screenNotClear: ['No clear one', 'Nenhuma única'],
   screenChoose: ['None of these', 'Nenhuma destas'],
   screenClear: ['Clear', 'Única'],
+  screenClearOnly: ['Clear matches only: others cost nothing', 'Só as únicas: as outras não custam nada'],
   screenTake: `Choose, and read the list again: the NIFs go behind their names.
     Escolha e volte a ler a lista: os NIF ficam a seguir aos nomes.`,
   screenAtLeast: `Nothing was found. A request costs at least 1.

@@ -183,6 +183,18 @@ describe('Screen a list', () => {
     await eventually(() => used(accountId), 2);
   });
 
+  test('with clear ones alone, a name that is not clear has no candidate and costs nothing', async () => {
+    const { visitor, accountId } = await createMember(service);
+    const list = 'Padaria Aurora\nTalho Beiro\nTalho Beir\u00e3o do Porto';
+    expect((await read(visitor, list)).document.querySelector('[name=clear][checked]')).toBeNull();
+    const page = await visitor.submit('/dashboard/screen', { list, resolve: 'yes', clear: 'yes' });
+    expect(page.document.querySelector('[name=choices]')!.getAttribute('value')).toBe(
+      `1:${nif(70)} 3:${nif(72)}`,
+    );
+    expect(rowsOf(page, '[data-resolved]')[1]).toEqual(['Talho Beiro', 'No clear one']);
+    await eventually(() => used(accountId), 2);
+  });
+
   test('every name of a list of over a hundred is sought, though none is found, and the button says how many are left', async () => {
     const { visitor } = await createMember(service);
     // Names with a word each that no company has.
