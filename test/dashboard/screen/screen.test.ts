@@ -195,6 +195,20 @@ describe('Screen a list', () => {
     await eventually(() => used(accountId), 2);
   });
 
+  test.each([
+    ['a list', { list: `${nif(1)}\n${nif(3)}`, price: '2' }, 2],
+    ['names', { list: 'Padaria Aurora\nTalho Beiro\nInexistente Qualquer', resolve: 'yes' }, 2],
+    ['clear names', { list: 'Padaria Aurora\nTalho Beiro', resolve: 'yes', clear: 'yes' }, 1],
+    ['names that none has', { list: 'Inexistente Qualquer\nInexistente Outra', resolve: 'yes' }, 1],
+  ])('the credits left beside the answer to %s are those of the next page', async (_, fields, cost) => {
+    const { visitor } = await createMember(service);
+    const left = ({ document }: PageAnswer) =>
+      Number(/left: ([\d,]+)/.exec(document.querySelector('.lead')!.textContent!)![1]!.replace(',', ''));
+    const before = left(await visitor.get('/dashboard/screen'));
+    expect(left(await visitor.submit('/dashboard/screen', fields))).toBe(before - cost);
+    expect(left(await visitor.get('/dashboard/screen'))).toBe(before - cost);
+  });
+
   test('every name of a list of over a hundred is sought, though none is found, and the button says how many are left', async () => {
     const { visitor } = await createMember(service);
     // Names with a word each that no company has.
