@@ -15,6 +15,7 @@ import { prose, reasonText } from '../reference/reference.ts';
 import { field } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Column, type Html, type HtmlValue, html, table } from '../ui/html.ts';
+import { hoursSection } from '../usage/calls.ts';
 import { pageLinks } from '../usage/paging.ts';
 
 /** Rows of a page. */
@@ -58,6 +59,7 @@ export async function showActivity(context: MemberContext): Promise<PageResponse
   return activityPage(
     context,
     html`
+${!isFiltered && behind === undefined && (await hoursSection(context))}
 ${filterForm(context, view, optionsOf(context, choices, view.key, names))}
 ${calls.length === 0 ? html`<p class="card empty" role="status">${none}</p>` : html`<div class="card list">${table(columnsOf(context, names), calls, 'activity')}</div>`}
 ${pageLinks(context, '/activity', behind !== undefined, last, { ...view })}`,
@@ -160,7 +162,9 @@ function outcomeOf(context: MemberContext, { first, rows }: ActivityCall): HtmlV
   if (first.unlisted !== null) return messages.activityMore(formats.number(first.unlisted));
   const answers = rows.filter(({ kind }) => kind === 'answer');
   const problems = answers.filter(({ problem }) => problem !== null);
-  if (problems.length > 0) return problems.map((row) => html`${problemOf(context, row)} `);
+  // One element, because on a phone the cell has its label beside it.
+  if (problems.length > 0)
+    return html`<div>${problems.map((row) => html`${problemOf(context, row)} `)}</div>`;
   if (answers.length > 0) return messages.activityRepeated;
   return rows.some(({ kind }) => kind === 'return') ? messages.activityReturned : messages.activityCharged;
 }

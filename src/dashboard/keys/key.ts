@@ -29,7 +29,7 @@ import {
 import { filled } from '../ui/states.ts';
 import { emptyPlot, errorsSection, plotAndTable, sumOf, totalOf } from '../usage/calls.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
-import { seriesOf } from '../usage/plot.ts';
+import { daySlots, seriesOf } from '../usage/plot.ts';
 import { budgetLeft, limitsCard } from './key-limits.ts';
 import {
   changeLinks,
@@ -77,7 +77,7 @@ ${limitsCard(context, key)}
     <h2 id="use-title">${messages.keyUse(String(DAYS))}</h2>
     <p class="lead">${totalOf(context, calls)}</p>
   </div>
-  ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, history, calls, { filter: { key: id } })}
+  ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, daySlots(history, formats), calls, { filter: { key: id } })}
 </section>
 ${errorsSection(context, history, DAYS, { key: id, problems: 'yes' })}
 ${key.connection ? null : secretsCard(context, key, counts)}`;

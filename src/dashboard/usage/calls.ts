@@ -1,14 +1,23 @@
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../context.ts';
-import { dateOf, type Html, type HtmlValue, html, scrollTable } from '../ui/html.ts';
-import type { DailyHistory } from './daily-calls.ts';
-import { type CallLinks, daysIn, plotSeries, type Series, seriesOf } from './plot.ts';
+import { type Html, type HtmlValue, html, scrollTable } from '../ui/html.ts';
+import { type DailyHistory, loadHours } from './daily-calls.ts';
+import {
+  type CallLinks,
+  daySlots,
+  hourSlots,
+  plotSeries,
+  type Series,
+  type Slot,
+  seriesOf,
+  seriesOfHours,
+} from './plot.ts';
 import { type Days, daysMenu, isMonth, type Range } from './range.ts';
 
 /** The overview's plot of credits, with its choice of days. */
 export function callsSection(context: MemberContext, history: DailyHistory, range: Range): Html {
-  const { messages, tools } = context;
+  const { messages, formats, tools } = context;
   const all = seriesOf(history.rows, 'credits', messages);
   const file = html`<a href="${tools.base}/usage.csv?days=${range}" download>${messages.csv}</a>`;
   return html`
@@ -20,7 +29,7 @@ export function callsSection(context: MemberContext, history: DailyHistory, rang
     </div>
     ${daysMenu(context, range, history.first)}
   </div>
-  ${all.length === 0 ? emptyPlot(context, range) : plotAndTable(context, history, all, { beside: file })}
+  ${all.length === 0 ? emptyPlot(context, range) : plotAndTable(context, daySlots(history, formats), all, { beside: file })}
 </section>`;
 }
 
@@ -37,13 +46,12 @@ export function emptyPlot({ messages }: MemberContext, range: Range): Html {
 /** @param beside the table's folded part, such as a link to a file; @param filter of the calls that a bar leads to */
 export function plotAndTable(
   context: MemberContext,
-  days: Days,
+  slots: Slot[],
   all: Series[],
   { beside, filter = {} }: { beside?: HtmlValue; filter?: Record<string, string> } = {},
 ): Html {
   const { messages, formats } = context;
   const links = callLinks(context, filter);
-  const slots = daysIn(days);
   const label = messages.plotLabel(formats.number(sumOf(all)));
   return html`
 <ul class="legend">${all.map(({ label, colour, total }) => html`<li class="series-${colour}"><span>${label}</span> <strong>${formats.number(total)}</strong></li>`)}</ul>
@@ -64,10 +72,11 @@ function callLinks({ messages, tools }: MemberContext, filter: Record<string, st
   const oldest = utcDay(Date.now() - (activityDays - 1) * DAY);
   return {
     text: messages.activityOf,
-    of: (day) =>
-      activityDays === 0 || day < oldest
-        ? null
-        : `${tools.base}/activity?${new URLSearchParams({ ...filter, day }).toString()}`,
+    of(at) {
+      const day = at.slice(0, 10);
+      const query = new URLSearchParams({ ...filter, day });
+      return activityDays === 0 || day < oldest ? null : `${tools.base}/activity?${query.toString()}`;
+    },
   };
 }
 
@@ -81,13 +90,8 @@ function daysShown({ messages, formats }: MemberContext, { from, to }: Days, ran
 }
 
 /** The plot's numbers, a row for each of its bars, the latest first. */
-function tableOf(
-  { messages, formats }: MemberContext,
-  all: Series[],
-  days: string[],
-  links: CallLinks,
-): Html {
-  const rows = days.map((day) => ({ day, counts: all.map(({ counts }) => counts.get(day) ?? 0) }));
+function tableOf({ messages, formats }: MemberContext, all: Series[], slots: Slot[], links: CallLinks): Html {
+  const rows = slots.map((slot) => ({ ...slot, counts: all.map(({ counts }) => counts.get(slot.at) ?? 0) }));
   const withSum = (counts: number[]) =>
     [...counts, counts.reduce((sum, count) => sum + count, 0)].map(formats.number);
   return scrollTable(
@@ -96,9 +100,9 @@ function tableOf(
     rows
       .reverse()
       .filter(({ counts }) => counts.some((count) => count > 0))
-      .map(({ day, counts }) => {
-        const address = links.of(day);
-        const heading = dateOf(formats, day);
+      .map(({ at, name: text, counts }) => {
+        const address = links.of(at);
+        const heading = html`<time datetime="${at}">${text}</time>`;
         const name = address === null ? heading : html`<a href="${address}">${heading}</a>`;
         return [name, ...withSum(counts)];
       }),
@@ -123,9 +127,24 @@ export function errorsSection(
     <h2 id="errors-title">${messages.errorsTitle}</h2>
     <p class="lead">${messages.errorsLead} · ${daysShown(context, history, range)}</p>
   </div>
-  ${plotAndTable(context, history, all, {
+  ${plotAndTable(context, daySlots(history, formats), all, {
     beside: html`<span>${messages.errorCredits}: <strong data-errors="credits">${formats.number(credits)}</strong></span>`,
     filter,
   })}
+</section>`;
+}
+
+/** The last hours, to see whether calls fail now. Nothing for an account without any. */
+export async function hoursSection(context: MemberContext): Promise<HtmlValue> {
+  const { messages, formats, tools, account } = context;
+  const all = seriesOfHours(await loadHours(tools.sql, account.id), messages);
+  if (sumOf(all) === 0) return null;
+  return html`
+<section class="card" id="hours" aria-labelledby="hours-title">
+  <div>
+    <h2 id="hours-title">${messages.hoursTitle}</h2>
+    <p class="lead">${messages.hoursLead}</p>
+  </div>
+  ${plotAndTable(context, hourSlots(formats), all)}
 </section>`;
 }

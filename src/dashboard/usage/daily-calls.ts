@@ -65,6 +65,19 @@ function countRows(sql: Sql | Transaction, id: string, { from, to }: Days, ofKey
     SELECT day, key_id, kind, calls, credits FROM key_counts WHERE ${counted} AND is_error`;
 }
 
+/** The hours of the plot of hours. */
+export const PLOTTED_HOURS = 48;
+
+/** The counts of the last hours, each with its beginning in the place of its day: YYYY-MM-DDTHH:00Z. */
+export async function loadHours(sql: Sql, id: string): Promise<DailyCalls[]> {
+  return sql<DailyCalls[]>`
+    SELECT to_char(day + hour * interval '1 hour', 'YYYY-MM-DD"T"HH24:00"Z"') AS day, ${countsByKind(sql)}
+    FROM (SELECT *, credits AS cost FROM daily_counts
+      WHERE account_id = ${id} AND key_id = '*' AND hour >= 0 AND day >= (now() AT TIME ZONE 'UTC')::date - 2
+        AND day + hour * interval '1 hour' > (now() AT TIME ZONE 'UTC') - ${PLOTTED_HOURS} * interval '1 hour') AS d
+    GROUP BY day, hour`;
+}
+
 /** A row of the CSV: the counts of a day and key. */
 export interface DailyRow extends DailyCalls {
   /** `null` means that the calls were made in the dashboard. */

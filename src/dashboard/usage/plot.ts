@@ -1,9 +1,10 @@
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
+import { HOUR } from '../../platform/units.ts';
 import type { Messages } from '../messages.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
-import type { DailyCalls } from './daily-calls.ts';
+import { callsOf, type DailyCalls, PLOTTED_HOURS } from './daily-calls.ts';
 import { type Days, dayAfter } from './range.ts';
 
 /** Height of the bars' area and of the line of days below it, in CSS pixels. */
@@ -20,15 +21,35 @@ const NARROW_FROM = 40;
 /** The way from a bar to its calls. */
 export interface CallLinks {
   text: string;
-  /** The address of the calls of a day; `null` means that they are not kept one by one. */
-  of(day: string): string | null;
+  /** The address of the calls of a slot's day; `null` means that they are not kept one by one. */
+  of(at: string): string | null;
+}
+
+/** A day or an hour, in UTC. */
+export interface Slot {
+  /** YYYY-MM-DD, or YYYY-MM-DDTHH:00Z. */
+  at: string;
+  name: string;
+  /** Below its bar. */
+  short: string;
 }
 
 /** Each day of a range, the oldest first. */
-export function daysIn({ from, to }: Days): string[] {
-  const days: string[] = [];
-  for (let day = from; day <= to; day = dayAfter(day)) days.push(day);
-  return days;
+export function daySlots({ from, to }: Days, { date, day: short }: Formats): Slot[] {
+  const slots: Slot[] = [];
+  for (let at = from; at <= to; at = dayAfter(at))
+    slots.push({ at, name: date(new Date(at)), short: short(new Date(at)) });
+  return slots;
+}
+
+/** Each of the last hours, the oldest first. */
+export function hourSlots({ moment }: Formats): Slot[] {
+  const present = Math.floor(Date.now() / HOUR);
+  return Array.from({ length: PLOTTED_HOURS }, (_, index) => {
+    const at = new Date((present + 1 - PLOTTED_HOURS + index) * HOUR);
+    const text = at.toISOString();
+    return { at: `${text.slice(0, 16)}Z`, name: moment(at), short: text.slice(11, 16) };
+  });
 }
 
 /**
@@ -36,52 +57,52 @@ export function daysIn({ from, to }: Days): string[] {
  * sheet has the colours. dashboard.js shows the values of a bar at a touch, under the pointer and by the arrow keys.
  *
  * @param label the text for a screen reader
- * @param days a bar each, at most 90
+ * @param slots a bar each, at most 90
  * @param links to the calls of a bar
  */
 export function plotSeries(
   all: Series[],
-  days: string[],
+  slots: Slot[],
   formats: Formats,
   { label, links }: { label: string; links: CallLinks },
 ): Html {
-  const bars = days.map((day) => {
+  const bars = slots.map(({ at, name }) => {
     const parts = all
-      .map((series) => ({ ...series, count: series.counts.get(day) ?? 0 }))
+      .map((series) => ({ ...series, count: series.counts.get(at) ?? 0 }))
       .filter(({ count }) => count > 0);
-    return { day, parts, total: parts.reduce((sum, { count }) => sum + count, 0) };
+    return { at, name, parts, total: parts.reduce((sum, { count }) => sum + count, 0) };
   });
   const { step: interval, top } = scaleOf(Math.max(...bars.map(({ total }) => total)));
-  const width = 100 / Math.max(MIN_SLOTS, days.length);
-  const [gap, thickness] = days.length > NARROW_FROM ? [0.1, 0.8] : [0.2, 0.6];
+  const width = 100 / Math.max(MIN_SLOTS, slots.length);
+  const [gap, thickness] = slots.length > NARROW_FROM ? [0.1, 0.8] : [0.2, 0.6];
   const y = (count: number) => round(HEIGHT * (1 - count / top));
   const ticks = Array.from({ length: top / interval + 1 }, (_, index) => top - interval * index);
-  const bar = ({ day, parts, total }: (typeof bars)[number], index: number) => {
+  const bar = ({ at, name, parts, total }: (typeof bars)[number], index: number) => {
     if (total === 0) return false;
     let below = 0;
     const rects = parts.map(({ count, colour }) => {
       below += count;
       return html`<rect class="series-${colour}" x="${round((index + gap) * width)}%" width="${round(width * thickness)}%" y="${y(below)}" height="${round((HEIGHT * count) / top)}"/>`;
     });
-    const lines = [{ label: formats.date(new Date(day)), count: total }, ...parts].map(
+    const lines = [{ label: name, count: total }, ...parts].map(
       ({ label, count }) => `${label}: ${formats.number(count)}`,
     );
-    const address = links.of(day);
+    const address = links.of(at);
     return html`<g${address !== null && html` data-calls="${address}"`}><title>${lines.join('\n')}</title><rect class="day" x="${round(index * width)}%" width="${round(width)}%" y="0" height="${HEIGHT}"/>${rects}</g>`;
   };
   // Labels are counted from the last slot. A phone has room for every third one.
-  const step = Math.ceil(days.length / LABELS);
-  const axis = (day: string, index: number) => {
-    const back = days.length - 1 - index;
-    const isLast = back === 0 && days.length > 10;
+  const step = Math.ceil(slots.length / LABELS);
+  const axis = ({ short }: Slot, index: number) => {
+    const back = slots.length - 1 - index;
+    const isLast = back === 0 && slots.length > 10;
     if (back % step !== 0 || index * width + width / 2 < 3) return false;
-    return html`<text${back % (step * 3) !== 0 && html` class="wide-only"`} x="${isLast ? 100 : round((index + 0.5) * width)}%" y="${HEIGHT + 20}" text-anchor="${isLast ? 'end' : 'middle'}">${formats.day(new Date(day))}</text>`;
+    return html`<text${back % (step * 3) !== 0 && html` class="wide-only"`} x="${isLast ? 100 : round((index + 0.5) * width)}%" y="${HEIGHT + 20}" text-anchor="${isLast ? 'end' : 'middle'}">${short}</text>`;
   };
   return html`
 <div class="plot">
   <p><output></output> <a hidden>${links.text}</a></p>
   <div class="plot-ticks" aria-hidden="true">${ticks.map((tick) => html`<span>${formats.number(tick)}</span>`)}</div>
-  <svg height="${HEIGHT + DAYS_HEIGHT}" role="img" tabindex="0" aria-label="${label}">${ticks.map((tick) => html`<line x1="0" x2="100%" y1="${y(tick)}" y2="${y(tick)}"/>`)}${bars.map(bar)}${days.map(axis)}</svg>
+  <svg height="${HEIGHT + DAYS_HEIGHT}" role="img" tabindex="0" aria-label="${label}">${ticks.map((tick) => html`<line x1="0" x2="100%" y1="${y(tick)}" y2="${y(tick)}"/>`)}${bars.map(bar)}${slots.map(axis)}</svg>
 </div>`;
 }
 
@@ -116,7 +137,7 @@ type Colour =
 export interface Series {
   label: string;
   colour: Colour;
-  /** By day, YYYY-MM-DD; a day without any has none. */
+  /** By {@link Slot.at}; one without any has none. */
   counts: Map<string, number>;
   total: number;
 }
@@ -142,6 +163,12 @@ export function seriesOf(rows: DailyCalls[], counted: Counted, messages: Message
       : byKind(rows, ERROR_KINDS, messages.errorKinds, ERROR_COLOURS);
   return all.filter(({ total }) => total > 0);
 }
+
+/** The credits spent, and the errors of each kind that has any, of the last hours. */
+export const seriesOfHours = (rows: DailyCalls[], messages: Messages): Series[] => [
+  series(messages.plotTitle, 1, rows, callsOf),
+  ...seriesOf(rows, 'errors', messages),
+];
 
 function byKind<Kind extends CallKind | ErrorKind>(
   rows: DailyCalls[],

@@ -49,6 +49,9 @@ export const USAGE_TEXTS = {
   errorsTitle: ['Refused and failed requests', 'Pedidos recusados ou com erro'],
   errorsLead: `Each refused item counts. A refusal, a 503 and an error of a free endpoint cost no credit; other errors do
     Cada item recusado conta. Uma recusa, um 503 e um erro de uma operação gratuita não custam créditos; os outros erros custam`,
+  hoursTitle: ['The last 48 hours', 'As últimas 48 horas'],
+  hoursLead: `Credits spent, and requests that were refused or failed, by the hour in UTC
+    Créditos gastos, e pedidos recusados ou com erro, por hora em UTC`,
   errorCredits: ['Credits spent on errors', 'Créditos gastos em erros'],
   activityOf: ['See these requests', 'Ver estes pedidos'],
   dataDirectory: ['Directory', 'Diretório'],

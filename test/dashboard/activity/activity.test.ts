@@ -221,6 +221,26 @@ test('plots and refused calls of a key lead to the calls', async () => {
   );
 });
 
+test('the last 48 hours have what was spent and what failed, hour by hour', async () => {
+  const { visitor, accountId } = await createMember(service);
+  expect((await visitor.get('/dashboard/activity')).document.querySelector('#hours')).toBeNull();
+  const today = new Date().toISOString().slice(0, 10);
+  const rows = (kind: string, count: number) => service.sql`
+    VALUES (${accountId}, ${today}::date, '', ${kind}, ${count}::integer), (${accountId}, ${today}::date - 3, '', ${kind}, 100)`;
+  await storeCallCounts(service.sql, rows('search', 4));
+  await storeErrorCounts(service.sql, rows('rate-limit-exceeded', 13));
+  const page = await visitor.get('/dashboard/activity');
+  const texts = (part: string) =>
+    [...page.document.querySelectorAll(`#hours ${part}`)].map(({ textContent }) =>
+      textContent!.replaceAll(/\s+/g, ' ').trim(),
+    );
+  expect(texts('.legend li')).toEqual(['Credits spent 4', 'Too many requests in a minute (429) 13']);
+  expect(page.document.querySelector('#hours tbody time')!.getAttribute('datetime')).toBe(`${today}T00:00Z`);
+  expect(texts('tbody td')).toEqual(['4', '13', '17']);
+  const filtered = await visitor.get('/dashboard/activity?problems=yes');
+  expect(filtered.document.querySelector('#hours')).toBeNull();
+});
+
 test('without ACTIVITY_DAYS the page says that nothing is kept, and no plot leads there', async () => {
   const off = await startDashboardService({ ACTIVITY_DAYS: '0' });
   try {
