@@ -1,7 +1,7 @@
 /** Nothing of a request is parsed before its pause and its token, whatever its shape: the routes are the service's own lists. */
 import { afterAll, beforeEach, expect, spyOn, test } from 'bun:test';
+import type { DashboardParts } from '../../src/dashboard/context.ts';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';
-import type { DashboardParts } from '../../src/dashboard/page-context.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import { problem } from '../../src/http/answer.ts';
 import { BASE_PATH, MCP_PATH, methodOf } from '../../src/http/api-route.ts';

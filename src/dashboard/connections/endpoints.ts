@@ -1,6 +1,6 @@
 /**
  * The endpoints that clients of agents call themselves (OAuth 2.1): metadata, tokens, revocation, registration. The member's half is
- * `authorize.ts` and `consent.ts`.
+ * `consent.ts`.
  */
 import { isAscii } from 'node:buffer';
 import { Elysia } from 'elysia';
