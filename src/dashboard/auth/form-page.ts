@@ -5,17 +5,14 @@ import type { HtmlValue } from '../ui/html.ts';
 import { type Limit, limited } from './limits.ts';
 import { presentRefusal } from './sign-in.ts';
 
-/** What a sent form must pass before it is done, in this order. */
-interface Gates<Context> {
+/** What a sent form must pass, in this order, and what is then done. */
+interface FormHandlers<Context> {
   /** Fields that have one rule in every form. */
   checks?: Checked[];
   /** The faults of further fields, falsy for fields without one. */
   faults?(context: Context): Record<string, HtmlValue>;
   /** The attempts that it counts as. */
   limit?(context: Context): Limit[];
-}
-
-interface FormHandlers<Context> extends Gates<Context> {
   submit(context: Context): Promise<PageResponse | Refusal>;
 }
 

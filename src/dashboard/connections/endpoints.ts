@@ -7,7 +7,6 @@ import { Elysia } from 'elysia';
 import { problem } from '../../http/answer.ts';
 import { MCP_PATH } from '../../http/api-route.ts';
 import { readBody } from '../../http/body.ts';
-import type { Observer } from '../../http/observe.ts';
 import { RESOURCE_METADATA, resourceOf, takesConnections } from '../../mcp/resource.ts';
 import { registerClient } from '../../metering/connections/clients.ts';
 import {
@@ -17,14 +16,13 @@ import {
   refreshTokens,
   revokeByToken,
 } from '../../metering/connections/tokens.ts';
-import type { RateLimiter } from '../../metering/rate-limit/limiter.ts';
-import type { Config } from '../../platform/config/config.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
 import { VERSION } from '../../platform/version.ts';
 import { countAttempt, registrationsOf, tokenFailuresOf } from '../auth/limits.ts';
+import type { DashboardParts } from '../context.ts';
 import { type ClientAddress, createClientAddress } from '../request/client-address.ts';
 import { hasTooManyFields } from '../request/read-form.ts';
 import { type Bounds, createBounds } from './bounds.ts';
@@ -44,16 +42,6 @@ const MAX_BODY_BYTES = 8 * KIB;
 const BODY_TIMEOUT_MS = 5 * SECOND;
 /** The grants of a token have six. 4,000 would take a millisecond to parse. */
 const MAX_FIELDS = 16;
-
-export interface ConnectionParts {
-  publicUrl: string;
-  config: Config;
-  sql: Sql;
-  observer: Observer;
-  rateLimiter: RateLimiter;
-  /** Aborted when the service stops. */
-  stopping: AbortSignal;
-}
 
 /** A browser's page may call these, because each is open to any program anyway, and none reads a cookie. */
 const CORS = {
@@ -109,7 +97,7 @@ interface Endpoint {
 }
 
 /** The endpoints as routes of the service; none if `publicUrl` can't have connections. */
-export function connectionRoutes(parts: ConnectionParts) {
+export function connectionRoutes(parts: DashboardParts) {
   const { publicUrl, config, sql, observer, rateLimiter } = parts;
   const app = new Elysia({ name: 'connections' });
   if (!takesConnections(publicUrl)) return app;

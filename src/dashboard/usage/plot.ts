@@ -120,18 +120,7 @@ export function scaleOf(value: number): { step: number; top: number } {
 }
 
 /** The colours of the style sheet: of kinds of calls, of refusals, and of other errors. Red stands for refusals alone. */
-type Colour =
-  | 1
-  | 2
-  | 3
-  | 4
-  | 5
-  | 'refused-1'
-  | 'refused-2'
-  | 'refused-3'
-  | 'refused-4'
-  | 'error-1'
-  | 'error-2';
+type Colour = 1 | 2 | 3 | 4 | 5 | `refused-${1 | 2 | 3 | 4}` | `error-${1 | 2}`;
 
 /** One colour of the plot, one column of the table. */
 export interface Series {
@@ -145,8 +134,12 @@ export interface Series {
 /** The unit of a plot: the credits of charged calls, or errors. */
 export type Counted = 'credits' | 'errors';
 
-const KIND_COLOURS: Record<CallKind, Colour> = { search: 1, match: 2, lookup: 3, debts: 4, resolve: 5 };
-const ERROR_COLOURS: Record<ErrorKind, Colour> = {
+const COLOURS: Record<CallKind | ErrorKind, Colour> = {
+  search: 1,
+  match: 2,
+  lookup: 3,
+  debts: 4,
+  resolve: 5,
   'rate-limit-exceeded': 'refused-1',
   'monthly-quota-exceeded': 'refused-2',
   'key-limits': 'refused-4',
@@ -155,13 +148,13 @@ const ERROR_COLOURS: Record<ErrorKind, Colour> = {
   '5xx': 'error-2',
 };
 
-/** The counts a day, each kind that has any apart. */
+/** The counts of each slot, each kind that has any apart. */
 export function seriesOf(rows: DailyCalls[], counted: Counted, messages: Messages): Series[] {
-  const all =
-    counted === 'credits'
-      ? byKind(rows, CALL_KINDS, messages.callKinds, KIND_COLOURS)
-      : byKind(rows, ERROR_KINDS, messages.errorKinds, ERROR_COLOURS);
-  return all.filter(({ total }) => total > 0);
+  const labels = { ...messages.callKinds, ...messages.errorKinds };
+  const kinds = counted === 'credits' ? CALL_KINDS : ERROR_KINDS;
+  return kinds
+    .map((kind) => series(labels[kind], COLOURS[kind], rows, (row) => row[kind]))
+    .filter(({ total }) => total > 0);
 }
 
 /** The credits spent, and the errors of each kind that has any, of the last hours. */
@@ -170,27 +163,12 @@ export const seriesOfHours = (rows: DailyCalls[], messages: Messages): Series[] 
   ...seriesOf(rows, 'errors', messages),
 ];
 
-function byKind<Kind extends CallKind | ErrorKind>(
-  rows: DailyCalls[],
-  kinds: readonly Kind[],
-  labels: Record<Kind, string>,
-  colours: Record<Kind, Colour>,
-): Series[] {
-  return kinds.map((kind) => series(labels[kind], colours[kind], rows, (row) => row[kind]));
-}
-
 function series(
   label: string,
   colour: Colour,
   rows: DailyCalls[],
   count: (row: DailyCalls) => number,
 ): Series {
-  const counts = new Map<string, number>();
-  let total = 0;
-  for (const row of rows) {
-    const value = count(row);
-    if (value > 0) counts.set(row.day, (counts.get(row.day) ?? 0) + value);
-    total += value;
-  }
-  return { label, colour, counts, total };
+  const counts = new Map(rows.map((row) => [row.day, count(row)]));
+  return { label, colour, counts, total: counts.values().reduce((sum, count) => sum + count, 0) };
 }

@@ -1,7 +1,8 @@
 /** Requests of strangers to the endpoints of clients: little of them is parsed, and few of them ask Postgres. */
 import { afterAll, expect, test } from 'bun:test';
 import { createBounds } from '../../../src/dashboard/connections/bounds.ts';
-import { type ConnectionParts, connectionRoutes } from '../../../src/dashboard/connections/endpoints.ts';
+import { connectionRoutes } from '../../../src/dashboard/connections/endpoints.ts';
+import type { DashboardParts } from '../../../src/dashboard/context.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { startDashboardService } from '../service.ts';
@@ -80,7 +81,7 @@ function createEndpoints(given: Sql = sql) {
       },
     },
     stopping: new AbortController().signal,
-  } as unknown as ConnectionParts);
+  } as unknown as DashboardParts);
   const endpoints = [...new Set(app.routes.map(({ path }) => path))];
   const requestTo = (path: string, address: string, headers: Record<string, string> = {}) => {
     const body = RIGHT[path];
