@@ -186,19 +186,24 @@ function isShown(name: WeighedName, { likeness, missing, extra, evidence, isFirs
 /** @param ranked in their order */
 function isClear(name: WeighedName, [first, second]: Ranked[]): boolean {
   if (first === undefined) return false;
+  if (first.likeness < Likeness.Equal && isOtherBody(name, first)) return false;
   if (first.likeness > Likeness.None) return second === undefined || second.likeness < first.likeness;
   if (first.missing > 0 || first.changed > MAX_CHANGED_WHEN_CLEAR || !first.isFirstUsed) return false;
   // A long name that has the words here and there is another company's.
   if (first.extra > first.evidence.length && !first.isExtraLast) return false;
   if (hasOtherWord(name, first)) return false;
-  // A company may be named like a public body, and one more word in a body's name is another place.
-  const isBody = bodyOf(first.normalized.split(' '))?.phrases === name.body?.phrases;
-  if (name.body !== null && (first.extra > 0 || !isBody)) return false;
   if (!haveSameInitials(name, wordsOf(first), first.extra === 0)) return false;
   // A brand alone with another legal form is another company of the brand.
   const forms = new Set([companyForm(name.written), companyForm(first.legalName), null]);
   if (first.evidence.length === 1 && first.extra > 0 && forms.size > 2) return false;
   return hasMark(name, first.evidence) && (second === undefined || second.missing > 0);
+}
+
+/** Whether a name is of a public body, and a candidate of a company or of another place, as one more word says. */
+function isOtherBody({ body, written }: WeighedName, { extra, normalized, legalName }: Ranked): boolean {
+  if (body === null) return false;
+  const isSameKind = bodyOf(normalized.split(' '))?.phrases === body.phrases;
+  return extra > 0 || !isSameKind || companyForm(written) !== companyForm(legalName);
 }
 
 /** Whether a word that marks a company is as written. */

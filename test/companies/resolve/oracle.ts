@@ -352,6 +352,11 @@ export function oracleRank(
   const [first, second] = ranked;
   const clear =
     first !== undefined &&
+    (first.likeness === 0 ||
+      body === undefined ||
+      (first.extra === 0 &&
+        bodyOf(first.row.words)?.line === body.line &&
+        formOf(written) === formOf(first.row.legalName))) &&
     (first.likeness < 3
       ? ranked.filter(({ likeness }) => likeness === first.likeness).length === 1
       : first.missing === 0 &&
@@ -359,7 +364,6 @@ export function oracleRank(
         first.mark &&
         first.isFirstUsed &&
         (first.extra <= heavy.length || first.isExtraLast) &&
-        (body === undefined || (first.extra === 0 && bodyOf(first.row.words)?.line === body.line)) &&
         !first.isRefused &&
         (second === undefined || second.missing > 0));
   const shown = ranked.filter(

@@ -266,6 +266,8 @@ describe('the order', () => {
     ['Foot Pneus, S.A.', 'Foot Pneus Park, Lda', true],
     ['O Foot', 'Foot Park', false],
     ['Freguesia de Foot', 'Foot Freguesia, Lda', false],
+    ['Freguesia de Foot', 'Freguesia do Foot, Lda', false],
+    ['Freguesia de Foot', 'Freguesia do Foot', true],
     ['Helio coe Foot', 'Helio Coelho Organização Foot', false],
     ['ANI - Agência Nacional de Inovação', 'Agência Nacional Inovação', true],
     ['Agência Nacional de Inovação', 'Agência Nacional de Inovação (ANI)', true],
