@@ -1,4 +1,6 @@
 import { afterAll, expect, test } from 'bun:test';
+import { generateSecret } from '../../src/metering/keys/secret.ts';
+import { createKey } from '../../src/metering/keys/store.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv } from '../support/companies.ts';
@@ -49,6 +51,20 @@ test('processes share one bucket: 90 requests at once get the 60 tokens of a Plu
   const flowedBack = Math.ceil((performance.now() - startMs) / 1000);
   expect(answered).toBeWithin(60, 61 + flowedBack);
   expect([answered + overRate, other]).toEqual([90, []]);
+});
+
+test('two processes with 16 connections each give a key exactly its share, and take nothing else of its account', async () => {
+  const { accountId, key: production } = await api.caller({ limits: { requestsPerMinute: 1000 } });
+  const key = generateSecret();
+  await createKey(api.sql, accountId, '', 'test', null, key, { requests_per_minute: 4 });
+  const startMs = performance.now();
+  const { answered, overRate, other } = await storm(processes.slice(0, 2), 16, key);
+  // A token flows back each 15 s.
+  const flowedBack = Math.floor((performance.now() - startMs) / 15_000);
+  expect(answered).toBeWithin(4, 5 + flowedBack);
+  expect([answered + overRate, other]).toEqual([32, []]);
+  const { headers } = await ask(processes[2]!, '/usage', { key: production });
+  expect(Number(headers.get('ratelimit-remaining'))).toBeGreaterThanOrEqual(1000 - answered - 1);
 });
 
 test('a revoked key and a suspended account are refused on running instances within five seconds', async () => {
