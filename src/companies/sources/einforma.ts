@@ -1,27 +1,13 @@
 import { aborted } from 'node:util';
 import { SECOND } from '../../platform/units.ts';
 import { capitalText } from './capital.ts';
-import { cleanTexts, joinTexts } from './clean-text.ts';
+import { cleanText, cleanTexts, joinTexts } from './clean-text.ts';
 import { type JsonObject, nifText, type Question, urlUnder } from './http.ts';
 import { createSource } from './source.ts';
 import { type CompanyDetails, type CompanySource, SourceError, type SourcesConfig } from './types.ts';
 
-/**
- * The members of a report. They are documented for Spain, and unconfirmed for Portugal; this is the one place to change them.
- * If several are named, the first with text counts.
- */
-const REPORT = {
-  nif: ['identificativo', 'nif', 'nipc', 'cif'],
-  title: ['denominacion'],
-  address: ['domicilioSocial'],
-  zipcode: ['codigoPostal'],
-  city: ['localidad'],
-  activity: ['actividad', 'objetoSocial'],
-  status: ['situacion'],
-  cae: ['cnae'],
-  nature: ['formaJuridica'],
-  capital: ['capitalSocial'],
-} as const;
+/** The members of a report that can name its company. */
+const IDENTIFIERS = ['identificativo', 'nif', 'nipc', 'cif'];
 
 /** `localidad` can begin with the postal code, and `cnae` is a code with a description behind it. */
 const POSTAL_CITY = /^(\d{4}-\d{3}|\d{4,5})\s+(\S.*)$/;
@@ -53,36 +39,33 @@ export function createEinforma(config: SourcesConfig, now: () => number): Compan
   });
 }
 
+/** The members of a report are documented for Spain, and unconfirmed for Portugal. */
 function detailsOf(report: JsonObject, nif: string): CompanyDetails {
-  for (const member of REPORT.nif) {
+  for (const member of IDENTIFIERS) {
     const own = identifier(report[member]);
     if (own !== '' && own !== nif) throw new SourceError('einforma', 'wrong-company');
   }
-  const first = (members: readonly string[]) => texts(report, members)[0] ?? '';
-  const title = first(REPORT.title);
+  const text = (member: string) => cleanText(report[member]);
+  const title = text('denominacion');
   if (title === '') throw new SourceError('einforma', 'unexpected');
-  const city = first(REPORT.city);
+  const city = text('localidad');
   const [, cityZipcode = '', cityName = city] = POSTAL_CITY.exec(city) ?? [];
-  const cae = first(REPORT.cae);
+  const cae = text('cnae');
   const [, code = cae, codeActivity = ''] = CODE_AND_ACTIVITY.exec(cae) ?? [];
   return {
     title,
-    address: joinTexts(texts(report, REPORT.address)),
-    zipcode: first(REPORT.zipcode) || cityZipcode,
+    address: joinTexts(cleanTexts(report.domicilioSocial)),
+    zipcode: text('codigoPostal') || cityZipcode,
     city: cityName,
-    activity: first(REPORT.activity) || codeActivity,
-    status: first(REPORT.status),
+    activity: text('actividad') || text('objetoSocial') || codeActivity,
+    status: text('situacion'),
     cae: code,
     structure: {
-      nature: first(REPORT.nature),
-      capital: capitalText(report[REPORT.capital[0]]),
+      nature: text('formaJuridica'),
+      capital: capitalText(report.capitalSocial),
       capital_currency: 'EUR',
     },
   };
-}
-
-function texts(report: JsonObject, members: readonly string[]): string[] {
-  return members.map((member) => cleanTexts(report[member])).find((found) => found.length > 0) ?? [];
 }
 
 /** An identifier without separators and the country's prefix; '' if it is absent. */
