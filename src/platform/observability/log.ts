@@ -115,21 +115,7 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
   let timeMs = 0;
   let time = '';
   return (line) => {
-    const {
-      requestId,
-      callId,
-      method,
-      route,
-      status,
-      durationMs,
-      account,
-      keyId,
-      credits,
-      isTest,
-      error,
-      tool,
-      traceId,
-    } = line;
+    const { account, keyId, credits, error, tool, traceId } = line;
     const nowMs = Date.now();
     if (nowMs !== timeMs) {
       timeMs = nowMs;
@@ -144,11 +130,11 @@ function createRequestWriter(destination: pino.DestinationStream): Log['request'
       (account ? `,"account":"${account}"` : '') +
       (keyId ? `,"key_id":"${keyId}"` : '') +
       (credits === undefined ? '' : `,"credits":${credits}`) +
-      (isTest ? ',"test":true' : '');
+      (line.isTest ? ',"test":true' : '');
     const cause = hasFailed ? `,"error":${JSON.stringify(nameAndMessage(error))}` : '';
     destination.write(
-      `{"level":${level},"time":"${time}","requestId":"${requestId}","call":"${callId}"${traced},"method":"${method}","route":"${route}"${asTool},` +
-        `"status":${status},"durationMs":${Math.round(durationMs * 100) / 100}${whose}${cause},"msg":"request"}\n`,
+      `{"level":${level},"time":"${time}","requestId":"${line.requestId}","call":"${line.callId}"${traced},"method":"${line.method}","route":"${line.route}"${asTool},` +
+        `"status":${line.status},"durationMs":${Math.round(line.durationMs * 100) / 100}${whose}${cause},"msg":"request"}\n`,
     );
   };
 }
