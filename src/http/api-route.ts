@@ -5,6 +5,7 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { Type } from '@sinclair/typebox';
 import type { CallKind } from './call-kind.ts';
+import { enumeration } from './enumeration.ts';
 import { PROBLEMS, type ProblemName } from './problems.ts';
 import type { Right } from './right.ts';
 
@@ -52,9 +53,7 @@ export const PROBLEM_MEMBERS = {
     }),
   ),
   scope: Type.Optional(
-    Type.Union([Type.Literal('key'), Type.Literal('account')], {
-      description: 'In `rate-limit-exceeded`: whose limit refused the request.',
-    }),
+    enumeration(['key', 'account'], 'In `rate-limit-exceeded`: whose limit refused the request.'),
   ),
   limit: Type.Optional(
     Type.Integer({ description: 'The included allowance; absent for a key that has some rights only.' }),

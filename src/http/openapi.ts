@@ -291,20 +291,7 @@ function headersOf(
 /** A reference to a named schema, which is added to `schemas` (the document's `components`). So is every named schema in it. */
 function reference({ $id: name, ...schema }: TSchema, schemas: Record<string, Schema>): Schema {
   schemas[name!] ??= JSON.parse(
-    JSON.stringify(schema, (_, value) =>
-      value?.$id === undefined ? withEnumeration(value) : reference(value, schemas),
-    ),
+    JSON.stringify(schema, (_, value) => (value?.$id === undefined ? value : reference(value, schemas))),
   );
   return { $ref: `#/components/schemas/${name}` };
-}
-
-/**
- * An alternative of fixed texts as the enumeration that it is. A client of openapi-python-client tries the alternatives of an
- * `anyOf` in turn, and raises when the first of them is another text.
- */
-function withEnumeration(value: Schema | null): Schema | null {
-  const texts = value?.anyOf?.map((option) => option.const);
-  if (texts === undefined || texts.includes(undefined)) return value;
-  const { anyOf: _, ...rest } = value!;
-  return { ...rest, type: 'string', enum: texts };
 }
