@@ -38,44 +38,23 @@ export interface DebtDataset {
   rows: string | null;
 }
 
-interface Row {
-  kind: string;
-  date: string;
-  companies: number;
-  at: Date | null;
-  by: string;
-  /** Its name. */
-  file: string;
-  digest: FileDigest | null;
-  rows: string | null;
-}
-
 /**
  * Reads the record that the last import left of each dataset, without counting rows.
  * @param bound bounds the wait for Postgres; by default nothing does
  */
 export async function readDatasets(sql: Sql, bound: Bound = async (query) => query): Promise<Datasets> {
-  const query = sql<Row[]>`
-    SELECT 'directory' AS kind, NULL AS date, rows AS companies, loaded_file AS file, ${digestOf(sql, 'loaded_at')} AS digest, rows_sha256 AS rows,
-      CASE WHEN rows > 0 THEN coalesce(loaded_at, created_at) END AS at,
+  const directoryQuery = sql<DirectoryDataset[]>`
+    SELECT rows AS companies, loaded_file AS file, ${digestOf(sql, 'loaded_at')} AS "lastFile", rows_sha256 AS rows,
+      CASE WHEN rows > 0 THEN coalesce(loaded_at, created_at) END AS updated,
       CASE WHEN rows > 0 THEN coalesce(loaded_by, created_by) END AS by
-    FROM directory_generations WHERE id = (SELECT current FROM directory)
-    UNION ALL
-    SELECT kind, to_char(dataset_date, 'YYYY-MM-DD'), rows, NULL, ${digestOf(sql, 'imported_at')},
-      CASE WHEN file_at = imported_at THEN rows_sha256 END, imported_at, imported_by FROM debt_datasets`;
-  const found = await bound(query);
-  const find = (kind: string) => found.find((row) => row.kind === kind);
-  const { companies, at, by, file, digest: lastFile, rows } = find('directory')!;
-  const debts = (kind: string): DebtDataset | null => {
-    const row = find(kind);
-    if (row === undefined) return null;
-    const { date, companies, at, by, digest: file, rows } = row;
-    return { date, companies, imported: at!, by, file, rows };
-  };
-  return {
-    directory: { companies, updated: at, by, file, lastFile, rows },
-    debts: { tax: debts('tax'), 'social-security': debts('social-security') },
-  };
+    FROM directory_generations WHERE id = (SELECT current FROM directory)`;
+  const debtsQuery = sql<(DebtDataset & { kind: DebtKind })[]>`
+    SELECT kind, to_char(dataset_date, 'YYYY-MM-DD') AS date, rows AS companies, imported_at AS imported, imported_by AS by,
+      ${digestOf(sql, 'imported_at')} AS file, CASE WHEN file_at = imported_at THEN rows_sha256 END AS rows FROM debt_datasets`;
+  const [[directory], found] = await Promise.all([bound(directoryQuery), bound(debtsQuery)]);
+  const debts: Datasets['debts'] = { tax: null, 'social-security': null };
+  for (const { kind, ...dataset } of found) debts[kind] = dataset;
+  return { directory: directory!, debts };
 }
 
 /** @throws when the datasets can't be read */
