@@ -108,42 +108,33 @@ function refuseSuspicious(
   difference: DebtDifference,
   { kind, date, force = 0 }: { kind: DebtKind; date: string; force?: number | undefined },
 ): void {
-  const suspicions = [...suspiciousDate(difference, kind, date), ...suspiciousEnds(difference, kind)];
-  const suspicion = suspicions[force];
+  const suspicion = suspicionsOf(difference, kind, date)[force];
   if (suspicion === undefined) return;
-  const more = force === 0 ? '--force' : 'one more --force';
-  throw new RefusedError(`${suspicion.reason}: nothing has changed; ${more} ${suspicion.outcome}`);
+  const { reason, outcome } = suspicion;
+  throw new RefusedError(
+    `${reason}: nothing has changed; ${force === 0 ? '--force' : 'one more --force'} ${outcome}`,
+  );
 }
 
-interface Suspicion {
-  reason: string;
-  /** The effect of `--force`. */
-  outcome: string;
-}
-
-function suspiciousDate({ presentDate }: DebtDifference, kind: DebtKind, date: string): Suspicion[] {
+/** Why a dataset is suspicious, and the effect of `--force`. */
+function suspicionsOf(
+  { presentDate, present, kept, appeared, changed, ended }: DebtDifference,
+  kind: DebtKind,
+  date: string,
+): { reason: string; outcome: string }[] {
+  const suspicions = [];
   // A mistyped year would be shown to customers, and refuse every right file after it.
   if (date > utcDay(Date.now() + DAY)) {
-    return [{ reason: `${date} is after tomorrow`, outcome: 'imports the dataset of that date' }];
+    suspicions.push({ reason: `${date} is after tomorrow`, outcome: 'imports the dataset of that date' });
+  } else if (presentDate !== null && date < presentDate) {
+    const reason = `the ${kind} dataset is of ${presentDate}, later than ${date}`;
+    suspicions.push({ reason, outcome: 'imports the older one' });
   }
-  if (presentDate === null || date >= presentDate) return [];
-  return [
-    {
-      reason: `the ${kind} dataset is of ${presentDate}, later than ${date}`,
-      outcome: 'imports the older one',
-    },
-  ];
-}
-
-function suspiciousEnds(
-  { present, kept, appeared, changed, ended }: DebtDifference,
-  kind: DebtKind,
-): Suspicion[] {
-  if (kept >= present * SMALLEST_REPLACEMENT) return [];
-  return [
-    {
+  if (kept < present * SMALLEST_REPLACEMENT) {
+    suspicions.push({
       reason: `the file has ${count(kept)} of the ${count(present)} companies of the ${kind} dataset, under 90%`,
       outcome: `replaces the dataset nevertheless (appeared ${count(appeared)}, changed ${count(changed)}, ended ${count(ended)})`,
-    },
-  ];
+    });
+  }
+  return suspicions;
 }
