@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { setSuspended } from '../../metering/accounts/changes.ts';
 import { iso } from '../../metering/accounts/plan.ts';
 import { requireAccount } from '../../metering/accounts/store.ts';
@@ -6,7 +6,7 @@ import { type Config, defaultPublicUrl } from '../../platform/config/config.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { printable, textTable } from '../../platform/terminal/text.ts';
-import { oneOfWords, name as readName } from '../../platform/terminal/values.ts';
+import { name as readName } from '../../platform/terminal/values.ts';
 import { findReader, MAILS, type Mail, type Reader } from '../auth/mail-text.ts';
 import { changeMember, listMembers, type Role, resetSecondFactor } from '../auth/members.ts';
 import { isEmail } from '../request/read-form.ts';
@@ -48,10 +48,11 @@ export function memberCommands(program: Command): void {
       "print a one-time link to choose a password for the account's dashboard (a new one, for an existing member)",
       'email of the member',
       'The link begins with PUBLIC_URL, works once, and for seven days. Without --role a new member is an owner.',
-    ).option(
-      '--role <role>',
-      'owner or member: owners invite, remove, and delete the account',
-      oneOfWords<Role>('owner', 'member'),
+    ).addOption(
+      new Option('--role <role>', 'owners invite, remove, and delete the account').choices([
+        'owner',
+        'member',
+      ]),
     ),
     `{id, email, link, expires, mailed}
 With SMTP_URL the link is mailed, too, unless a suspended account invites a new member. For a member it is a password

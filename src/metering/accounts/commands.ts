@@ -1,9 +1,9 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { inPages } from '../../platform/postgres/batches.ts';
 import { defineCommand } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
 import { fields, printable } from '../../platform/terminal/text.ts';
-import { instant, name, oneOfWords, wholeNumber } from '../../platform/terminal/values.ts';
+import { instant, name, orWord, wholeNumber } from '../../platform/terminal/values.ts';
 import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
 import { changeLimits, changePlan } from './changes.ts';
 import { grantCredits, MAX_BALANCE } from './grant.ts';
@@ -17,8 +17,7 @@ import {
   requireAccount,
 } from './store.ts';
 
-const readPlan = oneOfWords<Plan>('free', 'plus');
-const readYesNo = oneOfWords('yes', 'no');
+const PLANS: Plan[] = ['free', 'plus'];
 
 /** `account …` (docs/commands.md). */
 export function accountCommands(program: Command): void {
@@ -29,7 +28,7 @@ export function accountCommands(program: Command): void {
       account
         .command('create')
         .requiredOption('--name <name>', 'name of the customer', name)
-        .option('--plan <plan>', 'free or plus', readPlan, 'free'),
+        .addOption(new Option('--plan <plan>', 'of the account').choices(PLANS).default('free')),
     )
       .description('create an account')
       .addHelpText('after', '\nExample:\n  bun directory account create --name "Example Lda" --plan plus'),
@@ -103,7 +102,7 @@ includedCredits, spendPurchased, suspended, emails}`,
   defineCommand(
     withSubscription(account.command('plan'))
       .argument('<id>')
-      .argument('<plan>', 'free or plus', readPlan)
+      .addArgument(new Argument('<plan>', 'the new one').choices(PLANS))
       .description('move an account to a plan: a new period opens now, with nothing used')
       .addHelpText(
         'after',
@@ -124,17 +123,18 @@ includedCredits, spendPurchased, suspended, emails}`,
       .option(
         '--requests-per-minute <n>',
         "a limit of the account's own, or `plan` for its plan's",
-        orPlan(wholeNumber({ min: 1, max: MAX_REQUESTS_PER_MINUTE })),
+        orWord('plan', wholeNumber({ min: 1, max: MAX_REQUESTS_PER_MINUTE })),
       )
       .option(
         '--included-credits <n>',
         "an allowance of the account's own, or `plan` for its plan's",
-        orPlan(wholeNumber({ min: 0, max: MAX_BALANCE })),
+        orWord('plan', wholeNumber({ min: 0, max: MAX_BALANCE })),
       )
-      .option(
-        '--spend-purchased <yes|no>',
-        'whether purchased credits pay for calls beyond the allowance; no: such calls are refused',
-        (text: string) => readYesNo(text) === 'yes',
+      .addOption(
+        new Option(
+          '--spend-purchased <answer>',
+          'whether purchased credits pay for calls beyond the allowance; no: such calls are refused',
+        ).choices(['yes', 'no']),
       )
       .description('give an account its own limits; without options: show them')
       .addHelpText('after', '\nExample:\n  bun directory account limits acc_… --requests-per-minute 6000'),
@@ -144,7 +144,7 @@ includedCredits, spendPurchased, suspended, emails}`,
       const change = {
         requestsPerMinute: requestsPerMinute === 'plan' ? null : requestsPerMinute,
         includedCredits: includedCredits === 'plan' ? null : includedCredits,
-        spendPurchased,
+        spendPurchased: spendPurchased && spendPurchased === 'yes',
       };
       return { id, ...(await changeLimits(sql, id, change, actor)) };
     },
@@ -203,9 +203,5 @@ function creditChange(text: string): number {
 type GivenLimits = {
   requestsPerMinute?: number | 'plan';
   includedCredits?: number | 'plan';
-  spendPurchased?: boolean;
+  spendPurchased?: 'yes' | 'no';
 };
-
-function orPlan(read: (text: string) => number): (text: string) => number | 'plan' {
-  return (text) => (text === 'plan' ? text : read(text));
-}

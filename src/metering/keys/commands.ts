@@ -4,7 +4,7 @@ import { inPages } from '../../platform/postgres/batches.ts';
 import { defineCommand } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
 import { textTable } from '../../platform/terminal/text.ts';
-import { instant, name, wholeNumber } from '../../platform/terminal/values.ts';
+import { instant, name, orWord, wholeNumber } from '../../platform/terminal/values.ts';
 import { iso } from '../accounts/plan.ts';
 import { requireKeyDetails } from './details.ts';
 import { expireKey } from './expire.ts';
@@ -16,7 +16,6 @@ import {
   describeRights,
   describeShare,
   type LimitOptions,
-  orWord,
   perOption,
   rights,
   share,

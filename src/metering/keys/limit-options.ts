@@ -19,12 +19,6 @@ export interface LimitOptions {
   requestsPerMinute?: number | 'none';
 }
 
-/** Reads an option that has a word for "no limit". */
-export const orWord =
-  <T, Word extends string>(word: Word, read: (text: string) => T) =>
-  (text: string): T | Word =>
-    text === word ? word : read(text);
-
 export const perOption = () =>
   new Option('--per <window>', 'of UTC, by Postgres’s clock; ever has no end').choices(BUDGET_PERIODS);
 

@@ -12,12 +12,11 @@ export function wholeNumber({ min, max }: { min: number; max: number }): (text: 
   };
 }
 
-export function oneOfWords<T extends string>(...words: T[]): (text: string) => T {
-  return (text) => {
-    if (words.includes(text as T)) return text as T;
-    throw new InvalidArgumentError(`It must be ${words.join(' or ')}.`);
-  };
-}
+/** Reads an option that has a word for "no limit" or "as the plan". */
+export const orWord =
+  <T, Word extends string>(word: Word, read: (text: string) => T) =>
+  (text: string): T | Word =>
+    text === word ? word : read(text);
 
 const INSTANT =
   /^(\d{4}-\d{2}-\d{2})[Tt ]((?:[01]\d|2[0-3]):[0-5]\d:)([0-5]\d|60)(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { InvalidArgumentError } from 'commander';
-import { instant, name, oneOfWords, wholeNumber } from '../../../src/platform/terminal/values.ts';
+import { instant, name, wholeNumber } from '../../../src/platform/terminal/values.ts';
 
 /** Each text with what the reader makes of it; `wrong` is wrong usage. */
 function reads<T>(read: (text: string) => T, cases: Record<string, T | 'wrong'>): void {
@@ -69,16 +69,6 @@ test('a whole number is digits within its range', () => {
     '10': 10,
     '007': 7,
     ...Object.fromEntries(wrong.map((text) => [text, 'wrong' as const])),
-  });
-});
-
-test('one of some words is that word, case and all', () => {
-  reads(oneOfWords('free', 'plus'), {
-    free: 'free',
-    plus: 'plus',
-    Free: 'wrong',
-    '': 'wrong',
-    constructor: 'wrong',
   });
 });
 
