@@ -36,11 +36,18 @@ export function openLookup(
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
   const { findCompany, findCompanies } = createCompanyReader(pointQueries, config.recordMaxAgeS, timeoutMs);
   const bounds = createRefreshBounds(sql, config.refreshesPerDay, log);
-  const counts = createLookupMetrics(metrics, {
-    sources: sources.map(({ name }) => name),
-    refreshesToday: bounds.today,
-    refreshesPerDay: config.refreshesPerDay,
-  });
+  const counts = createLookupMetrics(
+    metrics,
+    sources.map(({ name }) => name),
+  );
+  metrics.gaugeOf(
+    'refreshes_today',
+    'Refreshes of all accounts on this day (UTC), as this process last took one.',
+    bounds.today,
+  );
+  const { refreshesPerDay } = config;
+  if (refreshesPerDay !== null)
+    metrics.gaugeOf('refreshes_per_day', 'REFRESHES_PER_DAY.', () => refreshesPerDay);
   const refresher = createRefresher({
     ...config,
     sql,
@@ -63,25 +70,15 @@ export function openLookup(
 const WINDOWS: LimitWindow[] = ['minute', 'hour', 'day', 'month'];
 const BOUNDS: RefreshBound[] = ['account-day', 'account-minute', 'all-day', 'free-day'];
 
-interface Observed {
-  /** The names of the sources that are asked. */
-  sources: string[];
-  /** Refreshes of all accounts on this day. */
-  refreshesToday: () => number;
-  /** Their bound, if there is one. */
-  refreshesPerDay: number | null;
-}
-
-/** Declares the metrics of sources and refreshes, and returns what counts them. */
-function createLookupMetrics(metrics: Metrics, observed: Observed) {
+/** Declares the metrics of sources and refreshes, and returns what counts them. @param sources the names of those that are asked */
+function createLookupMetrics(metrics: Metrics, sources: string[]) {
   const requests = metrics.counter(
     'source_requests_total',
     'Questions to company data sources, by source and outcome.',
     'source',
     'outcome',
   );
-  for (const source of observed.sources)
-    for (const outcome of SOURCE_OUTCOMES) requests.inc({ source, outcome }, 0);
+  for (const source of sources) for (const outcome of SOURCE_OUTCOMES) requests.inc({ source, outcome }, 0);
   const limits = metrics.counter(
     'source_limits_total',
     'Answers of company data sources that their limit is reached, by source and the window of the limit.',
@@ -95,14 +92,6 @@ function createLookupMetrics(metrics: Metrics, observed: Observed) {
     'budget',
   );
   for (const budget of BOUNDS) refused.inc({ budget }, 0);
-  metrics.gaugeOf(
-    'refreshes_today',
-    'Refreshes of all accounts on this day (UTC), as this process last took one.',
-    observed.refreshesToday,
-  );
-  const { refreshesPerDay } = observed;
-  if (refreshesPerDay !== null)
-    metrics.gaugeOf('refreshes_per_day', 'REFRESHES_PER_DAY.', () => refreshesPerDay);
   return {
     onAnswer: (source: string, outcome: string) => requests.inc({ source, outcome }),
     onLimit: (source: string, window: LimitWindow) => limits.inc({ source, window }),
