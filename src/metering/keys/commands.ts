@@ -203,46 +203,31 @@ Example:
 requests_per_minute, calls, errors, errorCredits, secrets: [{until, lastUsed}]}
 Calls, errors by kind and what these cost are of the last 30 days (UTC). The current secret is first.`,
     ({ sql }, id: string) => requireKeyDetails(sql, id),
-    ({
-      id,
-      account,
-      name,
-      test,
-      connection,
-      start,
-      created,
-      revoked,
-      expires,
-      calls,
-      errors,
-      errorCredits,
-      secrets,
-      ...limits
-    }) =>
+    ({ calls, ...key }) =>
       textTable([
-        ['KEY', id],
-        ['ACCOUNT', account],
-        ['NAME', name],
-        ['KIND', kindOf({ test, connection })],
-        ['START', `${start}…`],
-        ['CREATED', iso(created)!],
-        ['REVOKED', iso(revoked) ?? '–'],
-        ['EXPIRES', iso(expires) ?? '–'],
-        ['BUDGET', describeBudget(limits.budget)],
-        ['RIGHTS', describeRights(limits.only)],
-        ['RATE', describeShare(limits.requests_per_minute)],
+        ['KEY', key.id],
+        ['ACCOUNT', key.account],
+        ['NAME', key.name],
+        ['KIND', kindOf(key)],
+        ['START', `${key.start}…`],
+        ['CREATED', iso(key.created)!],
+        ['REVOKED', iso(key.revoked) ?? '–'],
+        ['EXPIRES', iso(key.expires) ?? '–'],
+        ['BUDGET', describeBudget(key.budget)],
+        ['RIGHTS', describeRights(key.only)],
+        ['RATE', describeShare(key.requests_per_minute)],
         [
           'CALLS, 30 DAYS',
           `${calls.search} searches, ${calls.match} matches, ${calls.resolve} resolutions, ${calls.lookup} lookups, ${calls.debts} debts`,
         ],
         [
           'ERRORS, 30 DAYS',
-          Object.entries(errors)
+          Object.entries(key.errors)
             .map(([kind, count]) => `${kind}: ${count}`)
             .join(', ') || '–',
         ],
-        ['COST OF ERRORS', `${errorCredits} credits`],
-        ...secrets.map(({ until, lastUsed }, index) => [
+        ['COST OF ERRORS', `${key.errorCredits} credits`],
+        ...key.secrets.map(({ until, lastUsed }, index) => [
           index === 0 ? 'SECRET' : 'PREVIOUS SECRET',
           `last used ${iso(lastUsed) ?? '–'}${index === 0 ? '' : `, works until ${iso(until)}`}`,
         ]),
