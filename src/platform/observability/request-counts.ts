@@ -1,27 +1,13 @@
 import { SECOND } from '../units.ts';
 
-/** Upper bounds, seconds. The last bucket counts requests over all bounds. */
-const BOUNDS = [
-  0.001,
-  0.0025,
-  0.005,
-  0.01,
-  0.025,
-  0.05,
-  0.1,
-  0.25,
-  0.5,
-  1,
-  2.5,
-  5,
-  10,
-  Number.POSITIVE_INFINITY,
-];
+/** Upper bounds, seconds. */
+const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 interface RouteCounts {
   byStatus: Map<number, number>;
   /** Requests up to each bound and over the one before. */
   buckets: number[];
+  requests: number;
   sumMs: number;
 }
 
@@ -37,7 +23,7 @@ export function createRequestCounts() {
   function countsOf(route: string): RouteCounts {
     let counts = routes.get(route);
     if (counts === undefined) {
-      counts = { byStatus: new Map(), buckets: BOUNDS.map(() => 0), sumMs: 0 };
+      counts = { byStatus: new Map(), buckets: BOUNDS.map(() => 0), requests: 0, sumMs: 0 };
       routes.set(route, counts);
     }
     return counts;
@@ -61,7 +47,9 @@ export function createRequestCounts() {
       const counts = countsOf(route);
       counts.byStatus.set(status, (counts.byStatus.get(status) ?? 0) + 1);
       counts.sumMs += ms;
-      counts.buckets[BOUNDS.findIndex((bound) => ms <= bound * SECOND)]! += 1;
+      counts.requests += 1;
+      const bucket = BOUNDS.findIndex((bound) => ms <= bound * SECOND);
+      if (bucket !== -1) counts.buckets[bucket]! += 1;
     },
     /** Requests of test keys are counted apart, because their problems are called up at will. */
     endTest(): void {
@@ -92,16 +80,16 @@ export function createRequestCounts() {
         `# HELP ${duration} Time from the request to its answer, by route template.`,
         `# TYPE ${duration} histogram`,
       );
-      for (const [route, { buckets, sumMs }] of routes) {
+      for (const [route, { buckets, requests, sumMs }] of routes) {
         let count = 0;
         for (const [index, more] of buckets.entries()) {
           count += more;
-          const bound = String(BOUNDS[index]).replace('Infinity', '+Inf');
-          lines.push(`${duration}_bucket{route="${route}",le="${bound}"} ${count}`);
+          lines.push(`${duration}_bucket{route="${route}",le="${BOUNDS[index]}"} ${count}`);
         }
         lines.push(
+          `${duration}_bucket{route="${route}",le="+Inf"} ${requests}`,
           `${duration}_sum{route="${route}"} ${sumMs / SECOND}`,
-          `${duration}_count{route="${route}"} ${count}`,
+          `${duration}_count{route="${route}"} ${requests}`,
         );
       }
       return `${lines.join('\n')}\n`;
