@@ -34,10 +34,15 @@ export function createHealth(probes: Probe[], isStopping: () => boolean, log: Pi
     return warning === undefined ? { status } : { status, warning };
   }
 
-  let round: Promise<ProbeResult[]> | null = null;
+  let round: Promise<Record<string, ProbeResult>> | null = null;
 
-  function askAll(): Promise<ProbeResult[]> {
-    round ??= Promise.all(probes.map(probe)).finally(() => {
+  async function askAll(): Promise<Record<string, ProbeResult>> {
+    const results = await Promise.all(probes.map(probe));
+    return Object.fromEntries(probes.map(({ name }, index) => [name, results[index]!]));
+  }
+
+  function results(): Promise<Record<string, ProbeResult>> {
+    round ??= askAll().finally(() => {
       round = null;
     });
     return round;
@@ -45,22 +50,11 @@ export function createHealth(probes: Probe[], isStopping: () => boolean, log: Pi
 
   async function ready(): Promise<Response> {
     const dependencies = await results();
-    const isDown = (required: boolean) =>
-      probes.some((probe) => probe.required === required && dependencies[probe.name]!.status === 'down');
-    const unavailable = isStopping() || isDown(true);
-    const status = isStopping()
-      ? 'stopping'
-      : unavailable
-        ? 'unavailable'
-        : isDown(false)
-          ? 'degraded'
-          : 'ready';
-    return json({ status, dependencies }, unavailable ? 503 : 200);
-  }
-
-  async function results(): Promise<Record<string, ProbeResult>> {
-    const round = await askAll();
-    return Object.fromEntries(probes.map(({ name }, index) => [name, round[index]!]));
+    const down = probes.filter(({ name }) => dependencies[name]!.status === 'down');
+    const answer = (status: string, code: number) => json({ status, dependencies }, code);
+    if (isStopping()) return answer('stopping', 503);
+    if (down.some(({ required }) => required)) return answer('unavailable', 503);
+    return answer(down.length > 0 ? 'degraded' : 'ready', 200);
   }
 
   return { live: () => json({ status: 'live' }, 200), ready, results };
