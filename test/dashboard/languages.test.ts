@@ -40,7 +40,7 @@ const SENTENCES = {
 
 /** The texts of every page, and those that readers hear or see on a pointer. */
 async function readPages(language: Language): Promise<Map<string, string>> {
-  const visitor = createVisitor(service.baseUrl, { language });
+  const visitor = createVisitor(service.baseUrl, { language, isPatient: true });
   const texts = new Map<string, string>();
   const read = async (path: string) => {
     const { document, status } = await visitor.get(path, { Accept: 'text/html' });

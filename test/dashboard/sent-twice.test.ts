@@ -7,12 +7,13 @@ import { createMember, createVisitor, formTokenOf, newPerson } from './visitor.t
 const { service, browsing, stop } = await startBrowsedDashboard();
 afterAll(() => stop());
 
+const patient = () => createVisitor(service.baseUrl, { isPatient: true });
 const keysOf = async (accountId: string) =>
   (await service.sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId}`).length;
 
 describe('over HTTP', () => {
   test('one form creates one key, and each of its answers shows the secret', async () => {
-    const { visitor, accountId } = await createMember(service);
+    const { visitor, accountId } = await createMember(service, { visitor: patient() });
     const form = { name: 'production', form_token: await formTokenOf(visitor, '/dashboard/keys') };
     const answers = await Promise.all([1, 2, 3].map(() => visitor.post('/dashboard/keys', form)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -25,7 +26,7 @@ describe('over HTTP', () => {
   });
 
   test('a form whose key is revoked, or older than ten minutes, shows no secret and creates no key', async () => {
-    const { visitor, accountId } = await createMember(service);
+    const { visitor, accountId } = await createMember(service, { visitor: patient() });
     for (const change of ['revoked_at = now()', "created_at = now() - interval '11 minutes'"]) {
       const form = { name: 'production', form_token: await formTokenOf(visitor, '/dashboard/keys') };
       await visitor.post('/dashboard/keys', form);
@@ -40,7 +41,7 @@ describe('over HTTP', () => {
   });
 
   test('one form makes one call and is charged once', async () => {
-    const { visitor, accountId } = await createMember(service);
+    const { visitor, accountId } = await createMember(service, { visitor: patient() });
     const form = {
       q: 'anything',
       kind: 'search',
@@ -54,7 +55,7 @@ describe('over HTTP', () => {
   });
 
   test('a sign-up that is sent twice opens the account both times', async () => {
-    const visitor = createVisitor(service.baseUrl);
+    const visitor = patient();
     const person = newPerson();
     const form = { ...person, form_token: await formTokenOf(visitor, '/dashboard/sign-up') };
     const cookie = `dashboard.form=${visitor.cookies.get('dashboard.form')}`;
@@ -78,7 +79,7 @@ describe('over HTTP', () => {
   });
 
   test('a sign-in with a session leads to the overview', async () => {
-    const { visitor } = await createMember(service);
+    const { visitor } = await createMember(service, { visitor: patient() });
     const answer = await visitor.post('/dashboard/sign-in', { email: 'a@example.com', password: 'x' });
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard']);
   });

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { hashPassword } from 'better-auth/crypto';
 import { parseHTML } from 'linkedom';
+import { SECOND } from '../../src/platform/units.ts';
 import type { TestService } from '../support/service.ts';
 import type { MailServer } from './smtp.ts';
 
@@ -37,8 +38,12 @@ interface SubmitOptions {
 /**
  * @param address the visitor's address for the service, which must trust 127.0.0.1 as a proxy. By default a new one, so that no
  * visitor uses up another's sign-ups
+ * @param isPatient whether it sends again what a busy service refuses (503 with `Retry-After`), as the page asks a person to
  */
-export function createVisitor(baseUrl: string, { address = randomAddress(), language = 'en' } = {}): Visitor {
+export function createVisitor(
+  baseUrl: string,
+  { address = randomAddress(), language = 'en', isPatient = false } = {},
+): Visitor {
   const cookies = new Map<string, string>();
 
   async function send(
@@ -62,6 +67,11 @@ export function createVisitor(baseUrl: string, { address = randomAddress(), lang
       else cookies.set(name, value);
     }
     const text = await response.text();
+    const retryAfterS = Number(response.headers.get('retry-after'));
+    if (isPatient && response.status === 503 && retryAfterS > 0) {
+      await Bun.sleep(retryAfterS * SECOND);
+      return send(path, init, headers);
+    }
     // Most answers are asked for their status alone, so a page is parsed when its elements are.
     let parsed: Page | undefined;
     const parse = () => (parsed ??= parseHTML(text === '' ? '<html></html>' : text).document);

@@ -2,7 +2,7 @@
  * What a request can make the process render, sort or compress is bounded before it begins: the largest body of each form and the most data
  * of each page, beside a request of one row. The forms, the fields that each reads, and the pages are the dashboard's own.
  */
-import { afterAll, expect, spyOn, test } from 'bun:test';
+import { afterAll, afterEach, expect, spyOn, test } from 'bun:test';
 import { MAX_FORM_BYTES, MAX_LIST_BYTES } from '../../src/dashboard/request/read-form.ts';
 import { ROUTES, type Route } from '../../src/dashboard/routes.ts';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
@@ -53,22 +53,35 @@ const IN_ROWS = PARTS.map((part) => `${part.repeat(95).replaceAll('\n', '').slic
 /** The CPU of a request in ms, of the process, whose other half sends it. The least of some, because the machine may disturb it. */
 async function cpuMs(send: () => Promise<Response>): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < 3; ) {
     // So that each request has its attempt.
     await sql`DELETE FROM dashboard_attempts`;
     const before = process.cpuUsage();
     const answer = await send();
     await answer.arrayBuffer();
     const { user, system } = process.cpuUsage(before);
+    // A busy machine, which the page tells a person to wait for.
+    if (answer.status === 503) continue;
     if (answer.status === 429 || answer.status >= 500) throw new Error(`it was answered ${answer.status}`);
     least = Math.min(least, (user + system) / 1000);
+    round += 1;
   }
   return least;
 }
 
-/** Those of some requests that take too much: their CPU beside that of one row, in ms. */
-const tooMuch = (measured: [what: string, oneMs: number, largestMs: number][]) =>
-  measured.filter(([, oneMs, largestMs]) => largestMs > MOST * Math.max(oneMs, LEAST_MS));
+/** The measured requests that take too much: their CPU beside that of one row, in ms. */
+const found: [what: string, oneMs: number, largestMs: number][] = [];
+afterEach(() => void found.splice(0));
+
+/** Measures a request beside that of one row. One that takes too much is measured again, because the machine may have disturbed it. */
+async function compare(what: string, one: () => Promise<Response>, largest: () => Promise<Response>) {
+  let [oneMs, largestMs] = [0, 0];
+  for (let round = 0; round < 5; round += 1) {
+    [oneMs, largestMs] = [await cpuMs(one), await cpuMs(largest)];
+    if (largestMs <= MOST * Math.max(oneMs, LEAST_MS)) return;
+  }
+  found.push([what, oneMs, largestMs]);
+}
 
 function sender({ cookies }: Visitor) {
   const headers = {
@@ -120,17 +133,18 @@ test.each(forms)('the form %s, with the largest value of each field that it read
   const send = sender(visitor);
   const right = { list: nif(1), name: 'a', email: 'a@example.com', q: 'padaria', present: member.password };
   const post = (fields: Record<string, string>) =>
-    cpuMs(() => send(path.replace(':id', id), new URLSearchParams({ form_token, ...right, ...fields })));
+    send(path.replace(':id', id), new URLSearchParams({ form_token, ...right, ...fields }));
   const names = fieldsOf(route);
   await post({});
   const bytes = (route.hasList ? MAX_LIST_BYTES : MAX_FORM_BYTES) - 1000;
-  const measured: Parameters<typeof tooMuch>[0] = [];
   for (const name of names)
-    for (const part of [...PARTS, ...(route.hasList ? IN_ROWS : [])]) {
-      const oneMs = await post({ [name]: part });
-      measured.push([`${name} of ${part}`, oneMs, await post({ [name]: filled(part, bytes) })]);
-    }
-  expect(tooMuch(measured)).toEqual([]);
+    for (const part of [...PARTS, ...(route.hasList ? IN_ROWS : [])])
+      await compare(
+        `${name} of ${part}`,
+        () => post({ [name]: part }),
+        () => post({ [name]: filled(part, bytes) }),
+      );
+  expect(found).toEqual([]);
 });
 
 test('a list of a thousand companies and as many rows without one, screened', async () => {
@@ -140,11 +154,17 @@ test('a list of a thousand companies and as many rows without one, screened', as
   const send = sender(member.visitor);
   const post = (count: number, add = {}) => {
     const rows = Array.from({ length: count }, (_, n) => `${nif(n)}\n"""""""""""""""""""""""""""""""""\n`);
-    return cpuMs(() =>
-      send('/screen', new URLSearchParams({ form_token, list: rows.join(''), price: String(count), ...add })),
+    return send(
+      '/screen',
+      new URLSearchParams({ form_token, list: rows.join(''), price: String(count), ...add }),
     );
   };
-  expect(tooMuch([['screened', await post(1), await post(1000)]])).toEqual([]);
+  await compare(
+    'screened',
+    () => post(1),
+    () => post(1000),
+  );
+  expect(found).toEqual([]);
 });
 
 // Downloads are sent in parts, with pauses between them (growth.test.ts).
@@ -156,11 +176,14 @@ test('each page of an account with thousands of everything', async () => {
   const { id } = await createKey(sql, small.accountId, 'own', 'test');
   await changePlan(sql, large.accountId, 'plus', {}, 'test');
   const { keyId, memberId } = await growAccount(sql, large.accountId, ROWS);
-  const measured: Parameters<typeof tooMuch>[0] = [];
   for (const [path] of pages) {
-    const get = (visitor: Visitor, id: string) => cpuMs(() => sender(visitor)(path.replace(':id', id)));
+    const get = (visitor: Visitor, id: string) => sender(visitor)(path.replace(':id', id));
     const largest = path.startsWith('/keys') ? keyId : memberId;
-    measured.push([path, await get(small.visitor, id), await get(large.visitor, largest)]);
+    await compare(
+      path,
+      () => get(small.visitor, id),
+      () => get(large.visitor, largest),
+    );
   }
-  expect(tooMuch(measured)).toEqual([]);
+  expect(found).toEqual([]);
 });
