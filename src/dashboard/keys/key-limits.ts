@@ -43,7 +43,7 @@ export function limitFields(
   };
   const share: Field = {
     name: 'per-minute',
-    label: messages.keyShare,
+    label: messages.requestsPerMinute,
     hint: messages.keyShareHint,
     inputMode: 'numeric',
     maxLength: String(MAX_REQUESTS_PER_MINUTE).length,

@@ -194,6 +194,6 @@ async function connectionFacts(context: MemberContext): Promise<Fact[]> {
     [messages.client, clientHost(clientId) ?? messages.clientUnknown],
     [messages.clientCalls, clientName === '' ? '–' : clientName],
     [messages.clientSendsTo, new URL(redirectUri).host],
-    [messages.connectedBy, nameOf(`dashboard:${memberId}`)],
+    [messages.by, nameOf(`dashboard:${memberId}`)],
   ];
 }

@@ -24,7 +24,6 @@ export const KEY_TEXTS = {
     O máximo de créditos que gasta. Vazio: tantos quantos a conta tiver.`,
   keyBudgetPer: ['Period', 'Período'],
   numberInvalid: ['Write a whole number from {min} to {max}.', 'Escreva um número inteiro de {min} a {max}.'],
-  keyShare: ['Requests a minute', 'Pedidos por minuto'],
   keyShareHint: `The most requests a minute, of those of the account. Empty: all of them.
     O máximo de pedidos por minuto, dos da conta. Vazio: todos.`,
   keyHasShare: `Of the account’s requests a minute it takes {limit} at most.
@@ -73,7 +72,6 @@ export const KEY_TEXTS = {
   connectionsLead: `Agents that a member has signed in, such as Claude or ChatGPT. Add this address there to connect one:
     Agentes ligados por um membro, como o Claude ou o ChatGPT. Para ligar um, adicione lá este endereço:`,
   connectedOn: ['Connected', 'Ligado'],
-  connectedBy: ['By', 'Por'],
   connectionEnd: ['End this connection', 'Terminar esta ligação'],
   connectionEndTitle: ['End the connection “{name}”?', 'Terminar a ligação “{name}”?'],
   connectionEndLead: `The agent’s requests are refused within 5 seconds. To go on, it must be connected again.

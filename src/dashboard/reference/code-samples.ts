@@ -47,7 +47,8 @@ export function curl({ address, body }: Pick<SampleCall, 'address' | 'body'>): s
     body === undefined
       ? ''
       : ` \\\n  -H "Content-Type: application/json" \\\n  -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
-  return `curl -s "${address}" \\\n  -H "Authorization: Bearer $API_KEY"${data}`;
+  // A quote in a query would end the text of a shell.
+  return `curl -s '${address.replaceAll("'", '%27')}' \\\n  -H "Authorization: Bearer $API_KEY"${data}`;
 }
 
 function javascript({ method, address, body }: SampleCall): string {

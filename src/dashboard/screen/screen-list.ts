@@ -135,7 +135,7 @@ export function reconciled(context: MemberContext, { rows, nifs }: NifList): Htm
   const countOf = (...reasons: Row['leftOut'][]) =>
     rows.filter((row) => reasons.includes(row.leftOut)).length;
   const parts: [count: number, text: (count: string) => string][] = [
-    [nifs.length, messages.screenCompanies],
+    [nifs.length, messages.companyCount],
     [countOf('repeated'), messages.screenRepeated],
     [countOf('wrong'), messages.screenWrong],
     [countOf('length', 'rounded', 'missing'), messages.screenWithoutNif],

@@ -22,7 +22,6 @@ export const SCREEN_TEXTS = {
   screenPrice: `1 company costs 1 credit. | {count} companies cost {count} credits.
     1 empresa custa 1 crédito. | {count} empresas custam {count} créditos.`,
   screenRows: ['1 row | {count} rows', '1 linha | {count} linhas'],
-  screenCompanies: ['1 company | {count} companies', '1 empresa | {count} empresas'],
   screenRepeated: ['1 repeated | {count} repeated', '1 repetida | {count} repetidas'],
   screenWrong: ['1 not valid | {count} not valid', '1 inválida | {count} inválidas'],
   screenWithoutNif: ['1 without a NIF | {count} without a NIF', '1 sem NIF | {count} sem NIF'],

@@ -12,7 +12,7 @@ import { creditsLeft } from '../../metering/accounts/store.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
-import { EXAMPLE_QUERY } from '../reference/code-samples.ts';
+import { curl, EXAMPLE_QUERY } from '../reference/code-samples.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { failureNotice, field, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
@@ -155,7 +155,6 @@ async function triedCall(context: MemberContext, tried: Tried): Promise<Html> {
   const json = (await response.json()) as { data: unknown };
   const problem = answer.ok ? null : answer.problem.kind;
   const entries = answer.ok && kind !== 'lookup' ? (json.data as FoundCompany[]) : null;
-  const curl = `curl '${address.replaceAll("'", '%27')}' \\\n  -H "Authorization: Bearer $API_KEY"`;
   const count = entries !== null && html` · ${messages.companyCount(String(entries.length))}`;
   const spent =
     cost.credits === 0 ? messages.noCreditSpent : messages.creditsSpent(formats.number(cost.credits));
@@ -183,7 +182,7 @@ async function triedCall(context: MemberContext, tried: Tried): Promise<Html> {
 </section>
 <section class="card" aria-labelledby="request-title">
   <h2 id="request-title">${messages.request}</h2>
-  ${copyable(messages, { id: 'request', label: messages.request, text: curl })}
+  ${copyable(messages, { id: 'request', label: messages.request, text: curl({ address }) })}
 </section>`;
 }
 

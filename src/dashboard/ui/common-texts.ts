@@ -125,6 +125,7 @@ export const COMMON_TEXTS = {
   lastSignIn: ['Last sign-in', 'Última sessão'],
   ipAddress: ['Address', 'Endereço'],
   by: ['By', 'Por'],
+  requestsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
   byYou: ['You', 'Eu'],
   byMember: ['A member', 'Um membro'],
   byOperator: ['Operator', 'Operador'],

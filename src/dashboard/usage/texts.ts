@@ -60,7 +60,6 @@ export const USAGE_TEXTS = {
   older: ['Older', 'Anteriores'],
   plansLead: ['Plans', 'Planos'],
   creditsIncluded: ['Included credits a month', 'Créditos incluídos por mês'],
-  requestsPerMinute: ['Requests a minute', 'Pedidos por minuto'],
   yourPlan: ['Your plan', 'O seu plano'],
   ownLimits: `Your own limits. Credits a month: {credits}. Requests a minute: {requests}.
     Os seus limites próprios. Créditos por mês: {credits}. Pedidos por minuto: {requests}.`,
