@@ -59,7 +59,7 @@ export function unavailable(detail: string, cause?: unknown, reason?: Reason): P
 }
 
 /** The 503 of an overloaded service. */
-export const overloaded = (cause?: unknown) => unavailable(REASONS.overloaded, cause, 'overloaded');
+export const overloaded = (cause?: unknown) => unavailable(REASONS.overloaded[0], cause, 'overloaded');
 
 /**
  * The answer when a dependency has failed: its own problem. Work that queued too long in this process is a 503, because it never

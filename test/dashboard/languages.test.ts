@@ -2,10 +2,9 @@
 import { afterAll, expect, test } from 'bun:test';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { MESSAGES } from '../../src/dashboard/messages.ts';
-import { PROBLEMS_PT } from '../../src/dashboard/reference/problems-pt.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import type { Language } from '../../src/dashboard/ui/language.ts';
-import { PROBLEMS } from '../../src/http/problems.ts';
+import { PROBLEMS, REASONS } from '../../src/http/problems.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { openConsent, registerAgent } from './connections/agent.ts';
 import { startDashboardService, storeCalls } from './service.ts';
@@ -30,8 +29,16 @@ function partsOf(texts: unknown): string[] {
 
 const HEADINGS = API_ROUTES.map(({ detail }) => detail);
 const REFERENCE = {
-  en: [PROBLEMS, HEADINGS.map(({ summary }) => summary)],
-  pt: [PROBLEMS_PT, HEADINGS.map(({ pt }) => [pt.summary, pt.cost])],
+  en: [
+    Object.values(PROBLEMS).map(({ title, cause, fix }) => [title, cause, fix]),
+    Object.values(REASONS).map(([en]) => en),
+    HEADINGS.map(({ summary }) => summary),
+  ],
+  pt: [
+    Object.values(PROBLEMS).map(({ pt }) => pt),
+    Object.values(REASONS).map(([, pt]) => pt),
+    HEADINGS.map(({ pt }) => [pt.summary, pt.cost]),
+  ],
 };
 const SENTENCES = {
   en: new Set(partsOf([MESSAGES.en, REFERENCE.en])),

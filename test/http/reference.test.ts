@@ -2,7 +2,6 @@
 import { afterAll, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { isValidNif, normalizeNif } from '../../src/companies/nif.ts';
-import { PROBLEMS_PT } from '../../src/dashboard/reference/problems-pt.ts';
 import { methodOf, templateOf } from '../../src/http/api-route.ts';
 import { createOpenApi, type Schema } from '../../src/http/openapi.ts';
 import { PROBLEMS, type ProblemName } from '../../src/http/problems.ts';
@@ -255,7 +254,7 @@ test('docs/api.md has a row for each kind', () => {
 test.each(rows)('%s: the page of the problem says its cost too, in both languages: %s', (kind, cost) => {
   const [english, portuguese] = SAID[cost]!;
   expect(PROBLEMS[kind].fix).toMatch(english);
-  expect(PROBLEMS_PT[kind].fix).toMatch(portuguese);
+  expect(PROBLEMS[kind].pt.fix).toMatch(portuguese);
 });
 
 const operations = Object.entries(published).flatMap(([path, methods]) =>

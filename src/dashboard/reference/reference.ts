@@ -8,7 +8,6 @@ import type { Messages } from '../messages.ts';
 import { type Column, facts, type Html, type HtmlValue, html, scrollTable, table } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
 import { codeSamples, type SampleCall } from './code-samples.ts';
-import { PROBLEMS_PT, REASONS_PT } from './problems-pt.ts';
 
 /** The problems that the service can answer. */
 export function problemsOf({ debtChanges, activityDays }: Config): ProblemName[] {
@@ -21,12 +20,12 @@ export function problemsOf({ debtChanges, activityDays }: Config): ProblemName[]
 
 /** The meaning of a problem, in the reader's language. */
 export function problemText(kind: ProblemName, language: Language) {
-  return language === 'pt' ? PROBLEMS_PT[kind] : PROBLEMS[kind];
+  return language === 'pt' ? PROBLEMS[kind].pt : PROBLEMS[kind];
 }
 
 /** Why a problem was answered, in the reader's language. */
 export const reasonText = (reason: Reason, language: Language): string =>
-  language === 'pt' ? REASONS_PT[reason] : REASONS[reason];
+  REASONS[reason][language === 'pt' ? 1 : 0];
 
 /**
  * The reference of the API: the OpenAPI document as a page, with an example of each call in three languages. Headings, costs and problems

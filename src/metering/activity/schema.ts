@@ -39,7 +39,7 @@ const ActivityRowSchema = Type.Object(
     reason: Nullable(
       Type.String(),
       `Why, if the problem leaves that open. More may come. ${Object.entries(REASONS)
-        .map(([name, text]) => `\`${name}\`: ${text}`)
+        .map(([name, [text]]) => `\`${name}\`: ${text}`)
         .join(' ')}`,
     ),
     credits: Type.Integer({

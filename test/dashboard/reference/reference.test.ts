@@ -1,7 +1,8 @@
 /** The reference for people: `/openapi`, and the same in the dashboard. */
+
 import { afterAll, expect, test } from 'bun:test';
-import { PROBLEMS_PT } from '../../../src/dashboard/reference/problems-pt.ts';
 import type { OpenApi } from '../../../src/http/openapi.ts';
+import { PROBLEMS } from '../../../src/http/problems.ts';
 import { createTestKey } from '../../support/service.ts';
 import { startBrowsedDashboard } from '../browser.ts';
 import { createMember, createVisitor } from '../visitor.ts';
@@ -27,7 +28,7 @@ test('has the headings of every endpoint, and every problem, in Portuguese, too,
     expect(description.replaceAll('`', '')).toStartWith(english);
   }
   expect((await visitor.get('/openapi?lang=en')).textOf('h1')).toBe('API reference');
-  expect((await visitor.get('/problems/validation')).textOf('h1')).toBe(PROBLEMS_PT.validation.title);
+  expect((await visitor.get('/problems/validation')).textOf('h1')).toBe(PROBLEMS.validation.pt.title);
   expect((await visitor.get('/problems/nothing')).status).toBe(404);
 });
 
