@@ -2,45 +2,24 @@ import type { Metrics } from '../../platform/observability/metrics.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import { DAY, SECOND } from '../../platform/units.ts';
-import { readDatasets } from './store.ts';
+import { type DebtDataset, readDatasets } from './store.ts';
 
 /** Pages of the table of records whose ages are looked at, some hundred records. */
 const SAMPLED_PAGES = 100;
 
-/** The metrics of the data's age and size. */
-interface Ages {
-  directory: { companies: number; updatedS: number; generations: number };
-  /** By kind. */
-  debts: Record<string, { companies: number; dateS: number }>;
-  records: { stored: number; ageS: number | null };
-}
+type Ages = Awaited<ReturnType<typeof readAges>>;
 
-async function readAges(sql: Sql, bound: Bound): Promise<Ages> {
-  const { directory, debts } = await readDatasets(sql, bound);
+async function readAges(sql: Sql, bound: Bound) {
+  const datasets = await readDatasets(sql, bound);
   const [sizes] = await bound(sql<{ generations: number; stored: number; pages: number }[]>`
     SELECT (SELECT count(*) FROM directory_generations) AS generations,
       greatest(reltuples, 0)::bigint AS stored, relpages AS pages
     FROM pg_class WHERE oid = 'companies'::regclass`);
-  const { generations, stored, pages } = sizes!;
-  const share = Math.min(100, (100 * SAMPLED_PAGES) / Math.max(pages, 1));
+  const share = Math.min(100, (100 * SAMPLED_PAGES) / Math.max(sizes!.pages, 1));
   const [sample] = await bound(sql<{ ageS: number | null }[]>`
     SELECT extract(epoch FROM avg(now() - fetched_at))::float8 AS "ageS"
     FROM companies TABLESAMPLE SYSTEM (${share}::float8)`);
-  return {
-    directory: {
-      companies: directory.companies,
-      updatedS: (directory.updated?.getTime() ?? 0) / SECOND,
-      generations,
-    },
-    debts: Object.fromEntries(
-      Object.entries(debts).flatMap(([kind, dataset]) =>
-        dataset === null
-          ? []
-          : [[kind, { companies: dataset.companies, dateS: Date.parse(dataset.date) / SECOND }]],
-      ),
-    ),
-    records: { stored, ageS: sample!.ageS },
-  };
+  return { ...datasets, ...sizes!, ...sample! };
 }
 
 /**
@@ -49,8 +28,10 @@ async function readAges(sql: Sql, bound: Bound): Promise<Ages> {
  */
 export function observeAges(metrics: Metrics, sql: Sql, expectedDays: number | null): void {
   const read = () => withTimeout((bound) => readAges(sql, bound), SECOND, 'Postgres');
-  const each = (value: (dataset: Ages['debts'][string]) => number) => (ages: Ages) =>
-    Object.fromEntries(Object.entries(ages.debts).map(([kind, dataset]) => [kind, value(dataset)]));
+  const each = (value: (dataset: DebtDataset) => number) => (ages: Ages) =>
+    Object.fromEntries(
+      Object.entries(ages.debts).map(([kind, dataset]) => [kind, dataset && value(dataset)]),
+    );
   metrics.gaugesOf(read, [
     {
       name: 'directory_companies',
@@ -60,12 +41,12 @@ export function observeAges(metrics: Metrics, sql: Sql, expectedDays: number | n
     {
       name: 'directory_updated_timestamp_seconds',
       help: 'When an import last confirmed or changed the directory; 0 if none has.',
-      value: ({ directory }) => directory.updatedS,
+      value: ({ directory }) => (directory.updated?.getTime() ?? 0) / SECOND,
     },
     {
       name: 'directory_generations',
       help: 'Generations of the directory that Postgres keeps: the current one, and the one for index rollback.',
-      value: ({ directory }) => directory.generations,
+      value: ({ generations }) => generations,
     },
     {
       name: 'debts_companies',
@@ -77,17 +58,17 @@ export function observeAges(metrics: Metrics, sql: Sql, expectedDays: number | n
       name: 'debts_date_timestamp_seconds',
       help: 'The date of a list of debtors, at 0:00 UTC.',
       label: 'kind',
-      values: each(({ dateS }) => dateS),
+      values: each(({ date }) => Date.parse(date) / SECOND),
     },
     {
       name: 'company_records',
       help: 'Stored company records, as Postgres estimates.',
-      value: ({ records }) => records.stored,
+      value: ({ stored }) => stored,
     },
     {
       name: 'company_records_age_seconds',
       help: 'Mean time since a stored record was refreshed, of a sample.',
-      value: ({ records }) => records.ageS,
+      value: ({ ageS }) => ageS,
     },
   ]);
   if (expectedDays !== null)
