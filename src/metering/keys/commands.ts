@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { RIGHTS, type Right } from '../../http/right.ts';
 import { inPages } from '../../platform/postgres/batches.ts';
 import { defineCommand } from '../../platform/terminal/command.ts';
@@ -6,24 +6,62 @@ import { defineList } from '../../platform/terminal/list-command.ts';
 import { textTable } from '../../platform/terminal/text.ts';
 import { instant, name, orWord, wholeNumber } from '../../platform/terminal/values.ts';
 import { iso } from '../accounts/plan.ts';
+import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
 import { requireKeyDetails } from './details.ts';
 import { expireKey } from './expire.ts';
 import { limitKey } from './limit.ts';
 import {
-  budgetCredits,
-  budgetOf,
-  describeBudget,
-  describeRights,
-  describeShare,
-  type LimitOptions,
-  perOption,
-  rights,
-  share,
-} from './limit-options.ts';
-import type { BudgetPeriod, KeyLimits } from './limits.ts';
+  BUDGET_PERIODS,
+  type Budget,
+  type BudgetPeriod,
+  inOrder,
+  type KeyLimits,
+  MAX_BUDGET,
+  type UsedBudget,
+} from './limits.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
 import { generateSecret } from './secret.ts';
 import { type ApiKey, createKey, listKeys, revokeKey } from './store.ts';
+
+interface LimitOptions {
+  credits?: number | 'none';
+  per?: BudgetPeriod;
+  only?: Right[] | 'all';
+  requestsPerMinute?: number | 'none';
+}
+
+const perOption = () =>
+  new Option('--per <window>', 'of UTC, by Postgres’s clock; ever has no end').choices(BUDGET_PERIODS);
+
+/** The budget of a command's options; `undefined` means that none was given. */
+function budgetOf(command: Command, { credits, per }: LimitOptions): Budget | null | undefined {
+  const isBudget = typeof credits === 'number';
+  if (isBudget !== (per !== undefined)) command.error('error: give --credits N and --per day, month or ever');
+  if (isBudget) return { credits, per: per! };
+  return credits === 'none' ? null : undefined;
+}
+
+const budgetCredits = wholeNumber({ min: 0, max: MAX_BUDGET });
+
+const share = wholeNumber({ min: 1, max: MAX_REQUESTS_PER_MINUTE });
+
+/** Reads an option's rights, as `lookup,debts`. */
+function rights(text: string): Right[] {
+  const named = text.split(',').map((right) => right.trim());
+  if (named.every((right) => RIGHTS.includes(right as Right))) return inOrder(named as Right[]);
+  throw new InvalidArgumentError(`It must be some of ${RIGHTS.join(', ')}, with commas between them.`);
+}
+
+const describeBudget = (budget: UsedBudget | null): string => {
+  if (budget === null) return 'no budget';
+  const { credits, per, used, resets } = budget;
+  return `${used} of ${credits} credits spent ${per === 'ever' ? 'for good' : `until ${resets}`}`;
+};
+
+const describeShare = (perMinute: number | null): string =>
+  perMinute === null ? 'the account’s' : `at most ${perMinute} requests a minute`;
+
+const describeRights = (only: Right[] | null): string => only?.join(', ') ?? 'all';
 
 interface CreateOptions {
   name: string;
