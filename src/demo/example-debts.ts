@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { readDatasets } from '../companies/datasets/store.ts';
 import { importDebts } from '../companies/debts/import.ts';
 import type { DebtKind } from '../companies/debts/kind.ts';
 import { rowSource } from '../companies/ingest/source.ts';
@@ -27,15 +28,10 @@ export async function importExampleDebts(
   tools: Pick<CommandTools, 'databaseUrl' | 'sql' | 'signal' | 'actor'>,
   progress: Progress,
 ): Promise<boolean> {
-  const importedBy = async (kind: DebtKind) => {
-    const [dataset] = await tools.sql<{ actor: string }[]>`
-      SELECT imported_by AS actor FROM debt_datasets WHERE kind = ${kind}`;
-    return dataset?.actor ?? null;
-  };
-  for (const { kind, file, date } of LISTS) {
-    if ((await importedBy(kind)) !== null) continue;
-    // Whatever this machine's clock says.
-    await importDebts(tools, rowSource(join(EXAMPLES, file)), { kind, date, force: 1 }, progress);
-  }
-  return (await importedBy('tax')) === tools.actor;
+  const { debts } = await readDatasets(tools.sql);
+  // Whatever this machine's clock says.
+  for (const { kind, file, date } of LISTS)
+    if (debts[kind] === null)
+      await importDebts(tools, rowSource(join(EXAMPLES, file)), { kind, date, force: 1 }, progress);
+  return (await readDatasets(tools.sql)).debts.tax?.by === tools.actor;
 }

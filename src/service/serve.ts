@@ -5,7 +5,9 @@
 
 import { observeAges } from '../companies/datasets/age-metrics.ts';
 import { createDatasetsReader } from '../companies/datasets/store.ts';
-import { openDebts } from '../companies/debts/open.ts';
+import { purgeChanges } from '../companies/debts/changes/purge.ts';
+import { type PageOptions, readPage } from '../companies/debts/changes/store.ts';
+import { createScreen } from '../companies/debts/screen/store.ts';
 import { watchDirectory } from '../companies/directory/watch.ts';
 import { openLookup } from '../companies/lookup/open-lookup.ts';
 import { openMatch } from '../companies/matches/open.ts';
@@ -157,6 +159,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       },
       onLost: (owed) => reportLost(owed, log),
     });
+    startPurge('old changes of debts', () => purgeChanges(stores.sql), log, tasks);
     const directoryHealth = await watchDirectory({ ...stores, config }, log, tasks);
     const pipeline = createPipeline({
       authenticator,
@@ -181,7 +184,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
       match: openMatch({ ...stores, sql: matchPool }, directory),
       resolve: openResolve({ ...stores, sql: stores.openPool(RESOLVE_POOL) }, directory),
       ...openLookup(config, { ...stores, pointQueries, readLeft }, tasks, log, metrics),
-      ...openDebts({ ...stores, pointQueries }, tasks, log),
+      screen: createScreen(pointQueries),
+      readPage: (options: PageOptions) => readPage(pointQueries, options),
     };
     const handlers = openEndpoints(adapters, served, config);
     const openApi = createOpenApi(

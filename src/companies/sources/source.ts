@@ -1,6 +1,59 @@
-import { createBreaker } from './breaker.ts';
+import { SECOND } from '../../platform/units.ts';
 import { createJsonClient, type Question } from './http.ts';
-import type { CompanySource, SourceAnswer, SourceName } from './types.ts';
+import {
+  type CompanySource,
+  isOfSource,
+  type SourceAnswer,
+  SourceError,
+  type SourceErrorReason,
+  type SourceName,
+} from './types.ts';
+
+const COMPANIES_TO_OPEN = 10;
+/** An open breaker lets nothing through for this long after the last fault (docs/architecture.md: a request). */
+const OPEN_MS = 10 * SECOND;
+
+/** Faults of the connection to a source. Other faults come from a source that answers promptly. */
+const COUNTED: ReadonlySet<SourceErrorReason> = new Set<SourceErrorReason>([
+  'timeout',
+  'unreachable',
+  'certificate',
+  'redirect',
+  'http-status',
+  'too-large',
+  'unreadable',
+]);
+
+/** Runs an attempt to find a NIF, or throws SourceError `skipped` without running it. */
+export type Breaker = <T>(nif: string, attempt: () => Promise<T>) => Promise<T>;
+
+/**
+ * A circuit breaker for one source (docs/architecture.md: a request). It opens after counted faults in a row about ten companies, and
+ * closes with the first answer. Every further fault opens it again. Repeated faults about one company count once, so
+ * that a client can't close a source for all by asking for one odd company ten times.
+ */
+export function createBreaker(source: SourceName, now: () => number): Breaker {
+  /** Companies that a fault was about since the last answer. */
+  const failed = new Set<string>();
+  let faultAtMs = 0;
+
+  return async (nif, attempt) => {
+    const isOpen = failed.size >= COMPANIES_TO_OPEN && now() - faultAtMs < OPEN_MS;
+    if (isOpen) throw new SourceError(source, 'skipped');
+    try {
+      const answer = await attempt();
+      failed.clear();
+      return answer;
+    } catch (error) {
+      if (isOfSource(error)) {
+        if (!COUNTED.has(error.reason)) failed.clear();
+        else if (failed.size < COMPANIES_TO_OPEN) failed.add(nif);
+        faultAtMs = now();
+      }
+      throw error;
+    }
+  };
+}
 
 /**
  * A source with its own connections and circuit breaker.

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
-import { type Breaker, createBreaker } from '../../../src/companies/sources/breaker.ts';
+import { type Breaker, createBreaker } from '../../../src/companies/sources/source.ts';
 import { SourceError, type SourceErrorReason } from '../../../src/companies/sources/types.ts';
 import { startProvider } from '../../support/provider.ts';
 import { clock, faultOf, found, NIF, SOURCES, sourceAt } from './support.ts';
