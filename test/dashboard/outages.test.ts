@@ -1,6 +1,5 @@
 import { afterAll, expect, spyOn, test } from 'bun:test';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeExpired } from '../../src/dashboard/account-data/wings.ts';
 import { keptAuthSecret } from '../../src/dashboard/auth/auth-secret.ts';
@@ -8,6 +7,7 @@ import type { DashboardParts } from '../../src/dashboard/context.ts';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';
 import { createProcessRateLimiter } from '../../src/metering/rate-limit/process.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { createFolder } from '../support/folder.ts';
 import { startProxy } from '../support/proxy.ts';
 import { spawnService, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -227,14 +227,10 @@ test('a user who neither confirmed their email nor signed in is forgotten after 
 });
 
 test('processes that start at once keep one secret; a damaged one is refused, not replaced', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'secret-'));
-  try {
-    const secrets = await Promise.all(Array.from({ length: 8 }, () => keptAuthSecret(folder)));
-    expect(new Set(secrets).size).toBe(1);
-    await chmod(join(folder, 'auth-secret'), 0o600);
-    await writeFile(join(folder, 'auth-secret'), 'short');
-    await expect(keptAuthSecret(folder)).rejects.toThrow('is damaged');
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const folder = createFolder('secret');
+  const secrets = await Promise.all(Array.from({ length: 8 }, () => keptAuthSecret(folder)));
+  expect(new Set(secrets).size).toBe(1);
+  await chmod(join(folder, 'auth-secret'), 0o600);
+  await writeFile(join(folder, 'auth-secret'), 'short');
+  await expect(keptAuthSecret(folder)).rejects.toThrow('is damaged');
 });

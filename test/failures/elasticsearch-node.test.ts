@@ -1,7 +1,5 @@
 /** The death of Elasticsearch nodes, of a cluster that the tests start for themselves. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@elastic/elasticsearch';
 import type { DirectoryContext } from '../../src/companies/directory/context.ts';
@@ -16,6 +14,7 @@ import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts'
 import type { Progress } from '../../src/platform/terminal/progress.ts';
 import { csv } from '../support/companies.ts';
 import { type ElasticsearchPair, startElasticsearchPair } from '../support/elasticsearch-pair.ts';
+import { createFolder } from '../support/folder.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
 import { createCaller, startTestService, type TestService } from '../support/service.ts';
 import { eventually, until } from '../support/until.ts';
@@ -28,9 +27,8 @@ let service: TestService;
 let client: Client;
 let context: DirectoryContext;
 let caller: { accountId: string; key: string };
-let folder: string;
+const folder = createFolder('lost-node');
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'lost-node-'));
   pair = await startElasticsearchPair();
   service = await startTestService({ env: { ELASTICSEARCH_URL: pair.url } });
   client = createElasticsearch(service.config)!;
@@ -44,7 +42,6 @@ afterAll(async () => {
   await client.close();
   await service.stop();
   await pair.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** Imports companies whose names all end in `ending`. */

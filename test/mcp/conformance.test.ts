@@ -1,12 +1,10 @@
 /** The protocol's own conformance suite: every scenario for servers that applies to a server with tools alone passes. */
 import { expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startApi } from '../support/api.ts';
 import { bareEnvironment } from '../support/command.ts';
 import { csv } from '../support/companies.ts';
+import { createFolder } from '../support/folder.ts';
 
 const APPLY = [
   'server-initialize',
@@ -70,7 +68,7 @@ test('every scenario passes that applies, and the list of the others is complete
       return fetch(`${api.baseUrl}/mcp`, { method: request.method, headers, body: request.body });
     },
   });
-  const folder = await mkdtemp(join(tmpdir(), 'conformance-'));
+  const folder = createFolder('conformance');
   try {
     const suite = Bun.spawn(
       [
@@ -89,7 +87,6 @@ test('every scenario passes that applies, and the list of the others is complete
     );
   } finally {
     await withKey.stop(true);
-    await rm(folder, { recursive: true });
     await api.stop();
   }
 });

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MESSAGES } from '../../../src/dashboard/messages.ts';
 import { runHere } from '../../support/command.ts';
+import { createFolder } from '../../support/folder.ts';
 import type { TestService } from '../../support/service.ts';
 import { startDashboardService } from '../service.ts';
 import { createVisitor, makeKey, newPerson, type PageAnswer, signUp } from '../visitor.ts';
@@ -251,30 +252,24 @@ describe('AUTH_SECRET', () => {
   });
 
   test('absent: one is made and kept in DATA_DIR for its owner alone, and outlives a restart', async () => {
-    const { mkdtemp, readFile, rm } = await import('node:fs/promises');
-    const { tmpdir } = await import('node:os');
-    const dataDir = await mkdtemp(join(tmpdir(), 'secret-'));
-    try {
-      const env = { DATA_DIR: dataDir, AUTH_SECRET: '' };
-      const start = async (more = {}) => {
-        const service = await startDashboardService({ ...env, ...more });
-        services.push(service);
-        return service;
-      };
-      const first = await start();
-      const secret = await readFile(join(dataDir, 'auth-secret'), 'utf8');
-      expect(secret.trim().length).toBeGreaterThanOrEqual(43);
-      expect((await stat(join(dataDir, 'auth-secret'))).mode & 0o777).toBe(0o600);
-      const visitor = createVisitor(first.baseUrl);
-      await signUp(visitor);
-      const again = await start({ DATABASE_URL: first.databaseUrl });
-      expect(await readFile(join(dataDir, 'auth-secret'), 'utf8')).toBe(secret);
-      const returning = createVisitor(again.baseUrl);
-      for (const [name, value] of visitor.cookies) returning.cookies.set(name, value);
-      expect((await returning.get('/dashboard')).status).toBe(200);
-    } finally {
-      await rm(dataDir, { recursive: true, force: true });
-    }
+    const dataDir = createFolder('secret');
+    const env = { DATA_DIR: dataDir, AUTH_SECRET: '' };
+    const start = async (more = {}) => {
+      const service = await startDashboardService({ ...env, ...more });
+      services.push(service);
+      return service;
+    };
+    const first = await start();
+    const secret = await readFile(join(dataDir, 'auth-secret'), 'utf8');
+    expect(secret.trim().length).toBeGreaterThanOrEqual(43);
+    expect((await stat(join(dataDir, 'auth-secret'))).mode & 0o777).toBe(0o600);
+    const visitor = createVisitor(first.baseUrl);
+    await signUp(visitor);
+    const again = await start({ DATABASE_URL: first.databaseUrl });
+    expect(await readFile(join(dataDir, 'auth-secret'), 'utf8')).toBe(secret);
+    const returning = createVisitor(again.baseUrl);
+    for (const [name, value] of visitor.cookies) returning.cookies.set(name, value);
+    expect((await returning.get('/dashboard')).status).toBe(200);
   });
 
   test('with another secret a session is no session', async () => {

@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errors } from '@elastic/elasticsearch';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { FetchConnection } from '../../../src/platform/elasticsearch/connection.ts';
+import { createFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
 
 type Respond = (request: Request) => Response | Promise<Response>;
@@ -124,7 +123,7 @@ test('too late, given up, closed and away are told apart, and the server sees th
 });
 
 test('an answer that arrived while this process was busy is in time', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'busy-'));
+  const folder = createFolder('busy');
   const isAnswered = join(folder, 'answered');
   const program = `const { port } = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch() {
     setTimeout(() => Bun.write(${JSON.stringify(isAnswered)}, 'yes'), 50);
@@ -142,7 +141,6 @@ test('an answer that arrived while this process was busy is in time', async () =
     expect((await answer).body).toBe('{"ok":true}');
   } finally {
     other.kill();
-    await rm(folder, { recursive: true });
   }
 });
 

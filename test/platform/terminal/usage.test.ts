@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
 import { VERSION } from '../../../src/platform/version.ts';
@@ -14,6 +12,7 @@ import {
   runHere,
 } from '../../support/command.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { createFolder } from '../../support/folder.ts';
 
 /** The address of no Postgres: a command that ends before it connects works with it. */
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' };
@@ -217,7 +216,7 @@ test('an answer that the disk has no room for is a failure', async () => {
 });
 
 test('a command ends when its work is done, whatever is still open, and its whole answer arrives', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'held-open-'));
+  const folder = createFolder('held-open');
   const database = await createTestDatabase('cli_usage');
   try {
     const preload = join(folder, 'preload.ts');
@@ -248,6 +247,5 @@ test('a command ends when its work is done, whatever is still open, and its whol
     }
   } finally {
     await database.drop();
-    await rm(folder, { recursive: true });
   }
 });
