@@ -12,7 +12,8 @@ import type { MatchQuery } from '../companies/matches/query.ts';
 import { createMatchHandler, matchesRoute } from '../companies/matches/route.ts';
 import type { Resolve } from '../companies/resolve/resolve.ts';
 import { createResolutionsHandler, resolutionsRoute } from '../companies/resolve/route.ts';
-import type { AnswerQuery, AnswerSearch } from '../companies/search/answer.ts';
+import type { AnswerQuery } from '../companies/search/answer.ts';
+import type { ParsedQuery } from '../companies/search/query.ts';
 import { createSearchHandler, searchRoute } from '../companies/search/route.ts';
 import { TEST_WORLD } from '../companies/test-world/adapters.ts';
 import { withProblemsAtWill } from '../companies/test-world/at-will.ts';
@@ -33,7 +34,7 @@ export interface Adapters {
   readKey: ReadKey;
   readActivity: ReadActivity;
   readDatasets: ReadDatasets;
-  search: AnswerSearch;
+  search: AnswerQuery<ParsedQuery>;
   match: AnswerQuery<MatchQuery>;
   resolve: Resolve;
   readLeft: ReadLeft;

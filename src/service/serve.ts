@@ -12,7 +12,6 @@ import { watchDirectory } from '../companies/directory/watch.ts';
 import { openLookup } from '../companies/lookup/open-lookup.ts';
 import { openMatch } from '../companies/matches/open.ts';
 import { openResolve } from '../companies/resolve/open.ts';
-import { keyOfSearch } from '../companies/search/answer.ts';
 import { openDirectory } from '../companies/search/open.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import { problem } from '../http/answer.ts';
@@ -180,7 +179,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       readKey: createKeyReader(pointQueries),
       readActivity: (...asked: Parameters<ReadActivity>) => readActivity(stores.sql, ...asked),
       readDatasets: createDatasetsReader(stores.sql),
-      search: directory.answering(directory.search, keyOfSearch),
+      search: directory.answering(directory.search),
       match: openMatch({ ...stores, sql: matchPool }, directory),
       resolve: openResolve({ ...stores, sql: stores.openPool(RESOLVE_POOL) }, directory),
       ...openLookup(config, { ...stores, pointQueries, readLeft }, tasks, log, metrics),

@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import type { AnswerQuery, KeyOf } from '../search/answer.ts';
+import type { AnswerQuery } from '../search/answer.ts';
 import type { CurrentDirectory } from '../search/current.ts';
 import { createElasticsearchStore } from '../search/elasticsearch.ts';
 import { INDEX_BATCHES, type OpenDirectory } from '../search/open.ts';
@@ -31,9 +31,5 @@ export function openMatch(
 ): AnswerQuery<MatchQuery> {
   const { find } = openMatches(sql, elasticsearch, current);
   const findAny = (query: MatchQuery) => (query.kind === 'words' ? find(query) : search.find(query));
-  return answering({ find: findAny }, keyOfMatch);
+  return answering({ find: findAny });
 }
-
-/** The key of a match in the cache of answers. No query begins with a blank, so that searches and matches share no key. */
-export const keyOfMatch: KeyOf<MatchQuery> = (query) =>
-  query.kind === 'words' ? ` ${query.normalized}` : null;

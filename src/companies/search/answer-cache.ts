@@ -6,9 +6,7 @@ export type AnswerCache = ReturnType<typeof createAnswerCache>;
 const ENTRY_OVERHEAD_BYTES = 200;
 
 /**
- * Answers of searches by their generation and normalized query, without anything about the caller: the most recently used, up to
- * `maxBytes`. The cache has answers of one generation only, because only a rollback would need those of another.
- *
+ * Answers by their generation and normalized query, without anything about the caller: the most recently used, up to `maxBytes`.
  * A text counts with two bytes a character, its largest size.
  */
 export function createAnswerCache(maxBytes: number) {
@@ -16,22 +14,17 @@ export function createAnswerCache(maxBytes: number) {
     maxSize: maxBytes,
     sizeCalculation: (json, key) => 2 * (key.length + json.length) + ENTRY_OVERHEAD_BYTES,
   });
-  let cachedGeneration: number | null = null;
   let hits = 0;
   let misses = 0;
 
   return {
-    get(generation: number, normalized: string): string | null {
-      const answer = generation === cachedGeneration ? answers.get(normalized) : undefined;
+    get(key: string): string | undefined {
+      const answer = answers.get(key);
       if (answer === undefined) misses += 1;
       else hits += 1;
-      return answer ?? null;
+      return answer;
     },
-    set(generation: number, normalized: string, json: string): void {
-      if (generation !== cachedGeneration) answers.clear();
-      cachedGeneration = generation;
-      answers.set(normalized, json);
-    },
+    set: (key: string, json: string) => void answers.set(key, json),
     get hits() {
       return hits;
     },

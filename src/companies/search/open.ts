@@ -5,7 +5,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
 import type { Stores } from '../../platform/stores/stores.ts';
 import { MIB } from '../../platform/units.ts';
-import { type AnswerQuery, answerCached, answerDirectly, type KeyOf } from './answer.ts';
+import { type AnswerQuery, answerCached, answerDirectly, type KeptQuery } from './answer.ts';
 import { createAnswerCache } from './answer-cache.ts';
 import { type CurrentDirectory, openCurrent } from './current.ts';
 import { createElasticsearchStore } from './elasticsearch.ts';
@@ -13,7 +13,7 @@ import { createPostgresStore } from './postgres.ts';
 import { createSearch, type DirectorySearch, type Finder } from './search.ts';
 
 /** Answers queries of one kind, from the cache if there is one. */
-type Answering = <Query>(finder: Finder<Query>, keyOf: KeyOf<Query>) => AnswerQuery<Query>;
+type Answering = <Query extends KeptQuery>(finder: Finder<Query>) => AnswerQuery<Query>;
 
 export interface OpenDirectory {
   search: DirectorySearch;
@@ -65,7 +65,7 @@ export function openDirectory(
   );
   return {
     search,
-    answering: (finder, keyOf) => answerCached(finder, keyOf, cache, current.confirmed),
+    answering: (finder) => answerCached(finder, cache, current),
     current,
   };
 }

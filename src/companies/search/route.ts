@@ -9,8 +9,8 @@ import {
 } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type Handler, single } from '../../metering/admission/quote.ts';
-import type { AnswerSearch } from './answer.ts';
-import { parseQuery } from './query.ts';
+import type { AnswerQuery } from './answer.ts';
+import { type ParsedQuery, parseQuery } from './query.ts';
 import { SearchAnswerSchema } from './schema.ts';
 import { DirectoryAwayError } from './search.ts';
 
@@ -44,7 +44,7 @@ export interface QueryInput {
 }
 
 /** Searches the directory. */
-export function createSearchHandler(search: AnswerSearch): Handler<QueryInput> {
+export function createSearchHandler(search: AnswerQuery<ParsedQuery>): Handler<QueryInput> {
   return {
     quote({ q = '' }) {
       if (q.trim() === '') return single('search', missingQ);

@@ -1,47 +1,30 @@
 /** Answers kept in memory: how many, and when they are given. */
 import { beforeEach, describe, expect, test } from 'bun:test';
-import { type AnswerSearch, answerCached, keyOfSearch } from '../../../src/companies/search/answer.ts';
+import { type MatchQuery, parseMatchQuery } from '../../../src/companies/matches/query.ts';
+import { type AnswerQuery, answerCached } from '../../../src/companies/search/answer.ts';
 import { type AnswerCache, createAnswerCache } from '../../../src/companies/search/answer-cache.ts';
-import { parseQuery } from '../../../src/companies/search/query.ts';
+import { type ParsedQuery, parseQuery } from '../../../src/companies/search/query.ts';
 
 describe('the cache', () => {
-  test('gives what was set under the same generation and query, and nothing else', () => {
-    const cache = createAnswerCache(10_000);
-    cache.set(1, 'azul', 'A');
-    expect(cache.get(1, 'azul')).toBe('A');
-    expect(cache.get(1, 'azu')).toBeNull();
-    expect(cache.get(2, 'azul')).toBeNull();
-    expect([cache.hits, cache.misses]).toEqual([1, 2]);
-  });
-
-  test('holds one generation: the answers of the one before are gone', () => {
-    const cache = createAnswerCache(10_000);
-    cache.set(1, 'azul', 'A');
-    cache.set(2, 'verde', 'V');
-    expect(cache.get(1, 'azul')).toBeNull();
-    expect(cache.get(2, 'azul')).toBeNull();
-    expect(cache.get(2, 'verde')).toBe('V');
-  });
-
   test('stays below its bound, and lets go of what was used longest ago', () => {
     const cache = createAnswerCache(10_000);
     for (let number = 0; number < 100; number += 1) {
-      cache.set(1, `query ${number}`, 'x'.repeat(1000));
+      cache.set(`query ${number}`, 'x'.repeat(1000));
       expect(cache.bytes).toBeLessThanOrEqual(10_000);
-      cache.get(1, 'query 0');
+      cache.get('query 0');
     }
-    expect(cache.get(1, 'query 0')).not.toBeNull();
-    expect(cache.get(1, 'query 99')).not.toBeNull();
-    expect(cache.get(1, 'query 50')).toBeNull();
+    expect(cache.get('query 0')).toBeDefined();
+    expect(cache.get('query 99')).toBeDefined();
+    expect(cache.get('query 50')).toBeUndefined();
   });
 
   test('does not keep an answer larger than itself, and counts a replaced one once', () => {
     const cache = createAnswerCache(10_000);
-    cache.set(1, 'azul', 'x'.repeat(6000));
-    expect(cache.get(1, 'azul')).toBeNull();
-    cache.set(1, 'azul', 'x'.repeat(1000));
+    cache.set('azul', 'x'.repeat(6000));
+    expect(cache.get('azul')).toBeUndefined();
+    cache.set('azul', 'x'.repeat(1000));
     const { bytes } = cache;
-    cache.set(1, 'azul', 'y'.repeat(1000));
+    cache.set('azul', 'y'.repeat(1000));
     expect(cache.bytes).toBe(bytes);
   });
 });
@@ -50,7 +33,7 @@ describe('cached answers', () => {
   let cache: AnswerCache;
   let asked: number;
   let current: number | null;
-  let answer: AnswerSearch;
+  let answer: AnswerQuery<ParsedQuery | MatchQuery>;
   /** What each generation has. */
   const NAMES: Record<number, string> = { 1: 'Azul, Lda', 2: 'Azul Novo, Lda' };
 
@@ -62,7 +45,7 @@ describe('cached answers', () => {
       const generation = current ?? 1;
       return { entries: [{ nif: '500000000', legalName: NAMES[generation]! }], generation };
     };
-    answer = answerCached({ find }, keyOfSearch, cache, () => current);
+    answer = answerCached({ find }, cache, { confirmed: () => current });
   });
 
   const ask = async (q: string, generation: number | null) => {
@@ -80,7 +63,14 @@ describe('cached answers', () => {
 
   test('once another generation is current its answers are given, and after a rollback the old ones', async () => {
     for (const generation of [1, 2, 1]) expect(await ask('azul', generation)).toBe(NAMES[generation]!);
-    expect([asked, cache.hits]).toEqual([3, 0]);
+    expect([asked, cache.hits]).toEqual([2, 1]);
+  });
+
+  test('a match is not answered by a search of the same text', async () => {
+    await ask('azul', 1);
+    await answer(parseMatchQuery('azul'));
+    await answer(parseMatchQuery('azul'));
+    expect([asked, cache.hits]).toEqual([2, 1]);
   });
 
   test('without a known generation, and for a NIF, the directory is asked', async () => {
