@@ -165,6 +165,7 @@ function compareRanked(one: Ranked, other: Ranked): number {
     other.likeness - one.likeness ||
     one.missing - other.missing ||
     one.changed - other.changed ||
+    Number(other.isExtraLast) - Number(one.isExtraLast) ||
     one.extra - other.extra ||
     compareResults(one, other)
   );

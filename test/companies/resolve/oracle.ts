@@ -347,7 +347,7 @@ export function oracleRank(
   const inOrder = candidates.filter((row) => likeliest.includes(row));
   const ranked = stable(
     inOrder.map((row) => all.find((one) => one.row === row)!),
-    (one) => [one.likeness, one.missing, one.changed, one.extra],
+    (one) => [one.likeness, one.missing, one.changed, one.isExtraLast ? 0 : 1, one.extra],
   );
   const [first, second] = ranked;
   const clear =
