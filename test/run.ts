@@ -3,7 +3,7 @@
  * `--near=REVISION`: the files of {@link testsNear}.
  * Its exit code is bun's, or 1 when a server can't be started or the tests left a process behind.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { testsNear } from './near.ts';
@@ -31,7 +31,7 @@ async function main(words: string[]): Promise<number> {
   // Elasticsearch starts for 20 s, so it begins before the first file that needs it. A failure shows by `keeper.failed`.
   if (words.length === 0) {
     askKeeper(keeper.address, 'elasticsearch').catch(() => {});
-    if (lacksTimings()) words.push('--update-timings');
+    if (lackTimings()) words.push('--update-timings');
   }
   const tests = Bun.spawn(
     [
@@ -52,18 +52,24 @@ async function main(words: string[]): Promise<number> {
     return 1;
   });
   await keeper.stop();
+  if (words.includes('--update-timings')) forgetGoneTimings();
   const left = await endLeftBehind(runId);
   if (left.length > 0) console.error(`the run has left processes, which were killed:\n${left.join('\n')}`);
   return left.length > 0 ? 1 : code;
 }
 
-/** Whether the timings lack a file of tests, or have one that is gone. */
-function lacksTimings(): boolean {
-  const { files } = JSON.parse(readFileSync(TIMINGS, 'utf8')) as { files: Record<string, number> };
-  const present = [...new Bun.Glob('test/**/*.test.ts').scanSync(ROOT)];
-  return (
-    present.some((file) => !(file in files)) || Object.keys(files).some((file) => !present.includes(file))
-  );
+const readTimings = (): { files: Record<string, number> } => JSON.parse(readFileSync(TIMINGS, 'utf8'));
+
+function lackTimings(): boolean {
+  const { files } = readTimings();
+  return [...new Bun.Glob('test/**/*.test.ts').scanSync(ROOT)].some((file) => !(file in files));
+}
+
+/** Bun keeps those of files that are gone. */
+function forgetGoneTimings(): void {
+  const { files, ...rest } = readTimings();
+  const present = Object.fromEntries(Object.entries(files).filter(([file]) => existsSync(join(ROOT, file))));
+  writeFileSync(TIMINGS, `${JSON.stringify({ ...rest, files: present }, null, 2)}\n`);
 }
 
 if (import.meta.main) process.exit(await main(process.argv.slice(2)));
