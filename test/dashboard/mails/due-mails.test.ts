@@ -1,7 +1,16 @@
-/** Mails before a key ends, and when it has ended or was revoked (docs/members.md: usage alerts). */
+/** Mails before a key ends, when it has ended or was revoked, and when it has spent its budget (docs/members.md: usage alerts). */
 import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../../src/dashboard/auth/mail.ts';
-import { keyMails, sendDueMails } from '../../../src/dashboard/mails/due-mails.ts';
+import {
+  budgetMails,
+  type Due,
+  keyMails,
+  type MailKind,
+  sendDueMails,
+} from '../../../src/dashboard/mails/due-mails.ts';
+import { formatsOf } from '../../../src/dashboard/ui/language.ts';
+import { limitKey } from '../../../src/metering/keys/limit.ts';
+import type { Budget } from '../../../src/metering/keys/limits.ts';
 import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { startMailedDashboard } from '../service.ts';
@@ -11,13 +20,14 @@ const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
 
 /** Two instances look at once. */
-async function send(relay = mail.url): Promise<void> {
-  const log = createLogTo({ write() {} });
+async function sendOf<Reason extends Due>(kind: MailKind<Reason>, relay = mail.url): Promise<void> {
   const publicUrl = 'https://example.com';
-  const mailer = createMailer(relay, null, publicUrl, log);
+  const mailer = createMailer(relay, null, publicUrl, createLogTo({ write() {} }));
   const parts = { sql: service.sql, mailer, publicUrl, buyUrl: null, contact: null };
-  await Promise.all([sendDueMails(parts, keyMails), sendDueMails(parts, keyMails)]);
+  await Promise.all([sendDueMails(parts, kind), sendDueMails(parts, kind)]);
 }
+const send = (relay?: string) => sendOf(keyMails, relay);
+const sendBudgets = () => sendOf(budgetMails);
 
 async function createKeyOwner(language = 'en') {
   const person = await createMember(service, { language });
@@ -113,4 +123,61 @@ test('a member with very many keys gets a thousand in a mail, and does not delay
   expect(keysIn(await mail.mailTo(many!.email))).toBe(500 * per);
   await send();
   for (const { email } of owners) expect(mail.received(email)).toBe(0);
+});
+
+async function createBudgetOwner() {
+  const person = await createMember(service, { language: 'en' });
+  const { id } = await createKey(service.sql, person.accountId, 'partner', 'test');
+  const limit = (budget: Budget | null) => limitKey(service.sql, id, { budget }, 'test');
+  const spend = (used: number) => service.sql`UPDATE key_budgets SET used = ${used} WHERE key_id = ${id}`;
+  return { ...person, id, limit, spend };
+}
+
+test('a member gets one mail when a key has spent its budget, and another one for a raised budget', async () => {
+  const { email, id, limit, spend } = await createBudgetOwner();
+  for (const credits of [50, 80]) {
+    await limit({ credits, per: 'ever' });
+    await spend(credits - 1);
+    await sendBudgets();
+    expect(mail.received(email)).toBe(0);
+    await spend(credits);
+    await sendBudgets();
+    await sendBudgets();
+    const { text } = await mail.mailTo(email);
+    expect(text).toContain('API keys have reached their credit limit');
+    expect(text).toContain(`${credits} credits spent\n  https://example.com/dashboard/keys/${id}`);
+    expect(mail.received(email)).toBe(0);
+  }
+});
+
+test('each month has its own mail, which names the end of the month', async () => {
+  const { email, id, limit, spend } = await createBudgetOwner();
+  const { budget } = await limit({ credits: 50, per: 'month' });
+  const end = formatsOf('en').date(new Date(budget!.resets!));
+  await spend(50);
+  await sendBudgets();
+  expect((await mail.mailTo(email)).text).toContain(`until ${end} (UTC)`);
+  // The window of the month before has ended.
+  await service.sql`UPDATE key_budgets SET window_start = window_start - interval '1 month' WHERE key_id = ${id}`;
+  await service.sql`
+    UPDATE dashboard_sent_mails SET occasion = 'the month before' WHERE topic = ${`budget ${id}`}`;
+  await sendBudgets();
+  expect(mail.received(email)).toBe(0);
+  await service.sql`UPDATE key_budgets SET window_start = window_start + interval '1 month' WHERE key_id = ${id}`;
+  await sendBudgets();
+  expect(mail.received(email)).toBe(1);
+});
+
+test('a budget of a day, one of nothing, none, and that of a revoked key have no mail', async () => {
+  const { email, id, limit, spend } = await createBudgetOwner();
+  for (const budget of [{ credits: 50, per: 'day' }, { credits: 0, per: 'ever' }, null] as const) {
+    await limit(budget);
+    await spend(50);
+    await sendBudgets();
+  }
+  await limit({ credits: 50, per: 'ever' });
+  await spend(50);
+  await revokeKey(service.sql, id, 'test');
+  await sendBudgets();
+  expect(mail.received(email)).toBe(0);
 });
