@@ -17,7 +17,6 @@ export interface Generation {
   tableName: string;
   /** The complete and checked index of these rows; `null` if they were loaded in embedded mode. */
   indexName: string | null;
-  indexFingerprint: string | null;
   rows: number;
   /** The fingerprint of the rows' normalization (normalizationFingerprint); `null` if there are no rows. */
   normalization: string | null;
@@ -51,7 +50,7 @@ export interface Load {
 export const entriesOf = (tableName: string): string =>
   `SELECT nif, legal_name FROM ${quoted(tableName)} ORDER BY nif`;
 
-const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName", index_fingerprint AS "indexFingerprint",
+const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName",
   rows, normalization, origin`;
 
 export async function readDirectory(sql: Sql): Promise<Directory> {
@@ -89,7 +88,7 @@ export async function makeCurrent(
   lock: DirectoryLock,
   { current, previous }: Directory,
   next: NewGeneration,
-  index: { name: string; fingerprint: string } | null,
+  index: string | null,
   actor: string,
 ): Promise<void> {
   // A rebuild has the rows of the present generation, so it was loaded when that was.
@@ -99,9 +98,9 @@ export async function makeCurrent(
       : lock.sql`loaded_at, loaded_by, loaded_file, file_sha256, file_bytes, file_at, rows_sha256`;
   await lock.sql`
     INSERT INTO directory_generations
-      (id, table_name, index_name, index_fingerprint, rows, normalization, origin, created_by,
+      (id, table_name, index_name, rows, normalization, origin, created_by,
         loaded_at, loaded_by, loaded_file, file_sha256, file_bytes, file_at, rows_sha256)
-    SELECT ${next.id}, ${next.tableName}, ${index?.name ?? null}, ${index?.fingerprint ?? null}, ${next.rows},
+    SELECT ${next.id}, ${next.tableName}, ${index}, ${next.rows},
       ${next.normalization}, ${next.origin}, ${actor}, ${loaded}
     FROM directory_generations WHERE id = ${current.id}`;
   await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null));
@@ -127,11 +126,11 @@ export async function confirmLoad(
 export async function makePreviousCurrent(
   lock: DirectoryLock,
   previous: Generation,
-  index: { name: string; fingerprint: string } | null,
+  index: string | null,
 ): Promise<void> {
   if (index !== null) {
     await lock.sql`
-      UPDATE directory_generations SET index_name = ${index.name}, index_fingerprint = ${index.fingerprint}
+      UPDATE directory_generations SET index_name = ${index}
       WHERE id = ${previous.id}`;
   }
   await swap(lock, previous.id, null);

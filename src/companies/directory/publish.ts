@@ -1,7 +1,7 @@
 import type { Progress } from '../../platform/terminal/progress.ts';
 import type { DirectoryContext } from './context.ts';
 import { type Directory, makeCurrent, type NewGeneration } from './generations.ts';
-import { type BuiltIndex, buildIndex } from './indexing/build-index.ts';
+import { buildIndex } from './indexing/build-index.ts';
 import type { DirectoryLock } from './lock.ts';
 import { buildSearchIndexes } from './tables.ts';
 
@@ -15,7 +15,7 @@ export async function indexRows(
   directoryId: string,
   of: Pick<NewGeneration, 'id' | 'tableName' | 'rows'>,
   progress: Progress,
-): Promise<BuiltIndex | null> {
+): Promise<string | null> {
   const { elasticsearch: client, config, signal } = context;
   signal.throwIfAborted();
   if (client !== null) {
@@ -42,11 +42,11 @@ export async function publish(
   lock: DirectoryLock,
   directory: Directory,
   next: NewGeneration,
-  index: BuiltIndex | null,
+  index: string | null,
   progress: Pick<Progress, 'note'>,
 ): Promise<string> {
   context.signal.throwIfAborted();
   await makeCurrent(lock, directory, next, index, context.actor);
   progress.note(next.origin === 'import' ? 'searches see the new directory' : 'searches go to the new index');
-  return index?.name ?? next.tableName;
+  return index ?? next.tableName;
 }

@@ -10,7 +10,6 @@ import {
   makePreviousCurrent,
   nextGeneration,
 } from './generations.ts';
-import type { BuiltIndex } from './indexing/build-index.ts';
 import { isSearchable } from './indexing/copies.ts';
 import type { DirectoryLock } from './lock.ts';
 import { indexRows, publish } from './publish.ts';
@@ -93,14 +92,14 @@ async function searchableIndex(
   directoryId: string,
   previous: Generation,
   progress: Progress,
-): Promise<BuiltIndex | null> {
+): Promise<string | null> {
   const { elasticsearch: client } = context;
-  const { tableName, indexName, indexFingerprint } = previous;
+  const { tableName, indexName } = previous;
   if (client === null) {
     // A directory that was loaded in full mode has no indexes for searches in Postgres.
     if (await hasSearchIndexes(lock.sql, tableName)) return null;
   } else if (indexName !== null && (await belongsToDirectory(client, indexName, directoryId))) {
-    if (await isSearchable(client, indexName)) return { name: indexName, fingerprint: indexFingerprint! };
+    if (await isSearchable(client, indexName)) return indexName;
     progress.note(`the index ${indexName} is on no node that answers: it is rebuilt from Postgres`);
   }
   return indexRows(context, lock, directoryId, previous, progress);

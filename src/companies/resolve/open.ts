@@ -5,9 +5,7 @@ import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { SECOND } from '../../platform/units.ts';
 import { findNif } from '../nif.ts';
 import type { CurrentDirectory } from '../search/current.ts';
-import { createElasticsearchStore } from '../search/elasticsearch.ts';
-import type { OpenDirectory } from '../search/open.ts';
-import { createPostgresStore } from '../search/postgres.ts';
+import { type OpenDirectory, openStore } from '../search/open.ts';
 import { createReader, type WithReader } from './reader.ts';
 import { companyOf, NAMES_AT_ONCE, type Resolution, type Resolve, resolveNames } from './resolve.ts';
 
@@ -44,13 +42,8 @@ export function openResolve(
 }
 
 /** The reader of the configured store. @param sql a pool with the settings of `pointQueries` */
-export function openReader(sql: Sql, elasticsearch: Client | null, current: CurrentDirectory): WithReader {
-  const store =
-    elasticsearch === null
-      ? createPostgresStore(sql)
-      : createElasticsearchStore(elasticsearch, { name: 'Elasticsearch', timeoutMs: TIMEOUT_MS });
-  return createReader(current, store, sql);
-}
+export const openReader = (sql: Sql, elasticsearch: Client | null, current: CurrentDirectory): WithReader =>
+  createReader(current, openStore(sql, elasticsearch, { name: 'Elasticsearch', timeoutMs: TIMEOUT_MS }), sql);
 
 /** A clock, the CPU time of this process, and a pause. Tests replace them. */
 const SYSTEM = {

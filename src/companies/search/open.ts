@@ -2,7 +2,7 @@ import type { Client } from '@elastic/elasticsearch';
 import type { Config } from '../../platform/config/config.ts';
 import type { Metrics } from '../../platform/observability/metrics.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
+import { type BatchOptions, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
 import type { Stores } from '../../platform/stores/stores.ts';
 import { MIB } from '../../platform/units.ts';
 import { type AnswerQuery, answerCached, answerDirectly, type KeptQuery } from './answer.ts';
@@ -11,6 +11,7 @@ import { type CurrentDirectory, openCurrent } from './current.ts';
 import { createElasticsearchStore } from './elasticsearch.ts';
 import { createPostgresStore } from './postgres.ts';
 import { createSearch, type DirectorySearch, type Finder } from './search.ts';
+import type { OpenGeneration } from './store.ts';
 
 /** Answers queries of one kind, from the cache if there is one. */
 type Answering = <Query extends KeptQuery>(finder: Finder<Query>) => AnswerQuery<Query>;
@@ -29,18 +30,12 @@ export const INDEX_BATCHES = {
   queueTimeoutMs: 2 * QUEUE_TIMEOUT_MS,
 } as const;
 
-/** The search of the configured store: Elasticsearch, or an index in Postgres. */
-export function openSearch(
-  sql: Sql,
-  elasticsearch: Client | null,
-  current: CurrentDirectory,
-): DirectorySearch {
-  const store =
-    elasticsearch === null
-      ? createPostgresStore(sql)
-      : createElasticsearchStore(elasticsearch, { ...INDEX_BATCHES, stage: 'search' });
-  return createSearch(current, store);
-}
+/** The configured store: Elasticsearch, or Postgres. @param sql a pool; for words with the settings of `pointQueries` */
+export const openStore = (sql: Sql, client: Client | null, batches: BatchOptions): OpenGeneration =>
+  client === null ? createPostgresStore(sql) : createElasticsearchStore(client, batches);
+
+export const openSearch = (sql: Sql, client: Client | null, current: CurrentDirectory): DirectorySearch =>
+  createSearch(current, openStore(sql, client, { ...INDEX_BATCHES, stage: 'search' }));
 
 /** The directory, of which all kinds of queries share the cache of answers. */
 export function openDirectory(

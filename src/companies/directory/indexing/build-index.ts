@@ -19,12 +19,6 @@ import {
 } from './indices.ts';
 import { loadTable, tablePages } from './load.ts';
 
-/** A checked index of exactly the rows of a table. No generation names it yet. */
-export interface BuiltIndex {
-  name: string;
-  fingerprint: string;
-}
-
 export interface BuildOptions {
   prefix: string;
   directoryId: string;
@@ -37,18 +31,22 @@ export interface BuildOptions {
 /**
  * Builds the index of a table: loads it, merges it, refreshes it, checks it, and waits for its copies on other nodes.
  * @param sql a pool
+ * @returns its name, which no generation has yet
  * @throws the error of Elasticsearch. An unfinished index stays behind; `_meta` identifies it
  */
 export async function buildIndex(
   client: Client,
   sql: Sql,
   { prefix, directoryId, of, signal, progress }: BuildOptions,
-): Promise<BuiltIndex> {
+): Promise<string> {
   const { tableName: table, rows } = of;
   const name = newIndexName(prefix, directoryId);
-  const fingerprint = mappingFingerprint();
   progress.phase('indexing');
-  await createIndex(client, name, { directory: directoryId, generation: of.id, fingerprint });
+  await createIndex(client, name, {
+    directory: directoryId,
+    generation: of.id,
+    fingerprint: mappingFingerprint(),
+  });
   await loadTable(client, sql, { table, rows }, name, { signal, progress });
   progress.phase('merging the index');
   await mergeIndex(client, name, signal);
@@ -58,7 +56,7 @@ export async function buildIndex(
   await finishIndex(client, name, signal);
   // Before any search uses the index, because with one copy the death of its node would end every search.
   await untilCopied(client, name, { signal, progress });
-  return { name, fingerprint };
+  return name;
 }
 
 /** The number of names that a new index must find. */
