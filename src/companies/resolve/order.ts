@@ -187,7 +187,7 @@ function isShown(name: WeighedName, { likeness, missing, extra, evidence, isFirs
 /** @param ranked in their order */
 function isClear(name: WeighedName, [first, second]: Ranked[]): boolean {
   if (first === undefined) return false;
-  if (first.likeness < Likeness.Equal && isOtherBody(name, first)) return false;
+  if (first.likeness < Likeness.Equal && (isCut(name) || isOtherBody(name, first))) return false;
   if (first.likeness > Likeness.None) return second === undefined || second.likeness < first.likeness;
   if (first.missing > 0 || first.changed > MAX_CHANGED_WHEN_CLEAR || !first.isFirstUsed) return false;
   // A long name that has the words here and there is another company's.
@@ -199,6 +199,9 @@ function isClear(name: WeighedName, [first, second]: Ranked[]): boolean {
   if (first.evidence.length === 1 && first.extra > 0 && forms.size > 2) return false;
   return hasMark(name, first.evidence) && (second === undefined || second.missing > 0);
 }
+
+/** Whether a name ends with a preposition, so that it has lost its last words. */
+const isCut = ({ words }: WeighedName) => /^(d[aeo]|d[ao]s|em|n[ao]|para|com|por)$/.test(words.at(-1) ?? '');
 
 /** Whether a name is of a public body, and a candidate of a company or of another place, as one more word says. */
 function isOtherBody({ body, written }: WeighedName, { extra, normalized, legalName }: Ranked): boolean {

@@ -353,6 +353,10 @@ export function oracleRank(
   const clear =
     first !== undefined &&
     (first.likeness === 0 ||
+      !['de', 'da', 'das', 'do', 'dos', 'em', 'na', 'no', 'para', 'com', 'por'].includes(
+        name.at(-1) ?? '',
+      )) &&
+    (first.likeness === 0 ||
       body === undefined ||
       (first.extra === 0 &&
         bodyOf(first.row.words)?.line === body.line &&

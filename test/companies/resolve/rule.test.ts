@@ -265,6 +265,8 @@ describe('the order', () => {
     ['Foot, S.A.', 'Foot Park, Lda', false],
     ['Foot Pneus, S.A.', 'Foot Pneus Park, Lda', true],
     ['O Foot', 'Foot Park', false],
+    ['Foot por, Lda', 'Foot, Lda', false],
+    ['Foot.com', 'Foot.com, Lda', true],
     ['Freguesia de Foot', 'Foot Freguesia, Lda', false],
     ['Freguesia de Foot', 'Freguesia do Foot, Lda', false],
     ['Freguesia de Foot', 'Freguesia do Foot', true],
