@@ -4,7 +4,6 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { MINUTE } from '../../platform/units.ts';
 import type { CompanyDetails, SourceName } from '../sources/types.ts';
-import { type CompanyRow, companiesOf, type StoredCompany } from './store.ts';
 
 export type RefreshOutcome = 'found' | 'not-found' | 'failed';
 
@@ -88,31 +87,26 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
    * Stores a source's record and ends the attempt, or does neither if the lease has expired. Then another attempt may have
    * stored a newer record, or an operator may have removed it.
    *
-   * @returns the stored record; `null` if the lease was no longer ours
+   * @returns whether it was stored
    */
   async function completeWithRecord(
     nif: string,
     attempt: string,
     details: CompanyDetails,
     source: SourceName,
-  ): Promise<StoredCompany | null> {
-    const query = sql`
+  ): Promise<boolean> {
+    const rows = await answerOf(sql`
       WITH owned AS (
         UPDATE company_refreshes SET outcome = 'found'
         WHERE nif = ${nif} AND attempt = ${attempt} AND outcome IS NULL AND expires_at > clock_timestamp()
         RETURNING nif
-      ), c AS (
-        INSERT INTO companies (nif, details, source, fetched_at)
-        SELECT nif, ${JSON.stringify(details)}::text::json, ${source}, clock_timestamp() FROM owned
-        ON CONFLICT (nif) DO UPDATE SET
-          details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
-        RETURNING *
       )
-      SELECT c.nif, c.details::text, c.source, c.fetched_at::text, true,
-        debts.kind, debts.start_amount, debts.end_amount, debt_datasets.dataset_date::text
-      FROM c LEFT JOIN (debts JOIN debt_datasets USING (kind)) ON debts.nif = c.nif`;
-    const rows = await answerOf(query.values() as unknown as PromiseLike<CompanyRow[]>);
-    return companiesOf(rows).get(nif) ?? null;
+      INSERT INTO companies (nif, details, source, fetched_at)
+      SELECT nif, ${JSON.stringify(details)}::text::json, ${source}, clock_timestamp() FROM owned
+      ON CONFLICT (nif) DO UPDATE SET
+        details = excluded.details, source = excluded.source, fetched_at = excluded.fetched_at
+      RETURNING 1`);
+    return rows.length === 1;
   }
 
   /** Removes the rows of attempts that ended long ago. */

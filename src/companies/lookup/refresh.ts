@@ -125,7 +125,8 @@ export function createRefresher(options: RefresherOptions) {
         onAnswer?.(source.name, answer.kind);
         if (answer.kind === 'not-found') return 'not-found';
         if (answer.kind === 'found') {
-          const company = await leases.completeWithRecord(nif, attempt, answer.details, source.name);
+          const isStored = await leases.completeWithRecord(nif, attempt, answer.details, source.name);
+          const company = isStored ? await findCompany(nif) : null;
           if (company === null) throw new LateError('the record came when its lease had expired');
           return company;
         }

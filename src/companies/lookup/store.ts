@@ -58,10 +58,9 @@ export function createCompanyReader(sql: Sql, maxAgeS: number, timeoutMs = Numbe
 }
 
 /**
- * A company's record, and one of its debts or none; `companiesQuery` selects it, and so does `lease.ts`. Arrays and the time as text
- * take a fifth less than objects and a `Date`.
+ * A company's record, and one of its debts or none. Arrays and the time as text take a fifth less than objects and a `Date`.
  */
-export type CompanyRow = [
+type CompanyRow = [
   nif: string,
   details: string,
   source: SourceName,
@@ -88,7 +87,7 @@ function companiesQuery(sql: Sql, nifs: string[], maxAgeS: number): PromiseLike<
 const NO_DEBTS: Debts = {};
 
 /** The companies of the rows, by NIF. */
-export function companiesOf(rows: CompanyRow[]): Map<string, StoredCompany> {
+function companiesOf(rows: CompanyRow[]): Map<string, StoredCompany> {
   const companies = new Map<string, StoredCompany>();
   for (const [nif, details, source, fetchedAt, fresh, kind, start, end, last_updated] of rows) {
     let debts = NO_DEBTS;
