@@ -74,18 +74,11 @@ function exportRows<Options>(
       written += messages;
       progress.update(written, rows > 0 ? written / rows : null);
     });
-    await writeOut(blocks, file, options.output ?? '');
+    const write = file === null ? print : file.append;
+    const packing = options.output?.endsWith('.gz') ? [createGzip()] : [];
+    await pipeline(blocks, ...packing, async (source: AsyncIterable<Buffer>) => {
+      for await (const block of source) await write(block);
+    });
+    await file?.finish();
   });
-}
-
-async function writeOut(blocks: AsyncIterable<Buffer>, file: OutputFile | null, name: string): Promise<void> {
-  if (file === null) {
-    for await (const block of blocks) await print(block);
-    return;
-  }
-  const write = async (source: AsyncIterable<Buffer>) => {
-    for await (const block of source) await file.append(block);
-  };
-  await (name.endsWith('.gz') ? pipeline(blocks, createGzip(), write) : write(blocks));
-  await file.finish();
 }

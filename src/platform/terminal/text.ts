@@ -45,10 +45,6 @@ export function toSecond(instant: Date): string {
   return instant.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-/** `name: value` lines, the values in one column. */
-export function fields(members: Record<string, string | number | boolean | null>): string {
-  const width = Math.max(...Object.keys(members).map((name) => name.length));
-  return Object.entries(members)
-    .map(([name, value]) => `${name.padEnd(width)}  ${printable(value === null ? '–' : String(value))}`)
-    .join('\n');
-}
+/** Members with their values, in two columns. */
+export const fields = (members: Record<string, string | number | boolean | null>): string =>
+  textTable(Object.entries(members).map(([name, value]) => [name, value === null ? '–' : String(value)]));
