@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type ActionArguments, type CommandTools, declareAnswer, print, withTools } from './command.ts';
+import { type ActionArguments, type CommandTools, defineCommand, print } from './command.ts';
 import { printableJson, tableWriter } from './text.ts';
 
 /** A column of a table: its heading, and the text of a row. */
@@ -9,7 +9,7 @@ export type ListColumn<Row> = [heading: string, cell: (row: Row) => string];
  * Defines the action of a command whose answer is a list without a bound. It prints each page of rows when it has been read, so it may
  * fail in the middle. `--json` prints one JSON document, too.
  *
- * @param answer for {@link declareAnswer}
+ * @param answer for {@link defineCommand}
  * @param read the pages; its failure before the first one prints nothing on stdout
  * @param tableOrder sorts each page of the table; `--json` keeps the order of `read`
  */
@@ -20,27 +20,21 @@ export function defineList<Row extends object>(
   columns: ListColumn<Row>[],
   tableOrder?: (a: Row, b: Row) => number,
 ): Command {
-  return declareAnswer(command, answer)
-    .option('--json', 'print one JSON document')
-    .action(async (...args: ActionArguments) => {
-      const { json = false } = command.opts<{ json?: boolean }>();
-      await withTools(async (tools) => {
-        const write = tableWriter();
-        const heading = columns.map(([heading]) => heading);
-        let isFirst = true;
-        for await (const rows of read(tools, ...args)) {
-          const cells = rows
-            .toSorted(tableOrder ?? (() => 0))
-            .map((row) => columns.map(([, cell]) => cell(row)));
-          await print(
-            json
-              ? (isFirst ? '[' : ',') + rows.map((row) => printableJson(row)).join(',')
-              : `${write(isFirst ? [heading, ...cells] : cells)}\n`,
-          );
-          isFirst = false;
-        }
-        if (json) await print(isFirst ? '[]\n' : ']\n');
-        else if (isFirst) await print(`${write([heading])}\n`);
-      });
-    });
+  return defineCommand(command, answer, async (tools, ...args) => {
+    const { json = false } = command.opts<{ json?: boolean }>();
+    const write = tableWriter();
+    const heading = columns.map(([heading]) => heading);
+    let isFirst = true;
+    for await (const rows of read(tools, ...args)) {
+      const cells = rows.toSorted(tableOrder ?? (() => 0)).map((row) => columns.map(([, cell]) => cell(row)));
+      await print(
+        json
+          ? (isFirst ? '[' : ',') + rows.map((row) => printableJson(row)).join(',')
+          : `${write(isFirst ? [heading, ...cells] : cells)}\n`,
+      );
+      isFirst = false;
+    }
+    if (json) await print(isFirst ? '[]\n' : ']\n');
+    else if (isFirst) await print(`${write([heading])}\n`);
+  });
 }
