@@ -69,7 +69,7 @@ export interface LookupListParts extends ListService {
   findRefusal: FindRefusal;
 }
 
-/** Looks up several companies (docs/api.md: several lookups). A NIF that stands there twice is looked up once. */
+/** Looks up several companies (docs/api.md: several lookups). A NIF that stands there twice shares its refresh. */
 export function createLookupListHandler({
   findCompanies,
   lookUp,
@@ -92,13 +92,6 @@ export function createLookupListHandler({
         refusals.set(nif, await findRefusal(nif, Promise.resolve(recordOf(nif)), caller));
       });
       await Promise.all(findRefusals);
-      const refreshes = new Map<string, Promise<ItemAnswer>>();
-      const refresh = (nif: string): Promise<ItemAnswer> => {
-        const record = Promise.resolve(recordOf(nif));
-        const refreshing = refreshes.get(nif) ?? lookUp(nif, record, caller, arrivedMs).then(present);
-        refreshes.set(nif, refreshing);
-        return refreshing;
-      };
       const itemOf = (nif: string | null): Omit<Item, 'asked'> => {
         if (nif === null) return { isCharged: true, answer: invalidNif };
         const record = recordOf(nif);
@@ -106,7 +99,10 @@ export function createLookupListHandler({
           return { isCharged: true, answer: () => present({ ok: true, company: record }) };
         }
         const refusal = refusals.get(nif);
-        if (refusal === null) return { isCharged: true, answer: () => refresh(nif) };
+        if (refusal === null) {
+          const refresh = () => lookUp(nif, Promise.resolve(record), caller, arrivedMs).then(present);
+          return { isCharged: true, answer: refresh };
+        }
         return {
           isCharged: false,
           answer: () => refusal ?? unavailable(TOO_MANY_REFRESHES, undefined, 'later'),
