@@ -25,7 +25,7 @@ import { halfOf, heavyWords, NEAR_KINDS, nearNames } from './lib/name-sets.ts';
 import { cpuSeconds } from './lib/processes.ts';
 import { createRealNames, readRows, writeRealNames } from './lib/real-names.ts';
 import { say } from './lib/say.ts';
-import { createDatabase, runCommand } from './lib/stack.ts';
+import { createDatabase, removeData, runCommand } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -87,11 +87,8 @@ try {
   }
 } finally {
   await sql.end();
-  if (options.database === undefined) {
-    const indices = Object.keys(await elasticsearch.indices.get({ index: `${options.alias}-*` }));
-    for (const index of indices) await elasticsearch.indices.delete({ index });
-  }
   await elasticsearch.close();
+  if (options.database === undefined) await removeData(servers, databaseUrl, `${options.alias}-`);
   await rm(folder, { recursive: true, force: true });
   await servers.stop();
 }
