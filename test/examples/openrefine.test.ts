@@ -1,5 +1,8 @@
 /** The example that OpenRefine asks: the Reconciliation API 0.2 in front of the API. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import addFormats from 'ajv-formats';
 import fc from 'fast-check';
 import { importBrackets } from '../companies/debts/support.ts';
 import { ask } from '../support/ask.ts';
@@ -19,6 +22,26 @@ afterAll(async () => {
   await api.stop();
 });
 
+/** The schemas of the specification (their licence is beside them). */
+const schemas = new Ajv({ strict: false });
+(addFormats as unknown as (ajv: Ajv) => void)(schemas);
+// Of a way to sign in, which this adapter has not.
+schemas.addSchema(
+  { definitions: { securityDefinitions: { additionalProperties: {} } } },
+  'http://swagger.io/v2/schema.json',
+);
+const FOLDER = join(import.meta.dir, 'reconciliation-0.2');
+for (const file of new Bun.Glob('*.json').scanSync(FOLDER)) {
+  const { $schema, ...schema } = await Bun.file(join(FOLDER, file)).json();
+  schemas.addSchema(schema, file);
+}
+
+/** Fails with what the specification wants of an answer. */
+function expectOfSpecification(name: string, answer: unknown): void {
+  schemas.validate(`${name}.json`, answer);
+  expect(schemas.errors ?? []).toEqual([]);
+}
+
 /** An answer, of whatever form: the tests say which it has. */
 const bodyOf = async (response: Response) => JSON.parse(await response.text());
 
@@ -34,9 +57,12 @@ test('the manifest is of version 0.2, and leads to the properties that can be ad
   const response = await fetch(address, { headers: { Origin: 'http://127.0.0.1:3333' } });
   expect(response.headers.get('Access-Control-Allow-Origin')).toBe('http://127.0.0.1:3333');
   const manifest = await bodyOf(response);
+  expectOfSpecification('manifest', manifest);
   expect(manifest).toMatchObject({ versions: ['0.2'], defaultTypes: [{ id: 'company', name: 'Company' }] });
   const { service_url, service_path } = manifest.extend.propose_properties;
-  const { properties } = await bodyOf(await fetch(service_url + service_path));
+  const proposal = await bodyOf(await fetch(service_url + service_path));
+  expectOfSpecification('data-extension-property-proposal', proposal);
+  const { properties } = proposal;
   expect(properties).toContainEqual({ id: 'tax_start', name: 'tax debt: from, €' });
   expect(properties).toHaveLength(6);
 });
@@ -63,9 +89,9 @@ test('1,000 queries: the form of the specification, the candidates of the API, a
     const before = (await api.ledger({ accountId })).used;
     const response = await send({ queries: Object.fromEntries(queries.map((one, at) => [`q${at}`, one])) });
     expect(response.status).toBe(200);
-    const answer: [string, { result: { id: string; score: number }[] }][] = Object.entries(
-      await bodyOf(response),
-    );
+    const results = await bodyOf(response);
+    expectOfSpecification('reconciliation-result-batch', results);
+    const answer: [string, { result: { id: string; score: number }[] }][] = Object.entries(results);
     expect(answer.map(([id]) => id)).toEqual(queries.map((_, at) => `q${at}`));
     for (const [, { result }] of answer) {
       for (const candidate of result) expect(candidate).toEqual(CANDIDATE);
@@ -95,7 +121,9 @@ test('debts are added as numbers and dates; a company that is on no list gets no
   const response = await send({
     extend: { ids: ['500002576', '500002568'], properties: properties.map((id) => ({ id })) },
   });
-  expect((await bodyOf(response)).rows).toEqual({
+  const added = await bodyOf(response);
+  expectOfSpecification('data-extension-response', added);
+  expect(added.rows).toEqual({
     500002576: {
       ...{ tax_start: [{ int: 5000 }], tax_end: [{ int: 25_000 }] },
       ...{ tax_last_updated: [{ str: '2026-10-31' }], social_security_start: [] },
