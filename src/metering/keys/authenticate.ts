@@ -114,39 +114,24 @@ export async function createAuthenticator(
   const listening = await answerOf(sql.listen(ACCOUNT_CHANGED, accountChanged, allChanged));
 
   async function askAll(hashes: string[], bound: Bound): Promise<(KnownKey | null)[]> {
-    const asked = new Set(hashes);
+    const asked = [...new Set(hashes)];
     const askedAtMs = nowMs();
     const askedAtChange = changes;
-    const rows = await bound(callersQuery(sql, [...asked]));
-    const accepted = new Map<string, KnownKey>();
-    const refused = new Map<string, Caller>();
-    for (const { hash, endsInMs, isRefused, isConnection, usedAs, ...caller } of rows) {
-      if (isRefused) {
-        refused.set(hash, caller);
+    const rows = new Map((await bound(callersQuery(sql, asked))).map((row) => [row.hash, row]));
+    for (const hash of asked) {
+      known.delete(hash);
+      unknown.delete(hash);
+      const row = rows.get(hash);
+      if (row === undefined || row.isRefused) {
+        keep(unknown, MAX_UNKNOWN, hash, { untilMs: askedAtMs + UNKNOWN_TTL_MS, key: row ?? null });
         continue;
       }
-      unknown.delete(hash);
-      known.delete(hash);
-      if (known.size >= MAX_KNOWN) known.delete(oldestOf(known));
-      const entry = {
-        caller,
-        isConnection,
-        usedAs,
-        // Counted from before the query, so that the entry expires early rather than late. Then Postgres's clock decides.
-        untilMs: askedAtMs + Math.min(CACHE_TTL_MS, endsInMs ?? CACHE_TTL_MS),
-        askedAtChange,
-      };
-      known.set(hash, entry);
-      accepted.set(hash, entry);
+      const { hash: _, isRefused: __, endsInMs, isConnection, usedAs, ...caller } = row;
+      // Counted from before the query, so that the entry expires early rather than late. Then Postgres's clock decides.
+      const untilMs = askedAtMs + Math.min(CACHE_TTL_MS, endsInMs ?? CACHE_TTL_MS);
+      keep(known, MAX_KNOWN, hash, { caller, isConnection, usedAs, untilMs, askedAtChange });
     }
-    for (const hash of asked) {
-      if (accepted.has(hash)) continue;
-      known.delete(hash);
-      unknown.delete(hash);
-      if (unknown.size >= MAX_UNKNOWN) unknown.delete(oldestOf(unknown));
-      unknown.set(hash, { untilMs: askedAtMs + UNKNOWN_TTL_MS, key: refused.get(hash) ?? null });
-    }
-    return hashes.map((hash) => accepted.get(hash) ?? null);
+    return hashes.map((hash) => known.get(hash) ?? null);
   }
 
   /** The cached key; `null` means refused, `undefined` means that Postgres must be asked. */
@@ -237,6 +222,8 @@ export function bearerToken(authorization: string | null): string | null {
   return (scheme && authorization!.slice(scheme.length).trimEnd()) || null;
 }
 
-function oldestOf(map: Map<string, unknown>): string {
-  return map.keys().next().value as string;
+/** Adds an entry, in place of the oldest one if there are too many. */
+function keep<Value>(map: Map<string, Value>, most: number, key: string, value: Value): void {
+  if (map.size >= most) map.delete(map.keys().next().value!);
+  map.set(key, value);
 }
