@@ -84,7 +84,7 @@ export async function readJson(
   if (!/^application\/json\s*(;|$)/i.test(type)) return { json: null, sent: 'not JSON' };
   const body = await readBody(request, { maxBytes: MAX_JSON_BYTES, timeoutMs, stopping });
   if (body === 'gone' || body === 'stopping') return 'unread';
-  return typeof body === 'string' ? { json: null, sent: body } : { json: parse(body), sent: body };
+  return typeof body === 'string' ? { json: null, sent: body } : { json: parseUntrusted(body), sent: body };
 }
 
 const NO_JSON: Record<NoJson, string> = {
@@ -98,13 +98,4 @@ export function jsonFault({ json, sent }: Exclude<JsonBody, 'unread'>): string |
   if (typeof sent === 'string') return NO_JSON[sent];
   if (sent.byteLength === 0) return 'The body is empty.';
   return json === null ? 'The body is not whole JSON in UTF-8: it is cut, or has a mistake.' : null;
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    return parseUntrusted(body);
-  } catch {
-    // Not UTF-8, not JSON, or nested too deeply.
-    return null;
-  }
 }

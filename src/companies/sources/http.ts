@@ -14,12 +14,6 @@ const MAX_CONNECTIONS = 32;
 /** An answer over 1 MiB is a failure (docs/api.md: not found). */
 const MAX_BODY_BYTES = MIB;
 
-class BodyError extends Error {
-  constructor(readonly reason: SourceErrorReason) {
-    super(reason);
-  }
-}
-
 export type JsonObject = Record<string, unknown>;
 
 interface JsonRequest {
@@ -57,6 +51,7 @@ export function createJsonClient(source: SourceName, timeoutMs: number) {
     // The question's signal is the timeout; undici's would be a second, coarser one.
     headersTimeout: 0,
     bodyTimeout: 0,
+    maxResponseSize: MAX_BODY_BYTES,
     connect: { timeout: timeoutMs },
   });
 
@@ -82,8 +77,9 @@ export function createJsonClient(source: SourceName, timeoutMs: number) {
           });
           try {
             await permit();
-            return await exchange(agent, request, signal).catch((error) => {
-              if (!signal.aborted) throw new SourceError(source, reasonOf(error));
+            return await exchange(agent, source, request, signal).catch((error) => {
+              if (!signal.aborted)
+                throw error instanceof SourceError ? error : new SourceError(source, reasonOf(error));
               // The source has had only part of the time.
               throw new SourceError(source, hasWaited ? 'busy' : signal.reason);
             });
@@ -97,7 +93,7 @@ export function createJsonClient(source: SourceName, timeoutMs: number) {
   };
 }
 
-async function exchange(agent: Agent, request: JsonRequest, signal: AbortSignal) {
+async function exchange(agent: Agent, source: SourceName, request: JsonRequest, signal: AbortSignal) {
   const { statusCode, body } = await agent.request({
     origin: request.url.origin,
     path: request.url.pathname + request.url.search,
@@ -118,9 +114,11 @@ async function exchange(agent: Agent, request: JsonRequest, signal: AbortSignal)
   const ok = (statusCode >= 200 && statusCode < 300) || request.accept?.includes(statusCode);
   if (!ok) {
     discard(body);
-    throw new BodyError(statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http-status');
+    throw new SourceError(source, statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http-status');
   }
-  return { status: statusCode, body: parseObject(await readBody(body)) };
+  const json = parseUntrusted(await body.bytes());
+  if (!isObject(json)) throw new SourceError(source, 'unreadable');
+  return { status: statusCode, body: json };
 }
 
 /** Closes the connection without reading the rest, which could be endless. */
@@ -129,35 +127,14 @@ function discard(body: Readable): void {
   body.destroy();
 }
 
-/** A body of at most 1 MiB. If it throws, it has closed the connection. */
-async function readBody(body: Readable): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of body) {
-    bytes += piece.length;
-    if (bytes > MAX_BODY_BYTES) throw new BodyError('too-large');
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
-}
-
-function parseObject(bytes: Uint8Array): JsonObject {
-  let value: unknown;
-  try {
-    value = parseUntrusted(bytes);
-  } catch {
-    throw new BodyError('unreadable');
-  }
-  if (!isObject(value)) throw new BodyError('unreadable');
-  return value;
-}
+/** Of the body, and of the headers. */
+const TOO_LARGE = ['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW', 'HPE_HEADER_OVERFLOW'];
 
 function reasonOf(error: unknown): SourceErrorReason {
-  if (error instanceof BodyError) return error.reason;
   const code = codeOf(error);
   if (certificateFault(error) !== null) return 'certificate';
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
-  if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'HPE_HEADER_OVERFLOW') return 'too-large';
+  if (TOO_LARGE.includes(code ?? '')) return 'too-large';
   // The answer isn't HTTP.
   if (error instanceof Error && error.name === 'HTTPParserError') return 'unreadable';
   return 'unreachable';

@@ -108,8 +108,7 @@ export function createClientReader(hosts: string[], network: Network = INTERNET)
 }
 
 /** An error of the network by its code: its message can hold the address. */
-const reasonOf = (error: unknown) =>
-  codeOf(error) ?? (error instanceof SyntaxError ? 'no JSON' : messageOf(error));
+const reasonOf = (error: unknown) => codeOf(error) ?? messageOf(error);
 
 /** Reads the document over one connection to one address, which was checked. Nothing resolves the name again. */
 async function read(url: URL, network: Network): Promise<unknown> {
@@ -122,7 +121,9 @@ async function read(url: URL, network: Network): Promise<unknown> {
   // All of them, because an attacker's name can have a public address beside a private one.
   if (first === undefined || !addresses.every(({ address }) => network.isAllowed(address)))
     throw new ClientError('its address is not public');
-  return parseUntrusted(await Promise.race([request(url, first, network, timeout), late]));
+  const document = parseUntrusted(await Promise.race([request(url, first, network, timeout), late]));
+  if (document === null) throw new ClientError('no JSON');
+  return document;
 }
 
 function request(

@@ -272,7 +272,7 @@ function granted(tokens: Granted, from: string): Response {
 
 /** Registers a public client (RFC 7591). */
 async function register(sql: Sql, body: Buffer | null): Promise<Response> {
-  const document = body === null ? null : parse(body);
+  const document = body === null ? null : parseUntrusted(body);
   if (!isObject(document)) return refusal('invalid_client_metadata', 'The body is no object of JSON.');
   const { redirect_uris, client_name, token_endpoint_auth_method: method = 'none' } = document;
   if (!isListOfTexts(redirect_uris) || !redirect_uris.every(isRedirect))
@@ -294,12 +294,4 @@ async function register(sql: Sql, body: Buffer | null): Promise<Response> {
     response_types: ['code'],
     token_endpoint_auth_method: 'none',
   });
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    return parseUntrusted(body);
-  } catch {
-    return null;
-  }
 }

@@ -12,11 +12,15 @@ const CLOSING = 0x7d;
  * The value of a JSON document from a sender that is not trusted. The nesting is counted first, because `JSON.parse` takes 40 ms
  * for 64 KiB of `[`, and every other request waits meanwhile.
  *
- * @throws an error for bytes that are not UTF-8, are not JSON, or nest deeper than 64 levels
+ * @returns `null` also for bytes that are not UTF-8, are not JSON, or nest deeper than 64 levels
  */
 export function parseUntrusted(bytes: Uint8Array): unknown {
-  if (isTooDeep(bytes)) throw new Error('nested too deeply');
-  return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  if (isTooDeep(bytes)) return null;
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    return null;
+  }
 }
 
 function isTooDeep(bytes: Uint8Array): boolean {

@@ -10,8 +10,8 @@ test.each([
   ['objects', objects],
 ])('64 levels of %s are parsed, and the 65th is refused, wherever it stands', (_, levels) => {
   expect(parse(levels(64))).toEqual(JSON.parse(levels(64)));
-  expect(() => parse(levels(65))).toThrow('nested too deeply');
-  expect(() => parse(`{"first":[[1],{}],"a":${levels(64)}}`)).toThrow('nested too deeply');
+  expect(parse(levels(65))).toBeNull();
+  expect(parse(`{"first":[[1],{}],"a":${levels(64)}}`)).toBeNull();
   expect(parse(`[${Array(100).fill(levels(63)).join(',')}]`)).toHaveLength(100);
 });
 
@@ -24,13 +24,13 @@ test('brackets in a text are no levels, whatever is escaped around them', () => 
   ]) {
     expect(parse(JSON.stringify({ text, [text]: [text] }))).toEqual({ text, [text]: [text] });
     // A level after the text counts.
-    expect(() => parse(`[${JSON.stringify(text)},${arrays(64)}]`)).toThrow('nested too deeply');
+    expect(parse(`[${JSON.stringify(text)},${arrays(64)}]`)).toBeNull();
   }
 });
 
 test('what is not JSON or not UTF-8 is refused', () => {
   for (const text of ['', '{', '[1', ']', '"', '\\', '["\\', '{"a":1}}', ']'.repeat(100)]) {
-    expect(() => parse(text)).toThrow();
+    expect(parse(text)).toBeNull();
   }
-  expect(() => parseUntrusted(Buffer.from('"\xff"', 'latin1'))).toThrow();
+  expect(parseUntrusted(Buffer.from('"\xff"', 'latin1'))).toBeNull();
 });
