@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
+import { ok } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import { free, type Handler } from '../../metering/admission/quote.ts';
+import { freeHandler, type Handler } from '../../metering/admission/quote.ts';
 import { FileDigestOrNull, Sha256 } from '../file-digest.ts';
 import type { Datasets, DebtDataset, ReadDatasets } from './store.ts';
 
@@ -77,19 +77,8 @@ export const datasetsRoute: ApiRoute = {
   },
 };
 
-export function createDatasetsHandler(read: ReadDatasets): Handler {
-  return {
-    quote: () => free(answer),
-  };
-
-  async function answer(): Promise<Answer> {
-    try {
-      return ok(presentDatasets(await read()));
-    } catch (cause) {
-      return failureAnswer(cause, unavailable('The datasets could not be read.', cause));
-    }
-  }
-}
+export const createDatasetsHandler = (read: ReadDatasets): Handler =>
+  freeHandler('The datasets could not be read.', async () => ok(presentDatasets(await read())));
 
 function presentDatasets({ directory, debts }: Datasets): DatasetsAnswer {
   const present = (dataset: DebtDataset | null) =>

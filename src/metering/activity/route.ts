@@ -1,9 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import { type Answer, failureAnswer, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { permits } from '../../http/right.ts';
-import { free, type Handler } from '../admission/quote.ts';
-import type { Caller } from '../keys/authenticate.ts';
+import { freeHandler, type Handler } from '../admission/quote.ts';
 import { ACTIVITY } from './feed.ts';
 import { type ActivityAnswer, ActivityAnswerSchema } from './schema.ts';
 import type { ActivityRow, ReadActivity } from './store.ts';
@@ -35,21 +33,13 @@ export const activityRoute: ApiRoute = {
 
 /** Answers with the rows after a cursor. */
 export function createActivityHandler(readActivity: ReadActivity): Handler {
-  return {
-    quote: ({ after }, { caller }) => free(() => answer(caller, after)),
-  };
-
-  async function answer({ accountId, keyId, only }: Caller, given: unknown): Promise<Answer> {
+  return freeHandler('The activity could not be read.', async ({ caller }, { after: given }) => {
+    const { accountId, keyId, only } = caller;
     const after = given === undefined ? null : ACTIVITY.read(String(given));
     if (given !== undefined && after === null) return ACTIVITY.noCursor();
-    let page: Awaited<ReturnType<ReadActivity>>;
-    try {
-      page = await readActivity(accountId, after, permits(only, 'activity') ? null : keyId);
-    } catch (cause) {
-      return failureAnswer(cause, unavailable('The activity could not be read.', cause));
-    }
+    const page = await readActivity(accountId, after, permits(only, 'activity') ? null : keyId);
     return ACTIVITY.refusal(page, after) ?? ACTIVITY.answer(page, after, present);
-  }
+  });
 }
 
 function present({ number, at, unlisted, ...row }: ActivityRow): ActivityAnswer['data'][number] {

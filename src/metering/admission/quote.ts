@@ -1,4 +1,4 @@
-import type { Answer, ProblemAnswer } from '../../http/answer.ts';
+import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../../http/answer.ts';
 import type { CallKind } from '../../http/call-kind.ts';
 import type { Input } from '../../http/input.ts';
 import type { Charge } from '../credits/call.ts';
@@ -86,3 +86,12 @@ export const single = (kind: CallKind, answer: Quote['answer']): Quote => ({ kin
 
 /** The quote of a request that costs nothing. */
 export const free = (answer: Quote['answer']): Quote => ({ kind: null, credits: 0, answer });
+
+/** A handler of free requests. @param unread the detail of the 503 if the answer fails */
+export const freeHandler = (
+  unread: string,
+  answer: (context: CallContext, input: Input) => Promise<Answer>,
+): Handler => ({
+  quote: (input, context) =>
+    free(() => answer(context, input).catch((cause) => failureAnswer(cause, unavailable(unread, cause)))),
+});

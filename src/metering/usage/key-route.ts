@@ -1,12 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
+import { ok } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { enumeration } from '../../http/enumeration.ts';
 import { RIGHTS } from '../../http/right.ts';
 import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
-import { type CallContext, free, type Handler } from '../admission/quote.ts';
+import { freeHandler, type Handler } from '../admission/quote.ts';
 import { BUDGET_PERIODS } from '../keys/limits.ts';
 import { type ApiKey, keyColumns } from '../keys/store.ts';
 
@@ -103,17 +103,11 @@ export function createKeyReader(sql: Sql): ReadKey {
 }
 
 export function createKeyHandler(readKey: ReadKey): Handler {
-  return { quote: (_, context) => free(() => answer(context)) };
-
-  async function answer({ caller }: CallContext): Promise<Answer> {
-    try {
-      const key = await readKey(caller.keyId);
-      const { name, start, only, budget, requests_per_minute, test } = key;
-      const expires = key.expires?.toISOString() ?? null;
-      const data = { name, start, expires, only, budget, requests_per_minute, test };
-      return ok<KeyAnswer>({ data, error: null });
-    } catch (cause) {
-      return failureAnswer(cause, unavailable('The key could not be read.', cause));
-    }
-  }
+  return freeHandler('The key could not be read.', async ({ caller }) => {
+    const key = await readKey(caller.keyId);
+    const { name, start, only, budget, requests_per_minute, test } = key;
+    const expires = key.expires?.toISOString() ?? null;
+    const data = { name, start, expires, only, budget, requests_per_minute, test };
+    return ok<KeyAnswer>({ data, error: null });
+  });
 }

@@ -1,10 +1,10 @@
-import { type Answer, failureAnswer, ok, unavailable } from '../../http/answer.ts';
+import { ok } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import type { Price } from '../../platform/config/environment.ts';
 import { utcDay } from '../../platform/dates.ts';
 import type { ReadAccount } from '../accounts/reader.ts';
 import { type AccountDetails, creditsLeft } from '../accounts/store.ts';
-import { type CallContext, free, type Handler } from '../admission/quote.ts';
+import { freeHandler, type Handler } from '../admission/quote.ts';
 import type { UsedBudget } from '../keys/limits.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { ReadKey } from './key-route.ts';
@@ -45,21 +45,13 @@ export const usageRoute: ApiRoute = {
 
 /** Reports the account as it stands after this request's admission. */
 export function createUsageHandler(readAccount: ReadAccount, readKey: ReadKey, price?: Price): Handler {
-  return {
-    quote: (_, context) => free(() => answer(context)),
-  };
-
-  async function answer({ caller, rate }: CallContext): Promise<Answer> {
-    try {
-      const [account, key] = await Promise.all([
-        readAccount(caller.accountId),
-        caller.budget === null ? null : readKey(caller.keyId),
-      ]);
-      return ok(presentUsage(account, keyLeft(key?.budget), rate.account ?? rate, price));
-    } catch (cause) {
-      return failureAnswer(cause, unavailable('The usage of the account could not be read.', cause));
-    }
-  }
+  return freeHandler('The usage of the account could not be read.', async ({ caller, rate }) => {
+    const [account, key] = await Promise.all([
+      readAccount(caller.accountId),
+      caller.budget === null ? null : readKey(caller.keyId),
+    ]);
+    return ok(presentUsage(account, keyLeft(key?.budget), rate.account ?? rate, price));
+  });
 }
 
 /** What a key can still spend of its budget; `null` means that it has none. */
