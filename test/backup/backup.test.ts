@@ -1,5 +1,5 @@
 /** `backup` and `restore`: every row of every table comes back, or nothing changes. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { copyFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readForeignKeys, readSequences, readTables, readTriggers } from '../../src/backup/catalogue.ts';
@@ -12,33 +12,28 @@ import { csv } from '../support/companies.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { growAccount } from '../support/grown-account.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
-import { createWorkbench, type Workbench } from '../support/workbench.ts';
+import { createWorkbench } from '../support/workbench.ts';
 
-let bench: Workbench;
-let file: string;
-
-beforeAll(async () => {
-  bench = await createWorkbench('postgres');
-  const { sql, url } = bench.database;
-  const { account } = await prepareCommands(bench);
-  await growAccount(sql, account, 30);
-  await bench.importText(csv(0, 50));
-  // Of every form that a table can have and the migrations may want one day.
-  await sql.unsafe(`
-    CREATE TABLE parts (day date NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY, word text COLLATE "C",
-      PRIMARY KEY (day, n)) PARTITION BY RANGE (day);
-    CREATE INDEX parts_by_word ON parts (word);
-    CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM ('2026-11-01') TO ('2026-11-02') WITH (fillfactor = 50);
-    CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM ('2026-11-02') TO ('2026-11-03');
-    INSERT INTO parts (day, word) VALUES ('2026-11-01', E'tab\\t, line\\n, back\\\\slash'), ('2026-11-02', '\\.'), ('2026-11-02', NULL);
-    CREATE TABLE "A table" ("a column" text DEFAULT 'x' CHECK ("a column" <> ''), bytes bytea, list text[], "of" json,
-      twice text GENERATED ALWAYS AS ("a column" || "a column") STORED, later text GENERATED ALWAYS AS (upper("a column")),
-      UNIQUE NULLS NOT DISTINCT (bytes)) WITH (fillfactor = 70);
-    CREATE INDEX ON "A table" (lower("a column") text_pattern_ops) WHERE twice IS NOT NULL;
-    INSERT INTO "A table" VALUES ('é', '\\x00ff', '{a,NULL,"b,c"}', '{"a": [1]}'), ('y', NULL, NULL, 'null')`);
-  file = bench.path('directory.backup');
-  await createCommandLine(url).json('backup', file);
-});
+const bench = await createWorkbench('postgres');
+const { sql, url } = bench.database;
+const { account } = await prepareCommands(bench);
+await growAccount(sql, account, 30);
+await bench.importText(csv(0, 50));
+// Of every form that a table can have and the migrations may want one day.
+await sql.unsafe(`
+  CREATE TABLE parts (day date NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY, word text COLLATE "C",
+    PRIMARY KEY (day, n)) PARTITION BY RANGE (day);
+  CREATE INDEX parts_by_word ON parts (word);
+  CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM ('2026-11-01') TO ('2026-11-02') WITH (fillfactor = 50);
+  CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM ('2026-11-02') TO ('2026-11-03');
+  INSERT INTO parts (day, word) VALUES ('2026-11-01', E'tab\\t, line\\n, back\\\\slash'), ('2026-11-02', '\\.'), ('2026-11-02', NULL);
+  CREATE TABLE "A table" ("a column" text DEFAULT 'x' CHECK ("a column" <> ''), bytes bytea, list text[], "of" json,
+    twice text GENERATED ALWAYS AS ("a column" || "a column") STORED, later text GENERATED ALWAYS AS (upper("a column")),
+    UNIQUE NULLS NOT DISTINCT (bytes)) WITH (fillfactor = 70);
+  CREATE INDEX ON "A table" (lower("a column") text_pattern_ops) WHERE twice IS NOT NULL;
+  INSERT INTO "A table" VALUES ('é', '\\x00ff', '{a,NULL,"b,c"}', '{"a": [1]}'), ('y', NULL, NULL, 'null')`);
+const file = bench.path('directory.backup');
+await createCommandLine(url).json('backup', file);
 afterAll(() => bench.close());
 
 /** A new database with the partitioned table, which a migration would have made. */

@@ -1,17 +1,15 @@
 /** A balancer that keeps connections to a Postgres that was demoted. Postgres itself ends them, and a balancer may make them again. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { codeOf } from '../../src/platform/errors.ts';
 import { createPools } from '../../src/platform/postgres/pools.ts';
-import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { startPostgresPair } from '../support/postgres-pair.ts';
+import { startProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
-let pair: PostgresPair;
-let balancer: TcpProxy;
 const connections = new Set<object>();
-beforeAll(async () => {
-  pair = await startPostgresPair();
-  balancer = await startProxy(pair.standbyUrl, { sent: (_, connection) => void connections.add(connection) });
+const pair = await startPostgresPair();
+const balancer = await startProxy(pair.standbyUrl, {
+  sent: (_, connection) => void connections.add(connection),
 });
 afterAll(async () => {
   await balancer.close();

@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
 import '../support/modes.ts';
@@ -9,22 +9,16 @@ import { until } from '../support/until.ts';
 
 const FOUND = nif(1);
 
-let api: Api;
-let caller: Caller;
-beforeAll(async () => {
-  api = await startApi({
-    mode: 'full',
-    proxied: ['postgres', 'elasticsearch', 'redis'],
-    directory: csv(1, 4),
-    // Without a cache every search asks Elasticsearch; a cached answer would hide that it is away.
-    env: { SEARCH_CACHE_MB: '0' },
-  });
-  api.provider.answer(FOUND, nifPtFound(FOUND));
+const api = await startApi({
+  mode: 'full',
+  proxied: ['postgres', 'elasticsearch', 'redis'],
+  directory: csv(1, 4),
+  // Without a cache every search asks Elasticsearch; a cached answer would hide that it is away.
+  env: { SEARCH_CACHE_MB: '0' },
 });
-beforeAll(async () => {
-  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
-  await ask(api, `/companies/${FOUND}`, { key: caller.key });
-});
+api.provider.answer(FOUND, nifPtFound(FOUND));
+const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+await ask(api, `/companies/${FOUND}`, { key: caller.key });
 afterEach(() => {
   for (const proxy of Object.values(api.proxies)) proxy.up();
 });

@@ -1,37 +1,30 @@
 /** The death of a Postgres primary under load, with a standby that commits wait for. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { findAccount } from '../../src/metering/accounts/store.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { codeOf } from '../../src/platform/errors.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
-import { connectPostgres, type Sql } from '../../src/platform/postgres/connect.ts';
+import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 import { withDedicated } from '../../src/platform/postgres/dedicated.ts';
 import { openStores } from '../../src/platform/stores/stores.ts';
-import type { RunningService } from '../../src/service/serve.ts';
 import { nif } from '../support/companies.ts';
-import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts';
+import { startPostgresPair } from '../support/postgres-pair.ts';
 import { storeRecord } from '../support/records.ts';
 import { createCaller } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startService } from '../support/whole.ts';
 
-let pair: PostgresPair;
-let service: RunningService;
-let databaseUrl: string;
-let sql: Sql;
-beforeAll(async () => {
-  pair = await startPostgresPair();
-  const config = readConfig({
-    PORT: '0',
-    DATABASE_URL: pair.url,
-    AUTH_SECRET: 'a'.repeat(32),
-    NIF_PT_URL: 'http://127.0.0.1:9/',
-    REGISTRY: 'none',
-  });
-  service = await startService(config, { log: createLogTo({ write: () => {} }) });
-  databaseUrl = config.databaseUrl!;
-  sql = connectPostgres(databaseUrl, { statementTimeoutMs: 2000 });
+const pair = await startPostgresPair();
+const config = readConfig({
+  PORT: '0',
+  DATABASE_URL: pair.url,
+  AUTH_SECRET: 'a'.repeat(32),
+  NIF_PT_URL: 'http://127.0.0.1:9/',
+  REGISTRY: 'none',
 });
+const service = await startService(config, { log: createLogTo({ write: () => {} }) });
+const databaseUrl = config.databaseUrl!;
+const sql = connectPostgres(databaseUrl, { statementTimeoutMs: 2000 });
 afterAll(async () => {
   await sql.end({ timeout: 1 });
   await service.stop();

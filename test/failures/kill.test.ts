@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { refundOwed } from '../../src/metering/credits/refund.ts';
 import { ledgerOf } from '../metering/credits/ledger.ts';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
@@ -10,15 +10,9 @@ import '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 
-let api: Api;
-let caller: Caller;
-beforeAll(async () => {
-  api = await startApi({ mode: 'full', directory: csv(1, 3) });
-  api.provider.answerAll((number) => nifPtFound(number));
-});
-beforeAll(async () => {
-  caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
-});
+const api = await startApi({ mode: 'full', directory: csv(1, 3) });
+api.provider.answerAll((number) => nifPtFound(number));
+const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
 // Fails if any of the processes has left a connection to the database open.
 afterAll(() => api.stop());
 

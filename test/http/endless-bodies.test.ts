@@ -1,16 +1,13 @@
 /** A body that never ends is not waited for before the request has its key and its token: every POST of the service. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import { BASE_PATH, MCP_PATH, methodOf } from '../../src/http/api-route.ts';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
-import { type Api, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
+const api = await startApi();
 afterAll(() => api.stop());
 
 const METERED = [

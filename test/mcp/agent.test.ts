@@ -3,9 +3,9 @@
  * whose name, description and inputs share the rarest words with the task, fills its input by the schema, and calls it. Its key is a
  * test key.
  */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { type Api, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { createTestKey } from '../support/service.ts';
 
 interface Listed {
@@ -55,16 +55,12 @@ const TASKS: [task: string, tool: string, answer: RegExp][] = [
   ['How many companies does the directory have?', 'list_datasets', /"companies":31/],
 ];
 
-let api: Api;
-let client: Client;
-beforeAll(async () => {
-  api = await startApi();
-  const { accountId } = await api.caller({ limits: { requestsPerMinute: 100 } });
-  const key = await createTestKey(api.sql, accountId);
-  client = new Client({ name: 'agent', version: '1' });
-  const requestInit = { headers: { Authorization: `Bearer ${key}` } };
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${api.baseUrl}/mcp`), { requestInit }));
-});
+const api = await startApi();
+const { accountId } = await api.caller({ limits: { requestsPerMinute: 100 } });
+const key = await createTestKey(api.sql, accountId);
+const client = new Client({ name: 'agent', version: '1' });
+const requestInit = { headers: { Authorization: `Bearer ${key}` } };
+await client.connect(new StreamableHTTPClientTransport(new URL(`${api.baseUrl}/mcp`), { requestInit }));
 afterAll(async () => {
   await client.close();
   await api.stop();

@@ -1,10 +1,10 @@
 /** Real clients of the protocol: the newest one in both of its revisions, and the one of 2025. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as Transport2025 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { TOOLS } from '../../src/mcp/tools.ts';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { type Caller, startApi } from '../support/api.ts';
 import { csv, nif } from '../support/companies.ts';
 import { nifPtFound } from '../support/provider.ts';
 
@@ -41,11 +41,8 @@ const CLIENTS: [name: string, connect: (url: URL, caller: Pick<Caller, 'key'>) =
   ['of 2025', connect2025],
 ];
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ directory: csv(1, 4) });
-  api.provider.answer(nif(1), nifPtFound(nif(1)));
-});
+const api = await startApi({ directory: csv(1, 4) });
+api.provider.answer(nif(1), nifPtFound(nif(1)));
 afterAll(() => api.stop());
 
 describe.each(CLIENTS)('a client %s', (_name, connect) => {

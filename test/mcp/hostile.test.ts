@@ -1,19 +1,16 @@
 /** Clients of the agents' endpoint that know the protocol badly, or use it against the service: bounded, counted, never a 5xx. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/client';
 import fc from 'fast-check';
 import { TOOLS } from '../../src/mcp/tools.ts';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
 import { callTool, META, REVISION, send } from '../support/mcp.ts';
 
 const PER_MINUTE = 6;
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ directory: csv(1, 4) });
-});
+const api = await startApi({ directory: csv(1, 4) });
 afterAll(() => api.stop());
 
 const newCaller = () => api.caller({ limits: { requestsPerMinute: PER_MINUTE }, included: 10 });

@@ -1,6 +1,6 @@
 /** A call of a tool is one run of the pipeline: recorded, counted and charged as a request of its route. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { afterAll, expect, test } from 'bun:test';
+import { type Caller, startApi } from '../support/api.ts';
 import { linesSince } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
 import { callMessage, callTool, WAYS } from '../support/mcp.ts';
@@ -10,12 +10,9 @@ import { eventually, until } from '../support/until.ts';
 const plenty = { limits: { requestsPerMinute: 100_000 } };
 const HELD = nif(7);
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ directory: csv(1, 4) });
-  api.provider.answer(nif(1), nifPtFound(nif(1)));
-  api.provider.answer(HELD, nifPtFound(HELD));
-});
+const api = await startApi({ directory: csv(1, 4) });
+api.provider.answer(nif(1), nifPtFound(nif(1)));
+api.provider.answer(HELD, nifPtFound(HELD));
 afterAll(() => api.stop());
 
 const PATHS = [`/companies/${nif(1)}`, '/companies/1', `/companies/${nif(2)}`, '/companies?q=x', '/usage'];

@@ -2,10 +2,10 @@
  * Wrong calls, as models make them. The text of each answer alone has to lead to the right next call: it names the member, says
  * what it takes and gives an example. The example is then called, and has to work.
  */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
-import { type Api, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { csv } from '../support/companies.ts';
 import { nifPtFound } from '../support/provider.ts';
 
@@ -82,11 +82,8 @@ const WRONG: [tool: string, input: Input, member: string, takes: RegExp, next: (
     ],
   ];
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ directory: csv(1, 4) });
-  api.provider.answer(VALID, nifPtFound(VALID));
-});
+const api = await startApi({ directory: csv(1, 4) });
+api.provider.answer(VALID, nifPtFound(VALID));
 afterAll(async () => {
   await api.stop();
 });

@@ -2,21 +2,19 @@
  * A statement with a list as a parameter is sent for one item while few requests come, and for hundreds otherwise. Without the
  * settings of `pointQueries` Postgres plans it for each list: it took four times as long as the statement.
  */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { requestFor } from '../companies/test-world/requests.ts';
-import { type Api, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { MODES } from '../support/modes.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
+import { startProxy } from '../support/proxy.ts';
 
 /** A parameter that is an array, or JSON that is read as rows. */
 const LIST = /\$\d+\)?::\w+\[\]|_to_recordset\(\$/;
 
-let api: Api;
 /** What each connection has sent. */
 const sent = new Map<object, Buffer[]>();
-let tap: TcpProxy;
 
 /** The texts of the statements that a connection has prepared, without the start of the connection. */
 function* preparedIn(bytes: Buffer): Generator<string> {
@@ -25,12 +23,10 @@ function* preparedIn(bytes: Buffer): Generator<string> {
   }
 }
 
-beforeAll(async () => {
-  api = await startApi({ mode: 'full', directory: 'nif,legal_name\n500002576,Padaria\n' });
-  tap = await startProxy(api.env.DATABASE_URL!, {
-    sent: (piece, connection) =>
-      void sent.set(connection, [...(sent.get(connection) ?? []), Buffer.from(piece)]),
-  });
+const api = await startApi({ mode: 'full', directory: 'nif,legal_name\n500002576,Padaria\n' });
+const tap = await startProxy(api.env.DATABASE_URL!, {
+  sent: (piece, connection) =>
+    void sent.set(connection, [...(sent.get(connection) ?? []), Buffer.from(piece)]),
 });
 afterAll(async () => {
   await api.stop();

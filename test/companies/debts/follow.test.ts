@@ -1,7 +1,7 @@
 /** Readers of changes that never stop, on two instances, while datasets are imported, repeated, forced and killed. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { type Api, type Instance, startApi } from '../../support/api.ts';
+import { startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
 import { countMessages, killCommandAt } from '../../support/command.ts';
 import { nif } from '../../support/companies.ts';
@@ -23,13 +23,9 @@ function datasetOf(round: number): Dataset {
   return Object.fromEntries(has.map((company, n) => [company, [100 * ((n + round) % 4), null] as const]));
 }
 
-let api: Api;
-let other: Instance;
 const folder = createFolder('follow');
-beforeAll(async () => {
-  api = await startApi();
-  other = await api.startInstance();
-});
+const api = await startApi();
+const other = await api.startInstance();
 afterAll(async () => {
   await api.stop();
 });

@@ -1,6 +1,5 @@
 /** One suite for every form of matches: the plain one in memory, Postgres, Elasticsearch. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Client } from '@elastic/elasticsearch';
+import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createMatches } from '../../../src/companies/matches/matches.ts';
 import { createWalkingStore, type ReadLimits } from '../../../src/companies/matches/postgres.ts';
@@ -61,10 +60,6 @@ const entries = [
 const oracle = createMatchOracle(entries);
 const { alias, cleanup } = createTestIndexAlias();
 const databases: TestDatabase[] = [];
-let client: Client;
-let elasticsearch: Finder<WordsQuery>;
-let postgres: Finder<WordsQuery>;
-let byIndex: Finder<WordsQuery>;
 
 async function openDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase('matches');
@@ -79,15 +74,13 @@ async function openPostgres(limits?: ReadLimits): Promise<Finder<WordsQuery>> {
   return createMatches(openCurrent(database.sql, null), createWalkingStore(database.sql, limits), 2);
 }
 
-beforeAll(async () => {
-  postgres = await openPostgres();
-  byIndex = await openPostgres({ walked: 2, lookedThrough: 12 });
-  client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
-  await createSearchIndex(client, `${alias}-1`, entries);
-  const { sql } = await openDatabase();
-  await makeIndexCurrent(client, sql, `${alias}-1`);
-  elasticsearch = matchesOf(sql, client);
-});
+const postgres = await openPostgres();
+const byIndex = await openPostgres({ walked: 2, lookedThrough: 12 });
+const client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
+await createSearchIndex(client, `${alias}-1`, entries);
+const { sql } = await openDatabase();
+await makeIndexCurrent(client, sql, `${alias}-1`);
+const elasticsearch = matchesOf(sql, client);
 
 afterAll(async () => {
   await client.close();

@@ -1,15 +1,15 @@
 /** Names resolved by Postgres, by Elasticsearch and by the oracle: equal in NIFs, order, sums, evidence and `clear`. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { buildSearchIndexes } from '../../../src/companies/directory/tables.ts';
 import type { WithReader } from '../../../src/companies/resolve/reader.ts';
 import { LIMITS, resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
-import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { SECOND } from '../../../src/platform/units.ts';
 import '../../support/modes.ts';
 import { readerOf } from '../../support/search-entries.ts';
-import { createWorkbench, tablesOf, type Workbench } from '../../support/workbench.ts';
+import { createWorkbench, tablesOf } from '../../support/workbench.ts';
 import { csvOf, DIRECTORY, hardNames, SPELLINGS, STRANGERS } from './names.ts';
 import { CAPS, createResolveOracle, type OracleAnswer } from './oracle.ts';
 import { plain } from './support.ts';
@@ -18,24 +18,19 @@ const NAMES = [...SPELLINGS.map(({ written }) => written), ...STRANGERS, ...hard
 /** A directory of some hundred names reaches these. */
 const SMALL_LIMITS = { reads: { any: 6, both: 4, all: 3 }, compared: 5 };
 
-let bench: Workbench;
-let sql: Sql;
-let oracle: ReturnType<typeof createResolveOracle>;
 const readers: Record<string, WithReader> = {};
 
-beforeAll(async () => {
-  bench = await createWorkbench('full');
-  await bench.importText(csvOf(DIRECTORY));
-  const table = (await tablesOf(bench)).at(-1);
-  const entries = await bench.database.sql<SearchEntry[]>`
-    SELECT nif, legal_name AS "legalName" FROM ${bench.database.sql(table!)}`;
-  oracle = createResolveOracle(entries);
-  await buildSearchIndexes(bench.database.sql, table!);
-  sql = connectPostgres(bench.database.url, { max: 2, pointQueries: true });
-  readers.Postgres = readerOf(sql);
-  const client = bench.tools.elasticsearch!;
-  readers.Elasticsearch = readerOf(sql, client);
-});
+const bench = await createWorkbench('full');
+await bench.importText(csvOf(DIRECTORY));
+const table = (await tablesOf(bench)).at(-1);
+const entries = await bench.database.sql<SearchEntry[]>`
+  SELECT nif, legal_name AS "legalName" FROM ${bench.database.sql(table!)}`;
+const oracle = createResolveOracle(entries);
+await buildSearchIndexes(bench.database.sql, table!);
+const sql = connectPostgres(bench.database.url, { max: 2, pointQueries: true });
+readers.Postgres = readerOf(sql);
+const client = bench.tools.elasticsearch!;
+readers.Elasticsearch = readerOf(sql, client);
 afterAll(async () => {
   await sql.end();
   await bench.close();

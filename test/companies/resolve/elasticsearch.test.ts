@@ -1,5 +1,5 @@
 /** Names resolved by Elasticsearch while an import replaces the index, and without an index. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import { NoIndexError } from '../../../src/companies/search/elasticsearch.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
@@ -7,7 +7,7 @@ import { SECOND } from '../../../src/platform/units.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
 import { readerOf } from '../../support/search-entries.ts';
-import { createWorkbench, type Workbench } from '../../support/workbench.ts';
+import { createWorkbench } from '../../support/workbench.ts';
 
 const importOf = (mark: string) =>
   bench.importText(
@@ -15,11 +15,8 @@ const importOf = (mark: string) =>
     { replace: true },
   );
 
-let bench: Workbench;
-beforeAll(async () => {
-  bench = await createWorkbench('full');
-  await importOf('Antiga');
-});
+const bench = await createWorkbench('full');
+await importOf('Antiga');
 afterAll(() => bench.close());
 
 async function resolve(names: string[], between: (search: number) => Promise<unknown> = async () => {}) {

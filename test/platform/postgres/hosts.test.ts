@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { type AddressInfo, createServer } from 'node:net';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase } from '../../support/database.ts';
 import { startProxy, type TcpProxy } from '../../support/proxy.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
 let first: TcpProxy;
 let second: TcpProxy;
 const pools: Sql[] = [];
-beforeAll(async () => {
-  database = await createTestDatabase('hosts');
-  [first, second] = await Promise.all([startProxy(database.url), startProxy(database.url)]);
-});
+const database = await createTestDatabase('hosts');
+[first, second] = await Promise.all([startProxy(database.url), startProxy(database.url)]);
 afterAll(async () => {
   for (const proxy of [first, second]) proxy.up();
   await Promise.all(pools.map((sql) => sql.end({ timeout: 1 })));

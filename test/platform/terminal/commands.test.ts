@@ -1,25 +1,20 @@
 /** What the commands make of their words. every-command.test.ts has the members of every answer, and the features have the rules. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { createAccount } from '../../../src/metering/accounts/store.ts';
 import { createKey } from '../../../src/metering/keys/store.ts';
 import { createCommandLine, runHere } from '../../support/command.ts';
 import { storeCallCounts, storeCostlyErrorCounts } from '../../support/counts.ts';
 import { storeRecord } from '../../support/records.ts';
-import { createWorkbench, type Workbench } from '../../support/workbench.ts';
+import { createWorkbench } from '../../support/workbench.ts';
 import { prepareCommands } from './every-command.ts';
 
 const NIF = '500002576';
 const DAY_S = 86_400;
 
-let bench: Workbench;
-let cli: ReturnType<typeof createCommandLine>;
+const bench = await createWorkbench('postgres');
+const cli = createCommandLine(bench.database.url);
 /** Of every command, with ids of an account and a key. */
-let every: Awaited<ReturnType<typeof prepareCommands>>;
-beforeAll(async () => {
-  bench = await createWorkbench('postgres');
-  cli = createCommandLine(bench.database.url);
-  every = await prepareCommands(bench);
-});
+const every = await prepareCommands(bench);
 afterAll(() => bench.close());
 
 const create = async (...words: string[]) =>
@@ -28,7 +23,7 @@ const createKeyOf = async (account: string, ...words: string[]) =>
   (await cli.json('key', 'create', account, ...words)) as { id: string; secret: string };
 
 const NAMED = ['account', 'create', '--name', 'x', '--plan', 'plus'];
-test.each([
+const WRONG = [
   ['account create'],
   ['account create', '--name', 'a\u001b[31mb'],
   [...NAMED, '--period-start', '2026-01-01T00:00:00'],
@@ -59,9 +54,13 @@ test.each([
   ['key limit', 'key_any', '--only', ''],
   ['key limit', 'key_any', '--only', 'search,money'],
   ...['500002577', '50000257', 'PT50000257', ''].map((nif) => ['companies forget', nif]),
-])('wrong usage ends with exit code 2: %s %j %j %j', async (name, ...words) => {
-  expect((await cli.refusal(...name!.split(' '), ...words)).code).toBe(2);
-});
+];
+test.each(WRONG.map((words) => [words.join(' '), words] as const))(
+  'wrong usage ends with exit code 2: %s',
+  async (_, [name, ...words]) => {
+    expect((await cli.refusal(...name!.split(' '), ...words)).code).toBe(2);
+  },
+);
 
 test('every command about an unknown account or key fails with one line and exit code 1', async () => {
   const { account, key, words } = every;

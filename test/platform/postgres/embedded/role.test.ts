@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
 import { disposeSeed, query, superuserUrl, usedDataDir } from './support.ts';
 
-let dataDir: string;
-
-beforeAll(async () => {
-  dataDir = await usedDataDir();
-});
+const dataDir = await usedDataDir();
 afterAll(disposeSeed);
 
 describe('the service is no superuser', () => {
