@@ -3,8 +3,7 @@ import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { printableJson } from '../../platform/terminal/text.ts';
 import { listedNif } from '../nif-parameter.ts';
-import { writeCompany } from './present.ts';
-import type { Company } from './schema.ts';
+import { type Company, writeCompany } from './schema.ts';
 import { createCompanyReader, forgetCompany } from './store.ts';
 
 /** `companies show` and `companies forget`: the stored records. */

@@ -4,8 +4,7 @@ import type { ApiRoute } from '../../http/api-route.ts';
 import { free, type Handler, single } from '../../metering/admission/quote.ts';
 import { invalidNif, NIF_PATTERN, validNif } from '../nif-parameter.ts';
 import type { FindRefusal, Lookup } from './lookup.ts';
-import { writeCompany } from './present.ts';
-import { CompanyAnswerSchema } from './schema.ts';
+import { CompanyAnswerSchema, writeCompany } from './schema.ts';
 import type { FindCompany } from './store.ts';
 
 /** GET /companies/{nif} */

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { DebtsSchema } from '../debts/bracket.ts';
+import { DebtsSchema, writeDebts } from '../debts/bracket.ts';
 import { DETAILS_SCHEMA } from '../sources/types.ts';
+import type { StoredCompany } from './store.ts';
 
 export const CompanySchema = Type.Object(
   {
@@ -17,3 +18,12 @@ export const CompanyAnswerSchema = Type.Object(
 );
 
 export type Company = Static<typeof CompanySchema>;
+
+/**
+ * The company record of the specification, as JSON. The stored details are copied without parsing, because nothing in them
+ * changes between two refreshes.
+ */
+export function writeCompany({ nif, details, debts }: StoredCompany): string {
+  const members = details.slice(1, -1);
+  return `{"nif":${Number(nif)},${members},${writeDebts(debts)}}`;
+}

@@ -1,5 +1,5 @@
-import type { CallKind } from '../../http/call-kind.ts';
-import type { ErrorKind } from '../../http/error-kind.ts';
+import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
+import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { type ApiKey, keyColumns } from './store.ts';
@@ -51,16 +51,12 @@ export async function findKeyDetails(sql: Sql, id: string, accountId?: string): 
       ) AS secret LEFT JOIN api_key_uses USING (secret_sha256)
       ORDER BY until DESC NULLS FIRST`,
   ]);
-  const {
-    search = 0,
-    match = 0,
-    resolve = 0,
-    lookup = 0,
-    debts = 0,
-    ...errors
-  } = Object.fromEntries(counts.map(({ kind, calls }) => [kind, calls]));
+  const callsOf = (kinds: readonly string[]) =>
+    Object.fromEntries(counts.flatMap(({ kind, calls }) => (kinds.includes(kind) ? [[kind, calls]] : [])));
+  const none = Object.fromEntries(CALL_KINDS.map((kind) => [kind, 0])) as Record<CallKind, number>;
   const errorCredits = counts.reduce((sum, { cost }) => sum + cost, 0);
-  return { ...key, calls: { search, match, resolve, lookup, debts }, errors, errorCredits, secrets };
+  const calls = { ...none, ...callsOf(CALL_KINDS) };
+  return { ...key, calls, errors: callsOf(ERROR_KINDS), errorCredits, secrets };
 }
 
 /** {@link findKeyDetails} for an operator (docs/commands.md). @throws RefusedError for an unknown key */

@@ -114,14 +114,7 @@ export function createDebtsHandler(
   return inTurn(gate, handler);
 }
 
-const NO_DEBTS = presentDebts({});
-
-/** Nearly all companies have no debts, and share their text. */
-function present(debts: Debts | undefined): ItemAnswer {
-  return debts === undefined ? NO_DEBTS : presentDebts(debts);
-}
-
-function presentDebts(debts: Debts): ItemAnswer {
+function present(debts: Debts = {}): ItemAnswer {
   return { ok: true, json: `"debts":{${writeDebts(debts)}}` };
 }
 
