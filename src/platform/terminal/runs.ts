@@ -1,6 +1,6 @@
 import type { Metrics } from '../observability/metrics.ts';
 import type { Sql } from '../postgres/connect.ts';
-import { withTimeout } from '../runtime/timeout.ts';
+import { type Bound, withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
 /**
@@ -42,49 +42,44 @@ interface Run {
 
 /** Shows the last run of each command that {@link recordRun} has kept, and since when the database could have had one. */
 export function observeRuns(metrics: Metrics, sql: Sql): void {
-  const readCreation = () =>
-    withTimeout(
-      sql<{ createdS: number }[]>`
-        SELECT extract(epoch FROM min(applied_at))::float8 AS "createdS" FROM schema_migrations`,
-      SECOND,
-      'Postgres',
-    );
-  metrics.gaugesOf(readCreation, [
-    {
-      name: 'database_created_timestamp_seconds',
-      help: 'When the first migration made the database.',
-      value: ([row]) => row!.createdS,
-    },
-  ]);
-  const read = (): Promise<Run[]> =>
-    withTimeout(
-      sql<Run[]>`
-        SELECT command, milliseconds::float8 / 1000 AS "durationS", failed,
-          extract(epoch FROM succeeded_at)::float8 AS "succeededS"
-        FROM command_runs`,
-      SECOND,
-      'Postgres',
-    );
-  const of = (value: (run: Run) => number | boolean | null) => (runs: Run[]) =>
-    Object.fromEntries(runs.map((run) => [run.command, value(run)]));
-  metrics.gaugesOf(read, [
-    {
-      name: 'command_duration_seconds',
-      help: 'How long the last run took. A run that goes on, or was killed, has none.',
-      label: 'command',
-      values: of(({ durationS }) => durationS),
-    },
-    {
-      name: 'command_failed',
-      help: '1 if the last run of an import or a backup failed.',
-      label: 'command',
-      values: of(({ failed }) => failed),
-    },
-    {
-      name: 'command_succeeded_timestamp_seconds',
-      help: 'When the latest run that succeeded ended.',
-      label: 'command',
-      values: of(({ succeededS }) => succeededS),
-    },
-  ]);
+  const read = async (bound: Bound) => {
+    const [created] = await bound(sql<{ createdS: number }[]>`
+      SELECT extract(epoch FROM min(applied_at))::float8 AS "createdS" FROM schema_migrations`);
+    const runs = await bound(sql<Run[]>`
+      SELECT command, milliseconds::float8 / 1000 AS "durationS", failed, extract(epoch FROM succeeded_at)::float8 AS "succeededS"
+      FROM command_runs`);
+    return { ...created!, runs };
+  };
+  const of =
+    (value: (run: Run) => number | boolean | null) =>
+    ({ runs }: Awaited<ReturnType<typeof read>>) =>
+      Object.fromEntries(runs.map((run) => [run.command, value(run)]));
+  metrics.gaugesOf(
+    () => withTimeout(read, SECOND, 'Postgres'),
+    [
+      {
+        name: 'database_created_timestamp_seconds',
+        help: 'When the first migration made the database.',
+        value: ({ createdS }) => createdS,
+      },
+      {
+        name: 'command_duration_seconds',
+        help: 'How long the last run took. A run that goes on, or was killed, has none.',
+        label: 'command',
+        values: of(({ durationS }) => durationS),
+      },
+      {
+        name: 'command_failed',
+        help: '1 if the last run of an import or a backup failed.',
+        label: 'command',
+        values: of(({ failed }) => failed),
+      },
+      {
+        name: 'command_succeeded_timestamp_seconds',
+        help: 'When the latest run that succeeded ended.',
+        label: 'command',
+        values: of(({ succeededS }) => succeededS),
+      },
+    ],
+  );
 }
