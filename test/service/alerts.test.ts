@@ -158,18 +158,9 @@ const SERIES: Record<string, Labels[] | { some: Labels[]; because: string }> = {
       (name) => [
         name,
         {
-          some: [
-            'key',
-            'credit',
-            'record',
-            'records',
-            'debts',
-            'usage',
-            'bucket',
-            'search',
-            'match',
-            'resolve',
-          ].map((stage) => ({ stage })),
+          some: ['key', 'credit', 'record', 'records', 'debts', 'usage', 'bucket', 'match', 'resolve'].map(
+            (stage) => ({ stage }),
+          ),
           because:
             'the stages are those of the configured stores; each has its series when its batcher is made',
         },
