@@ -107,13 +107,10 @@ async function exchange(agent: Agent, source: SourceName, request: JsonRequest, 
     body: request.body ?? null,
     signal,
   });
-  if (request.bare?.includes(statusCode)) {
+  const isRead = (statusCode >= 200 && statusCode < 300) || request.accept?.includes(statusCode);
+  if (!isRead) {
     discard(body);
-    return { status: statusCode, body: {} };
-  }
-  const ok = (statusCode >= 200 && statusCode < 300) || request.accept?.includes(statusCode);
-  if (!ok) {
-    discard(body);
+    if (request.bare?.includes(statusCode)) return { status: statusCode, body: {} };
     throw new SourceError(source, statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http-status');
   }
   const json = parseUntrusted(await body.bytes());
