@@ -191,11 +191,9 @@ It wants at least one of the options.`,
       if (budget === undefined && only === undefined && requestsPerMinute === undefined)
         limit.error('error: give --credits, --only or --requests-per-minute');
       const limits = {
-        ...(budget !== undefined && { budget }),
-        ...(only !== undefined && { only: only === 'all' ? null : only }),
-        ...(requestsPerMinute !== undefined && {
-          requests_per_minute: requestsPerMinute === 'none' ? null : requestsPerMinute,
-        }),
+        budget,
+        only: only === 'all' ? null : only,
+        requests_per_minute: requestsPerMinute === 'none' ? null : requestsPerMinute,
       };
       return limitKey(sql, id, limits, actor);
     },

@@ -26,7 +26,7 @@ import { lockKey } from './store.ts';
 export async function limitKey(
   sql: Sql,
   id: string,
-  limits: Partial<KeyLimits>,
+  limits: { [limit in keyof KeyLimits]?: KeyLimits[limit] | undefined },
   actor: Actor,
 ): Promise<{ id: string } & PresentLimits> {
   return sql.begin(async (sql) => {
