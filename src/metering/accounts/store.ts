@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { PendingQuery, Row } from 'postgres';
 import { RefusedError } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
+import type { RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { type Actor, recordEvent } from './events.ts';
 import {
@@ -138,7 +138,7 @@ export async function emailsOf(sql: Sql, id: string): Promise<string[]> {
   return only(rows).emails;
 }
 
-const emails = (sql: Sql, account: Fragment) => sql`
+const emails = (sql: Sql, account: RowsQuery) => sql`
   ARRAY (SELECT "email" FROM account_members WHERE account_id = ${account} ORDER BY "email")`;
 
 /**
@@ -160,15 +160,13 @@ interface AccountRow extends Omit<AccountDetails, 'period'> {
   created_at: Date;
 }
 
-type Fragment = PendingQuery<Row[]>;
-
 /** {@link findAccount} as a query, of several accounts in no order, for callers that bound its wait. */
 export function findAccountsQuery(sql: Sql | Transaction, ids: string[], instant: Date | null = null) {
   return sql<AccountRow[]>`${accountRows(sql, sql`id = ANY (${ids}::text[])`, instant)}`;
 }
 
 /** SQL for the accounts that meet the condition, as they stand at the instant (`null` means now), without deleted ones. */
-function accountRows(sql: Sql | Transaction, condition: Fragment, instant: Date | null) {
+function accountRows(sql: Sql | Transaction, condition: RowsQuery, instant: Date | null) {
   return sql`
     SELECT a.id, a.name, (a.period).plan, a.credits, a.suspended_at IS NOT NULL AS suspended, a.created_at,
       CASE WHEN (a.period).plan = 'plus' THEN a.plus_until END AS "planUntil",
