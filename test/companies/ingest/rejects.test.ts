@@ -23,6 +23,8 @@ mkdirSync(folder, { recursive: true });
 
 const SIGNAL = new AbortController().signal;
 
+const unfinished = () => readdirSync(folder).filter((name) => name.endsWith('.tmp'));
+
 /** The `row` cell of a reject of this raw row, as a CSV reader gives it. */
 async function cellOf(raw: string): Promise<string> {
   const path = join(folder, 'cell.csv');
@@ -77,16 +79,15 @@ describe('the file of rejects', () => {
     expect(readFileSync(path, 'utf8')).toBe('before');
     await writer.close();
     expect(readFileSync(path, 'utf8')).toBe('before');
+    expect(unfinished()).toEqual([]);
 
     const second = await openRejects(path, SIGNAL);
     await second.finish();
     expect(readFileSync(path, 'utf8')).toBe('line,reason,row\n');
     await second.close();
     expect(existsSync(path)).toBe(true);
-    expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+    expect(unfinished()).toEqual([]);
   });
-
-  const unfinished = () => readdirSync(folder).filter((name) => name.endsWith('.tmp'));
 
   test('of a killed command is removed by the next one that writes there; of one that runs it is not', async () => {
     const path = join(folder, 'killed.csv');
