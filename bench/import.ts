@@ -16,7 +16,7 @@ import { say } from './lib/say.ts';
 import { startBenchServers } from './lib/stack.ts';
 
 const RUNS = Number(process.argv.find((word) => word.startsWith('--runs='))?.slice(7) ?? 3);
-const ALIAS = 'bench-directory';
+const PREFIX = 'bench-directory';
 
 interface Company {
   nif: string;
@@ -102,7 +102,7 @@ async function runImport({ postgresUrl, elasticsearchUrl }: Servers, file: strin
         PATH: process.env.PATH ?? '',
         DATABASE_URL: benchUrl(postgresUrl),
         ELASTICSEARCH_URL: elasticsearchUrl,
-        ELASTICSEARCH_PREFIX: ALIAS,
+        ELASTICSEARCH_PREFIX: PREFIX,
       },
       stdout: 'pipe',
       stderr: 'inherit',
@@ -141,7 +141,7 @@ function benchUrl(postgresUrl: string): string {
 async function resetDirectory({ sql, client }: Pick<Servers, 'sql' | 'client'>): Promise<void> {
   await sql.unsafe(`DROP DATABASE IF EXISTS ${BENCH_DATABASE} WITH (FORCE)`);
   await sql.unsafe(`CREATE DATABASE ${BENCH_DATABASE}`);
-  const indices = await client.indices.get({ index: `${ALIAS}-*` });
+  const indices = await client.indices.get({ index: `${PREFIX}-*` });
   for (const index of Object.keys(indices)) await deleteIndex(client, index);
 }
 

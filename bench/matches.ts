@@ -27,7 +27,7 @@ const { values: options } = parseArgs({
     csv: { type: 'string', default: EXAMPLES },
   },
 });
-const ALIAS = 'bench-matches';
+const PREFIX = 'bench-matches';
 const FREQUENT = 100;
 const SAMPLED = 50_000;
 
@@ -109,7 +109,7 @@ async function sizesInPostgres(sql: Sql): Promise<string> {
 }
 
 async function sizesInElasticsearch(url: string): Promise<string> {
-  const answer = await fetch(`${url}/${ALIAS}-*/_disk_usage?run_expensive_tasks=true`, { method: 'POST' });
+  const answer = await fetch(`${url}/${PREFIX}-*/_disk_usage?run_expensive_tasks=true`, { method: 'POST' });
   const usage = (await answer.json()) as Record<
     string,
     { store_size_in_bytes: number; fields: Record<string, { total_in_bytes: number }> }
@@ -141,7 +141,7 @@ try {
       DATABASE_URL: databaseUrl,
       ...(mode === 'Postgres'
         ? {}
-        : { ELASTICSEARCH_URL: servers.elasticsearchUrl, ELASTICSEARCH_PREFIX: ALIAS }),
+        : { ELASTICSEARCH_URL: servers.elasticsearchUrl, ELASTICSEARCH_PREFIX: PREFIX }),
     };
     const startedAt = performance.now();
     await runCommand(['companies', 'import', file], environment);
@@ -155,7 +155,7 @@ try {
     await sql.end();
   }
 } finally {
-  const indices = Object.keys(await client.indices.get({ index: `${ALIAS}-*` }));
+  const indices = Object.keys(await client.indices.get({ index: `${PREFIX}-*` }));
   for (const index of indices) await client.indices.delete({ index });
   await client.close();
   await rm(folder, { recursive: true, force: true });

@@ -1,10 +1,10 @@
 /**
- * `bun bench/resolve.ts [--names 1000000] [--directory FILE.csv] [--pairs FILE.json] [--strangers FILE.json] [--database URL --alias NAME]`:
+ * `bun bench/resolve.ts [--names 1000000] [--directory FILE.csv] [--pairs FILE.json] [--strangers FILE.json] [--database URL --prefix NAME]`:
  * how well names as people write them are resolved, and what they cost in CPU, with Postgres alone and with Elasticsearch.
  *
  * The directory is that of the tests, or a file, and names that are made like its own (real-names.ts) up to `--names`. Pairs are
  * `{"nif", "written"}`, strangers the same or texts. Near names and absent ones, of which none may be clear, are made from the directory
- * (name-sets.ts); for the absent ones it is imported without every second of its names. `--database` and `--alias` have the names already, and stay.
+ * (name-sets.ts); for the absent ones it is imported without every second of its names. `--database` and `--prefix` have the names already, and stay.
  * Servers: those of the environment (TEST_…_URL), or started here with durable commits. CPU of Elasticsearch is not measured.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -34,7 +34,7 @@ const { values: options } = parseArgs({
     pairs: { type: 'string' },
     strangers: { type: 'string' },
     database: { type: 'string' },
-    alias: { type: 'string', default: 'bench-resolve' },
+    prefix: { type: 'string', default: 'bench-resolve' },
   },
 });
 const LIST = 100;
@@ -88,7 +88,7 @@ try {
 } finally {
   await sql.end();
   await elasticsearch.close();
-  if (options.database === undefined) await removeData(servers, databaseUrl, `${options.alias}-`);
+  if (options.database === undefined) await removeData(servers, databaseUrl, `${options.prefix}-`);
   await rm(folder, { recursive: true, force: true });
   await servers.stop();
 }
@@ -125,7 +125,7 @@ async function importRows(rows: OwnRow[]): Promise<void> {
   await runCommand(['companies', 'import', file, '--replace', '--force'], {
     DATABASE_URL: databaseUrl,
     ELASTICSEARCH_URL: servers.elasticsearchUrl,
-    ELASTICSEARCH_PREFIX: options.alias,
+    ELASTICSEARCH_PREFIX: options.prefix,
   });
   say(`imported in ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
   const [{ table }] = await sql<[{ table: string }]>`

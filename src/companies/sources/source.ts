@@ -10,7 +10,7 @@ import {
 } from './types.ts';
 
 const COMPANIES_TO_OPEN = 10;
-/** An open breaker lets nothing through for this long after the last fault (docs/architecture.md: a request). */
+/** An open breaker lets nothing through for this long after the last fault. */
 const OPEN_MS = 10 * SECOND;
 
 /** Faults of the connection to a source. Other faults come from a source that answers promptly. */
@@ -28,7 +28,7 @@ const COUNTED: ReadonlySet<SourceErrorReason> = new Set<SourceErrorReason>([
 export type Breaker = <T>(nif: string, attempt: () => Promise<T>) => Promise<T>;
 
 /**
- * A circuit breaker for one source (docs/architecture.md: a request). It opens after counted faults in a row about ten companies, and
+ * A circuit breaker for one source. It opens after counted faults in a row about ten companies, and
  * closes with the first answer. Every further fault opens it again. Repeated faults about one company count once, so
  * that a client can't close a source for all by asking for one odd company ten times.
  */
