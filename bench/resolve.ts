@@ -158,7 +158,7 @@ async function resolveList(withReader: WithReader, names: string[]): Promise<Res
   for (let from = 0; from < names.length; from += NAMES_AT_ONCE) {
     const group = names.slice(from, from + NAMES_AT_ONCE);
     const resolve = withTimeout(
-      (bound) => withReader((reader) => resolveNames(reader, group), bound),
+      withReader((reader) => resolveNames(reader, group)),
       PATIENCE_MS,
       'the directory',
     );

@@ -23,10 +23,10 @@ export function createMatches(
   inFlight: number,
 ): Finder<WordsQuery> {
   const find = createBatcher<WordsQuery, SearchResult>(
-    async ([query], bound) => {
+    async ([query]) => {
       const { before, last, normalized } = query!;
       const result = await current.read(async (generation) => {
-        const { byPrefix, byWords } = open(generation, bound);
+        const { byPrefix, byWords } = open(generation);
         const groups = before.map((word) => [[word]]);
         const all = await byWords(groups, last, ENOUGH);
         if (all.length < ENOUGH) {
@@ -38,7 +38,7 @@ export function createMatches(
           byWords([...groups, [[last]]], null, ENOUGH),
         ]);
         return { entries: firstOf([...beginning, ...whole, ...all], MAX_RESULTS), generation: generation.id };
-      }, bound);
+      });
       return [result];
     },
     {

@@ -1,3 +1,4 @@
+import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import { createPostgresStore, INDEXED_LENGTH, NAMED_ENTRY } from '../search/postgres.ts';
@@ -30,15 +31,15 @@ interface SeenEntry extends NamedEntry {
  */
 export function createWalkingStore(sql: Sql, { walked, lookedThrough }: ReadLimits = LIMITS): OpenGeneration {
   const open = createPostgresStore(sql);
-  return (generation, bound) => {
+  return (generation) => {
     const { table } = generation;
-    const reader = open(generation, bound);
+    const reader = open(generation);
     return {
       ...reader,
       async byWords(groups, beginning, limit) {
         const patterns = patternsOf(groups, beginning);
         const ask = <Row extends NamedEntry>(statement: string, ...condition: string[]) =>
-          bound(sql.unsafe<Row[]>(statement, [patterns, ...condition], { prepare: true }));
+          answerOf(sql.unsafe<Row[]>(statement, [patterns, ...condition], { prepare: true }));
         const found = await ask(walkStatement(table, walked, limit));
         if (found.length >= limit) return found;
         if (beginning !== null && beginning.length <= SHORT && groups.length > 0) {

@@ -61,11 +61,11 @@ const SYSTEM = {
  */
 export function createNameResolver(withReader: WithReader, { nowMs, cpuMs, pause } = SYSTEM): Resolve {
   let restsUntilMs = 0;
-  return createBatcher<string, Resolution>(async (names, bound) => {
+  return createBatcher<string, Resolution>(async (names) => {
     const restMs = restsUntilMs - nowMs();
     if (restMs > 0) await pause(restMs);
     const startedMs = cpuMs();
-    const resolutions = await withReader((reader) => resolveNames(reader, names), bound);
+    const resolutions = await withReader((reader) => resolveNames(reader, names));
     restsUntilMs = nowMs() + cpuMs() - startedMs;
     return resolutions;
   }, BATCHES);

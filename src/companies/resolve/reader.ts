@@ -1,6 +1,6 @@
+import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
-import type { Bound } from '../../platform/runtime/timeout.ts';
 import type { CurrentDirectory, CurrentGeneration } from '../search/current.ts';
 import type { NamedEntry, OpenGeneration } from '../search/store.ts';
 import type { Read } from './reads.ts';
@@ -17,31 +17,31 @@ export interface DirectoryReader extends VocabularyReader {
  * Runs `work` with a reader of the current directory, and again if the directory was replaced meanwhile.
  * @throws when the directory can't be read
  */
-export type WithReader = <T>(work: (reader: DirectoryReader) => Promise<T>, bound: Bound) => Promise<T>;
+export type WithReader = <T>(work: (reader: DirectoryReader) => Promise<T>) => Promise<T>;
 
 /**
  * Reads the entries in a store, and the vocabulary in Postgres, of one generation.
  * @param sql a pool with the settings of `pointQueries`
  */
 export function createReader(current: CurrentDirectory, open: OpenGeneration, sql: Sql): WithReader {
-  return (work, bound) =>
+  return (work) =>
     current.read((generation) => {
       const find = (reads: Read[]) => {
-        const { byWords } = open(generation, bound);
+        const { byWords } = open(generation);
         return Promise.all(reads.map(({ groups, limit }) => byWords(groups, null, limit)));
       };
-      return work({ ...readVocabularyOf(sql, generation, bound), find });
-    }, bound);
+      return work({ ...readVocabularyOf(sql, generation), find });
+    });
 }
 
 /** Reads the vocabulary of a generation. */
-function readVocabularyOf(sql: Sql, generation: CurrentGeneration, bound: Bound): VocabularyReader {
+function readVocabularyOf(sql: Sql, generation: CurrentGeneration): VocabularyReader {
   const vocabulary = quoted(vocabularyOf(generation.table));
   return {
     rows: generation.rows,
     async count(words) {
       if (words.length === 0) return new Map();
-      const rows = await bound(
+      const rows = await answerOf(
         sql.unsafe<{ word: string; entries: number }[]>(
           `SELECT word, entries FROM ${vocabulary} WHERE word = ANY ($1::text[])`,
           [words],
@@ -52,7 +52,7 @@ function readVocabularyOf(sql: Sql, generation: CurrentGeneration, bound: Bound)
     },
     async wordsFrom(beginnings, limit) {
       if (beginnings.length === 0) return [];
-      return bound(
+      return answerOf(
         sql.unsafe<WordFrom[]>(
           `SELECT beginning, longer.* FROM unnest($1::text[]) AS beginning CROSS JOIN LATERAL (
           SELECT word, entries FROM ${vocabulary}

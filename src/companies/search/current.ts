@@ -8,7 +8,7 @@ import type { Client } from '@elastic/elasticsearch';
 import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
-import type { Bound } from '../../platform/runtime/timeout.ts';
+import { NoAnswerError, OverloadedError } from '../../platform/runtime/timeout.ts';
 import { belongsToDirectory } from './index-meta.ts';
 
 /**
@@ -47,7 +47,7 @@ export interface CurrentDirectory {
    *
    * @param work gets a generation with `index: null` if its index is not this directory's
    */
-  read<T>(work: (generation: CurrentGeneration) => Promise<T>, bound: Bound): Promise<T>;
+  read<T>(work: (generation: CurrentGeneration) => Promise<T>): Promise<T>;
   /** The id of the current generation; `null` if no read of the last {@link CONFIRMED_MS} tells. */
   confirmed(): number | null;
 }
@@ -58,7 +58,7 @@ export function openCurrent(sql: Sql, client: Client | null): CurrentDirectory {
   let knownAtMs = Number.NEGATIVE_INFINITY;
 
   /** Requests of one turn of the event loop share a query, which begins after each of them. */
-  const askCurrent = createBatcher<null, CurrentGeneration>(async (requests, bound) => {
+  const askBatch = createBatcher<null, CurrentGeneration>(async (requests, bound) => {
     const beganMs = performance.now();
     let [current] = await bound(sql<[CurrentGeneration]>`
       SELECT generation.id, table_name AS "table", index_name AS "index", rows
@@ -75,24 +75,26 @@ export function openCurrent(sql: Sql, client: Client | null): CurrentDirectory {
     }
     return requests.map(() => current);
   }, READS);
-  const learn = (bound: Bound) => bound(askCurrent(null));
+  const learn = () => askBatch(null);
 
   const isConfirmed = () => performance.now() - knownAtMs < CONFIRMED_MS;
   const isSame = (one: CurrentGeneration, other: CurrentGeneration) =>
     one.id === other.id && one.index === other.index;
 
   return {
-    async read(work, bound) {
+    async read(work) {
       for (let attempt = 1; ; attempt += 1) {
-        const used = known ?? (await learn(bound));
+        const used = known ?? (await learn());
         try {
-          const [outcome, current] = await Promise.all([work(used), isConfirmed() ? used : learn(bound)]);
+          const [outcome, current] = await Promise.all([work(used), isConfirmed() ? used : learn()]);
           if (isSame(used, current)) return outcome;
           if (attempt === MAX_ATTEMPTS) throw new Error('the directory was replaced again and again');
         } catch (error) {
-          // Without an answer of Postgres the failure of the work stays.
-          const current = await learn(bound).catch(() => used);
-          if (attempt === MAX_ATTEMPTS || isSame(used, current)) throw error;
+          // Only an answer tells that something was removed. Without one of Postgres the failure of the work stays.
+          const isLate = error instanceof NoAnswerError || error instanceof OverloadedError;
+          if (isLate || attempt === MAX_ATTEMPTS) throw error;
+          const current = await learn().catch(() => used);
+          if (isSame(used, current)) throw error;
         }
       }
     },

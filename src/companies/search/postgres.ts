@@ -13,6 +13,7 @@
  * Indexes hold the first 64 characters only, because an index entry is limited to 2,704 bytes.
  */
 
+import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { SearchEntry } from './document.ts';
@@ -55,9 +56,9 @@ export const NAMED_ENTRY = `${ENTRY}, normalized_name AS normalized, sort_key AS
  * @param sql a pool; for words with the settings of `pointQueries`, so that a table is only scanned in its physical order
  */
 export function createPostgresStore(sql: Sql): OpenGeneration {
-  return ({ table }, bound) => {
+  return ({ table }) => {
     const ask = async <Row extends SearchEntry>(statement: string, parameters: (string | string[])[]) =>
-      bound(sql.unsafe<Row[]>(statement, parameters, { prepare: true }));
+      answerOf(sql.unsafe<Row[]>(statement, parameters, { prepare: true }));
     return {
       byNif: (nif) => ask(`SELECT ${ENTRY} FROM ${quoted(table)} WHERE nif = $1`, [nif]),
       byPrefix(prefix, equalFirst) {

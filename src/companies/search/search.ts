@@ -3,8 +3,6 @@
  * `answer-cache.ts` keeps answers. Both stores give the same results in the same order; test/companies/search/adapters.test.ts
  * compares them.
  */
-import { withTimeout } from '../../platform/runtime/timeout.ts';
-import { SECOND } from '../../platform/units.ts';
 import type { CurrentDirectory } from './current.ts';
 import type { SearchEntry } from './document.ts';
 import type { ParsedQuery } from './query.ts';
@@ -16,9 +14,6 @@ export const MAX_RESULTS = 20;
 /** The first of some entries. One that is there twice counts where it comes first. */
 export const firstOf = <Entry extends SearchEntry>(entries: Entry[], limit: number): Entry[] =>
   [...new Map(entries.map((entry) => [entry.nif, entry])).values()].slice(0, limit);
-
-/** A search that takes longer fails. Under load it may queue before that. */
-const SEARCH_TIMEOUT_MS = 2 * SECOND;
 
 export interface SearchResult {
   /** At most {@link MAX_RESULTS}. */
@@ -38,8 +33,8 @@ export interface Finder<Query> {
    * Names that equal the query in normalized form, then those that begin with it, both by sort key and NIF (docs/api.md: order of
    * results); of matches see matches.ts.
    *
-   * @throws DirectoryAwayError when the search was not tried; another error when it fails or takes longer than
-   * {@link SEARCH_TIMEOUT_MS}
+   * @throws DirectoryAwayError when the search was not tried; another error when it fails or has no
+   * answer within 2 s
    */
   find(query: Query): Promise<SearchResult>;
 }
@@ -50,17 +45,12 @@ export function createSearch(current: CurrentDirectory, open: OpenGeneration): D
   return {
     async find(query) {
       if (query.kind === 'nothing') return { entries: [], generation: null };
-      return withTimeout(
-        (bound) =>
-          current.read(async (generation) => {
-            const reader = open(generation, bound);
-            const asked =
-              query.kind === 'nif' ? reader.byNif(query.nif) : reader.byPrefix(query.normalized, true);
-            return { entries: await asked, generation: generation.id };
-          }, bound),
-        SEARCH_TIMEOUT_MS,
-        'the directory',
-      );
+      return current.read(async (generation) => {
+        const reader = open(generation);
+        const asked =
+          query.kind === 'nif' ? reader.byNif(query.nif) : reader.byPrefix(query.normalized, true);
+        return { entries: await asked, generation: generation.id };
+      });
     },
   };
 }

@@ -1,4 +1,3 @@
-import type { Bound } from '../../platform/runtime/timeout.ts';
 import type { CurrentGeneration } from './current.ts';
 import type { SearchEntry, SortedEntry } from './document.ts';
 
@@ -23,5 +22,5 @@ export interface GenerationReader {
   byWords(groups: readonly WordGroup[], beginning: string | null, limit: number): Promise<NamedEntry[]>;
 }
 
-/** Opens a generation in a store. The questions fail when `bound` does, and when the generation was removed. */
-export type OpenGeneration = (generation: CurrentGeneration, bound: Bound) => GenerationReader;
+/** Opens a generation in a store. Each question has its time, and fails when the generation was removed. */
+export type OpenGeneration = (generation: CurrentGeneration) => GenerationReader;

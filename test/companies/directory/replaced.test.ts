@@ -97,7 +97,7 @@ const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
     const withReader = readerOf(sql);
     const resolve = (name: string) => async () => {
       const [{ candidates }] = (await withTimeout(
-        (bound) => withReader((reader) => resolveNames(reader, [name]), bound),
+        withReader((reader) => resolveNames(reader, [name])),
         60 * SECOND,
         'Postgres',
       )) as [Resolution];

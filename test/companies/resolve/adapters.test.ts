@@ -5,8 +5,6 @@ import type { WithReader } from '../../../src/companies/resolve/reader.ts';
 import { LIMITS, resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
-import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
-import { SECOND } from '../../../src/platform/units.ts';
 import '../../support/modes.ts';
 import { readerOf } from '../../support/search-entries.ts';
 import { createWorkbench, tablesOf } from '../../support/workbench.ts';
@@ -37,12 +35,7 @@ afterAll(async () => {
 });
 
 async function resolveAll(reader: string, names: string[], limits = LIMITS): Promise<OracleAnswer[]> {
-  const resolve = (some: string[]) =>
-    withTimeout(
-      (bound) => readers[reader]!((one) => resolveNames(one, some, limits), bound),
-      20 * SECOND,
-      reader,
-    );
+  const resolve = (some: string[]) => readers[reader]!((one) => resolveNames(one, some, limits));
   const answers: OracleAnswer[] = [];
   for (let from = 0; from < names.length; from += 10) {
     answers.push(...(await resolve(names.slice(from, from + 10))).map(plain));

@@ -2,8 +2,6 @@
 import { afterAll, expect, test } from 'bun:test';
 import { resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import { NoIndexError } from '../../../src/companies/search/elasticsearch.ts';
-import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
-import { SECOND } from '../../../src/platform/units.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
 import { readerOf } from '../../support/search-entries.ts';
@@ -24,24 +22,17 @@ async function resolve(names: string[], between: (search: number) => Promise<unk
   let searches = 0;
   const client = bench.tools.elasticsearch!;
   const withReader = readerOf(sql, client);
-  const resolutions = await withTimeout(
-    (bound) =>
-      withReader(
-        (reader) =>
-          resolveNames(
-            {
-              ...reader,
-              async find(reads) {
-                await between(searches++);
-                return reader.find(reads);
-              },
-            },
-            names,
-          ),
-        bound,
-      ),
-    30 * SECOND,
-    'the directory',
+  const resolutions = await withReader((reader) =>
+    resolveNames(
+      {
+        ...reader,
+        async find(reads) {
+          await between(searches++);
+          return reader.find(reads);
+        },
+      },
+      names,
+    ),
   );
   const found = resolutions.map(({ candidates }) => candidates.map(({ legalName }) => legalName));
   return { found, searches };

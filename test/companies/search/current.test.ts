@@ -6,7 +6,6 @@ import {
   type CurrentGeneration,
   openCurrent,
 } from '../../../src/companies/search/current.ts';
-import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
@@ -32,8 +31,7 @@ async function importNext(): Promise<string> {
   return (await bench.importText(csv(0, rows))).index;
 }
 
-const read = <T>(work: (generation: CurrentGeneration) => Promise<T>, from = current) =>
-  withTimeout((bound) => from.read(work, bound), 20_000, 'the directory');
+const read = <T>(work: (generation: CurrentGeneration) => Promise<T>, from = current) => from.read(work);
 const readIndex = async ({ index }: CurrentGeneration) => index;
 
 test('a read that begins after an import is of its index, also on an instance that knows the one before', async () => {

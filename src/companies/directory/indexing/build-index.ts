@@ -79,7 +79,7 @@ export async function checkIndex(
 ): Promise<void> {
   const documents = await countDocuments(client, index, signal);
   if (documents !== rows) throw new IndexError(`the new index has ${documents} documents for ${rows} rows`);
-  const reader = createElasticsearchStore(client, CHECK)({ id, table, index, rows }, async (work) => work);
+  const reader = createElasticsearchStore(client, CHECK)({ id, table, index, rows });
   const samples = await sampleRows(sql, table);
   await Promise.all(samples.map((sample) => checkRow(reader, sample)));
 }
