@@ -91,7 +91,7 @@ async function startBehind(...words: string[]) {
 const { PRIORITY_BELOW_NORMAL } = constants.priority;
 test('a command gives way to a service on the same machine', async () => {
   await using command = await startBehind();
-  await until('its priority', () => command.priority() === PRIORITY_BELOW_NORMAL);
+  await until('its priority', () => command.priority() === Math.max(getPriority(), PRIORITY_BELOW_NORMAL));
 });
 
 /** Only root may raise a priority, and not without its right to. */
@@ -104,5 +104,5 @@ test.each([
 ])('a command that began with a lower priority keeps it: $who', async ({ words }) => {
   await using command = await startBehind('nice', '-n', '15', ...words);
   await until('its import', async () => (await locks()).length > 0);
-  expect(command.priority()).toBe(getPriority() + 15);
+  expect(command.priority()).toBe(Math.min(getPriority() + 15, constants.priority.PRIORITY_LOW));
 });
