@@ -68,8 +68,8 @@ async function planNotices(context: MemberContext): Promise<Notice[]> {
   }
   if (plan !== 'free') return [];
   const [lapsed] = await tools.sql<{ at: Date }[]>`
-    SELECT plus_until AS at FROM balances
-    WHERE account_id = ${account.id} AND plus_until > now() - ${LAPSED_FOR_MS / SECOND} * interval '1 second'`;
+    SELECT plus_until AS at FROM counters
+    WHERE id = ${account.id} AND plus_until > now() - ${LAPSED_FOR_MS / SECOND} * interval '1 second'`;
   if (lapsed === undefined) return [];
   const { includedCredits, requestsPerMinute, keyLimit } = account;
   const [calls, rate, keys] = [includedCredits, requestsPerMinute, keyLimit].map(formats.number);

@@ -1,14 +1,41 @@
 /** The migrations after 0.1.0 carry its rows over, and a process of 0.1.0 loses nothing beside the new tables. */
 import { afterAll, expect, test } from 'bun:test';
-import { createAccount } from '../../src/metering/accounts/store.ts';
+import { randomUUID } from 'node:crypto';
+import { findAccount } from '../../src/metering/accounts/store.ts';
+import { createCredits } from '../../src/metering/credits/charge.ts';
+import { refundOwed } from '../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../src/metering/credits/rollup.ts';
+import { voidAttempt } from '../../src/metering/credits/void.ts';
+import { limitKey } from '../../src/metering/keys/limit.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';
+import { lockRow, waitingForLock } from '../support/locks.ts';
 import { createReleasedDatabase } from '../support/released.ts';
+import { RELEASED_CHARGES } from '../support/released-charges.ts';
 import { differingTotals } from './usage/totals.ts';
 
 const database = await createReleasedDatabase('upgrade');
 const { sql } = database;
-afterAll(() => database.drop());
+const ledgerDatabase = await createReleasedDatabase('upgrade_ledger');
+afterAll(() => Promise.all([database.drop(), ledgerDatabase.drop()]));
+
+/** An account of 0.1.0 with a key. */
+async function createReleased(
+  sql: Sql,
+  id: string,
+  { included = 100, credits = 0, budget = null as number | null } = {},
+) {
+  const [accountId, keyId] = [`acc_${id}`, `key_${id}`];
+  await sql`INSERT INTO accounts (id, name) VALUES (${accountId}, ${id})`;
+  await sql`
+    INSERT INTO balances (account_id, plan, included_credits, credits, period_plan, period_start, period_end)
+    SELECT ${accountId}, 'free', ${included}, ${credits}, (p).plan, (p).starts_at, (p).ends_at
+    FROM account_period('free', NULL, NULL, NULL, now()) AS p`;
+  await sql`
+    INSERT INTO api_keys (id, account_id, start, secret_sha256) VALUES (${keyId}, ${accountId}, 'svc_live_', sha256(${keyId}::bytea))`;
+  await sql`INSERT INTO key_budgets (key_id, credits, per) VALUES (${keyId}, ${budget}, 'month')`;
+  return { accountId, keyId };
+}
 
 /** What a process of 0.1.0 has written: counted calls and errors, and a charge that waits for its roll-up. */
 async function writeAsReleased(accountId: string): Promise<void> {
@@ -23,7 +50,7 @@ async function writeAsReleased(accountId: string): Promise<void> {
 }
 
 test('sums of days are carried over, their old names can be read, and a roll-up of 0.1.0 is done by a new process', async () => {
-  const { id } = await createAccount(sql, { name: 'Old', plan: 'free' }, 'test');
+  const { accountId: id } = await createReleased(sql, 'days');
   await writeAsReleased(id);
   const views = [
     'call_counts',
@@ -57,4 +84,89 @@ test('sums of days are carried over, their old names can be read, and a roll-up 
     await sql`SELECT calls FROM calls_by_day WHERE account_id = ${id} AND kind = 'search'`,
   ).toMatchObject([{ calls: 9 }]);
   expect(await differingTotals(sql)).toEqual([]);
+});
+
+test('counters are carried over, and charges, voids and refunds of 0.1.0 go on beside a new process', async () => {
+  const { sql, url } = ledgerDatabase;
+  const rich = await createReleased(sql, 'rich');
+  const bought = await createReleased(sql, 'bought', { included: 1, credits: 50 });
+  const limited = await createReleased(sql, 'limited', { budget: 5 });
+  type Caller = typeof rich;
+
+  /** A batch of one credit each, as 0.1.0 sends it. @returns its attempt */
+  const chargeAsReleased = async (form: keyof typeof RELEASED_CHARGES, callers: Caller[]) => {
+    const attempt = randomUUID();
+    const ids = callers.map(({ accountId }) => accountId);
+    const keys = callers.map(({ keyId }) => keyId);
+    const calls = [attempt, ids, keys, ids.map(() => 'lookup'), ids.map(() => 1)];
+    const parameters = {
+      chargeAllowances: [new Set(ids).size, null],
+      chargeCalls: [true, null],
+      chargeWithBudgets: [true, null, keys],
+    };
+    await sql.unsafe(RELEASED_CHARGES[form], [...calls, ...parameters[form]] as never[], { prepare: true });
+    return attempt;
+  };
+  const state = async ({ accountId, keyId }: Caller) => {
+    const [row] = await sql`
+      SELECT b.used, b.credits, k.used AS "ofKey",
+        (SELECT coalesce(sum(calls), 0)::bigint FROM calls_by_day WHERE account_id = ${accountId}) AS calls
+      FROM balances b, key_budgets k WHERE b.account_id = ${accountId} AND k.key_id = ${keyId}`;
+    return [row!.used, row!.credits, row!.ofKey, row!.calls];
+  };
+
+  await chargeAsReleased('chargeAllowances', [rich, bought]);
+  const ofPurchased = await chargeAsReleased('chargeCalls', [bought]);
+  const ofBudget = await chargeAsReleased('chargeWithBudgets', [limited, limited]);
+  const owed = await chargeAsReleased('chargeAllowances', [rich]);
+  await voidAttempt(sql, owed);
+  const before = [await state(rich), await state(bought), await state(limited)];
+  expect(before).toEqual([
+    [2, 0, 0, 2],
+    [2, 49, 0, 2],
+    [2, 0, 2, 2],
+  ]);
+
+  // A statement of 0.1.0 is in flight, so the migration waits for it, and another one for the migration.
+  const lock = await lockRow(sql, rich.accountId);
+  const inFlight = chargeAsReleased('chargeAllowances', [rich]);
+  await waitingForLock(sql, 1);
+  const migrated = migrate(url);
+  await waitingForLock(sql, 2);
+  const behind = chargeAsReleased('chargeWithBudgets', [limited]);
+  await waitingForLock(sql, 3);
+  await lock.release();
+  await Promise.all([inFlight, migrated, behind]);
+  expect(await state(rich)).toEqual([3, 0, 0, 3]);
+  expect(await state(limited)).toEqual([3, 0, 3, 3]);
+
+  const credits = createCredits(sql);
+  const call = { kind: 'lookup', credits: 1, hasBudget: true, wantsLeft: true } as const;
+  expect(await credits.charge({ ...limited, ...call })).toMatchObject({ spent: 1, left: 1 });
+  await chargeAsReleased('chargeAllowances', [rich]);
+  await chargeAsReleased('chargeCalls', [rich, bought]);
+  await chargeAsReleased('chargeWithBudgets', [limited, limited]);
+  expect(await credits.charge({ ...limited, ...call })).toMatchObject({
+    ...{ spent: 0, budget: { credits: 5, per: 'month' } },
+  });
+  expect([await state(rich), await state(bought), await state(limited)]).toEqual([
+    [5, 0, 0, 5],
+    [3, 48, 0, 3],
+    [5, 0, 5, 5],
+  ]);
+  // What 0.1.0 charged comes back, also when its void comes late: purchased credits, and those of a budget.
+  await voidAttempt(sql, ofPurchased);
+  await voidAttempt(sql, ofBudget);
+  await rollUpCalls(sql);
+  await refundOwed(sql);
+  expect([await state(rich), await state(bought), await state(limited)]).toEqual([
+    [4, 0, 0, 4],
+    [2, 49, 0, 2],
+    [3, 0, 3, 3],
+  ]);
+  expect(await findAccount(sql, bought.accountId)).toMatchObject({ used: 2, usedPurchased: 1, credits: 49 });
+  expect(
+    (await limitKey(sql, limited.keyId, { budget: { credits: 9, per: 'day' } }, 'test')).budget!.used,
+  ).toBe(3);
+  await credits.close(1000);
 });

@@ -44,9 +44,9 @@ function fail(seconds: number): void {
 test('it charges nobody, and fails if the statement can not run, though nothing was asked for', async () => {
   await check(ledger.probe);
   expect(await database.sql`SELECT 1 FROM call_journal`).toHaveLength(0);
-  await database.sql`ALTER TABLE balances RENAME COLUMN used TO spent`;
+  await database.sql`ALTER TABLE counters RENAME COLUMN used TO spent`;
   await expect(check(ledger.probe)).rejects.toThrow('used');
-  await database.sql`ALTER TABLE balances RENAME COLUMN spent TO used`;
+  await database.sql`ALTER TABLE counters RENAME COLUMN spent TO used`;
   await check(ledger.probe);
 });
 

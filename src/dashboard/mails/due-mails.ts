@@ -173,10 +173,10 @@ interface SpentKey extends Due {
 export const budgetMails: MailKind<SpentKey> = {
   due: (sql) => sql`
     SELECT k.account_id AS "accountId", 'budget ' || k.id AS topic,
-      extract(epoch FROM window_start) || ' ' || credits AS occasion, k.id AS "keyId", k.name, k.start, credits, per,
-      budget_end(per, window_start) AS resets
-    FROM key_budgets JOIN api_keys k ON k.id = key_id
-    WHERE per <> 'day' AND credits > 0 AND used >= credits AND window_start >= budget_window(per, now()) AND k.ends_at > now()`,
+      extract(epoch FROM period_start) || ' ' || included_credits AS occasion, k.id AS "keyId", k.name, k.start,
+      included_credits AS credits, per, budget_end(per, period_start) AS resets
+    FROM counters c JOIN api_keys k USING (id)
+    WHERE per <> 'day' AND included_credits > 0 AND used >= included_credits AND now() < window_end(c) AND k.ends_at > now()`,
   sharedBy: ({ per }) => per,
   write:
     (keys, { publicUrl }) =>
@@ -248,12 +248,12 @@ interface EndingPlan extends Due {
  */
 export const planMails: MailKind<EndingPlan> = {
   due: (sql) => sql`
-    SELECT b.account_id AS "accountId", 'plan' AS topic,
+    SELECT b.id AS "accountId", 'plan' AS topic,
       stage || ' ' || extract(epoch FROM b.plus_until) AS occasion, stage, b.plus_until AS until,
       coalesce(b.included_credits, free.included_credits) AS calls,
       coalesce(account.requests_per_minute, free.requests_per_minute) AS rate, free.api_keys AS keys
-    FROM balances b
-    JOIN accounts account ON account.id = b.account_id
+    FROM counters b
+    JOIN accounts account USING (id)
     JOIN plans free ON free.name = 'free'
     CROSS JOIN LATERAL (SELECT CASE WHEN b.plus_until <= now() THEN 'ended' ELSE 'week' END AS stage) AS s
     WHERE b.plan = 'plus' AND b.plus_until BETWEEN now() - interval '1 day' AND now() + interval '7 days'
@@ -291,10 +291,10 @@ interface Alert extends Due {
  */
 export const usageAlerts: MailKind<Alert> = {
   due: (sql) => sql`
-    SELECT account_id AS "accountId", 'percent ' || threshold AS topic,
+    SELECT b.id AS "accountId", 'percent ' || threshold AS topic,
       extract(epoch FROM b.period_opened_at)::text AS occasion, b.used, included, b.period_end AS "periodEnd",
       b.credits, b.spend_purchased AS "spendPurchased"
-    FROM balances b
+    FROM counters b
     JOIN plans ON plans.name = b.period_plan
     CROSS JOIN LATERAL (SELECT coalesce(b.included_credits, plans.included_credits) AS included) AS allowance
     CROSS JOIN unnest(${`{${THRESHOLDS.join(',')}}`}::bigint[]) AS threshold

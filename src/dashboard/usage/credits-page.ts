@@ -166,7 +166,7 @@ export async function loadGrants(sql: Sql, accountId: string, slice: Slice): Pro
   return sql<Grant[]>`
     SELECT e.id, e.at, e.credits, e.balance, e.note, e.reference, next.at AS until,
       coalesce(next.balance - next.credits, b.credits) AS left
-    FROM account_events e JOIN balances b USING (account_id) LEFT JOIN LATERAL (
+    FROM account_events e JOIN counters b ON b.id = e.account_id LEFT JOIN LATERAL (
       SELECT at, balance, credits FROM account_events
       WHERE account_id = e.account_id AND kind = 'credits' AND id > e.id ORDER BY id LIMIT 1) AS next ON true
     WHERE e.account_id = ${accountId} AND e.kind = 'credits' ${inSlice(sql, sql`e.id`, slice)}`;

@@ -31,12 +31,12 @@ export async function changePlan(
     const account = await requireAccount(sql, id);
     if (plan === 'free' && account.plan === 'free') return account;
     await sql`
-      UPDATE balances SET plan = ${plan}, plan_since = ${now}, plus_anchor = ${anchor}, plus_until = ${until},
+      UPDATE counters SET plan = ${plan}, plan_since = ${now}, plus_anchor = ${anchor}, plus_until = ${until},
         used = 0, used_purchased = 0, purchased_before = purchased_before + used_purchased,
         period_plan = (p).plan, period_start = (p).starts_at, period_end = (p).ends_at,
         period_opened_at = clock_timestamp()
       FROM account_period(${plan}, ${now}, ${anchor}, ${until}, ${now}) AS p
-      WHERE account_id = ${id}`;
+      WHERE id = ${id}`;
     const detail = { plan, periodStart: iso(anchor), until: iso(until) };
     await recordEvent(sql, id, { kind: 'plan', actor, detail });
     return requireAccount(sql, id);
@@ -51,10 +51,10 @@ export async function changeLimits(sql: Sql, id: string, change: LimitChange, ac
       await sql`UPDATE accounts SET requests_per_minute = ${change.requestsPerMinute} WHERE id = ${id}`;
     }
     if (change.includedCredits !== undefined) {
-      await sql`UPDATE balances SET included_credits = ${change.includedCredits} WHERE account_id = ${id}`;
+      await sql`UPDATE counters SET included_credits = ${change.includedCredits} WHERE id = ${id}`;
     }
     if (change.spendPurchased !== undefined) {
-      await sql`UPDATE balances SET spend_purchased = ${change.spendPurchased} WHERE account_id = ${id}`;
+      await sql`UPDATE counters SET spend_purchased = ${change.spendPurchased} WHERE id = ${id}`;
     }
     const { requestsPerMinute, includedCredits, spendPurchased } = await requireAccount(sql, id);
     const limits = { requestsPerMinute, includedCredits, spendPurchased };

@@ -27,7 +27,7 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
   return sql.begin(async (sql) => {
     await lockAccount(sql, accountId);
     const account = only(
-      await sql<{ credits: number }[]>`SELECT credits FROM balances WHERE account_id = ${accountId}`,
+      await sql<{ credits: number }[]>`SELECT credits FROM counters WHERE id = ${accountId}`,
     );
     const balance = account.credits + credits;
     const event = { kind: 'credits', actor, credits, balance, note, reference } as const;
@@ -46,7 +46,7 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
     // Checked last, because a repeated grant adds nothing.
     if (balance < 0) throw new RefusedError(`only ${account.credits} purchased credits are unspent`);
     if (balance > MAX_BALANCE) throw new RefusedError(`the balance would exceed ${MAX_BALANCE} credits`);
-    await sql`UPDATE balances SET credits = ${balance} WHERE account_id = ${accountId}`;
+    await sql`UPDATE counters SET credits = ${balance} WHERE id = ${accountId}`;
     return balance;
   });
 }

@@ -8,15 +8,15 @@ const RETRY_AFTER_MS = SECOND;
 
 /** Waits for the lock that a charge of the account takes. */
 export const lockBalance = (sql: Sql | Transaction, accountId: string) =>
-  sql`SELECT FROM balances WHERE account_id = ${accountId} FOR NO KEY UPDATE`;
+  sql`SELECT FROM counters WHERE id = ${accountId} FOR NO KEY UPDATE`;
 
 /** Finds the accounts that another transaction has locked at the moment, or that don't exist. */
 export function findLocked(sql: Sql, accountIds: string[]) {
   return sql<{ id: string }[]>`
     WITH free AS (
-      SELECT account_id FROM balances WHERE account_id = ANY (${accountIds}::text[]) FOR NO KEY UPDATE SKIP LOCKED
+      SELECT id FROM counters WHERE id = ANY (${accountIds}::text[]) FOR NO KEY UPDATE SKIP LOCKED
     )
-    SELECT DISTINCT id FROM unnest(${accountIds}::text[]) AS id WHERE id NOT IN (SELECT account_id FROM free)`;
+    SELECT DISTINCT id FROM unnest(${accountIds}::text[]) AS id WHERE id NOT IN (SELECT id FROM free)`;
 }
 
 /**

@@ -34,11 +34,6 @@ export async function readPlan(sql: Sql, plan: Plan): Promise<PlanQuotas> {
   return only(rows);
 }
 
-/** SQL: the period of the balances row `b` at an instant, rolled over if the stored one has ended. */
-export const periodAt = (instant: string) => `
-  CASE WHEN ${instant} < b.period_end THEN ROW(b.period_plan, b.period_start, b.period_end)::quota_period
-    ELSE account_period(b.plan, b.plan_since, b.plus_anchor, b.plus_until, ${instant}) END`;
-
 /** Postgres's clock with the precision of a `Date`, so that a stored instant equals the one that it is compared with. */
 export async function clock(sql: Transaction): Promise<Date> {
   const rows = await sql<{ now: Date }[]>`SELECT date_trunc('milliseconds', clock_timestamp()) AS now`;

@@ -11,7 +11,6 @@ import {
   type Period,
   type Plan,
   type PlanQuotas,
-  periodAt,
   type Subscription,
 } from './plan.ts';
 
@@ -92,13 +91,13 @@ export async function createAccountIn(
   const { plan, name } = account;
   const { anchor, until } = checkSubscription(plan, account, now);
   await sql`INSERT INTO accounts (id, name) VALUES (${id}, ${name})`;
-  const balances = await sql<{ plan: Plan }[]>`
-    INSERT INTO balances (account_id, plan, plus_anchor, plus_until, period_plan, period_start, period_end)
+  const counters = await sql<{ plan: Plan }[]>`
+    INSERT INTO counters (id, plan, plus_anchor, plus_until, period_plan, period_start, period_end)
     SELECT ${id}, ${plan}, ${anchor}, ${until}, (p).plan, (p).starts_at, (p).ends_at
     FROM account_period(${plan}, NULL, ${anchor}, ${until}, ${now}) AS p RETURNING period_plan AS plan`;
   const detail = { plan, periodStart: iso(anchor), until: iso(until) };
   await recordEvent(sql, id, { kind: 'created', actor, detail });
-  return { id, name, plan: only(balances).plan };
+  return { id, name, plan: only(counters).plan };
 }
 
 /** Conditions of {@link listAccounts}; an account must meet both. */
@@ -123,7 +122,7 @@ export async function listAccounts(
 ): Promise<ListedAccount[]> {
   const address = email?.toLowerCase() ?? null;
   const behind = sql`
-    (${last?.id ?? null}::text IS NULL OR (created_at, id) > (SELECT created_at, id FROM accounts WHERE id = ${last?.id ?? null}))`;
+    (${last?.id ?? null}::text IS NULL OR (a.created_at, a.id) > (SELECT created_at, id FROM accounts WHERE id = ${last?.id ?? null}))`;
   return sql<ListedAccount[]>`
     SELECT a.id, a.name, a.plan, a.credits, a.suspended, emails
     FROM (${accountRows(sql, behind, null)}) a CROSS JOIN LATERAL (SELECT ${emails(sql, sql`a.id`)} AS emails) m
@@ -162,28 +161,25 @@ interface AccountRow extends Omit<AccountDetails, 'period'> {
 
 /** {@link findAccount} as a query, of several accounts in no order, for callers that bound its wait. */
 export function findAccountsQuery(sql: Sql | Transaction, ids: string[], instant: Date | null = null) {
-  return sql<AccountRow[]>`${accountRows(sql, sql`id = ANY (${ids}::text[])`, instant)}`;
+  return sql<AccountRow[]>`${accountRows(sql, sql`a.id = ANY (${ids}::text[])`, instant)}`;
 }
 
 /** SQL for the accounts that meet the condition, as they stand at the instant (`null` means now), without deleted ones. */
 function accountRows(sql: Sql | Transaction, condition: RowsQuery, instant: Date | null) {
   return sql`
-    SELECT a.id, a.name, (a.period).plan, a.credits, a.suspended_at IS NOT NULL AS suspended, a.created_at,
-      CASE WHEN (a.period).plan = 'plus' THEN a.plus_until END AS "planUntil",
-      (a.period).starts_at AS start, (a.period).ends_at AS end,
-      CASE WHEN a.instant < a.period_end THEN a.used ELSE 0 END AS used,
-      CASE WHEN a.instant < a.period_end THEN a.used_purchased ELSE 0 END AS "usedPurchased",
-      (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.ends_at > a.instant AND NOT k.is_test AND NOT k.is_connection) AS keys,
+    SELECT a.id, a.name, c.period_plan AS plan, c.credits, a.suspended_at IS NOT NULL AS suspended, a.created_at,
+      CASE WHEN c.period_plan = 'plus' THEN c.plus_until END AS "planUntil",
+      c.period_start AS start, c.period_end AS end, c.used, c.used_purchased AS "usedPurchased",
+      (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.ends_at > instant AND NOT k.is_test AND NOT k.is_connection) AS keys,
       plans.api_keys AS "keyLimit",
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
-      coalesce(a.included_credits, plans.included_credits) AS "includedCredits",
-      a.spend_purchased AS "spendPurchased"
-    FROM (
-      SELECT *, ${sql.unsafe(periodAt('instant'))} AS period
-      FROM accounts JOIN balances b ON b.account_id = id
-        CROSS JOIN (SELECT coalesce(${instant}::timestamptz, now()) AS instant) AS clock
-      WHERE ${condition} AND deleted_at IS NULL
-    ) a JOIN plans ON plans.name = (a.period).plan`;
+      coalesce(c.included_credits, plans.included_credits) AS "includedCredits",
+      c.spend_purchased AS "spendPurchased"
+    FROM accounts a JOIN counters ON counters.id = a.id
+      CROSS JOIN (SELECT coalesce(${instant}::timestamptz, now()) AS instant) AS clock
+      CROSS JOIN LATERAL counter_at(counters, instant) AS c
+      JOIN plans ON plans.name = c.period_plan
+    WHERE ${condition} AND a.deleted_at IS NULL`;
 }
 
 export function detailsOf({ start, end, created_at: _, ...account }: AccountRow): AccountDetails {
@@ -200,7 +196,7 @@ export async function requireAccount(sql: Sql | Transaction, id: string): Promis
 /** Takes the account's row locks, so that concurrent changes queue up. @throws RefusedError when there is none */
 export async function lockAccount(sql: Transaction, id: string): Promise<void> {
   const rows = await sql`
-    SELECT 1 FROM accounts JOIN balances ON account_id = id WHERE id = ${id} AND deleted_at IS NULL FOR UPDATE`;
+    SELECT 1 FROM accounts JOIN counters USING (id) WHERE id = ${id} AND deleted_at IS NULL FOR UPDATE`;
   if (rows.length === 0) throw unknownAccount(id);
 }
 

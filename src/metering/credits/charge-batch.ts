@@ -4,78 +4,80 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import { entriesOf } from './activity.ts';
 import type { Call } from './call.ts';
-import { type ChargedBatch, chargeCalls } from './charge-calls.ts';
-import { CREDITS_BY_ACCOUNT, includedCredits } from './charge-sql.ts';
+import { arraysOf, type ChargedBatch, chargeCalls } from './charge-calls.ts';
 
 /** The code of `raise_allowance_short`. This error is an answer: Postgres has rolled the statement back, and nothing was charged. */
-const ALLOWANCE_SHORT = 'U0001';
+const SHORT = 'U0001';
 
-/** Of 16 calls it takes Postgres 204 µs of CPU, and the statement of {@link chargeCalls} 289. */
-const CHARGE_ALLOWANCES = `
-  WITH charged AS (
-    UPDATE balances b SET used = b.used + wanted.credits
-    FROM (${CREDITS_BY_ACCOUNT}) AS wanted
-    WHERE b.account_id = wanted.id AND now() < b.period_end AND b.used + wanted.credits <= ${includedCredits('b.period_plan')}
-    RETURNING 1
+/** SQL: what a counter's window includes, as `included_of`, and what it can still pay, without a call of a function. */
+const includedOf = (row: string) => `
+  coalesce(${row}.included_credits, CASE ${row}.period_plan WHEN 'plus' THEN plan.plus WHEN 'free' THEN plan.free ELSE 9007199254740991 END)`;
+const includedLeft = (row: string) => `greatest(${includedOf(row)} - ${row}.used, 0)`;
+const leftOf = (row: string) =>
+  `${includedLeft(row)} + CASE WHEN ${row}.spend_purchased THEN ${row}.credits ELSE 0 END`;
+/** SQL: purchased credits among those wanted. */
+const TAKEN = `greatest(wanted.credits - ${includedLeft('c')}, 0)`;
+
+const CHARGE_AT_ONCE = `
+  WITH plan AS MATERIALIZED (
+    SELECT max(included_credits) FILTER (WHERE name = 'plus') AS plus, max(included_credits) FILTER (WHERE name = 'free') AS free FROM plans
+  ), debited AS (
+    UPDATE counters c SET used = c.used + wanted.credits, used_purchased = c.used_purchased + ${TAKEN}, credits = c.credits - ${TAKEN}
+    FROM plan, unnest($6::text[], $7::bigint[]) AS wanted (counter_id, credits)
+    WHERE c.id = wanted.counter_id AND now() >= c.period_start AND now() < window_end(c) AND wanted.credits <= ${leftOf('c')}
+    RETURNING c.id, c.per, old.credits - new.credits AS taken, CASE WHEN $8::boolean THEN ${leftOf('new')} END AS "left"
+  ), outcome AS (
+    SELECT count(*) AS counters, jsonb_object_agg(id, taken) FILTER (WHERE taken > 0) AS purchased,
+      array_agg(id) FILTER (WHERE per IS NOT NULL) AS budgets, jsonb_object_agg(id, "left") FILTER (WHERE $8::boolean) AS "left"
+    FROM debited
+  ), journal AS (
+    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity, purchased, budgets)
+    SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[],
+      CASE WHEN counters = cardinality($6::text[]) THEN $5::bigint[] ELSE raise_allowance_short() END, $9::text, purchased, budgets
+    FROM outcome
   )
-  INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity)
-  SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[],
-    CASE WHEN count(*) = $6::integer THEN $5::bigint[] ELSE raise_allowance_short() END, $7::text
-  FROM charged
-  RETURNING true`;
-const PAID_FROM_ALLOWANCES: ChargedBatch = { spent: null, purchased: null, quotas: null, left: null };
-
-/** Beyond so many accounts without allowance all are forgotten. They cost about 1 MB. */
-const MAX_ACCOUNTS = 10_000;
+  SELECT purchased, "left" FROM outcome`;
 
 /**
- * Charges batches. Nearly every batch is paid from allowances of periods that last, so a short statement tries that first: it
- * charges every account for all its calls, or nothing at all. If an account can't pay so, {@link chargeCalls} follows under the
- * same attempt.
+ * Charges a batch: as a whole, or else in turn under the same attempt. All or nothing of it is charged, with its row in the journal.
  */
-export function createBatchCharge(sql: Sql) {
-  /**
-   * Accounts that could not pay their latest batch from their allowance. A batch with one of them skips the short statement.
-   * A wrong guess costs a statement, and the next charge corrects it.
-   */
-  const withoutAllowance = new Set<string>();
-
-  return async function chargeBatch(calls: Call[], attempt: string, bound: Bound): Promise<ChargedBatch[]> {
-    const wantsRules = ({ accountId, wantsLeft, hasBudget }: Call) =>
-      wantsLeft || hasBudget || withoutAllowance.has(accountId);
-    if (!calls.some(wantsRules)) {
-      try {
-        only(await bound(chargeAllowances(sql, calls, attempt)));
-        return [PAID_FROM_ALLOWANCES];
-      } catch (error) {
-        if (codeOf(error) !== ALLOWANCE_SHORT) throw error;
-      }
-    }
-    const rows = await bound(chargeCalls(sql, calls, attempt));
-    const { purchased, quotas } = only(rows);
-    if (withoutAllowance.size > MAX_ACCOUNTS) withoutAllowance.clear();
-    for (const { accountId } of calls) {
-      if (purchased?.[accountId] || quotas?.[accountId]) withoutAllowance.add(accountId);
-      else withoutAllowance.delete(accountId);
-    }
-    return rows;
-  };
+export async function chargeBatch(
+  sql: Sql,
+  calls: Call[],
+  attempt: string,
+  bound: Bound,
+): Promise<ChargedBatch[]> {
+  try {
+    return [only(await bound(chargeAtOnce(sql, calls, attempt)))];
+  } catch (error) {
+    if (codeOf(error) !== SHORT) throw error;
+  }
+  return bound(chargeCalls(sql, calls, attempt));
 }
 
 /**
- * Charges each account for all its calls from its allowance.
- * @throws with the code {@link ALLOWANCE_SHORT} when one can't pay so, or its period has ended; then nothing is charged
+ * Charges each account for all its calls, and the budgets of their keys.
+ *
+ * Rows are updated, and so locked, in the order of their ids, so two such statements never deadlock. The planner settings of
+ * `pointQueries` (src/platform/postgres/connect.ts) leave no other plan. If a concurrent statement has changed a row, Postgres evaluates
+ * the `SET` and the `WHERE` again on the new version.
+ *
+ * @throws with the code {@link SHORT} when a counter can't pay all, or the window of one is another than now; then nothing is charged
  */
-function chargeAllowances(sql: Sql, calls: Call[], attempt: string) {
-  const accountIds = calls.map(({ accountId }) => accountId);
+function chargeAtOnce(sql: Sql, calls: Call[], attempt: string) {
+  const wanted = new Map<string, number>();
+  for (const { accountId, keyId, credits, hasBudget } of calls)
+    for (const id of hasBudget ? [accountId, keyId] : [accountId])
+      wanted.set(id, (wanted.get(id) ?? 0) + credits);
+  // ASCII, so it is the order of COLLATE "C".
+  const ids = [...wanted.keys()].sort();
   const parameters = [
     attempt,
-    accountIds,
-    calls.map(({ keyId }) => keyId),
-    calls.map(({ kind }) => kind),
-    calls.map(({ credits }) => credits),
-    new Set(accountIds).size,
+    ...arraysOf(calls),
+    ids,
+    ids.map((id) => wanted.get(id)!),
+    calls.some(({ wantsLeft }) => wantsLeft),
     entriesOf(calls),
   ];
-  return sql.unsafe(CHARGE_ALLOWANCES, parameters, { prepare: true });
+  return sql.unsafe<ChargedBatch[]>(CHARGE_AT_ONCE, parameters, { prepare: true });
 }

@@ -17,10 +17,10 @@ import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { createLockedAccounts } from '../accounts/locked.ts';
 import type { Call, Charge, Claim } from './call.ts';
-import { createBatchCharge } from './charge-batch.ts';
-import { type ChargedBatch, paidOf } from './charge-calls.ts';
+import { chargeBatch as sendBatch } from './charge-batch.ts';
+import { type ChargedBatch, paidOf, reasonOf } from './charge-calls.ts';
 import { type ClaimEnd, createClaims, endClaim, releaseClaim, voidSending } from './claim.ts';
-import { createLeftReader } from './left.ts';
+import { createLeft } from './left.ts';
 import { MAX_CALLS, type Refund, refundCredits } from './refund.ts';
 import { isRolledBack, voidAttempt } from './void.ts';
 
@@ -40,6 +40,8 @@ type Mode = 'open' | 'in doubt' | 'closed';
 
 /** A void or a refund that Postgres did not acknowledge is sent again after this pause. */
 const RETRY_AFTER_MS = 0.25 * SECOND;
+/** Beyond so many empty counters all are forgotten. They cost about 1 MB. */
+const MAX_EMPTY = 10_000;
 /** An answer waits so long for its refund. */
 const REFUND_WAIT_MS = 2 * SECOND;
 const LEDGER = 'the credit ledger';
@@ -69,12 +71,13 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       bound('claim' in end! ? endClaim(sql, end) : releaseClaim(sql, end!)),
     { ...patient, ...alone },
   );
-  const claimRequest = createClaims(sql);
-  const readLeft = createLeftReader(sql);
+  const claimRequest = createClaims(sql, (claim) => void storeEnd(claim).catch(() => {}));
+  const readLeft = createLeft(sql);
+  /** Counters that were short at their latest charge. Their calls ask first, so that no batch fails because of them. */
+  const empty = new Set<string>();
   /** Sendings whose claim has not ended. */
   const live = new Set<string>();
   const runForUnlocked = createLockedAccounts(sql);
-  const sendBatch = createBatchCharge(sql);
 
   /**
    * Charges the credits of a call: included first, then purchased (specification, Credits 3). Durable before it returns, and
@@ -84,6 +87,15 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
    */
   async function charge(call: Call): Promise<Charge> {
     if (call.claim?.earlier) return repeated(call, call.claim);
+    const known = [call.accountId, call.keyId].filter((id) => empty.has(id));
+    if (known.length > 0) {
+      throwUnlessOpen();
+      const { credits, reason } = await readLeft(call);
+      const refund = async () => call.claim && release(call.claim);
+      if (reason !== null)
+        return { spent: 0, ...reasonOf(reason), isRepeated: false, left: call.wantsLeft ? 0 : null, refund };
+      if (credits > 0) for (const id of known) empty.delete(id);
+    }
     const charged = await (call.claim === undefined ? enqueue(call) : enqueueAlone(call));
     if (charged !== undefined) return charged;
     throw new Error(call.signal?.aborted ? 'the client has left' : 'the account is locked, or gone');
@@ -96,7 +108,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     const present = calls.filter(({ signal }) => !signal?.aborted);
     unsettled.set(attempt, present);
     try {
-      const run = (free: Call[]) => sendBatch(free, attempt, bound);
+      const run = (free: Call[]) => sendBatch(sql, free, attempt, bound);
       const [charged, [outcome]] = await runForUnlocked(present, bound, run);
       unsettled.delete(attempt);
       if (outcome === undefined) return [];
@@ -147,7 +159,12 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       budget: isShort ? budget : null,
       isRepeated: true,
       // What is paid is no reason to refuse, so `null` means here that Postgres could not say.
-      left: call.wantsLeft ? await readLeft(call).catch(() => null) : null,
+      left: call.wantsLeft
+        ? await readLeft(call).then(
+            ({ credits }) => credits,
+            () => null,
+          )
+        : null,
       refund: async () => release(claim),
     };
   }
@@ -167,6 +184,8 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
 
   function chargesOf(attempt: string, calls: Call[], charged: ChargedBatch): Map<Call, Charge> {
     const purchased = charged.purchased ?? {};
+    if (empty.size > MAX_EMPTY) empty.clear();
+    for (const id of charged.short ?? []) if (id !== '') empty.add(id);
     const charges = new Map<Call, Charge>();
     for (const [index, call] of calls.entries()) {
       const paid = paidOf(call, charged, index);

@@ -41,18 +41,22 @@ export interface ClaimEnd {
   refund: Refund;
 }
 
-type ClaimRow = { isOurs: boolean; waitS: number | null; kept: number } & {
-  quotas: Record<string, Quota> | null;
+type ClaimRow = {
+  isOurs: boolean;
+  waitS: number | null;
+  kept: number;
+  quota: Quota | null;
   budget: SpentBudget | null;
 };
 
 function claimRequest(sql: Sql, { accountId, keyId }: Owner, request: string, sending: string) {
+  const refusal = (id: string) => sql`
+    SELECT refusal_of(counter_at(c, now())) FROM counters c WHERE id = ${id}`;
   return sql<ClaimRow[]>`
     SELECT is_ours AS "isOurs", wait_s AS "waitS", kept,
-      CASE short_of WHEN 'account' THEN short_quotas(ARRAY[${accountId}::text], '{1}', '{0}') END AS quotas,
+      CASE short_of WHEN 'account' THEN (${refusal(accountId)}) END AS quota,
       CASE short_of WHEN 'key' THEN (
-        SELECT spent_budget(credits, per, greatest(window_start, budget_window(per, now())))
-        FROM key_budgets WHERE key_budgets.key_id = claimed.key_id AND key_budgets.key_id = ${keyId} AND credits IS NOT NULL) END AS budget
+        ${refusal(keyId)} AND id = claimed.key_id AND included_credits IS NOT NULL) END AS budget
     FROM claim_request(${request}::uuid, ${sending}::uuid, ${LIVE_MS}::float8 * interval '1 millisecond',
       ${REPEAT_WINDOW_MS}::float8 * interval '1 millisecond') AS claimed`;
 }
@@ -96,10 +100,11 @@ const NAMESPACE = '4b0e6f52-6a0c-4c0f-9d3e-2f7b1c9a8d54';
 
 /**
  * Claims requests. A second sending waits for the first one to end.
+ * @param release ends a claim whose outcome is unknown
  * @param identity of the request (src/metering/admission/identity.ts)
  * @throws StillUnderWayError after {@link WAIT_MS}; another error when Postgres gave no answer. Nothing is claimed for long then
  */
-export function createClaims(sql: Sql) {
+export function createClaims(sql: Sql, release: (claim: Claim) => void) {
   const enqueue = createBatcher(
     async ([claim]: { owner: Owner; request: string; sending: string }[], bound) => [
       only(await bound(claimRequest(sql, claim!.owner, claim!.request, claim!.sending))),
@@ -112,9 +117,13 @@ export function createClaims(sql: Sql) {
     const sending = randomUUID();
     const endMs = performance.now() + WAIT_MS;
     for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, SLOWEST_POLL_MS)) {
-      const { isOurs, waitS, kept, quotas, budget } = await enqueue({ owner, request, sending });
+      const claimed = await enqueue({ owner, request, sending }).catch((error) => {
+        release({ request, sending, earlier: null });
+        throw error;
+      });
+      const { isOurs, waitS, kept, quota, budget } = claimed;
       if (isOurs) {
-        const earlier = kept > 0 ? { kept, quota: quotas?.[owner.accountId] ?? null, budget } : null;
+        const earlier = kept > 0 ? { kept, quota, budget } : null;
         return { request, sending, earlier };
       }
       if (performance.now() + pauseMs > endMs) throw new StillUnderWayError(waitS!);

@@ -4,7 +4,6 @@ import { MINUTE } from '../../platform/units.ts';
 import { findLocked } from '../accounts/locked.ts';
 import { callRows, callsOfBatch, makeActivityDays, writeActivity } from './activity.ts';
 import { type Call, REPEAT_WINDOW_MS } from './call.ts';
-import { includedCredits } from './charge-sql.ts';
 import { addDailyCounts } from './daily-counts.ts';
 
 /**
@@ -114,9 +113,9 @@ const owedRows = (sql: Sql, last?: OwedRow) => sql<OwedRow[]>`
  * whatever happens meanwhile. Both instants are Postgres's clock under the account's lock.
  *
  * A budget of a key gets back what it counted, as long as the window of the charge lasts. It counted the calls of charges that name
- * it, and all calls of the window from before `counted_at`. It is locked after the balances.
+ * it, and all calls of the window from before `period_opened_at`.
  *
- * The step that locks an account reads it as it is then. The update computes from that, not from the statement's snapshot.
+ * The step that locks a counter reads it as it is then. The update computes from that, not from the statement's snapshot.
  * @param calls those of the rows together
  */
 function refundRows(sql: Sql, attempts: string[], calls: number) {
@@ -132,36 +131,28 @@ function refundRows(sql: Sql, attempts: string[], calls: number) {
       FROM batch, ${callsOfBatch(sql)}
       WHERE entry.calls > 0
     ), returned AS (${writeActivity(sql, 'return', callRows(sql, sql`SELECT account_id, at, key_id, activity, -calls FROM entry WHERE counted`))}
-    ), account AS MATERIALIZED (
-      SELECT b.*, ${sql.unsafe(includedCredits('b.period_plan'))} AS included
-      FROM balances b WHERE account_id = ANY (ARRAY(SELECT account_id FROM entry))
-      ORDER BY account_id FOR NO KEY UPDATE
+    ), counter AS MATERIALIZED (
+      SELECT c.*, included_of(c) AS included FROM counters c
+      WHERE id = ANY (ARRAY(SELECT account_id FROM entry UNION ALL SELECT key_id FROM entry))
+      ORDER BY id FOR NO KEY UPDATE
     ), owed AS (
-      SELECT id, coalesce(sum(calls) FILTER (WHERE is_current), 0) AS calls,
+      SELECT id, coalesce(sum(calls) FILTER (WHERE is_current), 0)::bigint AS calls,
         coalesce(sum(purchased) FILTER (WHERE is_current), 0) AS purchased,
         coalesce(sum(purchased) FILTER (WHERE NOT is_current), 0) AS purchased_before
       FROM (
-        SELECT a.account_id AS id, a.period_opened_at <= spent_at AS is_current, purchased, sum(calls) AS calls
-        FROM entry JOIN account a USING (account_id) GROUP BY attempt, 1, 2, 3) AS row
+        SELECT id, purchased, CASE WHEN per IS NULL THEN period_opened_at <= spent_at
+            ELSE at >= period_start AND (is_budgeted OR spent_at < period_opened_at) END AS is_current, sum(calls) AS calls
+        FROM entry CROSS JOIN LATERAL unnest(ARRAY[account_id, key_id]) AS of (counter_id) JOIN counter ON id = counter_id
+        GROUP BY attempt, 1, 2, 3) AS row
       GROUP BY id
-    ), balanced AS (
-      UPDATE balances b SET credits = a.credits + back + back_before, used = greatest(a.used - calls, 0),
+    ), counted AS (
+      UPDATE counters c SET credits = a.credits + back + back_before, used = greatest(a.used - calls, 0),
         used_purchased = a.used_purchased - back, purchased_before = a.purchased_before - back_before
       FROM (
-        SELECT account.*, owed.calls, least(owed.calls, used_purchased, greatest(owed.purchased, used - included)) AS back,
-          least(owed.purchased_before, account.purchased_before) AS back_before
-        FROM account JOIN owed ON id = account_id) AS a
-      WHERE b.account_id = a.account_id
-    ), budget AS MATERIALIZED (
-      SELECT * FROM key_budgets
-      WHERE key_id = ANY (ARRAY (SELECT key_id FROM entry)) AND (SELECT count(*) FROM account) > 0
-      ORDER BY key_id FOR NO KEY UPDATE
-    ), unspent AS (
-      UPDATE key_budgets k SET used = greatest(k.used - owed.calls, 0)
-      FROM (
-        SELECT key_id, sum(calls)::bigint AS calls FROM entry JOIN budget USING (key_id)
-        WHERE at >= window_start AND (is_budgeted OR spent_at < counted_at) GROUP BY key_id) AS owed
-      WHERE k.key_id = owed.key_id
+        SELECT counter.*, owed.calls, least(owed.calls, used_purchased, greatest(owed.purchased, used - included)) AS back,
+          least(owed.purchased_before, counter.purchased_before) AS back_before
+        FROM counter JOIN owed USING (id)) AS a
+      WHERE c.id = a.id
     )
     ${addDailyCounts(sql, sql`SELECT account_id, at, key_id, kind, -calls AS calls, 0 AS credits FROM entry WHERE counted`, { areErrors: false })}`;
 }

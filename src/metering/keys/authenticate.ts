@@ -190,7 +190,8 @@ function callersQuery(sql: Sql, hashes: string[]) {
       a.id AS "accountId", plans.name AS plan,
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute", k.is_test AS "isTest",
       k.rights AS "only",
-      (SELECT json_build_object('credits', credits, 'per', per) FROM key_budgets WHERE key_id = k.id AND credits IS NOT NULL) AS budget,
+      (SELECT json_build_object('credits', included_credits, 'per', per)
+        FROM counters WHERE id = k.id AND included_credits IS NOT NULL) AS budget,
       (SELECT json_agg(json_build_object('id', share.id, 'limit', share.rate)) FROM (VALUES
         (k.id, k.requests_per_minute),
         (a.id || ':connections', CASE WHEN k.shares_rate THEN (coalesce(a.requests_per_minute, plans.requests_per_minute) + 1) / 2 END)
@@ -210,7 +211,7 @@ function callersQuery(sql: Sql, hashes: string[]) {
     ) AS secret
     JOIN api_keys k ON k.id = secret.key_id
     JOIN accounts a ON a.id = k.account_id
-    JOIN balances b ON b.account_id = a.id
+    JOIN counters b ON b.id = a.id
     JOIN plans ON plans.name =
       CASE WHEN b.plan = 'plus' AND (b.plus_until IS NULL OR now() < b.plus_until) THEN 'plus' ELSE 'free' END`;
 }

@@ -41,17 +41,12 @@ export const MAX_BUDGET = 1_000_000_000;
 export const inOrder = (rights: readonly Right[]): Right[] =>
   RIGHTS.filter((right) => rights.includes(right));
 
-/** SQL: what a row of `key_budgets` has spent of its window at an instant. */
-export const spentOfBudget = (instant: string) =>
-  `CASE WHEN budget_window(per, ${instant}) > window_start THEN 0 ELSE used END`;
-
 /** SQL: the limits of a row of `api_keys`, as the members of {@link KeyLimits}, with a {@link UsedBudget}. */
 export const limitColumns = (sql: Sql | Transaction) => sql`
-  (SELECT json_build_object('credits', credits, 'per', per,
-      'used', ${sql.unsafe(spentOfBudget('now()'))},
-      'resets', to_char(budget_end(per, greatest(window_start, budget_window(per, now()))) AT TIME ZONE 'UTC',
-        'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
-    FROM key_budgets WHERE key_id = api_keys.id AND credits IS NOT NULL) AS budget,
+  (SELECT json_build_object('credits', c.included_credits, 'per', c.per, 'used', c.used,
+      'resets', to_char(budget_end(c.per, c.period_start) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+    FROM counters CROSS JOIN LATERAL counter_at(counters, now()) AS c
+    WHERE counters.id = api_keys.id AND c.included_credits IS NOT NULL) AS budget,
   rights AS "only", requests_per_minute`;
 
 /** Sets the limits of a key that has just been made. */
@@ -62,7 +57,7 @@ export async function limitNewKey(
 ): Promise<void> {
   if (budget !== null && key.test) refuseBudgetOfTestKey();
   const { credits, per } = budget ?? { credits: null, per: 'ever' };
-  await sql`INSERT INTO key_budgets (key_id, credits, per) VALUES (${key.id}, ${credits}, ${per})`;
+  await sql`INSERT INTO counters (id, included_credits, per) VALUES (${key.id}, ${credits}, ${per})`;
   if (only !== null) await setRights(sql, key.id, only);
   await setShare(sql, key.id, requests_per_minute);
 }
@@ -101,32 +96,32 @@ export function refuseBudgetOfTestKey(): never {
  * Sets or removes the budget of a key.
  *
  * Locks the balance before the budget, as a charge does. So no charge of the account is under way while the calls of the window are
- * counted, and refunds of these calls are known by `counted_at`. Calls that began before a first budget are charged without it: they
+ * counted, and refunds of these calls are known by `period_opened_at`. Calls that began before a first budget are charged without it: they
  * are counted once no such call is under way any more ({@link settleBudgets}).
  */
 export async function setBudget(sql: Transaction, key: BudgetedKey, budget: Budget | null): Promise<void> {
   await lockBalance(sql, key.accountId);
   if (budget === null) {
-    await sql`UPDATE key_budgets SET credits = NULL WHERE key_id = ${key.id}`;
+    await sql`UPDATE counters SET included_credits = NULL WHERE id = ${key.id}`;
     return;
   }
   await sql`
-    UPDATE key_budgets SET per = ${budget.per}, credits = ${budget.credits},
-      window_start = CASE WHEN per = ${budget.per} THEN window_start ELSE '-infinity' END,
-      settles_at = CASE WHEN credits IS NULL THEN clock_timestamp() + ${SETTLE_MS}::float8 * interval '1 millisecond' ELSE settles_at END
-    WHERE key_id = ${key.id}`;
+    UPDATE counters SET per = ${budget.per}, included_credits = ${budget.credits},
+      period_start = CASE WHEN per = ${budget.per} THEN period_start ELSE '-infinity' END,
+      settles_at = CASE WHEN included_credits IS NULL THEN clock_timestamp() + ${SETTLE_MS}::float8 * interval '1 millisecond' ELSE settles_at END
+    WHERE id = ${key.id}`;
   await countSpent(sql, key);
 }
 
 /** Counts first budgets once more, with the calls that did not know them. Idempotent; a locked account waits for the next time. */
 export async function settleBudgets(sql: Sql): Promise<void> {
   const due = await sql<BudgetedKey[]>`
-    SELECT key_id AS id, account_id AS "accountId" FROM key_budgets JOIN api_keys ON id = key_id WHERE settles_at < now()`;
+    SELECT id, account_id AS "accountId" FROM counters JOIN api_keys USING (id) WHERE settles_at < now()`;
   for (const key of due)
     await sql
       .begin(async (sql) => {
         await lockBalance(sql, key.accountId);
-        await sql`UPDATE key_budgets SET settles_at = NULL WHERE key_id = ${key.id}`;
+        await sql`UPDATE counters SET settles_at = NULL WHERE id = ${key.id}`;
         await countSpent(sql, key);
       })
       .catch((error) => {
@@ -144,9 +139,8 @@ const SETTLE_MS = 40 * SECOND;
 
 /** Sets what a key has spent in the present window of its budget. The balance is locked. */
 const countSpent = (sql: Transaction, { id, accountId }: BudgetedKey) => sql`
-  UPDATE key_budgets SET window_start = present, counted_at = clock_timestamp(), used = coalesce((
+  UPDATE counters SET period_start = present, period_opened_at = clock_timestamp(), used = coalesce((
     SELECT sum(calls) FROM calls_by_day
     WHERE account_id = ${accountId} AND key_id = ${id} AND day >= (present AT TIME ZONE 'UTC')::date), 0)
-  FROM (
-    SELECT greatest(budget_window(per, clock_timestamp()), window_start) AS present FROM key_budgets WHERE key_id = ${id}) AS budget
-  WHERE key_id = ${id}`;
+  FROM (SELECT greatest(budget_window(per, clock_timestamp()), period_start) AS present FROM counters WHERE id = ${id}) AS budget
+  WHERE id = ${id}`;

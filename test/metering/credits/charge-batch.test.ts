@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
-import { createBatchCharge } from '../../../src/metering/credits/charge-batch.ts';
+import { chargeBatch } from '../../../src/metering/credits/charge-batch.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
@@ -20,32 +20,32 @@ function createCountingCharge() {
     statements += 1;
     return sql.unsafe(...query);
   };
-  const charge = createBatchCharge(
-    new Proxy(sql, { get: (_, key) => (key === 'unsafe' ? unsafe : sql[key as never]) }),
-  );
+  const counting = new Proxy(sql, { get: (_, key) => (key === 'unsafe' ? unsafe : sql[key as never]) });
   return async (...accountIds: string[]): Promise<number> => {
     statements = 0;
     const calls = accountIds.map(
       (accountId) => ({ accountId, keyId: '', kind: 'lookup', credits: 1 }) as const,
     );
-    await charge(calls, randomUUID(), async (work) => work);
+    await chargeBatch(counting, calls, randomUUID(), async (work) => work);
     return statements;
   };
 }
 
-test('only the first batch that an account cannot pay from its allowance takes a second statement', async () => {
-  const [rich, bought] = await Promise.all([
+test('a batch that its accounts can pay takes one statement, also from purchased credits', async () => {
+  const [rich, bought, poor] = await Promise.all([
     createCaller(sql, { included: 100 }),
-    createCaller(sql, { included: 2, credits: 100 }),
+    createCaller(sql, { included: 2, credits: 4 }),
+    createCaller(sql, { included: 1 }),
   ]);
   const charge = createCountingCharge();
   const both = () => charge(rich.accountId, bought.accountId);
-  const statements = [await both(), await both(), await both(), await both(), await charge(rich.accountId)];
-  await changeLimits(sql, bought.accountId, { includedCredits: 100 }, 'test');
-  statements.push(await both(), await both());
-  expect(statements).toEqual([1, 1, 2, 1, 1, 1, 1]);
-  expect(await ledgerOf(sql, rich.accountId)).toEqual({ used: 7, credits: 0, calls: 7 });
-  expect(await ledgerOf(sql, bought.accountId)).toEqual({ used: 6, credits: 98, calls: 6 });
+  expect([await both(), await both(), await both(), await charge(poor.accountId)]).toEqual([1, 1, 1, 1]);
+  expect([await charge(rich.accountId, poor.accountId), await both()]).toEqual([2, 1]);
+  await changeLimits(sql, poor.accountId, { includedCredits: 9 }, 'test');
+  expect(await charge(rich.accountId, poor.accountId)).toBe(1);
+  expect(await ledgerOf(sql, rich.accountId)).toEqual({ used: 6, credits: 0, calls: 6 });
+  expect(await ledgerOf(sql, bought.accountId)).toEqual({ used: 4, credits: 2, calls: 4 });
+  expect(await ledgerOf(sql, poor.accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
 });
 
 test('a batch with an account that cannot pay charges each account once, by one attempt, and is no failure', async () => {
@@ -63,4 +63,29 @@ test('a batch with an account that cannot pay charges each account once, by one 
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 2, credits: 0, calls: 2 });
     expect(await attemptsOf(sql, accountId)).toHaveLength(1);
   }
+});
+
+test('an account that was short asks before it joins a batch, and spends what it gets at once', async () => {
+  const [rich, poor] = await Promise.all([
+    createCaller(sql, { included: 9 }),
+    createCaller(sql, { included: 0 }),
+  ]);
+  const sent: string[] = [];
+  const unsafe: Sql['unsafe'] = (text, ...more) => {
+    sent.push(text);
+    return sql.unsafe(text, ...more);
+  };
+  const credits = createCredits(
+    new Proxy(sql, { get: (_, key) => (key === 'unsafe' ? unsafe : sql[key as never]) }),
+  );
+  const inTurn = () => sent.filter((text) => text.includes('charge_in_turn')).length;
+  const both = () =>
+    inOneTurn(() => Promise.all([rich, poor].map(({ accountId }) => chargeOne(credits, accountId))));
+  const first = await both();
+  expect([first.map(({ charged }) => charged), inTurn()]).toEqual([[true, false], 1]);
+  expect([await both(), inTurn()]).toEqual([first, 1]);
+  await changeLimits(sql, poor.accountId, { includedCredits: 1 }, 'test');
+  expect((await both()).map(({ charged }) => charged)).toEqual([true, true]);
+  expect((await both()).map(({ charged }) => charged)).toEqual([true, false]);
+  expect(await ledgerOf(sql, poor.accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
 });

@@ -241,6 +241,28 @@ test('an error that Postgres answers costs that sending nothing, and refuses no 
   await pool.end({ timeout: 1 });
 });
 
+test('a claim whose answer was lost ends at once', async () => {
+  const proxy = await startProxy(database.url);
+  const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
+  const ledger = createCredits(pool);
+  const { accountId } = await createCaller(sql, { included: 100 });
+  const request = requestOf(accountId, 5);
+  ledger.release(await ledger.claim(request.call, randomUUID()));
+  const live = async () =>
+    (await sql`SELECT FROM keyed_requests WHERE sending IS NOT NULL AND key_id IS NULL`).length;
+  await eventually(live, 0);
+  proxy.delay(60_000);
+  const claim = ledger.claim(request.call, request.identity).catch(() => 'lost');
+  await eventually(live, 1);
+  proxy.down();
+  proxy.up();
+  expect(await claim).toBe('lost');
+  await eventually(live, 0);
+  await ledger.close(5000);
+  await pool.end({ timeout: 1 });
+  await proxy.close();
+});
+
 describe('a charge whose outcome is unknown', () => {
   /** Loses the answer to a charge that has arrived. Until `up` its instance can't void it. */
   async function chargeUnanswered() {

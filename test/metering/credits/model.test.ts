@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import type { Call } from '../../../src/metering/credits/call.ts';
-import { createBatchCharge } from '../../../src/metering/credits/charge-batch.ts';
+import { chargeBatch } from '../../../src/metering/credits/charge-batch.ts';
 import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
@@ -31,8 +31,7 @@ const sql = database.sql;
 /** As many as steps of one round, so that none waits for a connection. */
 const pool = connectPostgres(database.url, { max: 6, pointQueries: true });
 /** Unbounded, as the steps are. */
-const charge = (calls: Call[], attempt: string) =>
-  createBatchCharge(pool)(calls, attempt, async (work) => work);
+const charge = (calls: Call[], attempt: string) => chargeBatch(pool, calls, attempt, async (work) => work);
 afterAll(async () => {
   await pool.end({ timeout: 5 });
   await database.drop();
@@ -180,7 +179,7 @@ const callOf = ({ accountId, keyId }: Caller, credits: number, isOfKey: boolean,
 async function passMonth(callers: Caller[]): Promise<void> {
   const [ids, keys] = [callers.map(({ accountId }) => accountId), callers.map(({ keyId }) => keyId)];
   await sql`UPDATE call_journal SET at = at - interval '1 month' WHERE account_ids && ${ids}`;
-  await sql`UPDATE key_budgets SET window_start = window_start - interval '1 month' WHERE key_id = ANY (${keys})`;
+  await sql`UPDATE counters SET period_start = period_start - interval '1 month' WHERE id = ANY (${keys})`;
   // In two steps, because a day may have the place of another one.
   for (const months of [-1200, 1199])
     await sql`
@@ -203,17 +202,16 @@ async function change(
     await grantCredits(pool, id, { credits: step.credits }, 'test').catch((error) => {
       if (!/^only \d+ purchased credits are unspent$/.test(error.message)) throw error;
     });
-  else await pool`UPDATE balances SET period_end = '2026-01-01' WHERE account_id = ${id}`;
+  else await pool`UPDATE counters SET period_end = '2026-01-01' WHERE id = ${id}`;
 }
 
 async function stored(callers: Caller[]) {
   const rows = await sql`
-    SELECT account_id AS id, used, used_purchased AS "usedPurchased", purchased_before AS "purchasedBefore", credits,
-      coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.account_id), 0)::bigint AS calls,
-      (SELECT CASE WHEN budget_window(per, now()) > window_start THEN 0 ELSE k.used END FROM key_budgets k
-        WHERE key_id = caller.key_id AND k.credits IS NOT NULL) AS budget
+    SELECT account_id AS id, b.used, b.used_purchased AS "usedPurchased", purchased_before AS "purchasedBefore", credits,
+      coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.id), 0)::bigint AS calls,
+      (SELECT (counter_at(k, now())).used FROM counters k WHERE k.id = key_id AND k.included_credits IS NOT NULL) AS budget
     FROM unnest(${callers.map(({ accountId }) => accountId)}::text[], ${callers.map(({ keyId }) => keyId)}::text[])
-      WITH ORDINALITY AS caller (account_id, key_id, position) JOIN balances b USING (account_id)
+      WITH ORDINALITY AS caller (account_id, key_id, position) JOIN counters b ON b.id = account_id
     ORDER BY position`;
   return rows.map((row) => ({ ...row, id: undefined }));
 }

@@ -112,14 +112,14 @@ async function stored({ accounts }: History, played: Played): Promise<ReturnType
       ...(
         await sql<ReturnType<typeof modelled>['balances']>`
           SELECT used, used_purchased AS "usedPurchased", purchased_before AS "purchasedBefore", credits
-          FROM balances WHERE account_id = ${id}`
+          FROM counters WHERE id = ${id}`
       )[0]!,
     })),
     budgets: (
       await each(async ({ keys }) => {
         const used: number[] = [];
         for (const key of keys) {
-          const [row] = await sql<{ used: number }[]>`SELECT used FROM key_budgets WHERE key_id = ${key.id}`;
+          const [row] = await sql<{ used: number }[]>`SELECT used FROM counters WHERE id = ${key.id}`;
           used.push(key.budget === null ? 0 : row!.used);
         }
         return used;

@@ -16,7 +16,8 @@ const fault = (name: string, file: string, from: string, to: string): Fault => (
 const CHARGE = 'credits/charge.ts';
 const PIPELINE = 'admission/pipeline.ts';
 const BATCH = 'credits/charge-batch.ts';
-const SQL = 'credits/charge-sql.ts';
+/** The function in the database. */
+export const IN_TURN = 'charge_in_turn';
 const REFUND = 'credits/refund.ts';
 const CLAIM = 'credits/claim.ts';
 
@@ -118,19 +119,19 @@ export const FAULTS: Fault[] = [
   fault(
     'every call of a batch gets the share of the first',
     'credits/charge-calls.ts',
-    'charged.spent?.[index] ?? credits',
-    'charged.spent?.[0] ?? credits',
+    'spent: spent?.[index] ?? credits',
+    'spent: spent?.[0] ?? credits',
   ),
   fault(
     'a short charge is taken for a whole one',
     'credits/charge-batch.ts',
-    'if (codeOf(error) !== ALLOWANCE_SHORT) throw error;',
-    'if (codeOf(error) !== ALLOWANCE_SHORT) throw error;\n        return [PAID_FROM_ALLOWANCES];',
+    'if (codeOf(error) !== SHORT) throw error;',
+    'if (codeOf(error) !== SHORT) throw error;\n    return [{ purchased: null, left: null }];',
   ),
   fault(
     '`left` forgets the budget',
     'credits/charge-calls.ts',
-    'charged.budgetsLeft?.[keyId] ?? Number.POSITIVE_INFINITY',
+    'left![keyId] ?? Number.POSITIVE_INFINITY',
     'Number.POSITIVE_INFINITY',
   ),
   fault('a locked account stays locked', 'accounts/locked.ts', 'if (!isLocked) locked.delete(id);', ''),
@@ -146,14 +147,14 @@ export const FAULTS: Fault[] = [
   fault(
     'an expired key is accepted',
     'keys/authenticate.ts',
-    '      if (isRefused) {',
-    '      if (isRefused && hash === "") {',
+    '|| row.isRefused) {',
+    '|| (row.isRefused && hash === "")) {',
   ),
   fault(
     'a change of an account is ignored, and its callers never expire',
     'keys/authenticate.ts',
-    'now >= entry.untilMs || !isCurrent(entry)',
-    'now < 0',
+    'now < entry.untilMs && isCurrent(entry)',
+    'now >= 0',
   ),
 ];
 
@@ -174,15 +175,6 @@ export const UNSEEN: (Fault & { why: string })[] = [
   },
   {
     ...fault(
-      'a batch never skips the short statement',
-      'credits/charge-batch.ts',
-      'withoutAllowance.add(accountId)',
-      'withoutAllowance.size',
-    ),
-    why: 'the set saves a statement; the rules are those of the longer one',
-  },
-  {
-    ...fault(
       'a batch charges clients that have left',
       CHARGE,
       'calls.filter(({ signal }) => !signal?.aborted)',
@@ -196,64 +188,73 @@ export const UNSEEN: (Fault & { why: string })[] = [
 export const SQL_FAULTS: (Fault & { by: 'compare' | 'race' })[] = [
   {
     by: 'compare',
-    ...fault('the short charge asks no period', BATCH, 'now() < b.period_end AND b.used', 'b.used'),
-  },
-  {
-    by: 'compare',
     ...fault(
-      'the short charge asks no allowance',
+      'a charge at once asks no window',
       BATCH,
-      'AND b.used + wanted.credits <= $' + "{includedCredits('b.period_plan')}",
+      'now() >= c.period_start AND now() < window_end(c) AND ',
       '',
     ),
   },
   {
-    by: 'race',
+    by: 'compare',
     ...fault(
-      'the longer charge locks balances backwards',
-      SQL,
-      'ORDER BY account_id FOR NO KEY UPDATE',
-      'ORDER BY account_id DESC FOR NO KEY UPDATE',
-    ),
-  },
-  {
-    by: 'race',
-    ...fault(
-      'a budget is read without its lock',
-      SQL,
-      'ORDER BY key_id FOR NO KEY UPDATE',
-      'ORDER BY key_id',
-    ),
-  },
-  {
-    by: 'race',
-    ...fault(
-      'a refund does not lock the balance',
-      REFUND,
-      'ORDER BY account_id FOR NO KEY UPDATE',
-      'ORDER BY account_id',
+      'a charge at once asks not what is left',
+      BATCH,
+      'AND wanted.credits <= $' + "{leftOf('c')}",
+      '',
     ),
   },
   {
     by: 'compare',
-    ...fault('purchased credits are kept from calls', SQL, 'OR (b.credits > 0 AND b.spend_purchased)', ''),
+    ...fault(
+      'a charge at once takes no purchased credits',
+      BATCH,
+      'const TAKEN = `greatest(',
+      'const TAKEN = `0 * greatest(',
+    ),
+  },
+  {
+    by: 'race',
+    ...fault(
+      'a charge in turn locks counters backwards',
+      IN_TURN,
+      'ORDER BY id FOR NO KEY UPDATE',
+      'ORDER BY id DESC FOR NO KEY UPDATE',
+    ),
+  },
+  {
+    by: 'race',
+    ...fault(
+      'a charge in turn reads counters without their lock',
+      IN_TURN,
+      'ORDER BY id FOR NO KEY UPDATE',
+      'ORDER BY id',
+    ),
+  },
+  {
+    by: 'race',
+    ...fault('a refund does not lock the balance', REFUND, 'ORDER BY id FOR NO KEY UPDATE', 'ORDER BY id'),
   },
   {
     by: 'compare',
     ...fault(
       'an account may not spend, and does',
-      SQL,
-      'included_left + CASE WHEN b.spend_purchased THEN b.credits ELSE 0 END) AS paid',
-      'included_left + b.credits) AS paid',
+      IN_TURN,
+      'CASE WHEN spend_purchased THEN credits ELSE 0 END',
+      'credits',
     ),
+  },
+  {
+    by: 'compare',
+    ...fault('a charge in turn opens no window', IN_TURN, 'AND instant >= window_end(c)', 'AND false'),
   },
   {
     by: 'compare',
     ...fault(
       'a refund is of every period',
       REFUND,
-      'a.period_opened_at <= spent_at AS is_current',
-      'true AS is_current',
+      'WHEN per IS NULL THEN period_opened_at <= spent_at',
+      'WHEN per IS NULL THEN true',
     ),
   },
   {
@@ -270,8 +271,8 @@ export const SQL_FAULTS: (Fault & { by: 'compare' | 'race' })[] = [
     ...fault(
       'a refund leaves the budget',
       REFUND,
-      'AND (is_budgeted OR spent_at < counted_at)',
-      'AND spent_at < counted_at',
+      'AND (is_budgeted OR spent_at < period_opened_at)',
+      'AND spent_at < period_opened_at',
     ),
   },
   {
@@ -301,10 +302,10 @@ export const SQL_FAULTS: (Fault & { by: 'compare' | 'race' })[] = [
   {
     by: 'race',
     ...fault(
-      'shorter charges lock balances backwards',
-      SQL,
-      'GROUP BY id ORDER BY id`;',
-      'GROUP BY id ORDER BY id DESC`;',
+      'charges at once lock counters backwards',
+      BATCH,
+      'keys()].sort();',
+      'keys()].sort().reverse();',
     ),
   },
   {
@@ -312,8 +313,8 @@ export const SQL_FAULTS: (Fault & { by: 'compare' | 'race' })[] = [
     ...fault(
       'a refund locks balances backwards',
       REFUND,
-      'ORDER BY account_id FOR NO KEY UPDATE',
-      'ORDER BY account_id DESC FOR NO KEY UPDATE',
+      'ORDER BY id FOR NO KEY UPDATE',
+      'ORDER BY id DESC FOR NO KEY UPDATE',
     ),
   },
   {

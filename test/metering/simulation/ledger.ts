@@ -42,8 +42,8 @@ import {
 const ROWS_AT_ONCE = 1000;
 const EMPTY = { counted: true, owed: false, entries: [], purchased: {}, budgets: [] };
 
-/** The period that a charge at this instant counts in. */
-const opened = (balance: Balance, { now, engine }: Transaction): Balance =>
+/** The counters in the window of an instant (SQL: `counter_at`). */
+const opened = (balance: Balance, now: number, { engine }: Transaction): Balance =>
   now < balance.periodEnd
     ? balance
     : {
@@ -54,6 +54,10 @@ const opened = (balance: Balance, { now, engine }: Transaction): Balance =>
         periodEnd: nextPeriodEnd(now),
         periodOpenedAt: engine.clock(),
       };
+const openedBudget = (budget: KeyBudget, now: number): KeyBudget => {
+  const windowStart = windowAt(budget.per, now);
+  return windowStart > budget.windowStart ? { ...budget, windowStart, used: 0 } : budget;
+};
 
 const spendable = ({ included, used, spendsPurchased, credits }: Balance) =>
   Math.max(included - used, 0) + (spendsPurchased ? credits : 0);
@@ -64,43 +68,28 @@ const entriesOf = (calls: Call[], spent: number[] | null): Entry[] =>
     calls: spent?.[index] ?? credits,
   }));
 
-/** The amounts of each account, in the order of the locks. */
-function byAccount(calls: { accountId: string; credits: number }[]): [string, number][] {
-  return sorted(calls.map(({ accountId }) => accountId)).map((id) => [
+/** The amounts of each counter, in the order of the locks. */
+const amounts = (calls: [id: string, credits: number][]): [string, number][] =>
+  sorted(calls.map(([id]) => id)).map((id) => [
     id,
-    sum(calls.map(({ accountId, credits }) => (accountId === id ? credits : 0))),
+    sum(calls.map(([of, credits]) => (of === id ? credits : 0))),
   ]);
-}
+const ofAccounts = (calls: Call[]) => amounts(calls.map(({ accountId, credits }) => [accountId, credits]));
+const ofKeys = (calls: Call[]) =>
+  amounts(calls.flatMap(({ keyId, credits, hasBudget }) => (hasBudget ? [[keyId, credits]] : [])));
 
-/** Charges calls without budgets, or after their budgets: what each account paid, and the purchased credits among it. */
-function* debit(tx: Transaction, wanted: [string, number][]) {
-  const paid = new Map<string, { credits: number; purchased: number; left: number }>();
-  for (const [id, credits] of wanted) {
-    const canPay = (b: Balance) =>
-      tx.now >= b.periodEnd || b.used < b.included || (b.credits > 0 && b.spendsPurchased);
-    let share = { credits: 0, purchased: 0, left: 0 };
-    const updated = yield* tx.update(BALANCES, id, canPay, (balance) => {
-      const b = opened(balance, tx);
-      const includedLeft = Math.max(b.included - b.used, 0);
-      const spent = Math.min(credits, spendable(b));
-      const purchased = Math.max(spent - includedLeft, 0);
-      const after = {
-        ...b,
-        used: b.used + spent,
-        usedPurchased: b.usedPurchased + purchased,
-        credits: b.credits - purchased,
-      };
-      share = { credits: spent, purchased, left: spendable(after) };
-      return after;
-    });
-    if (updated !== undefined) paid.set(id, share);
-  }
-  return paid;
-}
+const purchasedOf = ({ included, used }: Balance, credits: number) =>
+  Math.max(credits - Math.max(included - used, 0), 0);
+const debited = (balance: Balance, credits: number): Balance => ({
+  ...balance,
+  used: balance.used + credits,
+  usedPurchased: balance.usedPurchased + purchasedOf(balance, credits),
+  credits: balance.credits - purchasedOf(balance, credits),
+});
+const budgetLeft = ({ credits, used }: KeyBudget) =>
+  credits === null ? Number.MAX_SAFE_INTEGER : Math.max(credits - used, 0);
 
-function quotaOf(tx: Transaction, id: string): Quota | undefined {
-  const balance = tx.read(BALANCES, id);
-  if (balance === null) return undefined;
+function quotaOf(tx: Transaction, balance: Balance): Quota {
   const end = tx.now < balance.periodEnd ? balance.periodEnd : nextPeriodEnd(tx.now);
   return { limit: balance.included, ...resetOf(tx, end) };
 }
@@ -116,85 +105,77 @@ function spentBudget(tx: Transaction, { credits, per, windowStart }: KeyBudget):
   return { credits: credits!, per, ...resetOf(tx, end) };
 }
 
+function* chargeAtOnce(tx: Transaction, calls: Call[], attempt: string): Steps<ChargedBatch[]> {
+  const purchased: Record<string, number> = {};
+  const left: Record<string, number> = {};
+  for (const [id, credits] of ofAccounts(calls)) {
+    const canPay = (b: Balance) => tx.now < b.periodEnd && credits <= spendable(b);
+    const found = yield* tx.update(BALANCES, id, canPay, (b) => debited(b, credits));
+    if (found === undefined) throw new PostgresError('U0001');
+    if (found.old.credits > found.new.credits) purchased[id] = found.old.credits - found.new.credits;
+    left[id] = spendable(found.new);
+  }
+  for (const [id, credits] of ofKeys(calls)) {
+    const canPay = (k: KeyBudget) => windowAt(k.per, tx.now) === k.windowStart && credits <= budgetLeft(k);
+    const found = yield* tx.update(BUDGETS, id, canPay, (k) => ({ ...k, used: k.used + credits }));
+    if (found === undefined) throw new PostgresError('U0001');
+    left[id] = budgetLeft(found.new);
+  }
+  yield* tx.insertNew(JOURNAL, attempt, {
+    ...{ at: tx.now, spentAt: tx.engine.clock(), counted: false, owed: false },
+    ...{ entries: entriesOf(calls, null), purchased, budgets: ofKeys(calls).map(([id]) => id) },
+  });
+  return [{ purchased, left }];
+}
+
 function* chargeCalls(tx: Transaction, calls: Call[], attempt: string): Steps<ChargedBatch[]> {
-  const limited = sorted(calls.filter(({ hasBudget }) => hasBudget).map(({ keyId }) => keyId));
-  const hasBudgets = limited.length > 0;
+  const balances = new Map<string, Balance>();
   const budgets = new Map<string, KeyBudget>();
-  if (hasBudgets) {
-    for (const [id] of byAccount(calls)) yield* tx.lock(BALANCES, id);
-    for (const id of limited) {
-      const budget = yield* tx.lock(BUDGETS, id);
-      if (budget !== null && budget.credits !== null) budgets.set(id, budget);
-    }
+  for (const [id] of ofAccounts(calls)) {
+    const balance = yield* tx.lock(BALANCES, id);
+    if (balance !== null) balances.set(id, balance);
   }
-  // Windows are told by one instant behind all locks.
-  const instant = hasBudgets ? tx.engine.clock() : tx.now;
-  for (const [id, budget] of budgets) {
-    const start = windowAt(budget.per, instant);
-    if (start > budget.windowStart) budgets.set(id, { ...budget, windowStart: start, used: 0 });
+  for (const [id] of ofKeys(calls)) {
+    const budget = yield* tx.lock(BUDGETS, id);
+    if (budget !== null) budgets.set(id, budget);
   }
-  const before = new Map<string, number>();
-  const asked = calls.map(({ keyId, credits }) => {
+  const now = ofKeys(calls).length === 0 ? tx.now : tx.engine.clock();
+  for (const [id, balance] of balances) balances.set(id, opened(balance, now, tx));
+  for (const [id, budget] of budgets) budgets.set(id, openedBudget(budget, now));
+  const purchased: Record<string, number> = {};
+  const short: string[] = [];
+  const reasons: Record<string, Quota | SpentBudget> = {};
+  const spent = calls.map(({ accountId, keyId, credits }) => {
+    const balance = balances.get(accountId);
     const budget = budgets.get(keyId);
-    if (budget === undefined) return credits;
-    const earlier = before.get(keyId) ?? 0;
-    before.set(keyId, earlier + credits);
-    return Math.min(credits, Math.max(budget.credits! - budget.used - earlier, 0));
+    const ofAccount = balance === undefined ? 0 : spendable(balance);
+    const ofKey = budget === undefined ? Number.MAX_SAFE_INTEGER : budgetLeft(budget);
+    const paid = Math.min(credits, ofAccount, ofKey);
+    if (balance !== undefined) {
+      const taken = purchasedOf(balance, paid);
+      if (taken > 0) purchased[accountId] = (purchased[accountId] ?? 0) + taken;
+      balances.set(accountId, debited(balance, paid));
+    }
+    if (budget !== undefined) budgets.set(keyId, { ...budget, used: budget.used + paid });
+    const isOfKey = paid < credits && ofKey < ofAccount;
+    short.push(paid === credits ? '' : isOfKey ? keyId : accountId);
+    if (isOfKey) reasons[keyId] = spentBudget(tx, budget!);
+    else if (paid < credits && balance !== undefined) reasons[accountId] = quotaOf(tx, balance);
+    return paid;
   });
-  const wanted = byAccount(calls.map(({ accountId }, index) => ({ accountId, credits: asked[index]! })));
-  const paid = yield* debit(tx, wanted);
-  const left = new Map([...paid].map(([id, share]) => [id, share.credits]));
-  const accountLeft = new Map([...paid].map(([id, share]) => [id, share.credits + share.left]));
-  const ofKey: boolean[] = [];
-  const spent = calls.map(({ accountId, credits }, index) => {
-    const mine = Math.min(asked[index]!, left.get(accountId) ?? 0);
-    left.set(accountId, (left.get(accountId) ?? 0) - mine);
-    ofKey.push(asked[index]! < Math.min(credits, accountLeft.get(accountId) ?? 0));
-    accountLeft.set(accountId, (accountLeft.get(accountId) ?? 0) - asked[index]!);
-    return mine;
-  });
-  const total = sum(spent);
-  const isShort = total < sum(calls.map(({ credits }) => credits));
-  const used = new Map<string, number>();
-  for (const [index, { keyId }] of calls.entries())
-    if (budgets.has(keyId)) used.set(keyId, (used.get(keyId) ?? 0) + spent[index]!);
-  for (const [id, credits] of used)
-    if (credits > 0) tx.write(BUDGETS, id, { ...budgets.get(id)!, used: budgets.get(id)!.used + credits });
-  const at = Math.max(instant, ...[...budgets.values()].map(({ windowStart }) => windowStart));
-  const purchased = Object.fromEntries(
-    [...paid].filter(([, share]) => share.purchased > 0).map(([id, share]) => [id, share.purchased]),
-  );
-  if (total > 0) {
-    const row: JournalRow = {
-      ...{ at, spentAt: tx.engine.clock(), counted: false, owed: false, purchased },
-      ...{ entries: entriesOf(calls, spent), budgets: [...budgets.keys()] },
-    };
-    yield* tx.insertNew(JOURNAL, attempt, row);
-  }
-  const quotas: Record<string, Quota> = {};
-  for (const [index, { accountId, credits }] of calls.entries()) {
-    const quota = spent[index]! < credits && !ofKey[index] ? quotaOf(tx, accountId) : undefined;
-    if (quota !== undefined) quotas[accountId] = quota;
-  }
-  const wantsLeft = hasBudgets || calls.some((call) => call.wantsLeft);
-  return [
-    {
-      spent: isShort ? spent : null,
-      purchased: Object.keys(purchased).length === 0 ? null : purchased,
-      quotas: isShort ? quotas : null,
-      left: wantsLeft ? Object.fromEntries([...paid].map(([id, share]) => [id, share.left])) : null,
-      ...(hasBudgets && {
-        ofKey,
-        budgets: Object.fromEntries([...budgets].map(([id, budget]) => [id, spentBudget(tx, budget)])),
-        budgetsLeft: Object.fromEntries(
-          [...budgets].map(([id, budget]) => [
-            id,
-            Math.max(budget.credits! - budget.used - (used.get(id) ?? 0), 0),
-          ]),
-        ),
-      }),
-    },
+  for (const [id, balance] of balances) tx.write(BALANCES, id, balance);
+  for (const [id, budget] of budgets) tx.write(BUDGETS, id, budget);
+  if (sum(spent) > 0)
+    yield* tx.insertNew(JOURNAL, attempt, {
+      at: Math.max(now, ...[...budgets.values()].map(({ windowStart }) => windowStart)),
+      ...{ spentAt: tx.engine.clock(), counted: false, owed: false },
+      ...{ entries: entriesOf(calls, spent), purchased, budgets: [...budgets.keys()] },
+    });
+  const left = [
+    ...[...balances].map(([id, balance]) => [id, spendable(balance)] as const),
+    ...[...budgets].map(([id, budget]) => [id, budgetLeft(budget)] as const),
   ];
+  return [{ spent, short, reasons, purchased, left: Object.fromEntries(left) }];
 }
 
 function* takeNumbers(tx: Transaction, amount: number): Steps<number> {
@@ -306,6 +287,19 @@ const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
         tx.write(REQUESTS, request, null);
   },
 
+  leftOf(tx, callers: Pick<Call, 'accountId' | 'keyId'>[]) {
+    return callers.map(({ accountId, keyId }) => {
+      const balance = tx.read(BALANCES, accountId);
+      if (balance === null) return { credits: 0, reason: null };
+      const ofAccount = spendable(opened(balance, tx.now, tx));
+      const found = tx.read(BUDGETS, keyId);
+      const budget = found && openedBudget(found, tx.now);
+      const credits = Math.min(ofAccount, budget ? budgetLeft(budget) : ofAccount);
+      if (credits > 0) return { credits, reason: null };
+      return { credits, reason: ofAccount > 0 ? spentBudget(tx, budget!) : quotaOf(tx, balance) };
+    });
+  },
+
   callersQuery(tx, hashes: string[]) {
     return tx.scan(KEYS).flatMap(([keyId, { accountId, hash, expiresAt }]) => {
       if (!hashes.includes(hash)) return [];
@@ -358,23 +352,7 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     return [];
   },
 
-  *chargeAllowances(tx, calls: Call[], attempt: string) {
-    for (const [id, credits] of byAccount(calls)) {
-      const updated = yield* tx.update(
-        BALANCES,
-        id,
-        (b) => tx.now < b.periodEnd && b.used + credits <= b.included,
-        (b) => ({ ...b, used: b.used + credits }),
-      );
-      if (updated === undefined) throw new PostgresError('U0001');
-    }
-    yield* tx.insertNew(JOURNAL, attempt, {
-      ...{ at: tx.now, spentAt: tx.engine.clock(), counted: false, owed: false },
-      ...{ entries: entriesOf(calls, null), purchased: {}, budgets: [] },
-    });
-    return [{}];
-  },
-
+  chargeAtOnce,
   chargeCalls,
 
   voidAttempt,
@@ -402,7 +380,7 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     const isOther = known.sending !== null && known.sending !== sending;
     if (isOther && now < known.liveUntil) {
       const waitS = Math.max(Math.ceil((known.liveUntil - now) / (SECOND * US)), 1);
-      return [{ isOurs: false, waitS, kept: 0, quotas: null, budget: null }];
+      return [{ isOurs: false, waitS, kept: 0, quota: null, budget: null }];
     }
     let kept = known;
     if (isOther) {
@@ -418,13 +396,11 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     }
     if (kept.keptAt !== null && kept.keptAt < now - REPEAT_WINDOW_MS * US) kept = { ...kept, kept: 0 };
     tx.write(REQUESTS, request, { ...kept, sending, liveUntil: now + LIVE_MS * US });
-    const quota = kept.shortOf === 'account' ? quotaOf(tx, accountId) : undefined;
+    const quota = kept.shortOf === 'account' ? quotaOf(tx, tx.read(BALANCES, accountId)!) : null;
     const ofKey = kept.shortOf === 'key' && kept.keyId === keyId ? tx.read(BUDGETS, keyId) : null;
     const windowStart = ofKey && Math.max(ofKey.windowStart, windowAt(ofKey.per, tx.now));
     const budget = ofKey?.credits == null ? null : spentBudget(tx, { ...ofKey, windowStart: windowStart! });
-    return [
-      { isOurs: true, waitS: null, kept: kept.kept, quotas: quota ? { [accountId]: quota } : null, budget },
-    ];
+    return [{ isOurs: true, waitS: null, kept: kept.kept, quota, budget }];
   },
 
   *releaseClaim(tx, { request, sending }: Claim) {

@@ -11,7 +11,7 @@ export function operateInPostgres(sql: Sql, { id, keys }: Account, action: Actio
   if (action.kind === 'spending')
     return changeLimits(sql, id, { spendPurchased: action.spendsPurchased }, 'test');
   if (action.kind === 'period')
-    return Promise.resolve(sql`UPDATE balances SET period_end = '2026-01-01' WHERE account_id = ${id}`);
+    return Promise.resolve(sql`UPDATE counters SET period_end = '2026-01-01' WHERE id = ${id}`);
   if (action.kind === 'budget') {
     const { id, budget } = keys[action.key]!;
     return limitKey(sql, id, { budget: { ...budget!, credits: action.credits! } }, 'test');

@@ -125,9 +125,9 @@ async function judge(): Promise<void> {
         (SELECT sum(credits)::bigint FROM account_events WHERE account_id = ${id} AND kind = 'credits') AS bought,
         (SELECT coalesce(sum(calls), 0)::bigint FROM calls_by_day WHERE account_id = ${id}) AS days,
         (SELECT coalesce(sum(credits), 0)::bigint FROM activity WHERE account_id = ${id}) AS activity,
-        (SELECT used FROM key_budgets WHERE key_id = ${keys[0]!}) AS budget,
+        (SELECT used FROM counters WHERE id = ${keys[0]!}) AS budget,
         (SELECT coalesce(sum(calls), 0)::bigint FROM calls_by_day WHERE account_id = ${id} AND key_id = ${keys[0]!}) AS "ofKey"
-      FROM balances WHERE account_id = ${id}`;
+      FROM counters WHERE id = ${id}`;
     const { bought, ofKey } = stored!;
     const expected = {
       ...{

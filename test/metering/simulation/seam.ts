@@ -18,9 +18,10 @@ export type Statement = (
 const STATEMENTS: Record<string, string[]> = {
   'accounts/locked.ts': ['lockBalance', 'findLocked'],
   'credits/activity.ts': ['makeActivityDays'],
-  'credits/charge-batch.ts': ['chargeAllowances'],
+  'credits/charge-batch.ts': ['chargeAtOnce'],
   'credits/charge-calls.ts': ['chargeCalls'],
   'credits/claim.ts': ['claimRequest', 'releaseClaim', 'endClaim', 'voidSending'],
+  'credits/left.ts': ['leftOf'],
   'credits/refund.ts': ['refundCredits', 'owedRows', 'refundRows'],
   'credits/rollup.ts': ['rollUpCalls', 'purgeJournal'],
   'credits/void.ts': ['voidAttempt'],
@@ -31,7 +32,7 @@ const STATEMENTS: Record<string, string[]> = {
 };
 
 export interface Patch {
-  /** In src/metering. */
+  /** In src/metering, or a function in the database. */
   file: string;
   from: string;
   to: string;
@@ -57,7 +58,7 @@ export function loadBySeam(patches: Patch[] = []): void {
   });
 }
 
-function replaced(file: string, contents: string, from: string, to: string): string {
+export function replaced(file: string, contents: string, from: string, to: string): string {
   if (contents.split(from).length !== 2) throw new Error(`${file} does not have once: ${from}`);
   return contents.replace(from, () => to);
 }
