@@ -59,8 +59,13 @@ export const tokenFailuresOf = (address: ClientAddress) => ofAddress('token', ad
 
 /** Counts an attempt, also one that is refused. @returns the seconds to wait; `null` means that it may go on */
 export async function countAttempt(sql: Sql, ...limits: Limit[]): Promise<number | null> {
-  const over = (await addAttempt(sql, limits)).filter(isOver);
-  return over.length === 0 ? null : Math.max(...over.map(({ leftS }) => leftS));
+  const over = (await countEach(sql, ...limits)).filter((leftS) => leftS !== null);
+  return over.length === 0 ? null : Math.max(...over);
+}
+
+/** The same, with an answer for each limit. One statement counts, so of two attempts at once one comes first at all of them. */
+export async function countEach(sql: Sql, ...limits: Limit[]): Promise<(number | null)[]> {
+  return (await addAttempt(sql, limits)).map((count) => (isOver(count) ? count.leftS : null));
 }
 
 /** The refusal of a form whose attempt is one too many; `null` if it may go on. */
@@ -72,8 +77,12 @@ const isFirst = async (sql: Sql, key: string, windowMs: number) =>
   (await countAttempt(sql, limit(key, 1, windowMs))) === null;
 
 /** Whether a form is sent for the first time: a second click sends it again. @param token the form's, of which each page has its own */
-export const isFirstSending = (sql: Sql, token: string): Promise<boolean> =>
-  isFirst(sql, `form ${hash('sha256', token, 'base64')}`, TOKEN_LIFE_MS);
+export const isFirstSending = async (sql: Sql, token: string): Promise<boolean> =>
+  (await countAttempt(sql, sendingsOf(token))) === null;
+
+/** One sending of a form. */
+export const sendingsOf = (token: string): Limit =>
+  limit(`form ${hash('sha256', token, 'base64')}`, 1, TOKEN_LIFE_MS);
 
 /** Whether an app's code is given for the first time. It works while it is shown, and 30 seconds before and after. */
 export const isFirstUse = (sql: Sql, userId: string, code: string): Promise<boolean> =>

@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto';
 import { REPEAT_WINDOW_MS } from '../../metering/credits/call.ts';
 import { SECOND } from '../../platform/units.ts';
-import { countAttempt, forgetAttempts, forgetSingle, isFirstSending } from '../auth/limits.ts';
+import { countEach, forgetAttempts, forgetSingle, sendingsOf } from '../auth/limits.ts';
 import type { MemberContext } from '../context.ts';
 import { keyFor, TOKEN_FIELD } from '../request/csrf.ts';
 import { isPaid, type OwnCall } from '../try/own-call.ts';
@@ -36,11 +36,10 @@ export async function beginSending(context: MemberContext, list: string[]): Prom
     .update(`${account.id}\n${JSON.stringify(list)}`)
     .digest('hex');
   const limit = { key: `list ${identity}`, max: 1, windowMs: FREE_MS };
-  const isFirst = await isFirstSending(tools.sql, sent(TOKEN_FIELD));
-  const retryAfterS = await countAttempt(tools.sql, limit);
+  const [sentBefore, retryAfterS = null] = await countEach(tools.sql, sendingsOf(sent(TOKEN_FIELD)), limit);
   const forget = () => forgetAttempts(tools.sql, limit.key);
   const isRepeated = retryAfterS !== null;
-  if (!isFirst && !isRepeated) {
+  if (sentBefore !== null && !isRepeated) {
     await forget();
     return null;
   }
