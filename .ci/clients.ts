@@ -182,7 +182,7 @@ async function checkPython(url: string, key: string, calls: ApiCall[]): Promise<
         given.push(`body=models.${schema}.from_dict(json.loads(${JSON.stringify(JSON.stringify(body))}))`);
       return `show("${name}", ${name}.sync_detailed(${['client=client', ...given].join(', ')}))`;
     });
-    return [`from python.api.default import ${name}`, ...shown];
+    return [`from python.api.${operation.tags[0]} import ${name}`, ...shown];
   });
   await Bun.write(
     join(folder, 'calls.py'),
