@@ -221,7 +221,6 @@ async function checkSamples(url: string, key: string, calls: ApiCall[]): Promise
     ['curl', Bun.which('curl'), (text) => ['sh', '-c', text]],
     ['javascript', Bun.which('node'), (text) => ['node', '--input-type=module', '--eval', text]],
     ['python', join(folder, 'venv/bin/python'), (text) => [join(folder, 'venv/bin/python'), '-c', text]],
-    ['php', Bun.which('php'), (text) => ['php', '-r', text.replace('<?php', '')]],
   ];
   for (const [language, program, command] of languages) {
     if (program === null) {
