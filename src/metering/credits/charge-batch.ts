@@ -13,15 +13,18 @@ const SHORT = 'U0001';
 const includedOf = (row: string) => `
   coalesce(${row}.included_credits, CASE ${row}.period_plan WHEN 'plus' THEN plan.plus WHEN 'free' THEN plan.free ELSE 9007199254740991 END)`;
 const includedLeft = (row: string) => `greatest(${includedOf(row)} - ${row}.used, 0)`;
-const leftOf = (row: string) =>
+export const leftOf = (row: string) =>
   `${includedLeft(row)} + CASE WHEN ${row}.spend_purchased THEN ${row}.credits ELSE 0 END`;
 /** SQL: purchased credits among those wanted. */
 const TAKEN = `greatest(wanted.credits - ${includedLeft('c')}, 0)`;
 
-const CHARGE_AT_ONCE = `
-  WITH plan AS MATERIALIZED (
+/** SQL: the one row that {@link leftOf} reads of the plans. */
+export const PLAN = `plan AS MATERIALIZED (
     SELECT max(included_credits) FILTER (WHERE name = 'plus') AS plus, max(included_credits) FILTER (WHERE name = 'free') AS free FROM plans
-  ), debited AS (
+  )`;
+
+const CHARGE_AT_ONCE = `
+  WITH ${PLAN}, debited AS (
     UPDATE counters c SET used = c.used + wanted.credits, used_purchased = c.used_purchased + ${TAKEN}, credits = c.credits - ${TAKEN}
     FROM plan, unnest($6::text[], $7::bigint[]) AS wanted (counter_id, credits)
     WHERE c.id = wanted.counter_id AND now() >= c.period_start AND now() < window_end(c) AND wanted.credits <= ${leftOf('c')}

@@ -287,7 +287,7 @@ const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
         tx.write(REQUESTS, request, null);
   },
 
-  leftOf(tx, callers: Pick<Call, 'accountId' | 'keyId'>[]) {
+  readLeft(tx, callers: Pick<Call, 'accountId' | 'keyId'>[]) {
     return callers.map(({ accountId, keyId }) => {
       const balance = tx.read(BALANCES, accountId);
       if (balance === null) return { credits: 0, reason: null };

@@ -21,7 +21,7 @@ const STATEMENTS: Record<string, string[]> = {
   'credits/charge-batch.ts': ['chargeAtOnce'],
   'credits/charge-calls.ts': ['chargeCalls'],
   'credits/claim.ts': ['claimRequest', 'releaseClaim', 'endClaim', 'voidSending'],
-  'credits/left.ts': ['leftOf'],
+  'credits/left.ts': ['readLeft'],
   'credits/refund.ts': ['refundCredits', 'owedRows', 'refundRows'],
   'credits/rollup.ts': ['rollUpCalls', 'purgeJournal'],
   'credits/void.ts': ['voidAttempt'],
