@@ -20,6 +20,7 @@ import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
 import { normalizationFingerprint } from '../name.ts';
+import { belongsToDirectory } from '../search/index-meta.ts';
 import type { DirectoryContext } from './context.ts';
 import { withPlainErrors } from './failures.ts';
 import { DIRECTORY_LAYOUT } from './file-layout.ts';
@@ -36,7 +37,7 @@ import {
 import type { DirectoryLock } from './lock.ts';
 import { indexRows, publish } from './publish.ts';
 import { replaceIndex } from './rebuild.ts';
-import { NO_INDEX, readIndex } from './status.ts';
+import { NO_INDEX } from './status.ts';
 import { compareStaged, copyNormalized, type Difference, fillTable, finishTable } from './tables.ts';
 import { changeDirectory } from './tidy.ts';
 
@@ -119,15 +120,29 @@ async function readAndCompare(
   }
   const { read, rejected, reasons } = staged;
   const { imported, unchanged, removed } = difference;
-  const index =
-    context.elasticsearch === null
-      ? current.tableName
-      : ((await readIndex(context.elasticsearch, directory, context.signal))?.name ?? NO_INDEX);
   return {
-    report: { read, imported, unchanged, rejected, removed, reasons, index },
+    report: {
+      read,
+      imported,
+      unchanged,
+      rejected,
+      removed,
+      reasons,
+      index: await searchedName(context, directory),
+    },
     difference,
     digest: staged.file,
   };
+}
+
+/** The index or table that searches use. Its shards are not asked: an import mends an index that has lost them. */
+async function searchedName(
+  { elasticsearch }: DirectoryContext,
+  { id, current: { indexName, tableName } }: Directory,
+): Promise<string> {
+  if (elasticsearch === null) return tableName;
+  const isThere = indexName !== null && (await belongsToDirectory(elasticsearch, indexName, id));
+  return isThere ? indexName : NO_INDEX;
 }
 
 /**

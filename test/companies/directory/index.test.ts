@@ -54,6 +54,17 @@ for (const mode of MODES) {
       expect(await bench.rows()).toEqual([]);
     });
 
+    if (mode === 'full') {
+      test('an import replaces an index that can answer no question', async () => {
+        await bench.importText(csv(0, 30));
+        const { index } = await bench.status();
+        await bench.tools.elasticsearch!.indices.close({ index });
+        await bench.importText(csv(10, 31, (n) => `Outra ${n}`));
+        expect(await bench.search('outra')).toHaveLength(20);
+        expect((await bench.status()).index).not.toBe(index);
+      });
+    }
+
     test('a rebuild changes what serves, not what a rollback returns to', async () => {
       await bench.importText(csv(0, 10));
       await bench.importText(csv(10, 20));
