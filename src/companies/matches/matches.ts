@@ -23,20 +23,19 @@ export function createMatches(
   inFlight: number,
 ): Finder<WordsQuery> {
   const find = createBatcher<WordsQuery, SearchResult>(
-    async ([query]) => {
+    async ([query], bound) => {
       const { before, last, normalized } = query!;
       const result = await current.read(async (generation) => {
         const { byPrefix, byWords } = open(generation);
         const groups = before.map((word) => [[word]]);
-        const all = await byWords(groups, last, ENOUGH);
+        const all = await bound(byWords(groups, last, ENOUGH));
         if (all.length < ENOUGH) {
           const entries = arrange(all, query!, ({ normalized }) => normalized).slice(0, MAX_RESULTS);
           return { entries, generation: generation.id };
         }
-        const [beginning, whole] = await Promise.all([
-          byPrefix(normalized, false),
-          byWords([...groups, [[last]]], null, ENOUGH),
-        ]);
+        const beginning = await bound(byPrefix(normalized, false));
+        if (beginning.length === MAX_RESULTS) return { entries: beginning, generation: generation.id };
+        const whole = await bound(byWords([...groups, [[last]]], null, ENOUGH));
         return { entries: firstOf([...beginning, ...whole, ...all], MAX_RESULTS), generation: generation.id };
       });
       return [result];

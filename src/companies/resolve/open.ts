@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
+import type { Bound } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { findNif } from '../nif.ts';
 import type { CurrentDirectory } from '../search/current.ts';
 import { type OpenDirectory, openStore } from '../search/open.ts';
-import { createReader, type WithReader } from './reader.ts';
+import { createReader, type DirectoryReader, type WithReader } from './reader.ts';
 import { companyOf, NAMES_AT_ONCE, type Resolution, type Resolve, resolveNames } from './resolve.ts';
 
 /** For a few names, of which the worst take 30 ms each. */
@@ -45,6 +46,14 @@ export function openResolve(
 export const openReader = (sql: Sql, elasticsearch: Client | null, current: CurrentDirectory): WithReader =>
   createReader(current, openStore(sql, elasticsearch, { name: 'Elasticsearch', timeoutMs: TIMEOUT_MS }), sql);
 
+/** A reader that asks nothing more once the time of its batch is over. */
+const boundedBy = (bound: Bound, { rows, count, wordsFrom, find }: DirectoryReader): DirectoryReader => ({
+  rows,
+  count: (words) => bound(count(words)),
+  wordsFrom: (beginnings, limit) => bound(wordsFrom(beginnings, limit)),
+  find: (reads) => bound(find(reads)),
+});
+
 /** A clock, the CPU time of this process, and a pause. Tests replace them. */
 const SYSTEM = {
   nowMs: () => performance.now(),
@@ -61,11 +70,11 @@ const SYSTEM = {
  */
 export function createNameResolver(withReader: WithReader, { nowMs, cpuMs, pause } = SYSTEM): Resolve {
   let restsUntilMs = 0;
-  return createBatcher<string, Resolution>(async (names) => {
+  return createBatcher<string, Resolution>(async (names, bound) => {
     const restMs = restsUntilMs - nowMs();
     if (restMs > 0) await pause(restMs);
     const startedMs = cpuMs();
-    const resolutions = await withReader((reader) => resolveNames(reader, names));
+    const resolutions = await withReader((reader) => resolveNames(boundedBy(bound, reader), names));
     restsUntilMs = nowMs() + cpuMs() - startedMs;
     return resolutions;
   }, BATCHES);
