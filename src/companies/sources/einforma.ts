@@ -4,7 +4,13 @@ import { capitalText } from './capital.ts';
 import { cleanText, cleanTexts, joinTexts } from './clean-text.ts';
 import { type JsonObject, nifText, type Question, urlUnder } from './http.ts';
 import { createSource } from './source.ts';
-import { type CompanyDetails, type CompanySource, SourceError, type SourcesConfig } from './types.ts';
+import {
+  type CompanyDetails,
+  type CompanySource,
+  isOfSource,
+  SourceError,
+  type SourcesConfig,
+} from './types.ts';
 
 /** The members of a report that can name its company. */
 const IDENTIFIERS = ['identificativo', 'nif', 'nipc', 'cif'];
@@ -118,15 +124,20 @@ function createTokens(config: SourcesConfig, now: () => number) {
   return {
     /** A valid token; requests one if there is none or it is about to expire. */
     async get(question: Question): Promise<string> {
-      if (current && now() < current.usableUntilMs) return current.token;
-      if (pending !== undefined) {
-        const { signal } = question;
+      const { signal } = question;
+      for (;;) {
+        if (current && now() < current.usableUntilMs) return current.token;
+        if (pending === undefined) break;
         const timeout = aborted(signal, signal).then(() => {
           throw new SourceError('einforma', signal.reason);
         });
-        // The question that requests it may time out, or not be permitted, and not this one, which then asks itself.
-        const shared = await Promise.race([pending.catch(() => null), timeout]);
-        if (shared !== null) return shared;
+        // The question that requests it may time out, or not be permitted, and not this one, which then looks again.
+        const shared = pending.catch((error) => {
+          if (isOfSource(error) && error.reason !== 'timeout') throw error;
+          return null;
+        });
+        const token = await Promise.race([shared, timeout]);
+        if (token !== null) return token;
       }
       const requested = request(question).finally(() => {
         pending = undefined;
