@@ -19,7 +19,7 @@ export interface Call {
   signal?: AbortSignal;
   /** The claim of a request that is charged once, however often it is sent (claim.ts); absent for every other. */
   claim?: Claim | undefined;
-  /** Whether the key may have a budget. Without one its calls are charged by a shorter statement. */
+  /** Whether the key may have a budget. Then its counter is charged, too. */
   hasBudget?: boolean | undefined;
   /** Its entry in the account's activity (src/metering/credits/activity.ts); absent: none. */
   activity?: string | undefined;

@@ -4,7 +4,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import { entriesOf } from './activity.ts';
 import type { Call } from './call.ts';
-import { arraysOf, type ChargedBatch, chargeCalls } from './charge-calls.ts';
+import { arraysOf, type ChargedBatch, chargeCalls, limitedKeys } from './charge-calls.ts';
 
 /** The code of `raise_allowance_short`. This error is an answer: Postgres has rolled the statement back, and nothing was charged. */
 const SHORT = 'U0001';
@@ -69,8 +69,9 @@ export async function chargeBatch(
  */
 function chargeAtOnce(sql: Sql, calls: Call[], attempt: string) {
   const wanted = new Map<string, number>();
-  for (const { accountId, keyId, credits, hasBudget } of calls)
-    for (const id of hasBudget ? [accountId, keyId] : [accountId])
+  const limited = limitedKeys(calls);
+  for (const { accountId, keyId, credits } of calls)
+    for (const id of limited.has(keyId) ? [accountId, keyId] : [accountId])
       wanted.set(id, (wanted.get(id) ?? 0) + credits);
   // ASCII, so it is the order of COLLATE "C".
   const ids = [...wanted.keys()].sort();

@@ -28,6 +28,13 @@ export const arraysOf = (calls: Call[]) => [
 ];
 
 /**
+ * The keys of a batch whose counters are charged, too, for all their calls: one that did not know the first budget of its key yet counts
+ * with those that did, because the row of the batch names the key.
+ */
+export const limitedKeys = (calls: Call[]): Set<string> =>
+  new Set(calls.filter(({ hasBudget }) => hasBudget).map(({ keyId }) => keyId));
+
+/**
  * Charges calls one after another, as far as the credits of their accounts suffice and the budgets of their keys: included credits first
  * (specification, Credits 2 to 4), then purchased ones, if the account spends them (`account limits --spend-purchased`). Opens windows that
  * have ended (0014_counters.sql).
@@ -35,8 +42,7 @@ export const arraysOf = (calls: Call[]) => [
  * @param attempt UUID of this charge. It becomes the primary key of its row in the journal, so it can be voided
  */
 export function chargeCalls(sql: Sql, calls: Call[], attempt: string) {
-  const limited = calls.filter(({ hasBudget }) => hasBudget).map(({ keyId }) => keyId);
-  const parameters = [attempt, ...arraysOf(calls), limited, entriesOf(calls)];
+  const parameters = [attempt, ...arraysOf(calls), [...limitedKeys(calls)], entriesOf(calls)];
   return sql.unsafe<ChargedBatch[]>(CHARGE_IN_TURN, parameters, { prepare: true });
 }
 
@@ -47,7 +53,7 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string) {
 export function paidOf(
   { accountId, keyId, credits, wantsLeft }: Call,
   { spent, short, reasons, left }: ChargedBatch,
-  index = 0,
+  index: number,
 ): Omit<Charge, 'refund'> | undefined {
   const counter = short?.[index];
   const reason = counter ? reasons?.[counter] : null;

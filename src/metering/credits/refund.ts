@@ -152,7 +152,7 @@ function refundRows(sql: Sql, attempts: string[], calls: number) {
         SELECT counter.*, owed.calls, least(owed.calls, used_purchased, greatest(owed.purchased, used - included)) AS back,
           least(owed.purchased_before, counter.purchased_before) AS back_before
         FROM counter JOIN owed USING (id)) AS a
-      WHERE c.id = a.id
+      WHERE c.id = a.id AND (calls > 0 OR back_before > 0)
     )
     ${addDailyCounts(sql, sql`SELECT account_id, at, key_id, kind, -calls AS calls, 0 AS credits FROM entry WHERE counted`, { areErrors: false })}`;
 }

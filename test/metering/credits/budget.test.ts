@@ -50,6 +50,16 @@ async function usedOf({ accountId, keyId }: Limited): Promise<[key: number | und
   return [keys.find(({ id }) => id === keyId)?.budget?.used, (await ledgerOf(sql, accountId)).used];
 }
 
+test('a call that did not know the budget counts beside one that did, so that its refund takes back what was counted', async () => {
+  const key = await createLimited({ credits: 100, per: 'ever' });
+  const both = [call(key, 3), call(key, 2, { hasBudget: false })];
+  const [, unaware] = await Promise.all(both.map((each) => ledgers[0]!.charge(each)));
+  expect(await usedOf(key)).toEqual([5, 5]);
+  await unaware!.refund(2);
+  await refundOwed(sql);
+  expect(await usedOf(key)).toEqual([3, 3]);
+});
+
 const tomorrow = () => new Date(Math.floor(Date.now() / DAY) * DAY + DAY).toISOString();
 
 test('many calls at once through two instances are paid as far as the budget goes, and the others name it', async () => {

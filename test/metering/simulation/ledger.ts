@@ -75,8 +75,10 @@ const amounts = (calls: [id: string, credits: number][]): [string, number][] =>
     sum(calls.map(([of, credits]) => (of === id ? credits : 0))),
   ]);
 const ofAccounts = (calls: Call[]) => amounts(calls.map(({ accountId, credits }) => [accountId, credits]));
+const isLimited = (calls: Call[], key: string) =>
+  calls.some(({ keyId, hasBudget }) => keyId === key && hasBudget);
 const ofKeys = (calls: Call[]) =>
-  amounts(calls.flatMap(({ keyId, credits, hasBudget }) => (hasBudget ? [[keyId, credits]] : [])));
+  amounts(calls.filter(({ keyId }) => isLimited(calls, keyId)).map(({ keyId, credits }) => [keyId, credits]));
 
 const purchasedOf = ({ included, used }: Balance, credits: number) =>
   Math.max(credits - Math.max(included - used, 0), 0);
