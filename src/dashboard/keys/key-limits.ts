@@ -3,6 +3,7 @@ import { limitKey } from '../../metering/keys/limit.ts';
 import {
   BUDGET_PERIODS,
   type BudgetPeriod,
+  budgetCreditsLeft,
   type KeyLimits,
   MAX_BUDGET,
   UNLIMITED,
@@ -180,6 +181,6 @@ function budgetBar(text: string, { used, credits }: { used: number; credits: num
 /** The budget of a key in a list: what is left of it. */
 export function budgetLeft({ messages, formats }: MemberContext, { budget }: ApiKey): HtmlValue {
   if (budget === null) return '–';
-  const left = formats.number(Math.max(0, budget.credits - budget.used));
+  const left = formats.number(budgetCreditsLeft(budget));
   return messages.budgetLeft[budget.per satisfies BudgetPeriod](left, formats.number(budget.credits));
 }

@@ -83,7 +83,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
    * Charges the credits of a call: included first, then purchased (specification, Credits 3). Durable before it returns, and
    * exact with any number of processes at once. An account with too few credits for a list is charged those it has.
    *
-   * @throws when Postgres gave no answer within 2 s, an earlier batch is in doubt, or the client has left. The call costs nothing.
+   * @throws when Postgres gave no answer within 2 s (4 s for a counter that was empty), an earlier batch is in doubt, or the client has left. The call costs nothing.
    */
   async function charge(call: Call): Promise<Charge> {
     if (call.claim?.earlier) return repeated(call, call.claim);

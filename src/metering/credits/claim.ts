@@ -106,9 +106,15 @@ const NAMESPACE = '4b0e6f52-6a0c-4c0f-9d3e-2f7b1c9a8d54';
  */
 export function createClaims(sql: Sql, release: (claim: Claim) => void) {
   const enqueue = createBatcher(
-    async ([claim]: { owner: Owner; request: string; sending: string }[], bound) => [
-      only(await bound(claimRequest(sql, claim!.owner, claim!.request, claim!.sending))),
-    ],
+    async ([claim]: { owner: Owner; request: string; sending: string }[], bound) => {
+      const { owner, request, sending } = claim!;
+      try {
+        return [only(await bound(claimRequest(sql, owner, request, sending)))];
+      } catch (error) {
+        release({ request, sending, earlier: null });
+        throw error;
+      }
+    },
     { name: 'the claims of requests', maxBatch: 1, maxConcurrentBatches: 4 },
   );
 
@@ -117,11 +123,7 @@ export function createClaims(sql: Sql, release: (claim: Claim) => void) {
     const sending = randomUUID();
     const endMs = performance.now() + WAIT_MS;
     for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, SLOWEST_POLL_MS)) {
-      const claimed = await enqueue({ owner, request, sending }).catch((error) => {
-        release({ request, sending, earlier: null });
-        throw error;
-      });
-      const { isOurs, waitS, kept, quota, budget } = claimed;
+      const { isOurs, waitS, kept, quota, budget } = await enqueue({ owner, request, sending });
       if (isOurs) {
         const earlier = kept > 0 ? { kept, quota, budget } : null;
         return { request, sending, earlier };

@@ -23,6 +23,9 @@ export interface UsedBudget extends Budget {
   resets: string | null;
 }
 
+/** What is left of a budget. A budget that was lowered may have been overspent. */
+export const budgetCreditsLeft = ({ credits, used }: UsedBudget): number => Math.max(0, credits - used);
+
 export interface KeyLimits {
   /** `null` means that the account's credits are its only bound. */
   budget: Budget | null;
@@ -46,7 +49,7 @@ export const limitColumns = (sql: Sql | Transaction) => sql`
   (SELECT json_build_object('credits', c.included_credits, 'per', c.per, 'used', c.used,
       'resets', to_char(budget_end(c.per, c.period_start) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
     FROM counters CROSS JOIN LATERAL counter_at(counters, now()) AS c
-    WHERE counters.id = api_keys.id AND c.included_credits IS NOT NULL) AS budget,
+    WHERE counters.id = api_keys.id AND counters.included_credits IS NOT NULL) AS budget,
   rights AS "only", requests_per_minute`;
 
 /** Sets the limits of a key that has just been made. */
@@ -134,7 +137,7 @@ interface BudgetedKey {
   accountId: string;
 }
 
-/** A call is charged this long after its key was looked up, at most: the cache of callers 4 s, a claim 20, its list's turn 3 and reads 8, the charge 2. */
+/** A call is charged this long after its key was looked up, at most: the cache of callers 4 s, a claim 20, its list's turn 3 and reads 8, the charge 4 with the question before it. */
 const SETTLE_MS = 40 * SECOND;
 
 /** Sets what a key has spent in the present window of its budget. The balance is locked. */

@@ -5,7 +5,7 @@ import { utcDay } from '../../platform/dates.ts';
 import type { ReadAccount } from '../accounts/reader.ts';
 import { type AccountDetails, creditsLeft } from '../accounts/store.ts';
 import { freeHandler, type Handler } from '../admission/quote.ts';
-import type { UsedBudget } from '../keys/limits.ts';
+import { budgetCreditsLeft, type UsedBudget } from '../keys/limits.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { ReadKey } from './key-route.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
@@ -55,7 +55,7 @@ export function createUsageHandler(readAccount: ReadAccount, readKey: ReadKey, p
 }
 
 /** What a key can still spend of its budget; `null` means that it has none. */
-const keyLeft = (budget: UsedBudget | null = null) => budget && Math.max(0, budget.credits - budget.used);
+const keyLeft = (budget: UsedBudget | null = null) => budget && budgetCreditsLeft(budget);
 
 /** The usage object of the specification, and `left`, `key_left` and the price of credits. */
 function presentUsage(
