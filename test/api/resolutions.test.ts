@@ -114,6 +114,14 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
     await eventually(async () => (await api.ledger({ accountId })).used, 1);
   });
 
+  test('a blank name is a validation in its place, for its credit', async () => {
+    const { accountId, key } = await api.caller(plenty);
+    const { body } = await resolve(key, ['', 'Leica', ' \t', '\ud800']);
+    expect(statuses(body)).toEqual([400, 200, 400, 200]);
+    expect(body.data[0].problem.type).toEndWith('/problems/validation');
+    await eventually(async () => (await api.ledger({ accountId })).used, 3);
+  });
+
   test('a request is a token, and a credit of the kind `resolve` for each name with a candidate', async () => {
     const { accountId, key } = await api.caller(slow);
     const before = remaining(await ask(api, '/usage', { key }));

@@ -50,6 +50,7 @@ export function createVisitor(
     path: string,
     init: RequestInit,
     headers: Record<string, string> = {},
+    tries = 3,
   ): Promise<PageAnswer> {
     const sent = new Headers({
       'X-Forwarded-For': address,
@@ -68,9 +69,9 @@ export function createVisitor(
     }
     const text = await response.text();
     const retryAfterS = Number(response.headers.get('retry-after'));
-    if (isPatient && response.status === 503 && retryAfterS > 0) {
+    if (isPatient && tries > 1 && response.status === 503 && retryAfterS > 0) {
       await Bun.sleep(retryAfterS * SECOND);
-      return send(path, init, headers);
+      return send(path, init, headers, tries - 1);
     }
     // Most answers are asked for their status alone, so a page is parsed when its elements are.
     let parsed: Page | undefined;

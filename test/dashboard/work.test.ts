@@ -53,6 +53,7 @@ const IN_ROWS = PARTS.map((part) => `${part.repeat(95).replaceAll('\n', '').slic
 /** The CPU of a request in ms, of the process, whose other half sends it. The least of some, because the machine may disturb it. */
 async function cpuMs(send: () => Promise<Response>): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
+  let refused = 0;
   for (let round = 0; round < 3; ) {
     // So that each request has its attempt.
     await sql`DELETE FROM dashboard_attempts`;
@@ -61,7 +62,7 @@ async function cpuMs(send: () => Promise<Response>): Promise<number> {
     await answer.arrayBuffer();
     const { user, system } = process.cpuUsage(before);
     // A busy machine, which the page tells a person to wait for.
-    if (answer.status === 503) continue;
+    if (answer.status === 503 && ++refused < 10) continue;
     if (answer.status === 429 || answer.status >= 500) throw new Error(`it was answered ${answer.status}`);
     least = Math.min(least, (user + system) / 1000);
     round += 1;
@@ -75,9 +76,10 @@ afterEach(() => void found.splice(0));
 
 /** Measures a request beside that of one row. One that takes too much is measured again, because the machine may have disturbed it. */
 async function compare(what: string, one: () => Promise<Response>, largest: () => Promise<Response>) {
-  let [oneMs, largestMs] = [0, 0];
+  let [oneMs, largestMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (let round = 0; round < 5; round += 1) {
-    [oneMs, largestMs] = [await cpuMs(one), await cpuMs(largest)];
+    oneMs = Math.min(oneMs, await cpuMs(one));
+    largestMs = Math.min(largestMs, await cpuMs(largest));
     if (largestMs <= MOST * Math.max(oneMs, LEAST_MS)) return;
   }
   found.push([what, oneMs, largestMs]);

@@ -3,9 +3,12 @@ import { createDatasetsHandler } from '../../../src/companies/datasets/route.ts'
 import { createDatasetsReader, readDatasets } from '../../../src/companies/datasets/store.ts';
 import { importDebts } from '../../../src/companies/debts/import.ts';
 import { csv, nif } from '../../support/companies.ts';
+import { createTestDatabase } from '../../support/database.ts';
 import { digestOf } from '../../support/digest.ts';
 import { runHandler } from '../../support/handler.ts';
+import { waitingForLock } from '../../support/locks.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';
+import { inOneTurn } from '../../support/stopped-clock.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
 
 const SHA256 = /^[0-9a-f]{64}$/;
@@ -106,4 +109,19 @@ test('each kind of debts has its own date and number of companies', async () => 
     imported: expect.any(Date),
     by: 'test',
   });
+});
+
+test('a Postgres that does not answer is a 503 after the time of every request, and requests share its queries', async () => {
+  await using database = await createTestDatabase('datasets');
+  const { sql } = database;
+  const handler = createDatasetsHandler(createDatasetsReader(sql));
+  await sql.begin(async (transaction) => {
+    await transaction`LOCK TABLE debt_datasets IN ACCESS EXCLUSIVE MODE`;
+    const crowd = inOneTurn(() => Promise.all(Array.from({ length: 50 }, () => runHandler(handler, {}))));
+    await waitingForLock(sql, 1);
+    for (const answer of await crowd) {
+      expect(answer).toMatchObject({ problem: { kind: 'service-unavailable' } });
+    }
+  });
+  expect(await runHandler(handler, {})).toMatchObject({ ok: true });
 });

@@ -71,6 +71,7 @@ async function openPostgres(limits?: ReadLimits): Promise<Finder<WordsQuery>> {
   const database = await openDatabase();
   await createMatchTable(database.sql, 'directory_g900000', entries);
   await makeTableCurrent(database.sql, 'directory_g900000');
+  if (limits === undefined) return matchesOf(database.sql);
   return createMatches(openCurrent(database.sql, null), createWalkingStore(database.sql, limits), 2);
 }
 

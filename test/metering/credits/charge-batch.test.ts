@@ -13,21 +13,27 @@ const database = await createTestDatabase('charge_batch');
 const sql = database.sql;
 afterAll(() => database.drop());
 
+/** The pool, and the statements that it was sent. */
+function recording() {
+  const sent: string[] = [];
+  const unsafe: Sql['unsafe'] = (text, ...more) => {
+    sent.push(text);
+    return sql.unsafe(text, ...more);
+  };
+  const recorded = new Proxy(sql, { get: (_, key) => (key === 'unsafe' ? unsafe : sql[key as never]) });
+  return { recorded, sent };
+}
+
 /** Charges single calls. @returns how many statements the batch took */
 function createCountingCharge() {
-  let statements = 0;
-  const unsafe: Sql['unsafe'] = (...query) => {
-    statements += 1;
-    return sql.unsafe(...query);
-  };
-  const counting = new Proxy(sql, { get: (_, key) => (key === 'unsafe' ? unsafe : sql[key as never]) });
+  const { recorded, sent } = recording();
   return async (...accountIds: string[]): Promise<number> => {
-    statements = 0;
+    sent.length = 0;
     const calls = accountIds.map(
       (accountId) => ({ accountId, keyId: '', kind: 'lookup', credits: 1 }) as const,
     );
-    await chargeBatch(counting, calls, randomUUID(), async (work) => work);
-    return statements;
+    await chargeBatch(recorded, calls, randomUUID(), async (work) => work);
+    return sent.length;
   };
 }
 
@@ -70,14 +76,8 @@ test('an account that was short asks before it joins a batch, and spends what it
     createCaller(sql, { included: 9 }),
     createCaller(sql, { included: 0 }),
   ]);
-  const sent: string[] = [];
-  const unsafe: Sql['unsafe'] = (text, ...more) => {
-    sent.push(text);
-    return sql.unsafe(text, ...more);
-  };
-  const credits = createCredits(
-    new Proxy(sql, { get: (_, key) => (key === 'unsafe' ? unsafe : sql[key as never]) }),
-  );
+  const { recorded, sent } = recording();
+  const credits = createCredits(recorded);
   const inTurn = () => sent.filter((text) => text.includes('charge_in_turn')).length;
   const both = () =>
     inOneTurn(() => Promise.all([rich, poor].map(({ accountId }) => chargeOne(credits, accountId))));
