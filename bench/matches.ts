@@ -18,7 +18,7 @@ import { matchesOf } from '../test/support/search-entries.ts';
 import { type GeneratedCompany, seededRandom } from './lib/names.ts';
 import { createRealNames, EXAMPLES, readRows, writeRealNames } from './lib/real-names.ts';
 import { say } from './lib/say.ts';
-import { createDatabase, runCommand } from './lib/stack.ts';
+import { createDatabase, removeData, runCommand } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -153,10 +153,9 @@ try {
     say(`\n${mode}, ${names} names: imported in ${seconds.toFixed(0)} s; ${sizes}`);
     await measure(mode, matchesOf(sql, mode === 'Postgres' ? null : client), kinds);
     await sql.end();
+    await removeData(servers, databaseUrl, `${PREFIX}-`);
   }
 } finally {
-  const indices = Object.keys(await client.indices.get({ index: `${PREFIX}-*` }));
-  for (const index of indices) await client.indices.delete({ index });
   await client.close();
   await rm(folder, { recursive: true, force: true });
   await servers.stop();

@@ -11,7 +11,10 @@ const CHANGED = /^[a-z]{4,}$/;
 /** Letters of those that they become; light ones are among them, but no legal form, which says nothing of a company. */
 const SHORTEST = 3;
 
-/** What a word becomes: a word of the directory one letter away, one of the directory that it begins or that begins it, or such an unknown one. */
+/**
+ * How a word is replaced: by a word of the directory that differs in one letter (`letter`), by one of the directory of which one is the
+ * beginning of the other (`beginning`), or by a word like that which the directory lacks (`unknown beginning`).
+ */
 export const NEAR_KINDS = ['letter', 'beginning', 'unknown beginning'] as const;
 
 /**
@@ -31,19 +34,16 @@ export function nearNames(
   const words = [...known].filter(isMeant);
   const longer = new Map<string, string[]>();
   for (const word of words) {
-    for (const beginning of beginningsOf(word, SHORTEST)) {
+    for (const beginning of beginningsOf(word)) {
       longer.set(beginning, [...(longer.get(beginning) ?? []), word]);
     }
   }
   const others = (word: string): string[] => {
     if (kind === 'letter') return [...editsOf(word)].filter((other) => known.has(other));
     if (kind === 'beginning')
-      return [
-        ...beginningsOf(word, SHORTEST).filter((other) => known.has(other)),
-        ...(longer.get(word) ?? []),
-      ];
+      return [...beginningsOf(word).filter((other) => known.has(other)), ...(longer.get(word) ?? [])];
     // One letter more or less may be an error.
-    const shorter = beginningsOf(word, SHORTEST).slice(0, -1);
+    const shorter = beginningsOf(word).slice(0, -1);
     return [...shorter, ...words.slice(0, 20).map((other) => word + other.slice(-3))].filter(
       (other) => !known.has(other),
     );
@@ -67,8 +67,8 @@ export function nearNames(
   return found;
 }
 
-const beginningsOf = (word: string, shortest: number) =>
-  Array.from({ length: Math.max(0, word.length - shortest) }, (_, more) => word.slice(0, shortest + more));
+const beginningsOf = (word: string) =>
+  Array.from({ length: Math.max(0, word.length - SHORTEST) }, (_, more) => word.slice(0, SHORTEST + more));
 
 export const heavyWords = (name: string) => normalizeName(name).split(' ').filter(isHeavy).join(' ');
 

@@ -56,13 +56,13 @@ export async function startStack({
 }: StackOptions): Promise<Stack> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-'));
   const servers = running ?? (await startBenchServers());
-  const alias = `bench-${Date.now()}`;
+  const prefix = `bench-${Date.now()}`;
   const databaseUrl = await createDatabase(servers.postgresUrl);
   const environment = {
     DATABASE_URL: databaseUrl,
     ...(inPostgres ? {} : { ELASTICSEARCH_URL: servers.elasticsearchUrl }),
-    ELASTICSEARCH_PREFIX: alias,
-    ELASTICSEARCH_ALIAS: alias, // its name in 0.1, for a comparison with it
+    ELASTICSEARCH_PREFIX: prefix,
+    ELASTICSEARCH_ALIAS: prefix, // its name in 0.1, for a comparison with it
     REDIS_URL: new URL(`/${redisDatabase}`, servers.redisUrl).href,
     DATA_DIR: join(folder, 'data'),
     REGISTRY: 'none',
@@ -83,19 +83,23 @@ export async function startStack({
       startProcess(['src/main.ts', 'serve'], { ...environment, ...settings }, checkout),
     async stop() {
       await sql.end();
-      await removeData(servers, databaseUrl, alias);
+      await removeData(servers, databaseUrl, prefix);
       if (running === undefined) await servers.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-/** Removes a database, and the indices with the prefix. */
-export async function removeData(servers: RunningServers, databaseUrl: string, alias: string): Promise<void> {
+/** Removes a database, and the indices whose names begin with `prefix`. */
+export async function removeData(
+  servers: RunningServers,
+  databaseUrl: string,
+  prefix: string,
+): Promise<void> {
   const admin = postgres(servers.postgresUrl, { max: 1 });
   await admin`DROP DATABASE ${admin(new URL(databaseUrl).pathname.slice(1))} WITH (FORCE)`;
   await admin.end();
-  const list = await fetch(`${servers.elasticsearchUrl}/_cat/indices/${alias}*?format=json&h=index`);
+  const list = await fetch(`${servers.elasticsearchUrl}/_cat/indices/${prefix}*?format=json&h=index`);
   for (const { index } of (await list.json()) as { index: string }[]) {
     await fetch(`${servers.elasticsearchUrl}/${index}`, { method: 'DELETE' });
   }

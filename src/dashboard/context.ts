@@ -113,7 +113,7 @@ export interface LayoutContext {
   url?: URL;
 }
 
-/** What a route says of its pages. */
+/** The properties of a route's pages. Each is set in routes.ts. */
 export interface Traits {
   /** Its form has a password, which takes long to check or hash. */
   hasPassword?: true;

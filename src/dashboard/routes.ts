@@ -1,5 +1,4 @@
 import * as accountData from './account/account-data.ts';
-import * as member from './account/members.ts';
 import * as members from './account/members.ts';
 import * as profile from './account/profile.ts';
 import * as settings from './account/settings.ts';
@@ -74,8 +73,8 @@ export const ROUTES: Record<string, Route> = {
   '/settings/second-factor/off': { for: 'member', hasPassword: true, ...secondFactor.turnOff },
   '/settings/members': { for: 'member', hasPassword: true, ...members.members },
   '/settings/members/withdraw': { for: 'member', ownersOnly: true, POST: members.withdraw },
-  '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...member.removal },
-  '/settings/members/:id/role': { for: 'member', ownersOnly: true, hasPassword: true, ...member.role },
+  '/settings/members/:id/remove': { for: 'member', hasPassword: true, ...members.removal },
+  '/settings/members/:id/role': { for: 'member', ownersOnly: true, hasPassword: true, ...members.role },
   '/settings/sessions': { for: 'member', POST: settings.signOutOthers },
   '/settings/history': { for: 'member', GET: accountData.showHistory },
   '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },

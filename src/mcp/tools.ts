@@ -156,8 +156,9 @@ function formOf(schema: TSchema): ReturnType<typeof published> {
     if (value?.anyOf?.length === 2 && value.anyOf[1].type === 'null')
       return { ...value.anyOf[0], type: [value.anyOf[0].type, 'null'] };
     if (value?.type !== 'object') return value;
-    const members = value.required.map((name: string) => [name, value.properties[name]]);
-    const isProblem = value.required.includes('detail');
+    const { required = [] } = value;
+    const members = required.map((name: string) => [name, value.properties[name]]);
+    const isProblem = required.includes('detail');
     return { ...value, properties: isProblem ? undefined : Object.fromEntries(members) };
   });
 }

@@ -16,8 +16,6 @@ interface Leftovers {
   generations: Generation[];
   /** Indices of no other generation. One that an alias points to stays, because somebody may search it. */
   indices: string[];
-  /** Tables of an unfinished run, and their vocabularies. */
-  tables: string[];
   /** Indices that instances of 0.1.0 search by their alias, although they are not the current one. */
   behind: string[];
   current: Generation;
@@ -38,7 +36,6 @@ async function findLeftovers({ elasticsearch, config }: DirectoryContext, sql: S
     indices: names(
       own.filter((index) => index.aliases.length === 0 && !kept.some((one) => isOf(index, one))),
     ),
-    tables: await unregisteredTables(sql),
     behind: names(own.filter((index) => isThere && index.aliases.includes(alias) && !isOf(index, current))),
     current,
   };
@@ -108,7 +105,8 @@ async function unregisteredTables(sql: Sql): Promise<string[]> {
  * @throws the error of Postgres or Elasticsearch when they are away
  */
 export async function tidyNow(context: DirectoryContext): Promise<boolean> {
-  const { generations, indices, tables, behind } = await findLeftovers(context, context.sql);
+  const { generations, indices, behind } = await findLeftovers(context, context.sql);
+  const tables = await unregisteredTables(context.sql);
   const leftovers = generations.length + indices.length + tables.length;
   if (leftovers + behind.length === 0) return false;
   const work = (lock: DirectoryLock) => tidy(context, lock);
@@ -143,7 +141,7 @@ export function changeDirectory<T>(
   return withPlainErrors(() => withDirectoryLock(context, doing, work));
 }
 
-/** What it leaves is removed by the next check of a server, or the next command. */
+/** Tidies up behind a command. A failure is only noted: the next check of a server, or the next command, tries again. */
 async function tidyAfter(
   context: DirectoryContext,
   lock: DirectoryLock,

@@ -15,7 +15,7 @@ import { tidyNow } from './tidy.ts';
 
 /** Whether searches see what Postgres's directory holds. */
 export interface DirectoryHealth {
-  /** What to do, in one line without an address; `null` if all is well. */
+  /** One line for the operator: what is wrong and, if a command helps, which. It has no address. `null` if nothing is wrong. */
   warning: string | null;
   /** The reason why the check failed, for the log alone, because it may name an address. */
   error?: unknown;

@@ -1,4 +1,4 @@
-/** What to do with files of other kinds than those that are read (docs/imports.md: files). */
+/** Recognizes files that an import can't read, such as Excel's, and says how to convert them (docs/imports.md: files). */
 
 import { FileError } from '../../platform/terminal/file-error.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Companies by names as people write them (docs/resolutions.md: the rule of resolutions). `words.ts` reads a name, `vocabulary.ts` what the directory
- * knows of its words, `reads.ts` chooses the entries to read, `evidence.ts` compares, `order.ts` ranks. All of these are the same
- * for both adapters, which only read: `postgres.ts` and `elasticsearch.ts`.
+ * knows of its words, `reads.ts` chooses the entries to read, `evidence.ts` compares, `order.ts` ranks. `reader.ts` reads the
+ * entries from either store, and the vocabulary from Postgres.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { SearchEntry } from '../search/document.ts';

@@ -11,8 +11,8 @@ export interface NamedEntry extends SortedEntry {
 }
 
 /**
- * What is asked of one generation: all that Elasticsearch and Postgres do in their own ways. Answers are in the order of sort key and
- * NIF, the first {@link MAX_RESULTS} unless a limit is given.
+ * The queries on one generation. Elasticsearch and Postgres each implement them; the rest of a search is shared. Answers are in the
+ * order of sort key and NIF, the first `MAX_RESULTS` (search.ts) unless a limit is given.
  */
 export interface GenerationReader {
   byNif(nif: string): Promise<SearchEntry[]>;

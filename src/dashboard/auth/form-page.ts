@@ -5,7 +5,7 @@ import type { HtmlValue } from '../ui/html.ts';
 import { type Limit, limited } from './limits.ts';
 import { presentRefusal } from './sign-in.ts';
 
-/** What a sent form must pass, in this order, and what is then done. */
+/** The checks of a sent form, in their order, and the work that it does once it has passed them. */
 interface FormHandlers<Context> {
   /** Fields that have one rule in every form. */
   checks?: Checked[];

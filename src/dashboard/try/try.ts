@@ -128,7 +128,7 @@ ${tried !== null && (await triedCall(context, tried))}`;
 
 type FoundCompany = SearchAnswer['data'][number];
 
-export interface Tried {
+interface Tried {
   kind: 'search' | 'match' | 'lookup';
   query: string;
   address: string;

@@ -61,7 +61,7 @@ export function moreCredits(context: MemberContext): Html {
   return buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.getMore}</a>`;
 }
 
-/** What Plus and further credits cost, as far as the operator says it. */
+/** The prices of Plus and of further credits, of those that the operator has set. */
 export function pricesOf({ messages, tools }: LayoutContext, hasPlus = false): string {
   const { plusPrice, creditsPrice } = tools.config;
   return [
