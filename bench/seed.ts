@@ -4,9 +4,9 @@
  */
 
 import { readDirectory } from '../src/companies/directory/generations.ts';
+import { createAccount } from '../src/metering/accounts/account-store.ts';
 import { changeLimits } from '../src/metering/accounts/changes.ts';
-import { createAccount } from '../src/metering/accounts/store.ts';
-import { createKey } from '../src/metering/keys/store.ts';
+import { createKey } from '../src/metering/keys/key-store.ts';
 import { connectPostgres, type Sql } from '../src/platform/postgres/connect.ts';
 
 /** One key of each account. */

@@ -1,6 +1,6 @@
 import { type DebtDataset, type DirectoryDataset, readDatasets } from '../companies/datasets/store.ts';
+import { creditsLeft, keepsPurchased } from '../metering/accounts/account-store.ts';
 import { readPlan } from '../metering/accounts/plan.ts';
-import { creditsLeft, keepsPurchased } from '../metering/accounts/store.ts';
 import { latestProblems } from './activity/activity.ts';
 import type { MemberContext, PageResponse } from './context.ts';
 import { curl, EXAMPLE_QUERY } from './reference/code-samples.ts';

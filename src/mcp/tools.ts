@@ -13,7 +13,7 @@ import { createBodyCheck } from '../http/body-check.ts';
 import { type Input, inputOf } from '../http/input.ts';
 import { permits, type Right } from '../http/right.ts';
 import { keyRoute } from '../metering/usage/key-route.ts';
-import { usageRoute } from '../metering/usage/route.ts';
+import { usageRoute } from '../metering/usage/usage-route.ts';
 
 /** A route of the API as a model sees it. */
 export interface Tool {

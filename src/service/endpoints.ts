@@ -19,13 +19,13 @@ import { TEST_WORLD } from '../companies/test-world/adapters.ts';
 import { withProblemsAtWill } from '../companies/test-world/at-will.ts';
 import type { ApiRoute } from '../http/api-route.ts';
 import type { ReadAccount } from '../metering/accounts/reader.ts';
-import { activityRoute, createActivityHandler } from '../metering/activity/route.ts';
-import type { ReadActivity } from '../metering/activity/store.ts';
-import type { ListService } from '../metering/admission/list.ts';
+import { activityRoute, createActivityHandler } from '../metering/activity/activity-route.ts';
+import type { ReadActivity } from '../metering/activity/activity-store.ts';
+import type { ListService } from '../metering/admission/list-handler.ts';
 import type { Handler } from '../metering/admission/quote.ts';
 import type { ReadLeft } from '../metering/credits/left.ts';
 import { createKeyHandler, keyRoute, type ReadKey } from '../metering/usage/key-route.ts';
-import { createUsageHandler, usageRoute } from '../metering/usage/route.ts';
+import { createUsageHandler, usageRoute } from '../metering/usage/usage-route.ts';
 import type { Config } from '../platform/config/config.ts';
 
 /** The adapters that handlers ask. `test-world/adapters.ts` has all but the account and the key in memory. */

@@ -2,8 +2,8 @@
 import { afterAll, expect, test } from 'bun:test';
 import { REASONS, type Reason } from '../../src/http/problems.ts';
 import { purgeActivity } from '../../src/metering/activity/purge.ts';
-import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
-import { rollUpAll } from '../metering/activity/support.ts';
+import { createKey, revokeKey } from '../../src/metering/keys/key-store.ts';
+import { rollUpAll } from '../metering/activity/activity-calls.ts';
 import { storeActivity } from '../support/activity.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';

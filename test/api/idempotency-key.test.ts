@@ -1,6 +1,6 @@
 /** The header `Idempotency-Key` over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, expect, test } from 'bun:test';
-import { createKey } from '../../src/metering/keys/store.ts';
+import { createKey } from '../../src/metering/keys/key-store.ts';
 import { importBrackets } from '../companies/debts/support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test';
+import { createKey } from '../../src/metering/keys/key-store.ts';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
-import { createKey } from '../../src/metering/keys/store.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv } from '../support/companies.ts';

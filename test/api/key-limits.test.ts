@@ -1,9 +1,9 @@
 /** The budget of a key over HTTP: what it refuses, in a list and by a tool, and what is told of it. */
 import { afterAll, expect, test } from 'bun:test';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
+import { createKey } from '../../src/metering/keys/key-store.ts';
 import type { BudgetPeriod } from '../../src/metering/keys/limits.ts';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
-import { createKey } from '../../src/metering/keys/store.ts';
 import { post } from '../companies/test-world/requests.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';

@@ -2,8 +2,8 @@
 import { afterAll, expect, test } from 'bun:test';
 import type { OpenAPIV3 } from 'openapi-types';
 import { setSuspended } from '../../src/metering/accounts/changes.ts';
-import { limitKey } from '../../src/metering/keys/limit.ts';
-import { revokeKey } from '../../src/metering/keys/store.ts';
+import { revokeKey } from '../../src/metering/keys/key-store.ts';
+import { limitKey } from '../../src/metering/keys/limit-key.ts';
 import { type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendText } from '../support/client.ts';

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { invite } from '../../src/dashboard/account/invitations.ts';
-import { createAccount } from '../../src/metering/accounts/store.ts';
+import { createAccount } from '../../src/metering/accounts/account-store.ts';
 import { nif } from '../support/companies.ts';
 import { until } from '../support/until.ts';
 import { type Browsing, startBrowsedDashboard } from './browser.ts';

@@ -11,7 +11,11 @@ import { type ApiRoute, problemsOf, UNPAID } from '../../src/http/api-route.ts';
 import { OF_EVERY_ITEM } from '../../src/http/list-schema.ts';
 import { PROBLEMS, type ProblemName } from '../../src/http/problems.ts';
 import { changeLimits } from '../../src/metering/accounts/changes.ts';
-import { createListHandler, type ItemAnswer, type ListInput } from '../../src/metering/admission/list.ts';
+import {
+  createListHandler,
+  type ItemAnswer,
+  type ListInput,
+} from '../../src/metering/admission/list-handler.ts';
 import { createPipeline } from '../../src/metering/admission/pipeline.ts';
 import { type Handler, type Quote, single } from '../../src/metering/admission/quote.ts';
 import { createCredits } from '../../src/metering/credits/charge.ts';

@@ -1,8 +1,8 @@
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
+import { createKey, revokeKey } from '../../src/metering/keys/key-store.ts';
 import { rotateKey } from '../../src/metering/keys/rotate.ts';
-import { createKey, revokeKey } from '../../src/metering/keys/store.ts';
 import { storeErrorCounts } from '../support/counts.ts';
 import type { TestService } from '../support/service.ts';
 import { importPages, importProblems } from '../support/whole.ts';

@@ -1,7 +1,7 @@
 /** The menus of the bar, and the length of pages on a phone; print. */
 import { afterAll, expect, test } from 'bun:test';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
-import { createKey } from '../../src/metering/keys/store.ts';
+import { createKey } from '../../src/metering/keys/key-store.ts';
 import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
 import { fillAccount } from './full-account.ts';
 import { storeCalls } from './service.ts';

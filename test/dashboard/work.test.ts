@@ -6,7 +6,7 @@ import { afterAll, afterEach, expect, spyOn, test } from 'bun:test';
 import { MAX_FORM_BYTES, MAX_LIST_BYTES } from '../../src/dashboard/request/read-form.ts';
 import { ROUTES, type Route } from '../../src/dashboard/routes.ts';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
-import { createKey } from '../../src/metering/keys/store.ts';
+import { createKey } from '../../src/metering/keys/key-store.ts';
 import * as bucket from '../../src/metering/rate-limit/bucket.ts';
 import { nif } from '../support/companies.ts';
 import { growAccount } from '../support/grown-account.ts';

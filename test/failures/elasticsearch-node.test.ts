@@ -9,7 +9,7 @@ import { untilCopied } from '../../src/companies/directory/indexing/copies.ts';
 import { newIndexName } from '../../src/companies/directory/indexing/indices.ts';
 import { rollbackIndex } from '../../src/companies/directory/rebuild.ts';
 import { statusReport } from '../../src/companies/directory/status.ts';
-import { findAccount } from '../../src/metering/accounts/store.ts';
+import { findAccount } from '../../src/metering/accounts/account-store.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import type { Progress } from '../../src/platform/terminal/progress.ts';
 import { csv } from '../support/companies.ts';

@@ -1,6 +1,6 @@
 /** The death of a Postgres primary under load, with a standby that commits wait for. */
 import { afterAll, expect, test } from 'bun:test';
-import { findAccount } from '../../src/metering/accounts/store.ts';
+import { findAccount } from '../../src/metering/accounts/account-store.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { codeOf } from '../../src/platform/errors.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';

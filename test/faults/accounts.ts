@@ -64,9 +64,9 @@ export async function createKnownAccount(
   name: string,
   included: number,
 ): Promise<KnownAccount> {
-  const { createAccount } = await import(join(checkout, 'src/metering/accounts/store.ts'));
+  const { createAccount } = await import(join(checkout, 'src/metering/accounts/account-store.ts'));
   const { changeLimits } = await import(join(checkout, 'src/metering/accounts/changes.ts'));
-  const { createKey } = await import(join(checkout, 'src/metering/keys/store.ts'));
+  const { createKey } = await import(join(checkout, 'src/metering/keys/key-store.ts'));
   const { id } = await createAccount(sql, { name, plan: 'plus' }, 'faults');
   await changeLimits(sql, id, { requestsPerMinute: 10_000_000, includedCredits: included }, 'faults');
   const { id: keyId, secret } = await createKey(sql, id, '', 'faults');

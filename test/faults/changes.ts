@@ -57,7 +57,7 @@ export function startChanges(
   }
   const budgeted = accounts.filter(({ budget }) => budget !== null);
   async function raiseBudget(round: number): Promise<void> {
-    const { limitKey } = await import(join(checkout, 'src/metering/keys/limit.ts'));
+    const { limitKey } = await import(join(checkout, 'src/metering/keys/limit-key.ts'));
     const account = budgeted[round % budgeted.length]!;
     const credits = account.budget! + RAISED_BY;
     await limitKey(sql, account.keyId, { budget: { credits, per: 'ever' } }, 'faults');

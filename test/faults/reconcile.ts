@@ -1,5 +1,5 @@
 import { generateCompany, seededRandom } from '../../bench/lib/names.ts';
-import type { ActivityAnswer } from '../../src/metering/activity/schema.ts';
+import type { ActivityAnswer } from '../../src/metering/activity/activity-schema.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { createKnownAccount, type KnownAccount } from './accounts.ts';
 import { callsAbout } from './calls.ts';

@@ -5,7 +5,7 @@ import type { ApiRoute } from '../../src/http/api-route.ts';
 import { readJson } from '../../src/http/body.ts';
 import { createAddressReader } from '../../src/http/input.ts';
 import { TOOLS } from '../../src/mcp/tools.ts';
-import { usageRoute } from '../../src/metering/usage/route.ts';
+import { usageRoute } from '../../src/metering/usage/usage-route.ts';
 
 const read = (route: ApiRoute, path: string) =>
   createAddressReader(route)(`http://service:3000/api/v1${path}`);

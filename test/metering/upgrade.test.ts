@@ -1,12 +1,12 @@
 /** The migrations after 0.1.0 carry its rows over, and a process of 0.1.0 loses nothing beside the new tables. */
 import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { findAccount } from '../../src/metering/accounts/store.ts';
+import { findAccount } from '../../src/metering/accounts/account-store.ts';
 import { createCredits } from '../../src/metering/credits/charge.ts';
 import { refundOwed } from '../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../src/metering/credits/void.ts';
-import { limitKey } from '../../src/metering/keys/limit.ts';
+import { limitKey } from '../../src/metering/keys/limit-key.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';

@@ -11,7 +11,7 @@ import { createSearch } from '../../src/companies/search/search.ts';
 import type { Input } from '../../src/http/input.ts';
 import type { Handler } from '../../src/metering/admission/quote.ts';
 import { connectRedis } from '../../src/metering/rate-limit/redis.ts';
-import { createUsageHandler } from '../../src/metering/usage/route.ts';
+import { createUsageHandler } from '../../src/metering/usage/usage-route.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import { isBug } from '../../src/platform/errors.ts';
 import { createBugWriter } from '../../src/platform/observability/log.ts';

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { createAccount } from '../../src/metering/accounts/account-store.ts';
 import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import type { Plan } from '../../src/metering/accounts/plan.ts';
-import { createAccount } from '../../src/metering/accounts/store.ts';
+import { createKey } from '../../src/metering/keys/key-store.ts';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
-import { createKey } from '../../src/metering/keys/store.ts';
 import { type Config, readConfig } from '../../src/platform/config/config.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';

@@ -8,7 +8,7 @@ import {
   type ItemAnswer,
   type ListInput,
   type ListService,
-} from '../../metering/admission/list.ts';
+} from '../../metering/admission/list-handler.ts';
 import type { Handler } from '../../metering/admission/quote.ts';
 import { invalidNif, listedNif, NIF_LIST } from '../nif-parameter.ts';
 import type { FindRefusal, Lookup } from './lookup.ts';

@@ -11,7 +11,7 @@ import {
   type ListInput,
   type ListService,
   type QuotedList,
-} from '../../metering/admission/list.ts';
+} from '../../metering/admission/list-handler.ts';
 import { free, type Handler, single } from '../../metering/admission/quote.ts';
 import type { ReadLeft } from '../../metering/credits/left.ts';
 import { createGate, type Gate, type GateLimits } from '../../platform/runtime/gate.ts';

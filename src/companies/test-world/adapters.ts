@@ -1,5 +1,5 @@
 import { UNPAID } from '../../http/api-route.ts';
-import type { ActivityRow, ReadActivity } from '../../metering/activity/store.ts';
+import type { ActivityRow, ReadActivity } from '../../metering/activity/activity-store.ts';
 import { SECOND } from '../../platform/units.ts';
 import { CHANGES as FEED } from '../debts/changes/feed.ts';
 import type { ReadPage } from '../debts/changes/store.ts';

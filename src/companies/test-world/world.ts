@@ -4,7 +4,7 @@
  * digit. At some 50,000 new companies a year they last for over a century.
  */
 import type { ProblemName } from '../../http/problems.ts';
-import type { ActivityRow } from '../../metering/activity/store.ts';
+import type { ActivityRow } from '../../metering/activity/activity-store.ts';
 import type { Datasets } from '../datasets/store.ts';
 import type { Change } from '../debts/changes/store.ts';
 import type { StoredCompany } from '../lookup/store.ts';

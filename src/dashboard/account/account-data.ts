@@ -1,6 +1,6 @@
 import { type HistoryEntry, loadHistory } from '../../metering/account-data/history.ts';
+import type { AccountDetails } from '../../metering/accounts/account-store.ts';
 import type { Plan } from '../../metering/accounts/plan.ts';
-import type { AccountDetails } from '../../metering/accounts/store.ts';
 import { deleteAccount, exportAccount } from '../account-data/wings.ts';
 import { memberForm } from '../auth/form-page.ts';
 import { downloadsOf } from '../auth/limits.ts';

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { requireAccount } from '../../metering/accounts/account-store.ts';
 import { setSuspended } from '../../metering/accounts/changes.ts';
 import { iso } from '../../metering/accounts/plan.ts';
-import { requireAccount } from '../../metering/accounts/store.ts';
 import { type Config, defaultPublicUrl } from '../../platform/config/config.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { requireAccount } from '../../metering/accounts/account-store.ts';
 import { type Actor, recordEvent } from '../../metering/accounts/events.ts';
 import { lockForOwner } from '../../metering/accounts/rights.ts';
-import { requireAccount } from '../../metering/accounts/store.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';

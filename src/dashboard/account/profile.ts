@@ -1,5 +1,5 @@
+import { lockAccount } from '../../metering/accounts/account-store.ts';
 import { recordEvent } from '../../metering/accounts/events.ts';
-import { lockAccount } from '../../metering/accounts/store.ts';
 import { isName } from '../../platform/names.ts';
 import { memberForm } from '../auth/form-page.ts';
 import { changesOf, isFirstSending, limited, mailsOf, mailsTo } from '../auth/limits.ts';

@@ -5,8 +5,8 @@ import {
   type ActivityRow,
   callsOf,
   listActivity,
-} from '../../metering/activity/store.ts';
-import { keysToChoose, type NamedKey, namedKeys } from '../../metering/keys/list.ts';
+} from '../../metering/activity/activity-store.ts';
+import { keysToChoose, type NamedKey, namedKeys } from '../../metering/keys/key-list.ts';
 import { isRealDate } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { MemberContext, PageResponse } from '../context.ts';

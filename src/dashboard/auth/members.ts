@@ -1,7 +1,7 @@
+import { createAccountIn, lockAccount } from '../../metering/accounts/account-store.ts';
 import { type Actor, isClient, isMember, recordEvent } from '../../metering/accounts/events.ts';
 import { lockForOwner } from '../../metering/accounts/rights.ts';
-import { createAccountIn, lockAccount } from '../../metering/accounts/store.ts';
-import { lockConnections } from '../../metering/connections/store.ts';
+import { lockConnections } from '../../metering/connections/connection-store.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import type { MemberContext, User } from '../context.ts';
 import type { Language } from '../ui/language.ts';

@@ -7,6 +7,11 @@ import { randomBytes } from 'node:crypto';
 import { resourceOf, takesConnections } from '../../mcp/resource.ts';
 import { clientHost, findRegistered } from '../../metering/connections/clients.ts';
 import {
+  createConnection,
+  MAX_CONNECTIONS,
+  TooManyConnectionsError,
+} from '../../metering/connections/connection-store.ts';
+import {
   type ConnectionRequest,
   dropRequest,
   findRequest,
@@ -14,11 +19,6 @@ import {
   REQUEST_S,
   storeRequest,
 } from '../../metering/connections/requests.ts';
-import {
-  createConnection,
-  MAX_CONNECTIONS,
-  TooManyConnectionsError,
-} from '../../metering/connections/store.ts';
 import type { KeyLimits } from '../../metering/keys/limits.ts';
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
 import { messageOf } from '../../platform/errors.ts';

@@ -1,6 +1,6 @@
+import { KeyExistsError, renameKey, revokeKey } from '../../metering/keys/key-store.ts';
 import { OVERLAP_S, ROTATIONS_PER_DAY, RotationError, rotateKey } from '../../metering/keys/rotate.ts';
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
-import { KeyExistsError, renameKey, revokeKey } from '../../metering/keys/store.ts';
 import { DAY, SECOND } from '../../platform/units.ts';
 import { changesOf, limited } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';

@@ -1,5 +1,6 @@
 import { RIGHT_GROUPS, RIGHTS, type Right } from '../../http/right.ts';
-import { limitKey } from '../../metering/keys/limit.ts';
+import type { ApiKey } from '../../metering/keys/key-store.ts';
+import { limitKey } from '../../metering/keys/limit-key.ts';
 import {
   BUDGET_PERIODS,
   type BudgetPeriod,
@@ -8,7 +9,6 @@ import {
   MAX_BUDGET,
   UNLIMITED,
 } from '../../metering/keys/limits.ts';
-import type { ApiKey } from '../../metering/keys/store.ts';
 import { MAX_REQUESTS_PER_MINUTE } from '../../metering/rate-limit/bucket.ts';
 import { changesOf, limited } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';

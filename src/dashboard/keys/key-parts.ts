@@ -1,8 +1,8 @@
 import { MCP_PATH } from '../../http/api-route.ts';
 import { ERROR_KINDS } from '../../http/error-kind.ts';
 import type { Right } from '../../http/right.ts';
-import { findKey, type ListedKey } from '../../metering/keys/list.ts';
-import type { ApiKey } from '../../metering/keys/store.ts';
+import { findKey, type ListedKey } from '../../metering/keys/key-list.ts';
+import type { ApiKey } from '../../metering/keys/key-store.ts';
 import { isRealDate } from '../../platform/dates.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY } from '../../platform/units.ts';

@@ -1,11 +1,11 @@
 import { takesConnections } from '../../mcp/resource.ts';
 import type { Actor } from '../../metering/accounts/events.ts';
 import { clientHost } from '../../metering/connections/clients.ts';
-import { findConnection } from '../../metering/connections/store.ts';
-import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../metering/keys/details.ts';
+import { findConnection } from '../../metering/connections/connection-store.ts';
 import { endPreviousSecrets, expireKey } from '../../metering/keys/expire.ts';
-import { findKey, type ListedKey } from '../../metering/keys/list.ts';
-import { TooManyKeysError } from '../../metering/keys/store.ts';
+import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../metering/keys/key-details.ts';
+import { findKey, type ListedKey } from '../../metering/keys/key-list.ts';
+import { TooManyKeysError } from '../../metering/keys/key-store.ts';
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import { changesOf, limited } from '../auth/limits.ts';

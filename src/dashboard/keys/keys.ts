@@ -4,9 +4,9 @@ import {
   type ListedKey,
   listConnections,
   pageOfKeys,
-} from '../../metering/keys/list.ts';
+} from '../../metering/keys/key-list.ts';
+import { createKey, KeyExistsError, TooManyKeysError } from '../../metering/keys/key-store.ts';
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
-import { createKey, KeyExistsError, TooManyKeysError } from '../../metering/keys/store.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import { actorOf } from '../auth/members.ts';

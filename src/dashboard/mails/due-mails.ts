@@ -1,6 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
+import { keepsPurchased } from '../../metering/accounts/account-store.ts';
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
-import { keepsPurchased } from '../../metering/accounts/store.ts';
 import type { BudgetPeriod } from '../../metering/keys/limits.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { inPages } from '../../platform/postgres/batches.ts';

@@ -1,5 +1,5 @@
 import { debtsRoute } from '../../companies/debts/screen/route.ts';
-import { creditsLeft } from '../../metering/accounts/store.ts';
+import { creditsLeft } from '../../metering/accounts/account-store.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { failureNotice, type Refusal, refuse, tokenField } from '../request/forms.ts';

@@ -8,7 +8,7 @@ import { searchRoute } from '../../companies/search/route.ts';
 import type { SearchAnswer } from '../../companies/search/schema.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import type { ProblemName } from '../../http/problems.ts';
-import { creditsLeft } from '../../metering/accounts/store.ts';
+import { creditsLeft } from '../../metering/accounts/account-store.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext, PageResponse } from '../context.ts';

@@ -1,5 +1,5 @@
+import { keepsPurchased } from '../../metering/accounts/account-store.ts';
 import { buyAddress } from '../../metering/accounts/buy-address.ts';
-import { keepsPurchased } from '../../metering/accounts/store.ts';
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { LayoutContext, MemberContext } from '../context.ts';

@@ -1,4 +1,4 @@
-import { type AccountDetails, creditsLeft } from '../../metering/accounts/store.ts';
+import { type AccountDetails, creditsLeft } from '../../metering/accounts/account-store.ts';
 import type { MemberContext, Notice } from '../context.ts';
 import { buyLink, contactLink, type Html, html, moreCredits, pricesOf } from '../ui/html.ts';
 import { filled } from '../ui/states.ts';

@@ -1,7 +1,7 @@
 import { CALL_KINDS } from '../../http/call-kind.ts';
+import { type AccountDetails, creditsLeft } from '../../metering/accounts/account-store.ts';
 import { changeLimits } from '../../metering/accounts/changes.ts';
 import { type Plan, type PlanQuotas, readPlan } from '../../metering/accounts/plan.ts';
-import { type AccountDetails, creditsLeft } from '../../metering/accounts/store.ts';
 import { inSlice, type Slice } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY } from '../../platform/units.ts';

@@ -1,7 +1,7 @@
 import { inPages, inSlice, type Slice } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { unknownAccount } from '../accounts/account-store.ts';
 import type { AccountEvent } from '../accounts/events.ts';
-import { unknownAccount } from '../accounts/store.ts';
 
 /** One event of an account: a row of its ledger (docs/commands.md). */
 export interface HistoryEntry extends AccountEvent {

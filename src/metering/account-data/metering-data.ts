@@ -1,12 +1,12 @@
 /** The rows of accounts that the metering stores: keys, the ledger, calls and error answers. */
 import { inPages, type RowsQuery, removeInParts } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { unknownAccount } from '../accounts/account-store.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { lockForOwner } from '../accounts/rights.ts';
-import { unknownAccount } from '../accounts/store.ts';
-import { removeActivity, removeLastActivity, rowColumns } from '../activity/store.ts';
-import { IDLE_S } from '../connections/store.ts';
-import { keyColumns } from '../keys/store.ts';
+import { removeActivity, removeLastActivity, rowColumns } from '../activity/activity-store.ts';
+import { IDLE_S } from '../connections/connection-store.ts';
+import { keyColumns } from '../keys/key-store.ts';
 import type { AccountData } from './account-data.ts';
 import { historyRows } from './history.ts';
 

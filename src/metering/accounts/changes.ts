@@ -1,8 +1,8 @@
 /** Changes of an account. Each runs under the account's lock and writes a row of its ledger. */
 import type { Sql } from '../../platform/postgres/connect.ts';
+import { type AccountDetails, lockAccount, requireAccount } from './account-store.ts';
 import { type Actor, recordEvent } from './events.ts';
 import { checkSubscription, clock, iso, type Plan, type Subscription } from './plan.ts';
-import { type AccountDetails, lockAccount, requireAccount } from './store.ts';
 
 export type Limits = Pick<AccountDetails, 'requestsPerMinute' | 'includedCredits' | 'spendPurchased'>;
 

@@ -1,8 +1,8 @@
 import { RefusedError } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
+import { lockAccount } from './account-store.ts';
 import { type Actor, recordEvent } from './events.ts';
-import { lockAccount } from './store.ts';
 
 /** The most purchased credits of an account. A JSON number holds it exactly, and no sale reaches it. */
 export const MAX_BALANCE = 1_000_000_000_000;

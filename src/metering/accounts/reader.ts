@@ -1,7 +1,7 @@
 import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
-import { type AccountDetails, detailsOf, findAccountsQuery } from './store.ts';
+import { type AccountDetails, detailsOf, findAccountsQuery } from './account-store.ts';
 
 /** Reads an account as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */
 export type ReadAccount = (id: string) => Promise<AccountDetails>;

@@ -1,6 +1,6 @@
 import type { Transaction } from '../../platform/postgres/connect.ts';
+import { lockAccount } from './account-store.ts';
 import { type Actor, isMember } from './events.ts';
-import { lockAccount } from './store.ts';
 
 /** An owner who was removed, or is an owner no more, since their request began. */
 export class NotOwnerError extends Error {}

@@ -6,10 +6,10 @@ import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { HOUR, MINUTE, SECOND } from '../../platform/units.ts';
 import type { Actor } from '../accounts/events.ts';
+import { lockKey, revokeKeyIn } from '../keys/key-store.ts';
 import { generateSecret, hashSecret, isWellFormedSecret } from '../keys/secret.ts';
-import { lockKey, revokeKeyIn } from '../keys/store.ts';
 import { clientHost } from './clients.ts';
-import { IDLE_S } from './store.ts';
+import { IDLE_S } from './connection-store.ts';
 
 /** The life of an access token. */
 export const ACCESS_S = HOUR / SECOND;

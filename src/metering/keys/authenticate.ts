@@ -1,5 +1,5 @@
 /**
- * API keys: `secret.ts` makes and hashes secrets, `store.ts` and `rotate.ts` change keys, and this file finds the caller of a
+ * API keys: `secret.ts` makes and hashes secrets, `key-store.ts` and `rotate.ts` change keys, and this file finds the caller of a
  * secret. A caller is cached for 4 s and dropped when Postgres notifies a change of its account. Only hashes are stored.
  */
 

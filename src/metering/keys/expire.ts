@@ -1,10 +1,10 @@
 import { RefusedError } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
+import { lockAccount, requireAccount } from '../accounts/account-store.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { clock } from '../accounts/plan.ts';
-import { lockAccount, requireAccount } from '../accounts/store.ts';
-import { lockKey, refuseConnection, refuseWithoutRoom } from './store.ts';
+import { lockKey, refuseConnection, refuseWithoutRoom } from './key-store.ts';
 
 /**
  * Changes the end of a key, or gives a key that has expired a new one (docs/commands.md). An expired key then takes a place

@@ -4,8 +4,8 @@ import { only } from '../../platform/postgres/answer.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { DAY, SECOND } from '../../platform/units.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
+import { isPreviousSecret, KeyExistsError, lockKey, refuseConnection } from './key-store.ts';
 import { generateSecret, hashSecret } from './secret.ts';
-import { isPreviousSecret, KeyExistsError, lockKey, refuseConnection } from './store.ts';
 
 /** How long the previous secret works after a rotation, in seconds (docs/commands.md). */
 export const OVERLAP_S = { default: DAY / SECOND, max: (30 * DAY) / SECOND };

@@ -7,8 +7,8 @@ import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { freeHandler, type Handler } from '../admission/quote.ts';
+import { type ApiKey, keyColumns } from '../keys/key-store.ts';
 import { BUDGET_PERIODS } from '../keys/limits.ts';
-import { type ApiKey, keyColumns } from '../keys/store.ts';
 
 const Instant = (description: string) =>
   Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description });

@@ -1,8 +1,8 @@
 /** What a process knows to be beyond a bound of refreshes is refused before it is charged. */
 import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
 import { startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
 import { nif } from '../../support/companies.ts';

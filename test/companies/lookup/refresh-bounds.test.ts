@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { createRefreshBounds, RefreshesUsedUpError } from '../../../src/companies/lookup/refresh-bounds.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { MINUTE } from '../../../src/platform/units.ts';
 import { createVisitor, signUp } from '../../dashboard/visitor.ts';

@@ -9,7 +9,7 @@ import { createRestFace } from '../../../src/metering/admission/face.ts';
 import { createPipeline, type PipelineParts } from '../../../src/metering/admission/pipeline.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { keyRoute } from '../../../src/metering/usage/key-route.ts';
-import { usageRoute } from '../../../src/metering/usage/route.ts';
+import { usageRoute } from '../../../src/metering/usage/usage-route.ts';
 import { readConfig } from '../../../src/platform/config/config.ts';
 import { createMetrics } from '../../../src/platform/observability/metrics.ts';
 import { type Adapters, API_ROUTES, openEndpoints } from '../../../src/service/endpoints.ts';

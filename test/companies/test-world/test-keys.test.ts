@@ -5,7 +5,7 @@ import { calledUpBy, WORLD } from '../../../src/companies/test-world/world.ts';
 import { PROBLEMS, type ProblemName } from '../../../src/http/problems.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { keyRoute } from '../../../src/metering/usage/key-route.ts';
-import { usageRoute } from '../../../src/metering/usage/route.ts';
+import { usageRoute } from '../../../src/metering/usage/usage-route.ts';
 import { API_ROUTES } from '../../../src/service/endpoints.ts';
 import { type Api, type Caller, startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';

@@ -6,13 +6,13 @@ import { acceptInvitation, findInvitation, invite } from '../../../src/dashboard
 import { deleteAccount, exportAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { recordSignIn } from '../../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { createAccount, findAccount, listAccounts } from '../../../src/metering/accounts/account-store.ts';
 import { changeLimits, setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
-import { createAccount, findAccount, listAccounts } from '../../../src/metering/accounts/store.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
+import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
-import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { storeErrorCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';

@@ -12,7 +12,7 @@ import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { actorOf, changeMember, listMembers, renameAccount } from '../../../src/dashboard/auth/members.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { NotOwnerError } from '../../../src/metering/accounts/rights.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { until } from '../../support/until.ts';
 import { startMailedDashboard } from '../service.ts';

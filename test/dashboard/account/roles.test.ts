@@ -8,7 +8,7 @@ import {
 } from '../../../src/dashboard/account/invitations.ts';
 import { changeMember, accountOf as getAccountOf, listMembers } from '../../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
-import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { codeOf } from '../../../src/platform/errors.ts';
 import { startDashboardService, startMailedDashboard } from '../service.ts';
 import {

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { writeActivity } from '../../../src/metering/credits/activity.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { storeActivity } from '../../support/activity.ts';
 import { call } from '../../support/client.ts';
 import { storeCallCounts, storeErrorCounts } from '../../support/counts.ts';

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { invite } from '../../../src/dashboard/account/invitations.ts';
 import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
+import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
-import { createAccount } from '../../../src/metering/accounts/store.ts';
 import { until } from '../../support/until.ts';
 import { codeOf, fieldsOf } from '../enrolled.ts';
 import { pausing } from '../pausing.ts';

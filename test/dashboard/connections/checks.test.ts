@@ -5,7 +5,7 @@ import { mailsOf } from '../../../src/dashboard/auth/limits.ts';
 import { consent as consentPage } from '../../../src/dashboard/connections/consent.ts';
 import { ROUTES } from '../../../src/dashboard/routes.ts';
 import { storeRequest } from '../../../src/metering/connections/requests.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, createVisitor, type PageAnswer, usageStatus, type Visitor } from '../visitor.ts';
 import {

@@ -2,11 +2,11 @@
 import { afterAll, expect, test } from 'bun:test';
 import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
+import { findAccount } from '../../../src/metering/accounts/account-store.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
-import { findAccount } from '../../../src/metering/accounts/store.ts';
-import { MAX_CONNECTIONS } from '../../../src/metering/connections/store.ts';
+import { MAX_CONNECTIONS } from '../../../src/metering/connections/connection-store.ts';
 import { expireKey } from '../../../src/metering/keys/expire.ts';
-import { limitKey } from '../../../src/metering/keys/limit.ts';
+import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { codeOf, enrolled } from '../enrolled.ts';
 import { startMailedDashboard } from '../service.ts';

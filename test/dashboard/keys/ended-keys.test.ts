@@ -1,7 +1,7 @@
 /** Keys that end, or have ended: the dashboard says so, and offers a remedy. */
 import { afterAll, expect, test } from 'bun:test';
 import { ROUTES } from '../../../src/dashboard/routes.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { storeErrorCounts } from '../../support/counts.ts';
 import { eventually, until } from '../../support/until.ts';
 import { startDashboardService } from '../service.ts';

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test';
 import { changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { until } from '../../support/until.ts';
 import { startDashboardService } from '../service.ts';
 import {

@@ -9,9 +9,9 @@ import {
   sendDueMails,
 } from '../../../src/dashboard/mails/due-mails.ts';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
-import { limitKey } from '../../../src/metering/keys/limit.ts';
+import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
+import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import type { Budget } from '../../../src/metering/keys/limits.ts';
-import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { startMailedDashboard } from '../service.ts';
 import { createMember } from '../visitor.ts';

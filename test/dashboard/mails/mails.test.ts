@@ -13,7 +13,7 @@ import {
 import { MESSAGES } from '../../../src/dashboard/messages.ts';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
 import { changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
-import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
+import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { startMailedDashboard } from '../service.ts';
 import { createMember } from '../visitor.ts';
 

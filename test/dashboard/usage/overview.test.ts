@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { call } from '../../support/client.ts';
 import { startDashboardService, storeCalls } from '../service.ts';
 import { createMember, makeKey, type PageAnswer, type Visitor } from '../visitor.ts';

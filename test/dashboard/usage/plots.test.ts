@@ -7,8 +7,8 @@ import {
   loadDailyCalls,
 } from '../../../src/dashboard/usage/daily-calls.ts';
 import { daysOfMonth, monthBefore, rangeOf } from '../../../src/dashboard/usage/range.ts';
-import { createAccount } from '../../../src/metering/accounts/store.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createAccount } from '../../../src/metering/accounts/account-store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { storeCallCounts, storeCostlyErrorCounts, storeErrorCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { eventually } from '../../support/until.ts';

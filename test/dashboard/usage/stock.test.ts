@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { changeLimits, setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
-import type { UsageAnswer } from '../../../src/metering/usage/schema.ts';
+import type { UsageAnswer } from '../../../src/metering/usage/usage-schema.ts';
 import { startDashboardService, storeCalls } from '../service.ts';
 import { createMember, createMemberWithKey } from '../visitor.ts';
 

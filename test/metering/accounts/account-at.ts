@@ -1,5 +1,5 @@
+import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import type { Plan, Subscription } from '../../../src/metering/accounts/plan.ts';
-import { createAccount } from '../../../src/metering/accounts/store.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** Charges and returns in the activity are the ledger's, whatever happens to the calls. */
 import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { readActivity } from '../../../src/metering/activity/store.ts';
+import { readActivity } from '../../../src/metering/activity/activity-store.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
 import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
@@ -13,7 +13,7 @@ import { waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 import { chargeKeyed } from '../credits/ledger.ts';
-import { callOf, rollUpAll, sumsOf } from './support.ts';
+import { callOf, rollUpAll, sumsOf } from './activity-calls.ts';
 
 const database = await createTestDatabase('activity');
 const sql = database.sql;

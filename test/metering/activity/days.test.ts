@@ -3,8 +3,8 @@ import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { problem } from '../../../src/http/answer.ts';
+import { listActivity, readActivity } from '../../../src/metering/activity/activity-store.ts';
 import { purgeActivity } from '../../../src/metering/activity/purge.ts';
-import { listActivity, readActivity } from '../../../src/metering/activity/store.ts';
 import { NOTHING_PAID } from '../../../src/metering/admission/quote.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
@@ -14,7 +14,7 @@ import { storeActivity } from '../../support/activity.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
-import { callOf } from './support.ts';
+import { callOf } from './activity-calls.ts';
 
 const database = await createTestDatabase('activity_days');
 const sql = database.sql;

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
+import { findAccount } from '../../../src/metering/accounts/account-store.ts';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
-import { findAccount } from '../../../src/metering/accounts/store.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';

@@ -9,7 +9,7 @@ import { chargeBatch } from '../../../src/metering/credits/charge-batch.ts';
 import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
-import { limitKey } from '../../../src/metering/keys/limit.ts';
+import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { DAY } from '../../../src/platform/units.ts';
 import { createTestDatabase } from '../../support/database.ts';

@@ -6,9 +6,9 @@ import {
   type Caller,
   createAuthenticator,
 } from '../../../src/metering/keys/authenticate.ts';
-import { limitKey } from '../../../src/metering/keys/limit.ts';
+import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
+import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import { generateSecret, hashSecret, hasSecretLength } from '../../../src/metering/keys/secret.ts';
-import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { startProxy } from '../../support/proxy.ts';

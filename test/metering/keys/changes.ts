@@ -1,9 +1,9 @@
 import type { EventKind } from '../../../src/metering/accounts/events.ts';
 import { endPreviousSecrets, expireKey } from '../../../src/metering/keys/expire.ts';
-import { limitKey } from '../../../src/metering/keys/limit.ts';
+import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
+import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
-import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 
 export interface Key {

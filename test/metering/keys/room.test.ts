@@ -1,11 +1,11 @@
 /** No change of keys makes more keys work than an account has room for: five test keys, and those of its plan. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
-import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { expireKey } from '../../../src/metering/keys/expire.ts';
+import { createKey, revokeKey, TooManyKeysError } from '../../../src/metering/keys/key-store.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
-import { createKey, revokeKey, TooManyKeysError } from '../../../src/metering/keys/store.ts';
 import { RefusedError } from '../../../src/platform/errors.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'bun:test';
+import { createAccount, findAccount } from '../../../src/metering/accounts/account-store.ts';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
-import { createAccount, findAccount } from '../../../src/metering/accounts/store.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
-import { findKey } from '../../../src/metering/keys/list.ts';
+import { findKey } from '../../../src/metering/keys/key-list.ts';
+import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { ROTATIONS_PER_DAY, rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { hashSecret } from '../../../src/metering/keys/secret.ts';
-import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/store.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
 import { until } from '../../support/until.ts';

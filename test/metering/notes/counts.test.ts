@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:
 import { deleteAccount, removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { storeErrorCounts } from '../../support/counts.ts';

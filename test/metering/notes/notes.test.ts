@@ -2,13 +2,13 @@
 import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
-import { readActivity } from '../../../src/metering/activity/store.ts';
+import { readActivity } from '../../../src/metering/activity/activity-store.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
-import { findKeyDetails } from '../../../src/metering/keys/details.ts';
 import { endPreviousSecrets } from '../../../src/metering/keys/expire.ts';
+import { findKeyDetails } from '../../../src/metering/keys/key-details.ts';
+import { revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
-import { revokeKey } from '../../../src/metering/keys/store.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';

@@ -13,10 +13,10 @@ const { values } = parseArgs({
 loadBySeam(faultNamed(SQL_FAULTS, values.fault)?.patches);
 replaceGlobals();
 const { generateSecret } = await import('../../../src/metering/keys/secret.ts');
-const { createAccount } = await import('../../../src/metering/accounts/store.ts');
+const { createAccount } = await import('../../../src/metering/accounts/account-store.ts');
 const { changeLimits } = await import('../../../src/metering/accounts/changes.ts');
 const { grantCredits } = await import('../../../src/metering/accounts/grant.ts');
-const { createKey } = await import('../../../src/metering/keys/store.ts');
+const { createKey } = await import('../../../src/metering/keys/key-store.ts');
 const { connectPostgres } = await import('../../../src/platform/postgres/connect.ts');
 const { createHistory } = await import('./history.ts');
 const { play } = await import('./play.ts');

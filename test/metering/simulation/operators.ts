@@ -1,6 +1,6 @@
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
-import { limitKey } from '../../../src/metering/keys/limit.ts';
+import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import type { Account, Action } from './history.ts';
 

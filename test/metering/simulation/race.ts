@@ -24,9 +24,9 @@ const { refundOwed } = await import('../../../src/metering/credits/refund.ts');
 const { rollUpCalls } = await import('../../../src/metering/credits/rollup.ts');
 const { grantCredits } = await import('../../../src/metering/accounts/grant.ts');
 const { changeLimits } = await import('../../../src/metering/accounts/changes.ts');
-const { createAccount } = await import('../../../src/metering/accounts/store.ts');
-const { createKey } = await import('../../../src/metering/keys/store.ts');
-const { limitKey } = await import('../../../src/metering/keys/limit.ts');
+const { createAccount } = await import('../../../src/metering/accounts/account-store.ts');
+const { createKey } = await import('../../../src/metering/keys/key-store.ts');
+const { limitKey } = await import('../../../src/metering/keys/limit-key.ts');
 
 interface Account {
   id: string;

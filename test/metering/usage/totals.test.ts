@@ -1,7 +1,7 @@
 /** The sums over an account's keys are those of its rows, whatever writes these (src/metering/credits/daily-counts.ts). */
 import { expect, test } from 'bun:test';
 import { METERING_DATA } from '../../../src/metering/account-data/metering-data.ts';
-import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { storeCallCounts } from '../../support/counts.ts';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createAccountReader } from '../../../src/metering/accounts/reader.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
-import { createKey, revokeKey } from '../../../src/metering/keys/store.ts';
+import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { createKeyReader } from '../../../src/metering/usage/key-route.ts';
-import { createUsageHandler } from '../../../src/metering/usage/route.ts';
-import type { UsageAnswer } from '../../../src/metering/usage/schema.ts';
+import { createUsageHandler } from '../../../src/metering/usage/usage-route.ts';
+import type { UsageAnswer } from '../../../src/metering/usage/usage-schema.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { CALLER, runHandler } from '../../support/handler.ts';

@@ -1,7 +1,7 @@
 /** What the commands make of their words. every-command.test.ts has the members of every answer, and the features have the rules. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { createAccount } from '../../../src/metering/accounts/store.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createAccount } from '../../../src/metering/accounts/account-store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { createCommandLine, runHere } from '../../support/command.ts';
 import { storeCallCounts, storeCostlyErrorCounts } from '../../support/counts.ts';
 import { storeRecord } from '../../support/records.ts';

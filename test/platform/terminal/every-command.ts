@@ -1,7 +1,7 @@
 /** Every command that ends by itself, for tests that run all of them. */
 import { createUser } from '../../../src/dashboard/account/invitations.ts';
-import { createAccount } from '../../../src/metering/accounts/store.ts';
-import { createKey } from '../../../src/metering/keys/store.ts';
+import { createAccount } from '../../../src/metering/accounts/account-store.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { importBrackets } from '../../companies/debts/support.ts';
 import { createCommandLine } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';

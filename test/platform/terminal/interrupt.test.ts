@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { closeSync, constants, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { constants as os } from 'node:os';
 import type { Command } from 'commander';
-import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { quoted } from '../../../src/platform/postgres/identifier.ts';
 import { importBrackets } from '../../companies/debts/support.ts';
 import { bareEnvironment, createCommandLine, MAIN } from '../../support/command.ts';

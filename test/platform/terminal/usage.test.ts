@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { createAccount } from '../../../src/metering/accounts/store.ts';
+import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { VERSION } from '../../../src/platform/version.ts';
 import {
   bareEnvironment,

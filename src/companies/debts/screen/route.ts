@@ -7,7 +7,7 @@ import {
   type ItemAnswer,
   type ListInput,
   type ListService,
-} from '../../../metering/admission/list.ts';
+} from '../../../metering/admission/list-handler.ts';
 import type { Handler } from '../../../metering/admission/quote.ts';
 import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
 import { createGate, type GateLimits } from '../../../platform/runtime/gate.ts';

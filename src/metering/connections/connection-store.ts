@@ -6,8 +6,8 @@ import { RefusedError } from '../../platform/errors.ts';
 import { secretStart } from '../../platform/observability/redaction.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { DAY, MINUTE, SECOND } from '../../platform/units.ts';
+import { lockAccount, newId, requireAccount } from '../accounts/account-store.ts';
 import { recordEvent } from '../accounts/events.ts';
-import { lockAccount, newId, requireAccount } from '../accounts/store.ts';
 import { type KeyLimits, limitNewKey } from '../keys/limits.ts';
 import { generateSecret, hashSecret } from '../keys/secret.ts';
 

@@ -1,5 +1,5 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { type ApiKey, keyColumns } from './store.ts';
+import { type ApiKey, keyColumns } from './key-store.ts';
 
 /** A key with its use. */
 export interface ListedKey extends ApiKey {

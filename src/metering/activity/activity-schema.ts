@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { enumeration } from '../../http/enumeration.ts';
 import { REASONS } from '../../http/problems.ts';
-import { ACTIVITY } from './feed.ts';
-import { ROW_KINDS } from './store.ts';
+import { ACTIVITY } from './activity-feed.ts';
+import { ROW_KINDS } from './activity-store.ts';
 
 const Nullable = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(
   schema: T,

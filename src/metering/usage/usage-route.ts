@@ -2,13 +2,13 @@ import { ok } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import type { Price } from '../../platform/config/environment.ts';
 import { utcDay } from '../../platform/dates.ts';
+import { type AccountDetails, creditsLeft } from '../accounts/account-store.ts';
 import type { ReadAccount } from '../accounts/reader.ts';
-import { type AccountDetails, creditsLeft } from '../accounts/store.ts';
 import { freeHandler, type Handler } from '../admission/quote.ts';
 import { budgetCreditsLeft, type UsedBudget } from '../keys/limits.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 import type { ReadKey } from './key-route.ts';
-import { type UsageAnswer, UsageAnswerSchema } from './schema.ts';
+import { type UsageAnswer, UsageAnswerSchema } from './usage-schema.ts';
 
 /** GET /usage */
 export const usageRoute: ApiRoute = {

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
+import { createAccount, findAccount, listAccounts } from '../../../src/metering/accounts/account-store.ts';
 import { changeLimits, changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
-import { createAccount, findAccount, listAccounts } from '../../../src/metering/accounts/store.ts';
 import { createTestDatabase } from '../../support/database.ts';
 
 const database = await createTestDatabase('accounts');

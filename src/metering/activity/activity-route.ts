@@ -2,9 +2,9 @@ import { Type } from '@sinclair/typebox';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { permits } from '../../http/right.ts';
 import { freeHandler, type Handler } from '../admission/quote.ts';
-import { ACTIVITY } from './feed.ts';
-import { type ActivityAnswer, ActivityAnswerSchema } from './schema.ts';
-import type { ActivityRow, ReadActivity } from './store.ts';
+import { ACTIVITY } from './activity-feed.ts';
+import { type ActivityAnswer, ActivityAnswerSchema } from './activity-schema.ts';
+import type { ActivityRow, ReadActivity } from './activity-store.ts';
 
 /** GET /activity (docs/api.md: activity) */
 export const activityRoute: ApiRoute = {

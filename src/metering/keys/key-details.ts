@@ -2,7 +2,7 @@ import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { type ApiKey, keyColumns } from './store.ts';
+import { type ApiKey, keyColumns } from './key-store.ts';
 
 /** The days whose calls and errors count, today among them. */
 export const DAYS = 30;

@@ -7,9 +7,10 @@ import { textTable } from '../../platform/terminal/text.ts';
 import { instant, name, orWord, wholeNumber } from '../../platform/terminal/values.ts';
 import { iso } from '../accounts/plan.ts';
 import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
-import { requireKeyDetails } from './details.ts';
 import { expireKey } from './expire.ts';
-import { limitKey } from './limit.ts';
+import { requireKeyDetails } from './key-details.ts';
+import { type ApiKey, createKey, listKeys, revokeKey } from './key-store.ts';
+import { limitKey } from './limit-key.ts';
 import {
   BUDGET_PERIODS,
   type Budget,
@@ -21,7 +22,6 @@ import {
 } from './limits.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
 import { generateSecret } from './secret.ts';
-import { type ApiKey, createKey, listKeys, revokeKey } from './store.ts';
 
 interface LimitOptions {
   credits?: number | 'none';

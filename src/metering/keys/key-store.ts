@@ -3,9 +3,9 @@ import { KEY_PREFIX, secretStart } from '../../platform/observability/redaction.
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
+import { type AccountDetails, lockAccount, newId, requireAccount } from '../accounts/account-store.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { clock, type Plan } from '../accounts/plan.ts';
-import { type AccountDetails, lockAccount, newId, requireAccount } from '../accounts/store.ts';
 import {
   type KeyLimits,
   limitColumns,

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'bun:test';
-import { createAccount, findAccount, requireAccount } from '../../../src/metering/accounts/store.ts';
-import { findKey, pageOfKeys } from '../../../src/metering/keys/list.ts';
+import { createAccount, findAccount, requireAccount } from '../../../src/metering/accounts/account-store.ts';
+import { findKey, pageOfKeys } from '../../../src/metering/keys/key-list.ts';
+import { type ApiKey, createKey, listKeys, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { generateSecret, hashSecret } from '../../../src/metering/keys/secret.ts';
-import { type ApiKey, createKey, listKeys, revokeKey } from '../../../src/metering/keys/store.ts';
 import { inPages } from '../../../src/platform/postgres/batches.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createAccountAt } from '../accounts/account-at.ts';

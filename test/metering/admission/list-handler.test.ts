@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { unavailable } from '../../../src/http/answer.ts';
-import { createListHandler, type Item } from '../../../src/metering/admission/list.ts';
+import { createListHandler, type Item } from '../../../src/metering/admission/list-handler.ts';
 import { type CallContext, NOTHING_PAID } from '../../../src/metering/admission/quote.ts';
 import { API_ROUTES } from '../../../src/service/endpoints.ts';
 

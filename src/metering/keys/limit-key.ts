@@ -1,8 +1,9 @@
 import { RefusedError } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { lockAccount } from '../accounts/account-store.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
-import { lockAccount } from '../accounts/store.ts';
+import { lockKey } from './key-store.ts';
 import {
   type KeyLimits,
   limitColumns,
@@ -13,7 +14,6 @@ import {
   setShare,
   type UsedBudget,
 } from './limits.ts';
-import { lockKey } from './store.ts';
 
 /**
  * Changes the limits of a key (docs/commands.md). A limit that is not given stays.

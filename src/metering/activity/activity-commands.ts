@@ -3,9 +3,9 @@ import { inPages } from '../../platform/postgres/batches.ts';
 import { existingCommand } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
 import { instant } from '../../platform/terminal/values.ts';
-import { requireAccount } from '../accounts/store.ts';
-import { ACTIVITY } from './feed.ts';
-import { type ActivityFilter, type ActivityRow, listActivity } from './store.ts';
+import { requireAccount } from '../accounts/account-store.ts';
+import { ACTIVITY } from './activity-feed.ts';
+import { type ActivityFilter, type ActivityRow, listActivity } from './activity-store.ts';
 
 const ROWS_A_PAGE = 500;
 

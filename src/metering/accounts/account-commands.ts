@@ -5,9 +5,6 @@ import { defineList } from '../../platform/terminal/list-command.ts';
 import { fields, printable } from '../../platform/terminal/text.ts';
 import { instant, name, orWord, wholeNumber } from '../../platform/terminal/values.ts';
 import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
-import { changeLimits, changePlan } from './changes.ts';
-import { grantCredits, MAX_BALANCE } from './grant.ts';
-import { iso, type Plan, type Subscription } from './plan.ts';
 import {
   type AccountFilter,
   createAccount,
@@ -15,7 +12,10 @@ import {
   type ListedAccount,
   listAccounts,
   requireAccount,
-} from './store.ts';
+} from './account-store.ts';
+import { changeLimits, changePlan } from './changes.ts';
+import { grantCredits, MAX_BALANCE } from './grant.ts';
+import { iso, type Plan, type Subscription } from './plan.ts';
 
 const PLANS: Plan[] = ['free', 'plus'];
 

@@ -9,7 +9,7 @@ import { answerOf } from '../../platform/postgres/answer.ts';
 import type { RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
-import { ACTIVITY } from './feed.ts';
+import { ACTIVITY } from './activity-feed.ts';
 
 export const ROW_KINDS = ['charge', 'return', 'answer'] as const;
 type RowKind = (typeof ROW_KINDS)[number];
