@@ -8,7 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { parseMatchQuery, type WordsQuery } from '../src/companies/matches/query.ts';
+import { parseMatchQuery, type WordsQuery } from '../src/companies/matches/matches-query.ts';
 import { normalizeName } from '../src/companies/name.ts';
 import type { Finder } from '../src/companies/search/search.ts';
 import { createElasticsearch } from '../src/platform/elasticsearch/client.ts';

@@ -1,4 +1,8 @@
-import { type DebtDataset, type DirectoryDataset, readDatasets } from '../companies/datasets/store.ts';
+import {
+  type DebtDataset,
+  type DirectoryDataset,
+  readDatasets,
+} from '../companies/datasets/datasets-store.ts';
 import { creditsLeft, keepsPurchased } from '../metering/accounts/account-store.ts';
 import { readPlan } from '../metering/accounts/plan.ts';
 import { latestProblems } from './activity/activity.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { readDatasets } from '../companies/datasets/store.ts';
-import { importDebts } from '../companies/debts/import.ts';
+import { readDatasets } from '../companies/datasets/datasets-store.ts';
+import { importDebts } from '../companies/debts/debts-import.ts';
 import type { DebtKind } from '../companies/debts/kind.ts';
 import { rowSource } from '../companies/ingest/source.ts';
 import type { CommandTools } from '../platform/terminal/command.ts';

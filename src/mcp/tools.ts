@@ -1,12 +1,12 @@
 import { type TObject, type TSchema, Type, TypeGuard } from '@sinclair/typebox';
-import { datasetsRoute } from '../companies/datasets/route.ts';
-import { debtChangesRoute } from '../companies/debts/changes/route.ts';
-import { debtsRoute } from '../companies/debts/screen/route.ts';
-import { lookupListRoute } from '../companies/lookup/list.ts';
-import { lookupRoute } from '../companies/lookup/route.ts';
+import { datasetsRoute } from '../companies/datasets/datasets-route.ts';
+import { debtChangesRoute } from '../companies/debts/changes/changes-route.ts';
+import { debtsRoute } from '../companies/debts/debts-route.ts';
+import { lookupListRoute } from '../companies/lookup/lookup-list.ts';
+import { lookupRoute } from '../companies/lookup/lookup-route.ts';
 import { withoutCountry } from '../companies/nif.ts';
 import { TextNifSchema } from '../companies/nif-parameter.ts';
-import { resolutionsRoute } from '../companies/resolve/route.ts';
+import { resolutionsRoute } from '../companies/resolve/resolve-route.ts';
 import { searchRoute } from '../companies/search/route.ts';
 import { type ApiRoute, costOf, PROBLEM_MEMBERS } from '../http/api-route.ts';
 import { createBodyCheck } from '../http/body-check.ts';

@@ -4,14 +4,14 @@
  */
 
 import { observeAges } from '../companies/datasets/age-metrics.ts';
-import { createDatasetsReader } from '../companies/datasets/store.ts';
-import { purgeChanges } from '../companies/debts/changes/purge.ts';
-import { type PageOptions, readPage } from '../companies/debts/changes/store.ts';
-import { createScreen } from '../companies/debts/screen/store.ts';
+import { createDatasetsReader } from '../companies/datasets/datasets-store.ts';
+import { purgeChanges } from '../companies/debts/changes/changes-purge.ts';
+import { type PageOptions, readPage } from '../companies/debts/changes/changes-store.ts';
+import { createScreen } from '../companies/debts/debts-store.ts';
 import { watchDirectory } from '../companies/directory/watch.ts';
 import { openLookup } from '../companies/lookup/open-lookup.ts';
-import { openMatch } from '../companies/matches/open.ts';
-import { openResolve } from '../companies/resolve/open.ts';
+import { openMatch } from '../companies/matches/matches-open.ts';
+import { openResolve } from '../companies/resolve/resolve-open.ts';
 import { openDirectory } from '../companies/search/open.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import { problem } from '../http/answer.ts';

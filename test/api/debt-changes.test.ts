@@ -1,6 +1,6 @@
 /** POST /debts/changes over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { purgeChanges } from '../../src/companies/debts/changes/purge.ts';
+import { purgeChanges } from '../../src/companies/debts/changes/changes-purge.ts';
 import { DAY } from '../../src/platform/units.ts';
 import { type Amounts, importBrackets } from '../companies/debts/support.ts';
 import { startApi } from '../support/api.ts';

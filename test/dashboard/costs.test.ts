@@ -1,8 +1,8 @@
 /** The cost of a call on the pages Try and Screen, compared with the ledger, for every problem of a call and of an item. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
-import { debtsRoute } from '../../src/companies/debts/screen/route.ts';
-import { lookupRoute } from '../../src/companies/lookup/route.ts';
-import { resolutionsRoute } from '../../src/companies/resolve/route.ts';
+import { debtsRoute } from '../../src/companies/debts/debts-route.ts';
+import { lookupRoute } from '../../src/companies/lookup/lookup-route.ts';
+import { resolutionsRoute } from '../../src/companies/resolve/resolve-route.ts';
 import { searchRoute } from '../../src/companies/search/route.ts';
 import type { DashboardParts } from '../../src/dashboard/context.ts';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';

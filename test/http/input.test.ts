@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { lookupRoute } from '../../src/companies/lookup/route.ts';
+import { lookupRoute } from '../../src/companies/lookup/lookup-route.ts';
 import { searchRoute } from '../../src/companies/search/route.ts';
 import type { ApiRoute } from '../../src/http/api-route.ts';
 import { readJson } from '../../src/http/body.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createLookup } from '../../src/companies/lookup/lookup.ts';
-import { createLookupHandler } from '../../src/companies/lookup/route.ts';
+import { createLookupHandler } from '../../src/companies/lookup/lookup-route.ts';
 import type { CurrentDirectory } from '../../src/companies/search/current.ts';
 import { createElasticsearchStore } from '../../src/companies/search/elasticsearch.ts';
 import { INDEX_BATCHES } from '../../src/companies/search/open.ts';

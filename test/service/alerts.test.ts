@@ -6,7 +6,7 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { RefreshBound } from '../../src/companies/lookup/refresh-bounds.ts';
 import type { LimitWindow } from '../../src/companies/sources/nif-pt.ts';
-import { SOURCE_OUTCOMES } from '../../src/companies/sources/types.ts';
+import { SOURCE_OUTCOMES } from '../../src/companies/sources/source-types.ts';
 import { BASE_PATH, statusesOf, templateOf } from '../../src/http/api-route.ts';
 import { TOOLS } from '../../src/mcp/tools.ts';
 import { recordRun } from '../../src/platform/terminal/runs.ts';

@@ -1,4 +1,4 @@
-import type { CompanyDetails } from '../../src/companies/sources/types.ts';
+import type { CompanyDetails } from '../../src/companies/sources/source-types.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 
 /** Details without any value (specification, Resources). */

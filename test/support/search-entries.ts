@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch';
-import { openMatches } from '../../src/companies/matches/open.ts';
-import { openReader } from '../../src/companies/resolve/open.ts';
+import { openMatches } from '../../src/companies/matches/matches-open.ts';
+import { openReader } from '../../src/companies/resolve/resolve-open.ts';
 import { openCurrent } from '../../src/companies/search/current.ts';
 import type { SearchEntry } from '../../src/companies/search/document.ts';
 import { openSearch } from '../../src/companies/search/open.ts';

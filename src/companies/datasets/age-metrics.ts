@@ -2,7 +2,7 @@ import type { Metrics } from '../../platform/observability/metrics.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import { DAY, SECOND } from '../../platform/units.ts';
-import { type DebtDataset, readDatasets } from './store.ts';
+import { type DebtDataset, readDatasets } from './datasets-store.ts';
 
 /** Pages of the table of records whose ages are looked at, some hundred records. */
 const SAMPLED_PAGES = 100;

@@ -5,7 +5,7 @@ import { type CommandTools, defineCommand } from '../../platform/terminal/comman
 import { defineExport, type ExportSource } from '../../platform/terminal/export-command.ts';
 import { count, type Progress, withProgress } from '../../platform/terminal/progress.ts';
 import { fields, toSecond } from '../../platform/terminal/text.ts';
-import type { DebtDataset, DirectoryDataset } from '../datasets/store.ts';
+import type { DebtDataset, DirectoryDataset } from '../datasets/datasets-store.ts';
 import type { FileDigest } from '../file-digest.ts';
 import { defineImport } from '../ingest/import-command.ts';
 import { DIRECTORY_LAYOUT } from './file-layout.ts';

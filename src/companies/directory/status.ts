@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../platform/elasticsearch/nodes.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
-import { type Datasets, type DebtDataset, readDatasets } from '../datasets/store.ts';
+import { type Datasets, type DebtDataset, readDatasets } from '../datasets/datasets-store.ts';
 import { readIndexMeta } from '../search/index-meta.ts';
 import type { DirectoryContext } from './context.ts';
 import { plainError, withPlainErrors } from './failures.ts';

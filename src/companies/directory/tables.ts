@@ -43,7 +43,7 @@ export async function compareStaged(
 
 /**
  * Fills a generation's table with the staged rows and the other rows of `base`, in the order of results. Matches in Postgres rely
- * on it (src/companies/matches/postgres.ts), and both stores index sorted rows faster. `finishTable` completes the table.
+ * on it (src/companies/matches/matches-postgres.ts), and both stores index sorted rows faster. `finishTable` completes the table.
  * @param base `null` if the staged rows are the whole directory
  */
 export async function fillTable(sql: Sql, table: string, base: string | null): Promise<void> {

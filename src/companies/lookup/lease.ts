@@ -3,7 +3,7 @@ import { answerOf, READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { MINUTE } from '../../platform/units.ts';
-import type { CompanyDetails, SourceName } from '../sources/types.ts';
+import type { CompanyDetails, SourceName } from '../sources/source-types.ts';
 
 export type RefreshOutcome = 'found' | 'not-found' | 'failed';
 

@@ -1,14 +1,14 @@
 /**
- * Lookup of one company: `store.ts` reads and writes records, `refresh.ts` asks the sources, `lease.ts` makes sure that one instance
- * refreshes a NIF at a time. `list.ts` looks up many at once. A refreshed record is stored before it is answered.
+ * Lookup of one company: `lookup-store.ts` reads and writes records, `refresh.ts` asks the sources, `lease.ts` makes sure that one instance
+ * refreshes a NIF at a time. `lookup-list.ts` looks up many at once. A refreshed record is stored before it is answered.
  */
 import { failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
 import type { ReadLeft } from '../../metering/credits/left.ts';
 import type { Caller } from '../../metering/keys/authenticate.ts';
 import { withTimeout } from '../../platform/runtime/timeout.ts';
+import type { StoredCompany } from './lookup-store.ts';
 import type { Refresher } from './refresh.ts';
 import { type RefreshBound, type RefreshBounds, RefreshesUsedUpError } from './refresh-bounds.ts';
-import type { StoredCompany } from './store.ts';
 
 export interface LookupParts {
   refresher: Pick<Refresher, 'refresh'>;

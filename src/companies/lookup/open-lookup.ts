@@ -8,11 +8,11 @@ import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
 import { createSources } from '../sources/create-sources.ts';
 import { isDefaultNifPtUrl, type LimitWindow } from '../sources/nif-pt.ts';
-import { SOURCE_OUTCOMES } from '../sources/types.ts';
+import { SOURCE_OUTCOMES } from '../sources/source-types.ts';
 import { createFindRefusal, createLookup, type FindRefusal, type Lookup } from './lookup.ts';
+import { createCompanyReader, type FindCompanies, type FindCompany } from './lookup-store.ts';
 import { createRefresher } from './refresh.ts';
 import { createRefreshBounds, type RefreshBound } from './refresh-bounds.ts';
-import { createCompanyReader, type FindCompanies, type FindCompany } from './store.ts';
 
 /** The reader of stored records, and the lookup with its sources, as the configuration names them. */
 export function openLookup(

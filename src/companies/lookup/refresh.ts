@@ -2,10 +2,10 @@ import type { Log } from '../../platform/observability/log.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
-import { type CompanySource, type Permit, SourceError } from '../sources/types.ts';
+import { type CompanySource, type Permit, SourceError } from '../sources/source-types.ts';
 import { createRefreshLeases } from './lease.ts';
+import type { FindCompany, StoredCompany } from './lookup-store.ts';
 import { type Payer, type RefreshBounds, RefreshesUsedUpError } from './refresh-bounds.ts';
-import type { FindCompany, StoredCompany } from './store.ts';
 
 export interface RefresherOptions {
   sql: Sql;

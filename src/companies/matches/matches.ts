@@ -1,5 +1,5 @@
 /**
- * Names by any of their words (docs/api.md: by any words). `query.ts` reads a query, and `tiers.ts` has the order. All matches are
+ * Names by any of their words (docs/api.md: by any words). `matches-query.ts` reads a query, and `tiers.ts` has the order. All matches are
  * asked for in the order of sort keys. If these are few, they are put in order here; otherwise the first ones of each kind are asked
  * for. test/companies/matches/adapters.test.ts compares the stores.
  */
@@ -7,7 +7,7 @@ import { createBatcher, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.
 import type { CurrentDirectory } from '../search/current.ts';
 import { type Finder, firstOf, MAX_RESULTS, type SearchResult } from '../search/search.ts';
 import type { OpenGeneration } from '../search/store.ts';
-import type { WordsQuery } from './query.ts';
+import type { WordsQuery } from './matches-query.ts';
 import { arrange } from './tiers.ts';
 
 /** A question that finds fewer has found all. Even if every name of an earlier tier comes again, enough new ones remain. */

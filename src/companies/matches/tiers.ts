@@ -2,7 +2,7 @@
  * The order of matches (docs/api.md: by any words): names that begin with the query, then names that have all of its words whole, then the
  * rest; each by sort key and NIF.
  */
-import type { WordsQuery } from './query.ts';
+import type { WordsQuery } from './matches-query.ts';
 
 /**
  * The place of a name among the three, from 0.

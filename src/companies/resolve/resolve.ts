@@ -1,13 +1,13 @@
 /**
  * Companies by names as people write them (docs/resolutions.md: the rule of resolutions). `words.ts` reads a name, `vocabulary.ts` what the directory
- * knows of its words, `reads.ts` chooses the entries to read, `evidence.ts` compares, `order.ts` ranks. `reader.ts` reads the
+ * knows of its words, `reads.ts` chooses the entries to read, `evidence.ts` compares, `order.ts` ranks. `resolve-reader.ts` reads the
  * entries from either store, and the vocabulary from Postgres.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { SearchEntry } from '../search/document.ts';
 import { type Candidate, MAX_COMPARED, type Outcome, rank } from './order.ts';
-import type { DirectoryReader } from './reader.ts';
 import { READ_LIMITS, readsOf } from './reads.ts';
+import type { DirectoryReader } from './resolve-reader.ts';
 import { type KnownName, readVocabulary } from './vocabulary.ts';
 import { isHeavy, readWords, type WeighedName } from './words.ts';
 

@@ -4,7 +4,7 @@ import { normalizeName, sortKey } from '../name.ts';
 /** Words of a name that are read, and heavy ones among them. */
 export const MAX_WORDS = 24;
 export const MAX_HEAVY_WORDS = 12;
-/** A word of more characters is not looked up. Postgres indexes 64 characters of a word in a long name (matches/words-index.ts). */
+/** A word of more characters is not looked up. Postgres indexes 64 characters of a word in a long name (search/words-index.ts). */
 export const MAX_KEY_LENGTH = 63;
 
 /** Articles, prepositions and legal forms. They say nothing about a company, so they are never weighed, missing or extra. */

@@ -1,10 +1,10 @@
 /**
- * Sources of company records: nif.pt, then VIES or eInforma (one adapter each), with a shared client (`http.ts`), a circuit breaker
+ * Sources of company records: nif.pt, then VIES or eInforma (one adapter each), with a shared client (`source-client.ts`), a circuit breaker
  * and text cleaning (`clean-text.ts`). No source is trusted: every answer is checked and cleaned, and a fault never holds its text.
  */
 import { createEinforma } from './einforma.ts';
 import { createNifPt, isDefaultNifPtUrl, type LimitWindow } from './nif-pt.ts';
-import type { CompanySource, SourceName, SourcesConfig } from './types.ts';
+import type { CompanySource, SourceName, SourcesConfig } from './source-types.ts';
 import { createVies } from './vies.ts';
 
 export interface SourcesOptions {

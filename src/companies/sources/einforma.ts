@@ -2,15 +2,15 @@ import { aborted } from 'node:util';
 import { SECOND } from '../../platform/units.ts';
 import { capitalText } from './capital.ts';
 import { cleanText, cleanTexts, joinTexts } from './clean-text.ts';
-import { type JsonObject, nifText, type Question, urlUnder } from './http.ts';
-import { createSource } from './source.ts';
+import { createSource } from './company-source.ts';
+import { type JsonObject, nifText, type Question, urlUnder } from './source-client.ts';
 import {
   type CompanyDetails,
   type CompanySource,
   isOfSource,
   SourceError,
   type SourcesConfig,
-} from './types.ts';
+} from './source-types.ts';
 
 /** The members of a report that can name its company. */
 const IDENTIFIERS = ['identificativo', 'nif', 'nipc', 'cif'];

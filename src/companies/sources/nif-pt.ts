@@ -3,15 +3,15 @@ import { isObject } from '../../platform/runtime/json.ts';
 import { DAY, HOUR, MINUTE } from '../../platform/units.ts';
 import { capitalText, currencyText } from './capital.ts';
 import { cleanText, cleanTexts, joinTexts } from './clean-text.ts';
-import { type JsonObject, nifText } from './http.ts';
-import { createSource } from './source.ts';
+import { createSource } from './company-source.ts';
+import { type JsonObject, nifText } from './source-client.ts';
 import {
   type CompanyDetails,
   type CompanySource,
   isOfSource,
   SourceError,
   type SourcesConfig,
-} from './types.ts';
+} from './source-types.ts';
 
 const NOT_FOUND = /^no records found\.?$/i;
 const LIMIT = /\blimit per (minute|hour|day|month) reached\b/i;

@@ -1,7 +1,7 @@
 import { cleanLines, cleanText, joinTexts } from './clean-text.ts';
-import { type JsonObject, nifText, urlUnder } from './http.ts';
-import { createSource } from './source.ts';
-import { type CompanyDetails, type CompanySource, SourceError, type SourcesConfig } from './types.ts';
+import { createSource } from './company-source.ts';
+import { type JsonObject, nifText, urlUnder } from './source-client.ts';
+import { type CompanyDetails, type CompanySource, SourceError, type SourcesConfig } from './source-types.ts';
 
 const POSTAL_LINE = /^(\d{4}(?:-\d{3})?)(?:\s+(.*))?$/;
 

@@ -1,16 +1,16 @@
 import { UNPAID } from '../../http/api-route.ts';
 import type { ActivityRow, ReadActivity } from '../../metering/activity/activity-store.ts';
 import { SECOND } from '../../platform/units.ts';
-import { CHANGES as FEED } from '../debts/changes/feed.ts';
-import type { ReadPage } from '../debts/changes/store.ts';
+import { CHANGES as FEED } from '../debts/changes/changes-feed.ts';
+import type { ReadPage } from '../debts/changes/changes-store.ts';
 import { createLookup } from '../lookup/lookup.ts';
-import type { MatchQuery } from '../matches/query.ts';
+import type { MatchQuery } from '../matches/matches-query.ts';
 import { arrange } from '../matches/tiers.ts';
 import { answerDirectly } from '../search/answer.ts';
 import { type DirectoryRow, directoryRow } from '../search/document.ts';
 import type { ParsedQuery } from '../search/query.ts';
 import { DirectoryAwayError, MAX_RESULTS } from '../search/search.ts';
-import { resolveAmong } from './resolve.ts';
+import { resolveAmong } from './memory-reader.ts';
 import { calledUpBy, WORLD } from './world.ts';
 
 const COMPANIES = new Map(

@@ -5,12 +5,12 @@
  */
 import type { ProblemName } from '../../http/problems.ts';
 import type { ActivityRow } from '../../metering/activity/activity-store.ts';
-import type { Datasets } from '../datasets/store.ts';
-import type { Change } from '../debts/changes/store.ts';
-import type { StoredCompany } from '../lookup/store.ts';
+import type { Datasets } from '../datasets/datasets-store.ts';
+import type { Change } from '../debts/changes/changes-store.ts';
+import type { StoredCompany } from '../lookup/lookup-store.ts';
 import { normalizeName } from '../name.ts';
 import { normalizeNif, withoutCountry } from '../nif.ts';
-import type { CompanyDetails } from '../sources/types.ts';
+import type { CompanyDetails } from '../sources/source-types.ts';
 import file from './world.json' with { type: 'json' };
 
 /** A problem that can be called up at will, or an answer that takes its time. */

@@ -1,4 +1,4 @@
-import { COMPANIES_DATA } from '../../companies/lookup/account-data.ts';
+import { COMPANIES_DATA } from '../../companies/lookup/lookup-account-data.ts';
 import type { AccountData } from '../../metering/account-data/account-data.ts';
 import { entryOf, type HistoryRow } from '../../metering/account-data/history.ts';
 import { lockForDeletion, METERING_DATA, markDeleted } from '../../metering/account-data/metering-data.ts';

@@ -1,4 +1,4 @@
-import type { Company } from '../../companies/lookup/schema.ts';
+import type { Company } from '../../companies/lookup/lookup-schema.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import { isFree } from '../../http/error-kind.ts';
 import type { ItemProblem } from '../../http/list-schema.ts';

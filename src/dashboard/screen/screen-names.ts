@@ -1,4 +1,4 @@
-import { resolutionsRoute } from '../../companies/resolve/route.ts';
+import { resolutionsRoute } from '../../companies/resolve/resolve-route.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
 import { isFree } from '../../http/error-kind.ts';
 import type { ItemProblem } from '../../http/list-schema.ts';

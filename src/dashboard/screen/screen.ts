@@ -1,4 +1,4 @@
-import { debtsRoute } from '../../companies/debts/screen/route.ts';
+import { debtsRoute } from '../../companies/debts/debts-route.ts';
 import { creditsLeft } from '../../metering/accounts/account-store.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import type { MemberContext, PageResponse } from '../context.ts';

@@ -1,8 +1,8 @@
-import { type DebtDataset, readDatasets } from '../../companies/datasets/store.ts';
-import { lookupRoute } from '../../companies/lookup/route.ts';
-import type { Company } from '../../companies/lookup/schema.ts';
-import { parseMatchQuery } from '../../companies/matches/query.ts';
-import { matchesRoute } from '../../companies/matches/route.ts';
+import { type DebtDataset, readDatasets } from '../../companies/datasets/datasets-store.ts';
+import { lookupRoute } from '../../companies/lookup/lookup-route.ts';
+import type { Company } from '../../companies/lookup/lookup-schema.ts';
+import { parseMatchQuery } from '../../companies/matches/matches-query.ts';
+import { matchesRoute } from '../../companies/matches/matches-route.ts';
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import { searchRoute } from '../../companies/search/route.ts';
 import type { SearchAnswer } from '../../companies/search/schema.ts';

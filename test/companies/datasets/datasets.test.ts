@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { createDatasetsHandler } from '../../../src/companies/datasets/route.ts';
-import { createDatasetsReader, readDatasets } from '../../../src/companies/datasets/store.ts';
-import { importDebts } from '../../../src/companies/debts/import.ts';
+import { createDatasetsHandler } from '../../../src/companies/datasets/datasets-route.ts';
+import { createDatasetsReader, readDatasets } from '../../../src/companies/datasets/datasets-store.ts';
+import { importDebts } from '../../../src/companies/debts/debts-import.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { digestOf } from '../../support/digest.ts';

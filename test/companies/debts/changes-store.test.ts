@@ -1,7 +1,7 @@
 /** Pages of changes, and the removal of old ones, in Postgres. */
 import { afterAll, expect, test } from 'bun:test';
-import { purgeChanges } from '../../../src/companies/debts/changes/purge.ts';
-import { type PageOptions, readPage } from '../../../src/companies/debts/changes/store.ts';
+import { purgeChanges } from '../../../src/companies/debts/changes/changes-purge.ts';
+import { type PageOptions, readPage } from '../../../src/companies/debts/changes/changes-store.ts';
 import { DEBT_KINDS } from '../../../src/companies/debts/kind.ts';
 import { openDedicated } from '../../../src/platform/postgres/dedicated.ts';
 import { nif } from '../../support/companies.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { importDebts } from '../../../src/companies/debts/import.ts';
+import { importDebts } from '../../../src/companies/debts/debts-import.ts';
 import type { DebtKind } from '../../../src/companies/debts/kind.ts';
 import { DAY } from '../../../src/platform/units.ts';
 import { createCommandLine } from '../../support/command.ts';

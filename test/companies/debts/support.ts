@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { importDebts } from '../../../src/companies/debts/import.ts';
+import { importDebts } from '../../../src/companies/debts/debts-import.ts';
 import type { DebtKind } from '../../../src/companies/debts/kind.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { createDebtsHandler, ONE_LIST } from '../../../src/companies/debts/screen/route.ts';
-import type { Screened } from '../../../src/companies/debts/screen/store.ts';
+import { createDebtsHandler, ONE_LIST } from '../../../src/companies/debts/debts-route.ts';
+import type { Screened } from '../../../src/companies/debts/debts-store.ts';
 import { createGate } from '../../../src/platform/runtime/gate.ts';
 import { CALLER, paid, runHandler } from '../../support/handler.ts';
 import { until } from '../../support/until.ts';

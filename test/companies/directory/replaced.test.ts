@@ -93,7 +93,7 @@ const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
       few: search(() => matchEntries(find, 'sol mar 17')),
     };
   },
-  'companies/resolve/reader.ts': async () => {
+  'companies/resolve/resolve-reader.ts': async () => {
     const withReader = readerOf(sql);
     const resolve = (name: string) => async () => {
       const [{ candidates }] = (await withTimeout(
@@ -127,7 +127,7 @@ const OTHERS = [
   ...[
     'backup/restore.ts',
     'companies/datasets/age-metrics.ts',
-    'companies/datasets/store.ts',
+    'companies/datasets/datasets-store.ts',
     'demo/demo.ts',
     'companies/directory/tidy.ts',
     'companies/directory/generations.ts',

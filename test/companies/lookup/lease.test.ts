@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import { createRefreshLeases } from '../../../src/companies/lookup/lease.ts';
+import { createCompanyReader, forgetCompany } from '../../../src/companies/lookup/lookup-store.ts';
 import { createRefresher } from '../../../src/companies/lookup/refresh.ts';
 import { createRefreshBounds, RefreshesUsedUpError } from '../../../src/companies/lookup/refresh-bounds.ts';
-import { createCompanyReader, forgetCompany } from '../../../src/companies/lookup/store.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { nif } from '../../support/companies.ts';

@@ -1,7 +1,7 @@
 /** A lookup that this service failed, and not a source, costs nothing; its time is counted from its arrival. */
 import { afterAll, afterEach, expect, test } from 'bun:test';
 import { createLookup } from '../../../src/companies/lookup/lookup.ts';
-import { createLookupHandler } from '../../../src/companies/lookup/route.ts';
+import { createLookupHandler } from '../../../src/companies/lookup/lookup-route.ts';
 import { startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
 import { nif } from '../../support/companies.ts';

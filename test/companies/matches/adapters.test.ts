@@ -2,8 +2,8 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createMatches } from '../../../src/companies/matches/matches.ts';
-import { createWalkingStore, type ReadLimits } from '../../../src/companies/matches/postgres.ts';
-import type { WordsQuery } from '../../../src/companies/matches/query.ts';
+import { createWalkingStore, type ReadLimits } from '../../../src/companies/matches/matches-postgres.ts';
+import type { WordsQuery } from '../../../src/companies/matches/matches-query.ts';
 import { normalizeName } from '../../../src/companies/name.ts';
 import { openCurrent } from '../../../src/companies/search/current.ts';
 import type { Finder } from '../../../src/companies/search/search.ts';

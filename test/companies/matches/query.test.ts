@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { type AskedQuery, parseMatchQuery } from '../../../src/companies/matches/query.ts';
+import { type AskedQuery, parseMatchQuery } from '../../../src/companies/matches/matches-query.ts';
 
 test('a query is its words: each once before the last, which may be the beginning of one', () => {
   expect(parseMatchQuery('  Padaria de BRÁ')).toEqual({

@@ -1,4 +1,4 @@
-import { parseMatchQuery, type WordsQuery } from '../../../src/companies/matches/query.ts';
+import { parseMatchQuery, type WordsQuery } from '../../../src/companies/matches/matches-query.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { searchIndexStatements } from '../../../src/companies/search/postgres.ts';
 import type { Finder } from '../../../src/companies/search/search.ts';

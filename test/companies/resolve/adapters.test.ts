@@ -1,8 +1,8 @@
 /** Names resolved by Postgres, by Elasticsearch and by the oracle: equal in NIFs, order, sums, evidence and `clear`. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { buildSearchIndexes } from '../../../src/companies/directory/tables.ts';
-import type { WithReader } from '../../../src/companies/resolve/reader.ts';
 import { LIMITS, resolveNames } from '../../../src/companies/resolve/resolve.ts';
+import type { WithReader } from '../../../src/companies/resolve/resolve-reader.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import '../../support/modes.ts';

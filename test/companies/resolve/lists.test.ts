@@ -1,9 +1,9 @@
 /** The load of a list of names on the directory and the process: it never crowds out other lists and calls. */
 import { expect, test } from 'bun:test';
-import { createNameResolver } from '../../../src/companies/resolve/open.ts';
-import type { DirectoryReader } from '../../../src/companies/resolve/reader.ts';
 import { companyOf, type Resolve, resolveNames } from '../../../src/companies/resolve/resolve.ts';
-import { createResolutionsHandler } from '../../../src/companies/resolve/route.ts';
+import { createNameResolver } from '../../../src/companies/resolve/resolve-open.ts';
+import type { DirectoryReader } from '../../../src/companies/resolve/resolve-reader.ts';
+import { createResolutionsHandler } from '../../../src/companies/resolve/resolve-route.ts';
 import { type CallContext, NOTHING_PAID } from '../../../src/metering/admission/quote.ts';
 
 const NOTHING = companyOf(undefined);

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 import { halfOf, NEAR_KINDS, nearNames } from '../../../bench/lib/name-sets.ts';
 import { directoryRow } from '../../../src/companies/search/document.ts';
-import { resolveAmong } from '../../../src/companies/test-world/resolve.ts';
+import { resolveAmong } from '../../../src/companies/test-world/memory-reader.ts';
 import real from './real-names.json' with { type: 'json' };
 
 const names = real.directory.map(([, name]) => name!);

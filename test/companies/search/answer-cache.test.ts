@@ -1,6 +1,6 @@
 /** Answers kept in memory: how many, and when they are given. */
 import { beforeEach, describe, expect, test } from 'bun:test';
-import { type MatchQuery, parseMatchQuery } from '../../../src/companies/matches/query.ts';
+import { type MatchQuery, parseMatchQuery } from '../../../src/companies/matches/matches-query.ts';
 import { type AnswerQuery, answerCached } from '../../../src/companies/search/answer.ts';
 import { type AnswerCache, createAnswerCache } from '../../../src/companies/search/answer-cache.ts';
 import { type ParsedQuery, parseQuery } from '../../../src/companies/search/query.ts';

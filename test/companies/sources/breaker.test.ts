@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
-import { type Breaker, createBreaker } from '../../../src/companies/sources/source.ts';
-import { SourceError, type SourceErrorReason } from '../../../src/companies/sources/types.ts';
+import { type Breaker, createBreaker } from '../../../src/companies/sources/company-source.ts';
+import { SourceError, type SourceErrorReason } from '../../../src/companies/sources/source-types.ts';
 import { startProvider } from '../../support/provider.ts';
 import { clock, faultOf, found, NIF, SOURCES, sourceAt } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createSources } from '../../../src/companies/sources/create-sources.ts';
-import type { SourcesConfig } from '../../../src/companies/sources/types.ts';
+import type { SourcesConfig } from '../../../src/companies/sources/source-types.ts';
 import { readConfig } from '../../../src/platform/config/config.ts';
 import { nifPtFound, type Provider, startProvider } from '../../support/provider.ts';
 import { MEBIBYTE, paddedJson } from '../../support/provider-faults.ts';

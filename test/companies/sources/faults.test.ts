@@ -1,6 +1,10 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
-import type { CompanySource, SourceErrorReason, SourceName } from '../../../src/companies/sources/types.ts';
+import type {
+  CompanySource,
+  SourceErrorReason,
+  SourceName,
+} from '../../../src/companies/sources/source-types.ts';
 import { nifPtFound, type ProviderMode, startProvider } from '../../support/provider.ts';
 import { until } from '../../support/until.ts';
 import {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import type { CompanySource } from '../../../src/companies/sources/types.ts';
+import type { CompanySource } from '../../../src/companies/sources/source-types.ts';
 import {
   nifPtBadKey,
   nifPtError,

@@ -6,7 +6,7 @@ import {
   SourceError,
   type SourceName,
   type SourcesConfig,
-} from '../../../src/companies/sources/types.ts';
+} from '../../../src/companies/sources/source-types.ts';
 import { einformaReport, nifPtFound, type Provider, viesFound } from '../../support/provider.ts';
 
 export const NIF = '509442013';

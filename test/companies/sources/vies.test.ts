@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import type { CompanySource } from '../../../src/companies/sources/types.ts';
+import type { CompanySource } from '../../../src/companies/sources/source-types.ts';
 import { type Provider, startProvider, viesError, viesFound, viesInvalid } from '../../support/provider.ts';
 import { NO_DETAILS } from '../../support/records.ts';
 import { detailsOf, faultOf, NIF, sourceAt } from './support.ts';

@@ -1,6 +1,6 @@
 /** A statement that waits for a connection of a hung Postgres must not run later, once its caller has given up. */
 import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
-import { createCompanyReader } from '../../../src/companies/lookup/store.ts';
+import { createCompanyReader } from '../../../src/companies/lookup/lookup-store.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';

@@ -4,8 +4,8 @@ import { RefusedError } from '../../platform/errors.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { defineExport, type ExportSource } from '../../platform/terminal/export-command.ts';
 import { defineImport } from '../ingest/import-command.ts';
-import { bracketsOf, DEBTS_LAYOUT } from './file-layout.ts';
-import { importDebts } from './import.ts';
+import { importDebts } from './debts-import.ts';
+import { bracketsOf, DEBTS_LAYOUT } from './debts-layout.ts';
 import { DEBT_KINDS, type DebtKind } from './kind.ts';
 
 /** `debts import` and `debts export` (docs/commands.md). */

@@ -124,7 +124,7 @@ export const resolutionsRoute: ApiRoute = {
 };
 
 /**
- * One list of an account is answered at a time, and as many accounts have one as get a batch of names each (open.ts) within the
+ * One list of an account is answered at a time, and as many accounts have one as get a batch of names each (resolve-open.ts) within the
  * 3 s that a name may wait. So a list of one account delays those of other accounts by a batch at a time.
  */
 const LISTS_IN_TURN: GateLimits = {

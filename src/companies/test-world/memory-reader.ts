@@ -1,6 +1,6 @@
 import { findNif } from '../nif.ts';
-import type { DirectoryReader } from '../resolve/reader.ts';
 import { companyOf, type Resolution, resolveNames } from '../resolve/resolve.ts';
+import type { DirectoryReader } from '../resolve/resolve-reader.ts';
 import type { DirectoryRow, SearchEntry } from '../search/document.ts';
 
 /** Resolves a name by rows in memory. @param rows in the order of results */

@@ -3,7 +3,7 @@ import { answerOf } from '../../../platform/postgres/answer.ts';
 import type { Sql } from '../../../platform/postgres/connect.ts';
 import type { Amounts } from '../bracket.ts';
 import type { DebtKind } from '../kind.ts';
-import { CHANGES } from './feed.ts';
+import { CHANGES } from './changes-feed.ts';
 
 /** One company whose bracket differs between a dataset and the one before. */
 export interface Change {

@@ -1,5 +1,5 @@
 import { SECOND } from '../../platform/units.ts';
-import { createJsonClient, type Question } from './http.ts';
+import { createJsonClient, type Question } from './source-client.ts';
 import {
   type CompanySource,
   isOfSource,
@@ -7,7 +7,7 @@ import {
   SourceError,
   type SourceErrorReason,
   type SourceName,
-} from './types.ts';
+} from './source-types.ts';
 
 const COMPANIES_TO_OPEN = 10;
 /** An open breaker lets nothing through for this long after the last fault. */

@@ -3,8 +3,8 @@ import { enumeration } from '../../../http/enumeration.ts';
 import { ListedNifSchema, NIF_FORM } from '../../nif-parameter.ts';
 import { AmountsSchema } from '../bracket.ts';
 import { API_KINDS } from '../kind.ts';
-import { CHANGES } from './feed.ts';
-import { KEPT_DAYS } from './purge.ts';
+import { CHANGES } from './changes-feed.ts';
+import { KEPT_DAYS } from './changes-purge.ts';
 
 /** Companies whose changes one request asks for at most. */
 const MAX_NIFS = 1000;

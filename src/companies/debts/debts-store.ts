@@ -1,8 +1,8 @@
-import type { Sql } from '../../../platform/postgres/connect.ts';
-import { createBatcher } from '../../../platform/runtime/batcher.ts';
-import { digestOf, type FileDigest } from '../../file-digest.ts';
-import type { Debts } from '../bracket.ts';
-import type { DebtKind } from '../kind.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
+import { createBatcher } from '../../platform/runtime/batcher.ts';
+import { digestOf, type FileDigest } from '../file-digest.ts';
+import type { Debts } from './bracket.ts';
+import type { DebtKind } from './kind.ts';
 
 /** The brackets of a list of companies, and the datasets that they are from, all at one moment. */
 export interface Screened {

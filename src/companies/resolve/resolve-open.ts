@@ -7,8 +7,8 @@ import { SECOND } from '../../platform/units.ts';
 import { findNif } from '../nif.ts';
 import type { CurrentDirectory } from '../search/current.ts';
 import { type OpenDirectory, openStore } from '../search/open.ts';
-import { createReader, type DirectoryReader, type WithReader } from './reader.ts';
 import { companyOf, NAMES_AT_ONCE, type Resolution, type Resolve, resolveNames } from './resolve.ts';
+import { createReader, type DirectoryReader, type WithReader } from './resolve-reader.ts';
 
 /** For a few names, of which the worst take 30 ms each. */
 const TIMEOUT_MS = 3 * SECOND;

@@ -3,8 +3,8 @@ import { RefusedError } from '../../platform/errors.ts';
 import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
 import { printableJson } from '../../platform/terminal/text.ts';
 import { listedNif } from '../nif-parameter.ts';
-import { type Company, writeCompany } from './schema.ts';
-import { createCompanyReader, forgetCompany } from './store.ts';
+import { type Company, writeCompany } from './lookup-schema.ts';
+import { createCompanyReader, forgetCompany } from './lookup-store.ts';
 
 /** `companies show` and `companies forget`: the stored records. */
 export function recordCommands(program: Command): void {

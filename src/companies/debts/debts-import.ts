@@ -9,7 +9,7 @@ import { DAY } from '../../platform/units.ts';
 import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, STAGING, stageFile } from '../ingest/staging.ts';
-import { bracketsOf, DEBTS_LAYOUT } from './file-layout.ts';
+import { bracketsOf, DEBTS_LAYOUT } from './debts-layout.ts';
 import type { DebtKind } from './kind.ts';
 
 export interface DebtsImportOptions extends FileOptions {

@@ -5,7 +5,7 @@ import { type Handler, single } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from '../search/answer.ts';
 import { missingQ, type QueryInput, searchProblem } from '../search/route.ts';
 import { SearchAnswerSchema } from '../search/schema.ts';
-import { MAX_WORDS, type MatchQuery, parseMatchQuery } from './query.ts';
+import { MAX_WORDS, type MatchQuery, parseMatchQuery } from './matches-query.ts';
 
 /** GET /matches?q= (docs/api.md: by any words) */
 export const matchesRoute: ApiRoute = {

@@ -4,8 +4,8 @@ import type { ApiRoute } from '../../http/api-route.ts';
 import { free, type Handler, single } from '../../metering/admission/quote.ts';
 import { invalidNif, NIF_PATTERN, validNif } from '../nif-parameter.ts';
 import type { FindRefusal, Lookup } from './lookup.ts';
-import { CompanyAnswerSchema, writeCompany } from './schema.ts';
-import type { FindCompany } from './store.ts';
+import { CompanyAnswerSchema, writeCompany } from './lookup-schema.ts';
+import type { FindCompany } from './lookup-store.ts';
 
 /** GET /companies/{nif} */
 export const lookupRoute: ApiRoute = {

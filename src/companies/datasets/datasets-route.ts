@@ -3,7 +3,7 @@ import { ok } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { freeHandler, type Handler } from '../../metering/admission/quote.ts';
 import { FileDigestOrNull, Sha256 } from '../file-digest.ts';
-import type { Datasets, DebtDataset, ReadDatasets } from './store.ts';
+import type { Datasets, DebtDataset, ReadDatasets } from './datasets-store.ts';
 
 const Companies = Type.Integer({ minimum: 0, description: 'How many companies it has.' });
 

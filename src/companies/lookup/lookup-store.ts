@@ -3,7 +3,7 @@ import { BATCH_TIMEOUT_MS, createBatcher, QUEUE_TIMEOUT_MS } from '../../platfor
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import type { Debts } from '../debts/bracket.ts';
 import type { DebtKind } from '../debts/kind.ts';
-import type { CompanyDetails, SourceName } from '../sources/types.ts';
+import type { CompanyDetails, SourceName } from '../sources/source-types.ts';
 
 /** A stored company record, with the debts that are imported apart from it. */
 export interface StoredCompany {

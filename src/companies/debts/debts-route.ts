@@ -1,20 +1,20 @@
 import { Type } from '@sinclair/typebox';
-import type { ApiRoute } from '../../../http/api-route.ts';
-import { type ItemList, itemSchema, listRequestSchema } from '../../../http/list-schema.ts';
-import { inTurn } from '../../../metering/admission/in-turn.ts';
+import type { ApiRoute } from '../../http/api-route.ts';
+import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
+import { inTurn } from '../../metering/admission/in-turn.ts';
 import {
   createListHandler,
   type ItemAnswer,
   type ListInput,
   type ListService,
-} from '../../../metering/admission/list-handler.ts';
-import type { Handler } from '../../../metering/admission/quote.ts';
-import { QUEUE_TIMEOUT_MS } from '../../../platform/runtime/batcher.ts';
-import { createGate, type GateLimits } from '../../../platform/runtime/gate.ts';
-import { FileDigestOrNull } from '../../file-digest.ts';
-import { invalidNif, listedNif, NIF_LIST } from '../../nif-parameter.ts';
-import { type Debts, DebtsSchema, writeDebts } from '../bracket.ts';
-import type { Screen, Screened } from './store.ts';
+} from '../../metering/admission/list-handler.ts';
+import type { Handler } from '../../metering/admission/quote.ts';
+import { QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
+import { createGate, type GateLimits } from '../../platform/runtime/gate.ts';
+import { FileDigestOrNull } from '../file-digest.ts';
+import { invalidNif, listedNif, NIF_LIST } from '../nif-parameter.ts';
+import { type Debts, DebtsSchema, writeDebts } from './bracket.ts';
+import type { Screen, Screened } from './debts-store.ts';
 
 const NIFS: ItemList = { list: 'nifs', item: 'nif', max: 1000 };
 

@@ -12,8 +12,8 @@ import {
 import type { Handler } from '../../metering/admission/quote.ts';
 import { invalidNif, listedNif, NIF_LIST } from '../nif-parameter.ts';
 import type { FindRefusal, Lookup } from './lookup.ts';
-import { CompanySchema, writeCompany } from './schema.ts';
-import type { FindCompanies } from './store.ts';
+import { CompanySchema, writeCompany } from './lookup-schema.ts';
+import type { FindCompanies } from './lookup-store.ts';
 
 const NIFS: ItemList = { list: 'nifs', item: 'nif', max: 100 };
 

@@ -7,7 +7,7 @@ import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
 import { setTimeoutAfterIo } from '../../platform/runtime/timeout.ts';
 import { MIB } from '../../platform/units.ts';
 import { cleanText } from './clean-text.ts';
-import { type Permit, SourceError, type SourceErrorReason, type SourceName } from './types.ts';
+import { type Permit, SourceError, type SourceErrorReason, type SourceName } from './source-types.ts';
 
 /** Enough for a burst of lookups. Further ones wait for a connection, for half of their timeout at most. */
 const MAX_CONNECTIONS = 32;

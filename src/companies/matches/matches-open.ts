@@ -6,8 +6,8 @@ import { createElasticsearchStore } from '../search/elasticsearch.ts';
 import { INDEX_BATCHES, type OpenDirectory } from '../search/open.ts';
 import type { Finder } from '../search/search.ts';
 import { createMatches } from './matches.ts';
-import { createWalkingStore } from './postgres.ts';
-import type { MatchQuery, WordsQuery } from './query.ts';
+import { createWalkingStore } from './matches-postgres.ts';
+import type { MatchQuery, WordsQuery } from './matches-query.ts';
 
 /** Each takes a core of Postgres. */
 const IN_FLIGHT_IN_POSTGRES = 2;

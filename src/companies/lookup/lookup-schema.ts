@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { DebtsSchema, writeDebts } from '../debts/bracket.ts';
-import { DETAILS_SCHEMA } from '../sources/types.ts';
-import type { StoredCompany } from './store.ts';
+import { DETAILS_SCHEMA } from '../sources/source-types.ts';
+import type { StoredCompany } from './lookup-store.ts';
 
 export const CompanySchema = Type.Object(
   {

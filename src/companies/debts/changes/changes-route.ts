@@ -4,9 +4,9 @@ import type { ApiRoute } from '../../../http/api-route.ts';
 import { free, type Handler, single } from '../../../metering/admission/quote.ts';
 import { invalidNif, listedNif } from '../../nif-parameter.ts';
 import { API_KINDS, DEBT_KINDS } from '../kind.ts';
-import { CHANGES } from './feed.ts';
-import { type DebtChange, DebtChangesAnswerSchema, DebtChangesRequestSchema } from './schema.ts';
-import type { Change, PageOptions, ReadPage } from './store.ts';
+import { CHANGES } from './changes-feed.ts';
+import { type DebtChange, DebtChangesAnswerSchema, DebtChangesRequestSchema } from './changes-schema.ts';
+import type { Change, PageOptions, ReadPage } from './changes-store.ts';
 
 /** POST /debts/changes (docs/api.md: follow changes of debts) */
 export const debtChangesRoute: ApiRoute = {
