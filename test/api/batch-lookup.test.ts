@@ -49,7 +49,9 @@ describe('the answer', () => {
     const nifs = [STALE, WRONG_CHECK_DIGIT, FRESH, ABSENT, 'abc', SECOND_FRESH];
     const { status, headers, body } = await lookUp(key, nifs);
     expect(status).toBe(200);
-    expect(headers.get('Content-Type')).toBe('application/json');
+    expect(['Content-Type', 'X-Record-Source', 'Last-Modified'].map((name) => headers.get(name))).toEqual([
+      ...['application/json', null, null],
+    ]);
     expect(Object.keys(body)).toEqual(['data']);
     expect(body.data.map((item: { nif: string }) => item.nif)).toEqual(nifs);
     expect((await api.ledger({ accountId })).used).toBe(nifs.length);

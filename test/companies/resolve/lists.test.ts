@@ -1,10 +1,12 @@
 /** The load of a list of names on the directory and the process: it never crowds out other lists and calls. */
-import { expect, test } from 'bun:test';
+import { expect, jest, test } from 'bun:test';
 import { companyOf, type Resolve, resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import { createNameResolver } from '../../../src/companies/resolve/resolve-open.ts';
 import type { DirectoryReader } from '../../../src/companies/resolve/resolve-reader.ts';
 import { createResolutionsHandler } from '../../../src/companies/resolve/resolve-route.ts';
 import { type CallContext, NOTHING_PAID } from '../../../src/metering/admission/quote.ts';
+import { SECOND } from '../../../src/platform/units.ts';
+import { stopClock } from '../../support/stopped-clock.ts';
 
 const NOTHING = companyOf(undefined);
 
@@ -60,6 +62,30 @@ test("an account's second list waits for its first, and another account's list d
     end('other', 'other', ['d']),
   ]);
   expect(ends).toEqual(['other', 'first', 'second', 'third']);
+});
+
+test('a list that waits over 3 s for another of its account is refused', async () => {
+  const first = Promise.withResolvers<typeof NOTHING>();
+  const send = startLists((name) => (name === 'first' ? first.promise : Promise.resolve(NOTHING)));
+  const turn = setImmediate;
+  jest.useFakeTimers();
+  const answers = [send('one', ['first']), send('one', ['second'])];
+  await new Promise(turn); // both have looked for their credits
+  jest.advanceTimersByTime(3 * SECOND + 1);
+  jest.useRealTimers();
+  first.resolve(NOTHING);
+  const [answered, refused] = await Promise.allSettled(answers);
+  expect([answered!.status, refused!.status]).toEqual(['fulfilled', 'rejected']);
+});
+
+test('names that have not begun after 8 s are unavailable in their place', async () => {
+  const clock = stopClock();
+  const send = startLists(async () => {
+    clock.pass(3 * SECOND);
+    return NOTHING;
+  });
+  const { data } = await send('one', namesOf('a').slice(0, 6)).finally(clock.restore);
+  expect(data.map(({ status }) => status)).toEqual([200, 200, 200, 200, 503, 503]);
 });
 
 test('a failed name has its problem in its place, and the others their answers', async () => {

@@ -263,6 +263,17 @@ describe('a request whose quote waits for its body', () => {
     expect(await costs(accountId)).toEqual({ tokens: 3, used: 0, credits: 0 });
   });
 
+  test('is charged for reads that are done when the client has left', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const client = new AbortController();
+    const leaves: QuoteOf = (context) => {
+      client.abort();
+      return costing(5, undefined, { isDue: true })(context);
+    };
+    expect(await serve(key, leaves, client.signal)).toBeNull();
+    expect(await costs(accountId)).toEqual({ tokens: 1, used: 5, credits: 0 });
+  });
+
   test.each<[string, ProblemName, (caller: Caller) => Caller | null]>([
     ['its key has ended', 'unauthorized', () => null],
     ['its key has lost the right', 'not-permitted', (caller) => ({ ...caller, only: [] })],
