@@ -177,6 +177,30 @@ describe('what is remembered', () => {
     expect(queries).toBe(1);
   });
 
+  test('a query takes along the keys in use that end soon, and what has changed about them', async () => {
+    const [first, inUse, revoked, unused] = [
+      await createCaller(sql),
+      await createCaller(sql),
+      await createCaller(sql),
+      await createCaller(sql),
+    ];
+    await startAfresh();
+    proxy.hang();
+    await bearer(first.key);
+    nowMs += 500;
+    for (const { key } of [inUse, revoked, unused, inUse, revoked]) await bearer(key);
+    await revokeKey(sql, revoked.keyId, 'test');
+    nowMs += 3500;
+    queries = 0;
+    expect(await bearer(first.key)).toMatchObject({ keyId: first.keyId });
+    nowMs += 600;
+    expect(await bearer(inUse.key)).toMatchObject({ keyId: inUse.keyId });
+    expect(await bearer(revoked.key)).toBeNull();
+    expect(queries).toBe(1);
+    expect(await bearer(unused.key)).toMatchObject({ keyId: unused.keyId });
+    expect(queries).toBe(2);
+  });
+
   test('an unknown key costs one query a second', async () => {
     const key = generateSecret();
     await bearer(key);
