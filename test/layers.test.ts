@@ -38,7 +38,7 @@ test('a folder of the dashboard imports only from those to its left', async () =
   const layerOf = (path: string) => {
     if (!path.startsWith('dashboard/')) return null;
     // Texts are of the lowest layer, in whichever room they are shown.
-    if (/\/(texts|messages|context)\.ts$/.test(path)) return 'ui';
+    if (/\/([\w-]*texts|messages|context)\.ts$/.test(path)) return 'ui';
     return path.split('/')[1]!;
   };
   const ranked = (await imports())

@@ -1,18 +1,18 @@
 import { ACCOUNT_TEXTS } from './account/texts.ts';
-import { ACTIVITY_TEXTS } from './activity/texts.ts';
+import { ACTIVITY_TEXTS } from './activity/activity-texts.ts';
 import { CONNECTION_TEXTS } from './connections/texts.ts';
-import { KEY_TEXTS } from './keys/texts.ts';
+import { KEY_TEXTS } from './keys/keys-texts.ts';
 import { MAIL_TEXTS } from './mails/texts.ts';
-import { REFERENCE_TEXTS } from './reference/texts.ts';
-import { REQUEST_TEXTS } from './request/texts.ts';
-import { SCREEN_TEXTS } from './screen/texts.ts';
+import { REFERENCE_TEXTS } from './reference/reference-texts.ts';
+import { REQUEST_TEXTS } from './request/request-texts.ts';
+import { SCREEN_TEXTS } from './screen/screen-texts.ts';
 import { SIGN_IN_TEXTS } from './sign-in/texts.ts';
-import { TRY_TEXTS } from './try/texts.ts';
+import { TRY_TEXTS } from './try/try-texts.ts';
 import { COMMON_TEXTS } from './ui/common-texts.ts';
+import { type InOne, inLanguage } from './ui/in-language.ts';
 import type { Language } from './ui/language.ts';
 import { STATE_TEXTS } from './ui/states.ts';
-import { type InOne, inLanguage } from './ui/texts.ts';
-import { USAGE_TEXTS } from './usage/texts.ts';
+import { USAGE_TEXTS } from './usage/usage-texts.ts';
 
 /** Every text of the dashboard and of its mail, in English and in Portuguese, from the rooms that show them. */
 const TEXTS = {

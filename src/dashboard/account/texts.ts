@@ -1,5 +1,5 @@
 import type { EventKind } from '../../metering/accounts/events.ts';
-import type { Texts } from '../ui/texts.ts';
+import type { Texts } from '../ui/in-language.ts';
 
 export const ACCOUNT_TEXTS = {
   changePassword: ['Change the password', 'Alterar a palavra-passe'],

@@ -1,4 +1,4 @@
-import type { Texts } from '../ui/texts.ts';
+import type { Texts } from '../ui/in-language.ts';
 
 export const CONNECTION_TEXTS = {
   clientUnknownWarning: `Nobody has checked whose program this is. Go on only if you began this yourself.

@@ -1,4 +1,4 @@
-import type { Texts } from '../ui/texts.ts';
+import type { Texts } from '../ui/in-language.ts';
 
 export const SIGN_IN_TEXTS = {
   conditions: ['By creating an account you accept:', 'Ao criar a conta, aceita:'],

@@ -1,6 +1,6 @@
-import type { Texts } from './texts.ts';
+import type { Texts } from './in-language.ts';
 
-/** The texts that several rooms of the dashboard use. Those of one room are in its `texts.ts`. */
+/** The texts that several rooms of the dashboard use. Those of one room are in its `…-texts.ts`. */
 export const COMMON_TEXTS = {
   brand: ['Company Directory', 'Diretório de Empresas'],
   aboutLead: `Find Portuguese companies by name or NIF, read their details, and check them for tax and social security debts.

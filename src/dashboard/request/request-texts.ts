@@ -1,4 +1,4 @@
-import type { Texts } from '../ui/texts.ts';
+import type { Texts } from '../ui/in-language.ts';
 
 export const REQUEST_TEXTS = {
   skip: ['Skip to content', 'Ir para o conteúdo'],

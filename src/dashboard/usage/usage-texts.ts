@@ -1,4 +1,4 @@
-import type { Texts } from '../ui/texts.ts';
+import type { Texts } from '../ui/in-language.ts';
 
 export const USAGE_TEXTS = {
   lastsUntil: `At the pace of the last 7 days, credits last until {day}.

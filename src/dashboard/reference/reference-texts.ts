@@ -1,4 +1,4 @@
-import type { Texts } from '../ui/texts.ts';
+import type { Texts } from '../ui/in-language.ts';
 
 export const REFERENCE_TEXTS = {
   frontTitle: ['Portuguese companies, by one API', 'As empresas portuguesas, numa só API'],

@@ -1,4 +1,4 @@
-import type { Texts } from '../ui/texts.ts';
+import type { Texts } from '../ui/in-language.ts';
 
 export const TRY_TEXTS = {
   tryLead: `Each request here costs 1 credit, as any request does. Credits left: {available}.

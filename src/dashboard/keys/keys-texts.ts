@@ -1,4 +1,4 @@
-import type { Texts } from '../ui/texts.ts';
+import type { Texts } from '../ui/in-language.ts';
 
 export const KEY_TEXTS = {
   keysLead: `A key gives access to the API for your account. Keep it on a server: it spends your credits.

@@ -1,4 +1,4 @@
-import type { Texts } from '../ui/texts.ts';
+import type { Texts } from '../ui/in-language.ts';
 
 export const ACTIVITY_TEXTS = {
   activityLead: `Requests that cost credits, got some back, or were a problem. We keep no query and no NIF. Days kept: {days}.

@@ -1,4 +1,4 @@
-import type { Texts } from '../ui/texts.ts';
+import type { Texts } from '../ui/in-language.ts';
 
 export const SCREEN_TEXTS = {
   screenTitle: ['Screen a list for debts', 'Verificar as dívidas de uma lista'],
