@@ -1,17 +1,19 @@
 /** GET /activity over HTTP: every sentence of docs/api.md about it. */
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, expect, spyOn, test } from 'bun:test';
 import { REASONS, type Reason } from '../../src/http/problems.ts';
+import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { purgeActivity } from '../../src/metering/activity/purge.ts';
 import { createKey, revokeKey } from '../../src/metering/keys/key-store.ts';
 import { rollUpAll } from '../metering/activity/activity-calls.ts';
 import { storeActivity } from '../support/activity.ts';
-import { startApi } from '../support/api.ts';
+import { type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import type { CallOptions } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import { callTool } from '../support/mcp.ts';
 import { createTestKey } from '../support/service.ts';
-import { eventually } from '../support/until.ts';
+import { stopClock } from '../support/stopped-clock.ts';
+import { eventually, until } from '../support/until.ts';
 
 const api = await startApi({ directory: csv(0, 30) });
 afterAll(() => api.stop());
@@ -113,38 +115,80 @@ test('the free item of a list, and a key that has ended, have their refusals', a
   expect((await page(other.key)).body.data).toEqual([]);
 });
 
-test('an answer has the name of what was wrong, and nothing that was sent', async () => {
-  const { key, accountId } = await api.caller({ ...plenty, limits: { requestsPerMinute: 30 } });
-  const shared = await createKey(api.sql, accountId, 'shared', 'test', null, undefined, {
-    requests_per_minute: 1,
-  });
-  const json = { 'Content-Type': 'application/json' };
-  const refreshed = Array.from({ length: 11 }, (_, n) => nif(n + 100));
-  const calls: [Reason, string, CallOptions?][] = [
-    ['nif', '/companies/123'],
-    ['nif', '/debts', post({ nifs: ['secret'] })],
-    ['query', '/companies'],
-    ['query', '/matches?q=%20'],
-    ['name', '/resolutions', post({ names: [' '] })],
-    ['body', '/debts', { method: 'POST', headers: json, body: '{"nifs":[' }],
-    ['member', '/debts', post({ secret: 1 })],
-    ['idempotency-key', '/debts', post({ nifs: [nif(1)] }, { 'Idempotency-Key': 'se cret' })],
-    ['cursor', '/activity?after=secret'],
-    ['later', '/lookups', post({ nifs: refreshed })],
-  ];
-  for (const [, path, options = {}] of calls) await ask(api, path, { ...options, key });
-  await ask(api, '/usage', { key: shared.secret });
-  const wanted: Reason[] = [...calls.map(([reason]) => reason), 'key-rate', 'account-rate'];
-  await ask(api, '/usage', { key: shared.secret });
-  await Promise.all(Array.from({ length: 30 }, () => ask(api, '/usage', { key })));
-  const found = async () => api.sql<{ reason: Reason | null; text: string }[]>`
-    SELECT reason, activity::text AS text FROM activity WHERE account_id = ${accountId} AND problem <> 'company-not-found'`;
-  await eventually(async () => new Set((await found()).map(({ reason }) => reason)), new Set(wanted));
-  const rows = await found();
-  expect(rows.filter(({ text }) => text.includes('cret'))).toEqual([]);
-  // The others need a fault, and have a test beside theirs.
-  const others: Reason[] = ['refreshes', 'under-way', 'overloaded'];
-  expect(new Set([...wanted, ...others])).toEqual(new Set(Object.keys(REASONS) as Reason[]));
+const calls =
+  (...asked: [path: string, options?: CallOptions][]) =>
+  async ({ key }: Caller) => {
+    for (const [path, options] of asked) await ask(api, path, { ...options, key });
+  };
+const keyed = (idempotencyKey: string) => post({ nifs: [nif(1)] }, { 'Idempotency-Key': idempotencyKey });
+
+/** Calls that are answered with each name, of an account of its own. A new name has none before it is written here. */
+const CAUSES: Record<Reason, (caller: Caller) => Promise<unknown>> = {
+  nif: calls(['/companies/123'], ['/debts', post({ nifs: ['secret'] })]),
+  query: calls(['/companies'], ['/matches?q=%20']),
+  name: calls(['/resolutions', post({ names: [' '] })]),
+  body: calls(['/debts', { ...post({}), body: '{"nifs":[' }]),
+  member: calls(['/debts', post({ secret: 1 })]),
+  'idempotency-key': calls(['/debts', keyed('se cret')]),
+  cursor: calls(['/activity?after=secret']),
+  later: calls(['/lookups', post({ nifs: Array.from({ length: 11 }, (_, n) => nif(n + 100)) })]),
+  async 'account-rate'(caller) {
+    await changeLimits(api.sql, caller.accountId, { requestsPerMinute: 1 }, 'test');
+    await until('the refusal', async () => (await ask(api, '/usage', caller)).status === 429);
+    await changeLimits(api.sql, caller.accountId, plenty.limits, 'test');
+  },
+  async 'key-rate'({ accountId }) {
+    const share = { requests_per_minute: 1 };
+    const { secret: key } = await createKey(api.sql, accountId, 'shared', 'test', null, undefined, share);
+    await until('the refusal', async () => (await ask(api, '/usage', { key })).status === 429);
+  },
+  async refreshes(caller) {
+    await api.sql`
+      INSERT INTO account_refreshes VALUES (${caller.accountId}, (now() AT TIME ZONE 'UTC')::date, 1000000000)`;
+    await ask(api, `/companies/${nif(200)}`, caller);
+  },
+  async 'under-way'({ key }) {
+    await ask(api, '/debts', { ...keyed('once'), key });
+    // As if another process sent it again. A sending waits for 20 s by this clock.
+    await api.sql`UPDATE keyed_requests SET sending = gen_random_uuid(), live_until = now() + interval '1 hour'`;
+    const clock = stopClock();
+    const { sleep } = Bun;
+    const waiting = spyOn(Bun, 'sleep').mockImplementation((ms) => {
+      clock.pass(20_000);
+      return sleep(ms);
+    });
+    await ask(api, '/debts', { ...keyed('once'), key }).finally(() => {
+      waiting.mockRestore();
+      clock.restore();
+    });
+  },
+  async overloaded({ key }) {
+    const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holding = api.sql.begin(async (sql) => {
+      await sql`LOCK TABLE keyed_requests IN ACCESS EXCLUSIVE MODE`;
+      locked.resolve();
+      await over.promise;
+    });
+    await locked.promise;
+    // Four of them wait for the lock, and the others for these, too long.
+    const sent = Array.from({ length: 20 }, (_, n) => ask(api, '/debts', { ...keyed(`once${n}`), key }));
+    await Promise.all(sent).finally(over.resolve);
+    await holding;
+  },
+};
+
+test('each name of what can be wrong is written by an answer and read back, with nothing that was sent', async () => {
+  const callers = new Map<Reason, Caller>();
+  for (const reason of Object.keys(REASONS) as Reason[]) {
+    const caller = await api.caller(plenty);
+    callers.set(reason, caller);
+    await CAUSES[reason](caller);
+  }
+  for (const [reason, { key }] of callers) {
+    const rows = async () => ((await page(key)).body.data ?? []) as Row[];
+    await until(reason, async () => (await rows()).some((row) => row.reason === reason));
+    expect(JSON.stringify(await rows())).not.toContain('cret');
+  }
 });
 
 test('a reader goes on from `next`; a cursor that is none is a free validation, and an old one a free 410', async () => {
