@@ -109,44 +109,37 @@ async function keyNotices(context: MemberContext): Promise<Notice[]> {
     WHERE k.account_id = ${context.account.id} AND k.revoked_at IS NULL AND k.ends_at BETWEEN now() - interval '30 days' AND now() + interval '7 days'
     ORDER BY k.ends_at DESC`;
   const { ended = [], soon = [] } = Object.groupBy(keys, ({ hasEnded }) => (hasEnded ? 'ended' : 'soon'));
-  return [...soonNotice(context, soon), ...ended.slice(0, MAX_KEYS).map((key) => endedNotice(context, key))];
+  const refused = ended.slice(0, MAX_KEYS).map((key) => keyNotice(context, 'bad', key));
+  return [...soonNotice(context, soon), ...refused];
 }
 
 /** One notice for all keys that end soon. */
 function soonNotice(context: MemberContext, keys: EndingKey[]): Notice[] {
   const { messages, tools, formats } = context;
-  const [key] = keys;
-  if (key === undefined) return [];
-  const isOne = keys.length === 1;
-  const lead = isOne
-    ? sentence(
-        (value) => filled(messages.states.keyEndsSoon, [keyName(key, messages), value]),
-        endOf(formats, key.endsAt),
-      )
-    : messages.keysEndSoon(formats.number(keys.length));
-  const link = isOne
-    ? html`<a href="${tools.base}/keys/${key.id}">${messages.openKey}</a>`
-    : html`<a href="${tools.base}/keys?state=ending">${messages.openKeys}</a>`;
-  const content = html`
-<div class="notice warn" role="status"${isOne && html` data-key="${key.id}"`}>
-  <p>${lead}</p>
-  <p>${link}</p>
-</div>`;
+  if (keys.length === 1) return [keyNotice(context, 'warn', keys[0]!)];
+  if (keys.length === 0) return [];
+  const lead = messages.keysEndSoon(formats.number(keys.length));
+  const link = html`<a href="${tools.base}/keys?state=ending">${messages.openKeys}</a>`;
+  const content = html`<div class="notice warn" role="status"><p>${lead}</p> <p>${link}</p></div>`;
   return [{ look: 'warn', lead, content }];
 }
 
-function endedNotice({ messages, tools, formats }: MemberContext, key: EndingKey): Notice {
-  const { id, refused } = key;
-  const lead = sentence(
-    (value) => filled(messages.states.keyEnded, [keyName(key, messages), value]),
-    endOf(formats, key.endsAt),
-  );
+/** The notice of one key: `bad` for one that has expired. */
+function keyNotice(
+  { messages, tools, formats }: MemberContext,
+  look: Notice['look'],
+  key: EndingKey,
+): Notice {
+  const { id, refused, endsAt } = key;
+  const state = messages.states[look === 'bad' ? 'keyEnded' : 'keyEndsSoon'];
+  const lead = sentence((end) => filled(state, [keyName(key, messages), end]), endOf(formats, endsAt));
+  const isUsed = look === 'bad' && refused > 0;
   const content = html`
-<div class="notice bad" role="status" data-key="${id}">
-  <p>${lead} ${refused > 0 && messages.refusedRequests(formats.number(refused))}</p>
+<div class="notice ${look}" role="status" data-key="${id}">
+  <p>${lead} ${isUsed && messages.refusedRequests(formats.number(refused))}</p>
   <p><a href="${tools.base}/keys/${id}">${messages.openKey}</a></p>
 </div>`;
-  return { look: 'bad', lead, content };
+  return { look, lead, content };
 }
 
 /** SQL: a row of error answers counts calls that were refused with 401 today or yesterday (UTC). */

@@ -1,19 +1,12 @@
-import {
-  type DebtDataset,
-  type DirectoryDataset,
-  readDatasets,
-} from '../companies/datasets/datasets-store.ts';
 import { creditsLeft, keepsPurchased } from '../metering/accounts/account-store.ts';
-import { readPlan } from '../metering/accounts/plan.ts';
 import { latestProblems } from './activity/activity.ts';
 import type { MemberContext, PageResponse } from './context.ts';
 import { curl, EXAMPLE_QUERY } from './reference/code-samples.ts';
 import { memberPage } from './request/layout.ts';
-import { copyable, dateOf, type Html, type HtmlValue, html } from './ui/html.ts';
+import { copyable, type Html, type HtmlValue, html } from './ui/html.ts';
 import { filled } from './ui/states.ts';
 import { atZero, readAllowance } from './usage/allowance.ts';
 import { callsSection } from './usage/calls.ts';
-import { planEnd } from './usage/credits-page.ts';
 import { loadDailyCalls } from './usage/daily-calls.ts';
 import { rangeOf } from './usage/range.ts';
 
@@ -21,21 +14,18 @@ import { rangeOf } from './usage/range.ts';
 export async function showOverview(context: MemberContext): Promise<PageResponse> {
   const { account, tools, messages, url } = context;
   const range = rangeOf(url);
-  const [history, problems, datasets, allowance, free] = await Promise.all([
+  const [history, problems, allowance] = await Promise.all([
     loadDailyCalls(tools.sql, account, range),
     latestProblems(context),
-    datasetsLine(context),
     readAllowance(context),
-    readPlan(tools.sql, 'free'),
   ]);
   const isNew = history.first === null && account.used === 0 && !account.suspended;
   const body = html`
 <h1>${messages.overview}</h1>
 ${isNew && firstSteps(context)}
-${stockCard(context, allowance, planEnd(context, free))}
+${stockCard(context, allowance)}
 ${problems}
-${callsSection(context, history, range)}
-${datasets}`;
+${callsSection(context, history, range)}`;
   return memberPage(context, { title: messages.overview, body });
 }
 
@@ -64,7 +54,6 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
 function stockCard(
   context: MemberContext,
   { state, lasts }: Awaited<ReturnType<typeof readAllowance>>,
-  planEnds: string | null,
 ): Html {
   const { messages, formats, tools, account } = context;
   const { number } = formats;
@@ -92,7 +81,6 @@ function stockCard(
   </dl>
   ${!suspended && atZero(context, state === 'fine' ? lasts : null)}
   ${usedPurchased > 0 && html`<p data-beyond>${happened(number(usedPurchased))} ${cost} ${state === 'fine' && next}</p>`}
-  ${planEnds !== null && html`<p data-plan-end>${planEnds}</p>`}
   ${keepsPurchased(account) && html`<p>${messages.notSpent} <a href="${tools.base}/credits/spending">${messages.turnOn}</a></p>`}
 </section>`;
 }
@@ -107,23 +95,4 @@ function stockBar(label: string, left: number[], used: number): Html {
     return html`<rect class="series-${index + 1}" x="${(x - width).toFixed(2)}%" width="${width.toFixed(2)}%" height="100%"/>`;
   });
   return html`<svg class="stock-bar" role="img" aria-label="${label}">${parts}</svg>`;
-}
-
-/** A line with the age of the API's data, as GET /datasets has it, and when each dataset was last imported. */
-async function datasetsLine({ tools, messages, formats }: MemberContext): Promise<Html> {
-  const { directory, debts } = await readDatasets(tools.sql);
-  const line = (name: string, dataset: DebtDataset | DirectoryDataset | null) => {
-    if (dataset === null) return html`${name}: ${messages.dataNone}`;
-    const [imported, date, file] =
-      'date' in dataset
-        ? [dataset.imported, dataset.date, dataset.file]
-        : [dataset.updated!, null, dataset.lastFile];
-    const hash = file && html`, <code title="SHA-256: ${file.sha256}">${file.sha256.slice(0, 12)}…</code>`;
-    return html`${name}: ${messages.companyCount(formats.number(dataset.companies))}${date !== null && html`, ${messages.dataOf} ${dateOf(formats, date)}`}, ${messages.dataImported} ${dateOf(formats, imported)}${hash}`;
-  };
-  const names = line(messages.dataDirectory, directory.updated === null ? null : directory);
-  return html`
-<section class="datasets" aria-label="${messages.data}">
-  <p class="hint">${names} · ${line(messages.dataTax, debts.tax)} · ${line(messages.dataSocialSecurity, debts['social-security'])}</p>
-</section>`;
 }

@@ -8,10 +8,10 @@ import { OverloadedError, withTimeout } from '../platform/runtime/timeout.ts';
 import { DAY, KIB, SECOND } from '../platform/units.ts';
 import { suspensionOfBrowser } from './account/suspension-text.ts';
 import { accountOf } from './auth/members.ts';
-import type { Client, PageContext, PageResponse, Tools, Visit } from './context.ts';
+import type { Client, MemberContext, PageContext, PageResponse, Session, Tools, Visit } from './context.ts';
 import { MESSAGES } from './messages.ts';
 import { createClientAddress } from './request/client-address.ts';
-import { type CookieScope, cookieScopeOf, pickCookies, readCookie, writeCookie } from './request/cookies.ts';
+import { cookieScopeOf, pickCookies, readCookie, writeCookie } from './request/cookies.ts';
 import { type FormOwner, formKeyOf, formOwner, formToken, isFormToken, TOKEN_FIELD } from './request/csrf.ts';
 import { redirectTo } from './request/forms.ts';
 import { createKnownBrowsers } from './request/known-browser.ts';
@@ -32,6 +32,12 @@ import { type MemberRoute, ROUTES, type Route } from './routes.ts';
 import { formatsOf, languageOf, preferredLanguage } from './ui/language.ts';
 
 const SESSION_TIMEOUT_MS = 3 * SECOND;
+const ACCOUNT_TIMEOUT_MS = 3 * SECOND;
+/** The bound of a page, except `Try it`, whose call has the API's own limits. */
+const PAGE_TIMEOUT_MS = 10 * SECOND;
+
+/** Where owners set up a second factor, before anything else if it is required. */
+const SECOND_FACTOR = '/settings/second-factor';
 
 /** The cookie of the language that the reader has chosen in this browser. */
 const LANGUAGE = 'dashboard.language';
@@ -72,7 +78,7 @@ export function createRequestHandler(tools: Tools) {
   const places = createPlaces();
   const requestLimit = createRequestLimit(tools.rateLimiter);
   const { refuse, refuseHeaders } = createRefusals();
-  const answerPage = createPageAnswer(tools, cookieScope);
+  const formKey = formKeyOf(tools.secret);
 
   /** As {@link Dashboard.handle}. @param path the key of its route in `ROUTES`; any other text is answered 404 */
   async function handle(
@@ -136,7 +142,7 @@ export function createRequestHandler(tools: Tools) {
     const kind = hasForm && route.hasPassword === true ? 'password' : 'page';
     const page = async () => {
       await dropBody(request);
-      return places.within(client, kind, (leave) => answerPage({ ...visit, url }, leave));
+      return places.within(client, kind, (leave) => answerPage(visit, url, leave));
     };
     return hasForm && visit.form === null ? keepingForm(visit, page) : page();
   }
@@ -182,6 +188,77 @@ export function createRequestHandler(tools: Tools) {
     }
   }
 
+  /**
+   * The last stage of a request: the page of its route, as far as the session and the form's token allow it.
+   * @param leave see {@link PageContext.leave}
+   */
+  async function answerPage(visit: Visit, url: URL, leave: () => void): Promise<PageResponse> {
+    const { request, session, path, form, messages } = visit;
+    const owner = formOwner(session?.id ?? null, request.headers.get('cookie'), cookieScope);
+    if (owner.setCookie !== null) visit.cookies.push(owner.setCookie);
+    const context: PageContext = {
+      ...visit,
+      url,
+      id: pathBelow(url).split('/')[path.split('/').indexOf(':id')] ?? '',
+      sent: (name) => form?.get(name) ?? '',
+      leave,
+      formToken: formToken(formKey, owner),
+      formats: formatsOf(messages.language),
+    };
+    const route = ROUTES[path];
+    if (route === undefined) return notFoundPage(context);
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    if ((method !== 'GET' && method !== 'POST') || route[method] === undefined) {
+      const Allow = [route.GET && 'GET, HEAD', route.POST && 'POST'].filter(Boolean).join(', ');
+      return messagePage(context, 405, messages.notFound, messages.notFoundLead, { Allow });
+    }
+    if (session === null && route.for === 'member') return signInFirst(context, route);
+    const refusal = method === 'POST' ? formRefusal(context, owner) : null;
+    if (refusal !== null) return refusal;
+    if (route.for === 'anyone') return withTimeout(route[method]!(context), PAGE_TIMEOUT_MS, 'the page');
+    const page = memberPage({ ...context, session: session! }, route, method);
+    return route.calls ? page : withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
+  }
+
+  /** The answer to a form that its page must not get; `null` if it may. */
+  function formRefusal(context: PageContext, owner: FormOwner): PageResponse | null {
+    const { messages, request, session, form, path, route, url } = context;
+    if (session === null && path === '/sign-out') return redirectTo(context, '/sign-in?done=out');
+    // Another tab has signed in, or the same form was sent a moment ago.
+    if (session !== null && route.opensSession)
+      return redirectTo(context, returnPath(url.searchParams.get('to')));
+    const from = request.headers.get('origin');
+    if (from !== null && from !== origin) {
+      const lead = messages.wrongAddress(`${tools.publicUrl}/dashboard`);
+      return messagePage(context, 403, messages.formExpired, lead);
+    }
+    if (isFormToken(formKey, owner, context.sent(TOKEN_FIELD))) return null;
+    // The price is asked again.
+    form?.delete('price');
+    const again = from === origin && retry(context, context.formToken);
+    return messagePage(context, 403, messages.formExpired, messages.formExpiredLead, {}, again);
+  }
+
+  async function memberPage(
+    context: PageContext & { session: Session },
+    route: MemberRoute,
+    method: 'GET' | 'POST',
+  ) {
+    const { user } = context.session;
+    const opening = accountOf(tools.sql, user, context.messages.language);
+    const { accountId, ...membership } = await withTimeout(opening, ACCOUNT_TIMEOUT_MS, 'Postgres');
+    context.trace.account = accountId;
+    const account = await tools.readAccount(accountId);
+    const member: MemberContext = { ...context, ...membership, user, account };
+    const mustSetUp =
+      tools.config.secondFactor === 'owners' && member.role === 'owner' && !user.hasSecondFactor;
+    if (mustSetUp && !context.path.startsWith(SECOND_FACTOR)) return redirectTo(context, SECOND_FACTOR);
+    if (route.ownersOnly && member.role !== 'owner') return ownersOnly(member);
+    // A call can wait for a slow source, and must not keep a place from other pages.
+    if (route.calls) context.leave();
+    return route[method]!(member);
+  }
+
   async function failed(visit: Visit, error: unknown): Promise<PageResponse | RefusalKind> {
     if (error instanceof NotOwnerError) return ownersOnly(visit);
     if (error instanceof OverloadedError || isLockTimeout(error)) return 'busy';
@@ -220,111 +297,14 @@ function hasLongHeaders({ url, headers }: Request): boolean {
   return bytes > MAX_HEADER_BYTES;
 }
 
-const ACCOUNT_TIMEOUT_MS = 3 * SECOND;
-/** The bound of a page, except `Try it`, whose call has the API's own limits. */
-const PAGE_TIMEOUT_MS = 10 * SECOND;
-
-/** Where owners set up a second factor, before anything else if it is required. */
-const SECOND_FACTOR = '/settings/second-factor';
-
-/** A request whose token is taken, with its address. */
-type Admitted = Visit & { url: URL };
-
-/** The last stage of a request: the page of its route, as far as the session and the form's token allow it. */
-function createPageAnswer(tools: Tools, cookieScope: CookieScope) {
-  const { origin } = new URL(tools.publicUrl);
-  const formKey = formKeyOf(tools.secret);
-
-  /** @param leave see {@link PageContext.leave} */
-  return async function answerPage(visit: Admitted, leave: () => void): Promise<PageResponse> {
-    const { request, session } = visit;
-    const owner = formOwner(session?.id ?? null, request.headers.get('cookie'), cookieScope);
-    if (owner.setCookie !== null) visit.cookies.push(owner.setCookie);
-    const context = contextOf(visit, formToken(formKey, owner), leave);
-
-    const route = ROUTES[visit.path];
-    if (route === undefined) return notFoundPage(context);
-    const method = request.method === 'HEAD' ? 'GET' : request.method;
-    if ((method !== 'GET' && method !== 'POST') || route[method] === undefined)
-      return wrongMethodPage(context, route);
-
-    if (session === null && route.for === 'member') return signInFirst(visit, context, route);
-    const refusal = method === 'POST' ? formRefusal(visit, context, owner) : null;
-    if (refusal !== null) return refusal;
-
-    if (route.for === 'anyone') return withTimeout(route[method]!(context), PAGE_TIMEOUT_MS, 'the page');
-    const page = memberPage(visit, context, route, method);
-    return route.calls ? page : withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
-  };
-
-  /** The answer to a form that its page must not get; `null` if it may. */
-  function formRefusal(visit: Admitted, context: PageContext, owner: FormOwner): PageResponse | null {
-    const { messages, request, session, form, path } = visit;
-    if (session === null && path === '/sign-out') return redirectTo(context, '/sign-in?done=out');
-    // Another tab has signed in, or the same form was sent a moment ago.
-    if (session !== null && visit.route.opensSession)
-      return redirectTo(context, returnPath(visit.url.searchParams.get('to')));
-    const from = request.headers.get('origin');
-    if (from !== null && from !== origin) {
-      const lead = messages.wrongAddress(`${tools.publicUrl}/dashboard`);
-      return messagePage(context, 403, messages.formExpired, lead);
-    }
-    if (isFormToken(formKey, owner, context.sent(TOKEN_FIELD))) return null;
-    // The price is asked again.
-    form?.delete('price');
-    const again = from === origin && retry(visit, context.formToken);
-    return messagePage(context, 403, messages.formExpired, messages.formExpiredLead, {}, again);
-  }
-
-  async function memberPage(
-    visit: Admitted,
-    context: PageContext,
-    route: MemberRoute,
-    method: 'GET' | 'POST',
-  ) {
-    const session = visit.session!;
-    const { user } = session;
-    const opening = accountOf(tools.sql, user, visit.messages.language);
-    const membership = await withTimeout(opening, ACCOUNT_TIMEOUT_MS, 'Postgres');
-    const { accountId, role, usageAlerts } = membership;
-    visit.trace.account = accountId;
-    const account = await tools.readAccount(accountId);
-    const member = { ...context, session, user, role, usageAlerts, account };
-    const mustSetUp = tools.config.secondFactor === 'owners' && role === 'owner' && !user.hasSecondFactor;
-    if (mustSetUp && !visit.path.startsWith(SECOND_FACTOR)) return redirectTo(context, SECOND_FACTOR);
-    if (route.ownersOnly && role !== 'owner') return ownersOnly(member);
-    // A call can wait for a slow source, and must not keep a place from other pages.
-    if (route.calls) context.leave();
-    return route[method]!(member);
-  }
-}
-
-function contextOf(visit: Admitted, formToken: string, leave: () => void): PageContext {
-  const { url, path, form, messages } = visit;
-  return {
-    ...visit,
-    id: pathBelow(url).split('/')[path.split('/').indexOf(':id')] ?? '',
-    sent: (name) => form?.get(name) ?? '',
-    leave,
-    formToken,
-    formats: formatsOf(messages.language),
-  };
-}
-
-function wrongMethodPage(context: PageContext, route: Route): PageResponse {
-  const { messages } = context;
-  const allow = [route.GET && 'GET, HEAD', route.POST && 'POST'].filter(Boolean).join(', ');
-  return messagePage(context, 405, messages.notFound, messages.notFoundLead, { Allow: allow });
-}
-
 /** The way to the sign-in for a member's page. */
-async function signInFirst(visit: Admitted, context: PageContext, route: Route): Promise<PageResponse> {
-  const { request, tools, url, form } = visit;
+async function signInFirst(context: PageContext, route: Route): Promise<PageResponse> {
+  const { request, tools, url, form } = context;
   const path = pathBelow(url);
   if (request.method !== 'POST') return { redirect: signInAddress(tools.base, path + url.search) };
   // Most forms are on a page with the form's own path.
   const address = signInAddress(tools.base, route.GET ? pageWithText(path, form, route) : '');
   const reading = suspensionOfBrowser(context);
   const reason = await withTimeout(reading, ACCOUNT_TIMEOUT_MS, 'Postgres').catch(() => null);
-  return signedOutPage(visit, address, reason);
+  return signedOutPage(context, address, reason);
 }

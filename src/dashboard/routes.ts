@@ -59,7 +59,6 @@ export const ROUTES: Record<string, Route> = {
   '/connect/consent': { for: 'member', hasPassword: true, ...consent },
   '/credits': { for: 'member', GET: credits.showCredits },
   '/credits/spending': { for: 'member', ...credits.spending },
-  '/credits.csv': { for: 'member', GET: csv.downloadCredits },
   '/try': { for: 'member', calls: true, keeps: ['q'], resends: ['q', 'kind', 'lookup'], ...tryIt.tryIt },
   '/screen': { for: 'member', hasList: true, resends: ['list', 'price'], ...screen.screen },
   '/reference': { for: 'member', GET: publicPages.showReference },

@@ -1,13 +1,18 @@
-/** BUY_URL: the API's problem and the dashboard link the address where the account buys credits. */
+/** Credits that are left, what happens at 0, and BUY_URL: the API's problem and the dashboard link the address where the account buys some. */
 import { afterAll, expect, test } from 'bun:test';
-import { changeLimits } from '../../src/metering/accounts/changes.ts';
+import { changeLimits, setSuspended } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
+import type { UsageAnswer } from '../../src/metering/usage/usage-schema.ts';
 import { call } from '../support/client.ts';
 import { callTool } from '../support/mcp.ts';
-import { startDashboardService } from './service.ts';
-import { createMemberWithKey, type PageAnswer } from './visitor.ts';
+import { startDashboardService, storeCalls } from './service.ts';
+import { createMember, createMemberWithKey, type PageAnswer } from './visitor.ts';
 
-const service = await startDashboardService({ BUY_URL: 'https://shop.example.com/buy?for={account}' });
+const service = await startDashboardService({
+  BUY_URL: 'https://shop.example.com/buy?for={account}',
+  PLUS_PRICE: '29 € <a month>',
+  CREDITS_PRICE: '10 EUR 1000',
+});
 afterAll(() => service.stop());
 
 test('a problem for want of credits has the address, as a whole answer, in an item, and for agents', async () => {
@@ -74,8 +79,7 @@ test('an account with purchased credits that it does not spend is led to the swi
   await grantCredits(service.sql, accountId, { credits: 7 }, 'test');
   await service.sql`UPDATE balances SET spend_purchased = false, used = 499 WHERE account_id = ${accountId}`;
   const list = { list: '500002576 500002568' };
-  const remedies = async (page: Promise<PageAnswer>, place: string) =>
-    [...(await page).document.querySelectorAll(`${place} a`)].map((link) => link.getAttribute('href'));
+  const remedies = async (page: Promise<PageAnswer>, place: string) => (await page).linksOf(`${place} a`);
   const spending = '/dashboard/credits/spending';
   expect(await remedies(visitor.get('/dashboard'), '[data-allowance=low]')).toEqual([spending]);
   expect(await remedies(visitor.submit('/dashboard/screen', list), '[data-price]')).toEqual([spending]);
@@ -85,4 +89,58 @@ test('an account with purchased credits that it does not spend is led to the swi
   expect(await remedies(visitor.submit('/dashboard/screen', list), '[data-price]')).toEqual([spending]);
   const tried = visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
   expect((await remedies(tried, '[data-forget-form]'))[0]).toBe(spending);
+});
+
+test('a lowered limit is no payment: only purchased credits that the ledger has spent are called so', async () => {
+  const { visitor, accountId } = await createMember(service);
+  await service.sql`UPDATE balances SET used = 93 WHERE account_id = ${accountId}`;
+  await changeLimits(service.sql, accountId, { includedCredits: 50 }, 'test');
+  const lowered = await visitor.get('/dashboard');
+  expect([lowered.textOf('[data-beyond]'), lowered.textOf('[data-figure=used]')]).toEqual([null, '93']);
+  await grantCredits(service.sql, accountId, { credits: 7 }, 'test');
+  await service.sql`UPDATE balances SET used = 96, used_purchased = 3, credits = 4 WHERE account_id = ${accountId}`;
+  expect((await visitor.get('/dashboard')).textOf('[data-beyond]')).toStartWith(
+    '3 of them beyond the allowance. Each was paid with a purchased credit.',
+  );
+});
+
+test('a suspended account has nothing to spend and nothing to buy', async () => {
+  const { visitor, accountId, email, password } = await createMember(service);
+  const isBuying = async () =>
+    (await visitor.get('/dashboard')).document.querySelector('.at-zero .button') !== null;
+  expect(await isBuying()).toBe(true);
+  await setSuspended(service.sql, accountId, true, 'test');
+  await visitor.submit('/dashboard/sign-in', { email, password });
+  const page = await visitor.get('/dashboard');
+  expect([page.textOf('.stock-row.suspended .big'), page.textOf('[data-figure=available]')]).toEqual([
+    'Suspended',
+    null,
+  ]);
+  expect(await isBuying()).toBe(false);
+});
+
+test('what happens at 0 stands beside what is left, with the prices as they were set', async () => {
+  const { visitor, accountId, secret } = await createMemberWithKey(service);
+  const { body } = await call(service.url, '/usage', { key: secret });
+  expect((body as UsageAnswer).data.price).toEqual({ amount: 10, currency: 'EUR', credits: 1000 });
+  const page = await visitor.get('/dashboard');
+  expect(page.textOf('[data-at-zero]')).toMatch(
+    /^At 0: requests are refused, at no cost, until 1 \w+ \d{4}\. Plus: 29 € <a month> · Credits: €10 for 1,000/,
+  );
+  const portuguese = await visitor.get('/dashboard', { 'Accept-Language': 'pt' });
+  expect(portuguese.textOf('[data-at-zero]')).toStartWith(
+    'Com 0 créditos: os pedidos são recusados, sem custo, até 1 ',
+  );
+  // One text stands in both languages.
+  expect(portuguese.textOf('[data-at-zero]')).toContain('Plus: 29 € <a month> · Créditos: 10 € por 1000');
+  // A price ends with no full stop, so nothing follows it.
+  await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 7 }]);
+  expect((await visitor.get('/dashboard')).textOf('[data-at-zero]')).toMatch(
+    /\. At the pace [^.]*\. Plus: 29 € <a month> · Credits: €10 for 1,000$/,
+  );
+  const plans = await visitor.get('/dashboard/credits');
+  expect([plans.textOf('tr[data-prices]'), plans.textOf('p[data-prices]')]).toEqual([
+    'Price–29 € <a month>',
+    'Purchased credits: €10 for 1,000',
+  ]);
 });

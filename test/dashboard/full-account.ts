@@ -32,12 +32,8 @@ export async function fillAccount(service: TestService, accountId: string): Prom
     sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${ids[0]!}, '4xx', 1234567)`,
   );
   for (const note of [LONG, WORDS]) {
-    await grantCredits(
-      sql,
-      accountId,
-      { credits: 4_147_483_647, note, reference: `FT 2026 ${note.slice(0, 60)}` },
-      'test',
-    );
+    const grant = { credits: 4_147_483_647, note, reference: `FT 2026 ${note.slice(0, 60)}` };
+    await grantCredits(sql, accountId, grant, 'test');
     await sql`UPDATE balances SET credits = credits - 187 WHERE account_id = ${accountId}`;
   }
   // Of 24 characters: the longest word that a column does not break.
@@ -46,11 +42,8 @@ export async function fillAccount(service: TestService, accountId: string): Prom
   const email = `${'m'.repeat(60)}@${accountId.slice(4)}${'x'.repeat(40)}.example.com`;
   const { token } = await invite(sql, { accountId, email }, 'test');
   await acceptAs(service.baseUrl, token, LONG);
-  await invite(
-    sql,
-    { accountId, email: `contabilidade.${accountId.slice(4)}@escritorio-santos.example.pt` },
-    'test',
-  );
+  const pending = { accountId, email: `contabilidade.${accountId.slice(4)}@escritorio-santos.example.pt` };
+  await invite(sql, pending, 'test');
   await sql`UPDATE accounts SET name = ${LONG} WHERE id = ${accountId}`;
   // All included credits are used, so that each page has its longest notice.
   await sql`UPDATE balances SET used = 5000, spend_purchased = false WHERE account_id = ${accountId}`;

@@ -50,8 +50,14 @@ async function readPages(language: Language): Promise<Map<string, string>> {
   const visitor = createVisitor(service.baseUrl, { language, isPatient: true });
   const texts = new Map<string, string>();
   const read = async (path: string) => {
-    const { document, status } = await visitor.get(path, { Accept: 'text/html' });
-    expect([path, status]).toEqual([path, 200]);
+    const { document, status, headers } = await visitor.get(path, { Accept: 'text/html' });
+    const lang = { en: 'en', pt: 'pt-PT' }[language];
+    expect([
+      path,
+      status,
+      headers.get('content-language'),
+      document.documentElement.getAttribute('lang'),
+    ]).toEqual([...[path, 200, lang, lang]]);
     // Answers of the API, and descriptions of its reference, are in English everywhere.
     for (const english of document.querySelectorAll('[lang=en]:not(html)')) english.remove();
     const attributes = [...document.querySelectorAll('[aria-label], [title]')].map(
@@ -65,13 +71,13 @@ async function readPages(language: Language): Promise<Map<string, string>> {
   const { accountId } = await createMember(service, { visitor });
   await read('/dashboard');
   await makeKey(visitor);
-  const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
+  const [key] = await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
   await visitor.submit(`/dashboard/keys/${key!.id}/rotate`, { overlap: '86400' });
   await service.sql`UPDATE api_keys SET expires_at = now() + interval '2 days' WHERE id = ${key!.id}`;
   await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: key!.id, kind: 'search', calls: 7 }]);
   await service.sql`UPDATE balances SET used = 500 WHERE account_id = ${accountId}`;
-  const [user] = await service.sql<{ id: string }[]>`
-    SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId}`;
+  const [user] =
+    await service.sql`SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId}`;
   for (const [path, route] of Object.entries(ROUTES)) {
     if (route.for !== 'member' || route.GET === undefined || /\.\w+$/.test(path)) continue;
     if (path === '/connect/consent') await read(await openConsent(visitor, await registerAgent(service)));
@@ -118,6 +124,7 @@ test('in Portuguese a key is feminine, and a secret and an invitation are mascul
   const { visitor, id, accountId } = await createMemberWithKey(service);
   await invite(service.sql, { accountId, email: 'teresa@example.com' }, 'test');
   await service.sql`UPDATE api_keys SET expires_at = now() + interval '30 days' WHERE id = ${id}`;
+  await visitor.submit(`/dashboard/keys/${id}/rotate`, { overlap: '86400' });
   const portuguese = { 'Accept-Language': 'pt' };
   const key = await visitor.get(`/dashboard/keys/${id}`, portuguese);
   const members = await visitor.get('/dashboard/settings/members', portuguese);

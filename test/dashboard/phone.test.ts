@@ -1,9 +1,15 @@
-/** The menus of the bar, and the length of pages on a phone; print. */
+/** The menus of the bar, the length of pages on a phone, and answers with the longest names at every width. */
 import { afterAll, expect, test } from 'bun:test';
+import { join } from 'node:path';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { createKey } from '../../src/metering/keys/key-store.ts';
+import { importBrackets } from '../companies/debts/support.ts';
+import { createCommandLine } from '../support/command.ts';
+import { csv, nif } from '../support/companies.ts';
+import { createFolder } from '../support/folder.ts';
 import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
-import { fillAccount } from './full-account.ts';
+import { faultsOfWidth } from './faults-of-width.ts';
+import { LONG } from './full-account.ts';
 import { storeCalls } from './service.ts';
 
 const { service, browsing, stop } = await startBrowsedDashboard(ALL_PARTS);
@@ -68,36 +74,38 @@ test('the menu of days lies over the numbers below the plot, and works there', (
     }
   }));
 
-test('“buy credits” is large enough for a finger at every width', () =>
-  browsing.inBrowser({}, async (page) => {
-    await browsing.enter(page.context());
-    for (const path of ['', '/credits'])
-      for (const width of [360, 768, 1280]) {
-        await page.setViewportSize({ width, height: 800 });
-        await page.goto(dashboard(path));
-        const box = await page.locator('main a[href*="shop.example"]').first().boundingBox();
-        expect(box!.height).toBeGreaterThanOrEqual(24);
-      }
-  }));
-
-test('a new account’s plot has no days to come, and credits on A4 paper are a table', () =>
-  browsing.inBrowser({ timezoneId: 'UTC' }, async (page) => {
-    const { accountId } = await browsing.enter(page.context());
-    await fillAccount(service, accountId);
-    await service.sql`DELETE FROM daily_counts WHERE NOT is_error AND account_id = ${accountId} AND day < (now() AT TIME ZONE 'UTC')::date`;
-    await page.goto(dashboard(''));
-    const today = new Date().getUTCDate();
-    expect((await page.locator('#calls .plot text').allTextContents()).map(Number.parseInt)).toEqual([today]);
-    await page.setViewportSize({ width: 794, height: 1123 });
-    await page.emulateMedia({ media: 'print' });
-    await page.goto(dashboard('/credits'));
-    expect(await page.isVisible('.list thead')).toBe(true);
-    expect(await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
-  }));
-
 test('the examples of the reference are not cut', () =>
   browsing.inBrowser({}, async (page) => {
     await page.goto(`${service.baseUrl}/openapi`);
     const cut = `[...document.querySelectorAll('.samples pre')].filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.id)`;
     expect(await page.evaluate<string[]>(cut)).toEqual([]);
+  }));
+
+test('no answer of Try and Screen has cells over each other, or a button whose name lacks its text', () =>
+  browsing.inBrowser({ locale: 'pt-PT' }, async (page) => {
+    const names = [
+      'Altitude Software – Sistemas e Serviços, S.A.',
+      'de Transportes Carrazeda-Vila Flor, Limitada',
+      LONG,
+    ];
+    const file = join(createFolder('widths'), 'companies.csv');
+    await Bun.write(
+      file,
+      csv(1, 7, (n) => `Sociedade ${names[n % 3]}`),
+    );
+    await createCommandLine(service.databaseUrl).json('companies', 'import', file);
+    await importBrackets({ url: service.databaseUrl, sql: service.sql }, { [nif(3)]: [7500, 25_000] });
+    await browsing.enter(page.context());
+    await page.goto(`${service.baseUrl}/dashboard/try?q=sociedade`);
+    await page.click('button[value=search]');
+    await page.waitForSelector('.found');
+    expect(await faultsOfWidth(page, 'Try')).toEqual([]);
+    await browsing.inspect(page);
+    await page.goto(`${service.baseUrl}/dashboard/screen`);
+    await page.fill('#list', [1, 2, 3].map(nif).join(' '));
+    await page.click('form.card .actions button');
+    await page.click('button[name=price]');
+    await page.waitForSelector('#answer-title');
+    expect(await faultsOfWidth(page, 'Screen')).toEqual([]);
+    await browsing.inspect(page);
   }));

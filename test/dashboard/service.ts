@@ -22,6 +22,12 @@ export async function startMailedDashboard(env: Record<string, string> = {}) {
   return { mail, service, stop };
 }
 
+/** The credits that an account has used in its period. */
+export async function usedBy({ sql }: { sql: Sql }, accountId: string): Promise<number> {
+  const [balance] = await sql<{ used: number }[]>`SELECT used FROM balances WHERE account_id = ${accountId}`;
+  return balance!.used;
+}
+
 /** Writes earlier days' calls, as charges on those days would have counted them. */
 export async function storeCalls(
   sql: Sql,

@@ -15,6 +15,12 @@ export interface PageAnswer {
   document: Page;
   /** The text of the element that a selector finds, with white space collapsed; `null` if it finds none. */
   textOf(selector: string): string | null;
+  /** The same of each element that it finds. */
+  textsOf(selector: string): string[];
+  /** The same of the cells of each row. */
+  cellsOf(rows: string): string[][];
+  /** The addresses of the links that it finds. */
+  linksOf(selector: string): (string | null)[];
 }
 
 /** A browser as far as HTTP goes: keeps cookies, takes a form's token from its page, follows no redirect. */
@@ -76,6 +82,9 @@ export function createVisitor(
     // Most answers are asked for their status alone, so a page is parsed when its elements are.
     let parsed: Page | undefined;
     const parse = () => (parsed ??= parseHTML(text === '' ? '<html></html>' : text).document);
+    const plain = ({ textContent }: { textContent: string | null }) =>
+      textContent!.replace(/\s+/g, ' ').trim();
+    const all = (selector: string) => [...parse().querySelectorAll(selector)];
     return {
       status: response.status,
       headers: response.headers,
@@ -83,7 +92,10 @@ export function createVisitor(
       get document() {
         return parse();
       },
-      textOf: (selector) => parse().querySelector(selector)?.textContent?.replace(/\s+/g, ' ').trim() ?? null,
+      textOf: (selector) => all(selector).map(plain)[0] ?? null,
+      textsOf: (selector) => all(selector).map(plain),
+      cellsOf: (rows) => all(rows).map((row) => [...row.children].map(plain)),
+      linksOf: (selector) => all(selector).map((link) => link.getAttribute('href')),
     };
   }
 

@@ -6,7 +6,7 @@ import {
   callsOf,
   listActivity,
 } from '../../metering/activity/activity-store.ts';
-import { keysToChoose, type NamedKey, namedKeys } from '../../metering/keys/key-list.ts';
+import { keysToChoose, namedKeys } from '../../metering/keys/key-list.ts';
 import { isRealDate } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
@@ -16,10 +16,8 @@ import { field } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Column, type Html, type HtmlValue, html, table } from '../ui/html.ts';
 import { hoursSection } from '../usage/calls.ts';
-import { pageLinks } from '../usage/paging.ts';
+import { pageOfRows } from '../usage/paging.ts';
 
-/** Rows of a page. */
-const ROWS = 100;
 /** The key of calls that were made in the dashboard, in the address. */
 const DASHBOARD = 'dashboard';
 
@@ -41,38 +39,42 @@ export async function showActivity(context: MemberContext): Promise<PageResponse
   if (activityDays === 0)
     return activityPage(context, html`<p class="card empty">${messages.activityOff}</p>`);
   const view = viewOf(url);
-  const before = Number(/^\d{1,16}$/.exec(url.searchParams.get('before') ?? '')?.[0] ?? Number.NaN);
-  const behind = Number.isSafeInteger(before) ? before : undefined;
-  // One further row shows that there are more.
-  const [found, choices] = await Promise.all([
-    listActivity(tools.sql, account.id, filterOf(view), { order: 'DESC', behind, rows: ROWS + 1 }),
+  const [{ rows, links, isOlder }, choices] = await Promise.all([
+    pageOfRows(
+      context,
+      ({ below: behind, ...slice }) =>
+        listActivity(tools.sql, account.id, filterOf(view), { behind, ...slice }),
+      { ...view },
+    ),
     keysToChoose(tools.sql, account.id),
   ]);
-  const slice = found.slice(0, ROWS);
   const [calls, names] = await Promise.all([
-    callsOf(tools.sql, account.id, slice, view.problems === 'yes'),
-    namesOf(context, choices, [view.key, ...slice.map(({ key }) => key ?? '')]),
+    callsOf(tools.sql, account.id, rows, view.problems === 'yes'),
+    namesOf(context, [view.key, ...rows.map(({ key }) => key)]),
   ]);
-  const last = found.length > ROWS ? slice.at(-1)!.number : null;
+  const keys: Names = new Map([[DASHBOARD, messages.dashboard]]);
+  for (const key of choices) keys.set(key.id, keyName(key, messages));
+  // A link of another page can choose any key.
+  if (view.key !== '' && !keys.has(view.key)) keys.set(view.key, names.get(view.key) ?? view.key);
   const isFiltered = Object.values(view).some((value) => value !== '');
   const none = isFiltered ? messages.activityNone : messages.activityEmpty;
   return activityPage(
     context,
     html`
-${!isFiltered && behind === undefined && (await hoursSection(context))}
-${filterForm(context, view, optionsOf(context, choices, view.key, names))}
+${!isFiltered && !isOlder && (await hoursSection(context))}
+${filterForm(context, view, keys)}
 ${calls.length === 0 ? html`<p class="card empty" role="status">${none}</p>` : html`<div class="card list">${table(columnsOf(context, names), calls, 'activity')}</div>`}
-${pageLinks(context, '/activity', behind !== undefined, last, { ...view })}`,
+${links}`,
   );
 }
 
 function activityPage(context: MemberContext, content: Html): Promise<PageResponse> {
   const { messages, formats, tools } = context;
   const body = html`
-<h1>${messages.activityTitle}</h1>
+<h1>${messages.activity}</h1>
 <p class="lead">${messages.activityLead(formats.number(tools.config.activityDays))}</p>
 ${content}`;
-  return memberPage(context, { title: messages.activityTitle, body });
+  return memberPage(context, { title: messages.activity, body });
 }
 
 function viewOf({ searchParams }: URL): View {
@@ -92,25 +94,10 @@ const filterOf = ({ request, key, day, problems }: View): ActivityFilter => ({
   problems: problems === 'yes',
 });
 
-/** The names of the known keys and of further ones of the account, by id. @param ids '' means none, or the dashboard */
-async function namesOf(
-  { tools, account, messages }: MemberContext,
-  known: NamedKey[],
-  ids: string[],
-): Promise<Names> {
-  const names: Names = new Map(known.map((key) => [key.id, keyName(key, messages)]));
-  const further = [...new Set(ids)].filter((id) => id !== '' && id !== DASHBOARD && !names.has(id));
-  const keys = further.length === 0 ? [] : await namedKeys(tools.sql, account.id, further);
-  for (const key of keys) names.set(key.id, keyName(key, messages));
-  return names;
-}
-
-/** The keys that the filter offers. A link of another page can choose any key. */
-function optionsOf({ messages }: MemberContext, choices: NamedKey[], chosen: string, names: Names): Names {
-  const options = new Map([[DASHBOARD, messages.dashboard]]);
-  for (const { id } of choices) options.set(id, names.get(id)!);
-  if (chosen !== '' && !options.has(chosen)) options.set(chosen, names.get(chosen) ?? chosen);
-  return options;
+/** The names of those keys of the account, by id, also of ended ones. Another text or `null` is no key. */
+async function namesOf({ tools, account, messages }: MemberContext, ids: (string | null)[]): Promise<Names> {
+  const keys = await namedKeys(tools.sql, account.id, [...new Set(ids.map(String))]);
+  return new Map(keys.map((key) => [key.id, keyName(key, messages)]));
 }
 
 function filterForm(
@@ -191,12 +178,8 @@ export async function latestProblems(context: MemberContext): Promise<HtmlValue>
   const filter = { problems: true, from: new Date(Date.now() - LATEST_MS) };
   const rows = await listActivity(tools.sql, account.id, filter, { order: 'DESC', rows: LATEST });
   if (rows.length === 0) return null;
-  const names = await namesOf(
-    context,
-    [],
-    rows.map(({ key }) => key ?? ''),
-  );
-  const columns: Column<ActivityCall>[] = columnsOf(context, names).filter(
+  const ids = rows.map(({ key }) => key);
+  const columns: Column<ActivityCall>[] = columnsOf(context, await namesOf(context, ids)).filter(
     ([heading]) => heading !== messages.credits,
   );
   return html`

@@ -14,7 +14,7 @@ import { changesOf, limited } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../context.ts';
 import { type Field, type Refusal, redirectTo, refuse } from '../request/forms.ts';
-import { type Html, type HtmlValue, html } from '../ui/html.ts';
+import { type HtmlValue, html } from '../ui/html.ts';
 import { keyForm, keyName } from './key-parts.ts';
 
 const GROUPS = Object.keys(RIGHT_GROUPS) as (keyof typeof RIGHT_GROUPS)[];
@@ -162,20 +162,11 @@ export function limitsCard(
   return html`
 <section class="card" aria-labelledby="limits-title">
   <h2 id="limits-title">${messages.keyLimits}</h2>
-  ${budget !== null && budgetBar(messages.budgetUsed[budget.per](formats.number(budget.used), formats.number(budget.credits)), budget)}
+  ${budget !== null && html`<p><strong data-budget>${messages.budgetUsed[budget.per](formats.number(budget.used), formats.number(budget.credits))}</strong></p>`}
   ${budget?.resets && html`<p class="hint">${messages.budgetResets(formats.instant(new Date(budget.resets)))}</p>`}
   ${requests_per_minute !== null && html`<p data-share>${messages.keyHasShare(formats.number(requests_per_minute))}</p>`}
   ${only !== null && html`<p>${messages.keyOnly} ${only.map((right) => html`<span class="badge">${messages.rights[right]}</span> `)}</p>`}
 </section>`;
-}
-
-function budgetBar(text: string, { used, credits }: { used: number; credits: number }): Html {
-  const isSpent = used >= credits;
-  const width = isSpent ? '100' : ((used / credits) * 100).toFixed(2);
-  const look = isSpent ? 'series-refused-1' : 'series-1';
-  return html`
-<p><strong data-budget>${text}</strong></p>
-<svg class="stock-bar" role="img" aria-label="${text}"><rect class="${look}" width="${width}%" height="100%"/></svg>`;
 }
 
 /** The budget of a key in a list: what is left of it. */

@@ -1,10 +1,8 @@
-import { takesConnections } from '../../mcp/resource.ts';
-import type { Actor } from '../../metering/accounts/events.ts';
 import { clientHost } from '../../metering/connections/clients.ts';
 import { findConnection } from '../../metering/connections/connection-store.ts';
 import { endPreviousSecrets, expireKey } from '../../metering/keys/expire.ts';
 import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../metering/keys/key-details.ts';
-import { findKey, type ListedKey } from '../../metering/keys/key-list.ts';
+import { findKey } from '../../metering/keys/key-list.ts';
 import { TooManyKeysError } from '../../metering/keys/key-store.ts';
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
@@ -15,33 +13,21 @@ import { failureNotice, type Refusal, redirectTo, refuse } from '../request/form
 import { memberPage, notFoundPage } from '../request/layout.ts';
 import {
   type Column,
-  dateOf,
   endOf,
   type Fact,
   facts,
   type Html,
-  type HtmlValue,
   html,
   moment,
   sentence,
   table,
 } from '../ui/html.ts';
 import { filled } from '../ui/states.ts';
-import { emptyPlot, errorsSection, plotAndTable, sumOf, totalOf } from '../usage/calls.ts';
+import { keySection, sumOf } from '../usage/calls.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
-import { daySlots, seriesOf } from '../usage/plot.ts';
-import { budgetLeft, limitsCard } from './key-limits.ts';
-import {
-  changeLinks,
-  endOfDay,
-  expiryField,
-  type KeyCounts,
-  keyBadges,
-  keyForm,
-  keyName,
-  lastUse,
-  NO_COUNTS,
-} from './key-parts.ts';
+import { seriesOf } from '../usage/plot.ts';
+import { limitsCard } from './key-limits.ts';
+import { changeLinks, endOfDay, expiryField, keyBadges, keyForm, keyName, lastUse } from './key-parts.ts';
 
 /** GET /dashboard/keys/:id: a key with its use and its secrets, also one that has ended. */
 export const showKey = (context: MemberContext): Promise<PageResponse> => keyPage(context, null);
@@ -55,8 +41,7 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
     loadDailyCalls(tools.sql, account, DAYS, id),
   ]);
   if (key === null || used === null) return notFoundPage(context);
-  const calls = seriesOf(history.rows, 'credits', messages);
-  const counts = { credits: sumOf(calls), refused: 0 };
+  const counts = { credits: sumOf(seriesOf(history.rows, 'credits', messages)), refused: 0 };
   const about: Fact[] = [
     ...(key.connection
       ? await connectionFacts(context)
@@ -65,34 +50,19 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
     [messages.created, moment(formats, key.created)],
     [messages.lastUsed, lastUse(context, used, counts)],
   ];
-  if (key.revoked !== null) about.push([messages.revokedBy, await revokedBy(context, key)]);
   const body = html`
 <div class="heading"><h1>${keyName(key, messages)}</h1><span>${keyBadges(context, key)}</span></div>
 ${failureNotice(refusal?.message)}
 ${facts(about, 'card')}
 <p class="actions">${changeLinks(context, key)}</p>
 ${limitsCard(context, key)}
-<section class="card" aria-labelledby="use-title">
-  <div>
-    <h2 id="use-title">${messages.keyUse(String(DAYS))}</h2>
-    <p class="lead">${totalOf(context, calls)}</p>
-  </div>
-  ${calls.length === 0 ? emptyPlot(context, DAYS) : plotAndTable(context, daySlots(history, formats), calls, { filter: { key: id } })}
-</section>
-${errorsSection(context, history, DAYS, { key: id, problems: 'yes' })}
-${key.connection ? null : secretsCard(context, key, counts)}`;
+${keySection(context, history, DAYS)}
+${key.secrets.length > 1 && secretsCard(context, key)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });
 }
 
-async function revokedBy(context: MemberContext, key: KeyDetails): Promise<string> {
-  const [event] = await context.tools.sql<{ actor: Actor }[]>`
-    SELECT actor FROM account_events
-    WHERE account_id = ${context.account.id} AND kind = 'key-revoked' AND detail ->> 'key' = ${key.id}`;
-  return event === undefined ? '–' : (await actorNames(context))(event.actor);
-}
-
-/** @param counts of the key, whose one secret has made its calls. Of several it is not known which one has */
-function secretsCard(context: MemberContext, key: KeyDetails, counts: KeyCounts): Html {
+/** The secrets of a key that was rotated. */
+function secretsCard(context: MemberContext, key: KeyDetails): Html {
   const { messages, formats, tools } = context;
   const isOld = ({ until }: KeySecret) => until !== null && until > new Date();
   const name = (secret: KeySecret) => {
@@ -102,7 +72,7 @@ function secretsCard(context: MemberContext, key: KeyDetails, counts: KeyCounts)
   const columns: Column<KeySecret>[] = [
     [messages.secret, name],
     [messages.worksUntil, ({ until }) => (until === null ? '–' : endOf(formats, until))],
-    [messages.lastUsed, (secret) => lastUse(context, secret, key.secrets.length === 1 ? counts : NO_COUNTS)],
+    [messages.lastUsed, (secret) => lastUse(context, secret)],
   ];
   const old = key.secrets.filter(isOld);
   const isInUse = old.some(({ lastUsed }) => lastUsed !== null && lastUsed.getTime() > Date.now() - DAY);
@@ -159,30 +129,6 @@ export const endSecret = keyForm({
     return redirectTo(context, `/keys/${key.id}`);
   },
 });
-
-/** The agents that members have connected; nothing where none can connect. */
-export function connectionsCard(
-  context: MemberContext,
-  connections: ListedKey[],
-  counts: Map<string, KeyCounts>,
-): HtmlValue {
-  const { messages, tools, formats } = context;
-  if (!takesConnections(tools.publicUrl)) return null;
-  const of = ({ id }: ListedKey) => counts.get(id) ?? NO_COUNTS;
-  const columns: Column<ListedKey>[] = [
-    [messages.name, (key) => html`<a href="${tools.base}/keys/${key.id}">${keyName(key, messages)}</a>`],
-    [messages.connectedOn, ({ created }) => dateOf(formats, created)],
-    [messages.lastUsed, (key) => lastUse(context, key, of(key))],
-    [messages.creditsOfWeek, (key) => formats.number(of(key).credits), 'amount'],
-    [messages.keyBudget, (key) => budgetLeft(context, key)],
-  ];
-  return html`
-<section class="card" aria-labelledby="connections-title">
-  <h2 id="connections-title">${messages.connections}</h2>
-  <p>${messages.connectionsLead} <code>${tools.publicUrl}/mcp</code></p>
-  ${connections.length > 0 && html`<div class="list">${table(columns, connections, 'keys')}</div>`}
-</section>`;
-}
 
 /** To whom a connection was given, and by whom. */
 async function connectionFacts(context: MemberContext): Promise<Fact[]> {

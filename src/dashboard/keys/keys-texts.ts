@@ -71,7 +71,6 @@ export const KEY_TEXTS = {
   connection: ['Connection', 'Ligação'],
   connectionsLead: `Agents that a member has signed in, such as Claude or ChatGPT. Add this address there to connect one:
     Agentes ligados por um membro, como o Claude ou o ChatGPT. Para ligar um, adicione lá este endereço:`,
-  connectedOn: ['Connected', 'Ligado'],
   connectionEnd: ['End this connection', 'Terminar esta ligação'],
   connectionEndTitle: ['End the connection “{name}”?', 'Terminar a ligação “{name}”?'],
   connectionEndLead: `The agent’s requests are refused within 5 seconds. To go on, it must be connected again.
@@ -115,7 +114,6 @@ export const KEY_TEXTS = {
     Os pedidos com {start}… são recusados em menos de 5 segundos, em todo o lado. Esta ação é irreversível.`,
   revokeButton: ['Revoke this key', 'Revogar esta chave'],
   keyExpiryInvalid: ['The last day must be today or later.', 'O último dia tem de ser hoje ou depois.'],
-  revokedBy: ['Revoked by', 'Revogada por'],
   keyUse: ['Use in the last {days} days', 'Utilização nos últimos {days} dias'],
   secrets: ['Secrets', 'Segredos'],
   currentSecret: ['Current', 'Atual'],

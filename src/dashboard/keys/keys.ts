@@ -1,3 +1,4 @@
+import { takesConnections } from '../../mcp/resource.ts';
 import {
   KEY_STATES,
   type KeyFilter,
@@ -17,7 +18,6 @@ import { awaitsConfirmation, memberPage } from '../request/layout.ts';
 import { type Column, contactLink, type Html, type HtmlValue, html, table } from '../ui/html.ts';
 import { filled } from '../ui/states.ts';
 import { pageLinks } from '../usage/paging.ts';
-import { connectionsCard } from './key.ts';
 import { budgetLeft, limitFields, sentLimits } from './key-limits.ts';
 import {
   endOfDay,
@@ -149,7 +149,7 @@ function listKeys(context: MemberContext, keys: ListedKey[], counts: Map<string,
       (key) => html`
         <a href="${tools.base}/keys/${key.id}">${keyName(key, messages)}</a> ${keyBadges(context, key)} ${key.isIdle && html`<span class="badge">${messages.keyStates.idle}</span>`}`,
     ],
-    [messages.begins, ({ start }) => html`<code>${start}…</code>`],
+    [messages.begins, ({ start, connection }) => (connection ? '–' : html`<code>${start}…</code>`)],
     [messages.lastUsed, (key) => lastUse(context, key, of(key))],
     [messages.creditsOfWeek, (key) => formats.number(of(key).credits), 'amount'],
     [
@@ -164,6 +164,22 @@ function listKeys(context: MemberContext, keys: ListedKey[], counts: Map<string,
     [messages.keyBudget, (key) => budgetLeft(context, key)],
   ];
   return html`<div class="list">${table(columns, keys, 'keys')}</div>`;
+}
+
+/** The agents that members have connected; nothing where none can connect. */
+function connectionsCard(
+  context: MemberContext,
+  connections: ListedKey[],
+  counts: Map<string, KeyCounts>,
+): HtmlValue {
+  const { messages, tools } = context;
+  if (!takesConnections(tools.publicUrl)) return null;
+  return html`
+<section class="card" aria-labelledby="connections-title">
+  <h2 id="connections-title">${messages.connections}</h2>
+  <p>${messages.connectionsLead} <code>${tools.publicUrl}/mcp</code></p>
+  ${connections.length > 0 && listKeys(context, connections, counts)}
+</section>`;
 }
 
 function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue {

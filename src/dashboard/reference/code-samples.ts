@@ -14,18 +14,16 @@ export interface SampleCall {
   body?: unknown;
 }
 
-/** Value, name, example, and what has to be installed for it; '' for nothing. */
+/** Value, name and example. */
 const LANGUAGES = [
-  ['curl', 'curl', curl, ''],
-  ['javascript', 'JavaScript', javascript, ''],
-  ['python', 'Python', python, 'pip install httpx'],
+  ['curl', 'curl', curl],
+  ['javascript', 'JavaScript', javascript],
+  ['python', 'Python', python],
 ] as const;
 
 /** One example at a time: the choice is of radio buttons, so that it works without scripts. */
 export function codeSamples(messages: Messages, call: SampleCall): Html {
   const { id } = call;
-  const note = (value: (typeof LANGUAGES)[number][0], needs: string) =>
-    html`${messages.sampleNeeds[value]}${needs !== '' && html` <code>${needs}</code>`}`;
   return html`
 <fieldset class="samples">
   <legend class="unseen">${messages.example}</legend>
@@ -33,11 +31,8 @@ export function codeSamples(messages: Messages, call: SampleCall): Html {
     ([value, label], index) =>
       html`<input class="unseen" type="radio" name="sample-${id}" id="${id}-${value}" value="${value}"${index === 0 && html` checked`}><label for="${id}-${value}">${label}</label>`,
   )}
-  ${LANGUAGES.map(([value, label, write, needs]) =>
-    copyable(messages, {
-      ...{ id: `sample-${id}-${value}`, label, text: write(call) },
-      ...{ sample: value, note: note(value, needs) },
-    }),
+  ${LANGUAGES.map(([value, label, write]) =>
+    copyable(messages, { id: `sample-${id}-${value}`, label, text: write(call), sample: value }),
   )}
 </fieldset>`;
 }
@@ -58,7 +53,8 @@ function javascript({ method, address, body }: SampleCall): string {
   const options = [`headers: { ${headers.join(', ')} }`];
   if (isPost) options.unshift(`method: '${method}'`);
   if (isPost) options.push(`body: JSON.stringify(${JSON.stringify(body)})`);
-  return `const response = await fetch('${address}', {
+  return `// Node.js 18 or newer: node example.mjs
+const response = await fetch('${address}', {
   ${options.join(',\n  ')},
 });
 const answer = await response.json();
@@ -69,7 +65,8 @@ console.log(JSON.stringify(answer, null, 2));`;
 function python({ method, address, body }: SampleCall): string {
   const options = [`headers={"Authorization": f"Bearer {os.environ['API_KEY']}"}`];
   if (body !== undefined) options.push(`json=${pythonLiteral(body)}`);
-  return `import json
+  return `# pip install httpx
+import json
 import os
 
 import httpx

@@ -7,7 +7,7 @@ import { cardPage, memberPage, notFoundPage, publicPage } from '../request/layou
 import { respond } from '../request/respond.ts';
 import { contactLink, type Html, type HtmlValue, html, pricesOf } from '../ui/html.ts';
 import { languageIn, preferredLanguage } from '../ui/language.ts';
-import { problemsOf, problemText, prose, referenceBody } from './reference.ts';
+import { addressOf, problemsOf, problemText, prose, referenceBody } from './reference.ts';
 
 /**
  * Pages of the service outside `/dashboard`, for anyone. Each is rendered once for each language, because requests for it need no
@@ -88,33 +88,20 @@ export async function showReference(context: MemberContext): Promise<PageRespons
   return memberPage(context, { title: messages.reference, body });
 }
 
-/** The operation whose example says most about the service: the details of a company, with its debts. */
-const EXAMPLE = 'getCompany';
-
-/** An example of the reference: the request as it is sent, and its answer. */
-function exampleOf({ paths, servers }: OpenApi): { request: string; answer: string } {
-  for (const [path, methods] of Object.entries(paths))
-    for (const [method, { operationId, parameters, responses }] of Object.entries(methods))
-      if (operationId === EXAMPLE) {
-        const address = parameters.reduce(
-          (address, { name, example }) => address.replace(`{${name}}`, example),
-          new URL(servers[0]!.url).pathname + path,
-        );
-        const { example } = responses[200]!.content['application/json']!;
-        return { request: `${method.toUpperCase()} ${address}`, answer: JSON.stringify(example, null, 2) };
-      }
-  throw new Error(`the document has no operation ${EXAMPLE}`);
-}
+/** The endpoint whose example says most about the service: the details of a company, with its debts. */
+const EXAMPLE = '/companies/{nif}';
 
 /** The example, and what the service costs. */
-function about(context: LayoutContext, document: OpenApi): Html {
+function about(context: LayoutContext, { paths, servers }: OpenApi): Html {
   const { messages } = context;
-  const { request, answer } = exampleOf(document);
+  const { parameters, responses } = paths[EXAMPLE]!.get!;
+  const address = addressOf(new URL(servers[0]!.url).pathname, EXAMPLE, parameters);
+  const answer = JSON.stringify(responses[200]!.content['application/json']!.example, null, 2);
   const prices = pricesOf(context);
   return html`
 <section class="card about" aria-labelledby="about-title">
   <h2 id="about-title">${messages.exampleAnswer}</h2>
-  <p><code>${request}</code> <span class="badge">${messages.costs}</span></p>
+  <p><code>GET ${address}</code> <span class="badge">${messages.costs}</span></p>
   <pre lang="en" tabindex="0" role="group" aria-label="${messages.exampleAnswer}">${answer}</pre>
   <p class="hint">${messages.exampleInvented}</p>
   <p>${messages.aboutCost}</p>

@@ -28,14 +28,6 @@ export const REFERENCE_TEXTS = {
   exampleAnswer: ['Example answer', 'Exemplo de resposta'],
   exampleInvented: `Its company is invented: a test key gets it.
     A empresa é inventada: é o que recebe uma chave de teste.`,
-  sampleNeeds: {
-    curl: `curl is part of macOS, Windows and most of Linux.
-      O curl vem com o macOS, o Windows e quase todo o Linux.`,
-    javascript: `Node.js 18 or newer, as example.mjs. Nothing to install.
-      Node.js 18 ou posterior, em exemplo.mjs. Nada a instalar.`,
-    python: `Python 3.8 or newer. Install its client first:
-      Python 3.8 ou posterior. Instale antes o cliente:`,
-  },
   onThisPage: ['On this page', 'Nesta página'],
   problems: ['Problems', 'Problemas'],
   testKeys: ['Test keys', 'Chaves de teste'],

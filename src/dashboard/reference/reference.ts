@@ -127,7 +127,7 @@ function endpoint(messages: Messages, base: string, operation: Endpoint): Html {
 }
 
 /** The address of an example call. */
-function addressOf(base: string, path: string, parameters: Operation['parameters']): string {
+export function addressOf(base: string, path: string, parameters: Operation['parameters']): string {
   let address = base + path;
   for (const { name, in: place, example } of parameters) {
     const value = encodeURIComponent(example);

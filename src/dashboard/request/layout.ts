@@ -39,7 +39,7 @@ export async function memberPage(
   context: MemberContext,
   page: PageOptions & { body: HtmlValue },
 ): Promise<PageResponse> {
-  const { messages, tools, user, url, account, formats } = context;
+  const { messages, tools, user, url, account } = context;
   const section = pathBelow(url).split('/')[1] ?? '';
   const link = (name: string, label: string) =>
     html`<a href="${tools.base}${name && `/${name}`}"${section === name && html` aria-current="page"`}>${label}</a>`;
@@ -53,7 +53,7 @@ export async function memberPage(
       <summary>${messages.menu}</summary>
       <nav aria-label="${messages.menu}">
         ${link('', messages.overview)}
-        ${link('activity', messages.activityTitle)}
+        ${link('activity', messages.activity)}
         ${link('keys', messages.keys)}
         ${link('try', messages.tryIt)}
         ${link('screen', messages.screen)}
@@ -76,7 +76,6 @@ export async function memberPage(
   </div>
 </header>
 <main id="main" tabindex="-1">
-  <p class="printed">${account.name} · ${account.id} · ${formats.date(new Date())}</p>
   ${notices.length > 0 && foldedNotices(notices)}
   ${doneNotice(context)}
   ${page.body}

@@ -28,7 +28,6 @@ import {
   type NifList,
   pastedCell,
   type Row,
-  shownRows,
 } from './screen-list.ts';
 
 /** An item of the answer: with `debts` unless it got a problem. */
@@ -40,6 +39,8 @@ interface Item {
 }
 /** The day of each list, YYYY-MM-DD; `null` if it was never imported. */
 type Datasets = Record<'tax' | 'social_security', string | null>;
+/** The file that was imported as each list; `null` if none is known. */
+type Files = Record<keyof Datasets, { sha256: string } | null>;
 
 /** A list that was sent to the API. */
 export interface Screened {
@@ -72,9 +73,10 @@ export async function screenedList(
   ${callProblem(context, answer.problem)}
   ${isPaid(cost) && html`<p class="hint">${costText(context, cost)}</p>`}
 </section>`;
-  const { data, datasets } = (await responseTo(tools.publicUrl, answer).json()) as {
+  const { data, datasets, files } = (await responseTo(tools.publicUrl, answer).json()) as {
     data: Item[];
     datasets: Datasets;
+    files: Files;
   };
   const results = await resultsOf(context, list, data);
   const answered = data.filter(({ status }) => status === 200);
@@ -84,7 +86,6 @@ export async function screenedList(
   const count = formats.number(answered.length);
   // The debtors first: they are what the list was screened for. The file has the order of the list.
   const inOrder = results.toSorted((a, b) => Number(isDebtor(b)) - Number(isDebtor(a)));
-  const { shown, note } = shownRows(context, inOrder, ({ row }) => row.leftOut !== null);
   const file = Buffer.from(csvOf(context, results, datasets, cost));
   return html`
 <section class="card" aria-labelledby="answer-title">
@@ -93,10 +94,9 @@ export async function screenedList(
     <a href="data:text/csv;charset=utf-8;base64,${file.toString('base64')}" download="${messages.screenFileName}">${messages.csv}</a>
   </div>
   <p class="hint" data-free>${costText(context, cost)} ${freeUntil !== null && sentence(messages.screenFree, moment(formats, freeUntil))}</p>
-  ${datasetNotes(context, datasets)}
+  ${datasetNotes(context, datasets, files)}
   ${rest.length > 0 && restForm(context, rest, cost)}
-  ${table(columnsOf(context, datasets, cost), shown, 'screened')}
-  ${note}
+  ${table(columnsOf(context, datasets, cost), inOrder, 'screened')}
 </section>`;
 }
 
@@ -137,17 +137,19 @@ const isDebtor = ({ item }: Result) => item !== null && hasDebts(item);
 const hasDebts = ({ debts }: Item) =>
   debts !== undefined && (debts.tax_debt !== null || debts.social_security_debt !== null);
 
-/** The meaning of an absent bracket, and the lists that were never imported. */
-function datasetNotes({ messages, formats }: MemberContext, datasets: Datasets): HtmlValue {
-  const lists: [name: string, date: string | null][] = [
-    [messages.dataTax, datasets.tax],
-    [messages.dataSocialSecurity, datasets.social_security],
-  ];
-  return lists.map(([name, date]) =>
-    date === null
+/** The file of each list, what an absent bracket means, and the lists that were never imported. */
+function datasetNotes({ messages, formats }: MemberContext, datasets: Datasets, files: Files): HtmlValue {
+  const lists = [
+    [messages.dataTax, 'tax'],
+    [messages.dataSocialSecurity, 'social_security'],
+  ] as const;
+  return lists.map(([name, list]) => {
+    const [date, file] = [datasets[list], files[list]];
+    const hash = file && html`, <code title="SHA-256: ${file.sha256}">${file.sha256.slice(0, 12)}…</code>`;
+    return date === null
       ? html`<p class="notice warn"><span><strong>${name}.</strong> ${messages.screenMissing}</span></p>`
-      : html`<p class="hint">${name}, ${messages.dataOf} ${dateOf(formats, date)}. ${messages.screenAbsent}</p>`,
-  );
+      : html`<p class="hint">${name}, ${messages.dataOf} ${dateOf(formats, date)}${hash}. ${messages.screenAbsent}</p>`;
+  });
 }
 
 /** The outcome of a row in words. */

@@ -5,7 +5,7 @@ import type { MemberContext } from '../context.ts';
 import type { Messages } from '../messages.ts';
 import { itemProblem, problemLink } from '../try/call-problem.ts';
 import type { Cost } from '../try/own-call.ts';
-import { type Column, type Html, type HtmlValue, html, table } from '../ui/html.ts';
+import { type Column, type Html, html, table } from '../ui/html.ts';
 
 export const LINE_END = /\r\n?|\n/;
 
@@ -113,21 +113,6 @@ export function pastedCell(row: Row): Html {
   return html`<span class="cut" title="${shown}">${shown}</span>`;
 }
 
-/** Rows of a list that are not screened, and are shown. */
-const MAX_SHOWN = 200;
-
-/** The rows without all but the first {@link MAX_SHOWN} of those that are not screened, and a note that tells how many are missing. */
-export function shownRows<T>(
-  { messages, formats }: MemberContext,
-  rows: T[],
-  isLeftOut: (row: T) => boolean,
-): { shown: T[]; note: HtmlValue } {
-  let count = 0;
-  const shown = rows.filter((row) => !isLeftOut(row) || ++count <= MAX_SHOWN);
-  const more = count - MAX_SHOWN;
-  return { shown, note: more > 0 && html`<p class="hint">${messages.screenMore(formats.number(more))}</p>` };
-}
-
 /** The outcome of each row of a list: a sentence that adds up to the rows, and the rows that are not screened, with the reason. */
 export function reconciled(context: MemberContext, { rows, nifs }: NifList): Html {
   const { messages, formats } = context;
@@ -141,7 +126,6 @@ export function reconciled(context: MemberContext, { rows, nifs }: NifList): Htm
     [countOf('length', 'rounded', 'missing'), messages.screenWithoutNif],
   ];
   const sums = parts.filter(([count]) => count > 0).map(([count, text]) => text(formats.number(count)));
-  const { shown, note } = shownRows(context, leftOut, () => true);
   const columns: Column<Row>[] = [
     [messages.screenPasted, pastedCell],
     [messages.screenLine, ({ line }) => formats.number(line), 'amount'],
@@ -149,5 +133,5 @@ export function reconciled(context: MemberContext, { rows, nifs }: NifList): Htm
   ];
   return html`
 <p data-rows>${messages.screenRows(formats.number(rows.length))}: ${sums.join(', ')}.</p>
-${leftOut.length > 0 && html`<details${leftOut.length <= 10 && html` open`}><summary>${messages.screenLeftOutTitle(formats.number(leftOut.length))}</summary>${table(columns, shown, 'left-out')}${note}</details>`}`;
+${leftOut.length > 0 && html`<details${leftOut.length <= 10 && html` open`}><summary>${messages.screenLeftOutTitle(formats.number(leftOut.length))}</summary>${table(columns, leftOut, 'left-out')}</details>`}`;
 }

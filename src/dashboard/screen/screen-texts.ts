@@ -27,8 +27,6 @@ export const SCREEN_TEXTS = {
   screenWithoutNif: ['1 without a NIF | {count} without a NIF', '1 sem NIF | {count} sem NIF'],
   screenLeftOutTitle: `The row that is not screened | The {count} rows that are not screened
     A linha que não é verificada | As {count} linhas que não são verificadas`,
-  screenMore: `and 1 more row that is not screened | and {count} more rows that are not screened
-    e mais 1 linha que não é verificada | e mais {count} linhas que não são verificadas`,
   screenLine: ['Row', 'Linha'],
   screenPasted: ['As pasted', 'Como foi colado'],
   screenWhy: ['Why', 'Motivo'],

@@ -12,8 +12,6 @@ export const TRY_TEXTS = {
   searchHint: `A search finds names that begin with the text. By words: names with these words anywhere.
     A pesquisa encontra nomes que começam pelo texto. Por palavras: nomes com estas palavras em qualquer parte.`,
   lookUp: ['Look up NIF', 'Consultar NIF'],
-  onlyBeginnings: `Names are searched from their beginning. The words may stand anywhere in a name:
-    Os nomes são pesquisados a partir do início. As palavras podem estar em qualquer parte de um nome:`,
   searchWords: ['Search by words', 'Pesquisar por palavras'],
   lookUpOne: ['Look up', 'Consultar'],
   itemCharged: ['It has cost 1 credit.', 'Custou 1 crédito.'],

@@ -1,13 +1,11 @@
 import { type DebtDataset, readDatasets } from '../../companies/datasets/datasets-store.ts';
 import { lookupRoute } from '../../companies/lookup/lookup-route.ts';
 import type { Company } from '../../companies/lookup/lookup-schema.ts';
-import { parseMatchQuery } from '../../companies/matches/matches-query.ts';
 import { matchesRoute } from '../../companies/matches/matches-route.ts';
 import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import { searchRoute } from '../../companies/search/route.ts';
 import type { SearchAnswer } from '../../companies/search/schema.ts';
 import { type Answer, responseTo } from '../../http/answer.ts';
-import type { ProblemName } from '../../http/problems.ts';
 import { creditsLeft } from '../../metering/accounts/account-store.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import { isFirstSending } from '../auth/limits.ts';
@@ -65,7 +63,7 @@ export const tryIt = formHandlers({
       ROUTES[kind],
       kind === 'lookup' ? { nif: query } : { q: query },
     );
-    return showTry(fresh, null, { kind, query, address, durationMs, answer, cost });
+    return showTry(fresh, null, { kind, address, durationMs, answer, cost });
   },
 });
 
@@ -130,38 +128,24 @@ type FoundCompany = SearchAnswer['data'][number];
 
 interface Tried {
   kind: 'search' | 'match' | 'lookup';
-  query: string;
   address: string;
   durationMs: number;
   answer: Answer;
   cost: Cost;
 }
 
-/** Problems that are not about the call, so that it may succeed in a moment. */
-const MAY_SUCCEED: ProblemName[] = [
-  'rate-limit-exceeded',
-  'service-unavailable',
-  'search-failed',
-  'internal-error',
-];
-
 /** The call as a program would send it, and its answer: its meaning first, then its headers and its JSON. */
 async function triedCall(context: MemberContext, tried: Tried): Promise<Html> {
   const { messages, formats, tools } = context;
-  const { kind, query, answer, cost, address, durationMs } = tried;
+  const { kind, answer, cost, address, durationMs } = tried;
   const response = responseTo(tools.publicUrl, answer);
   const { status } = response;
   const headers = [...response.headers].map(([name, value]) => html`<span>${name}:</span> ${value}\n`);
   const json = (await response.json()) as { data: unknown };
-  const problem = answer.ok ? null : answer.problem.kind;
   const entries = answer.ok && kind !== 'lookup' ? (json.data as FoundCompany[]) : null;
   const count = entries !== null && html` · ${messages.companyCount(String(entries.length))}`;
   const spent =
     cost.credits === 0 ? messages.noCreditSpent : messages.creditsSpent(formats.number(cost.credits));
-  const button = (kind: Tried['kind'], label: string) =>
-    html`<button class="small" name="kind" value="${kind}">${label} <small>${messages.costs}</small></button>`;
-  // After a search that found nothing: the same words anywhere in a name.
-  const otherWay = html`<p>${messages.onlyBeginnings} ${button('match', messages.searchWords)}</p>`;
   return html`
 <section class="card" aria-labelledby="answer-title" data-forget-form>
   <div class="heading">
@@ -170,9 +154,7 @@ async function triedCall(context: MemberContext, tried: Tried): Promise<Html> {
   </div>
   <p class="hint">${messages.took(formats.number(Math.max(1, Math.round(durationMs))))} · ${spent}</p>
   ${!answer.ok && callProblem(context, answer.problem)}
-  ${problem !== null && MAY_SUCCEED.includes(problem) && sameQuery(context, query, 'retry', button(kind, messages.retry))}
   ${entries !== null && entries.length > 0 && found(context, entries)}
-  ${entries?.length === 0 && kind === 'search' && parseMatchQuery(query).kind === 'words' && sameQuery(context, query, 'other-way', otherWay)}
   ${answer.ok && kind === 'lookup' && (await details(context, json.data as Company))}
   <details>
     <summary>${messages.headersAndJson}</summary>
@@ -184,16 +166,6 @@ async function triedCall(context: MemberContext, tried: Tried): Promise<Html> {
   <h2 id="request-title">${messages.request}</h2>
   ${copyable(messages, { id: 'request', label: messages.request, text: curl({ address }) })}
 </section>`;
-}
-
-/** A further call with the same query. @param content its button, with the kind of the call */
-function sameQuery(context: MemberContext, query: string, id: string, content: Html): Html {
-  return html`
-<form method="post" action="${context.tools.base}/try" id="${id}">
-  ${tokenField(context)}
-  <input type="hidden" name="q" value="${query}">
-  ${content}
-</form>`;
 }
 
 /** The companies that a search found, each with a button that looks it up. */

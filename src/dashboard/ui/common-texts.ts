@@ -74,13 +74,11 @@ export const COMMON_TEXTS = {
     '401': ['Key or secret had ended (401)', 'Chave ou segredo já sem validade (401)'],
   },
 
-  activityTitle: ['Activity', 'Atividade'],
   all: ['Any', 'Qualquer'],
   key: ['Key', 'Chave'],
   endpoint: ['Endpoint or tool', 'Operação ou ferramenta'],
   outcome: ['Outcome', 'Resultado'],
 
-  data: ['Data', 'Dados'],
   dataTax: ['Tax debts', 'Dívidas fiscais'],
   dataSocialSecurity: ['Social security debts', 'Dívidas à Segurança Social'],
   dataOf: ['as of', 'à data de'],

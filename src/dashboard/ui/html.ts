@@ -72,21 +72,14 @@ export function pricesOf({ messages, tools }: LayoutContext, hasPlus = false): s
     .join(' · ');
 }
 
-/** Text with a button that copies it, which dashboard.js shows. @param text.note a line beside the button */
+/** Text with a button that copies it, which dashboard.js shows. @param text.sample the language of an example */
 export function copyable(
   messages: Messages,
-  {
-    id,
-    label,
-    text,
-    sample,
-    note,
-  }: { id: string; label: string; text: string; sample?: string; note?: HtmlValue },
+  { id, label, text, sample }: { id: string; label: string; text: string; sample?: string },
 ): Html {
   return html`
 <div class="copyable"${sample !== undefined && html` data-sample="${sample}"`}>
   <pre id="${id}" tabindex="0" role="group" aria-label="${label}">${text}</pre>
-  ${note !== undefined && html`<p class="hint">${note}</p>`}
   <button class="small quiet" type="button" data-copy="${id}" data-copied="${messages.copied}" aria-label="${messages.copy}: ${label}" hidden>${messages.copy}</button>
 </div>`;
 }

@@ -26,16 +26,20 @@ export async function showCredits(context: MemberContext): Promise<PageResponse>
   const body = html`
 <h1>${messages.creditsTitle}</h1>
 ${plansCard(context, { free, plus })}
+${
+  (grants.length > 0 || !account.spendPurchased) &&
+  html`
 <section class="card" aria-labelledby="spending-title">
   <h2 id="spending-title">${messages.spending}</h2>
   <p>${account.spendPurchased ? messages.spendingOn : messages.spendingOff}</p>
   <p><a class="button quiet" href="${tools.base}/credits/spending">${account.spendPurchased ? messages.turnOff : messages.turnOn}</a></p>
-</section>
+</section>`
+}
 <div class="heading">
   <h2>${messages.history}</h2>
   <span class="badge">${messages.purchased}: <strong data-figure="credits">${formats.number(account.credits)}</strong></span>
 </div>
-${grants.length === 0 && !links ? empty : html`${history(context, creditHistory(grants))}${links}<p><a href="${tools.base}/credits.csv" download>${messages.csv}</a></p>`}`;
+${grants.length === 0 && !links ? empty : html`${history(context, creditHistory(grants))}${links}`}`;
   return memberPage(context, { title: messages.creditsTitle, body });
 }
 
@@ -63,7 +67,7 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
     </tbody>
   </table>
   ${creditsPrice !== null && html`<p data-prices>${messages.purchased}: ${creditsPrice[messages.language]}</p>`}
-  ${account.planUntil !== null && html`<p>${planEnd(context, plans.free)}</p>`}
+  ${account.planUntil !== null && html`<p>${planEnd(context, account.planUntil, plans.free)}</p>`}
   ${hasOwnLimits && html`<p data-own-limits>${messages.ownLimits(formats.number(account.includedCredits), formats.number(account.requestsPerMinute))}</p>`}
   ${buy !== null && html`<p>${buy}</p>`}
   <p>${messages.byHand} ${contactLink(context)}</p>
@@ -71,12 +75,11 @@ function plansCard(context: MemberContext, plans: Record<Plan, PlanQuotas>): Htm
 </section>`;
 }
 
-/** The sentence on the end of a Plus subscription and the limits after it; `null` without an end. */
-export function planEnd({ messages, formats, account }: MemberContext, free: PlanQuotas): string | null {
-  if (account.planUntil === null) return null;
+/** The sentence on the end of a Plus subscription and the limits after it. */
+function planEnd({ messages, formats }: MemberContext, end: Date, free: PlanQuotas): string {
   const { happened, next } = messages.states.lapsesSoon;
   const after = next(formats.number(free.includedCredits), formats.number(free.keyLimit));
-  return `${happened(formats.end(account.planUntil))} ${after}`;
+  return `${happened(formats.end(end))} ${after}`;
 }
 
 function history({ messages, formats }: MemberContext, entries: CreditEntry[]): Html {
@@ -146,7 +149,7 @@ export async function forecast(sql: Sql, account: AccountDetails): Promise<Date 
 }
 
 /** A grant of purchased credits, from the ledger. */
-export interface Grant {
+interface Grant {
   id: number;
   at: Date;
   credits: number;
@@ -162,7 +165,7 @@ export interface Grant {
 }
 
 /** The grants of an account in a slice, each with what the next one found. */
-export async function loadGrants(sql: Sql, accountId: string, slice: Slice): Promise<Grant[]> {
+async function loadGrants(sql: Sql, accountId: string, slice: Slice): Promise<Grant[]> {
   return sql<Grant[]>`
     SELECT e.id, e.at, e.credits, e.balance, e.note, e.reference, next.at AS until,
       coalesce(next.balance - next.credits, b.credits) AS left
@@ -173,7 +176,7 @@ export async function loadGrants(sql: Sql, accountId: string, slice: Slice): Pro
 }
 
 /** A grant, or the credits that calls beyond the allowance spent between two grants, or since the last one. */
-export interface CreditEntry extends Omit<Grant, 'at' | 'id' | 'left'> {
+interface CreditEntry extends Omit<Grant, 'at' | 'id' | 'left'> {
   kind: 'grant' | 'spent';
   from: Date;
 }

@@ -1,4 +1,3 @@
-import type { Slice } from '../../platform/postgres/batches.ts';
 import type { MemberContext } from '../context.ts';
 import { pathBelow } from '../request/return-path.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
@@ -8,19 +7,22 @@ const ROWS = 100;
 /**
  * A page of a long list, the latest rows first: those before the row in the address (`?before=`). So a page costs the same wherever it is.
  *
- * @param load a slice of the list
+ * @param load so many rows, those with lower numbers than `below`
+ * @param query that stays in the address
  */
-export async function pageOfRows<Row extends { id: number }>(
+export async function pageOfRows<Row extends { id: number } | { number: number }>(
   context: MemberContext,
-  load: (slice: Slice) => Promise<Row[]>,
-): Promise<{ rows: Row[]; links: HtmlValue }> {
-  const before = context.url.searchParams.get('before') ?? '';
-  const below = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : undefined;
+  load: (slice: { below: number | undefined; order: 'DESC'; rows: number }) => Promise<Row[]>,
+  query: Record<string, string> = {},
+): Promise<{ rows: Row[]; links: HtmlValue; isOlder: boolean }> {
+  const before = Number(/^\d{1,16}$/.exec(context.url.searchParams.get('before') ?? '')?.[0]);
+  const isOlder = Number.isSafeInteger(before);
   // One further row shows that there are more.
-  const found = await load({ below, order: 'DESC', rows: ROWS + 1 });
+  const found = await load({ below: isOlder ? before : undefined, order: 'DESC', rows: ROWS + 1 });
   const rows = found.slice(0, ROWS);
-  const last = found.length > ROWS ? rows.at(-1)!.id : null;
-  return { rows, links: pageLinks(context, pathBelow(context.url), below !== undefined, last) };
+  const end = rows.at(-1)!;
+  const last = found.length <= ROWS ? null : 'id' in end ? end.id : end.number;
+  return { rows, links: pageLinks(context, pathBelow(context.url), isOlder, last, query), isOlder };
 }
 
 /**

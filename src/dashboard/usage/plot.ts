@@ -18,13 +18,6 @@ const MIN_SLOTS = 7;
 const LABELS = 9;
 const NARROW_FROM = 40;
 
-/** The way from a bar to its calls. */
-export interface CallLinks {
-  text: string;
-  /** The address of the calls of a slot's day; `null` means that they are not kept one by one. */
-  of(at: string): string | null;
-}
-
 /** A day or an hour, in UTC. */
 export interface Slot {
   /** YYYY-MM-DD, or YYYY-MM-DDTHH:00Z. */
@@ -58,26 +51,20 @@ export function hourSlots({ moment }: Formats): Slot[] {
  *
  * @param label the text for a screen reader
  * @param slots a bar each, at most 90
- * @param links to the calls of a bar
  */
-export function plotSeries(
-  all: Series[],
-  slots: Slot[],
-  formats: Formats,
-  { label, links }: { label: string; links: CallLinks },
-): Html {
+export function plotSeries(all: Series[], slots: Slot[], formats: Formats, label: string): Html {
   const bars = slots.map(({ at, name }) => {
     const parts = all
       .map((series) => ({ ...series, count: series.counts.get(at) ?? 0 }))
       .filter(({ count }) => count > 0);
-    return { at, name, parts, total: parts.reduce((sum, { count }) => sum + count, 0) };
+    return { name, parts, total: parts.reduce((sum, { count }) => sum + count, 0) };
   });
   const { step: interval, top } = scaleOf(Math.max(...bars.map(({ total }) => total)));
   const width = 100 / Math.max(MIN_SLOTS, slots.length);
   const [gap, thickness] = slots.length > NARROW_FROM ? [0.1, 0.8] : [0.2, 0.6];
   const y = (count: number) => round(HEIGHT * (1 - count / top));
   const ticks = Array.from({ length: top / interval + 1 }, (_, index) => top - interval * index);
-  const bar = ({ at, name, parts, total }: (typeof bars)[number], index: number) => {
+  const bar = ({ name, parts, total }: (typeof bars)[number], index: number) => {
     if (total === 0) return false;
     let below = 0;
     const rects = parts.map(({ count, colour }) => {
@@ -87,8 +74,7 @@ export function plotSeries(
     const lines = [{ label: name, count: total }, ...parts].map(
       ({ label, count }) => `${label}: ${formats.number(count)}`,
     );
-    const address = links.of(at);
-    return html`<g${address !== null && html` data-calls="${address}"`}><title>${lines.join('\n')}</title><rect class="day" x="${round(index * width)}%" width="${round(width)}%" y="0" height="${HEIGHT}"/>${rects}</g>`;
+    return html`<g><title>${lines.join('\n')}</title><rect class="day" x="${round(index * width)}%" width="${round(width)}%" y="0" height="${HEIGHT}"/>${rects}</g>`;
   };
   // Labels are counted from the last slot. A phone has room for every third one.
   const step = Math.ceil(slots.length / LABELS);
@@ -100,7 +86,7 @@ export function plotSeries(
   };
   return html`
 <div class="plot">
-  <p><output></output> <a hidden>${links.text}</a></p>
+  <p><output></output></p>
   <div class="plot-ticks" aria-hidden="true">${ticks.map((tick) => html`<span>${formats.number(tick)}</span>`)}</div>
   <svg height="${HEIGHT + DAYS_HEIGHT}" role="img" tabindex="0" aria-label="${label}">${ticks.map((tick) => html`<line x1="0" x2="100%" y1="${y(tick)}" y2="${y(tick)}"/>`)}${bars.map(bar)}${slots.map(axis)}</svg>
 </div>`;

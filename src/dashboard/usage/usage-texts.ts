@@ -46,16 +46,10 @@ export const USAGE_TEXTS = {
   table: ['The numbers as a table', 'Os números em tabela'],
   tableEmptyDays: ['Rows without any are left out.', 'As linhas sem valores são omitidas.'],
 
-  errorsTitle: ['Refused and failed requests', 'Pedidos recusados ou com erro'],
-  errorsLead: `Each refused item counts. A refusal, a 503 and an error of a free endpoint cost no credit; other errors do
-    Cada item recusado conta. Uma recusa, um 503 e um erro de uma operação gratuita não custam créditos; os outros erros custam`,
   hoursTitle: ['The last 48 hours', 'As últimas 48 horas'],
-  hoursLead: `Credits spent, and requests that were refused or failed, by the hour in UTC
-    Créditos gastos, e pedidos recusados ou com erro, por hora em UTC`,
-  errorCredits: ['Credits spent on errors', 'Créditos gastos em erros'],
+  plotLead: `Credits spent, and requests that were refused or failed, in UTC
+    Créditos gastos, e pedidos recusados ou com erro, em UTC`,
   activityOf: ['See these requests', 'Ver estes pedidos'],
-  dataDirectory: ['Directory', 'Diretório'],
-  dataImported: ['imported on', 'importadas em'],
   latest: ['Latest', 'Mais recentes'],
   older: ['Older', 'Anteriores'],
   plansLead: ['Plans', 'Planos'],

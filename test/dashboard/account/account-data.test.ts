@@ -120,7 +120,7 @@ test('two downloads run at once, one of an account; readers that stop keep no ot
   const one = await start(visitors[0]!);
   // The second download of one account waits, and takes no place of others.
   const second = visitors[0]!.get('/dashboard/usage.csv');
-  expect((await visitors[2]!.get('/dashboard/credits.csv')).status).toBe(200);
+  expect((await visitors[2]!.get('/dashboard/usage.csv')).status).toBe(200);
   const two = await start(visitors[1]!);
   expect([one.status, two.status]).toEqual([200, 200]);
   const open = async () => {

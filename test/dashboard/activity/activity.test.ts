@@ -13,26 +13,17 @@ import { createMember, createMemberWithKey, type PageAnswer, type Visitor } from
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
-const rowsOf = ({ document }: PageAnswer) =>
-  [...document.querySelectorAll('.activity tbody tr')].map((row) =>
-    [...row.children].map((cell) => cell.textContent!.trim()),
-  );
+const TODAY = new Date().toISOString().slice(0, 10);
+const rowsOf = ({ cellsOf }: PageAnswer) => cellsOf('.activity tbody tr');
 const rows = async (visitor: Visitor, query = '') => rowsOf(await visitor.get(`/dashboard/activity${query}`));
 
 /** Rows of an account as the roll-up writes them, the oldest first. */
 async function store(
   accountId: string,
   count: number,
-  row: {
-    key?: string;
-    kind?: 'charge' | 'return' | 'answer';
-    credits?: number;
-    problem?: string;
-    endpoint?: string;
-  } = {},
+  row: Partial<Parameters<typeof storeActivity>[1]> = {},
 ) {
-  const { key = '', kind = 'charge', credits = 1, problem = null, endpoint = 'GET /companies' } = row;
-  await storeActivity(service.sql, { accountId, rows: count, key, kind, credits, problem, endpoint });
+  await storeActivity(service.sql, { accountId, rows: count, key: '', ...row });
 }
 
 test('each call is one row, with its problem and its credits, within seconds, and is found by its request id', async () => {
@@ -73,7 +64,6 @@ test('filters by problems, key and day leave the rows that meet all of them', as
   await store(accountId, 2, { key: second.id, endpoint: 'POST /debts', credits: 7 });
   await store(accountId, 4, { key: second.id, kind: 'answer', credits: 0, problem: 'rate-limit-exceeded' });
   await store(accountId, 1, { kind: 'return', credits: -1 });
-  const today = new Date().toISOString().slice(0, 10);
   for (const [query, count] of [
     ['', 10],
     [`?key=${first.id}`, 3],
@@ -82,7 +72,7 @@ test('filters by problems, key and day leave the rows that meet all of them', as
     ['?problems=yes', 4],
     [`?key=${second.id}&problems=yes`, 4],
     ['?request=none', 0],
-    [`?day=${today}`, 10],
+    [`?day=${TODAY}`, 10],
     ['?day=2026-01-01', 0],
     ["?key='&problems=y&day=2026-02-30&before=-1", 10],
   ] as const)
@@ -114,8 +104,7 @@ test('rows of every key of the account have its name, and the filter has connect
   await store(accountId, 1, { key: other.id });
   const page = await visitor.get('/dashboard/activity');
   expect(rowsOf(page).map((cells) => cells[3])).toEqual([...named, other.id].toReversed());
-  const offered = ({ document }: PageAnswer) =>
-    [...document.querySelectorAll('select[name=key] option')].map(({ textContent }) => textContent!.trim());
+  const offered = ({ textsOf }: PageAnswer) => textsOf('select[name=key] option');
   expect(named.filter((name) => offered(page).includes(name))).toEqual(['new7', 'gone7', 'agent']);
   for (const name of ['old', 'oldgone', 'agentgone']) {
     const filtered = await visitor.get(`/dashboard/activity?key=${id(name)}`);
@@ -123,7 +112,7 @@ test('rows of every key of the account have its name, and the filter has connect
       [name],
       true,
     ]);
-    expect(filtered.document.querySelector('select[name=key] option[selected]')!.textContent).toBe(name);
+    expect(filtered.textOf('select[name=key] option[selected]')).toBe(name);
   }
   expect(offered(await visitor.get(`/dashboard/activity?key=${other.id}`))).not.toContain('of another');
 });
@@ -134,8 +123,8 @@ async function pagesOf(visitor: Visitor, query: string): Promise<PageAnswer[]> {
   for (let next: string | null = `/dashboard/activity${query}`; next !== null; ) {
     const page: PageAnswer = await visitor.get(next);
     pages.push(page);
-    const links = [...page.document.querySelectorAll('.contents a')];
-    next = links.find(({ textContent }) => textContent === 'Older')?.getAttribute('href') ?? null;
+    const [name] = page.textsOf('.contents a:last-child');
+    next = name === 'Older' ? page.linksOf('.contents a:last-child')[0]! : null;
     // With the filter.
     expect(next ?? query).toContain(query.slice(1));
   }
@@ -148,7 +137,7 @@ test('pages go back by the rows’ numbers, keep the filter, and show no row of 
   await store(accountId, 150);
   await store(other.accountId, 30);
   await store(accountId, 100);
-  const pages = (await pagesOf(visitor, `?day=${new Date().toISOString().slice(0, 10)}`)).map(rowsOf);
+  const pages = (await pagesOf(visitor, `?day=${TODAY}`)).map(rowsOf);
   const seen = new Set(pages.flat().map((row) => row.at(-1)));
   expect([pages.map(({ length }) => length), seen.size]).toEqual([[100, 100, 50], 250]);
 });
@@ -197,46 +186,35 @@ test('over pages no call is missing or shown twice, though its rows are on sever
   ]);
 });
 
-test('plots and refused calls of a key lead to the calls', async () => {
+test('the days of a plot and refused calls of a key lead to the calls', async () => {
   const { visitor, accountId, id } = await createMemberWithKey(service, 'refused');
-  const today = new Date().toISOString().slice(0, 10);
+  const { sql } = service;
   await storeCallCounts(
-    service.sql,
-    service.sql`VALUES (${accountId}, ${today}, ${id}, 'search', 4), (${accountId}, ${today}::date - 30, ${id}, 'search', 4)`,
+    sql,
+    sql`VALUES (${accountId}, ${TODAY}, ${id}, 'search', 4), (${accountId}, ${TODAY}::date - 30, ${id}, 'search', 4)`,
   );
-  await storeErrorCounts(
-    service.sql,
-    service.sql`VALUES (${accountId}, ${today}, ${id}, 'rate-limit-exceeded', 13)`,
-  );
-  const overview = await visitor.get('/dashboard');
-  const links = (part: string) =>
-    [...overview.document.querySelectorAll(`${part} [data-calls], ${part} tbody a`)].map(
-      (link) => link.getAttribute('data-calls') ?? link.getAttribute('href'),
-    );
+  await storeErrorCounts(sql, sql`VALUES (${accountId}, ${TODAY}, ${id}, 'rate-limit-exceeded', 13)`);
+  const links = async (path: string, part: string) => (await visitor.get(`/dashboard${path}`)).linksOf(part);
   // Only days whose calls are kept.
-  expect(links('#calls')).toEqual(Array(2).fill(`/dashboard/activity?day=${today}`));
-  const keys = await visitor.get('/dashboard/keys');
-  expect(keys.document.querySelector('.keys td a')!.getAttribute('href')).toBe(
-    `/dashboard/activity?key=${id}&problems=yes`,
-  );
+  expect(await links('', '#calls tbody a')).toEqual([`/dashboard/activity?day=${TODAY}`]);
+  expect(await links(`/keys/${id}`, '#use tbody a')).toEqual([`/dashboard/activity?key=${id}&day=${TODAY}`]);
+  expect(await links('/keys', '.keys td a')).toEqual([`/dashboard/activity?key=${id}&problems=yes`]);
 });
 
 test('the last 48 hours have what was spent and what failed, hour by hour', async () => {
   const { visitor, accountId } = await createMember(service);
   expect((await visitor.get('/dashboard/activity')).document.querySelector('#hours')).toBeNull();
-  const today = new Date().toISOString().slice(0, 10);
   const rows = (kind: string, count: number) => service.sql`
-    VALUES (${accountId}, ${today}::date, '', ${kind}, ${count}::integer), (${accountId}, ${today}::date - 3, '', ${kind}, 100)`;
+    VALUES (${accountId}, ${TODAY}::date, '', ${kind}, ${count}::integer), (${accountId}, ${TODAY}::date - 3, '', ${kind}, 100)`;
   await storeCallCounts(service.sql, rows('search', 4));
   await storeErrorCounts(service.sql, rows('rate-limit-exceeded', 13));
   const page = await visitor.get('/dashboard/activity');
-  const texts = (part: string) =>
-    [...page.document.querySelectorAll(`#hours ${part}`)].map(({ textContent }) =>
-      textContent!.replaceAll(/\s+/g, ' ').trim(),
-    );
-  expect(texts('.legend li')).toEqual(['Credits spent 4', 'Too many requests in a minute (429) 13']);
-  expect(page.document.querySelector('#hours tbody time')!.getAttribute('datetime')).toBe(`${today}T00:00Z`);
-  expect(texts('tbody td')).toEqual(['4', '13', '17']);
+  expect(page.textsOf('#hours .legend li')).toEqual([
+    'Credits spent 4',
+    'Too many requests in a minute (429) 13',
+  ]);
+  expect(page.document.querySelector('#hours tbody time')!.getAttribute('datetime')).toBe(`${TODAY}T00:00Z`);
+  expect(page.textsOf('#hours tbody td')).toEqual(['4', '13', '17']);
   const filtered = await visitor.get('/dashboard/activity?problems=yes');
   expect(filtered.document.querySelector('#hours')).toBeNull();
 });
@@ -245,12 +223,11 @@ test('without ACTIVITY_DAYS the page says that nothing is kept, and no plot lead
   const off = await startDashboardService({ ACTIVITY_DAYS: '0' });
   try {
     const { visitor, accountId } = await createMember(off);
-    const today = new Date().toISOString().slice(0, 10);
-    await storeCallCounts(off.sql, off.sql`VALUES (${accountId}, ${today}, '', 'search', 4)`);
+    await storeCallCounts(off.sql, off.sql`VALUES (${accountId}, ${TODAY}, '', 'search', 4)`);
     expect((await visitor.get('/dashboard/activity')).textOf('.empty')).toBe(
       'This service keeps no activity.',
     );
-    expect((await visitor.get('/dashboard')).document.querySelector('[data-calls]')).toBeNull();
+    expect((await visitor.get('/dashboard')).linksOf('#calls tbody a')).toEqual([]);
   } finally {
     await off.stop();
   }

@@ -1,23 +1,23 @@
 import { afterAll, expect, test } from 'bun:test';
+import { formatsOf } from '../../../src/dashboard/ui/language.ts';
 import { changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { until } from '../../support/until.ts';
-import { startDashboardService } from '../service.ts';
+import { startDashboardService, usedBy } from '../service.ts';
 import {
   createMember,
   createMemberWithKey,
   createVisitor,
+  formTokenOf,
   makeKey,
-  newPerson,
   type PageAnswer,
-  signUp,
+  usageStatus,
 } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
-const usage = (key: string) =>
-  fetch(`${service.url}/usage`, { headers: { Authorization: `Bearer ${key}` } }).then(({ status }) => status);
+const usage = (key: string) => usageStatus(service, key);
 
 test('a key works at once; its secret is on one page only, in no log, and stored nowhere', async () => {
   const { visitor, accountId } = await createMember(service);
@@ -41,9 +41,7 @@ test('the second button creates a test key, also when the plan has no room, and 
   const { visitor } = await createMember(service);
   await makeKey(visitor, 'one');
   await makeKey(visitor, 'two');
-  const before = await visitor.get('/dashboard/keys');
-  const forms = [...before.document.querySelectorAll('main form')];
-  expect(forms.map((form) => form.querySelector('button')!.textContent)).toEqual(['Create test key']);
+  expect((await visitor.get('/dashboard/keys')).textsOf('main form button')).toEqual(['Create test key']);
   const created = await visitor.submit('/dashboard/keys', {});
   const secret = created.textOf('#new-secret')!;
   expect(secret).toMatch(/^svc_test_[a-z2-7]{40}$/);
@@ -60,34 +58,20 @@ test('the second button creates a test key, also when the plan has no room, and 
   ]);
 });
 
-test('the lines of a new key work as they stand', async () => {
+test('the lines of a new key work as they stand, and connect an agent', async () => {
   const { visitor } = await createMember(service);
   const page = await visitor.submit('/dashboard/keys', { name: 'shell' });
+  expect(page.textOf('#agent-address')).toBe(`${service.baseUrl}/mcp`);
+  expect(page.textOf('#agent-command')).toContain(`${service.baseUrl}/mcp`);
   const lines = ['#new-export', '#sample-new-curl'].map((id) => page.document.querySelector(id)!.textContent);
   const shell = Bun.spawn(['sh', '-c', lines.join('\n')], { stdout: 'pipe' });
   expect(await new Response(shell.stdout).json()).toEqual({ data: [], error: null });
 });
 
-test('the page of a new secret says how an agent is connected, in both languages', async () => {
-  for (const [language, title] of [
-    ['en', 'Connect an agent'],
-    ['pt', 'Ligar um agente'],
-  ] as const) {
-    const { visitor } = await createMember(service, { language });
-    expect((await visitor.get('/dashboard/keys')).document.querySelector('#agent-title')).toBeNull();
-    const page = await visitor.submit('/dashboard/keys', { name: 'agent' });
-    expect(page.textOf('#agent-title')).toBe(title);
-    expect(page.textOf('#agent-address')).toBe(`${service.baseUrl}/mcp`);
-    expect(page.textOf('#agent-command')).toContain(`${service.baseUrl}/mcp`);
-  }
-});
-
 test('a key is listed with its name, its first characters, when it was made and when it was last used', async () => {
   const { visitor, secret, id } = await createMemberWithKey(service, 'nightly');
   const row = async () => (await visitor.get('/dashboard/keys')).textOf('.list tbody tr');
-  const created = new Date();
-  const month = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' }).format(created);
-  const day = `${created.getUTCDate()} ${month} ${created.getUTCFullYear()}`;
+  const day = formatsOf('en').date(new Date());
   expect(await row()).toBe(`nightly ${secret.slice(0, 10)}… Never 0 0 –`);
   // A call that costs nothing is a use, also of a secret that a rotation has replaced.
   await service.sql`
@@ -107,12 +91,9 @@ test('the Free quota of 2 is shown and enforced, also when many tabs press at on
   await makeKey(visitor, 'first');
   expect((await visitor.get('/dashboard/keys')).textOf('[data-figure=quota]')).toBe('1 of 2 in use');
 
-  const tabs = await Promise.all(Array.from({ length: 6 }, () => visitor.get('/dashboard/keys')));
+  const tabs = await Promise.all(Array.from({ length: 6 }, () => formTokenOf(visitor, '/dashboard/keys')));
   const answers = await Promise.all(
-    tabs.map((tab, index) => {
-      const form_token = tab.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
-      return visitor.post('/dashboard/keys', { name: `tab ${index}`, form_token });
-    }),
+    tabs.map((form_token, index) => visitor.post('/dashboard/keys', { name: `tab ${index}`, form_token })),
   );
   expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409, 409, 409, 409]);
   const refused = answers.find((answer) => answer.status === 409)!;
@@ -142,17 +123,14 @@ test('Plus has room for 10,000 keys; they are listed by pages', async () => {
   await storeKeys(accountId, 9_998, 'active');
   const first = await visitor.get('/dashboard/keys');
   expect(first.textOf('[data-figure=quota]')).toBe('9,999 of 10,000 in use');
-  const names = ({ document }: typeof first) =>
-    [...document.querySelectorAll('.card.list tbody th')].map((cell) => cell.textContent!.trim());
+  const names = ({ textsOf }: typeof first) => textsOf('.card.list tbody th');
   expect(names(first)).toEqual(['newest', ...Array.from({ length: 99 }, (_, n) => `stored ${n + 1}`)]);
-  const link = (page: typeof first, text: string) =>
-    [...page.document.querySelectorAll('main a')]
-      .find((each) => each.textContent!.trim() === text)
-      ?.getAttribute('href');
-  expect(link(first, 'Latest')).toBeUndefined();
-  const second = await visitor.get(link(first, 'Older')!);
+  expect(first.textsOf('.contents a')).toEqual(['Older']);
+  const second = await visitor.get(first.linksOf('.contents a')[0]!);
   expect(names(second)).toEqual(Array.from({ length: 100 }, (_, n) => `stored ${n + 100}`));
-  expect(link(second, 'Latest')).toBe('/dashboard/keys?q=&state=all');
+  expect([second.textOf('.contents a'), second.linksOf('.contents a')[0]]).toEqual([
+    ...['Latest', '/dashboard/keys?q=&state=all'],
+  ]);
   await makeKey(visitor, 'last');
   const full = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
   expect(full.textOf('.create')).toContain('As 10 000 chaves estão em uso: revogue uma.');
@@ -191,22 +169,18 @@ test('an expired key gives its place to another, and stands with those that ende
 });
 
 test('a key is revoked after a question, by whom is in the ledger, and its place is free again', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const person = newPerson();
-  const { accountId } = await signUp(visitor, person);
-  const secret = await makeKey(visitor, 'leaked');
-  const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
-  const question = await visitor.get(`/dashboard/keys/${key!.id}/revoke`);
+  const { visitor, accountId, secret, id } = await createMemberWithKey(service, 'leaked');
+  const question = await visitor.get(`/dashboard/keys/${id}/revoke`);
   expect(question.textOf('main h1')).toBe('Revoke “leaked”?');
   expect(await usage(secret)).toBe(200);
-  const answer = await visitor.submit(`/dashboard/keys/${key!.id}/revoke`, {});
+  const answer = await visitor.submit(`/dashboard/keys/${id}/revoke`, {});
   expect(answer.headers.get('location')).toBe('/dashboard/keys?done=revoked');
   await until('the refusal', async () => (await usage(secret)) === 401);
 
   const [event] = await service.sql`
     SELECT actor, detail FROM account_events WHERE account_id = ${accountId} AND kind = 'key-revoked'`;
-  const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
-  expect(event).toEqual({ actor: `dashboard:${user!.id}`, detail: { key: key!.id } });
+  const [member] = await service.sql`SELECT user_id FROM dashboard_members WHERE account_id = ${accountId}`;
+  expect(event).toEqual({ actor: `dashboard:${member!.user_id}`, detail: { key: id } });
   const page = await visitor.get('/dashboard/keys?done=revoked');
   expect(page.textOf('[role=status]')).toBe('The key is revoked.');
   expect(page.textOf('[data-figure=quota]')).toBe('0 of 2 in use');
@@ -244,8 +218,7 @@ test('a suspended account is told so after signing in again, and gets no key and
       expect.stringContaining('suspended'),
     ]);
   }
-  const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
-  expect(account!.used).toBe(0);
+  expect(await usedBy(service, accountId)).toBe(0);
 });
 
 test('keys are found by a part of their name, the beginning of their secret, and their state', async () => {
@@ -259,10 +232,8 @@ test('keys are found by a part of their name, the beginning of their secret, and
   await sql`UPDATE api_keys SET created_at = now() - interval '91 days' WHERE ${of('idle')}`;
   await sql`UPDATE api_keys SET expires_at = now() + interval '6 days' WHERE ${of('ending')}`;
   await sql`UPDATE api_keys SET revoked_at = now() WHERE ${of('ended')}`;
-  const found = async (query: string) => {
-    const { document } = await visitor.get(`/dashboard/keys?${query}`);
-    return [...document.querySelectorAll('.keys th a')].map((link) => link.textContent).sort();
-  };
+  const found = async (query: string) =>
+    (await visitor.get(`/dashboard/keys?${query}`)).textsOf('.keys th a').sort();
   expect(await found('')).toHaveLength(8);
   expect(await found('q=LOJA')).toEqual(['Loja web', 'loja app']);
   expect(await found(`q=${secrets.rest!.slice(0, 10)}`)).toEqual(['rest']);

@@ -1,8 +1,8 @@
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
 import { call } from '../../support/client.ts';
 import { storeRecord } from '../../support/records.ts';
-import { startDashboardService } from '../service.ts';
+import { startDashboardService, usedBy } from '../service.ts';
 import { createMember, makeKey, type PageAnswer } from '../visitor.ts';
 
 const NIF = '509442013';
@@ -11,160 +11,138 @@ const service = await startDashboardService();
 await storeRecord(service.sql, NIF, 'Nexperience <script>alert(1)</script> Lda');
 afterAll(() => service.stop());
 
-describe('Try it', () => {
-  test('runs the metered chain: a token and a credit each, counted as made in the dashboard', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const key = await makeKey(visitor);
-    await changeLimits(service.sql, accountId, { requestsPerMinute: 4 }, 'test');
-    const search = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-    expect(search.textOf('.badge[role=status]')).toBe('200 · 0 companies');
-    expect(search.text).toContain('ratelimit-remaining');
-    expect((await visitor.get('/dashboard')).textOf('[data-figure=plotted]')).toBe('1 credit');
-    expect(search.textOf('#request')).toContain(`${service.url}/companies?q=abaco`);
-    expect(search.textOf('main .lead')).toContain('Credits left: 499');
-    expect(search.textOf('[data-forget-form] .hint')).toMatch(/^Took \d+ ms · 1 credit spent$/);
-    // As the button beside a company that was found sends it.
-    const lookup = await visitor.submit('/dashboard/try', { q: 'abaco', lookup: NIF });
-    expect(lookup.textOf('.badge[role=status]')).toBe('200');
-    expect(lookup.document.querySelector('#q')!.getAttribute('value')).toBe(NIF);
-    expect(lookup.textOf('main dl')).toContain('Nexperience');
-    // No debts were imported, which is not "no debts".
-    expect(lookup.textOf('main dl')).toEndWith(
-      'Share capital5,000 €Tax debtsnot importedSocial security debtsnot imported',
-    );
-    await service.sql`
-      UPDATE companies SET details = replace(details::text, '5000.00', '0')::json WHERE nif = ${NIF}`;
-    const unknown = await visitor.submit('/dashboard/try', { q: NIF, kind: 'lookup' });
-    expect(unknown.textOf('main dl')).toContain('Share capital–');
-    const { body } = await call(service.url, '/usage', { key });
-    expect(body.data.quotas.requests.used).toBe(3);
-    expect(body.data.rateLimit.remaining).toBeWithin(0, 2); // None of four is left. A further one may have come back, which takes 15 s.
-    const csv = (await visitor.get('/dashboard/usage.csv')).text;
-    expect(csv).toContain(',"","dashboard",1,0,0,2,0,3');
-  });
+test('runs the metered chain: a token and a credit each, counted as made in the dashboard', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const key = await makeKey(visitor);
+  await changeLimits(service.sql, accountId, { requestsPerMinute: 4 }, 'test');
+  const search = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+  expect(search.textOf('.badge[role=status]')).toBe('200 · 0 companies');
+  expect(search.text).toContain('ratelimit-remaining');
+  expect((await visitor.get('/dashboard')).textOf('[data-figure=plotted]')).toBe('1 credit');
+  expect(search.textOf('#request')).toContain(`${service.url}/companies?q=abaco`);
+  expect(search.textOf('main .lead')).toContain('Credits left: 499');
+  expect(search.textOf('[data-forget-form] .hint')).toMatch(/^Took \d+ ms · 1 credit spent$/);
+  // As the button beside a company that was found sends it.
+  const lookup = await visitor.submit('/dashboard/try', { q: 'abaco', lookup: NIF });
+  expect(lookup.textOf('.badge[role=status]')).toBe('200');
+  expect(lookup.document.querySelector('#q')!.getAttribute('value')).toBe(NIF);
+  expect(lookup.textOf('main dl')).toContain('Nexperience');
+  // No debts were imported, which is not "no debts".
+  expect(lookup.textOf('main dl')).toEndWith(
+    'Share capital5,000 €Tax debtsnot importedSocial security debtsnot imported',
+  );
+  await service.sql`
+    UPDATE companies SET details = replace(details::text, '5000.00', '0')::json WHERE nif = ${NIF}`;
+  const unknown = await visitor.submit('/dashboard/try', { q: NIF, kind: 'lookup' });
+  expect(unknown.textOf('main dl')).toContain('Share capital–');
+  const { body } = await call(service.url, '/usage', { key });
+  expect(body.data.quotas.requests.used).toBe(3);
+  expect(body.data.rateLimit.remaining).toBeWithin(0, 2); // None of four is left. A further one may have come back, which takes 15 s.
+  const csv = (await visitor.get('/dashboard/usage.csv')).text;
+  expect(csv).toContain(',"","dashboard",1,0,0,2,0,3');
+});
 
-  test('a problem is a sentence in the language of the reader, and says what it cost', async () => {
-    const { visitor, accountId } = await createMember(service, { language: 'pt' });
-    const unknown = await visitor.submit('/dashboard/try', { q: '500000000', kind: 'lookup' });
-    expect(unknown.textOf('main')).toContain('Não foi possível consultar a empresa.');
-    expect(unknown.textOf('[data-forget-form] .hint')).toEndWith('1 crédito gasto');
-    await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
-    const refused = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-    expect(refused.textOf('[data-forget-form] .hint')).toEndWith('nenhum crédito gasto');
-    const link = refused.document.querySelector('[data-forget-form] p a:has(code)')!;
-    expect(link.getAttribute('href')).toBe('/problems/monthly-quota-exceeded?lang=pt');
-  });
+test('a problem is a sentence in the language of the reader, and says what it cost', async () => {
+  const { visitor, accountId } = await createMember(service, { language: 'pt' });
+  const unknown = await visitor.submit('/dashboard/try', { q: '500000000', kind: 'lookup' });
+  expect(unknown.textOf('main')).toContain('Não foi possível consultar a empresa.');
+  expect(unknown.textOf('[data-forget-form] .hint')).toEndWith('1 crédito gasto');
+  await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
+  const refused = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+  expect(refused.textOf('[data-forget-form] .hint')).toEndWith('nenhum crédito gasto');
+  const link = refused.document.querySelector('[data-forget-form] p a:has(code)')!;
+  expect(link.getAttribute('href')).toBe('/problems/monthly-quota-exceeded?lang=pt');
+});
 
-  test('without credits its buttons are off, and one text says why, also beside an answer', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const before = await visitor.get('/dashboard/try');
-    const buttons = (page: PageAnswer) =>
-      [...page.document.querySelectorAll('.try-form button')].map((button) =>
-        button.hasAttribute('disabled'),
-      );
-    expect(buttons(before)).toEqual([false, false, false]);
-    await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
-    const page = await visitor.get('/dashboard/try');
-    expect(buttons(page)).toEqual([true, true, true]);
-    expect(page.textOf('.try-form a')).toBe('How to get more credits');
-    const refused = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-    expect(refused.textOf('[data-forget-form]')).not.toContain('Requests are refused');
-  });
+test('without credits its buttons are off, and one text says why, also beside an answer', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const before = await visitor.get('/dashboard/try');
+  const buttons = (page: PageAnswer) =>
+    [...page.document.querySelectorAll('.try-form button')].map((button) => button.hasAttribute('disabled'));
+  expect(buttons(before)).toEqual([false, false, false]);
+  await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
+  const page = await visitor.get('/dashboard/try');
+  expect(buttons(page)).toEqual([true, true, true]);
+  expect(page.textOf('.try-form a')).toBe('How to get more credits');
+  const refused = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+  expect(refused.textOf('[data-forget-form]')).not.toContain('Requests are refused');
+});
 
-  test('a search by words is offered before one from the beginning was paid', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const page = await visitor.get('/dashboard/try');
-    expect(page.textOf('.try-form [value=match]')).toBe('Search by words 1 credit');
-    const answer = await visitor.submit('/dashboard/try', { q: 'padaria', kind: 'match' });
-    expect(answer.textOf('#request')).toContain('/matches?q=padaria');
-    const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
-    expect(account!.used).toBe(1);
-  });
+test('a search by words is a call of its kind, and names how many words it took', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const empty = await visitor.submit('/dashboard/try', { q: 'uma palavra', kind: 'search' });
+  expect(empty.textOf('.try-form [value=match]')).toBe('Search by words 1 credit');
+  const answer = await visitor.submit('/dashboard/try', { q: 'a b c d e f g h i', kind: 'match' });
+  expect(answer.textOf('.badge[role=status]')).toBe('200 · 0 companies');
+  expect(answer.textOf('#request')).toContain(`${service.url}/matches?q=a%20b`);
+  expect(answer.textOf('.headers')).toContain('x-query-words: 8 of 9');
+  const calls = await service.sql`
+    SELECT kind, sum(calls)::int AS calls FROM calls_by_day WHERE account_id = ${accountId} GROUP BY kind ORDER BY kind`;
+  expect([...calls]).toEqual([
+    { kind: 'match', calls: 1 },
+    { kind: 'search', calls: 1 },
+  ]);
+});
 
-  test('what the API would answer 400 is no call, and the page says so', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const slips = [
-      ...['', '  ', '.', '..', 'costa', '123', 'PT500002576'].map((q) => [
-        'lookup',
-        q,
-        'Write the NIF to look up',
-      ]),
-      ['lookup', '500 002 577', 'The check digit of this NIF is wrong'],
-      ['search', '  ', 'Write a name or a NIF'],
-    ] as [kind: string, q: string, message: string][];
-    for (const [kind, q, message] of slips) {
-      const answer = await visitor.submit('/dashboard/try', { q, kind });
-      expect([q, answer.status]).toEqual([q, 422]);
-      expect(answer.textOf('[role=alert]')).toStartWith(message);
-      expect(answer.textOf('[role=alert]')).toEndWith('Nothing was charged.');
-      expect(answer.textOf('#request')).toBe(null);
-    }
-    const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
-    expect(account!.used).toBe(0);
-  });
+test('what the API would answer 400 is no call, and the page says so', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const slips = [
+    ...['', '  ', '.', '..', 'costa', '123', 'PT500002576'].map((q) => [
+      'lookup',
+      q,
+      'Write the NIF to look up',
+    ]),
+    ['lookup', '500 002 577', 'The check digit of this NIF is wrong'],
+    ['search', '  ', 'Write a name or a NIF'],
+  ] as [kind: string, q: string, message: string][];
+  for (const [kind, q, message] of slips) {
+    const answer = await visitor.submit('/dashboard/try', { q, kind });
+    expect([q, answer.status]).toEqual([q, 422]);
+    expect(answer.textOf('[role=alert]')).toStartWith(message);
+    expect(answer.textOf('[role=alert]')).toEndWith('Nothing was charged.');
+    expect(answer.textOf('#request')).toBe(null);
+  }
+  expect(await usedBy(service, accountId)).toBe(0);
+});
 
-  test('a search that finds nothing offers its words anywhere in a name, and the offer is a call at its price', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const empty = await visitor.submit('/dashboard/try', { q: 'uma palavra', kind: 'search' });
-    expect(empty.textOf('#other-way')).toContain('Names are searched from their beginning.');
-    expect(empty.textOf('#other-way button')).toBe('Search by words 1 credit');
-    expect(empty.document.querySelector('#other-way [name=q]')!.getAttribute('value')).toBe('uma palavra');
-    const words = await visitor.submit('/dashboard/try', { q: 'uma palavra', kind: 'match' });
-    expect(words.textOf('.badge[role=status]')).toBe('200 · 0 companies');
-    expect(words.textOf('#request')).toContain(`${service.url}/matches?q=uma%20palavra`);
-    expect(words.textOf('#other-way')).toBe(null);
-    const byNif = await visitor.submit('/dashboard/try', { q: '509442013', kind: 'search' });
-    expect(byNif.textOf('#other-way')).toBe(null);
-    const long = await visitor.submit('/dashboard/try', { q: 'a b c d e f g h i', kind: 'match' });
-    expect(long.textOf('.headers')).toContain('x-query-words: 8 of 9');
-    const calls = await service.sql`
-      SELECT kind, sum(calls)::int AS calls FROM calls_by_day WHERE account_id = ${accountId} GROUP BY kind ORDER BY kind`;
-    expect([...calls]).toEqual([
-      { kind: 'match', calls: 2 },
-      { kind: 'search', calls: 2 },
-    ]);
-  });
+test('a query that is too long is cut between its characters', async () => {
+  const { visitor } = await createMember(service);
+  const cut = 'a'.repeat(499);
+  const answer = await visitor.submit('/dashboard/try', { q: `${cut}😀b`, kind: 'search' });
+  expect(answer.status).toBe(200);
+  expect(answer.textOf('#request')).toContain(`q=${cut}' `);
+  expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(cut);
+});
 
-  test('a query that is too long is cut between its characters', async () => {
-    const { visitor } = await createMember(service);
-    const cut = 'a'.repeat(499);
-    const answer = await visitor.submit('/dashboard/try', { q: `${cut}😀b`, kind: 'search' });
-    expect(answer.status).toBe(200);
-    expect(answer.textOf('#request')).toContain(`q=${cut}' `);
-    expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(cut);
-  });
+test('is refused as any call is: without credits 429, without tokens 429', async () => {
+  const { visitor, accountId } = await createMember(service);
+  await changeLimits(service.sql, accountId, { includedCredits: 1, requestsPerMinute: 3 }, 'test');
+  const status = async () => {
+    const answer = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
+    return `${answer.textOf('.badge[role=status]')} ${/problems\/([a-z-]+)/.exec(answer.text)?.[1] ?? ''}`;
+  };
+  expect(await status()).toBe('200 · 0 companies ');
+  expect(await status()).toBe('429 monthly-quota-exceeded');
+  expect(await status()).toBe('429 monthly-quota-exceeded');
+  expect(await status()).toBe('429 rate-limit-exceeded');
+  expect(await usedBy(service, accountId)).toBe(1);
+});
 
-  test('is refused as any call is: without credits 429, without tokens 429', async () => {
-    const { visitor, accountId } = await createMember(service);
-    await changeLimits(service.sql, accountId, { includedCredits: 1, requestsPerMinute: 3 }, 'test');
-    const status = async () => {
-      const answer = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-      return `${answer.textOf('.badge[role=status]')} ${/problems\/([a-z-]+)/.exec(answer.text)?.[1] ?? ''}`;
-    };
-    expect(await status()).toBe('200 · 0 companies ');
-    expect(await status()).toBe('429 monthly-quota-exceeded');
-    expect(await status()).toBe('429 monthly-quota-exceeded');
-    expect(await status()).toBe('429 rate-limit-exceeded');
-    const [account] = await service.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
-    expect(account!.used).toBe(1);
-  });
-
-  test('hostile queries come back as text', async () => {
-    const { visitor } = await createMember(service);
-    const queries = [
-      '<script>alert(1)</script>',
-      '"><img src=x onerror=alert(1)>',
-      "'; curl evil #",
-      '\u202e%00%zz',
-      '*',
-    ];
-    for (const q of queries) {
-      const answer = await visitor.submit('/dashboard/try', { q, kind: 'search' });
-      expect([q, answer.status]).toEqual([q, 200]);
-      expect(answer.document.querySelectorAll('script:not([src]), img').length).toBe(0);
-      expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(q);
-      // Between its single quotes the address holds none: the line can be pasted into a shell.
-      expect(answer.textOf('#request')!.match(/'/g)!.length).toBe(2);
-    }
-  });
+test('hostile queries come back as text', async () => {
+  const { visitor } = await createMember(service);
+  const queries = [
+    '<script>alert(1)</script>',
+    '"><img src=x onerror=alert(1)>',
+    "'; curl evil #",
+    '\u202e%00%zz',
+    '*',
+  ];
+  for (const q of queries) {
+    const answer = await visitor.submit('/dashboard/try', { q, kind: 'search' });
+    expect([q, answer.status]).toEqual([q, 200]);
+    expect(answer.document.querySelectorAll('script:not([src]), img').length).toBe(0);
+    expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(q);
+    // Between its single quotes the address holds none: the line can be pasted into a shell.
+    expect(answer.textOf('#request')!.match(/'/g)!.length).toBe(2);
+  }
 });

@@ -1,4 +1,5 @@
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
+import { formatsOf } from '../../../src/dashboard/ui/language.ts';
 import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
@@ -9,6 +10,7 @@ import { createMember, makeKey, type PageAnswer, type Visitor } from '../visitor
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
+const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
 const figure = (page: PageAnswer, name: string) =>
   Number(page.textOf(`[data-figure=${name}]`)!.replace(/[^\d]/g, ''));
 
@@ -25,196 +27,154 @@ async function shown(visitor: Visitor) {
   };
 }
 
-describe('the overview', () => {
-  test('agrees exactly with GET /usage: within the allowance, beyond it, and with nothing left', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const key = await makeKey(visitor);
-    await changeLimits(service.sql, accountId, { includedCredits: 3, requestsPerMinute: 1000 }, 'test');
-    await grantCredits(service.sql, accountId, { credits: 2 }, 'test');
-    for (let calls = 0; calls <= 6; calls += 1) {
-      if (calls > 0) await call(service.url, '/companies?q=abaco', { key });
-      const { body } = await call(service.url, '/usage', { key });
-      const { quotas, credits, resetAt } = body.data;
-      const { used, limit } = quotas.requests;
-      expect(await shown(visitor)).toMatchObject({
-        used,
-        credits,
-        available: Math.max(0, limit - used) + credits,
-        keys: quotas.apiKeys.used,
-        plotted: used,
-        resetAt,
-      });
-      expect(used).toBe(Math.min(calls, 5));
-    }
-    expect((await shown(visitor)).text).toContain('2 of them beyond the allowance');
-  });
-
-  test('shows a Plus period with its exact reset', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const periodStart = new Date(Date.now() - 40 * 86_400_000);
-    await changePlan(service.sql, accountId, 'plus', { periodStart }, 'test');
-    const key = await makeKey(visitor);
+test('the overview agrees exactly with GET /usage: within the allowance, beyond it, and with nothing left', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const key = await makeKey(visitor);
+  await changeLimits(service.sql, accountId, { includedCredits: 3, requestsPerMinute: 1000 }, 'test');
+  await grantCredits(service.sql, accountId, { credits: 2 }, 'test');
+  for (let calls = 0; calls <= 6; calls += 1) {
+    if (calls > 0) await call(service.url, '/companies?q=abaco', { key });
     const { body } = await call(service.url, '/usage', { key });
-    const overview = await shown(visitor);
-    expect(overview.resetAt).toBe(body.data.resetAt);
-    expect(overview.text).toContain('Plan Plus');
-    expect(overview.text).toMatch(/Resets in \d+ days?, \d+ hours?/);
-  });
-
-  test('says how old the directory and the debts are, in both languages', async () => {
-    const { visitor } = await createMember(service);
-    const line = async (language: string) =>
-      (await visitor.get('/dashboard', { 'Accept-Language': language })).textOf('.datasets')!;
-    expect(await line('en')).toBe(
-      'Directory: not imported · Tax debts: not imported · Social security debts: not imported',
-    );
-    await service.sql`
-      INSERT INTO debt_datasets (kind, dataset_date, rows, imported_at, imported_by)
-      VALUES ('tax', '2026-10-31', 1234, '2026-11-02T09:00:00Z', 'test')`;
-    await service.sql`UPDATE directory_generations SET rows = 4610, loaded_at = '2026-11-22T02:00:00Z'`;
-    expect(await line('en')).toBe(
-      'Directory: 4,610 companies, imported on 22 Nov 2026 · Tax debts: 1,234 companies, as of 31 Oct 2026, imported on 2 Nov 2026 · Social security debts: not imported',
-    );
-    expect((await line('pt')).replace(/\u00a0/g, ' ')).toBe(
-      'Diretório: 4 610 empresas, importadas em 22 nov 2026 · Dívidas fiscais: 1 234 empresas, à data de 31 out 2026, importadas em 2 nov 2026 · Dívidas à Segurança Social: por importar',
-    );
-  });
-
-  test('a new account is told what to do first', async () => {
-    const { visitor } = await createMember(service);
-    const overview = await visitor.get('/dashboard');
-    expect(overview.textOf('.steps')).toContain('Create an API key');
-    expect(overview.textOf('#calls')).toContain('No requests yet');
-    expect((await visitor.get('/dashboard/keys')).text).toContain('No keys yet');
-    expect((await visitor.get('/dashboard/credits')).text).toContain('No purchased credits yet');
-  });
+    const { quotas, credits, resetAt } = body.data;
+    const { used, limit } = quotas.requests;
+    expect(await shown(visitor)).toMatchObject({
+      used,
+      credits,
+      available: Math.max(0, limit - used) + credits,
+      keys: quotas.apiKeys.used,
+      plotted: used,
+      resetAt,
+    });
+    expect(used).toBe(Math.min(calls, 5));
+  }
+  expect((await shown(visitor)).text).toContain('2 of them beyond the allowance');
 });
 
-describe('calls a day', () => {
-  test('plot, table and CSV hold the same numbers: 90 days, each kind of calls apart, and by key', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const first = await createKey(service.sql, accountId, 'first, "the best"', 'test');
-    const second = await createKey(service.sql, accountId, 'x;=2+5;', 'test');
-    await storeCalls(service.sql, accountId, [
-      { daysAgo: 90, keyId: first.id, kind: 'search', calls: 1000 }, // a day too old
-      { daysAgo: 89, keyId: first.id, kind: 'search', calls: 7 },
-      { daysAgo: 89, keyId: first.id, kind: 'lookup', calls: 3 },
-      { daysAgo: 2, keyId: second.id, kind: 'lookup', calls: 40 },
-      { daysAgo: 2, keyId: '', kind: 'search', calls: 2 },
-      { daysAgo: 2, keyId: second.id, kind: 'debts', calls: 500 },
-      { daysAgo: 2, keyId: second.id, kind: 'match', calls: 6 },
-      { daysAgo: 0, keyId: first.id, kind: 'search', calls: 1 },
-    ]);
-    const csv = (await visitor.get('/dashboard/usage.csv')).text;
-    const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
-    expect(csv.split('\r\n')).toEqual([
-      '"day","key_id","key_name","searches","matches","resolutions","lookups","debts","credits","rate_limit_exceeded","monthly_quota_exceeded","key_limits","other_4xx","status_5xx","status_401","error_credits"',
-      `"${day(89)}","${first.id}","first, ""the best""",7,0,0,3,0,10,0,0,0,0,0,0,0`,
-      `"${day(2)}","${second.id}","x;'=2+5;",0,6,0,40,500,546,0,0,0,0,0,0,0`,
-      `"${day(2)}","","dashboard",2,0,0,0,0,2,0,0,0,0,0,0,0`,
-      `"${day(0)}","${first.id}","first, ""the best""",1,0,0,0,0,1,0,0,0,0,0,0,0`,
-      '',
-    ]);
+test('the overview shows a Plus period with its exact reset', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const periodStart = new Date(Date.now() - 40 * 86_400_000);
+  await changePlan(service.sql, accountId, 'plus', { periodStart }, 'test');
+  const key = await makeKey(visitor);
+  const { body } = await call(service.url, '/usage', { key });
+  const overview = await shown(visitor);
+  expect(overview.resetAt).toBe(body.data.resetAt);
+  expect(overview.text).toContain('Plan Plus');
+  expect(overview.text).toMatch(/Resets in \d+ days?, \d+ hours?/);
+});
 
-    const byKind = await visitor.get('/dashboard');
-    expect(figure(byKind, 'plotted')).toBe(559);
-    expect(tableOf(byKind)).toEqual([
-      ['Day', 'Searches', 'Searches by words', 'Lookups', 'Debt checks', 'Total'],
-      [day(0), '1', '0', '0', '0', '1'],
-      [day(2), '2', '6', '40', '500', '548'],
-      [day(89), '7', '0', '3', '0', '10'],
-      ['Total', '10', '6', '43', '500', '559'],
-    ]);
-    expect(barsOf(byKind)).toEqual([
-      '10, Searches: 7, Lookups: 3',
-      '548, Searches: 2, Searches by words: 6, Lookups: 40, Debt checks: 500',
-      '1, Searches: 1',
-    ]);
-  });
+test('a new account is told what to do first', async () => {
+  const { visitor } = await createMember(service);
+  const overview = await visitor.get('/dashboard');
+  expect(overview.textOf('.steps')).toContain('Create an API key');
+  expect(overview.textOf('#calls')).toContain('No requests yet');
+  expect((await visitor.get('/dashboard/keys')).text).toContain('No keys yet');
+  expect((await visitor.get('/dashboard/credits')).text).toContain('No purchased credits yet');
+});
 
-  test('begin with the first call, and with the days or the period that the reader chooses', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
-    const look = async (query = '') => {
-      const page = await visitor.get(`/dashboard${query}`);
-      return {
-        days: tableOf(page)
-          .slice(1, -1)
-          .map(([name]) => name),
-        since: /since (\d+ \w+ \d+)/.exec(page.textOf('#calls .lead')!)![1],
-        current: [...page.document.querySelectorAll('#calls [aria-current]')].map((tab) => tab.textContent),
-      };
-    };
-    const named = (name: string) => {
-      const [year, month, date] = name.split('-').map(Number) as [number, number, number];
-      return `${date} ${'Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec'.split(' ')[month - 1]} ${year}`;
-    };
-    const store = (daysAgo: number) =>
-      storeCalls(service.sql, accountId, [{ daysAgo, keyId: '', kind: 'search', calls: 5 }]);
-    await store(20);
-    await store(3);
-    expect(await look()).toEqual({
-      days: [day(3), day(20)],
-      since: named(day(20)),
-      current: ['90 days'],
-    });
-    expect(await look('?days=7')).toEqual({
-      days: [day(3)],
-      since: named(day(6)),
-      current: ['7 days'],
-    });
-    await changePlan(
-      service.sql,
-      accountId,
-      'plus',
-      { periodStart: new Date(Date.now() - 5 * 86_400_000) },
-      'test',
-    );
-    expect(await look('?days=period')).toMatchObject({ days: [day(3)], since: named(day(5)) });
-    expect(await look('?days=1000')).toMatchObject({ days: [day(3), day(20)] });
-    // The decoder of a text would drop the BOM.
-    const Cookie = [...visitor.cookies].map((pair) => pair.join('=')).join('; ');
-    const csv = await fetch(`${service.baseUrl}/dashboard/usage.csv?days=7&lang=pt`, {
-      headers: { Cookie },
-    });
-    expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(
-      `\ufeff"day";"key_id";"key_name";"searches";"matches";"resolutions";"lookups";"debts";"credits";"rate_limit_exceeded";"monthly_quota_exceeded";"key_limits";"other_4xx";"status_5xx";"status_401";"error_credits"\r\n"${day(3)}";"";"dashboard";5;0;0;0;0;5;0;0;0;0;0;0;0\r\n`,
-    );
-  });
+test('plot, table and CSV hold the same numbers: 90 days, each kind of calls apart, and by key', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const first = await createKey(service.sql, accountId, 'first, "the best"', 'test');
+  const second = await createKey(service.sql, accountId, 'x;=2+5;', 'test');
+  await storeCalls(service.sql, accountId, [
+    { daysAgo: 90, keyId: first.id, kind: 'search', calls: 1000 }, // a day too old
+    { daysAgo: 89, keyId: first.id, kind: 'search', calls: 7 },
+    { daysAgo: 89, keyId: first.id, kind: 'lookup', calls: 3 },
+    { daysAgo: 2, keyId: second.id, kind: 'lookup', calls: 40 },
+    { daysAgo: 2, keyId: '', kind: 'search', calls: 2 },
+    { daysAgo: 2, keyId: second.id, kind: 'debts', calls: 500 },
+    { daysAgo: 2, keyId: second.id, kind: 'match', calls: 6 },
+    { daysAgo: 0, keyId: first.id, kind: 'search', calls: 1 },
+  ]);
+  const csv = (await visitor.get('/dashboard/usage.csv')).text;
+  expect(csv.split('\r\n')).toEqual([
+    '"day","key_id","key_name","searches","matches","resolutions","lookups","debts","credits","rate_limit_exceeded","monthly_quota_exceeded","key_limits","other_4xx","status_5xx","status_401","error_credits"',
+    `"${day(89)}","${first.id}","first, ""the best""",7,0,0,3,0,10,0,0,0,0,0,0,0`,
+    `"${day(2)}","${second.id}","x;'=2+5;",0,6,0,40,500,546,0,0,0,0,0,0,0`,
+    `"${day(2)}","","dashboard",2,0,0,0,0,2,0,0,0,0,0,0,0`,
+    `"${day(0)}","${first.id}","first, ""the best""",1,0,0,0,0,1,0,0,0,0,0,0,0`,
+    '',
+  ]);
 
-  test('the page with a full plot of 90 days stays under 100 kB, with all that it loads', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const calls = Array.from({ length: 90 }, (_, daysAgo) =>
-      (['search', 'lookup'] as const).map((kind) => ({ daysAgo, keyId: '', kind, calls: 100 + daysAgo })),
-    );
-    await storeCalls(service.sql, accountId, calls.flat());
-    const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const load = async (path: string) => {
-      const response = await fetch(service.baseUrl + path, {
-        headers: { Cookie: cookie, 'Accept-Encoding': 'gzip' },
-        decompress: false,
-      });
-      return { bytes: (await response.arrayBuffer()).byteLength, headers: response.headers };
+  const byKind = await visitor.get('/dashboard');
+  expect(figure(byKind, 'plotted')).toBe(559);
+  expect(tableOf(byKind)).toEqual([
+    ['Day', 'Searches', 'Searches by words', 'Lookups', 'Debt checks', 'Total'],
+    [day(0), '1', '0', '0', '0', '1'],
+    [day(2), '2', '6', '40', '500', '548'],
+    [day(89), '7', '0', '3', '0', '10'],
+    ['Total', '10', '6', '43', '500', '559'],
+  ]);
+  expect(barsOf(byKind)).toEqual([
+    '10, Searches: 7, Lookups: 3',
+    '548, Searches: 2, Searches by words: 6, Lookups: 40, Debt checks: 500',
+    '1, Searches: 1',
+  ]);
+});
+
+test('the days begin with the first call, and with the days or the period that the reader chooses', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const look = async (query = '') => {
+    const page = await visitor.get(`/dashboard${query}`);
+    return {
+      days: tableOf(page)
+        .slice(1, -1)
+        .map(([name]) => name),
+      since: /since (\d+ \w+ \d+)/.exec(page.textOf('#calls .lead')!)![1],
+      current: page.textsOf('#calls [aria-current]'),
     };
-    const page = await load('/dashboard');
-    expect(page.headers.get('content-encoding')).toBe('gzip');
-    const { document } = await visitor.get('/dashboard');
-    const addresses = [...document.querySelectorAll('link[href], script[src]')].map(
-      (element) => element.getAttribute('href') ?? element.getAttribute('src') ?? '',
-    );
-    expect(addresses.length).toBe(4);
-    let total = page.bytes;
-    for (const address of addresses) {
-      const asset = await load(address);
-      expect([address, asset.headers.get('content-encoding')]).toEqual([
-        address,
-        address.includes('woff2') ? null : 'gzip',
-      ]);
-      expect(asset.headers.get('cache-control')).toContain('immutable');
-      total += asset.bytes;
-    }
-    expect(total).toBeLessThan(60_000);
+  };
+  const named = (name: string) => formatsOf('en').date(new Date(name));
+  const store = (daysAgo: number) =>
+    storeCalls(service.sql, accountId, [{ daysAgo, keyId: '', kind: 'search', calls: 5 }]);
+  await store(20);
+  await store(3);
+  expect(await look()).toEqual({ days: [day(3), day(20)], since: named(day(20)), current: ['90 days'] });
+  expect(await look('?days=7')).toEqual({ days: [day(3)], since: named(day(6)), current: ['7 days'] });
+  const periodStart = new Date(Date.now() - 5 * 86_400_000);
+  await changePlan(service.sql, accountId, 'plus', { periodStart }, 'test');
+  expect(await look('?days=period')).toMatchObject({ days: [day(3)], since: named(day(5)) });
+  expect(await look('?days=1000')).toMatchObject({ days: [day(3), day(20)] });
+  // The decoder of a text would drop the BOM.
+  const Cookie = [...visitor.cookies].map((pair) => pair.join('=')).join('; ');
+  const csv = await fetch(`${service.baseUrl}/dashboard/usage.csv?days=7&lang=pt`, {
+    headers: { Cookie },
   });
+  expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(
+    `\ufeff"day";"key_id";"key_name";"searches";"matches";"resolutions";"lookups";"debts";"credits";"rate_limit_exceeded";"monthly_quota_exceeded";"key_limits";"other_4xx";"status_5xx";"status_401";"error_credits"\r\n"${day(3)}";"";"dashboard";5;0;0;0;0;5;0;0;0;0;0;0;0\r\n`,
+  );
+});
+
+test('the page with a full plot of 90 days stays under 60 kB, with all that it loads', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const calls = Array.from({ length: 90 }, (_, daysAgo) =>
+    (['search', 'lookup'] as const).map((kind) => ({ daysAgo, keyId: '', kind, calls: 100 + daysAgo })),
+  );
+  await storeCalls(service.sql, accountId, calls.flat());
+  const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const load = async (path: string) => {
+    const response = await fetch(service.baseUrl + path, {
+      headers: { Cookie: cookie, 'Accept-Encoding': 'gzip' },
+      decompress: false,
+    });
+    return { bytes: (await response.arrayBuffer()).byteLength, headers: response.headers };
+  };
+  const page = await load('/dashboard');
+  expect(page.headers.get('content-encoding')).toBe('gzip');
+  const { document } = await visitor.get('/dashboard');
+  const files = [...document.querySelectorAll('link[href], script[src]')];
+  const addresses = files.map((file) => file.getAttribute('href') ?? file.getAttribute('src')!);
+  expect(addresses.length).toBe(4);
+  let total = page.bytes;
+  for (const address of addresses) {
+    const asset = await load(address);
+    expect([address, asset.headers.get('content-encoding')]).toEqual([
+      address,
+      address.includes('woff2') ? null : 'gzip',
+    ]);
+    expect(asset.headers.get('cache-control')).toContain('immutable');
+    total += asset.bytes;
+  }
+  expect(total).toBeLessThan(60_000);
 });
 
 function tableOf({ document }: PageAnswer): string[][] {

@@ -145,8 +145,6 @@ function showBar(plot, bar) {
   plot.querySelector('.shown')?.classList.remove('shown');
   bar.classList.add('shown');
   plot.querySelector('output').textContent = bar.firstElementChild.textContent.replaceAll('\n', ' · ');
-  const { calls } = bar.dataset;
-  Object.assign(plot.querySelector('p a'), { hidden: calls === undefined, href: calls ?? '' });
 }
 for (const event of ['pointerover', 'pointerdown'])
   addEventListener(event, ({ target }) => {
