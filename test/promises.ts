@@ -138,7 +138,7 @@ Any other is a validation that costs the token → api: each is a validation tha
 
 left is what the account can still spend → api: $plan, used $used of $limit
 key_left is what is left of the key's budget → api: a tool tells a model of a budget of a %s what is left
-price, if the operator has set one → dashboard/usage: what happens at 0 stands beside what is left
+price, if the operator has set one → dashboard: what happens at 0 stands beside what is left
 date of the period's last instant → metering/usage: a period that ends in the middle of a day
 is null for Plus, as specified → metering/usage: whole, to the letter
 lapsed Plus subscription is free → metering/usage: after a boundary used is 0
@@ -150,7 +150,7 @@ Rows are only added, in the order of commit → metering/activity: a reader that
 are those of the dashboard, which keeps them → metering/activity: charges less returns are the calls of each day
 kind is charge → api: it has what was charged
 An answer is a problem → api: the free item of a list, and a key that has ended
-reason names what was wrong → api: an answer has the name of what was wrong
+reason names what was wrong → api: each name of what can be wrong is written by an answer
 The rows of a call have the same call → api: it has what was charged → metering/activity: a charge has the time, the key
 is the X-Request-Id, and may repeat → metering/activity: a charge has the time, the key
 key is null for calls of the dashboard → metering/activity: a charge has the time, the key
@@ -286,7 +286,7 @@ A member has a mail after each change → dashboard/account: a new password is t
 at most five mails an hour for each purpose → dashboard/auth: no more than five mails → dashboard/account: of one member can be asked for five times → dashboard/account: the invitations of other accounts
 are answered alike → dashboard/auth: no more than five mails
 
-count them, and their credits, by day → metering/notes: answers are told apart → metering/notes: counts are kept for 13 months → dashboard/usage: errors of a key in 30 days
+their credits, too, by day (UTC), key and kind → metering/notes: answers are told apart → metering/notes: counts are kept for 13 months → dashboard/usage: calls and errors of a key in 30 days
 ended over 30 days ago → metering/notes: a secret that is refused counts → metering/notes: 401s of keys that ended → metering/notes: one that is stopped writes all
 
 the visitors of an address → http: of a paused client nothing is parsed → http: headers over 16 KiB are a 431 → dashboard/request: a member has 120 requests → dashboard/request: visitors share 300

@@ -1,176 +1,166 @@
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { sendRaw } from '../support/client.ts';
 import { createCaller } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, createVisitor, makeKey, newPerson, signUp, type Visitor } from './visitor.ts';
+import {
+  createMember,
+  createMemberWithKey,
+  createVisitor,
+  formTokenOf,
+  newPerson,
+  signUp,
+  type Visitor,
+} from './visitor.ts';
 
 const MEMBER_PAGES = ['', '/keys', '/credits', '/try', '/screen', '/settings', '/usage.csv'];
 
 const service = await startDashboardService();
-const owner = createVisitor(service.baseUrl);
-const ownerAccount = (await createMember(service, { visitor: owner, name: 'Owner Lda' })).accountId;
-await makeKey(owner, 'owned');
-const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${ownerAccount}`;
-const ownerKeyId = key!.id;
+const {
+  visitor: owner,
+  accountId: ownerAccount,
+  id: ownerKeyId,
+} = await createMemberWithKey(service, 'owned');
+await service.sql`UPDATE accounts SET name = 'Owner Lda' WHERE id = ${ownerAccount}`;
 afterAll(() => service.stop());
 
-describe('who sees what', () => {
-  test('without a session every page of a member leads to the sign-in', async () => {
-    const stranger = createVisitor(service.baseUrl);
-    for (const page of [...MEMBER_PAGES, `/keys/${ownerKeyId}/revoke`]) {
-      const answer = await stranger.get(`/dashboard${page}`);
-      expect([page, answer.status, answer.headers.get('location')]).toEqual([
-        page,
-        303,
-        `/dashboard/sign-in${['', '/usage.csv'].includes(page) ? '' : `?to=${encodeURIComponent(page)}`}`,
-      ]);
-    }
-  });
-
-  test("a member reaches another account's key by no address: not its page, not its revocation", async () => {
-    const { visitor: other } = await createMember(service, { name: 'Other Lda' });
-    expect((await other.get(`/dashboard/keys/${ownerKeyId}/revoke`)).status).toBe(404);
-
-    // A form with a token of their own, sent to the other's key.
-    await makeKey(other, 'mine');
-    const page = await other.get('/dashboard/keys');
-    const token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
-    const refused = await other.post(`/dashboard/keys/${ownerKeyId}/revoke`, { form_token: token });
-    expect(refused.status).toBe(404);
-    const [key] = await service.sql`SELECT revoked_at FROM api_keys WHERE id = ${ownerKeyId}`;
-    expect(key!.revoked_at).toBeNull();
-  });
-
-  test("ids of another account in query, form or header change nothing: every page shows the member's own", async () => {
-    const { visitor: other, accountId } = await createMember(service, { name: 'Third Lda' });
-    for (const page of MEMBER_PAGES) {
-      const query = `account=${ownerAccount}&account_id=${ownerAccount}&id=${ownerAccount}&key_id=${ownerKeyId}`;
-      const answer = await other.get(`/dashboard${page}?${query}`, { 'X-Account': ownerAccount });
-      expect([page, answer.status]).toEqual([page, 200]);
-      expect(answer.text).not.toContain('Owner Lda');
-      expect(answer.text).not.toContain(ownerKeyId);
-    }
-    const made = await other.submit('/dashboard/keys', {
-      name: 'sneaky',
-      account: ownerAccount,
-      account_id: ownerAccount,
-    });
-    expect(made.status).toBe(200);
-    const keys = await service.sql`SELECT account_id FROM api_keys WHERE name = 'sneaky'`;
-    expect(keys.map((key) => key.account_id)).toEqual([accountId]);
-  });
-
-  test('a session cookie never opens the API, and an API key never opens the dashboard', async () => {
-    const cookie = [...owner.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    for (const path of ['/usage', '/companies?q=a', '/companies/500002576']) {
-      const answer = await fetch(service.url + path, { headers: { Cookie: cookie } });
-      expect([path, answer.status]).toEqual([path, 401]);
-    }
-    for (const value of owner.cookies.values()) {
-      const headers = { Authorization: `Bearer ${decodeURIComponent(value)}` };
-      expect((await fetch(`${service.url}/usage`, { headers })).status).toBe(401);
-    }
-    const { key } = await createCaller(service.sql);
-    for (const page of MEMBER_PAGES) {
-      const stranger = createVisitor(service.baseUrl);
-      const headers = { Authorization: `Bearer ${key}`, Cookie: `dashboard.session_token=${key}` };
-      const answer = await stranger.get(`/dashboard${page}`, headers);
-      expect([page, answer.status]).toEqual([page, 303]);
-    }
-  });
-
-  test('a session ends with the sign-out, for a copy of its cookie too', async () => {
-    const { visitor } = await createMember(service);
-    const copy = createVisitor(service.baseUrl);
-    for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
-    expect((await copy.get('/dashboard')).status).toBe(200);
-    const answer = await visitor.submit('/dashboard', {}, { form: 'form.sign-out' });
-    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/sign-in?done=out']);
-    expect((await copy.get('/dashboard')).status).toBe(303);
-  });
+test('without a session every page of a member leads to the sign-in', async () => {
+  const stranger = createVisitor(service.baseUrl);
+  for (const page of [...MEMBER_PAGES, `/keys/${ownerKeyId}/revoke`]) {
+    const answer = await stranger.get(`/dashboard${page}`);
+    expect([page, answer.status, answer.headers.get('location')]).toEqual([
+      page,
+      303,
+      `/dashboard/sign-in${['', '/usage.csv'].includes(page) ? '' : `?to=${encodeURIComponent(page)}`}`,
+    ]);
+  }
 });
 
-describe('forms', () => {
-  const changes: [path: string, fields: Record<string, string>][] = [
-    ['/keys', { name: 'forged' }],
-    ['/try', { q: 'abaco', kind: 'search' }],
-    ['/screen', { list: '500002576', price: '1' }],
-    ['/settings', { present: 'x'.repeat(12), password: 'y'.repeat(12) }],
-    ['/sign-out', {}],
-    ['/confirm/send', {}],
-  ];
+test("a member reaches another account's key by no address: not its page, not its revocation", async () => {
+  const { visitor: other } = await createMember(service, { name: 'Other Lda' });
+  expect((await other.get(`/dashboard/keys/${ownerKeyId}/revoke`)).status).toBe(404);
 
-  test('a form without its token, or with one of another visitor, is refused and does nothing', async () => {
-    const { visitor: attacker } = await createMember(service);
-    const page = await attacker.get('/dashboard/keys');
-    const theirs = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
-    const before = await stateOf(ownerAccount);
-    for (const [path, fields] of [...changes, [`/keys/${ownerKeyId}/revoke`, {}] as const]) {
-      for (const token of [undefined, '', 'x', theirs, `${theirs.slice(0, -2)}AA`]) {
-        const sent: Record<string, string> = token === undefined ? fields : { ...fields, form_token: token };
-        const answer = await owner.post(`/dashboard${path}`, sent);
-        expect([path, token, answer.status]).toEqual([path, token, 403]);
-      }
+  // A form with a token of their own, sent to the other's key.
+  const form_token = await formTokenOf(other, '/dashboard/keys');
+  const refused = await other.post(`/dashboard/keys/${ownerKeyId}/revoke`, { form_token });
+  expect(refused.status).toBe(404);
+  const [key] = await service.sql`SELECT revoked_at FROM api_keys WHERE id = ${ownerKeyId}`;
+  expect(key!.revoked_at).toBeNull();
+});
+
+test("ids of another account in query, form or header change nothing: every page shows the member's own", async () => {
+  const { visitor: other, accountId } = await createMember(service, { name: 'Third Lda' });
+  for (const page of MEMBER_PAGES) {
+    const query = `account=${ownerAccount}&account_id=${ownerAccount}&id=${ownerAccount}&key_id=${ownerKeyId}`;
+    const answer = await other.get(`/dashboard${page}?${query}`, { 'X-Account': ownerAccount });
+    expect([page, answer.status]).toEqual([page, 200]);
+    expect(answer.text).not.toContain('Owner Lda');
+    expect(answer.text).not.toContain(ownerKeyId);
+  }
+  const made = await other.submit('/dashboard/keys', {
+    name: 'sneaky',
+    account: ownerAccount,
+    account_id: ownerAccount,
+  });
+  expect(made.status).toBe(200);
+  const keys = await service.sql`SELECT account_id FROM api_keys WHERE name = 'sneaky'`;
+  expect(keys.map((key) => key.account_id)).toEqual([accountId]);
+});
+
+test('a session cookie never opens the API, and an API key never opens the dashboard', async () => {
+  const cookie = [...owner.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  for (const path of ['/usage', '/companies?q=a', '/companies/500002576']) {
+    const answer = await fetch(service.url + path, { headers: { Cookie: cookie } });
+    expect([path, answer.status]).toEqual([path, 401]);
+  }
+  for (const value of owner.cookies.values()) {
+    const headers = { Authorization: `Bearer ${decodeURIComponent(value)}` };
+    expect((await fetch(`${service.url}/usage`, { headers })).status).toBe(401);
+  }
+  const { key } = await createCaller(service.sql);
+  for (const page of MEMBER_PAGES) {
+    const stranger = createVisitor(service.baseUrl);
+    const headers = { Authorization: `Bearer ${key}`, Cookie: `dashboard.session_token=${key}` };
+    const answer = await stranger.get(`/dashboard${page}`, headers);
+    expect([page, answer.status]).toEqual([page, 303]);
+  }
+});
+
+test('a session ends with the sign-out, for a copy of its cookie too', async () => {
+  const { visitor } = await createMember(service);
+  const copy = createVisitor(service.baseUrl);
+  for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
+  expect((await copy.get('/dashboard')).status).toBe(200);
+  const answer = await visitor.submit('/dashboard', {}, { form: 'form.sign-out' });
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/sign-in?done=out']);
+  expect((await copy.get('/dashboard')).status).toBe(303);
+});
+
+const changes: [path: string, fields: Record<string, string>][] = [
+  ['/keys', { name: 'forged' }],
+  ['/try', { q: 'abaco', kind: 'search' }],
+  ['/screen', { list: '500002576', price: '1' }],
+  ['/settings', { present: 'x'.repeat(12), password: 'y'.repeat(12) }],
+  ['/sign-out', {}],
+  ['/confirm/send', {}],
+];
+
+test('a form without its token, or with one of another visitor, is refused and does nothing', async () => {
+  const { visitor: attacker } = await createMember(service);
+  const theirs = await formTokenOf(attacker, '/dashboard/keys');
+  const before = await stateOf(ownerAccount);
+  for (const [path, fields] of [...changes, [`/keys/${ownerKeyId}/revoke`, {}] as const]) {
+    for (const token of [undefined, '', 'x', theirs, `${theirs.slice(0, -2)}AA`]) {
+      const sent: Record<string, string> = token === undefined ? fields : { ...fields, form_token: token };
+      const answer = await owner.post(`/dashboard${path}`, sent);
+      expect([path, token, answer.status]).toEqual([path, token, 403]);
     }
-    expect(await stateOf(ownerAccount)).toEqual(before);
-    expect((await owner.get('/dashboard')).status).toBe(200);
-  });
+  }
+  expect(await stateOf(ownerAccount)).toEqual(before);
+  expect((await owner.get('/dashboard')).status).toBe(200);
+});
 
-  test('a form that another site sends is refused, even with its token', async () => {
-    const page = await owner.get('/dashboard/keys');
-    const token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
-    for (const origin of ['https://evil.example', 'null', `${service.baseUrl}.evil.example`]) {
-      const answer = await owner.post(
-        '/dashboard/keys',
-        { name: 'x', form_token: token },
-        { Origin: origin },
-      );
-      expect([origin, answer.status]).toEqual([origin, 403]);
-    }
-  });
+test('a form that another site sends is refused, even with its token', async () => {
+  const form = { name: 'x', form_token: await formTokenOf(owner, '/dashboard/keys') };
+  for (const Origin of ['https://evil.example', 'null', `${service.baseUrl}.evil.example`])
+    expect([Origin, (await owner.post('/dashboard/keys', form, { Origin })).status]).toEqual([Origin, 403]);
+});
 
-  test('a sign-in form too: nobody is signed in to an account that is not theirs', async () => {
-    const person = newPerson();
-    await signUp(createVisitor(service.baseUrl), person);
-    const victim = createVisitor(service.baseUrl);
-    const answer = await victim.post('/dashboard/sign-in', { ...person }, { Origin: 'https://evil.example' });
-    expect(answer.status).toBe(403);
-    expect([...victim.cookies.keys()]).toEqual(['dashboard.form']);
-  });
+test('a sign-in form too: nobody is signed in to an account that is not theirs', async () => {
+  const person = newPerson();
+  await signUp(createVisitor(service.baseUrl), person);
+  const victim = createVisitor(service.baseUrl);
+  const answer = await victim.post('/dashboard/sign-in', { ...person }, { Origin: 'https://evil.example' });
+  expect(answer.status).toBe(403);
+  expect([...victim.cookies.keys()]).toEqual(['dashboard.form']);
+});
 
-  test('what changes something is a POST: a GET of the same address does nothing', async () => {
-    const before = await stateOf(ownerAccount);
-    for (const [path, fields] of changes) {
-      await owner.get(`/dashboard${path}?${new URLSearchParams(fields)}`);
-    }
-    await owner.get(`/dashboard/keys/${ownerKeyId}/revoke`);
-    expect(await stateOf(ownerAccount)).toEqual(before);
-  });
+test('what changes something is a POST: a GET of the same address does nothing', async () => {
+  const before = await stateOf(ownerAccount);
+  for (const [path, fields] of changes) {
+    await owner.get(`/dashboard${path}?${new URLSearchParams(fields)}`);
+  }
+  await owner.get(`/dashboard/keys/${ownerKeyId}/revoke`);
+  expect(await stateOf(ownerAccount)).toEqual(before);
+});
 
-  test('other methods are answered 405 with what is allowed, other paths 404', async () => {
-    for (const method of ['PUT', 'DELETE', 'PATCH']) {
-      const answer = await fetch(`${service.baseUrl}/dashboard/keys`, { method });
-      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
-    }
-    for (const path of [
-      '/dashboard/nothing',
-      '/dashboard/auth/sign-up/email',
-      '/dashboard/assets/../config.ts',
-    ]) {
-      expect((await fetch(service.baseUrl + path)).status).toBe(404);
-    }
-  });
+test('other methods are answered 405 with what is allowed, other paths 404', async () => {
+  for (const method of ['PUT', 'DELETE', 'PATCH']) {
+    const answer = await fetch(`${service.baseUrl}/dashboard/keys`, { method });
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
+  }
+  for (const path of ['/nothing', '/auth/sign-up/email', '/assets/../config.ts'])
+    expect((await fetch(`${service.baseUrl}/dashboard${path}`)).status).toBe(404);
+});
 
-  test('a form over 32 KiB, or of another type, is refused', async () => {
-    const big = await owner.submit('/dashboard/keys', { name: 'x'.repeat(40_000) });
-    expect([big.status, big.textOf('.lead')]).toEqual([413, expect.stringContaining('larger than 32 KiB')]);
-    const response = await fetch(`${service.baseUrl}/dashboard/keys`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', Cookie: cookiesOf(owner) },
-      body: JSON.stringify({ name: 'x' }),
-    });
-    expect(response.status).toBe(403);
+test('a form over 32 KiB, or of another type, is refused', async () => {
+  const big = await owner.submit('/dashboard/keys', { name: 'x'.repeat(40_000) });
+  expect([big.status, big.textOf('.lead')]).toEqual([413, expect.stringContaining('larger than 32 KiB')]);
+  const response = await fetch(`${service.baseUrl}/dashboard/keys`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Cookie: cookiesOf(owner) },
+    body: JSON.stringify({ name: 'x' }),
   });
+  expect(response.status).toBe(403);
 });
 
 test('a form of over 64 fields is refused, and one of 64 is read', async () => {
@@ -184,100 +174,83 @@ test('a form of over 64 fields is refused, and one of 64 is read', async () => {
   expect((await owner.post('/dashboard/keys', fields(64))).textOf('h1')).toBe('This form is out of date');
 });
 
-describe('headers', () => {
-  test('of over 16 KiB together with the address are refused without a page', async () => {
-    const headers = { 'X-Long': 'x'.repeat(8000) };
-    expect((await owner.get(`/dashboard/keys?${'x'.repeat(7000)}`, headers)).status).toBe(200);
-    const refused = await owner.get(`/dashboard/keys?${'x'.repeat(8400)}`, headers);
-    expect([refused.status, refused.text]).toEqual([431, '']);
-  });
+test('headers of over 16 KiB together with the address are refused without a page', async () => {
+  const headers = { 'X-Long': 'x'.repeat(8000) };
+  expect((await owner.get(`/dashboard/keys?${'x'.repeat(7000)}`, headers)).status).toBe(200);
+  const refused = await owner.get(`/dashboard/keys?${'x'.repeat(8400)}`, headers);
+  expect([refused.status, refused.text]).toEqual([431, '']);
+});
 
-  test('every page has a strict Content-Security-Policy, is not stored, and tells other sites nothing', async () => {
-    for (const page of ['/sign-in', '', '/keys', '/nothing']) {
-      const { headers } = await owner.get(`/dashboard${page}`);
-      const policy = headers.get('content-security-policy') ?? '';
-      expect(policy).toContain("default-src 'none'");
-      expect(policy).toContain("script-src 'self'");
-      expect(policy).toContain("frame-ancestors 'none'");
-      expect(policy).not.toContain('unsafe');
-      expect(headers.get('cache-control')).toBe('private, no-store');
-      expect(headers.get('x-content-type-options')).toBe('nosniff');
-      expect(headers.get('referrer-policy')).toBe('same-origin');
-    }
-  });
+test('every page has a strict Content-Security-Policy, is not stored, and tells other sites nothing', async () => {
+  for (const page of ['/sign-in', '', '/keys', '/nothing']) {
+    const { headers } = await owner.get(`/dashboard${page}`);
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(headers.get('cache-control')).toBe('private, no-store');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('referrer-policy')).toBe('same-origin');
+  }
+});
 
-  test('no page has a script, a style or a handler inline', async () => {
-    await owner.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-    for (const page of ['/sign-in', '/sign-up', '', '/keys', '/credits', '/try', '/screen', '/settings']) {
-      const { text, document } = await owner.get(`/dashboard${page}`);
-      expect(document.querySelectorAll('style, script:not([src])').length).toBe(0);
-      expect(text).not.toMatch(/\s(?:style|on\w+)=/);
-    }
-  });
-
-  test('cookies are HttpOnly, SameSite and kept from the API; Secure where the public address is https', async () => {
-    for (const [publicUrl, secure] of [
-      [undefined, false],
-      ['https://api.example.com', true],
-    ] as const) {
-      const own = await startDashboardService(publicUrl === undefined ? {} : { PUBLIC_URL: publicUrl });
-      try {
-        const visitor = createVisitor(own.baseUrl);
-        const seen: string[] = [];
-        const origin = publicUrl ?? own.baseUrl;
-        const form = await visitor.get('/dashboard/sign-up');
-        seen.push(...form.headers.getSetCookie());
-        const form_token = form.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
-        const answer = await visitor.post(
-          '/dashboard/sign-up',
-          { ...newPerson(), form_token },
-          { Origin: origin },
-        );
-        expect(answer.status).toBe(303);
-        seen.push(...answer.headers.getSetCookie());
-        expect(seen.length).toBe(2);
-        for (const cookie of seen) {
-          expect(cookie).toMatch(/; HttpOnly/);
-          expect(cookie).toMatch(/; SameSite=Lax/);
-          expect(cookie).toMatch(/; Path=\/dashboard/);
-          expect(/; Secure/.test(cookie)).toBe(secure);
-        }
-      } finally {
-        await own.stop();
+test.each([
+  [{}, false],
+  [{ PUBLIC_URL: 'https://api.example.com' }, true],
+] as const)(
+  'cookies are HttpOnly, SameSite and kept from the API; with %p Secure: %p',
+  async (env, isSecure) => {
+    const own = await startDashboardService(env);
+    try {
+      const visitor = createVisitor(own.baseUrl);
+      const form = await visitor.get('/dashboard/sign-up');
+      const form_token = form.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+      const Origin = own.config.publicUrl ?? own.baseUrl;
+      const answer = await visitor.post('/dashboard/sign-up', { ...newPerson(), form_token }, { Origin });
+      expect(answer.status).toBe(303);
+      const cookies = [form, answer].flatMap(({ headers }) => headers.getSetCookie());
+      expect(cookies.length).toBe(2);
+      for (const cookie of cookies) {
+        for (const part of [/; HttpOnly/, /; SameSite=Lax/, /; Path=\/dashboard/])
+          expect(cookie).toMatch(part);
+        expect(/; Secure/.test(cookie)).toBe(isSecure);
       }
+    } finally {
+      await own.stop();
     }
-  });
+  },
+);
 
-  test('links are built from PUBLIC_URL, whatever the request says its host is', async () => {
-    const answer = await fetch(`${service.baseUrl}/dashboard/sign-in`, {
-      headers: { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' },
-    });
-    expect(await answer.text()).not.toContain('evil.example');
+test('links are built from PUBLIC_URL, whatever the request says its host is', async () => {
+  const answer = await fetch(`${service.baseUrl}/dashboard/sign-in`, {
+    headers: { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' },
   });
+  expect(await answer.text()).not.toContain('evil.example');
+});
 
-  test('a Host that is none, or no Host, does not matter', async () => {
-    for (const host of ['Host: a:99999', 'Host: [::1', 'Host: a b', 'Host:', 'X-Host: none']) {
-      // Only HTTP/1.0 has requests without a Host.
-      const head = `HTTP/1.0\r\n${host}\r\nConnection: close\r\n\r\n`;
-      const answer = await sendRaw(service, `GET /dashboard?days=7 ${head}`);
-      expect([host, answer.split(' ')[1]]).toEqual([host, '303']);
-      expect(answer).toContain('ocation: /dashboard/sign-in?to=%3Fdays%3D7\r\n');
-    }
-    const head = 'HTTP/1.1\r\nHost: a:99999\r\nConnection: close\r\n\r\n';
-    const answer = await sendRaw(service, `GET /dashboard/sign-in?done=password ${head}`);
-    expect(answer).toStartWith('HTTP/1.1 200');
-    expect(answer).toContain('role="status"');
-  });
+test('a Host that is none, or no Host, does not matter', async () => {
+  for (const host of ['Host: a:99999', 'Host: [::1', 'Host: a b', 'Host:', 'X-Host: none']) {
+    // Only HTTP/1.0 has requests without a Host.
+    const head = `HTTP/1.0\r\n${host}\r\nConnection: close\r\n\r\n`;
+    const answer = await sendRaw(service, `GET /dashboard?days=7 ${head}`);
+    expect([host, answer.split(' ')[1]]).toEqual([host, '303']);
+    expect(answer).toContain('ocation: /dashboard/sign-in?to=%3Fdays%3D7\r\n');
+  }
+  const head = 'HTTP/1.1\r\nHost: a:99999\r\nConnection: close\r\n\r\n';
+  const answer = await sendRaw(service, `GET /dashboard/sign-in?done=password ${head}`);
+  expect(answer).toStartWith('HTTP/1.1 200');
+  expect(answer).toContain('role="status"');
+});
 
-  test('the other name of this machine leads to the one that PUBLIC_URL has', async () => {
-    const { port } = new URL(service.baseUrl);
-    const answer = await sendRaw(
-      service,
-      `GET /dashboard/keys?a=b HTTP/1.1\r\nHost: LOCALHOST:${port}\r\nConnection: close\r\n\r\n`,
-    );
-    expect(answer).toStartWith('HTTP/1.1 302');
-    expect(answer).toContain(`ocation: ${service.baseUrl}/dashboard/keys?a=b\r\n`);
-  });
+test('the other name of this machine leads to the one that PUBLIC_URL has', async () => {
+  const { port } = new URL(service.baseUrl);
+  const answer = await sendRaw(
+    service,
+    `GET /dashboard/keys?a=b HTTP/1.1\r\nHost: LOCALHOST:${port}\r\nConnection: close\r\n\r\n`,
+  );
+  expect(answer).toStartWith('HTTP/1.1 302');
+  expect(answer).toContain(`ocation: ${service.baseUrl}/dashboard/keys?a=b\r\n`);
 });
 
 function cookiesOf(visitor: Visitor): string {

@@ -39,12 +39,9 @@ test('a password is stored as scrypt with the full cost', async () => {
 });
 
 test('one account with 600 forms in flight costs nobody else an answer or a page', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await createMember(parts, { visitor });
-  const page = await visitor.get('/dashboard/keys');
-  const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
-  const other = createVisitor(service.baseUrl);
-  await createMember(parts, { visitor: other });
+  const { visitor, accountId } = await createMember(parts);
+  const form_token = await formTokenOf(visitor, '/dashboard/keys');
+  const { visitor: other } = await createMember(parts);
   const request = pageRequest(address, visitor.cookies, 'POST', '/dashboard/keys', { name: 'x', form_token });
 
   for (let round = 0; round < 3; round += 1) {
@@ -101,8 +98,7 @@ test('forms with a password take no page’s place: 26 of them fill a queue that
 });
 
 test('right sign-ins from four addresses, and sixty forms with a password, keep no member and no visitor from a page', async () => {
-  const other = createVisitor(service.baseUrl);
-  await createMember(parts, { visitor: other });
+  const { visitor: other } = await createMember(parts);
   const requests = await signInsFromFour();
   for (let index = 0; index < 5; index += 1) {
     const visitor = createVisitor(service.baseUrl);

@@ -3,14 +3,12 @@ import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeExpired } from '../../src/dashboard/account-data/wings.ts';
 import { keptAuthSecret } from '../../src/dashboard/auth/auth-secret.ts';
-import type { DashboardParts } from '../../src/dashboard/context.ts';
-import { createDashboard } from '../../src/dashboard/dashboard.ts';
-import { createProcessRateLimiter } from '../../src/metering/rate-limit/process.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { createFolder } from '../support/folder.ts';
 import { startProxy } from '../support/proxy.ts';
 import { spawnService, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
+import { usedBy } from './service.ts';
 import { createMember, createVisitor, formTokenOf, newPerson, signUp } from './visitor.ts';
 
 const database = await createTestDatabase('outages');
@@ -31,8 +29,7 @@ afterAll(async () => {
 
 test('Postgres hung or away: pages and forms say so within seconds, and work again when it is back', async () => {
   const { visitor } = await createMember({ ...service, sql: database.sql });
-  const page = await visitor.get('/dashboard/keys');
-  const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+  const form_token = await formTokenOf(visitor, '/dashboard/keys');
   for (const take of [() => proxy.hang(), () => proxy.down()]) {
     take();
     const answers = await Promise.all([
@@ -77,8 +74,7 @@ test('Postgres away: a list and a query stay, with nothing charged, and are sent
   await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200);
   for (const [path, fields] of forms)
     expect((await visitor.post(path, fields)).document.querySelector('#answer-title')).not.toBeNull();
-  const [account] = await database.sql`SELECT used FROM balances WHERE account_id = ${accountId}`;
-  expect(account!.used).toBe(3);
+  expect(await usedBy(database, accountId)).toBe(3);
 });
 
 test('a page has no form to send again if it would hold a password', async () => {
@@ -101,8 +97,7 @@ test('Postgres away: a confirmation link is not called dead, and works when Post
   const path = `/dashboard/confirm?token=${token}`;
   const { password } = newPerson();
   const stranger = createVisitor(service.baseUrl);
-  const page = await stranger.get(path);
-  const form_token = page.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+  const form_token = await formTokenOf(stranger, path);
   proxy.down();
   try {
     expect((await stranger.post('/dashboard/confirm', { token, form_token, password })).status).toBe(503);
@@ -131,39 +126,6 @@ test('an instance whose first visitor comes while Postgres is away serves the ne
   }
 });
 
-test('a dashboard that could not open for its first visitor opens for the next', async () => {
-  let broken = false;
-  const parts = {
-    sql: database.sql,
-    publicUrl: 'http://127.0.0.1:1',
-    config: {
-      authSecret: 'x'.repeat(40),
-      signUp: 'open',
-      smtpUrl: null,
-      get trustProxy() {
-        if (broken) throw new Error('broken');
-        return [];
-      },
-    },
-    log: { warn() {}, error() {} },
-    rateLimiter: createProcessRateLimiter(),
-    observer: {
-      observe: (_request: Request, _route: string, answer: (trace: { requestId: string }) => unknown) =>
-        answer({ requestId: 'test' }),
-    },
-  };
-  const dashboard = await createDashboard(parts as unknown as DashboardParts);
-  const visit = () => dashboard.handle(new Request('http://127.0.0.1:1/dashboard/forgot'), null, '/forgot');
-  try {
-    broken = true;
-    await expect(visit()).rejects.toThrow('broken');
-    broken = false;
-    expect((await visit()).status).toBe(200);
-  } finally {
-    await dashboard.close();
-  }
-});
-
 test('a sign-up that fails in its middle leaves nothing behind, and can be repeated', async () => {
   const { sql } = database;
   const person = newPerson();
@@ -179,51 +141,34 @@ test('a sign-up that fails in its middle leaves nothing behind, and can be repea
   expect((await visitor.submit('/dashboard/sign-up', { ...person })).status).toBe(303);
 });
 
-test('sessions, links and old invitations are forgotten when their time is over, and no others', async () => {
-  const { visitor } = await createMember({ ...service, sql: database.sql });
+test('what has ended, and who never confirmed their email, is forgotten, and no other', async () => {
   const { sql } = database;
-  await sql`
-    INSERT INTO dashboard_sessions ("id", "expiresAt", "token", "updatedAt", "userId")
-    SELECT 'old', now() - interval '1 second', 'old', now(), "id" FROM dashboard_users LIMIT 1`;
-  await sql`
-    INSERT INTO dashboard_verifications ("id", "identifier", "value", "expiresAt")
-    VALUES ('old', 'x', 'x', now() - interval '1 second'), ('new', 'x', 'x', now() + interval '1 minute')`;
-  await removeExpired(sql);
-  expect((await sql`SELECT 1 FROM dashboard_sessions WHERE "id" = 'old'`).length).toBe(0);
-  expect([...(await sql`SELECT "id" FROM dashboard_verifications`)]).toEqual([{ id: 'new' }]);
-  expect((await visitor.get('/dashboard')).status).toBe(200);
-});
-
-test('attempts that count for nothing any more are forgotten, and no others', async () => {
-  const { sql } = database;
-  await sql`
-    INSERT INTO dashboard_attempts (key, attempts, ends_at)
-    VALUES ('gone', 5, now() - interval '1 second'), ('counts', 5, now() + interval '1 minute')`;
-  await removeExpired(sql);
-  const kept = await sql`SELECT key FROM dashboard_attempts WHERE key IN ('gone', 'counts')`;
-  expect([...kept]).toEqual([{ key: 'counts' }]);
-});
-
-test('a user who neither confirmed their email nor signed in is forgotten after a week, and no other', async () => {
-  const { sql } = database;
-  const visitor = createVisitor(service.baseUrl);
-  const member = newPerson();
-  await signUp(visitor, member);
-  await sql`UPDATE dashboard_users SET "createdAt" = now() - interval '1 year' WHERE "email" = ${member.email}`;
+  const { visitor, email } = await createMember({ ...service, sql });
+  await sql`UPDATE dashboard_users SET "createdAt" = now() - interval '1 year', "emailVerified" = false WHERE "email" = ${email}`;
   await sql`
     INSERT INTO dashboard_users ("id", "name", "email", "emailVerified", "createdAt")
     VALUES ('old', 'x', 'old@example.com', false, now() - interval '8 days'),
       ('young', 'x', 'young@example.com', false, now() - interval '6 days'),
       ('confirmed', 'x', 'confirmed@example.com', true, now() - interval '8 days')`;
+  await sql`
+    INSERT INTO dashboard_sessions ("id", "expiresAt", "token", "updatedAt", "userId")
+    VALUES ('old', now() - interval '1 second', 'old', now(), 'young'), ('new', now() + interval '1 minute', 'new', now(), 'young')`;
+  await sql`
+    INSERT INTO dashboard_verifications ("id", "identifier", "value", "expiresAt")
+    VALUES ('old', 'x', 'x', now() - interval '1 second'), ('new', 'x', 'x', now() + interval '1 minute')`;
+  await sql`
+    INSERT INTO dashboard_attempts (key, attempts, ends_at)
+    VALUES ('old', 5, now() - interval '1 second'), ('new', 5, now() + interval '1 minute')`;
   await removeExpired(sql);
   const kept = await sql`
-    SELECT "email" FROM dashboard_users
-    WHERE "id" IN ('old', 'young', 'confirmed') OR "email" = ${member.email} ORDER BY "createdAt"`;
-  expect(kept.map(({ email }) => email)).toEqual([
-    member.email,
-    'confirmed@example.com',
-    'young@example.com',
+    SELECT 'user' AS of, "id" FROM dashboard_users WHERE "id" IN ('old', 'young', 'confirmed')
+    UNION ALL SELECT 'session', "id" FROM dashboard_sessions WHERE "id" IN ('old', 'new')
+    UNION ALL SELECT 'link', "id" FROM dashboard_verifications
+    UNION ALL SELECT 'attempts', key FROM dashboard_attempts WHERE key IN ('old', 'new') ORDER BY 1, 2`;
+  expect(kept.map(({ of, id }) => `${of} ${id}`)).toEqual([
+    ...['attempts new', 'link new', 'session new', 'user confirmed', 'user young'],
   ]);
+  expect((await visitor.get('/dashboard')).status).toBe(200);
 });
 
 test('processes that start at once keep one secret; a damaged one is refused, not replaced', async () => {

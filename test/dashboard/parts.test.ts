@@ -15,55 +15,54 @@ describe('the address that attempts are counted against', () => {
   const read = createClientAddress(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']);
   const client = (peer: string | null, forwardedFor: string | null) => read(peer, forwardedFor).address;
 
-  test('is the connection’s own, whatever an untrusted sender writes', () => {
-    expect(client('203.0.113.9', '1.2.3.4')).toBe('203.0.113.9');
-    expect(createClientAddress([])('127.0.0.1', '1.2.3.4').address).toBe('127.0.0.1');
+  test.each([
+    // The connection's own, whatever an untrusted sender writes.
+    ['203.0.113.9', '1.2.3.4', '203.0.113.9'],
+    // Behind trusted proxies the rightmost that is none.
+    ['10.1.1.1', '203.0.113.9', '203.0.113.9'],
+    ['10.1.1.1', '6.6.6.6, 203.0.113.9, 192.0.2.1, 10.9.9.9', '203.0.113.9'],
+    ['2001:db8::1', '2001:470::5', '2001:470::5'],
+    ['::ffff:10.1.1.1', '203.0.113.9', '203.0.113.9'],
+    // The proxy's where it says nothing, or nothing that is an address.
+    ['10.1.1.1', null, '10.1.1.1'],
+    ['10.1.1.1', 'unknown', '10.1.1.1'],
+    ['10.1.1.1', '<script>, 10.2.2.2', '10.2.2.2'],
+    [null, null, '0.0.0.0'],
+    // That of the sixteenth proxy, however many are written.
+    ['10.1.1.1', `203.0.113.9${', 10.2.2.2'.repeat(15)}`, '203.0.113.9'],
+    ['10.1.1.1', `203.0.113.9${', 10.2.2.2'.repeat(16)}`, '10.2.2.2'],
+    ['10.1.1.1', '', '10.1.1.1'],
+    ['10.1.1.1', ',', '10.1.1.1'],
+    ['10.1.1.1', ',10.2.2.2', '10.2.2.2'],
+    ['10.1.1.1', `${' '.repeat(200)}203.0.113.9`, '10.1.1.1'],
+    // Without a zone.
+    ['fe80::1%eth0', null, 'fe80::1'],
+    ['10.1.1.1', 'fe80::2%1, 10.2.2.2', 'fe80::2'],
+  ])('of %p with X-Forwarded-For %p is %s', (peer, forwardedFor, address) => {
+    expect(client(peer, forwardedFor)).toBe(address);
   });
 
-  test('is the rightmost that is no proxy, behind trusted ones', () => {
-    expect(client('10.1.1.1', '203.0.113.9')).toBe('203.0.113.9');
-    expect(client('10.1.1.1', '6.6.6.6, 203.0.113.9, 192.0.2.1, 10.9.9.9')).toBe('203.0.113.9');
-    expect(client('2001:db8::1', '2001:470::5')).toBe('2001:470::5');
-    expect(client('::ffff:10.1.1.1', '203.0.113.9')).toBe('203.0.113.9');
-  });
+  test.each([
+    '127.0.0.1',
+    '172.17.0.1',
+    '192.168.1.9',
+    '100.64.0.1',
+    '::1',
+    'fd00::1',
+    'fe80::1%a',
+    '10.1.1.1',
+  ])('may be shared when it is not public: %s', (peer) => expect(read(peer, null).isShared).toBe(true));
 
-  test('is the proxy’s where it says nothing, or nothing that is an address', () => {
-    expect(client('10.1.1.1', null)).toBe('10.1.1.1');
-    expect(client('10.1.1.1', 'unknown')).toBe('10.1.1.1');
-    expect(client('10.1.1.1', '<script>, 10.2.2.2')).toBe('10.2.2.2');
-    expect(client(null, null)).toBe('0.0.0.0');
-  });
-
-  test('is that of the sixteenth proxy, however many are written', () => {
-    expect(client('10.1.1.1', `203.0.113.9${', 10.2.2.2'.repeat(15)}`)).toBe('203.0.113.9');
-    expect(client('10.1.1.1', `203.0.113.9${', 10.2.2.2'.repeat(16)}`)).toBe('10.2.2.2');
-    for (const hops of ['', ',', ',10.2.2.2', `${' '.repeat(200)}203.0.113.9`])
-      expect([hops, client('10.1.1.1', hops)]).toEqual([hops, hops.length === 9 ? '10.2.2.2' : '10.1.1.1']);
-  });
-
-  test('has no zone', () => {
-    expect(client('fe80::1%eth0', null)).toBe('fe80::1');
-    expect(client('10.1.1.1', 'fe80::2%1, 10.2.2.2')).toBe('fe80::2');
-  });
-
-  test('may be shared when it is not public, or names others while no proxy is named', () => {
-    const shared = (peer: string, forwardedFor: string | null) => read(peer, forwardedFor).isShared;
-    for (const peer of [
-      '127.0.0.1',
-      '172.17.0.1',
-      '192.168.1.9',
-      '100.64.0.1',
-      '::1',
-      'fd00::1',
-      'fe80::1%a',
-    ])
-      expect([peer, shared(peer, null)]).toEqual([peer, true]);
-    expect(shared('203.0.113.9', null)).toBe(false);
-    // A client can't choose to be spared by a header.
-    expect(shared('203.0.113.9', '1.2.3.4')).toBe(false);
-    expect(createClientAddress([])('203.0.113.9', '1.2.3.4').isShared).toBe(true);
-    expect(shared('10.1.1.1', '203.0.113.9')).toBe(false);
-    expect(shared('10.1.1.1', null)).toBe(true);
+  test('may be shared when it names others while no proxy is named', () => {
+    const none = createClientAddress([]);
+    expect(none('203.0.113.9', '1.2.3.4')).toEqual({ address: '203.0.113.9', isShared: true });
+    // Otherwise a client can't choose to be spared by a header.
+    for (const [peer, by] of [
+      ['203.0.113.9', null],
+      ['203.0.113.9', '1.2.3.4'],
+      ['10.1.1.1', '203.0.113.9'],
+    ] as const)
+      expect([peer, by, read(peer, by).isShared]).toEqual([peer, by, false]);
   });
 
   test('an ignored X-Forwarded-For is told of once', () => {
@@ -93,13 +92,11 @@ describe('a cookie', () => {
   });
 });
 
-describe('templates', () => {
-  test('escape all text, in content and in attributes, and leave what the tag made', () => {
-    const inner = html`<b>${'<i>'}</b>`;
-    const { markup } =
-      html`<p title="${'"\'&'}">${inner}${[html`<br>`, '<', 3]}${null}${false}${undefined}</p>`;
-    expect(markup).toBe('<p title="&quot;&#x27;&amp;"><b>&lt;i&gt;</b><br>&lt;3</p>');
-  });
+test('escape all text, in content and in attributes, and leave what the tag made', () => {
+  const inner = html`<b>${'<i>'}</b>`;
+  const { markup } =
+    html`<p title="${'"\'&'}">${inner}${[html`<br>`, '<', 3]}${null}${false}${undefined}</p>`;
+  expect(markup).toBe('<p title="&quot;&#x27;&amp;"><b>&lt;i&gt;</b><br>&lt;3</p>');
 });
 
 describe('languages', () => {
@@ -119,7 +116,7 @@ describe('languages', () => {
       expect([header, preferredLanguage(header)]).toEqual([header, language as 'en']);
   });
 
-  test('have the same messages, and none of them empty', () => {
+  test('have the same messages, none of them empty, and each value is put into its text', () => {
     expect(Object.keys(MESSAGES.pt).sort()).toEqual(Object.keys(MESSAGES.en).sort());
     const textsOf = (texts: object): string[] =>
       Object.values(texts).flatMap((text) => {
@@ -129,17 +126,9 @@ describe('languages', () => {
     const [en, pt] = [textsOf(MESSAGES.en), textsOf(MESSAGES.pt)];
     expect(pt.length).toBe(en.length);
     // A text of two lines has one of each language.
-    expect([...en, ...pt].filter((text) => !/^[^\n|{}]+$/.test(text))).toEqual([]);
-  });
-
-  test('have the same values in a text, and each value is put into it', () => {
-    for (const messages of Object.values(MESSAGES)) {
-      const texts = [messages, messages.done, messages.tooManyKeys].flatMap((each) => Object.values(each));
-      const said = texts.filter((text) => typeof text === 'function').map((text) => text('1', '2', '3'));
-      expect(said.length).toBeGreaterThan(40);
-      const plain = texts.filter((text) => typeof text === 'string');
-      expect([...said, ...plain].filter((text) => /[{}]|undefined/.test(text))).toEqual([]);
-    }
+    expect([...en, ...pt].filter((text) => !/^[^\n|{}]+$/.test(text) || text.includes('undefined'))).toEqual(
+      [],
+    );
     expect(MESSAGES.pt.leftOf('3', '5')).toBe('3 de 5');
     const { screenPrice } = MESSAGES.en;
     expect(['1', '5'].map(screenPrice)).toEqual(['1 company costs 1 credit.', '5 companies cost 5 credits.']);

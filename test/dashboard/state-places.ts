@@ -4,8 +4,7 @@ import type { ProblemName } from '../../src/http/problems.ts';
 
 export type State = keyof typeof STATE_TEXTS;
 
-export const PLACES = ['overview', 'keys', 'try', 'screen', 'signIn', 'mail', 'problem'] as const;
-export type Place = (typeof PLACES)[number];
+export type Place = 'overview' | 'keys' | 'try' | 'screen' | 'signIn' | 'mail' | 'problem';
 
 /**
  * How a place says it. `notice`: above the page. `card`: a part of the page. `answer`: the answer to a call that is made there. `page`: in

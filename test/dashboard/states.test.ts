@@ -4,7 +4,6 @@ import { createMailer } from '../../src/dashboard/auth/mail.ts';
 import { MAILS } from '../../src/dashboard/auth/mail-text.ts';
 import { DUE_MAILS, sendAllDueMails } from '../../src/dashboard/mails/due-mails.ts';
 import { MESSAGES } from '../../src/dashboard/messages.ts';
-import { PROBLEMS } from '../../src/http/problems.ts';
 import { changeLimits, changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { createKey } from '../../src/metering/keys/key-store.ts';
@@ -19,7 +18,7 @@ import { startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { storeCalls } from './service.ts';
 import { startMailServer } from './smtp.ts';
-import { PLACES, type Place, type Shown, STATES, type State } from './state-places.ts';
+import { type Place, type Shown, STATES, type State } from './state-places.ts';
 import { createMember, createVisitor, formTokenOf, makeKey, type PageAnswer } from './visitor.ts';
 
 const database = await createTestDatabase('states');
@@ -190,24 +189,6 @@ function patternOf(state: State): RegExp {
   });
   return new RegExp(texts.join('.*'), 's');
 }
-
-test('every state has its three texts in both languages, and every place of it says how, or why it says nothing', () => {
-  for (const [state, places] of Object.entries(STATES)) {
-    for (const { states } of Object.values(MESSAGES))
-      for (const text of Object.values(states[state as State])) {
-        const said =
-          typeof text === 'string' ? text : (text as (...values: string[]) => string)('1', '2', '3', '4');
-        expect([state, said]).toEqual([state, expect.stringMatching(/^[^{}]{10,}[.:]$/)]);
-        expect(said).not.toContain('undefined');
-      }
-    expect(Object.keys(places).toSorted()).toEqual([...PLACES].toSorted());
-    for (const [place, shown] of Object.entries(places)) {
-      const named = typeof shown === 'string' ? shown : Object.values(shown)[0]!;
-      expect([state, place, named.length > 3]).toEqual([state, place, true]);
-      if (typeof shown !== 'string' && 'problem' in shown) expect(PROBLEMS).toHaveProperty([shown.problem]);
-    }
-  }
-});
 
 /** The subject of a mail that the table names, with its stage: `keys week`. */
 function subjectOf(named: string): string {

@@ -1,6 +1,6 @@
 /**
- * What a request can make the process render, sort or compress is bounded before it begins: the largest body of each form and the most data
- * of each page, beside a request of one row. The forms, the fields that each reads, and the pages are the dashboard's own.
+ * What a form can make the process render, sort or compress is bounded before it begins: the largest body of each form, beside one of a row.
+ * The forms and the fields that each reads are the dashboard's own. growth.test.ts bounds what pages read.
  */
 import { afterAll, afterEach, expect, spyOn, test } from 'bun:test';
 import { MAX_FORM_BYTES, MAX_LIST_BYTES } from '../../src/dashboard/request/read-form.ts';
@@ -9,7 +9,6 @@ import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { createKey } from '../../src/metering/keys/key-store.ts';
 import * as bucket from '../../src/metering/rate-limit/bucket.ts';
 import { nif } from '../support/companies.ts';
-import { growAccount } from '../support/grown-account.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, formTokenOf, type Visitor } from './visitor.ts';
 
@@ -17,7 +16,6 @@ import { createMember, formTokenOf, type Visitor } from './visitor.ts';
 const MOST = 20;
 /** A request takes about 1 ms. Fewer are not told apart. */
 const LEAST_MS = 1;
-const ROWS = 3000;
 
 const service = await startDashboardService();
 const { sql, baseUrl } = service;
@@ -154,38 +152,15 @@ test('a list of a thousand companies and as many rows without one, screened', as
   await changePlan(sql, member.accountId, 'plus', {}, 'test');
   const form_token = await formTokenOf(member.visitor, '/dashboard/settings/name');
   const send = sender(member.visitor);
-  const post = (count: number, add = {}) => {
+  const post = (count: number) => {
     const rows = Array.from({ length: count }, (_, n) => `${nif(n)}\n"""""""""""""""""""""""""""""""""\n`);
-    return send(
-      '/screen',
-      new URLSearchParams({ form_token, list: rows.join(''), price: String(count), ...add }),
-    );
+    const fields = { form_token, list: rows.join(''), price: String(count) };
+    return send('/screen', new URLSearchParams(fields));
   };
   await compare(
     'screened',
     () => post(1),
     () => post(1000),
   );
-  expect(found).toEqual([]);
-});
-
-// Downloads are sent in parts, with pauses between them (growth.test.ts).
-const pages = Object.entries(ROUTES).filter(
-  ([path, route]) => route.GET && route.for === 'member' && !/\.\w+$/.test(path),
-);
-test('each page of an account with thousands of everything', async () => {
-  const [small, large] = [await createMember(service), await createMember(service)];
-  const { id } = await createKey(sql, small.accountId, 'own', 'test');
-  await changePlan(sql, large.accountId, 'plus', {}, 'test');
-  const { keyId, memberId } = await growAccount(sql, large.accountId, ROWS);
-  for (const [path] of pages) {
-    const get = (visitor: Visitor, id: string) => sender(visitor)(path.replace(':id', id));
-    const largest = path.startsWith('/keys') ? keyId : memberId;
-    await compare(
-      path,
-      () => get(small.visitor, id),
-      () => get(large.visitor, largest),
-    );
-  }
   expect(found).toEqual([]);
 });

@@ -14,53 +14,27 @@ const HEAD = [
   'Content-Type: application/x-www-form-urlencoded',
 ].join('\r\n');
 
+const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n';
+
 const requests = ({ logLines }: TestService) => logLines.filter((line) => line.msg === 'request');
 const faults = ({ logLines }: TestService) => logLines.filter((line) => Number(line.level) >= 50);
 
-/** The status that is logged of the next request. */
-async function nextStatus(send: () => Promise<unknown>): Promise<unknown> {
+const chunks = `1f40\r\n${'x'.repeat(8000)}\r\n`.repeat(10);
+
+test.each([
+  ['a sender that leaves in the middle of a form', 'Content-Length: 9\r\n\r\na', null, '', 499],
+  ['a body whose chunks are broken', `${CHUNKED}1\r\na\r\n`, 'zz\r\nabc\r\n', 'HTTP/1.1 400', 499],
+  ['a form over 64 KiB in chunks', `${CHUNKED}${chunks}0\r\n\r\n`, '', 'HTTP/1.1 413', 413],
+] as const)('%s is logged as that, and is no fault', async (_, text, rest, answer, status) => {
   const before = requests(service).length;
-  await send();
+  const { socket, closed } = await sendText(service.baseUrl, `${HEAD}\r\n${text}`);
+  if (rest === null) socket.end();
+  else {
+    socket.write(rest);
+    expect(await closed).toStartWith(answer);
+  }
   await until('the log line', async () => requests(service).length > before);
-  return requests(service)[before]!.status;
-}
-
-test('a sender that leaves in the middle of a form is logged as gone, not as a fault', async () => {
-  const status = await nextStatus(async () => {
-    const { socket } = await sendText(service.baseUrl, `${HEAD}\r\nContent-Length: 9\r\n\r\na`);
-    socket.end();
-  });
-  expect(status).toBe(499);
-  expect(faults(service)).toEqual([]);
-});
-
-test('a body whose chunks are broken is answered 400, and is no fault', async () => {
-  let answer = '';
-  const status = await nextStatus(async () => {
-    const { socket, closed } = await sendText(
-      service.baseUrl,
-      `${HEAD}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n`,
-    );
-    socket.write('zz\r\nabc\r\n');
-    answer = await closed;
-  });
-  expect(answer).toStartWith('HTTP/1.1 400');
-  expect(status).toBe(499);
-  expect(faults(service)).toEqual([]);
-});
-
-test('a form over 64 KiB in chunks is answered 413, and is no fault', async () => {
-  let answer = '';
-  const status = await nextStatus(async () => {
-    const chunk = `1f40\r\n${'x'.repeat(8000)}\r\n`;
-    const { closed } = await sendText(
-      service.baseUrl,
-      `${HEAD}\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(10)}0\r\n\r\n`,
-    );
-    answer = await closed;
-  });
-  expect(answer).toStartWith('HTTP/1.1 413');
-  expect(status).toBe(413);
+  expect(requests(service)[before]!.status).toBe(status);
   expect(faults(service)).toEqual([]);
 });
 
