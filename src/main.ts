@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { backupCommands } from './backup/commands.ts';
+import { backupCommands } from './backup/backup-commands.ts';
 import { debtCommands } from './companies/debts/debts-commands.ts';
 import { directoryCommands } from './companies/directory/commands.ts';
 import { recordCommands } from './companies/lookup/lookup-commands.ts';
@@ -11,7 +11,7 @@ import { keyCommands } from './metering/keys/key-commands.ts';
 import { withoutSecrets } from './platform/observability/redaction.ts';
 import { EXIT_USAGE, fail, runToExit } from './platform/terminal/command.ts';
 import { VERSION } from './platform/version.ts';
-import { serviceCommands } from './service/commands.ts';
+import { serviceCommands } from './service/service-commands.ts';
 
 /** `bun directory …`: every command of the service (docs/commands.md). */
 export function createProgram(): Command {

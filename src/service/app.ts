@@ -4,7 +4,7 @@ import { methodNotAllowed, problem } from '../http/answer.ts';
 import { BASE_PATH, endpointOf, MCP_PATH, methodOf, statusesOf, templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import { pathOf } from '../http/url.ts';
-import { createMcp } from '../mcp/route.ts';
+import { createMcp } from '../mcp/mcp-route.ts';
 import { createRestFace } from '../metering/admission/face.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 import { type ApiRoute, methodOf } from '../../src/http/api-route.ts';
 import type { Input } from '../../src/http/input.ts';
-import { createMcp } from '../../src/mcp/route.ts';
+import { createMcp } from '../../src/mcp/mcp-route.ts';
 import { TOOLS } from '../../src/mcp/tools.ts';
 import { createRestFace, type FaceCall } from '../../src/metering/admission/face.ts';
 import type { Pipeline } from '../../src/metering/admission/pipeline.ts';

@@ -4,7 +4,7 @@ import { TEST_WORLD } from '../../../src/companies/test-world/adapters.ts';
 import { methodOf } from '../../../src/http/api-route.ts';
 import { inputOf } from '../../../src/http/input.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
-import { createMcp } from '../../../src/mcp/route.ts';
+import { createMcp } from '../../../src/mcp/mcp-route.ts';
 import { createRestFace } from '../../../src/metering/admission/face.ts';
 import { createPipeline, type PipelineParts } from '../../../src/metering/admission/pipeline.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';

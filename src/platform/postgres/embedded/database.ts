@@ -6,7 +6,7 @@ import { codeOf, messageOf } from '../../errors.ts';
 import { withTimeout } from '../../runtime/timeout.ts';
 import { SECOND } from '../../units.ts';
 import { connectPostgres, type Sql } from '../connect.ts';
-import { explainFileError, explainProgram } from './errors.ts';
+import { explainFileError, explainProgram } from './embedded-errors.ts';
 import type { Launcher } from './launcher.ts';
 import { hasCluster, type Layout, syncDirectory } from './paths.ts';
 import { socketUrl } from './socket.ts';

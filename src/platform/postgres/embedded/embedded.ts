@@ -3,7 +3,7 @@
  * directory and the service's database, `server.ts` starts and stops the server, `launcher.ts` runs the executables (also as root).
  */
 import { databaseUrl } from './database.ts';
-import { explainFileError } from './errors.ts';
+import { explainFileError } from './embedded-errors.ts';
 import { type LockFile, openLockFile, withMutex } from './lock-file.ts';
 import { hasCluster, type Layout, prepareLayout } from './paths.ts';
 import { ensureRunning, type StartOptions, stopPostgres, stopPostgresSync } from './server.ts';

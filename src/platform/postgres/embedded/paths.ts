@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../../errors.ts';
-import { explainFileError } from './errors.ts';
+import { explainFileError } from './embedded-errors.ts';
 
 /** The files of one embedded Postgres, all below `home`, which only its owner can enter. */
 export type Layout = ReturnType<typeof layoutAt>;

@@ -6,7 +6,7 @@ import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync } from 
 import { join } from 'node:path';
 import { MIB, MINUTE, SECOND } from '../../units.ts';
 import { checkDatabase, checkVersion, dataArgument, initializeCluster } from './database.ts';
-import { explainProgram } from './errors.ts';
+import { explainProgram } from './embedded-errors.ts';
 import { chooseLauncher } from './launcher.ts';
 import { openLockFile } from './lock-file.ts';
 import { giveToOwner, type Layout } from './paths.ts';

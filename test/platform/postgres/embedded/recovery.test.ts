@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
-import { explainFileError, explainProgram } from '../../../../src/platform/postgres/embedded/errors.ts';
+import { explainFileError, explainProgram } from '../../../../src/platform/postgres/embedded/embedded-errors.ts';
 import { prepareLayout } from '../../../../src/platform/postgres/embedded/paths.ts';
 import { runCommand } from '../../../support/command.ts';
 import { until } from '../../../support/until.ts';
