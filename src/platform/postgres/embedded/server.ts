@@ -84,7 +84,9 @@ function readPidFile({ cluster }: Layout): string {
 }
 
 export interface StartOptions {
+  /** Gets one line for a start. */
   onLog: (line: string) => void;
+  /** Ends waiting and starting. */
   signal?: AbortSignal | undefined;
 }
 
