@@ -8,6 +8,7 @@
  *
  * A table can have several blocks, one behind the other, or none.
  */
+import { pipeline } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { codeOf } from '../platform/errors.ts';
 import { FileError } from '../platform/terminal/file-error.ts';
@@ -48,9 +49,8 @@ export async function* encode(header: Header, blocks: AsyncIterable<Block>): Asy
   yield Buffer.from(`end ${JSON.stringify({ sha256: hasher.digest('hex') })}\n`);
 }
 
-/** Both bound what a damaged file can make us keep. */
-const LONGEST_LINE = 64 * MIB;
-const LARGEST_BLOCK = 64 * MIB;
+/** What a damaged file can make us keep: the longest line, and the largest block. */
+const MOST_BYTES = 64 * MIB;
 
 export interface BackupReader {
   header: Header;
@@ -85,7 +85,7 @@ export async function decode(packed: AsyncIterable<Uint8Array>, name: string): P
       const space = text.lastIndexOf(' ');
       const [table, bytes] = [text.slice(0, space), Number(text.slice(space + 1))];
       const isKnown = header.tables.some((each) => each.name === table);
-      if (!isKnown || !Number.isSafeInteger(bytes) || bytes < 0 || bytes > LARGEST_BLOCK) throw damaged(name);
+      if (!isKnown || !Number.isSafeInteger(bytes) || bytes <= 0 || bytes > MOST_BYTES) throw damaged(name);
       hasher.update(line);
       const rows = await input.bytes(bytes);
       hasher.update(rows);
@@ -102,78 +102,50 @@ export async function decode(packed: AsyncIterable<Uint8Array>, name: string): P
 const END_MARK = 'whole';
 const END_FRAME = Bun.zstdCompressSync(END_MARK);
 
+async function* withEnd(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* packed;
+  yield END_FRAME;
+}
+
 /** Unpacks the file, and END_MARK behind it if it is whole. */
 async function* unpacked(packed: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Buffer> {
   const unpacking = createZstdDecompress();
-  let failure: unknown = null;
-  const feeding = (async () => {
-    for await (const chunk of packed) {
-      if (!unpacking.write(chunk)) await new Promise((resolve) => unpacking.once('drain', resolve));
-    }
-    unpacking.end(END_FRAME);
-  })().catch((error) => {
-    failure = error;
-    unpacking.destroy();
-  });
+  // Its failure is that of the stream.
+  pipeline(withEnd(packed), unpacking, () => {});
   try {
     for await (const chunk of unpacking) yield chunk as Buffer;
   } catch (error) {
-    if (failure === null) {
-      const isPacked = codeOf(error) !== 'ZSTD_error_prefix_unknown' || unpacking.bytesWritten > 0;
-      throw isPacked ? damaged(name, error) : noBackup(name);
-    }
+    if (!codeOf(error)?.startsWith('ZSTD_')) throw error;
+    const isPacked = codeOf(error) !== 'ZSTD_error_prefix_unknown' || unpacking.bytesWritten > 0;
+    throw isPacked ? damaged(name, error) : noBackup(name);
   }
-  if (failure !== null) throw failure;
-  await feeding;
 }
 
 /** Lines and runs of bytes from chunks of any size. */
 function createInput(chunks: AsyncGenerator<Buffer>, name: string) {
-  let rest: Buffer = Buffer.alloc(0);
-  const more = async () => {
-    const { value, done } = await chunks.next();
-    if (done) throw damaged(name);
-    return value as Buffer;
-  };
+  let read: Buffer = Buffer.alloc(0);
+  /** @param lengthOf the length of what is taken; 0 means that its end has not been read yet */
+  async function take(lengthOf: () => number): Promise<Buffer> {
+    for (let length = lengthOf(); length === 0 || length > read.length; length = lengthOf()) {
+      const { value, done } = await chunks.next();
+      if (done || read.length > MOST_BYTES) throw damaged(name);
+      read = Buffer.concat([read, value]);
+    }
+    const taken = read.subarray(0, lengthOf());
+    read = read.subarray(taken.length);
+    return taken;
+  }
   return {
     /** The next line, with its line break. */
-    async line(): Promise<Buffer> {
-      const parts = [rest];
-      let length = rest.length;
-      let end = rest.indexOf('\n');
-      for (let before = 0; end === -1; ) {
-        if (length > LONGEST_LINE) throw damaged(name);
-        before = length;
-        const chunk = await more();
-        parts.push(chunk);
-        length += chunk.length;
-        const found = chunk.indexOf('\n');
-        if (found !== -1) end = before + found;
-      }
-      const all = Buffer.concat(parts);
-      rest = all.subarray(end + 1);
-      return all.subarray(0, end + 1);
-    },
-    async bytes(count: number): Promise<Buffer> {
-      const parts = [rest];
-      let length = rest.length;
-      while (length < count) {
-        const chunk = await more();
-        parts.push(chunk);
-        length += chunk.length;
-      }
-      const all = parts.length === 1 ? rest : Buffer.concat(parts);
-      rest = all.subarray(count);
-      return all.subarray(0, count);
-    },
+    line: () => take(() => read.indexOf('\n') + 1),
+    bytes: (count: number) => take(() => count),
     /** Whether exactly this text is left. */
     async endsWith(text: string): Promise<boolean> {
-      let left = rest.toString('latin1');
       for await (const chunk of chunks) {
-        if (left.length > text.length) return false;
-        left += chunk.toString('latin1');
+        if (read.length > text.length) return false;
+        read = Buffer.concat([read, chunk]);
       }
-      return left === text;
+      return read.toString('latin1') === text;
     },
   };
 }

@@ -92,11 +92,6 @@ async function refuseOtherVersion({ version, migrations }: Header, name: string)
   );
 }
 
-export interface Restored {
-  tables: number;
-  rows: number;
-}
-
 /**
  * Puts a backup's rows into an empty database, in one transaction: all of them, or nothing. Statements of a service that runs on the
  * database wait meanwhile, and fail.
@@ -104,7 +99,7 @@ export interface Restored {
  * @throws RefusedError when the database is not empty
  * @throws {FileError} the file is damaged
  */
-export function restoreInto(tools: BackupTools, reader: BackupReader, progress: Progress): Promise<Restored> {
+export function restoreInto(tools: BackupTools, reader: BackupReader, progress: Progress) {
   return withDedicated(tools, async (sql, committed) => {
     const restored = await sql.begin((transaction) =>
       replaceAll(transaction, reader, tools.signal, progress),
@@ -119,7 +114,7 @@ async function replaceAll(
   { header, blocks }: BackupReader,
   signal: AbortSignal,
   progress: Progress,
-): Promise<Restored> {
+) {
   const run = async (statement: string) => {
     // A cancellation between two statements reaches neither.
     signal.throwIfAborted();
