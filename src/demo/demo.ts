@@ -80,17 +80,10 @@ const EXAMPLE_PRICES = {
   contact: 'mailto:sales@example.com',
 };
 
-interface Access {
-  /** Of its API key. */
-  secret: string;
-  /** Of its test key. */
-  testSecret: string;
-  /** For the dashboard. */
-  email: string;
-  password: string;
-}
+type Access = Awaited<ReturnType<typeof createAccess>>;
 
-async function createAccess(sql: Sql): Promise<Access> {
+/** @returns the secrets of an API key and a test key, and a way into the dashboard */
+async function createAccess(sql: Sql) {
   const account = await createAccount(sql, { name: 'Demo', plan: 'free' }, ACTOR);
   const { secret } = await createKey(sql, account.id, 'demo', ACTOR);
   const test = await createKey(sql, account.id, 'test', ACTOR, null, generateSecret(undefined, true));

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Elysia } from 'elysia';
+import type { Dashboard } from '../dashboard/dashboard.ts';
 import { type Answer, methodNotAllowed, problem } from '../http/answer.ts';
 import { templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
@@ -8,22 +9,13 @@ import { isLoopbackHost } from '../platform/config/addresses.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Health } from './health.ts';
 
-export interface PublicParts {
+interface PublicParts {
   observer: Observer;
   health: Health;
   metrics: Metrics;
   metricsToken: string | null;
   openApi: Record<string, unknown>;
-  pages: Pages;
-}
-
-interface Pages {
-  reference(request: Request): Response;
-  problem(request: Request, kind: string): Response | null;
-  notFound(request: Request): Response | null;
-  icon: string;
-  /** Takes a token of the client's network. @returns the seconds to wait for one; 0 if there was one */
-  waitS(request: Request, peer: string | null): Promise<number>;
+  pages: Dashboard['publicPages'];
 }
 
 type Page = Answer | Response | Promise<Answer | Response>;

@@ -6,37 +6,34 @@ const words = (text: string) => text.split(/\s+/);
 /** The service, or the driver, does what they ask for. tls.ts checks `sslmode`. */
 const HONOURED = words('application_name options sslmode sslnegotiation target_session_attrs');
 
-/** Nothing here depends on them: the service has its own, or none of what they set. The last two are of other clients. */
-const DROPPED = words(
-  `load_balance_hosts fallback_application_name client_encoding connect_timeout keepalives keepalives_idle keepalives_interval
-  keepalives_count tcp_user_timeout max_protocol_version sslcompression sslsni sslkeylogfile ssl_max_protocol_version
-  connection_limit pool_timeout`,
-);
-
 /** Values of `target_session_attrs` that the primary meets, which the service takes anyway. Providers print `read-write`. */
 export const MET_BY_PRIMARY = ['any', 'read-write'];
 
-const OFF = ['false', 'off', 'no', '0', ''];
+const ANY = /^/;
+const OFF = /^(false|off|no|0|)$/;
 
-/** Values that ask for nothing more than the service does. */
-const DROPPED_VALUES: Record<string, string[]> = {
-  target_session_attrs: MET_BY_PRIMARY,
-  replication: OFF,
-  pgbouncer: OFF,
-  gssdelegation: OFF,
-  gssencmode: ['disable', 'prefer'],
-  channel_binding: ['disable', 'prefer'],
-  sslcertmode: ['disable', 'allow'],
-  min_protocol_version: ['3.0'],
-  ssl_min_protocol_version: ['TLSv1', 'TLSv1.1', 'TLSv1.2'],
-};
+/** Values that ask for nothing more than the service does. The last two of the names without a list are of other clients. */
+const DROPPED = new Map<string, RegExp>([
+  ...words(
+    `load_balance_hosts fallback_application_name client_encoding connect_timeout keepalives keepalives_idle keepalives_interval
+    keepalives_count tcp_user_timeout max_protocol_version sslcompression sslsni sslkeylogfile ssl_max_protocol_version
+    connection_limit pool_timeout`,
+  ).map((name): [string, RegExp] => [name, ANY]),
+  ...words('replication pgbouncer gssdelegation').map((name): [string, RegExp] => [name, OFF]),
+  ['target_session_attrs', new RegExp(`^(${MET_BY_PRIMARY.join('|')})$`)],
+  ['gssencmode', /^(disable|prefer)$/],
+  ['channel_binding', /^(disable|prefer)$/],
+  ['sslcertmode', /^(disable|allow)$/],
+  ['min_protocol_version', /^3\.0$/],
+  ['ssl_min_protocol_version', /^TLSv1(\.[12])?$/],
+]);
 
-/** Demands that the certificate meets, too: only the proven server then sees the password or its proof. Absent values: any. */
-const MET_BY_CERTIFICATE: Record<string, string[] | undefined> = {
-  channel_binding: ['require'],
-  require_auth: undefined,
-  sslrootcert: ['system'],
-};
+/** Demands that the certificate meets, too: only the proven server then sees the password or its proof. */
+const MET_BY_CERTIFICATE = new Map([
+  ['channel_binding', /^require$/],
+  ['require_auth', ANY],
+  ['sslrootcert', /^system$/],
+]);
 
 /** What to do instead; of the others the service does nothing. */
 const REMEDIES: [parameters: string[], remedy: string][] = [
@@ -70,12 +67,8 @@ export function withoutForeignParameters(name: string, address: string): string 
   }
   const isVerified = modes.length > 0 && modes.every((mode) => mode === 'verify-full');
   for (const [parameter, value] of [...parameters]) {
-    const isMet =
-      isVerified &&
-      Object.hasOwn(MET_BY_CERTIFICATE, parameter) &&
-      MET_BY_CERTIFICATE[parameter]?.includes(value) !== false;
-    const isNothing = Object.hasOwn(DROPPED_VALUES, parameter) && DROPPED_VALUES[parameter]!.includes(value);
-    if (DROPPED.includes(parameter) || isNothing || isMet) parameters.delete(parameter, value);
+    const isMet = isVerified && MET_BY_CERTIFICATE.get(parameter)?.test(value) === true;
+    if (isMet || DROPPED.get(parameter)?.test(value)) parameters.delete(parameter, value);
     else if (!HONOURED.includes(parameter)) {
       const remedy = REMEDIES.find(([parameters]) => parameters.includes(parameter))?.[1] ?? OTHERWISE;
       throw new ConfigError(`${name} has ${parameter}, which is not supported: ${remedy}`);

@@ -95,18 +95,14 @@ const BUG_EVERY_MS = 1 * MINUTE;
 /** The most messages that are remembered. */
 const MAX_BUGS = 100;
 
-/** @param nowMs a monotonic clock, for tests */
-export function createBugWriter(
-  write: (error: unknown, what: string) => void,
-  nowMs = () => performance.now(),
-): Log['bug'] {
+function createBugWriter(write: (error: unknown, what: string) => void): Log['bug'] {
   const writtenMs = new Map<string, number>();
   return (error, what) => {
     const message = nameAndMessage(error);
-    const now = nowMs();
-    if (now - (writtenMs.get(message) ?? Number.NEGATIVE_INFINITY) < BUG_EVERY_MS) return;
+    const nowMs = performance.now();
+    if (nowMs - (writtenMs.get(message) ?? Number.NEGATIVE_INFINITY) < BUG_EVERY_MS) return;
     if (writtenMs.size >= MAX_BUGS) writtenMs.clear();
-    writtenMs.set(message, now);
+    writtenMs.set(message, nowMs);
     write(error, what);
   };
 }

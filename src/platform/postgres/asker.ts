@@ -5,21 +5,12 @@ import type { Sql } from './connect.ts';
 /** Of three hosts, two that don't answer are tried in this time, and the third connects. */
 const CONNECT_MS = 5 * SECOND;
 
-/** One connection, for short questions. */
-export interface Asker {
-  /** @throws NoAnswerError after `timeoutMs`, and the errors of Postgres and its client */
-  ask<T>(question: (sql: Sql) => Cancellable<T>, timeoutMs: number): Promise<T>;
-  /** Closes the connection. The next question makes another one, which may find another host. */
-  replace(): void;
-  end(timeoutS: number): Promise<void>;
-}
-
 /**
  * Opens a connection for questions that have to be answered at once. A silent connection is replaced, because a new one may find
  * the next host. The kernel would keep the old one for a quarter of an hour.
  * @param connect opens a pool of one connection
  */
-export function openAsker(connect: () => Sql): Asker {
+export function openAsker(connect: () => Sql) {
   let sql = connect();
   let openedAtMs = performance.now();
   let hasAnswered = false;
@@ -33,8 +24,10 @@ export function openAsker(connect: () => Sql): Asker {
   }
 
   return {
+    /** Closes the connection. The next question makes another one, which may find another host. */
     replace,
-    async ask(question, timeoutMs) {
+    /** @throws NoAnswerError after `timeoutMs`, and the errors of Postgres and its client */
+    async ask<T>(question: (sql: Sql) => Cancellable<T>, timeoutMs: number): Promise<T> {
       try {
         const answer = await withTimeout(question(sql), timeoutMs, 'Postgres');
         hasAnswered = true;
@@ -45,7 +38,7 @@ export function openAsker(connect: () => Sql): Asker {
         throw error;
       }
     },
-    end(timeoutS) {
+    end(timeoutS: number): Promise<void> {
       hasEnded = true;
       return sql.end({ timeout: timeoutS });
     },

@@ -12,11 +12,7 @@ const GRACE_MS = 3 * SECOND;
 
 type Server = { pid: number; isStandby: boolean };
 
-export interface Pools {
-  /** Opens a pool, which connects at the first query. One without a statement timeout is not replaced. */
-  open(options?: PostgresOptions): Sql;
-  close(how: { timeout: number }): Promise<void>;
-}
+export type Pools = ReturnType<typeof createPools>;
 
 /**
  * The pools of a server process, for a Postgres whose host may vanish without closing its connections. postgres.js
@@ -28,7 +24,7 @@ export interface Pools {
  *
  * @param onSilent called when the canary falls silent
  */
-export function createPools(url: string, onSilent: () => void = () => {}): Pools {
+export function createPools(url: string, onSilent: () => void = () => {}) {
   const replacements: (() => void)[] = [];
   const open = new Set<Sql>();
   const canary = openAsker(() =>
@@ -72,7 +68,8 @@ export function createPools(url: string, onSilent: () => void = () => {}): Pools
   let asking: Periodic | null = null;
 
   return {
-    open(options = {}) {
+    /** Opens a pool, which connects at the first query. One without a statement timeout is not replaced. */
+    open(options: PostgresOptions = {}): Sql {
       // Never replaced, because it makes the connections of `listen`.
       const first = connect(options);
       const { statementTimeoutMs = 0 } = options;
@@ -93,7 +90,7 @@ export function createPools(url: string, onSilent: () => void = () => {}): Pools
         get: (_, key) => Reflect.get(key === 'listen' ? first : pool, key),
       });
     },
-    async close(how) {
+    async close(how: { timeout: number }): Promise<void> {
       const ended = [canary.end(0), ...[...open].map((pool) => pool.end(how))];
       await Promise.all([asking?.stop(), ...ended]);
     },
