@@ -3,7 +3,6 @@
  * An answer goes to stdout, everything else to stderr; a failure is one line.
  */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { constants, getPriority, setPriority } from 'node:os';
 import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
@@ -92,7 +91,6 @@ export async function printAnswer(text: string): Promise<void> {
 }
 
 async function write(part: string | Uint8Array): Promise<void> {
-  if (isStdoutClosed()) throw unwritten('standard output is closed');
   if (process.stdout.write(part)) return;
   const drained = once(process.stdout, 'drain');
   await (interrupts === null ? drained : orAborted(drained, interrupts));
@@ -148,16 +146,6 @@ export function fail(error: unknown): void {
 
 /** {@link print} has waited for a slow reader, so only short lines are left to write at the end of the process. */
 const END_TIMEOUT_MS = 2 * SECOND;
-
-/** The flag of a descriptor that `exec` closes. No descriptor that a process begins with has it. */
-const O_CLOEXEC = 0o2000000;
-
-/** Whether the caller has closed stdout (`>&-`). Bun then opens /dev/null in its place, and only Linux tells the difference. */
-function isStdoutClosed(): boolean {
-  if (process.platform !== 'linux') return false;
-  const [, flags] = /^flags:\s*(\d+)$/m.exec(readFileSync('/proc/self/fdinfo/1', 'utf8')) ?? [];
-  return (Number.parseInt(flags ?? '0', 8) & O_CLOEXEC) !== 0;
-}
 
 function unwritten(reason: string): RefusedError {
   return new RefusedError(`the answer could not be written: ${reason}`);
