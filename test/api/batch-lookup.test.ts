@@ -28,15 +28,8 @@ await setAge(api.sql, STALE, 7 * 86_400);
 keepSecret('Primeira', 'Segunda', 'Antiga');
 afterAll(() => api.stop());
 
-const JSON_TYPE = { 'Content-Type': 'application/json' };
-const post = (
-  key: string | null,
-  body: string,
-  headers: Record<string, string> = JSON_TYPE,
-  at: Instance = api,
-) => ask(at, '/lookups', { key, method: 'POST', headers, body });
 const lookUp = (key: string, nifs: unknown, at: Instance = api) =>
-  post(key, JSON.stringify({ nifs }), JSON_TYPE, at);
+  ask(at, '/lookups', { key, json: { nifs } });
 const single = (key: string, number: string) => ask(api, `/companies/${encodeURIComponent(number)}`, { key });
 /** The title or the kind of problem of each element, in their order. */
 const outcomes = (body: { data: { problem?: { type: string }; company?: { title: string } }[] }) =>
@@ -80,44 +73,21 @@ describe('the answer', () => {
     const alone = await (await fetch(`${api.url}/companies/${FRESH}`, { headers: authorization })).text();
     const batch = await fetch(`${api.url}/lookups`, {
       method: 'POST',
-      headers: { ...authorization, ...JSON_TYPE },
+      headers: { ...authorization, 'Content-Type': 'application/json' },
       body: JSON.stringify({ nifs: [FRESH] }),
     });
     const company = alone.slice('{"result":"success","data":'.length, -1);
     expect(await batch.text()).toBe(`{"data":[{"nif":"${FRESH}","status":200,"company":${company}}]}`);
   });
-
-  test('takes NIFs in the forms that the path takes, and with PT, and repeats each as it was asked for', async () => {
-    const { key } = await api.caller(plenty);
-    const nifs = [
-      ` ${FRESH.slice(0, 3)} ${FRESH.slice(3)}`,
-      FRESH.replace(/^(...)/, '$1.'),
-      `PT${FRESH}`,
-      '\ud800',
-    ];
-    const { body } = await lookUp(key, nifs);
-    expect(body.data.map((item: { nif: string }) => item.nif)).toEqual(nifs);
-    expect(body.data.map((item: { status: number }) => item.status)).toEqual([200, 200, 200, 400]);
-  });
-
-  test('takes 100 NIFs, and any further parameters of the content type', async () => {
-    const { accountId, key } = await api.caller(plenty);
-    const body = JSON.stringify({ nifs: Array(100).fill(FRESH) });
-    const answer = await post(key, body, { 'Content-Type': 'Application/JSON; charset=utf-8' });
-    expect(outcomes(answer.body)).toEqual(Array(100).fill('Primeira "A", Lda'));
-    expect((await api.ledger({ accountId })).used).toBe(100);
-  });
 });
 
-describe('what it costs', () => {
-  test('a repeated NIF costs a credit each time, and one refresh', async () => {
-    const { accountId, key } = await api.caller(plenty);
-    const [number] = newNifs(1);
-    const { body } = await lookUp(key, Array(15).fill(number));
-    expect(outcomes(body)).toEqual(Array(15).fill(`Nova ${number}`));
-    expect((await api.ledger({ accountId })).used).toBe(15);
-    expect(asked(number!)).toBe(1);
-  });
+test('a repeated NIF costs a credit each time, and one refresh', async () => {
+  const { accountId, key } = await api.caller(plenty);
+  const [number] = newNifs(1);
+  const { body } = await lookUp(key, Array(15).fill(number));
+  expect(outcomes(body)).toEqual(Array(15).fill(`Nova ${number}`));
+  expect((await api.ledger({ accountId })).used).toBe(15);
+  expect(asked(number!)).toBe(1);
 });
 
 describe('a body in chunks', () => {
@@ -211,18 +181,4 @@ describe('refreshes', () => {
       await instance.stop();
     }
   });
-});
-
-test('the example of the reference is answered', async () => {
-  // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document, walked freely
-  const document: any = await (await fetch(`${api.baseUrl}/openapi/json`)).json();
-  const { requestBody } = document.paths['/lookups'].post;
-  const { key } = await api.caller(plenty);
-  const answer = await post(key, JSON.stringify(requestBody.content['application/json'].example));
-  expect(answer.body.data.map((item: { status: number }) => item.status)).toEqual([200, 400]);
-  const page = await (await fetch(`${api.baseUrl}/openapi`)).text();
-  expect(page).toContain(
-    '<code>POST /api/v1/lookups</code> <span class="badge">one credit for each NIF that gets an answer</span>',
-  );
-  expect(page).toContain('-d &#x27;{&quot;nifs&quot;:');
 });

@@ -8,7 +8,7 @@ import { type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import type { CallAnswer } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
-import { callTool, send, WAYS } from '../support/mcp.ts';
+import { resultOf, send, WAYS } from '../support/mcp.ts';
 import { createTestKey } from '../support/service.ts';
 import { eventually } from '../support/until.ts';
 
@@ -135,10 +135,9 @@ test.each(STATES)(
     expect((await WAYS.MCP(api, '/usage', { key })).body.data).toMatchObject({ left: state.left });
     let { left } = state;
     if (left > 0) {
-      const call = await callTool(api, 'check_debts', { nifs: [nif(1)] }, { key });
-      const { result } = (await call.json()) as { result: { _meta: { credits_left: number } } };
       left -= 1;
-      expect(result._meta.credits_left).toBe(left);
+      const { _meta } = await resultOf(api, 'check_debts', { nifs: [nif(1)] }, { key });
+      expect(_meta.credits_left).toBe(left);
     }
     expect(await spendAll(key)).toBe(left);
     expect((await ask(api, '/usage', { key })).body.data.left).toBe(0);

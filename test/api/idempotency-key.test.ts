@@ -6,7 +6,7 @@ import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
-import { callTool } from '../support/mcp.ts';
+import { callTool, resultOf } from '../support/mcp.ts';
 import { eventually } from '../support/until.ts';
 
 const NIFS = [nif(1), nif(2), nif(3)];
@@ -14,15 +14,10 @@ const api = await startApi();
 await importBrackets(api.database, { [NIFS[0]!]: [7500, 25_000] });
 afterAll(() => api.stop());
 
-const post = (key: string, path: string, body: unknown, idempotencyKey?: string) =>
+const post = (key: string, path: string, json: unknown, idempotencyKey?: string) =>
   ask(api, path, {
-    key,
-    method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
-    },
-    body: JSON.stringify(body),
+    ...{ key, json },
+    ...(idempotencyKey !== undefined && { headers: { 'Idempotency-Key': idempotencyKey } }),
   });
 
 test.each([
@@ -165,11 +160,9 @@ test('a GET does not know it: each is charged', async () => {
 test('every tool of /mcp knows it, and tells the credits that are left', async () => {
   const { accountId, key } = await api.caller({ included: 100 });
   const call = async (name: string, input: Record<string, unknown>, text = 'a') => {
-    const answer = await callTool(api, name, input, { key, headers: { 'Idempotency-Key': text } });
-    const { result } = (await answer.json()) as {
-      result: { isError?: true; _meta: { credits_left: number } };
-    };
-    return [result.isError ?? false, result._meta.credits_left];
+    const headers = { 'Idempotency-Key': text };
+    const { isError = false, _meta } = await resultOf(api, name, input, { key, headers });
+    return [isError, _meta.credits_left];
   };
   for (let i = 0; i < 2; i += 1) expect(await call('check_debts', { nifs: NIFS })).toEqual([false, 97]);
   for (let i = 0; i < 2; i += 1) expect(await call('search_companies', { q: 'azul' })).toEqual([false, 96]);

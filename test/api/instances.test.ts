@@ -3,8 +3,9 @@ import { createKey } from '../../src/metering/keys/key-store.ts';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
-import { csv } from '../support/companies.ts';
+import { csv, nif } from '../support/companies.ts';
 import '../support/modes.ts';
+import { storeRecord } from '../support/records.ts';
 import { until } from '../support/until.ts';
 
 /** Each costs half a second of CPU. More than three would show nothing further. */
@@ -40,6 +41,24 @@ test.each([
   const outcome = await storm(processes, 100, caller.key);
   const overQuota = processes.length * 100 - 137;
   expect(outcome).toEqual({ answered: 137, overQuota, overRate: 0, other: [] });
+  expect(await api.ledger(caller)).toEqual({ used: 137, credits: 0 });
+});
+
+test('processes with lists at once pay exactly the items that there are credits for, the first ones of each list', async () => {
+  for (let n = 0; n < 50; n += 1) await storeRecord(api.sql, nif(n), 'Empresa');
+  const nifs = Array.from({ length: 50 }, (_, n) => nif(n));
+  const caller = await api.caller({ ...plenty, included: 100, credits: 37 });
+  const asked = [0, 1, 2, 0, 1, 2].map((n) =>
+    ask(processes[n]!, '/lookups', { key: caller.key, json: { nifs } }),
+  );
+  const counts = (await Promise.all(asked)).map(({ kind, body }) => {
+    if (kind === 'monthly-quota-exceeded') return 0;
+    const statuses = body.data.map(({ status }: { status: number }) => status);
+    const paid = statuses.filter((status: number) => status === 200).length;
+    expect(statuses).toEqual([...Array(paid).fill(200), ...Array(50 - paid).fill(429)]);
+    return paid;
+  });
+  expect(counts.toSorted((a, b) => b - a)).toEqual([50, 50, 37, 0, 0, 0]);
   expect(await api.ledger(caller)).toEqual({ used: 137, credits: 0 });
 });
 

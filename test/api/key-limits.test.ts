@@ -8,7 +8,7 @@ import { post } from '../companies/test-world/requests.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
-import { callTool, WAYS } from '../support/mcp.ts';
+import { resultOf, WAYS } from '../support/mcp.ts';
 
 const api = await startApi();
 afterAll(() => api.stop());
@@ -58,16 +58,7 @@ test.each(PERIODS)(
 
 test.each(PERIODS)('a tool tells a model of a budget of a %s what is left, and to stop', async (per) => {
   const { key } = await keyOf(2, per);
-  const call = async () => {
-    const { result } = (await (await callTool(api, 'check_debts', { nifs: [nif(1)] }, { key })).json()) as {
-      result: {
-        isError?: true;
-        content: { text: string }[];
-        _meta: { credits: number; credits_left?: number };
-      };
-    };
-    return result;
-  };
+  const call = () => resultOf(api, 'check_debts', { nifs: [nif(1)] }, { key });
   const keyLeft = async () => (await WAYS.MCP(api, '/usage', { key })).body.data.key_left;
   expect(await keyLeft()).toBe(2);
   expect((await call())._meta).toMatchObject({ credits: 1, credits_left: 1 });
@@ -76,16 +67,15 @@ test.each(PERIODS)('a tool tells a model of a budget of a %s what is left, and t
   const { isError, content, _meta } = await call();
   expect(_meta.credits).toBe(0);
   expect(isError).toBe(true);
-  expect(content[0]!.text).toMatch(
+  expect(content[0].text).toMatch(
     /The key has .*2 credits.* Stop, and tell the user\. .*No credit was charged\.$/,
   );
 });
 
 test('the lesser of account and key is what a tool says is left, and what refuses', async () => {
   const { key } = await keyOf(5, 'day', 2);
-  const answer = await callTool(api, 'check_debts', { nifs: [nif(1)] }, { key });
-  const { result } = (await answer.json()) as { result: { _meta: { credits_left: number } } };
-  expect(result._meta.credits_left).toBe(1);
+  const { _meta } = await resultOf(api, 'check_debts', { nifs: [nif(1)] }, { key });
+  expect(_meta.credits_left).toBe(1);
   expect((await screen(key, 2)).body.data.map(({ status }: { status: number }) => status)).toEqual([
     200, 429,
   ]);

@@ -13,7 +13,7 @@ import { requestFor } from '../companies/test-world/requests.ts';
 import { type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv } from '../support/companies.ts';
-import { callTool, META, REVISION, send } from '../support/mcp.ts';
+import { META, REVISION, resultOf, send } from '../support/mcp.ts';
 import { eventually } from '../support/until.ts';
 
 const api = await startApi({ directory: csv(1, 4), env: { BUY_URL: 'https://shop.example/buy' } });
@@ -84,14 +84,6 @@ test.each(routes.filter(([, { right }]) => right !== null))(
   },
 );
 
-const resultOf = async (name: string, input: Record<string, unknown>, key: string) => {
-  const { result } = (await (await callTool(api, name, input, { key })).json()) as {
-    // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer should hold
-    result: any;
-  };
-  return result;
-};
-
 function inputOf({ params, query, body }: ApiRoute): Record<string, unknown> {
   const parameters = Object.entries({ ...params?.properties, ...query?.properties });
   return {
@@ -104,7 +96,7 @@ test.each([...TOOLS.values()].map((tool) => [tool.name, tool] as const))(
   '%s: a key without its right has an error of the tool, or the key in place of the account',
   async (name, { route, right, otherwise }) => {
     const key = await keyWith([otherThan(right)]);
-    const result = await resultOf(name, inputOf(route), key);
+    const result = await resultOf(api, name, inputOf(route), { key });
     if (otherwise === undefined) {
       expect(result).toMatchObject({ isError: true, structuredContent: { status: 403 } });
       expect(result.content[0].text).toMatch(/^The key may not do this\..*Stop, and tell the user\./);

@@ -74,14 +74,6 @@ describe.each([...MODES])('matches over HTTP (%s)', (mode) => {
     expect([...kinds]).toEqual([{ kind: 'match', calls: 2 }]);
   });
 
-  test('a missing or blank q is 400, and costs a credit', async () => {
-    const { accountId, key } = await api.caller(plenty);
-    const answers = await Promise.all([ask(api, '/matches', { key }), get(key, ' \t')]);
-    expect(answers.map(({ status }) => status)).toEqual([400, 400]);
-    for (const { body } of answers) expect(body.type).toEndWith('/problems/validation');
-    expect((await api.ledger({ accountId })).used).toBe(2);
-  });
-
   test('a query of over eight words is asked by its first eight, and the answer says so', async () => {
     const { key } = await api.caller(plenty);
     const eight = 'de lisboa oficina 03 de lisboa oficina 0';

@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readDirectory } from '../../src/companies/directory/generations.ts';
+import { methodOf } from '../../src/http/api-route.ts';
 import { setSuspended } from '../../src/metering/accounts/changes.ts';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
+import { ledgerOf } from '../metering/credits/ledger.ts';
 import { type Api, type Caller, startApi } from '../support/api.ts';
+import { sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import { CASES, WAYS } from '../support/mcp.ts';
 import '../support/modes.ts';
@@ -152,7 +156,8 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
   });
 
   test('429 rate-limit-exceeded costs no credit, and says how long to wait', async () => {
-    const caller = await newCaller({ limits: { requestsPerMinute: 1 } });
+    // The bucket comes before the credits, of which there are none, and both before the input.
+    const caller = await newCaller({ limits: { requestsPerMinute: 1 }, included: 0 });
     expect((await ask(api, '/usage', { key: caller.key })).status).toBe(200);
     const sinceS = Date.now() / 1000;
     for (const path of ['/companies', '/companies/1', `/companies/${FOUND}`, '/usage', '/datasets']) {
@@ -188,16 +193,6 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     expect((await ask(api, '/companies', { key: caller.key })).kind).toBe('monthly-quota-exceeded');
     expect(await spent(caller)).toEqual({ tokens: 4, credits: 2 });
     expect((await ask(api, '/datasets', { key: caller.key })).status).toBe(200);
-  });
-
-  test('429 monthly-quota-exceeded at the allowance when purchased credits are not to be spent; they stay', async () => {
-    const caller = await newCaller({ included: 1, credits: 5 });
-    await api.command('account', 'limits', caller.accountId, '--spend-purchased', 'no');
-    expect((await ask(api, '/companies?q=empresa', { key: caller.key })).status).toBe(200);
-    const refused = await ask(api, '/companies?q=empresa', { key: caller.key });
-    expect([refused.status, refused.kind, refused.body.limit]).toEqual([429, 'monthly-quota-exceeded', 1]);
-    const { data } = (await ask(api, '/usage', { key: caller.key })).body;
-    expect([data.quotas.requests.used, data.credits]).toEqual([1, 5]);
   });
 
   test('500 authentication-failed: a key that can not be looked up because Postgres is away', async () => {
@@ -247,6 +242,35 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     expect(await api.ledger(caller)).toEqual({ used: 1, credits: 0 });
   });
 
+  test('all keys of an account share its bucket and its credits', async () => {
+    const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 6 }, included: 2 });
+    const other = (await api.command('key', 'create', accountId, '--json')).json.secret;
+    const statuses: [number, string | null][] = [];
+    for (const each of [key, other, key, other, key, other, key, other]) {
+      const { status, kind } = await ask(api, '/companies?q=empresa', { key: each });
+      statuses.push([status, kind]);
+    }
+    expect(statuses).toEqual([
+      [200, null],
+      [200, null],
+      ...Array.from({ length: 4 }, (): [number, string] => [429, 'monthly-quota-exceeded']),
+      [429, 'rate-limit-exceeded'],
+      [429, 'rate-limit-exceeded'],
+    ]);
+  });
+
+  if (way === 'REST') {
+    test("a connection on which requests don't wait for each other is closed by Bun, and costs no credit", async () => {
+      const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 100_000 }, included: 10 });
+      const request = `GET /api/v1/companies?q=empresa HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+      for (let round = 0; round < 10; round += 1) {
+        expect(await sendRaw(api, request.repeat(3))).not.toContain('200 OK');
+      }
+      expect((await ask(api, '/companies?q=empresa', { key })).status).toBe(200);
+      expect(await ledgerOf(api.sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+    });
+  }
+
   // A tool has no path and no method.
   if (way === 'REST') {
     test('404 not-found and 405 method-not-allowed ask for no key and cost nothing', async () => {
@@ -264,10 +288,15 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
           const answer = await ask(api, path, { key });
           expect([path, answer.status, answer.kind]).toEqual([path, 404, 'not-found']);
         }
-        for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-          for (const path of ['/usage', '/datasets', '/companies?q=empresa', `/companies/${FOUND}`]) {
+        for (const method of ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+          for (const path of new Set(API_ROUTES.map((route) => route.path.replace(':nif', FOUND)))) {
+            const allowed = API_ROUTES.filter((route) => route.path.replace(':nif', FOUND) === path).map(
+              methodOf,
+            );
+            if (allowed.includes(method as 'GET')) continue;
             const answer = await ask(api, path, { key, method });
-            expect([method, answer.status, answer.headers.get('Allow')]).toEqual([method, 405, 'GET']);
+            const allow = answer.headers.get('Allow');
+            expect([method, path, answer.status, allow]).toEqual([method, path, 405, allowed.join(', ')]);
             if (method !== 'HEAD') expect(answer.kind).toBe('method-not-allowed');
             expect(answer.headers.get('RateLimit-Limit')).toBeNull();
           }

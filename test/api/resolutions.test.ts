@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
-import { callTool } from '../support/mcp.ts';
 import { MODES } from '../support/modes.ts';
 import { eventually } from '../support/until.ts';
 
@@ -28,12 +27,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
   afterAll(() => api.stop());
 
   const resolve = (key: string, names: unknown, headers: Record<string, string> = {}) =>
-    ask(api, '/resolutions', {
-      key,
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...headers },
-      body: JSON.stringify({ names }),
-    });
+    ask(api, '/resolutions', { key, headers, json: { names } });
   const remaining = ({ headers }: { headers: Headers }) => Number(headers.get('RateLimit-Remaining'));
   const statuses = (body: { data: { status: number }[] }) => body.data.map(({ status }) => status);
 
@@ -181,10 +175,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
     const all = await resolve(key, names);
     const used = (await api.ledger({ accountId })).used;
     const clear = all.body.data.filter((item: { clear: boolean }) => item.clear).length;
-    const only = await ask(api, '/resolutions', {
-      ...{ key, method: 'POST', headers: { 'Content-Type': 'application/json' } },
-      body: JSON.stringify({ names, clear_only: true }),
-    });
+    const only = await ask(api, '/resolutions', { key, json: { names, clear_only: true } });
     expect((await api.ledger({ accountId })).used - used).toBe(Math.max(1, clear));
     for (const [index, item] of only.body.data.entries()) {
       const before = all.body.data[index];
@@ -201,17 +192,5 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
     await eventually(async () => (await api.ledger({ accountId })).used, 2);
     await send();
     await eventually(async () => (await api.ledger({ accountId })).used, 2);
-  });
-
-  test('over /mcp resolve_companies answers the same, for at most 25 names', async () => {
-    const { key } = await api.caller(plenty);
-    const names = ['Leica Microssistemas', UNKNOWN, nif(2)];
-    const call = async (names: string[]) => {
-      const response = await callTool(api, 'resolve_companies', { names }, { key });
-      return ((await response.json()) as { result: { structuredContent: object; isError?: boolean } }).result;
-    };
-    expect((await call(names)).structuredContent).toEqual((await resolve(key, names)).body);
-    expect((await call(Array(25).fill('Leica'))).isError ?? false).toBe(false);
-    expect((await call(Array(26).fill('Leica'))).structuredContent).toMatchObject({ status: 400 });
   });
 });

@@ -1,10 +1,17 @@
-/** A request whose body arrives slowly is admitted by its key as it is once the body was read, at every door that takes a body. */
+/**
+ * A body that arrives slowly: the request is admitted by its key as it is once the body was read, and without a key or a token it is
+ * answered at once. The doors are the service's own list.
+ */
 import { afterAll, expect, test } from 'bun:test';
-import type { OpenAPIV3 } from 'openapi-types';
+import { connect } from 'node:net';
+import { ROUTES } from '../../src/dashboard/routes.ts';
+import { BASE_PATH } from '../../src/http/api-route.ts';
 import { setSuspended } from '../../src/metering/accounts/changes.ts';
 import { revokeKey } from '../../src/metering/keys/key-store.ts';
 import { limitKey } from '../../src/metering/keys/limit-key.ts';
-import { type Caller, startApi } from '../support/api.ts';
+import { generateSecret } from '../../src/metering/keys/secret.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
+import { type Caller, type Instance, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendText } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
@@ -20,19 +27,11 @@ interface Door {
   headers: Record<string, string>;
   body: string;
 }
-const document = (await (await fetch(`${api.baseUrl}/openapi/json`)).json()) as OpenAPIV3.Document;
-const DOORS: Door[] = Object.entries(document.paths).flatMap(([path, operations]) => {
-  const body = operations?.post?.requestBody as OpenAPIV3.RequestBodyObject | undefined;
-  if (body === undefined) return [];
-  const { example, examples, schema } = body.content['application/json']!;
-  const shown =
-    example ?? Object.values(examples ?? {})[0] ?? (schema as { examples?: unknown[] }).examples?.[0];
-  return {
-    path: `/api/v1${path}`,
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(shown),
-  };
-});
+const DOORS: Door[] = API_ROUTES.filter(({ body }) => body !== undefined).map(({ path, body }) => ({
+  path: BASE_PATH + path,
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(body!.examples[0]),
+}));
 DOORS.push({ path: '/mcp', ...callMessage('check_debts', { nifs: [nif(1)] }) });
 
 const CHANGES: [name: string, change: (caller: Caller) => Promise<unknown>, answer: RegExp][] = [
@@ -54,14 +53,17 @@ const CHANGES: [name: string, change: (caller: Caller) => Promise<unknown>, answ
   ],
 ];
 
+/** Beside the request for the metrics themselves. */
+const areRunning = (requests: number, { baseUrl }: Pick<Instance, 'baseUrl'> = api) =>
+  until('the requests', async () => {
+    const metrics = await (await fetch(`${baseUrl}/metrics`)).text();
+    return Number(/^http_requests_running (\d+)$/m.exec(metrics)?.[1]) > requests;
+  });
+
 /** All doors at once, because a change of rights takes up to five seconds. */
 test.each(CHANGES)('while bodies are on their way, %s: they cost nothing', async (_name, change, answer) => {
   const sendings = await Promise.all(DOORS.map((door) => begin(door)));
-  // Beside the request for the metrics themselves.
-  await until('the requests', async () => {
-    const metrics = await (await fetch(`${api.baseUrl}/metrics`)).text();
-    return Number(/^http_requests_running (\d+)$/m.exec(metrics)?.[1]) > DOORS.length;
-  });
+  await areRunning(DOORS.length);
   for (const { caller } of sendings) await change(caller);
   // By a call that costs a credit, because a free one does not ask for the budget.
   await until('the changes', async () => {
@@ -75,14 +77,35 @@ test.each(CHANGES)('while bodies are on their way, %s: they cost nothing', async
   expect(await Promise.all(sendings.map(({ caller }) => api.ledger(caller)))).toEqual(before);
 });
 
-test('the doors are those that take a body', () => {
-  const paths = ['/resolutions', '/lookups', '/debts', '/debts/changes'].map((path) => `/api/v1${path}`);
-  expect(DOORS.map(({ path }) => path).toSorted()).toEqual([...paths, '/mcp'].toSorted());
+test('a client that leaves in the middle of its body costs no credit', async () => {
+  const { caller, socket } = await begin(DOORS[0]!);
+  await areRunning(1);
+  socket.end();
+  const lines = () =>
+    api.logLines.filter(({ account, status }) => account === caller.accountId && status === 503);
+  await until('the log line', () => lines().length === 1);
+  expect(lines()[0]).toMatchObject({ msg: 'request', route: DOORS[0]!.path });
+  expect((await api.ledger(caller)).used).toBe(0);
+});
+
+test('a body that is still sent when the service stops gets a 503, and costs no credit', async () => {
+  const instance = await api.startInstance();
+  const { caller, closed } = await begin(DOORS[0]!, instance);
+  await areRunning(1, instance);
+  await instance.stop();
+  expect(await closed).toStartWith('HTTP/1.1 503');
+  expect(instance.logLines.some(({ msg }) => msg === 'requests were cut off')).toBe(false);
+  expect((await api.ledger(caller)).used).toBe(0);
 });
 
 /** Sends the head of a request, and the first bytes of its body. */
-async function begin({ path, headers, body }: Door) {
+async function begin(
+  { path, headers, body }: Door,
+  { url, baseUrl }: Pick<Instance, 'url' | 'baseUrl'> = api,
+) {
   const caller = await api.caller({ limits: { requestsPerMinute: 1000 } });
+  // A new process knows its key then, so that the request waits for its body alone.
+  await ask({ url }, '/usage', caller);
   const sent = {
     Host: 'x',
     Connection: 'close',
@@ -92,6 +115,44 @@ async function begin({ path, headers, body }: Door) {
   };
   const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`);
   const text = `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body.slice(0, 3)}`;
-  const { socket, closed } = await sendText(api.baseUrl, text);
-  return { path, caller, closed, end: () => socket.write(body.slice(3)) };
+  const { socket, closed } = await sendText(baseUrl, text);
+  return { path, caller, socket, closed, end: () => socket.write(body.slice(3)) };
 }
+
+/** The status of the answer to a POST whose body begins, and never ends. A read of it would take longer than a test may. */
+function statusOf(path: string, key?: string): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const socket = connect(Number(new URL(api.baseUrl).port), '127.0.0.1', () =>
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: a\r\n${key === undefined ? '' : `Authorization: Bearer ${key}\r\n`}` +
+        'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"nifs":["500002576"',
+    ),
+  );
+  socket.on('data', (data) => {
+    resolve(Number(/^HTTP\/1.1 (\d+)/.exec(data.toString())?.[1]));
+    socket.destroy();
+  });
+  return promise;
+}
+
+test.each(DOORS.map(({ path }) => path))('POST %s without a valid key is a 401 at once', async (path) => {
+  expect(await statusOf(path)).toBe(401);
+  expect(await statusOf(path, 'svc_wrong')).toBe(401);
+  expect(await statusOf(path, generateSecret())).toBe(401);
+});
+
+test.each(DOORS.map(({ path }) => path))('POST %s without a token is a 429 at once', async (path) => {
+  const { key } = await api.caller({ limits: { requestsPerMinute: 1 } });
+  await fetch(`${api.url}/usage`, { headers: { Authorization: `Bearer ${key}` } });
+  expect(await statusOf(path, key)).toBe(429);
+});
+
+test('an endpoint or a page that takes no POST does not wait for a body either', async () => {
+  for (const { path, body } of API_ROUTES)
+    if (body === undefined) expect([path, await statusOf(BASE_PATH + path)]).toEqual([path, 405]);
+  const pages = Object.entries(ROUTES).filter(([, { POST }]) => POST === undefined);
+  for (const [path] of pages) {
+    // A page of a member leads to the sign-in.
+    expect([303, 405]).toContain(await statusOf(`/dashboard${path}`));
+  }
+});

@@ -63,12 +63,7 @@ test('without an index searches, matches and resolutions are free 503s with the 
     const { status, headers } = await ask(api, path, { key });
     expect([path, status, headers.get('X-Credits')]).toEqual([path, 503, '0']);
   }
-  const { body } = await ask(api, '/resolutions', {
-    key,
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ names: ['Empresa'] }),
-  });
+  const { body } = await ask(api, '/resolutions', { key, json: { names: ['Empresa'] } });
   expect(JSON.stringify(body)).toContain('service-unavailable');
   await until('the log', async () => JSON.stringify(api.logLines.slice(from)).includes('no search index'));
   await until('the probe', async () => (await ready()).down.includes('directory'));

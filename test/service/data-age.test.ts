@@ -9,7 +9,6 @@ import { createCaller, createTestKey, startTestService } from '../support/servic
 
 const service = await startTestService({ env: { EXPECT_IMPORTS_DAYS: '2' } });
 afterAll(() => service.stop());
-const JSON_TYPE = { 'Content-Type': 'application/json' };
 const folder = createFolder('data-age');
 const { run, json } = createCommandLine(service.databaseUrl);
 
@@ -94,16 +93,12 @@ test('each item of a list counts by its status, of requests and of tools; those 
     );
   };
   expect(await items()).toEqual([0, 0]);
-  const body = JSON.stringify({ nifs: [nif(1), nif(2), 'none'] });
-  expect((await call(service.url, '/debts', { key, method: 'POST', body, headers: JSON_TYPE })).status).toBe(
-    200,
-  );
+  const json = { nifs: [nif(1), nif(2), 'none'] };
+  expect((await call(service.url, '/debts', { key, json })).status).toBe(200);
   expect(await items()).toEqual([2, 1]);
   expect((await callTool(service, 'check_debts', { nifs: [nif(1)] }, { key })).status).toBe(200);
   expect(await items()).toEqual([3, 1]);
   const testKey = await createTestKey(service.sql, accountId);
-  expect(
-    (await call(service.url, '/debts', { key: testKey, method: 'POST', body, headers: JSON_TYPE })).status,
-  ).toBe(200);
+  expect((await call(service.url, '/debts', { key: testKey, json })).status).toBe(200);
   expect(await items()).toEqual([3, 1]);
 });

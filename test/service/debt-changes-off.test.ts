@@ -12,7 +12,6 @@ const services = {
 };
 afterAll(() => Promise.all(Object.values(services).map((service) => service.stop())));
 
-const JSON_TYPE = { 'Content-Type': 'application/json' };
 const MENTION = /debts\/changes|debt_changes|getDebtChanges|DebtChange|problem-changes-expired/;
 
 /** Every document of the API that a service has. */
@@ -42,12 +41,7 @@ test.each([
     const { baseUrl, url, sql } = services[state];
     const { accountId } = await createMember(services[state]);
     const key = await createTestKey(sql, accountId);
-    const answer = await call(url, '/debts/changes', {
-      key,
-      method: 'POST',
-      headers: JSON_TYPE,
-      body: '{"after":null}',
-    });
+    const answer = await call(url, '/debts/changes', { key, json: { after: null } });
     expect([answer.status, answer.kind]).toEqual([status, kind]);
     expect((await fetch(`${baseUrl}/problems/changes-expired`)).status).toBe(page);
   },

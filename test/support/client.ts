@@ -6,6 +6,8 @@ export type CallOptions = {
   headers?: Record<string, string>;
   method?: string;
   body?: string;
+  /** The body of a POST, as JSON. */
+  json?: unknown;
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer should hold; the shape has been checked
@@ -22,7 +24,10 @@ const checkers = new Map<string, Promise<AnswerChecker>>();
  * @throws Error that says what the document doesn't allow
  */
 export async function call(url: string, path: string, options: CallOptions = {}): Promise<CallAnswer> {
-  const { key = null, headers = {}, method = 'GET', body } = options;
+  const { key = null, json } = options;
+  const sent = { method: 'POST', body: JSON.stringify(json) };
+  const { method = 'GET', body } = json === undefined ? options : sent;
+  const headers = { ...(json !== undefined && { 'Content-Type': 'application/json' }), ...options.headers };
   const check = await checkerOf(new URL(url).origin);
   const response = await fetch(url + path, {
     method,

@@ -1,5 +1,10 @@
 /** The API over the Model Context Protocol, asked as a client of its newest revision asks. */
-import { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/client';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  Client,
+  PROTOCOL_VERSION_META_KEY,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Instance } from './api.ts';
@@ -44,6 +49,14 @@ export function callMessage(name: string, input: Input) {
   };
 }
 
+/** Connects the protocol's own client, as an agent has it. */
+export async function connectAgent({ baseUrl }: Service, key: string): Promise<Client> {
+  const client = new Client({ name: 'agent', version: '1' });
+  const requestInit = { headers: { Authorization: `Bearer ${key}` } };
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${baseUrl}/mcp`), { requestInit }));
+  return client;
+}
+
 /** Calls a tool. */
 export function callTool(
   service: Service,
@@ -53,6 +66,12 @@ export function callTool(
 ): Promise<Response> {
   const { headers, body } = callMessage(name, input);
   return send(service, body, { ...options, headers: { ...headers, ...options.headers } });
+}
+
+/** The result of a tool. */
+// biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer should hold
+export async function resultOf(...call: Parameters<typeof callTool>): Promise<any> {
+  return ((await (await callTool(...call)).json()) as { result: unknown }).result;
 }
 
 const outputs = new Map<string, ValidateFunction>();
