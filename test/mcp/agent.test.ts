@@ -4,8 +4,12 @@
  * test key.
  */
 import { afterAll, expect, test } from 'bun:test';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
+import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
 import { startApi } from '../support/api.ts';
+import { csv } from '../support/companies.ts';
+import { connectAgent } from '../support/mcp.ts';
+import { nifPtFound } from '../support/provider.ts';
 import { createTestKey } from '../support/service.ts';
 
 interface Listed {
@@ -55,12 +59,11 @@ const TASKS: [task: string, tool: string, answer: RegExp][] = [
   ['How many companies does the directory have?', 'list_datasets', /"companies":31/],
 ];
 
-const api = await startApi();
+const api = await startApi({ directory: csv(1, 4) });
+api.provider.answerAll((nif) => nifPtFound(nif));
 const { accountId } = await api.caller({ limits: { requestsPerMinute: 100 } });
 const key = await createTestKey(api.sql, accountId);
-const client = new Client({ name: 'agent', version: '1' });
-const requestInit = { headers: { Authorization: `Bearer ${key}` } };
-await client.connect(new StreamableHTTPClientTransport(new URL(`${api.baseUrl}/mcp`), { requestInit }));
+const client = await connectAgent(api, key);
 afterAll(async () => {
   await client.close();
   await api.stop();
@@ -108,3 +111,142 @@ function inputOf({ inputSchema: { properties = {} } }: Listed, task: string): Re
   const input = { q: names[0], names, nif: nifsOf(task)[0], nifs: nifsOf(task), after: null };
   return Object.fromEntries(Object.entries(input).filter(([name]) => name in properties));
 }
+
+// Wrong calls, as models make them. The text of each answer alone has to lead to the right next call: it names the member, says
+// what it takes and gives an example. The example is then called, and has to work.
+
+type Input = Record<string, unknown>;
+
+const VALID = '599910020';
+const BAD = '599910012';
+const NAME = /company name or (a )?NIF/i;
+const LIST = /1 to 25: nine digits/;
+const HUNDRED = /1 to 100: nine digits/;
+const CURSOR = /`next` of an earlier answer.*`null`/;
+
+/** The call, the member that is wrong, what the text has to say that it takes, and the call that a model makes of the text. */
+const WRONG: [tool: string, input: Input, member: string, takes: RegExp, next: (example: string) => Input][] =
+  [
+    ['search_companies', {}, 'q', NAME, (q) => ({ q: JSON.parse(q) })],
+    ['search_companies', { name: 'padaria' }, 'q', NAME, (q) => ({ q: JSON.parse(q) })],
+    ['search_companies', { q: '  ' }, 'q', NAME, (q) => ({ q })],
+    ['search_companies', { q: ['padaria'] }, 'q', NAME, (q) => ({ q: JSON.parse(q) })],
+    [
+      'resolve_companies',
+      { name: 'padaria' },
+      'names',
+      /1 to 25: a company's name/,
+      (names) => ({ names: JSON.parse(names) }),
+    ],
+    ['get_company', {}, 'nif', /Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
+    ['get_company', { nifs: [VALID] }, 'nif', /missing.* Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
+    ['get_company', { nif: [VALID] }, 'nif', /Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
+    ['get_company', { nif: 'Padaria, Lda' }, 'NIF', /nine digits/, (nif) => ({ nif })],
+    ['get_company', { nif: BAD }, 'NIF', /check digit is wrong/, (nif) => ({ nif })],
+    ['get_company', { nif: `PT  ${VALID}` }, 'NIF', /not nine digits/, (nif) => ({ nif })],
+    ['get_companies', { nif: VALID }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    ['get_companies', { nifs: VALID }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    ['get_companies', { nifs: [] }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    ['get_companies', { nifs: Array(26).fill(VALID) }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    [
+      'check_debts',
+      { nifs: Array(101).fill(VALID) },
+      'nifs',
+      HUNDRED,
+      (nifs) => ({ nifs: JSON.parse(nifs) }),
+    ],
+    ['check_debts', { nifs: [12] }, 'nifs', HUNDRED, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    ['check_debts', { nifs: [{ nif: VALID }] }, 'nifs', HUNDRED, (nifs) => ({ nifs: JSON.parse(nifs) })],
+    ['list_debt_changes', { nifs: [VALID] }, 'after', CURSOR, (after) => ({ after: JSON.parse(after) })],
+    [
+      'list_debt_changes',
+      { after: '2026-10-01' },
+      'after',
+      CURSOR,
+      (after) => ({ after: JSON.parse(after) }),
+    ],
+    [
+      'list_debt_changes',
+      { after: 'chg_9000000000000001' },
+      'after',
+      CURSOR,
+      (after) => ({ after: JSON.parse(after) }),
+    ],
+    [
+      'list_debt_changes',
+      { after: null, kinds: ['fiscal'] },
+      'kinds',
+      /`tax` or `social_security`/,
+      (kinds) => ({ after: null, kinds: JSON.parse(kinds) }),
+    ],
+    [
+      'list_debt_changes',
+      { after: null, nifs: [VALID, BAD] },
+      'nifs',
+      /number 2,.*check digit/,
+      (nif) => ({ after: null, nifs: [nif] }),
+    ],
+  ];
+
+const connect = (key: string) => connectAgent(api, key);
+
+async function ask(client: Client, name: string, input: Input) {
+  const { isError = false, content } = await client.callTool({ name, arguments: input });
+  return { isError, text: (content as { text: string }[])[0]!.text };
+}
+
+test('the text of each answer to a wrong call leads to a call that works', async () => {
+  const client = await connect((await api.caller({ limits: { requestsPerMinute: 100 } })).key);
+  await client.listTools();
+  for (const [tool, input, member, takes, next] of WRONG) {
+    const { isError, text } = await ask(client, tool, input);
+    const call = `${tool} ${JSON.stringify(input)}: ${text}`;
+    expect([isError, call]).toEqual([true, expect.stringMatching(takes)]);
+    expect(text).toMatch(new RegExp(member === 'NIF' ? 'The NIF' : `["\`]${member}["\`]`));
+    const example = /(?:[Ff]or example: |A valid one is )(.+?)\. Correct what/.exec(text)?.[1];
+    expect([call, example]).toEqual([call, expect.any(String)]);
+    expect(await ask(client, tool, next(example!))).toMatchObject({ isError: false });
+    // An input of another tool is no remedy for this call.
+    const { properties } = DEFINITIONS.find(({ name }) => name === tool)!.inputSchema as Input;
+    for (const other of ['q', 'nifs', 'kinds']) {
+      if (!(other in (properties as Input))) expect(text).not.toMatch(new RegExp(`["\`]${other}["\`]`));
+    }
+  }
+  await client.close();
+});
+
+test('an input that does not exist is refused where the route takes a body, and the text names those that do', async () => {
+  const caller = await api.caller();
+  const client = await connect(caller.key);
+  for (const input of [{ nif: VALID }, { companies: [VALID] }, { nifs: [VALID], kind: 'tax' }]) {
+    const { isError, text } = await ask(client, 'list_debt_changes', { after: null, ...input });
+    expect([isError, text]).toEqual([true, expect.stringContaining('"after", "nifs", "kinds"')]);
+  }
+  expect((await api.ledger(caller)).used).toBe(3);
+  for (const { name, inputSchema } of DEFINITIONS) {
+    const { additionalProperties = true } = inputSchema as Input;
+    expect([name, additionalProperties]).toEqual([name, TOOLS.get(name)!.route.body === undefined]);
+  }
+  await client.close();
+});
+
+test('a tool that does not exist is answered with those that do', async () => {
+  const client = await connect((await api.caller()).key);
+  const call = client.callTool({ name: 'find_company', arguments: { q: 'padaria' } });
+  await expect(call).rejects.toThrow('search_companies, resolve_companies, get_company');
+  await client.close();
+});
+
+test('without credits the text says to stop and tell the user, and no seconds to wait', async () => {
+  const { accountId, key } = await api.caller({ included: 1 });
+  await api.sql`UPDATE balances SET used = 1 WHERE account_id = ${accountId}`;
+  const client = await connect(key);
+  for (const { name, _meta } of DEFINITIONS) {
+    if (_meta.cost === 'no credit') continue;
+    const { isError, text } = await ask(client, name, { q: 'a', nif: VALID, nifs: [VALID], after: null });
+    expect([name, isError]).toEqual([name, true]);
+    expect(text).toMatch(/available again at \d{4}-.*Stop, and tell the user to buy credits,/);
+    expect(text).not.toMatch(/\d s\b/);
+  }
+  await client.close();
+});

@@ -158,38 +158,22 @@ test('no message, and no input of a tool, is answered with a fault', async () =>
   );
 });
 
-const INPUTS: [tool: string, input: Record<string, unknown>, credits: number][] = [
-  ['search_companies', {}, 1],
-  ['search_companies', { q: null }, 1],
-  ['search_companies', { q: { $ne: '' } }, 1],
-  ['resolve_companies', {}, 1],
-  ['resolve_companies', { names: ['azul', 7] }, 1],
-  ['resolve_companies', { names: Array(26).fill('azul') }, 1],
-  ['get_company', {}, 1],
-  ['get_company', { nif: '..' }, 1],
-  ['get_company', { nif: '../metering/usage' }, 1],
-  ['get_company', { nif: `${nif(1)}?q=x` }, 1],
-  ['get_company', { nif: '%2e%2e' }, 1],
-  ['get_company', { nif: '\uD800' }, 1],
-  ['get_company', { nif: [nif(1)] }, 1],
-  ['get_company', { nif: 'x'.repeat(20_000) }, 1],
-  ['get_companies', {}, 1],
-  ['get_companies', { nifs: nif(1) }, 1],
-  ['get_companies', { nifs: [12_345_678] }, 1],
-  ['get_companies', { nifs: Array(26).fill(nif(1)) }, 1],
+/** Inputs as an address must not take them; agent.test.ts has what a model gets wrong. */
+const INPUTS: [tool: string, input: Record<string, unknown>][] = [
+  ['search_companies', { q: { $ne: '' } }],
+  ...['..', '../metering/usage', `${nif(1)}?q=x`, '%2e%2e', '\uD800', 'x'.repeat(20_000)].map(
+    (text): [string, Record<string, unknown>] => ['get_company', { nif: text }],
+  ),
 ];
-test.each(INPUTS)(
-  '%s with %j: a validation that costs what it costs over REST',
-  async (tool, input, credits) => {
-    const caller = await newCaller();
-    const response = await callTool(api, tool, input, { key: caller.key });
-    expect([response.status, await response.json()]).toMatchObject([
-      200,
-      { result: { isError: true, structuredContent: { status: 400, title: 'The request is not valid' } } },
-    ]);
-    expect(await spent(caller)).toEqual({ tokens: 1, credits });
-  },
-);
+test.each(INPUTS)('%s with %j: a validation that costs what it costs over REST', async (tool, input) => {
+  const caller = await newCaller();
+  const response = await callTool(api, tool, input, { key: caller.key });
+  expect([response.status, await response.json()]).toMatchObject([
+    200,
+    { result: { isError: true, structuredContent: { status: 400, title: 'The request is not valid' } } },
+  ]);
+  expect(await spent(caller)).toEqual({ tokens: 1, credits: 1 });
+});
 
 test('a NIF as a number and members that the route lacks do no harm', async () => {
   const { key } = await newCaller();
