@@ -71,7 +71,7 @@ const schemaOf = async (sql: Sql) => ({
 });
 
 test('a restored database has every row of every table, its indexes, constraints, triggers and sequences', async () => {
-  const target = await createTarget();
+  await using target = await createTarget();
   const report = await createCommandLine(target.url).json('restore', file);
   const content = await contentOf(bench.database.sql);
   expect(await contentOf(target.sql)).toEqual(content);
@@ -91,11 +91,10 @@ test('a restored database has every row of every table, its indexes, constraints
   expect([...(await count(target.sql))]).toEqual([...(await count(bench.database.sql))]);
   await target.sql`DELETE FROM parts WHERE word IS NULL`;
   await bench.database.sql`DELETE FROM parts WHERE word IS NULL AND day = '2026-11-01'`;
-  await target.drop();
 });
 
 test('a pipe carries a backup, and the answer is beside it', async () => {
-  const target = await createTarget();
+  await using target = await createTarget();
   const script =
     'set -o pipefail; DATABASE_URL=$FROM "$0" src/main.ts backup - --json | DATABASE_URL=$TO "$0" src/main.ts restore - --json';
   const child = Bun.spawn(['bash', '-c', script, process.execPath], {
@@ -114,7 +113,6 @@ test('a pipe carries a backup, and the answer is beside it', async () => {
   expect(stderr).toContain('such as revoked keys, works again: end it before the service starts');
   expect(JSON.parse(stdout)).toMatchObject({ restored: '-', next: null });
   expect(await contentOf(target.sql)).toEqual(await contentOf(bench.database.sql));
-  await target.drop();
 });
 
 test('the file is its owner’s alone, also over one that was open to others', async () => {
@@ -179,7 +177,7 @@ async function broken(): Promise<Record<string, string[]>> {
 }
 
 test('a broken file, and one of another version, is one line, and nothing has changed', async () => {
-  const target = await createTarget();
+  await using target = await createTarget();
   const before = await contentOf(target.sql);
   const { run } = createCommandLine(target.url);
   for (const [fault, files] of Object.entries(await broken())) {
@@ -192,11 +190,10 @@ test('a broken file, and one of another version, is one line, and nothing has ch
     }
   }
   expect(await contentOf(target.sql)).toEqual(before);
-  await target.drop();
 });
 
 test('a pipe that ends early, or has another row, leaves the database as it was', async () => {
-  const target = await createTarget();
+  await using target = await createTarget();
   const before = await contentOf(target.sql);
   const faults = (await broken())['is damaged or cut off']!;
   const named = (end: RegExp) => faults.find((path) => end.test(path))!;
@@ -219,7 +216,6 @@ test('a pipe that ends early, or has another row, leaves the database as it was'
     ]);
     expect(await contentOf(target.sql)).toEqual(before);
   }
-  await target.drop();
 });
 
 test('a broken file makes no new installation', async () => {
@@ -241,10 +237,9 @@ test('a backup goes into an empty database only', async () => {
 });
 
 test('a database that only its migrations have written to is empty', async () => {
-  const fresh = await createTestDatabase('fresh');
+  await using fresh = await createTestDatabase('fresh');
   const filled = Object.entries(await contentOf(fresh.sql)).filter(([, digest]) => !/^0\b/.test(digest));
   expect(filled.map(([name]) => name)).toEqual(FILLED_WHEN_NEW);
-  await fresh.drop();
 });
 
 test('a backup that is killed leaves the file of the last one, and the next one works', async () => {
@@ -264,7 +259,7 @@ test('a restore that is killed at any moment leaves an empty database, which the
   const measured = await createTarget();
   const total = await countMessages({ DATABASE_URL: measured.url }, 'restore', file);
   await measured.drop();
-  const target = await createTarget();
+  await using target = await createTarget();
   const before = await contentOf(target.sql);
   const env = { DATABASE_URL: target.url };
   for (const fraction of [0.3, 0.5, 0.8, 0.95]) {
@@ -273,11 +268,10 @@ test('a restore that is killed at any moment leaves an empty database, which the
   }
   await createCommandLine(target.url).json('restore', file);
   expect((await contentOf(target.sql)).accounts).toBe((await contentOf(bench.database.sql)).accounts!);
-  await target.drop();
 });
 
 test('a restore that is interrupted between two statements changes nothing', async () => {
-  const target = await createTarget();
+  await using target = await createTarget();
   const before = await contentOf(target.sql);
   for (const at of ['storing the rows', 'building the indexes']) {
     const controller = new AbortController();
@@ -288,7 +282,6 @@ test('a restore that is interrupted between two statements changes nothing', asy
     await expect(restoring).rejects.toThrow('interrupted');
     expect(await contentOf(target.sql)).toEqual(before);
   }
-  await target.drop();
 });
 
 test('a disk that is full is one line', async () => {

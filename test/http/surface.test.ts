@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { ok, problem } from '../../src/http/answer.ts';
 import { BASE_PATH, methodOf, templateOf } from '../../src/http/api-route.ts';
+import { createObserver } from '../../src/http/observe.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
+import { traceIdOf } from '../../src/http/traceparent.ts';
+import { createLogTo } from '../../src/platform/observability/log.ts';
+import { createMetrics } from '../../src/platform/observability/metrics.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { mayReadMetrics } from '../../src/service/public-routes.ts';
 import { startApi } from '../support/api.ts';
@@ -217,42 +222,20 @@ describe('the reference', () => {
     expect(described('/datasets')).toEqual(usage);
   });
 
-  test('has schemas that compile, references that lead somewhere, and examples that fit', () => {
-    const ajv = new Ajv2020({ strict: false, validateFormats: false });
-    ajv.addSchema(document, 'document');
-    const references = new Set(
-      JSON.stringify(document)
-        .match(/"\$ref":"[^"]+"/g)!
-        .map((match) => match.slice(8, -1)),
-    );
-    for (const reference of references) expect(ajv.getSchema(`document${reference}`)).toBeFunction();
-    const problem = ajv.getSchema('document#/components/schemas/Problem')!;
+  test('has examples of problems that fit', () => {
+    const problem = new Ajv2020({ strict: false, validateFormats: false })
+      .addSchema(document, 'document')
+      .getSchema('document#/components/schemas/Problem')!;
     const operations = Object.values<Record<string, { responses: object }>>(document.paths).flatMap(
       Object.values,
     );
-    for (const operation of operations) {
-      // biome-ignore lint/suspicious/noExplicitAny: as above
-      for (const response of Object.values<any>(operation.responses)) {
-        expect(response.description).not.toBe('');
-        for (const { value } of Object.values<{ value: unknown }>(
-          response.content['application/problem+json']?.examples ?? {},
-        )) {
-          expect([problem(value), problem.errors]).toEqual([true, null]);
-        }
-      }
-    }
-    const body = document.paths['/lookups'].post.requestBody.content['application/json'];
-    const request = ajv.getSchema(`document${body.schema.$ref}`)!;
-    expect([request(body.example), request({ nifs: [] }), request({ nifs: [1] })]).toEqual([
-      true,
-      false,
-      false,
-    ]);
-    const parameters = document.paths['/companies/{nif}'].get.parameters;
-    expect(parameters).toMatchObject([{ name: 'nif', in: 'path', required: true }]);
-    expect(document.paths['/companies'].get.parameters).toMatchObject([
-      { name: 'q', in: 'query', required: true },
-    ]);
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    const answers = operations.flatMap(({ responses }) => Object.values<any>(responses));
+    const examples = answers.flatMap(({ content }) =>
+      Object.values<{ value: unknown }>(content['application/problem+json']?.examples ?? {}),
+    );
+    expect(examples.length).toBeGreaterThan(50);
+    for (const { value } of examples) expect([problem(value), problem.errors]).toEqual([true, null]);
   });
 
   test('has a readable page that loads nothing from elsewhere', async () => {
@@ -426,4 +409,70 @@ describe('the log', () => {
     expect(unauthorized).not.toHaveProperty('key_id');
     expect(unknown).toMatchObject({ route: 'unknown', status: 404 });
   });
+});
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const SPAN = '00f067aa0ba902b7';
+
+test.each([
+  [`00-${TRACE}-${SPAN}-01`, TRACE],
+  [`00-${TRACE}-${SPAN}-00`, TRACE],
+  [`01-${TRACE}-${SPAN}-01-what-comes-later`, TRACE],
+  [`cc-${TRACE}-${SPAN}-01`, TRACE],
+  [`00-${TRACE}-${SPAN}-01-more`, undefined],
+  [`ff-${TRACE}-${SPAN}-01`, undefined],
+  [`00-${'0'.repeat(32)}-${SPAN}-01`, undefined],
+  [`00-${TRACE}-${'0'.repeat(16)}-01`, undefined],
+  [`00-${TRACE.toUpperCase()}-${SPAN}-01`, undefined],
+  [`00-${TRACE.slice(1)}-${SPAN}-01`, undefined],
+  [`00-${TRACE}-${SPAN}`, undefined],
+  [`01-${TRACE}-${SPAN}-01-${'x'.repeat(300)}`, undefined],
+  ['"}', undefined],
+  ['', undefined],
+])('the traceparent %p gives the trace %p', (given, expected) => {
+  expect(traceIdOf(new Headers({ traceparent: given }))).toBe(expected);
+});
+
+test('no header gives no trace', () => expect(traceIdOf(new Headers())).toBeUndefined());
+
+test('the line of a request has the trace of its traceparent, one without has none, and a source gets none', async () => {
+  const from = api.logLines.length;
+  const asked = api.provider.requests.length;
+  const given = [
+    { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=b' },
+    {},
+    { traceparent: `00-${TRACE}-${SPAN}` },
+  ];
+  for (const [n, headers] of given.entries()) {
+    api.provider.answer(nif(n + 10), nifPtFound(nif(n + 10)));
+    await ask(api, `/companies/${nif(n + 10)}`, {
+      key: caller.key,
+      headers: headers as Record<string, string>,
+    });
+  }
+  expect(linesSince(api, from).map(({ trace_id }) => trace_id)).toEqual([TRACE, undefined, undefined]);
+  const sent = JSON.stringify(api.provider.requests.slice(asked));
+  expect(sent).toContain(nif(10));
+  expect(sent).not.toMatch(/trace|4bf92f35/);
+});
+
+test('health checks that succeed have no log line; those that fail have one, as every other request has', async () => {
+  const lines: { route: string; status: number }[] = [];
+  const log = createLogTo({ write: (line) => void lines.push(JSON.parse(line)) });
+  const metrics = createMetrics();
+  const { observe } = createObserver({ publicUrl: 'http://service', log, metrics });
+  const request = new Request('http://service/');
+  for (const route of ['/health/live', '/health/ready', '/api/v1/usage']) {
+    await observe(request, route, () => ok({}));
+    await observe(request, route, () => problem('service-unavailable'));
+  }
+  await observe(request, '/health/ready', () => new Response(null, { status: 503 }));
+  expect(lines.map(({ route, status }) => [route, status])).toEqual([
+    ['/health/live', 503],
+    ['/health/ready', 503],
+    ['/api/v1/usage', 200],
+    ['/api/v1/usage', 503],
+    ['/health/ready', 503],
+  ]);
+  expect(await metrics.text()).toMatch(/http_requests_total\{route="\/health\/live",status="200"\} 1/);
 });

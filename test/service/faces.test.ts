@@ -94,18 +94,20 @@ const problemOf = async ({ answer }: Quote) => {
 const BAD = { 'Idempotency-Key': 'bad key!' };
 const GOOD = { 'Idempotency-Key': 'good-key' };
 
-test.each(API_ROUTES.map((route) => [`${methodOf(route)} ${route.path}`, route] as const))(
-  '%s: the handler gets the input of the address or of the body',
-  async (_name, route) => {
-    await byRest(route);
-    expect(inputs).toEqual([exampleOf(route)]);
-  },
-);
+type Face = [name: string, route: ApiRoute, quote: (headers?: Record<string, string>) => Promise<Quote>];
+const FACES: Face[] = [
+  ...API_ROUTES.map(
+    (route): Face => [`${methodOf(route)} ${route.path}`, route, (headers) => byRest(route, headers)],
+  ),
+  ...[...TOOLS.values()].map(
+    ({ name, route }): Face => [name, route, (headers) => byTool(name, exampleOf(route), headers)],
+  ),
+];
 
-test.each([...TOOLS.values()].map(({ name, route }) => [name, route] as const))(
-  '%s: the handler gets the input that its route gets',
-  async (name, route) => {
-    await byTool(name, exampleOf(route));
+test.each(FACES)(
+  '%s: the handler gets the input of the address, the body or the call',
+  async (_, route, quote) => {
+    await quote();
     expect(inputs).toEqual([exampleOf(route)]);
   },
 );
@@ -119,34 +121,14 @@ test.each(
   expect([inputs.length, await problemOf(quote as Quote), claimed]).toEqual([1, null, []]);
 });
 
-test.each(API_ROUTES.filter(({ body }) => body !== undefined).map((route) => [route.path, route] as const))(
-  'a bad Idempotency-Key of POST %s is a validation before the reads, at the price of one',
-  async (_path, route) => {
-    const quote = await byRest(route, BAD);
-    expect([inputs, quote.kind, quote.credits, await problemOf(quote)]).toEqual([
-      [],
-      route.charge,
-      route.charge === null ? 0 : 1,
-      'validation',
-    ]);
+test.each(FACES.filter(([name, { body }]) => body !== undefined || TOOLS.has(name)))(
+  'a bad Idempotency-Key of %s is a validation before the reads, at the price of one',
+  async (_, { charge }, quote) => {
+    const price = charge === null ? 0 : 1;
+    const { kind, credits, ...bad } = await quote(BAD);
+    expect([inputs, kind, credits, await problemOf(bad as Quote)]).toEqual([[], charge, price, 'validation']);
     expect(claimed).toEqual([]);
-    await byRest(route, GOOD);
-    expect(claimed).toHaveLength(route.charge === null ? 0 : 1);
-  },
-);
-
-test.each([...TOOLS.values()].map(({ name, route }) => [name, route] as const))(
-  'a bad Idempotency-Key of the tool %s is a validation before the reads, and free where the tool is',
-  async (name, route) => {
-    const quote = await byTool(name, exampleOf(route), BAD);
-    expect([inputs, quote.kind, quote.credits, await problemOf(quote)]).toEqual([
-      [],
-      route.charge,
-      route.charge === null ? 0 : 1,
-      'validation',
-    ]);
-    expect(claimed).toEqual([]);
-    await byTool(name, exampleOf(route), GOOD);
-    expect(claimed).toHaveLength(route.charge === null ? 0 : 1);
+    await quote(GOOD);
+    expect(claimed).toHaveLength(price);
   },
 );

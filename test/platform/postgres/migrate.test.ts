@@ -9,7 +9,7 @@ import accounts from '../../../src/metering/migrations/0001_accounts.sql' with {
 import activity from '../../../src/metering/migrations/0006_activity.sql' with { type: 'text' };
 import connections from '../../../src/metering/migrations/0007_connections.sql' with { type: 'text' };
 import runs from '../../../src/platform/migrations/0005_runs.sql' with { type: 'text' };
-import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { migrate, readMigrations } from '../../../src/platform/postgres/migrate.ts';
 import { VERSION } from '../../../src/platform/version.ts';
 import { runCommand } from '../../support/command.ts';
@@ -64,8 +64,8 @@ test('the migrations of all wings are numbered from 1, without a gap', async () 
 });
 
 test('a connection that is lost in the middle leaves nothing, and the next process applies all', async () => {
-  const { url, drop } = await createEmptyDatabase('migrate');
-  const sql = connectPostgres(url, { max: 1 });
+  await using database = await createEmptyDatabase('migrate');
+  const { url, sql } = database;
   changeFile('0003_', (text) => `SELECT pg_terminate_backend(pg_backend_pid());\n${text}`);
   await expect(migrate(url)).rejects.toThrow();
   mock.restore();
@@ -73,16 +73,14 @@ test('a connection that is lost in the middle leaves nothing, and the next proce
   const applied = await migrate(url);
   expect(applied.length).toBeGreaterThan(3);
   expect(await migrate(url)).toEqual([]);
-  await sql.end({ timeout: 5 });
-  await drop();
 });
 
 test('two processes that migrate at once apply each migration once', async () => {
-  const { url, drop } = await createEmptyDatabase('migrate_twice');
+  await using database = await createEmptyDatabase('migrate_twice');
+  const { url } = database;
   const applied = (await Promise.all([migrate(url), migrate(url)])).flat();
   expect(applied.length).toBeGreaterThan(3);
   expect(new Set(applied).size).toBe(applied.length);
-  await drop();
 });
 
 describe('a database of another version is refused in one line, and nothing in it changes', () => {
@@ -94,9 +92,9 @@ describe('a database of another version is refused in one line, and nothing in i
   };
 
   test.each(Object.entries(OTHERS))('%s', async (_, make) => {
-    const { url, drop } = await createEmptyDatabase('other_version');
+    await using database = await createEmptyDatabase('other_version');
+    const { url, sql } = database;
     await migrate(url);
-    const sql = connectPostgres(url, { max: 1 });
     await make(sql);
     const stored = () => sql`SELECT * FROM schema_migrations ORDER BY name`.then((rows) => [...rows]);
     const before = await stored();
@@ -106,17 +104,15 @@ describe('a database of another version is refused in one line, and nothing in i
       /^error: the database is of another version \(.+\): start that version, or let DATABASE_URL name an empty database\n$/,
     );
     expect(await stored()).toEqual(before);
-    await sql.end({ timeout: 5 });
-    await drop();
   });
 
   test('a migration that was edited since', async () => {
-    const { url, drop } = await createEmptyDatabase('edited');
+    await using database = await createEmptyDatabase('edited');
+    const { url } = database;
     await migrate(url);
     changeFile('0002_', (text) => `${text}\n-- edited`);
     await expect(migrate(url)).rejects.toThrow(
       'is of another version (its migration 0002_companies differs)',
     );
-    await drop();
   });
 });
