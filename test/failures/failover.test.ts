@@ -6,9 +6,11 @@ import { codeOf } from '../../src/platform/errors.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
 import { connectPostgres } from '../../src/platform/postgres/connect.ts';
 import { withDedicated } from '../../src/platform/postgres/dedicated.ts';
+import { createPools } from '../../src/platform/postgres/pools.ts';
 import { openStores } from '../../src/platform/stores/stores.ts';
 import { nif } from '../support/companies.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
+import { startProxy } from '../support/proxy.ts';
 import { storeRecord } from '../support/records.ts';
 import { createCaller } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -32,6 +34,28 @@ afterAll(async () => {
 });
 
 const readiness = async () => (await fetch(`${service.publicUrl}/health/ready`)).status;
+
+test('a pool that is connected to a standby finds the primary, although nobody closes its connections', async () => {
+  // A balancer that keeps its connections. Postgres itself ends them, and the balancer may make them again.
+  const connections = new Set<object>();
+  const balancer = await startProxy(pair.standbyUrl, {
+    sent: (_, connection) => void connections.add(connection),
+  });
+  const pools = createPools(balancer.url(pair.standbyUrl));
+  const sql = pools.open({ max: 1, statementTimeoutMs: 1000 });
+  const create = () =>
+    sql`CREATE TABLE IF NOT EXISTS written ()`.then(
+      () => 'written',
+      (error) => codeOf(error),
+    );
+  expect(await create()).toBe('25006');
+  const { size } = connections;
+  await until('canaries on the standby', () => connections.size > size + 2);
+  balancer.redirect(pair.url.replace(/,[^/]+/, ''));
+  await until('the primary', async () => (await create()) === 'written');
+  await pools.close({ timeout: 1 });
+  await balancer.close();
+});
 
 test('every request of a client that repeats ends in its answer, and the books agree with the answers', async () => {
   // As long as it is a standby: an instance that reaches it alone does not start.

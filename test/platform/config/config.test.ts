@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfig } from '../../../src/platform/config/config.ts';
+import { type Config, readConfig, SETTINGS } from '../../../src/platform/config/config.ts';
 import { ConfigError, checkEnvFile, userName } from '../../../src/platform/config/environment.ts';
 import { runCommand, runHere } from '../../support/command.ts';
 import { createFolder } from '../../support/folder.ts';
@@ -19,73 +19,26 @@ function refusal(env: Environment): string | null {
   }
 }
 
-test('without any variable, the defaults of docs/configuration.md', () => {
-  expect(readConfig({})).toMatchObject({
-    host: '127.0.0.1',
-    port: 3000,
-    publicUrl: null,
-    databaseUrl: null,
-    elasticsearchUrl: null,
-    elasticsearchApiKey: null,
-    redisUrl: null,
-    dataDir: '.data',
-    nifPtUrl: 'https://www.nif.pt/',
-    nifPtKey: null,
-    registry: 'vies',
-    viesUrl: 'https://ec.europa.eu/taxation_customs/vies/rest-api',
-    einformaUrl: 'https://developers.einforma.com/api/v1',
-    einformaClientId: null,
-    einformaClientSecret: null,
-    providerTimeoutMs: 5000,
-    recordMaxAgeS: 518_400,
-    metricsToken: null,
-    signUp: 'closed',
-    shutdownDelayS: 0,
-  });
-});
+/** An address of a path that is appended to loses its last slash; `?json=1` is put right behind that of nif.pt. */
+const READ: [name: string, given: string, member: keyof Config, read: unknown][] = [
+  ['HOST', ' 0.0.0.0 ', 'host', '0.0.0.0'],
+  ['PORT', ' 8080\n', 'port', 8080],
+  ['PUBLIC_URL', 'https://api.example.pt/directory/', 'publicUrl', 'https://api.example.pt/directory'],
+  ['DATABASE_URL', 'postgresql://u:p%25@db/x', 'databaseUrl', 'postgresql://u:p%25@db/x'],
+  ['ELASTICSEARCH_URL', 'http://es:9200/', 'elasticsearchUrl', 'http://es:9200'],
+  ['REDIS_URL', 'rediss://:p@redis:6379/2', 'redisUrl', 'rediss://:p@redis:6379/2'],
+  ['DATA_DIR', '/var/lib/directory', 'dataDir', '/var/lib/directory'],
+  ['NIF_PT_URL', 'http://mirror:8000/nif/', 'nifPtUrl', 'http://mirror:8000/nif/'],
+  ['REGISTRY', 'einforma', 'registry', 'einforma'],
+  ['VIES_URL', 'http://vies/rest/', 'viesUrl', 'http://vies/rest'],
+  ['EINFORMA_URL', 'http://einforma/api/', 'einformaUrl', 'http://einforma/api'],
+  ['PROVIDER_TIMEOUT_MS', '250', 'providerTimeoutMs', 250],
+  ['RECORD_MAX_AGE_S', '0', 'recordMaxAgeS', 0],
+];
 
-test('every variable is read, white space around it apart', () => {
-  expect(
-    readConfig({
-      HOST: ' 0.0.0.0 ',
-      PORT: ' 8080\n',
-      PUBLIC_URL: 'https://api.example.pt/directory/',
-      DATABASE_URL: 'postgresql://u:p%25@db/x',
-      ELASTICSEARCH_URL: 'http://es:9200/',
-      ELASTICSEARCH_API_KEY: 'es-key',
-      REDIS_URL: 'rediss://:p@redis:6379/2',
-      DATA_DIR: '/var/lib/directory',
-      NIF_PT_URL: 'http://mirror:8000/nif/',
-      NIF_PT_KEY: 'nif-key',
-      REGISTRY: 'einforma',
-      VIES_URL: 'http://vies/rest/',
-      EINFORMA_URL: 'http://einforma/api/',
-      EINFORMA_CLIENT_ID: 'id',
-      EINFORMA_CLIENT_SECRET: 'secret',
-      PROVIDER_TIMEOUT_MS: '250',
-      RECORD_MAX_AGE_S: '0',
-      METRICS_TOKEN: 'token',
-    }),
-  ).toMatchObject({
-    host: '0.0.0.0',
-    port: 8080,
-    publicUrl: 'https://api.example.pt/directory',
-    databaseUrl: 'postgresql://u:p%25@db/x',
-    elasticsearchUrl: 'http://es:9200',
-    elasticsearchApiKey: 'es-key',
-    redisUrl: 'rediss://:p@redis:6379/2',
-    dataDir: '/var/lib/directory',
-    nifPtUrl: 'http://mirror:8000/nif/', // as it stands: `?json=1` is put right behind it
-    nifPtKey: 'nif-key',
-    registry: 'einforma',
-    viesUrl: 'http://vies/rest',
-    einformaUrl: 'http://einforma/api',
-    einformaClientId: 'id',
-    einformaClientSecret: 'secret',
-    providerTimeoutMs: 250,
-    recordMaxAgeS: 0,
-    metricsToken: 'token',
-  });
+test.each(READ)('%s=%j is read, white space around it apart', (name, given, member, read) => {
+  const env = { EINFORMA_CLIENT_ID: 'id', EINFORMA_CLIENT_SECRET: 'secret', [name]: given };
+  expect(readConfig(env)).toMatchObject({ [member]: read });
 });
 
 /** Values that make no sense, by variable. */
@@ -263,16 +216,14 @@ describe('a value that makes no sense', () => {
   });
 });
 
-/** Each secret with a value that makes sense and where it is found. */
-const SECRETS = {
-  DATABASE_URL: ['databaseUrl', 'postgres://u:p@db/x'],
-  ELASTICSEARCH_API_KEY: ['elasticsearchApiKey', 'key'],
-  REDIS_URL: ['redisUrl', 'redis://:p@redis:6379'],
-  NIF_PT_KEY: ['nifPtKey', 'key'],
-  EINFORMA_CLIENT_ID: ['einformaClientId', 'id'],
-  EINFORMA_CLIENT_SECRET: ['einformaClientSecret', 'secret'],
-  METRICS_TOKEN: ['metricsToken', 'token'],
-} as const;
+/** A value of each secret that must have a form. */
+const FORMS: Record<string, string> = {
+  DATABASE_URL: 'postgres://u:p@db/x',
+  ELASTICSEARCH_URL: 'http://u:p@es:9200',
+  REDIS_URL: 'redis://:p@redis:6379',
+  SMTP_URL: 'smtp://mail.example',
+  AUTH_SECRET: 'x'.repeat(32),
+};
 
 describe('NAME_FILE', () => {
   const folder = createFolder('config');
@@ -282,12 +233,15 @@ describe('NAME_FILE', () => {
     return path;
   };
 
-  for (const [name, [member, value]] of Object.entries(SECRETS)) {
-    test(`${name}_FILE gives ${name}, without the line break at its end`, async () => {
+  const secrets = Object.entries(SETTINGS).filter(([, { isSecret }]) => isSecret);
+  test.each(secrets.map(([member, { name }]) => [name, member as keyof Config] as const))(
+    '%s_FILE gives the variable, without the line break at its end',
+    async (name, member) => {
+      const value = FORMS[name] ?? 'key';
       expect(readConfig({ [`${name}_FILE`]: await file(`${value}\n`) })[member]).toBe(value);
       expect(readConfig({ [`${name}_FILE`]: await file(value), [name]: '' })[member]).toBe(value);
-    });
-  }
+    },
+  );
 
   test('both set is refused, whatever they hold', async () => {
     const message = refusal({ NIF_PT_KEY: 'a', NIF_PT_KEY_FILE: await file('a') });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { errors } from '@elastic/elasticsearch';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { FetchConnection } from '../../../src/platform/elasticsearch/connection.ts';
+import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { createFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
 
@@ -43,8 +44,8 @@ async function sent(url: string, apiKey: string | null = null) {
   return seen!;
 }
 
-test('a request arrives with its path, its text and the key', async () => {
-  const { path, headers, body } = await sent(server.url.origin, 'abc=');
+test('a request arrives with its path, its text and the key, which goes before a password', async () => {
+  const { path, headers, body } = await sent(`http://me:unsaid@127.0.0.1:${server.port}`, 'abc=');
   expect(path).toBe('/_msearch?filter_path=a%2Cb');
   expect(body).toBe('{"ã":1}\n');
   expect(headers.get('authorization')).toBe('ApiKey abc=');
@@ -56,6 +57,19 @@ test('an address may have a path, a name and a password', async () => {
   const { path, headers } = await sent(`http://me:p%40ss@127.0.0.1:${server.port}/search/`);
   expect(path).toBe('/search/_msearch?filter_path=a%2Cb');
   expect(headers.get('authorization')).toBe(`Basic ${btoa('me:p@ss')}`);
+});
+
+test('a password that is refused, or whose server is away, is in no line of the log', async () => {
+  respond = () => answered({ error: { type: 'security_exception' }, status: 401 }, 401);
+  const lines: string[] = [];
+  const log = createLogTo({ write: (line) => void lines.push(line) });
+  for (const port of [server.port, 1]) {
+    const one = client(`http://me:wrong-secret@127.0.0.1:${port}`);
+    const failed = await one.count({ index: 'companies' }, { maxRetries: 0 }).catch((error) => error);
+    log.error({ err: failed }, 'failed');
+  }
+  expect(lines).toEqual([expect.stringContaining('security_exception'), expect.stringContaining('refused')]);
+  for (const secret of ['wrong-secret', btoa('me:wrong-secret')]) expect(lines.join()).not.toContain(secret);
 });
 
 test('the proxy of the environment is not asked', async () => {

@@ -25,24 +25,6 @@ function linesOf(...requests: RequestLine[]): Record<string, unknown>[] {
   return lines;
 }
 
-test('a request leaves one line of JSON', () => {
-  const [line] = linesOf(LINE);
-  expect(line).toEqual({
-    level: 30,
-    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-    requestId: 'a-1',
-    call: '019f4e52-6a0c-4c0f-9d3e-2f7b1c9a8d54',
-    method: 'GET',
-    route: '/api/v1/companies/{nif}',
-    status: 200,
-    durationMs: 1.24,
-    account: 'acc_1',
-    key_id: 'key_1',
-    credits: 3,
-    msg: 'request',
-  });
-});
-
 test('a request without a key has no account in its line, and a failure is JSON whatever it says', () => {
   const error = new TypeError('"quoted" \\ and\u0007');
   const [line] = linesOf({ ...LINE, account: undefined, keyId: '', credits: undefined, error });

@@ -51,17 +51,6 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
     expect(postgresPid(dataDir)).toBeNull();
   });
 
-  test('what was written is there at the same address after a restart', async () => {
-    dataDir = await usedDataDir();
-    const first = await openEmbeddedPostgres(dataDir);
-    await query(first.url, 'CREATE TABLE written AS SELECT 7 AS n');
-    await first.close();
-    const second = await openEmbeddedPostgres(dataDir);
-    expect(second.url).toBe(first.url);
-    expect(await query(second.url, 'SELECT n FROM written')).toEqual([{ n: 7 }]);
-    await second.close();
-  });
-
   test('two of one process share it, closing twice counts once', async () => {
     dataDir = await usedDataDir();
     const [first, second] = await Promise.all([openEmbeddedPostgres(dataDir), openEmbeddedPostgres(dataDir)]);
@@ -86,21 +75,14 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
     expect(postgresPid(dataDir)).toBeNull();
   });
 
-  test('three processes that come at once on the very first start share one Postgres', async () => {
-    const holders = await Promise.all(Array.from({ length: 3 }, () => startHolder(dataDir)));
-    expect(new Set(holders.map((holder) => holder.url)).size).toBe(1);
-    await Promise.all(holders.map((holder) => query(holder.url, 'SELECT 1')));
-    expect(await Promise.all(holders.map((holder) => holder.end('close')))).toEqual([0, 0, 0]);
-    expect(postgresPid(dataDir)).toBeNull();
-  });
-
-  test('of several first commands at once only the one that made the installation says so', async () => {
+  test('several first commands at once share one Postgres, and only the one that made the installation says so', async () => {
     const commands = Array.from({ length: 3 }, () => runCommand({ DATA_DIR: dataDir }, 'account', 'list'));
     const outcomes = await Promise.all(commands);
     expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0]);
     expect(outcomes.filter(({ stderr }) => stderr.includes('made a new embedded installation'))).toHaveLength(
       1,
     );
+    expect(postgresPid(dataDir)).toBeNull();
   });
 
   test('three processes that come and go without pause always find it answering', async () => {
@@ -214,4 +196,52 @@ test('several that are killed while they wait or start delay nobody', async () =
   const embedded = await openEmbeddedPostgres(dataDir);
   expect(await query(embedded.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   await embedded.close();
+});
+
+describe('the service is no superuser', () => {
+  test('it owns its database, and may neither run programs nor read files', async () => {
+    dataDir = await usedDataDir();
+    const embedded = await openEmbeddedPostgres(dataDir);
+    expect(
+      await query(
+        embedded.url,
+        `SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
+           (SELECT count(*)::int FROM pg_auth_members WHERE member = r.oid) AS memberships
+         FROM pg_roles r WHERE rolname = current_user`,
+      ),
+    ).toEqual([
+      {
+        rolsuper: false,
+        rolcreaterole: false,
+        rolcreatedb: false,
+        rolreplication: false,
+        rolbypassrls: false,
+        memberships: 0,
+      },
+    ]);
+    for (const statement of [
+      `CREATE TEMPORARY TABLE got (line text); COPY got FROM PROGRAM 'id'`,
+      `SELECT pg_read_file('postgresql.conf')`,
+      `SELECT rolpassword FROM pg_authid`,
+    ]) {
+      await expect(query(embedded.url, statement)).rejects.toThrow('permission denied');
+    }
+    await embedded.close();
+  });
+});
+
+test.each([
+  ['a role that may not log in', 'ALTER ROLE company_directory NOLOGIN'],
+  ['neither database nor role', 'DROP DATABASE company_directory WITH (FORCE); DROP ROLE company_directory'],
+])('cut short in the middle of the first start: %s is repaired at the next one', async (_, statements) => {
+  dataDir = await usedDataDir();
+  const before = await openEmbeddedPostgres(dataDir);
+  for (const statement of statements.split('; ')) {
+    await query(superuserUrl(dataDir, 'postgres'), statement);
+  }
+  await before.close();
+  const after = await openEmbeddedPostgres(dataDir);
+  const owner = 'SELECT datdba::regrole::text AS owner FROM pg_database WHERE datname = current_database()';
+  expect(await query(after.url, owner)).toEqual([{ owner: 'company_directory' }]);
+  await after.close();
 });

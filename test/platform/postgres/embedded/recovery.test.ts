@@ -11,7 +11,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../../../src/platform/postgres/embedded/embedded.ts';
-import { explainFileError, explainProgram } from '../../../../src/platform/postgres/embedded/embedded-errors.ts';
+import {
+  explainFileError,
+  explainProgram,
+} from '../../../../src/platform/postgres/embedded/embedded-errors.ts';
 import { prepareLayout } from '../../../../src/platform/postgres/embedded/paths.ts';
 import { runCommand } from '../../../support/command.ts';
 import { until } from '../../../support/until.ts';
@@ -22,7 +25,6 @@ import {
   query,
   spawnHolder,
   startHolder,
-  superuserUrl,
   temporaryDirectory,
   usedDataDir,
 } from './support.ts';
@@ -159,16 +161,6 @@ describe('what others did', () => {
     expect([await answers(first.url), await answers(second.url)]).toEqual([true, true]);
     expect(postgresPid(copy)).not.toBe(postgresPid(dataDir));
     await Promise.all([first.close(), second.close()]);
-  });
-
-  test('a missing database (killed before it was made) is made', async () => {
-    dataDir = await usedDataDir();
-    const before = await openEmbeddedPostgres(dataDir);
-    await query(superuserUrl(dataDir, 'postgres'), 'DROP DATABASE company_directory WITH (FORCE)');
-    await before.close();
-    const after = await openEmbeddedPostgres(dataDir);
-    expect(await answers(after.url)).toBe(true);
-    await after.close();
   });
 });
 

@@ -1,9 +1,13 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { type AddressInfo, createServer } from 'node:net';
+/** postgres.js with its patch: every statement gets its own answer, whatever happens to its connection. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import postgres from 'postgres';
 import { connectPostgres, type Sql, type Transaction } from '../../../src/platform/postgres/connect.ts';
 import { openDedicated } from '../../../src/platform/postgres/dedicated.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { startProxy, type TcpProxy } from '../../support/proxy.ts';
 import { until } from '../../support/until.ts';
 
 const database = await createTestDatabase('connections');
@@ -173,5 +177,154 @@ describe.each(Object.entries(FAILURES))('after %s', (_, fail) => {
     expect(await firstColumns([before, sql`SELECT 2 AS n`, sql`SELECT 3 AS n`])).toEqual([[1], [2], [3]]);
     await failed;
     expect(await firstColumns([sql`SELECT 5 AS n`, sql`SELECT 6 AS n`])).toEqual([[5], [6]]);
+  });
+});
+
+/**
+ * The faults that patches/postgres@3.4.9.patch mends. The sockets are real, but the test decides when they fail and close: in
+ * the turn in which a query was put off to the next turn, which otherwise takes luck.
+ */
+describe('a connection that closes in a turn that the test chooses', () => {
+  let sql: Sql;
+  let socket: Socket;
+  /** A socket that should write this closes instead. */
+  let closeAt: string | undefined;
+
+  beforeEach(async () => {
+    const { hostname, port } = new URL(database.url);
+    const open = async () => {
+      socket = connect(Number(port), hostname);
+      await once(socket, 'connect');
+      const { write } = socket;
+      const opened = socket;
+      socket.write = ((bytes: Buffer) => {
+        if (closeAt === undefined || !bytes.includes(closeAt)) return write.call(opened, bytes);
+        opened.destroy();
+        return true;
+      }) as typeof write;
+      return socket;
+    };
+    // `socket` is an option that the types don't have.
+    const options = { max: 1, connect_timeout: 10, backoff: () => 0.05, socket: open };
+    sql = postgres(database.url, options as postgres.Options<Record<string, postgres.PostgresType>>) as Sql;
+    await sql`SELECT 1`;
+  });
+  afterEach(() => sql.end({ timeout: 0 }));
+
+  /** `SELECT 1`, put off to the next turn, which has not begun yet. */
+  async function askInThisTurn(): Promise<{ outcome: Promise<string> }> {
+    const query = sql`SELECT 1`.execute();
+    for (let i = 0; i < 20; i += 1) await Promise.resolve();
+    return { outcome: outcomeOf(query) };
+  }
+
+  /** Without the patch some of these queries never settle, and their test runs into its timeout. */
+  const outcomeOf = async (query: PromiseLike<unknown>) =>
+    query.then(
+      () => 'answered',
+      (error: { code?: string }) => String(error.code),
+    );
+
+  test('a connection that is lost while it asks for the array types fails its query, and no promise that nobody has', async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', note);
+    closeAt = 'pg_type';
+    socket.destroy();
+    await once(socket, 'close');
+    expect(await outcomeOf(sql`SELECT 1`)).toBe('CONNECTION_CLOSED');
+    await Bun.sleep(0);
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
+    closeAt = undefined;
+    expect(await outcomeOf(sql`SELECT 1`)).toBe('answered');
+  });
+
+  test('a connection that closes while a query waits to be written is used again', async () => {
+    const { outcome } = await askInThisTurn();
+    const closed = socket;
+    closed.emit('close', false);
+    closed.destroy();
+    expect(await outcome).toBe('CONNECTION_CLOSED');
+    expect(await outcomeOf(sql`SELECT 1`)).toBe('answered');
+  });
+
+  test('a query that comes between the error and the close of its connection fails', async () => {
+    socket.emit('error', new Error('reset'));
+    const { outcome } = await askInThisTurn();
+    const closed = socket;
+    closed.emit('close', true);
+    closed.destroy();
+    expect(await outcome).toBe('CONNECTION_CLOSED');
+    expect(await outcomeOf(sql`SELECT 1`)).toBe('answered');
+  });
+});
+
+describe('of several hosts', () => {
+  let [first, second]: TcpProxy[] = [];
+  const pools: Sql[] = [];
+  beforeAll(async () => {
+    [first, second] = await Promise.all([startProxy(database.url), startProxy(database.url)]);
+  });
+  afterAll(async () => {
+    for (const proxy of [first!, second!]) proxy.up();
+    await Promise.all(pools.map((sql) => sql.end({ timeout: 1 })));
+    await Promise.all([first!, second!].map((proxy) => proxy.close()));
+  });
+
+  /** A pool on both proxies, or another first host, the first one first. */
+  function open(max = 1, firstPort = first!.port): Sql {
+    const { username, password, pathname } = new URL(database.url);
+    const hosts = [firstPort, second!.port].map((port) => `127.0.0.1:${port}`).join(',');
+    const url = `postgres://${username}:${password}@${hosts}${pathname}?target_session_attrs=primary`;
+    const sql = connectPostgres(url, { max, statementTimeoutMs: 1000 });
+    pools.push(sql);
+    return sql;
+  }
+
+  const answers = (sql: Sql) =>
+    sql`SELECT 1`.then(
+      () => true,
+      () => false,
+    );
+
+  test('a host that refuses is passed over, and each connection begins with the host that answered last', async () => {
+    first!.down();
+    const sql = open(3);
+    expect(await Promise.all([answers(sql), answers(sql), answers(sql)])).toEqual([true, true, true]);
+    first!.up();
+    second!.down();
+    await until('the first host', () => answers(sql));
+    second!.up();
+  });
+
+  test('a host that accepts and says nothing is tried once for the whole pool', async () => {
+    let connections = 0;
+    const silent = createServer((socket) => {
+      connections += 1;
+      socket.on('error', () => {});
+    });
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', () => resolve()));
+    const sql = open(3, (silent.address() as AddressInfo).port);
+    // Gives the query up before the connection: the next one still learns from it.
+    const given = sql`SELECT 1`;
+    given.catch(() => {});
+    given.cancel();
+    expect(await answers(sql)).toBe(true);
+    const tried = connections;
+    // The third connection of the pool is made now.
+    expect(await Promise.all([answers(sql), answers(sql), answers(sql)])).toEqual([true, true, true]);
+    expect(connections).toBe(tried);
+    silent.close();
+  });
+
+  test('when every host refuses, the query fails instead of waiting', async () => {
+    first!.down();
+    second!.down();
+    const sql = open();
+    expect(await answers(sql)).toBe(false);
+    first!.up();
+    second!.up();
+    await until('a host', () => answers(sql));
   });
 });
