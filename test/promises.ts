@@ -83,14 +83,14 @@ leads to midnight (UTC), or within the minute → companies/lookup: beyond them 
 its 429 or 403 → companies/lookup: an account or a key with nothing left is refused for that first
 counts once if a source is asked → companies/lookup: count questions, not lookups → companies/lookup: are shared by the API and the dashboard's Try it
 
-Up to 100 NIFs (nifs) for one token → api: takes 100 NIFs
+Up to 100 NIFs (nifs) for one token → api: takes \${most} items
 is the data of a single lookup → api: has in company the bytes
 without a fresh record are refreshed → api: are ten at most → api: that no provider answers end within the bound
 and those beyond a bound → companies/lookup: in a batch the same stands
 
 can be sent again within ten minutes → api: POST %s is answered again → metering/credits: after ten minutes it is a new request → metering/simulation: some thousand histories with faults
-1 to 64 characters of [A-Za-z0-9_-] → service: a bad Idempotency-Key of POST %s → api: every tool of /mcp knows it → api: a GET does not know it
-Any other value is a validation → service: a bad Idempotency-Key of POST %s → service: a bad Idempotency-Key of the tool %s
+1 to 64 characters of [A-Za-z0-9_-] → service: a bad Idempotency-Key of %s → api: every tool of /mcp knows it → api: a GET does not know it
+Any other value is a validation → service: a bad Idempotency-Key of %s
 path and body (of /mcp: tool and arguments) is the same request → api: POST %s is answered again
 a tool's call → api: another body, path, key or account → api: a key of /mcp and one of the endpoint
 charged for what its first charged sending got → metering/credits: of sendings one after the other the first → api: a body that is not valid, or can not be read → metering/credits: that is sent with two keys at once
@@ -102,7 +102,7 @@ The others stay → api: a request that was paid in part → api: a repetition b
 Unused credits of the charged sending come back → api: sendings with one Idempotency-Key are charged once → metering/credits: of sendings one after the other the first
 screens the same list again for nothing → dashboard/screen: a paid list is free for ten minutes
 
-Up to 1,000 companies against the lists → api: 1,000 NIFs are one token
+Up to 1,000 companies against the lists → api: takes \${most} items
 has the date of each list, files → companies/datasets: an answer has the file of its brackets
 An element has debts, with the brackets → api: the answer has one element an item, in the order asked, repeated
 A null bracket is not "no debt" → api: the answer has one element an item, in the order asked, repeated
@@ -121,7 +121,7 @@ With credits for some changes only → api: each change costs a credit
 The first import of a list makes no changes → api: the first dataset of a kind writes no change
 Changes are kept for 90 days → companies/debts: old changes are removed in small steps
 An older cursor is a free changes-expired → api: a cursor before changes that are no longer kept
-one bad NIF, or a cursor of the future → api: has a NIF that is not valid says which → api: %s is a validation that costs a token and one credit
+one bad NIF, or a cursor of the future → api: a cursor that was never given out
 Natural persons (NIFs → api: natural persons are in the dataset and in no change
 
 share these rules
@@ -133,7 +133,7 @@ key-budget-exceeded or key-budget-spent, if → api: a budget of a %s: a list ge
 the whole answer is that 429 (or 403) → api: no credit at all → api: a budget of a %s
 has limit and reset, service-unavailable has retryAfter → api: credits for some items only → companies/lookup: in a batch the same stands
 A NIF is a number of nine digits → api: POST %s takes a number of nine digits as a NIF
-at most 64 KiB, arrives within 10 s → http: a body over 64 KiB is too large → http: a body that trickles in is not valid
+at most 64 KiB, arrives within 10 s → api: a body of POST %s that is no JSON object → http: a body that trickles in is not valid
 Any other is a validation that costs the token → api: each is a validation that names its member → api: a member that the schema of POST %s does not name
 
 left is what the account can still spend → api: $plan, used $used of $limit
@@ -174,14 +174,14 @@ A failure is application/problem+json → api: %s costs a token and its credit �
 opens a page with the cause → http: %s has a page with cause and fix → http: the type of a failure is the address of its page
 At a free endpoint every problem is free → http: %s: the page of the problem says its cost too → metering/admission: each error answer to a known caller is counted
 need no key → api: 404 not-found and 405 method-not-allowed
-Allow → api: another method is a 405 → mcp: %s is a 405 with Allow
+Allow → api: 404 not-found and 405 method-not-allowed → mcp: %s is a 405 with Allow
 service-unavailable: Postgres is away → api: 503 service-unavailable → failures: without an index searches, matches and resolutions → failures: no key can be looked up
 has buy, the address where → dashboard: a problem for want of credits has the address
 
 It carries WWW-Authenticate: Bearer → api: 401 unauthorized → api: the scheme of the key is matched → dashboard/connections: a 401 at /mcp leads to it
 Without a key of the scheme Bearer → api: 401 unauthorized
 Every key that is not valid, however short → api: 401 unauthorized
-A request passes these stages → api: the order: key, then bucket → api: %s: the refusal takes a token
+A request passes these stages → api: 401 unauthorized → api: 429 rate-limit-exceeded → api: 429 monthly-quota-exceeded → api: %s: the refusal takes a token
 After a body, key and right are looked at again → api: while bodies are on their way
 At /mcp the body is read before the right → api: %s: a key without its right has an error of the tool
 refuses a request with a key before it looks → metering/admission: an overloaded service refuses every request
@@ -217,7 +217,7 @@ Credits count in the period → metering/credits: a plan changes while the call 
 
 const MEMBERS = `
 has the operator's commands
-are in force on every instance within 5 seconds → metering/keys: \${what}: within 5 s where the notification is lost → api: a revoked key and a suspended account are refused → api: added credits are there at once
+are in force on every instance within 5 seconds → metering/keys: \${what}: within 5 s where the notification is lost → api: a revoked key and a suspended account are refused → api: each change costs a credit
 A bucket keeps its tokens → metering/rate-limit: a bucket that is full again keeps just its tokens → metering/rate-limit: computes what bucket.ts computes
 A plan change opens a new period → metering/credits: opens a period with nothing used
 anchors the calendar months of Plus → metering/accounts: an anchor on the 31st → metering/accounts: with a start in the future
@@ -305,7 +305,7 @@ no Elasticsearch node answers, or the service stops → failures: searches fail 
 degraded means that Redis is away → failures: degraded while the index → failures: the service keeps answering and limiting
 explains each metric → service: a service that has answered nothing has every series
 Requests of test keys are in http_test_requests_total only → companies/test-world: the log has no warning
-A line is one JSON object → platform/observability: a request leaves one line of JSON
+A line is one JSON object → platform/observability: a request without a key has no account
 A request's line has requestId → http: has one line a request → mcp: log line, ledger and statistics
 requests with a valid traceparent → http: the line of a request has the trace
 Successful health checks have no line → http: health checks that succeed
