@@ -1,6 +1,6 @@
 /**
  * Plays plain histories in the model and in a real Postgres: `DATABASE_URL=… bun test/metering/simulation/compare.ts [--seed N]
- * [--histories N] [--fault NAME]`. Both must end with the same answers, balances, budgets, days and activity.
+ * [--histories N] [--fault NAME]`. Both must end with the same answers, counters, days and activity.
  */
 import { parseArgs } from 'node:util';
 import { faultNamed, SQL_FAULTS } from './faults.ts';
@@ -10,7 +10,7 @@ import { replaceGlobals } from './world.ts';
 const { values } = parseArgs({
   options: { seed: { type: 'string' }, histories: { type: 'string' }, fault: { type: 'string' } },
 });
-loadBySeam(faultNamed(SQL_FAULTS, values.fault)?.patches);
+loadBySeam(faultNamed(SQL_FAULTS.compare, values.fault));
 replaceGlobals();
 const { generateSecret } = await import('../../../src/metering/keys/secret.ts');
 const { createAccount } = await import('../../../src/metering/accounts/account-store.ts');
@@ -20,7 +20,7 @@ const { createKey } = await import('../../../src/metering/keys/key-store.ts');
 const { connectPostgres } = await import('../../../src/platform/postgres/connect.ts');
 const { createHistory } = await import('./history.ts');
 const { play } = await import('./play.ts');
-const { ACTIVITY, BALANCES, BUDGETS, DAYS } = await import('./tables.ts');
+const { ACTIVITY, COUNTERS, DAYS } = await import('./tables.ts');
 type History = import('./history.ts').History;
 type Played = import('./play.ts').Played;
 
@@ -34,7 +34,7 @@ for (let seed = first; seed < first + histories; seed += 1) {
   const expected = await play(history, { compared: 'model' });
   const found = await play(history, { compared: sql });
   statements += found.statements;
-  const sides = { model: modelled(history, expected), postgres: await stored(history, found) };
+  const sides = { model: modelled(expected), postgres: await stored(history, found) };
   const differing = Object.keys(sides.model).filter(
     (of) => !Bun.deepEquals(sides.model[of as 'days'], sides.postgres[of as 'days']),
   );
@@ -73,73 +73,42 @@ function answers({ calls }: Played) {
   }));
 }
 
-function modelled({ accounts }: History, played: Played) {
+function modelled(played: Played) {
   const { engine } = played;
-  const ids = accounts.map(({ id }) => id);
   return {
     answers: answers(played),
-    balances: ids.map((id) => {
-      const { used, usedPurchased, purchasedBefore, credits } = new Map(engine.all(BALANCES)).get(id)!;
-      return { used, usedPurchased, purchasedBefore, credits };
-    }),
-    budgets: accounts.flatMap(({ keys }) =>
-      keys.map((key) => (key.budget === null ? 0 : new Map(engine.all(BUDGETS)).get(key.id)!.used)),
-    ),
+    counters: engine.all(COUNTERS).map(([id, { used, usedPurchased, purchasedBefore, credits }]) => ({
+      ...{ id, used, usedPurchased, purchasedBefore, credits },
+    })),
     days: engine
       .all(DAYS)
       .filter(([, { calls }]) => calls !== 0)
       .map(([key, { calls }]) => `${key.split(' ')[2]} ${calls}`)
       .sort(),
-    activity: ids.map((id) =>
-      engine
-        .all(ACTIVITY)
-        .flatMap(([, part]) =>
-          part.accountId === id
-            ? part.rows.map(({ callId, credits }) => `${part.kind} ${callId} ${credits}`)
-            : [],
-        )
-        .sort(),
-    ),
+    activity: engine
+      .all(ACTIVITY)
+      .flatMap(([, { accountId, kind, rows }]) =>
+        rows.map(({ callId, credits }) => `${accountId} ${kind} ${callId} ${credits}`),
+      )
+      .sort(),
   };
 }
 
 async function stored({ accounts }: History, played: Played): Promise<ReturnType<typeof modelled>> {
-  const each = <T>(read: (account: History['accounts'][number]) => Promise<T>) =>
-    Promise.all(accounts.map(read));
+  const ids = accounts.map(({ id }) => id);
+  const ofKeys = accounts.flatMap(({ keys }) => keys.map(({ id }) => id));
+  const counters = await sql<ReturnType<typeof modelled>['counters']>`
+    SELECT id, used, used_purchased AS "usedPurchased", purchased_before AS "purchasedBefore", credits
+    FROM counters WHERE id = ANY (${[...ids, ...ofKeys]}) ORDER BY id`;
+  const days = await sql<{ line: string }[]>`
+    SELECT key_id || ' ' || sum(calls) AS line FROM calls_by_day WHERE account_id = ANY (${ids}) GROUP BY account_id, day, key_id, kind`;
+  const activity = await sql<{ line: string }[]>`
+    SELECT concat_ws(' ', account_id, kind, call_id, credits) AS line
+    FROM activity WHERE account_id = ANY (${ids})`;
   return {
     answers: answers(played),
-    balances: await each(async ({ id }) => ({
-      ...(
-        await sql<ReturnType<typeof modelled>['balances']>`
-          SELECT used, used_purchased AS "usedPurchased", purchased_before AS "purchasedBefore", credits
-          FROM counters WHERE id = ${id}`
-      )[0]!,
-    })),
-    budgets: (
-      await each(async ({ keys }) => {
-        const used: number[] = [];
-        for (const key of keys) {
-          const [row] = await sql<{ used: number }[]>`SELECT used FROM counters WHERE id = ${key.id}`;
-          used.push(key.budget === null ? 0 : row!.used);
-        }
-        return used;
-      })
-    ).flat(),
-    days: (
-      await each(
-        ({ id }) => sql<{ keyId: string; calls: number }[]>`
-          SELECT key_id AS "keyId", sum(calls)::bigint AS calls FROM calls_by_day WHERE account_id = ${id} GROUP BY key_id, day, kind`,
-      )
-    )
-      .flatMap((rows) => rows.map(({ keyId, calls }) => `${keyId} ${calls}`))
-      .sort(),
-    activity: await each(async ({ id }) =>
-      (
-        await sql<{ line: string }[]>`
-          SELECT kind || ' ' || coalesce(call_id::text, '') || ' ' || coalesce(credits, 0) AS line FROM activity WHERE account_id = ${id}`
-      )
-        .map(({ line }) => line)
-        .sort(),
-    ),
+    counters: counters.map((row) => ({ ...row })),
+    days: days.map(({ line }) => line).sort(),
+    activity: activity.map(({ line }) => line).sort(),
   };
 }

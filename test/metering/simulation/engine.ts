@@ -1,7 +1,7 @@
 /**
  * Postgres as far as the ledger sees it, READ COMMITTED. A statement has a snapshot. It waits for a row that another transaction has
  * locked, and then rereads that row alone. A key is unique, also against an insert that is not committed. A wait ends after the timeout
- * of the pool, and a cycle of waits is a deadlock, which is a fault of the statements: `problems` has it.
+ * of the pool. Deadlocks are those of the SQL, so race.ts finds them in a real one.
  */
 import { type Random, world } from './world.ts';
 
@@ -24,11 +24,7 @@ interface Row {
   /** Committed versions, the latest last; `null` means that there is no row. */
   versions: { seq: number; value: object | null }[];
   holder: Transaction | null;
-  waiting: Waiter[];
-}
-
-interface Waiter {
-  wake: (error?: Error) => void;
+  waiting: Set<(error?: Error) => void>;
 }
 
 /** A part of a statement: it yields whenever other statements may run. */
@@ -48,7 +44,6 @@ export class Transaction {
   readonly held = new Set<Row>();
   readonly writes = new Map<Row, object | null>();
   seq: number;
-  waitsFor: Row | null = null;
   end: ((error: Error) => void) | null = null;
 
   constructor(
@@ -156,7 +151,6 @@ const versionAt = ({ versions }: Row, seq: number): object | null =>
 
 export class Engine {
   seq = 0;
-  readonly problems: string[] = [];
   private readonly tables = new Map<string, Map<string, Row>>();
   private readonly active = new Set<Transaction>();
 
@@ -173,7 +167,12 @@ export class Engine {
   row({ name }: Table<object>, key: string): Row {
     const rows = this.tables.get(name) ?? new Map<string, Row>();
     this.tables.set(name, rows);
-    const row = rows.get(key) ?? { name: `${name} ${key}`, versions: [], holder: null, waiting: [] };
+    const row: Row = rows.get(key) ?? {
+      name: `${name} ${key}`,
+      versions: [],
+      holder: null,
+      waiting: new Set(),
+    };
     rows.set(key, row);
     return row;
   }
@@ -217,7 +216,7 @@ export class Engine {
           if (!isDone && value === 'pause' && (this.isSerial || this.random.chance(0.7))) continue;
           if (isDone) end(null, value as T);
           else if (value === 'pause') world.after(this.random.below(4), resume, null);
-          else this.wait(tx, value as Row, lockTimeoutMs, resume);
+          else this.wait(value as Row, lockTimeoutMs, resume);
           return;
         }
       } catch (failure) {
@@ -227,31 +226,12 @@ export class Engine {
     resume();
   }
 
-  private wait(tx: Transaction, row: Row, timeoutMs: number, resume: (error?: Error) => void): void {
-    let isOver = false;
-    const waiter: Waiter = {
-      wake(error) {
-        if (isOver) return;
-        isOver = true;
-        tx.waitsFor = null;
-        const at = row.waiting.indexOf(waiter);
-        if (at !== -1) row.waiting.splice(at, 1);
-        resume(error);
-      },
+  private wait(row: Row, timeoutMs: number, resume: (error?: Error) => void): void {
+    const wake = (error?: Error): void => {
+      if (row.waiting.delete(wake)) resume(error);
     };
-    tx.waitsFor = row;
-    row.waiting.push(waiter);
-    for (let other = row.holder; other !== null; other = other.waitsFor?.holder ?? null) {
-      if (other !== tx) continue;
-      const held = [...tx.held].map(({ name }) => name).join(', ');
-      this.problems.push(
-        `deadlock: ${tx.name} waits for ${row.name} of ${row.holder?.name}, and holds ${held}`,
-      );
-      waiter.wake(new PostgresError('40P01'));
-      return;
-    }
-    if (timeoutMs > 0)
-      world.after(timeoutMs, () => waiter.wake(new PostgresError('55P03', 'lock timeout')), null);
+    row.waiting.add(wake);
+    if (timeoutMs > 0) world.after(timeoutMs, () => wake(new PostgresError('55P03', 'lock timeout')), null);
   }
 
   private commit(tx: Transaction): void {
@@ -266,7 +246,7 @@ export class Engine {
 
   private release(tx: Transaction): void {
     for (const row of tx.held) row.holder = null;
-    for (const row of tx.held) for (const { wake } of [...row.waiting]) world.after(0, wake, null);
+    for (const row of tx.held) for (const wake of row.waiting) world.after(0, wake, null);
   }
 
   /** Ends every transaction that runs, as a restart does. */

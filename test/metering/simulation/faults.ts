@@ -4,347 +4,235 @@
  */
 import type { Patch } from './seam.ts';
 
-export interface Fault {
+export interface Fault extends Patch {
   name: string;
-  patches: Patch[];
 }
 
-const fault = (name: string, file: string, from: string, to: string): Fault => ({
-  name,
-  patches: [{ file, from, to }],
-});
-const CHARGE = 'credits/charge.ts';
-const PIPELINE = 'admission/pipeline.ts';
-const BATCH = 'credits/charge-batch.ts';
 /** The function in the database. */
 export const IN_TURN = 'charge_in_turn';
-const REFUND = 'credits/refund.ts';
-const CLAIM = 'credits/claim.ts';
+
+/** The faults of a file in src/metering, or of a function in the database. */
+const inFile = (file: string, ...faults: [name: string, from: string, to: string][]): Fault[] =>
+  faults.map(([name, from, to]) => ({ name, file, from, to }));
 
 export const FAULTS: Fault[] = [
-  // A void.
-  fault('silence is taken for a rollback', 'credits/void.ts', "=== 'ERROR'", "!== 'FATAL'"),
-  fault(
-    'a void is never sent',
-    CHARGE,
-    "void settle('voided', id, ",
-    "mode = 'open';\n    if (id === '') void settle('voided', id, ",
+  ...inFile('credits/void.ts', ['silence is taken for a rollback', "=== 'ERROR'", "!== 'FATAL'"]),
+  ...inFile(
+    'credits/charge.ts',
+    [
+      'a void is never sent',
+      "void settle('voided', id, ",
+      "mode = 'open';\n    if (id === '') void settle('voided', id, ",
+    ],
+    [
+      'a void is tried once',
+      "if (event === 'voided') onEvent?.('failed');",
+      "if (event === 'voided') return void (mode = 'open');",
+    ],
+    [
+      'all batches have one id',
+      'const attempt = claim?.sending ?? randomUUID();',
+      "const attempt = claim?.sending ?? '00000000-0000-4000-8000-000000000000';",
+    ],
+    ['the ledger stays in doubt', "if (event === 'voided' && mode === 'in doubt') mode = 'open';", ''],
+    [
+      'a refund is tried once',
+      '        await Bun.sleep(RETRY_AFTER_MS);',
+      "        if (event === 'refunded') return;\n        await Bun.sleep(RETRY_AFTER_MS);",
+    ],
+    [
+      'each try of a refund has a new id',
+      'storeRefund(refund)',
+      'storeRefund({ ...refund, id: randomUUID() })',
+    ],
+    [
+      'a refund takes one credit too few',
+      'const part = { ...call, credits };',
+      'const part = { ...call, credits: Math.max(credits - 1, 1) };',
+    ],
+    ['a stop forgets the refunds in memory', '    if (!isNothing) unsettled.set(id, [call]);', ''],
+    [
+      'a stop does not wait',
+      'while (unsettled.size > 0 && performance.now() < endMs) await Bun.sleep(10);',
+      '',
+    ],
+    [
+      'a sending refunds nothing',
+      'storeEnd({ claim, charged: paid!, refund })',
+      'storeEnd({ claim, charged: paid!, refund: { ...refund, credits: 0 } })',
+    ],
+    [
+      'the charge of a dead sending is not found',
+      'const attempt = claim?.sending ?? randomUUID();',
+      'const attempt = randomUUID();',
+    ],
+    ['a repetition pays more than was charged', 'Math.min(kept, call.credits)', 'call.credits'],
   ),
-  fault(
-    'a void is tried once',
-    CHARGE,
-    "if (event === 'voided') onEvent?.('failed');",
-    "if (event === 'voided') return void (mode = 'open');",
+  ...inFile(
+    'admission/pipeline.ts',
+    ['a 503 refunds nothing', 'if (isUnavailable) payment.refund(payment.spent);', ''],
+    [
+      'an answer does not wait for its refund',
+      'await payment.settle();\n      return end(caller',
+      'void payment.settle();\n      return end(caller',
+    ],
+    [
+      'a refund is made twice',
+      'settle: () => paid.refund(unused),',
+      'settle: () => Promise.all([paid.refund(unused), paid.refund(unused)]).then(() => {}),',
+    ],
+    ['a repetition shows the first cost', 'cost: paid.isRepeated ? 0 : paid.spent', 'cost: paid.spent'],
+    ['budgets are not asked', 'hasBudget: budget !== null,', 'hasBudget: false,'],
   ),
-  fault(
-    'all batches have one id',
-    CHARGE,
-    'const attempt = claim?.sending ?? randomUUID();',
-    "const attempt = claim?.sending ?? '00000000-0000-4000-8000-000000000000';",
+  ...inFile(
+    'credits/rollup.ts',
+    ['what is owed is never paid out', 'await refundOwed(sql, countCharges);', ''],
+    ['first budgets are never settled', 'await settleBudgets(sql);', ''],
   ),
-  fault(
-    'the ledger stays in doubt',
-    CHARGE,
-    "if (event === 'voided' && mode === 'in doubt') mode = 'open';",
-    '',
-  ),
-  // A refund.
-  fault(
-    'a refund is tried once',
-    CHARGE,
-    '        await Bun.sleep(RETRY_AFTER_MS);',
-    "        if (event === 'refunded') return;\n        await Bun.sleep(RETRY_AFTER_MS);",
-  ),
-  fault(
-    'each try of a refund has a new id',
-    CHARGE,
-    'storeRefund(refund)',
-    'storeRefund({ ...refund, id: randomUUID() })',
-  ),
-  fault('a 503 refunds nothing', PIPELINE, 'if (isUnavailable) payment.refund(payment.spent);', ''),
-  fault(
-    'an answer does not wait for its refund',
-    PIPELINE,
-    'await payment.settle();\n      return end(caller',
-    'void payment.settle();\n      return end(caller',
-  ),
-  fault(
-    'a refund is made twice',
-    PIPELINE,
-    'settle: () => paid.refund(unused),',
-    'settle: () => Promise.all([paid.refund(unused), paid.refund(unused)]).then(() => {}),',
-  ),
-  fault(
-    'a refund takes one credit too few',
-    CHARGE,
-    'const part = { ...call, credits };',
-    'const part = { ...call, credits: Math.max(credits - 1, 1) };',
-  ),
-  fault('a stop forgets the refunds in memory', CHARGE, '    if (!isNothing) unsettled.set(id, [call]);', ''),
-  fault(
-    'a stop does not wait',
-    CHARGE,
-    'while (unsettled.size > 0 && performance.now() < endMs) await Bun.sleep(10);',
-    '',
-  ),
-  fault('what is owed is never paid out', 'credits/rollup.ts', 'await refundOwed(sql, countCharges);', ''),
-  fault('a return is written before its charge', 'credits/refund.ts', '    await countCharges();', ''),
-  // A request with an Idempotency-Key.
-  fault(
+  ...inFile('credits/refund.ts', ['a return is written before its charge', '    await countCharges();', '']),
+  ...inFile('credits/claim.ts', [
     'each sending of a request is charged',
-    CLAIM,
     'Bun.randomUUIDv5(identity, NAMESPACE)',
     'randomUUID()',
-  ),
-  fault(
-    'a sending refunds nothing',
-    CHARGE,
-    'storeEnd({ claim, charged: paid!, refund })',
-    'storeEnd({ claim, charged: paid!, refund: { ...refund, credits: 0 } })',
-  ),
-  fault(
-    'the charge of a dead sending is not found',
-    CHARGE,
-    'const attempt = claim?.sending ?? randomUUID();',
-    'const attempt = randomUUID();',
-  ),
-  fault('a repetition pays more than was charged', CHARGE, 'Math.min(kept, call.credits)', 'call.credits'),
-  fault(
-    'a repetition shows the first cost',
-    PIPELINE,
-    'cost: paid.isRepeated ? 0 : paid.spent',
-    'cost: paid.spent',
-  ),
-  // The answer of a charge.
-  fault(
-    'every call of a batch gets the share of the first',
+  ]),
+  ...inFile(
     'credits/charge-calls.ts',
-    'spent: spent?.[index] ?? credits',
-    'spent: spent?.[0] ?? credits',
+    [
+      'every call of a batch gets the share of the first',
+      'spent: spent?.[index] ?? credits',
+      'spent: spent?.[0] ?? credits',
+    ],
+    ['`left` forgets the budget', 'left![keyId] ?? Number.POSITIVE_INFINITY', 'Number.POSITIVE_INFINITY'],
   ),
-  fault(
+  ...inFile('credits/charge-batch.ts', [
     'a short charge is taken for a whole one',
-    'credits/charge-batch.ts',
     'if (codeOf(error) !== SHORT) throw error;',
     'if (codeOf(error) !== SHORT) throw error;\n    return [{ purchased: null, left: null }];',
-  ),
-  fault(
-    '`left` forgets the budget',
-    'credits/charge-calls.ts',
-    'left![keyId] ?? Number.POSITIVE_INFINITY',
-    'Number.POSITIVE_INFINITY',
-  ),
-  fault('a locked account stays locked', 'accounts/locked.ts', 'if (!isLocked) locked.delete(id);', ''),
-  fault(
-    'a wait for a lock fails the batch',
+  ]),
+  ...inFile(
     'accounts/locked.ts',
-    'if (!isLockTimeout(error)) throw error;',
-    'throw error;',
+    ['a locked account stays locked', 'if (!isLocked) locked.delete(id);', ''],
+    ['a wait for a lock fails the batch', 'if (!isLockTimeout(error)) throw error;', 'throw error;'],
   ),
-  // Budgets, keys, activity.
-  fault('budgets are not asked', PIPELINE, 'hasBudget: budget !== null,', 'hasBudget: false,'),
-  fault('first budgets are never settled', 'credits/rollup.ts', 'await settleBudgets(sql);', ''),
-  fault(
-    'an expired key is accepted',
+  ...inFile(
     'keys/authenticate.ts',
-    '|| row.isRefused) {',
-    '|| (row.isRefused && hash === "")) {',
-  ),
-  fault(
-    'a change of an account is ignored, and its callers never expire',
-    'keys/authenticate.ts',
-    'now < entry.untilMs && isCurrent(entry)',
-    'now >= 0',
+    ['an expired key is accepted', '|| row.isRefused) {', '|| (row.isRefused && hash === "")) {'],
+    [
+      'a change of an account is ignored, and its callers never expire',
+      'now < entry.untilMs && isCurrent(entry)',
+      'now >= 0',
+    ],
   ),
 ];
 
-/** Faults that no history can find, and why. */
-export const UNSEEN: (Fault & { why: string })[] = [
-  {
-    ...fault(
-      'a keyed charge is voided though another sending uses it',
-      CHARGE,
-      'doubt(attempt, () => voidSending(sql, claim));',
-      'doubt(attempt, () => voidAttempt(sql, attempt));',
-    ),
-    why: 'no history keeps the store away from one process for 30 s beside another one: claim.test.ts does',
-  },
-  {
-    ...fault('charging goes on in doubt', CHARGE, "if (mode === 'open') mode = 'in doubt';", ''),
-    why: 'the rule protects a store that does not answer from a crowd, as outages.test.ts says; each charge is voided by its own id',
-  },
-  {
-    ...fault(
-      'a batch charges clients that have left',
-      CHARGE,
-      'calls.filter(({ signal }) => !signal?.aborted)',
-      'calls',
-    ),
-    why: 'the answer that nobody reads is charged as it says',
-  },
-];
+/** Faults that no history can find, because: */
+export const UNSEEN: Fault[] = inFile(
+  'credits/charge.ts',
+  // no history keeps the store away from one process for 30 s beside another one: claim.test.ts does
+  [
+    'a keyed charge is voided though another sending uses it',
+    'doubt(attempt, () => voidSending(sql, claim));',
+    'doubt(attempt, () => voidAttempt(sql, attempt));',
+  ],
+  // the rule protects a store that does not answer from a crowd, as outages.test.ts says; each charge is voided by its own id
+  ['charging goes on in doubt', "if (mode === 'open') mode = 'in doubt';", ''],
+  // the answer that nobody reads is charged as it says
+  ['a batch charges clients that have left', 'calls.filter(({ signal }) => !signal?.aborted)', 'calls'],
+);
 
-/** Faults in SQL, and which of compare.ts and race.ts finds each. */
-export const SQL_FAULTS: (Fault & { by: 'compare' | 'race' })[] = [
-  {
-    by: 'compare',
-    ...fault(
-      'a charge at once asks no window',
-      BATCH,
-      'now() >= c.period_start AND now() < window_end(c) AND ',
-      '',
+/** Faults in SQL that compare.ts finds, and race.ts. */
+export const SQL_FAULTS = {
+  compare: [
+    ...inFile(
+      'credits/charge-batch.ts',
+      ['a charge at once asks no window', 'now() >= c.period_start AND now() < window_end(c) AND ', ''],
+      ['a charge at once asks not what is left', 'AND wanted.credits <= ', 'AND 0 * wanted.credits <= '],
+      [
+        'a charge at once takes no purchased credits',
+        'const TAKEN = `greatest(',
+        'const TAKEN = `0 * greatest(',
+      ],
     ),
-  },
-  {
-    by: 'compare',
-    ...fault(
-      'a charge at once asks not what is left',
-      BATCH,
-      'AND wanted.credits <= $' + "{leftOf('c')}",
-      '',
-    ),
-  },
-  {
-    by: 'compare',
-    ...fault(
-      'a charge at once takes no purchased credits',
-      BATCH,
-      'const TAKEN = `greatest(',
-      'const TAKEN = `0 * greatest(',
-    ),
-  },
-  {
-    by: 'race',
-    ...fault(
-      'a charge in turn locks counters backwards',
+    ...inFile(
       IN_TURN,
-      'ORDER BY id FOR NO KEY UPDATE',
-      'ORDER BY id DESC FOR NO KEY UPDATE',
+      ['an account may not spend, and does', 'CASE WHEN spend_purchased THEN credits ELSE 0 END', 'credits'],
+      ['a charge in turn opens no window', 'AND instant >= window_end(c)', 'AND false'],
     ),
-  },
-  {
-    by: 'race',
-    ...fault(
-      'a charge in turn reads counters without their lock',
-      IN_TURN,
-      'ORDER BY id FOR NO KEY UPDATE',
-      'ORDER BY id',
+    ...inFile(
+      'credits/refund.ts',
+      [
+        'a refund is of every period',
+        'WHEN per IS NULL THEN period_opened_at <= spent_at',
+        'WHEN per IS NULL THEN true',
+      ],
+      [
+        'a refund forgets which credits were purchased',
+        'least(owed.calls, used_purchased, greatest(owed.purchased, used - included)) AS back',
+        'least(owed.calls, used_purchased, used - included) AS back',
+      ],
+      [
+        'a refund leaves the budget',
+        'AND (is_budgeted OR spent_at < period_opened_at)',
+        'AND spent_at < period_opened_at',
+      ],
+      [
+        'a refund of an uncounted charge is taken from its day',
+        '-calls AS calls, 0 AS credits FROM entry WHERE counted',
+        '-calls AS calls, 0 AS credits FROM entry',
+      ],
     ),
-  },
-  {
-    by: 'race',
-    ...fault('a refund does not lock the balance', REFUND, 'ORDER BY id FOR NO KEY UPDATE', 'ORDER BY id'),
-  },
-  {
-    by: 'compare',
-    ...fault(
-      'an account may not spend, and does',
-      IN_TURN,
-      'CASE WHEN spend_purchased THEN credits ELSE 0 END',
-      'credits',
-    ),
-  },
-  {
-    by: 'compare',
-    ...fault('a charge in turn opens no window', IN_TURN, 'AND instant >= window_end(c)', 'AND false'),
-  },
-  {
-    by: 'compare',
-    ...fault(
-      'a refund is of every period',
-      REFUND,
-      'WHEN per IS NULL THEN period_opened_at <= spent_at',
-      'WHEN per IS NULL THEN true',
-    ),
-  },
-  {
-    by: 'compare',
-    ...fault(
-      'a refund forgets which credits were purchased',
-      REFUND,
-      'least(owed.calls, used_purchased, greatest(owed.purchased, used - included)) AS back',
-      'least(owed.calls, used_purchased, used - included) AS back',
-    ),
-  },
-  {
-    by: 'compare',
-    ...fault(
-      'a refund leaves the budget',
-      REFUND,
-      'AND (is_budgeted OR spent_at < period_opened_at)',
-      'AND spent_at < period_opened_at',
-    ),
-  },
-  {
-    by: 'compare',
-    ...fault('a void does not mark a charge', 'credits/void.ts', 'DO UPDATE SET owed = true', 'DO NOTHING'),
-  },
-  {
-    by: 'compare',
-    ...fault(
+    ...inFile('credits/void.ts', [
+      'a void does not mark a charge',
+      'DO UPDATE SET owed = true',
+      'DO NOTHING',
+    ]),
+    ...inFile('credits/claim.ts', [
       'a sending keeps what it refunds',
-      CLAIM,
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: The text of the source.
-      'kept = ${charged.spent - credits}',
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: The text of the source.
-      'kept = ${charged.spent}',
-    ),
-  },
-  {
-    by: 'compare',
-    ...fault(
+      'charged.spent - credits',
+      'charged.spent',
+    ]),
+    ...inFile('credits/activity.ts', [
       'the calls of a batch share an entry of the activity',
-      'credits/activity.ts',
       "calls.map(({ activity = '' }) => activity).join(END)",
       'calls.map(() => calls[0]!.activity).join(END)',
-    ),
-  },
-  {
-    by: 'race',
-    ...fault(
-      'charges at once lock counters backwards',
-      BATCH,
-      'keys()].sort();',
-      'keys()].sort().reverse();',
-    ),
-  },
-  {
-    by: 'race',
-    ...fault(
-      'a refund locks balances backwards',
-      REFUND,
-      'ORDER BY id FOR NO KEY UPDATE',
-      'ORDER BY id DESC FOR NO KEY UPDATE',
-    ),
-  },
-  {
-    by: 'race',
-    ...fault(
-      'a grant does not lock its account',
-      'accounts/grant.ts',
-      'await lockAccount(sql, accountId);',
-      '',
-    ),
-  },
-  {
-    by: 'compare',
-    ...fault(
-      'a refund of an uncounted charge is taken from its day',
-      REFUND,
-      '-calls AS calls, 0 AS credits FROM entry WHERE counted',
-      '-calls AS calls, 0 AS credits FROM entry',
-    ),
-  },
-  {
-    by: 'compare',
-    ...fault(
+    ]),
+    ...inFile('keys/limits.ts', [
       'a change of a budget forgets what was spent',
-      'keys/limits.ts',
       'used = coalesce((',
       'used = 0 * coalesce((',
+    ]),
+  ],
+  race: [
+    ...inFile(
+      IN_TURN,
+      [
+        'a charge in turn locks counters backwards',
+        'ORDER BY id FOR NO KEY UPDATE',
+        'ORDER BY id DESC FOR NO KEY UPDATE',
+      ],
+      ['a charge in turn reads counters without their lock', 'ORDER BY id FOR NO KEY UPDATE', 'ORDER BY id'],
     ),
-  },
-];
+    ...inFile(
+      'credits/refund.ts',
+      ['a refund does not lock the balance', 'ORDER BY id FOR NO KEY UPDATE', 'ORDER BY id'],
+      [
+        'a refund locks balances backwards',
+        'ORDER BY id FOR NO KEY UPDATE',
+        'ORDER BY id DESC FOR NO KEY UPDATE',
+      ],
+    ),
+    ...inFile('credits/charge-batch.ts', [
+      'charges at once lock counters backwards',
+      'keys()].sort();',
+      'keys()].sort().reverse();',
+    ]),
+    ...inFile('accounts/grant.ts', [
+      'a grant does not lock its account',
+      'await lockAccount(sql, accountId);',
+      '',
+    ]),
+  ],
+};
 
 /** @returns `undefined` for no name @throws Error for an unknown one */
 export function faultNamed(faults: Fault[], name: string | undefined): Fault | undefined {

@@ -11,27 +11,25 @@ import type { ClaimEnd } from '../../../src/metering/credits/claim.ts';
 import { REFUND_WINDOW_MS, type Refund } from '../../../src/metering/credits/refund.ts';
 import type { Caller } from '../../../src/metering/keys/authenticate.ts';
 import type { Budget } from '../../../src/metering/keys/limits.ts';
-import { DAY, SECOND } from '../../../src/platform/units.ts';
+import { SECOND } from '../../../src/platform/units.ts';
 import { PostgresError, type Steps, type Transaction } from './engine.ts';
 import {
   ACTIVITY,
   type ActivityPart,
-  BALANCES,
-  type Balance,
-  BUDGETS,
+  COUNTERS,
+  type Counter,
   callsIn,
   callsOf,
   DAYS,
   dayOf,
   type Entry,
+  endOf,
   FOREVER,
   JOURNAL,
   type JournalRow,
   KEYS,
-  type KeyBudget,
   type KeyedRequest,
   NUMBERS,
-  nextPeriodEnd,
   REQUESTS,
   sorted,
   sum,
@@ -40,27 +38,24 @@ import {
 } from './tables.ts';
 
 const ROWS_AT_ONCE = 1000;
-const EMPTY = { counted: true, owed: false, entries: [], purchased: {}, budgets: [] };
 
-/** The counters in the window of an instant (SQL: `counter_at`). */
-const opened = (balance: Balance, now: number, { engine }: Transaction): Balance =>
-  now < balance.periodEnd
-    ? balance
-    : {
-        ...balance,
-        used: 0,
-        usedPurchased: 0,
-        purchasedBefore: balance.purchasedBefore + balance.usedPurchased,
-        periodEnd: nextPeriodEnd(now),
-        periodOpenedAt: engine.clock(),
-      };
-const openedBudget = (budget: KeyBudget, now: number): KeyBudget => {
-  const windowStart = windowAt(budget.per, now);
-  return windowStart > budget.windowStart ? { ...budget, windowStart, used: 0 } : budget;
-};
+/** The counter in the window of an instant (SQL: `counter_at`). */
+function opened(counter: Counter, now: number, { engine }: Transaction): Counter {
+  if (now < counter.end) return counter;
+  const per = counter.per ?? 'month';
+  const start = windowAt(per, now);
+  return {
+    ...counter,
+    ...{ start, end: endOf(per, start), used: 0, usedPurchased: 0 },
+    purchasedBefore: counter.purchasedBefore + counter.usedPurchased,
+    openedAt: counter.per === null ? engine.clock() : counter.openedAt,
+  };
+}
 
-const spendable = ({ included, used, spendsPurchased, credits }: Balance) =>
-  Math.max(included - used, 0) + (spendsPurchased ? credits : 0);
+const includedLeft = ({ included, used }: Counter) =>
+  Math.max((included ?? Number.MAX_SAFE_INTEGER) - used, 0);
+const spendable = (counter: Counter) =>
+  includedLeft(counter) + (counter.spendsPurchased ? counter.credits : 0);
 
 const entriesOf = (calls: Call[], spent: number[] | null): Entry[] =>
   calls.map(({ accountId, keyId, kind, credits, activity }, index) => ({
@@ -68,116 +63,99 @@ const entriesOf = (calls: Call[], spent: number[] | null): Entry[] =>
     calls: spent?.[index] ?? credits,
   }));
 
-/** The amounts of each counter, in the order of the locks. */
-const amounts = (calls: [id: string, credits: number][]): [string, number][] =>
-  sorted(calls.map(([id]) => id)).map((id) => [
+/** The amounts of the counters that calls are charged to, in the order of the locks: an account has the lower id. */
+function amounts(calls: Call[]): [id: string, credits: number][] {
+  const limited = new Set(calls.filter(({ hasBudget }) => hasBudget).map(({ keyId }) => keyId));
+  const charged = calls.flatMap(({ accountId, keyId, credits }) =>
+    [accountId, ...(limited.has(keyId) ? [keyId] : [])].map((id) => ({ id, credits })),
+  );
+  return sorted(charged.map(({ id }) => id)).map((id) => [
     id,
-    sum(calls.map(([of, credits]) => (of === id ? credits : 0))),
+    sum(charged.map((each) => (each.id === id ? each.credits : 0))),
   ]);
-const ofAccounts = (calls: Call[]) => amounts(calls.map(({ accountId, credits }) => [accountId, credits]));
-const isLimited = (calls: Call[], key: string) =>
-  calls.some(({ keyId, hasBudget }) => keyId === key && hasBudget);
-const ofKeys = (calls: Call[]) =>
-  amounts(calls.filter(({ keyId }) => isLimited(calls, keyId)).map(({ keyId, credits }) => [keyId, credits]));
-
-const purchasedOf = ({ included, used }: Balance, credits: number) =>
-  Math.max(credits - Math.max(included - used, 0), 0);
-const debited = (balance: Balance, credits: number): Balance => ({
-  ...balance,
-  used: balance.used + credits,
-  usedPurchased: balance.usedPurchased + purchasedOf(balance, credits),
-  credits: balance.credits - purchasedOf(balance, credits),
-});
-const budgetLeft = ({ credits, used }: KeyBudget) =>
-  credits === null ? Number.MAX_SAFE_INTEGER : Math.max(credits - used, 0);
-
-function quotaOf(tx: Transaction, balance: Balance): Quota {
-  const end = tx.now < balance.periodEnd ? balance.periodEnd : nextPeriodEnd(tx.now);
-  return { limit: balance.included, ...resetOf(tx, end) };
 }
 
-const resetOf = (tx: Transaction, end: number) => ({
-  resetAt: new Date(end / US).toISOString(),
-  retryAfterS: Math.max(Math.ceil((end - tx.now) / (SECOND * US)), 1),
-});
-
-function spentBudget(tx: Transaction, { credits, per, windowStart }: KeyBudget): SpentBudget {
-  if (per === 'ever') return { credits: credits!, per, resetAt: null, retryAfterS: null };
-  const end = per === 'day' ? windowStart + DAY * US : nextPeriodEnd(windowStart);
-  return { credits: credits!, per, ...resetOf(tx, end) };
+function debited(counter: Counter, paid: number): Counter {
+  const taken = Math.max(paid - includedLeft(counter), 0);
+  const { used, usedPurchased, credits } = counter;
+  return {
+    ...counter,
+    ...{ used: used + paid, usedPurchased: usedPurchased + taken, credits: credits - taken },
+  };
 }
+
+/** Why a counter refuses in its window (SQL: `refusal_of`). */
+function refusalOf(tx: Transaction, { per, included, end }: Counter): Quota | SpentBudget {
+  const reset = {
+    resetAt: new Date(end / US).toISOString(),
+    retryAfterS: Math.max(Math.ceil((end - tx.now) / (SECOND * US)), 1),
+  };
+  if (per === null) return { limit: included!, ...reset };
+  return { credits: included!, per, ...(per === 'ever' ? { resetAt: null, retryAfterS: null } : reset) };
+}
+
+const isOfKey = ({ per }: Counter) => per !== null;
 
 function* chargeAtOnce(tx: Transaction, calls: Call[], attempt: string): Steps<ChargedBatch[]> {
   const purchased: Record<string, number> = {};
   const left: Record<string, number> = {};
-  for (const [id, credits] of ofAccounts(calls)) {
-    const canPay = (b: Balance) => tx.now < b.periodEnd && credits <= spendable(b);
-    const found = yield* tx.update(BALANCES, id, canPay, (b) => debited(b, credits));
+  const budgets: string[] = [];
+  for (const [id, credits] of amounts(calls)) {
+    const canPay = (c: Counter) => tx.now >= c.start && tx.now < c.end && credits <= spendable(c);
+    const found = yield* tx.update(COUNTERS, id, canPay, (c) => debited(c, credits));
     if (found === undefined) throw new PostgresError('U0001');
     if (found.old.credits > found.new.credits) purchased[id] = found.old.credits - found.new.credits;
+    if (isOfKey(found.new)) budgets.push(id);
     left[id] = spendable(found.new);
-  }
-  for (const [id, credits] of ofKeys(calls)) {
-    const canPay = (k: KeyBudget) => windowAt(k.per, tx.now) === k.windowStart && credits <= budgetLeft(k);
-    const found = yield* tx.update(BUDGETS, id, canPay, (k) => ({ ...k, used: k.used + credits }));
-    if (found === undefined) throw new PostgresError('U0001');
-    left[id] = budgetLeft(found.new);
   }
   yield* tx.insertNew(JOURNAL, attempt, {
     ...{ at: tx.now, spentAt: tx.engine.clock(), counted: false, owed: false },
-    ...{ entries: entriesOf(calls, null), purchased, budgets: ofKeys(calls).map(([id]) => id) },
+    ...{ entries: entriesOf(calls, null), purchased, budgets },
   });
   return [{ purchased, left }];
 }
 
 function* chargeCalls(tx: Transaction, calls: Call[], attempt: string): Steps<ChargedBatch[]> {
-  const balances = new Map<string, Balance>();
-  const budgets = new Map<string, KeyBudget>();
-  for (const [id] of ofAccounts(calls)) {
-    const balance = yield* tx.lock(BALANCES, id);
-    if (balance !== null) balances.set(id, balance);
+  const counters = new Map<string, Counter>();
+  for (const [id] of amounts(calls)) {
+    const counter = yield* tx.lock(COUNTERS, id);
+    if (counter !== null) counters.set(id, counter);
   }
-  for (const [id] of ofKeys(calls)) {
-    const budget = yield* tx.lock(BUDGETS, id);
-    if (budget !== null) budgets.set(id, budget);
-  }
-  const now = ofKeys(calls).length === 0 ? tx.now : tx.engine.clock();
-  for (const [id, balance] of balances) balances.set(id, opened(balance, now, tx));
-  for (const [id, budget] of budgets) budgets.set(id, openedBudget(budget, now));
-  const purchased: Record<string, number> = {};
+  const now = calls.some(({ hasBudget }) => hasBudget) ? tx.engine.clock() : tx.now;
+  for (const [id, counter] of counters) counters.set(id, opened(counter, now, tx));
+  const credits = new Map([...counters].map(([id, counter]) => [id, counter.credits]));
   const short: string[] = [];
-  const reasons: Record<string, Quota | SpentBudget> = {};
-  const spent = calls.map(({ accountId, keyId, credits }) => {
-    const balance = balances.get(accountId);
-    const budget = budgets.get(keyId);
-    const ofAccount = balance === undefined ? 0 : spendable(balance);
-    const ofKey = budget === undefined ? Number.MAX_SAFE_INTEGER : budgetLeft(budget);
-    const paid = Math.min(credits, ofAccount, ofKey);
-    if (balance !== undefined) {
-      const taken = purchasedOf(balance, paid);
-      if (taken > 0) purchased[accountId] = (purchased[accountId] ?? 0) + taken;
-      balances.set(accountId, debited(balance, paid));
-    }
-    if (budget !== undefined) budgets.set(keyId, { ...budget, used: budget.used + paid });
-    const isOfKey = paid < credits && ofKey < ofAccount;
-    short.push(paid === credits ? '' : isOfKey ? keyId : accountId);
-    if (isOfKey) reasons[keyId] = spentBudget(tx, budget!);
-    else if (paid < credits && balance !== undefined) reasons[accountId] = quotaOf(tx, balance);
+  const spent = calls.map((call) => {
+    const own = [call.accountId, call.keyId].flatMap((id) => {
+      const counter = counters.get(id);
+      return counter === undefined ? [] : [{ id, counter, left: spendable(counter) }];
+    });
+    // Of two equal bounds the account's is the reason.
+    const bound = own.toSorted((one, other) => one.left - other.left)[0] ?? { id: call.accountId, left: 0 };
+    const isGone = !counters.has(call.accountId);
+    const paid = isGone ? 0 : Math.min(call.credits, bound.left);
+    for (const { id, counter } of own) counters.set(id, debited(counter, paid));
+    short.push(paid === call.credits ? '' : isGone ? call.accountId : bound.id);
     return paid;
   });
-  for (const [id, balance] of balances) tx.write(BALANCES, id, balance);
-  for (const [id, budget] of budgets) tx.write(BUDGETS, id, budget);
+  const purchased: Record<string, number> = {};
+  const left: Record<string, number> = {};
+  for (const [id, counter] of counters) {
+    tx.write(COUNTERS, id, counter);
+    const taken = credits.get(id)! - counter.credits;
+    if (taken > 0) purchased[id] = taken;
+    left[id] = spendable(counter);
+  }
+  const ofKeys = [...counters].filter(([, counter]) => isOfKey(counter));
   if (sum(spent) > 0)
     yield* tx.insertNew(JOURNAL, attempt, {
-      at: Math.max(now, ...[...budgets.values()].map(({ windowStart }) => windowStart)),
+      at: Math.max(now, ...ofKeys.map(([, { start }]) => start)),
       ...{ spentAt: tx.engine.clock(), counted: false, owed: false },
-      ...{ entries: entriesOf(calls, spent), purchased, budgets: [...budgets.keys()] },
+      ...{ entries: entriesOf(calls, spent), purchased, budgets: ofKeys.map(([id]) => id) },
     });
-  const left = [
-    ...[...balances].map(([id, balance]) => [id, spendable(balance)] as const),
-    ...[...budgets].map(([id, budget]) => [id, budgetLeft(budget)] as const),
-  ];
-  return [{ spent, short, reasons, purchased, left: Object.fromEntries(left) }];
+  const refusing = [...counters].filter(([id]) => short.includes(id));
+  const reasons = Object.fromEntries(refusing.map(([id, counter]) => [id, refusalOf(tx, counter)]));
+  return [{ spent, short, reasons, purchased, left }];
 }
 
 function* takeNumbers(tx: Transaction, amount: number): Steps<number> {
@@ -220,14 +198,14 @@ function* addToDays(tx: Transaction, rows: { at: number; entries: Entry[] }[], s
   }
 }
 
-/** Sets what a key has spent in the present window of its budget. The balance is locked. */
+/** Sets what a key has spent in the present window of its budget. The account's counter is locked. */
 function* countSpent(tx: Transaction, id: string): Steps<void> {
   tx.snapshot();
-  const budget = (yield* tx.lock(BUDGETS, id))!;
-  const now = tx.engine.clock();
-  const windowStart = Math.max(windowAt(budget.per, now), budget.windowStart);
-  const used = callsOf(tx, budget.accountId, id, dayOf(windowStart));
-  tx.write(BUDGETS, id, { ...budget, windowStart, countedAt: now, used });
+  const counter = (yield* tx.lock(COUNTERS, id))!;
+  const openedAt = tx.engine.clock();
+  const start = Math.max(windowAt(counter.per!, openedAt), counter.start);
+  const used = callsOf(tx, counter.accountId, id, dayOf(start));
+  tx.write(COUNTERS, id, { ...counter, start, end: endOf(counter.per!, start), openedAt, used });
 }
 
 /** Ends a claim, unless another sending has claimed the request. @returns whether it was there */
@@ -252,16 +230,11 @@ const LIVE_MS = 30 * SECOND;
 const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
   findLocked(tx, ids: string[]) {
     return sorted(ids)
-      .filter((id) => tx.read(BALANCES, id) === null || !tx.tryLock(BALANCES, id))
+      .filter((id) => tx.read(COUNTERS, id) === null || !tx.tryLock(COUNTERS, id))
       .map((id) => ({ id }));
   },
 
   makeActivityDays() {
-    return [];
-  },
-
-  /** Uses of keys and counts of errors are no credits: the model keeps none. */
-  storeCounts() {
     return [];
   },
 
@@ -291,24 +264,24 @@ const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
 
   readLeft(tx, callers: Pick<Call, 'accountId' | 'keyId'>[]) {
     return callers.map(({ accountId, keyId }) => {
-      const balance = tx.read(BALANCES, accountId);
-      if (balance === null) return { credits: 0, reason: null };
-      const ofAccount = spendable(opened(balance, tx.now, tx));
-      const found = tx.read(BUDGETS, keyId);
-      const budget = found && openedBudget(found, tx.now);
-      const credits = Math.min(ofAccount, budget ? budgetLeft(budget) : ofAccount);
-      if (credits > 0) return { credits, reason: null };
-      return { credits, reason: ofAccount > 0 ? spentBudget(tx, budget!) : quotaOf(tx, balance) };
+      const counters = [accountId, keyId].flatMap((id) => {
+        const counter = tx.read(COUNTERS, id);
+        return counter === null ? [] : [opened(counter, tx.now, tx)];
+      });
+      const [tightest] = counters.toSorted((one, other) => spendable(one) - spendable(other));
+      if (tightest === undefined) return { credits: 0, reason: null };
+      const credits = spendable(tightest);
+      return { credits, reason: credits > 0 ? null : refusalOf(tx, tightest) };
     });
   },
 
   callersQuery(tx, hashes: string[]) {
     return tx.scan(KEYS).flatMap(([keyId, { accountId, hash, expiresAt }]) => {
       if (!hashes.includes(hash)) return [];
-      const budget = tx.read(BUDGETS, keyId);
+      const { per, included } = tx.read(COUNTERS, keyId)!;
       const caller: Caller = {
         ...{ keyId, accountId, plan: 'free', requestsPerMinute: 1_000_000, isTest: false, only: null },
-        budget: budget?.credits == null ? null : { credits: budget.credits, per: budget.per },
+        budget: included === null ? null : { credits: included, per: per! },
       };
       const endsInMs = expiresAt === null ? null : (expiresAt - tx.now) / US;
       const isRefused = endsInMs !== null && endsInMs <= 0;
@@ -318,13 +291,16 @@ const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
 
   dueBudgets(tx) {
     return tx
-      .scan(BUDGETS)
+      .scan(COUNTERS)
       .flatMap(([id, { settlesAt }]) => (settlesAt !== null && settlesAt < tx.now ? [id] : []));
   },
 };
 
 /** Of a charge that has not arrived, so that it never will be. */
-const voidRow = (tx: Transaction) => ({ ...EMPTY, at: tx.now, spentAt: tx.engine.clock(), owed: true });
+const voidRow = (tx: Transaction) => ({
+  ...{ at: tx.now, spentAt: tx.engine.clock(), counted: true, owed: true },
+  ...{ entries: [], purchased: {}, budgets: [] },
+});
 
 function* voidAttempt(tx: Transaction, attempt: string): Steps<unknown> {
   const found = yield* tx.insert(JOURNAL, attempt, voidRow(tx));
@@ -350,7 +326,7 @@ function* storeRefunds(tx: Transaction, refunds: Refund[]): Steps<unknown> {
 /** The other statements. */
 const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknown>> = {
   *lockBalance(tx, id: string) {
-    yield* tx.lock(BALANCES, id);
+    yield* tx.lock(COUNTERS, id);
     return [];
   },
 
@@ -386,23 +362,23 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     }
     let kept = known;
     if (isOther) {
-      const charge = yield* tx.insert(JOURNAL, known.sending!, {
-        ...EMPTY,
-        at: tx.now,
-        spentAt: now,
-        owed: true,
-      });
+      const charge = yield* tx.insert(JOURNAL, known.sending!, voidRow(tx));
       const [entry] = charge?.owed ? [] : (charge?.entries ?? []);
       if (entry !== undefined)
         kept = { ...known, kept: entry.calls, keptAt: charge!.spentAt, shortOf: null, keyId: entry.keyId };
     }
     if (kept.keptAt !== null && kept.keptAt < now - REPEAT_WINDOW_MS * US) kept = { ...kept, kept: 0 };
     tx.write(REQUESTS, request, { ...kept, sending, liveUntil: now + LIVE_MS * US });
-    const quota = kept.shortOf === 'account' ? quotaOf(tx, tx.read(BALANCES, accountId)!) : null;
-    const ofKey = kept.shortOf === 'key' && kept.keyId === keyId ? tx.read(BUDGETS, keyId) : null;
-    const windowStart = ofKey && Math.max(ofKey.windowStart, windowAt(ofKey.per, tx.now));
-    const budget = ofKey?.credits == null ? null : spentBudget(tx, { ...ofKey, windowStart: windowStart! });
-    return [{ isOurs: true, waitS: null, kept: kept.kept, quota, budget }];
+    const refusal = (id: string) => refusalOf(tx, opened(tx.read(COUNTERS, id)!, tx.now, tx));
+    const isOfKey = kept.shortOf === 'key' && kept.keyId === keyId;
+    const hasBudget = isOfKey && tx.read(COUNTERS, keyId)!.included !== null;
+    return [
+      {
+        ...{ isOurs: true, waitS: null, kept: kept.kept },
+        quota: kept.shortOf === 'account' ? refusal(accountId) : null,
+        budget: hasBudget ? refusal(keyId) : null,
+      },
+    ];
   },
 
   *releaseClaim(tx, { request, sending }: Claim) {
@@ -443,40 +419,30 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
       counted.flatMap(({ entries }) => activityOf(entries, -1)),
     );
     const entries = rows.flatMap((row) => row.entries);
-    for (const id of sorted(entries.map(({ accountId }) => accountId))) {
-      const b = yield* tx.lock(BALANCES, id);
-      if (b === null) continue;
-      const own = rows.filter((row) => row.entries.some(({ accountId }) => accountId === id));
-      const [current, earlier] = [true, false].map((isCurrent) => {
-        const those = own.filter(({ spentAt }) => b.periodOpenedAt <= spentAt === isCurrent);
-        return {
-          calls: sum(those.map((row) => callsIn(row.entries, (entry) => entry.accountId === id))),
-          purchased: sum(those.map(({ purchased }) => purchased[id] ?? 0)),
-        };
-      });
+    for (const id of sorted(entries.flatMap(({ accountId, keyId }) => [accountId, keyId]))) {
+      const c = yield* tx.lock(COUNTERS, id);
+      if (c === null) continue;
+      const isOwn = ({ accountId, keyId }: Entry) => accountId === id || keyId === id;
+      const own = rows.filter((row) => row.entries.some(isOwn));
+      const isCurrent = ({ at, spentAt, budgets }: JournalRow) =>
+        isOfKey(c) ? at >= c.start && (budgets.includes(id) || spentAt < c.openedAt) : c.openedAt <= spentAt;
+      const current = own.filter(isCurrent);
+      const purchasedIn = (those: JournalRow[]) => sum(those.map(({ purchased }) => purchased[id] ?? 0));
+      const calls = sum(current.map((row) => callsIn(row.entries, isOwn)));
       const back = Math.min(
-        current!.calls,
-        b.usedPurchased,
-        Math.max(current!.purchased, b.used - b.included),
+        calls,
+        c.usedPurchased,
+        Math.max(purchasedIn(current), c.used - (c.included ?? 0)),
       );
-      const backBefore = Math.min(earlier!.purchased, b.purchasedBefore);
-      tx.write(BALANCES, id, {
-        ...b,
-        credits: b.credits + back + backBefore,
-        used: Math.max(b.used - current!.calls, 0),
-        usedPurchased: b.usedPurchased - back,
-        purchasedBefore: b.purchasedBefore - backBefore,
+      const earlier = own.filter((row) => !isCurrent(row));
+      const backBefore = Math.min(purchasedIn(earlier), c.purchasedBefore);
+      tx.write(COUNTERS, id, {
+        ...c,
+        credits: c.credits + back + backBefore,
+        used: Math.max(c.used - calls, 0),
+        usedPurchased: c.usedPurchased - back,
+        purchasedBefore: c.purchasedBefore - backBefore,
       });
-    }
-    for (const keyId of sorted(entries.map((entry) => entry.keyId))) {
-      const budget = yield* tx.lock(BUDGETS, keyId);
-      if (budget === null) continue;
-      const those = rows.filter(
-        ({ at, spentAt, budgets }) =>
-          at >= budget.windowStart && (budgets.includes(keyId) || spentAt < budget.countedAt),
-      );
-      const calls = sum(those.map((row) => callsIn(row.entries, (entry) => entry.keyId === keyId)));
-      tx.write(BUDGETS, keyId, { ...budget, used: Math.max(budget.used - calls, 0) });
     }
     return [];
   },
@@ -504,35 +470,25 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     return { rows: batch.length, isFull: batch.length >= atOnce };
   },
 
-  *writeAnswers(tx, rows: { accountId: string; keyId: string; callId: string | null }[]) {
-    const taken = yield* takeNumbers(tx, rows.length);
-    const answers = rows.map((row) => ({ ...row, callId: row.callId ?? '', credits: 0 }));
-    yield* writeActivity(tx, 'answer', taken, answers);
-    return [];
-  },
-
   // Operators.
 
   *settleBudget(tx, id: string) {
-    const { accountId } = tx.read(BUDGETS, id)!;
-    yield* tx.lock(BALANCES, accountId);
-    tx.write(BUDGETS, id, { ...(yield* tx.lock(BUDGETS, id))!, settlesAt: null });
+    yield* tx.lock(COUNTERS, tx.read(COUNTERS, id)!.accountId);
+    tx.write(COUNTERS, id, { ...(yield* tx.lock(COUNTERS, id))!, settlesAt: null });
     yield* countSpent(tx, id);
   },
 
   *limitKey(tx, id: string, budget: Budget | null) {
     yield* tx.lock(KEYS, id);
-    const { accountId } = tx.read(BUDGETS, id)!;
-    yield* tx.lock(BALANCES, accountId);
-    const before = (yield* tx.lock(BUDGETS, id))!;
-    const limited: KeyBudget = {
-      ...before,
-      ...budget,
-      windowStart: before.per === budget?.per ? before.windowStart : FOREVER,
-      settlesAt: before.credits === null ? tx.engine.clock() + SETTLE_MS * US : before.settlesAt,
-    };
-    tx.write(BUDGETS, id, budget === null ? { ...before, credits: null } : limited);
-    if (budget !== null) yield* countSpent(tx, id);
+    yield* tx.lock(COUNTERS, tx.read(COUNTERS, id)!.accountId);
+    const before = (yield* tx.lock(COUNTERS, id))!;
+    if (budget === null) return tx.write(COUNTERS, id, { ...before, included: null });
+    tx.write(COUNTERS, id, {
+      ...{ ...before, per: budget.per, included: budget.credits },
+      start: before.per === budget.per ? before.start : FOREVER,
+      settlesAt: before.included === null ? tx.engine.clock() + SETTLE_MS * US : before.settlesAt,
+    });
+    yield* countSpent(tx, id);
   },
 
   *expireKey(tx, id: string, expiresAt: number) {
@@ -540,9 +496,9 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     tx.write(KEYS, id, { ...key, expiresAt });
   },
 
-  *changeBalance(tx, id: string, change: (balance: Balance, now: number) => Balance) {
-    const balance = (yield* tx.lock(BALANCES, id))!;
-    tx.write(BALANCES, id, change(balance, tx.engine.clock()));
+  *changeAccount(tx, id: string, change: (counter: Counter, now: number) => Partial<Counter>) {
+    const counter = (yield* tx.lock(COUNTERS, id))!;
+    tx.write(COUNTERS, id, { ...counter, ...change(counter, tx.engine.clock()) });
   },
 };
 

@@ -1,7 +1,7 @@
 /** What must be true after a history, when everything has healed. */
 import { type Engine, Transaction } from './engine.ts';
 import type { Account, CallAction, History } from './history.ts';
-import { ACTIVITY, type ActivityPart, BALANCES, BUDGETS, callsOf, DAYS, dayOf, sum } from './tables.ts';
+import { ACTIVITY, type ActivityPart, COUNTERS, callsOf, DAYS, dayOf, sum } from './tables.ts';
 import { type Process, world } from './world.ts';
 
 export interface Call {
@@ -119,7 +119,7 @@ export function judge(
   }
 
   for (const { id, included, keys } of accounts) {
-    const balance = now.read(BALANCES, id)!;
+    const balance = now.read(COUNTERS, id)!;
     const own = activity.filter(({ accountId }) => accountId === id);
     const inActivity = sum(own.flatMap(({ rows }) => rows.map(({ credits }) => credits)));
     const inDays = callsOf(now, id, null);
@@ -130,7 +130,7 @@ export function judge(
     );
     const changes = actions.filter((action) => 'account' in action && accounts[action.account]!.id === id);
     const hasNewPeriod =
-      changes.some(({ kind }) => kind === 'period') || balance.periodOpenedAt > openedAtStart(engine);
+      changes.some(({ kind }) => kind === 'period') || balance.openedAt > openedAtStart(engine);
     if (!hasNewPeriod) expect(balance.used === inDays, `${id}: used ${balance.used}, ${inDays} by day`);
     if (!changes.some(({ kind }) => kind === 'included'))
       expect(
@@ -141,9 +141,9 @@ export function judge(
       JSON.stringify(parts.toSorted((one, other) => one.last - other.last));
     expect(rows(followed.get(id)!) === rows(own), `${id}: a reader of the activity missed rows`);
     for (const { id: keyId, budget } of keys) {
-      const stored = now.read(BUDGETS, keyId)!;
-      if (stored.credits === null || stored.settlesAt !== null) continue;
-      const ofKey = callsOf(now, id, keyId, dayOf(stored.windowStart));
+      const stored = now.read(COUNTERS, keyId)!;
+      if (stored.included === null || stored.settlesAt !== null) continue;
+      const ofKey = callsOf(now, id, keyId, dayOf(stored.start));
       expect(stored.used === ofKey, `${keyId}: its budget has counted ${stored.used} of ${ofKey} credits`);
       const isConstant = budget !== null && !changes.some((action) => action.kind === 'budget');
       if (isConstant)

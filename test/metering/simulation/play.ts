@@ -2,29 +2,31 @@
 
 import { type Answer, ok, unavailable } from '../../../src/http/answer.ts';
 import { CREDITS_HEADER } from '../../../src/http/api-route.ts';
+import { changeLimits } from '../../../src/metering/accounts/changes.ts';
+import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { createPipeline } from '../../../src/metering/admission/pipeline.ts';
 import type { CallContext, Payment } from '../../../src/metering/admission/quote.ts';
 import { entryOf } from '../../../src/metering/credits/activity.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { startCallRollup } from '../../../src/metering/credits/rollup.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
-import { createNotes } from '../../../src/metering/notes/notes.ts';
+import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import type { Log } from '../../../src/platform/observability/log.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { Engine, type Transaction } from './engine.ts';
 import { type Account, type Action, type CallAction, HEALED_MS, type History, hashOf } from './history.ts';
-import { operateInPostgres } from './operators.ts';
 import { type Call, createReader, judge } from './oracle.ts';
 import { connect, type Execute, type Faults, inModel, inPostgres, type StoreParts } from './store.ts';
 import {
-  BALANCES,
-  type Balance,
-  BUDGETS,
+  COUNTERS,
+  type Counter,
+  endOf,
+  FOREVER,
   JOURNAL,
   KEYS,
-  type KeyBudget,
   NUMBERS,
   nextPeriodEnd,
+  windowAt,
 } from './tables.ts';
 import { createRandom, type Process, world } from './world.ts';
 
@@ -89,7 +91,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
   const isEnded = () =>
     isAnswered() &&
     engine.all(JOURNAL).every(([, row]) => row.counted && (!row.owed || row.entries.length === 0)) &&
-    engine.all(BUDGETS).every(([, { settlesAt }]) => settlesAt === null);
+    engine.all(COUNTERS).every(([, { settlesAt }]) => settlesAt === null);
   try {
     if (compared === undefined) {
       await world.run(lastMs + 90_000, () => world.nowMs > lastMs + 30_000 && isEnded());
@@ -101,7 +103,6 @@ export async function play(history: History, options: PlayOptions = {}): Promise
   } catch (error) {
     problems.push(String(error));
   }
-  problems.push(...engine.problems);
   const isCalm =
     faults.count === 0 && actions.every(({ kind }) => !['kill', 'stop', 'restart'].includes(kind));
   for (const call of calls) {
@@ -150,10 +151,8 @@ export async function play(history: History, options: PlayOptions = {}): Promise
             },
           });
           startCallRollup(sql, log, { add() {} } as never);
-          const notes = createNotes(sql);
-          notes.start(log);
           const { serve } = createPipeline({
-            ...{ authenticator, credits, log, buyUrl: null, entryOf, notes },
+            ...{ authenticator, credits, log, buyUrl: null, entryOf, notes: { answered() {} } },
             rateLimiter: { take: async () => ({ taken: true, limit: 1, remaining: 1, resetS: 1 }) as never },
           });
           instances[index] = Object.assign(process, { serve, close: () => credits.close(LONGEST_STOP_MS) });
@@ -232,11 +231,8 @@ export async function play(history: History, options: PlayOptions = {}): Promise
               world.after(random.below(10), () => changed(account.id), process);
         },
       );
-    const change = (how: (balance: Balance, now: number) => Partial<Balance>) =>
-      run('changeBalance', account.id, (balance: Balance, now: number) => ({
-        ...balance,
-        ...how(balance, now),
-      }));
+    const change = (how: (counter: Counter, now: number) => Partial<Counter>) =>
+      run('changeAccount', account.id, how);
     if (action.kind === 'grant')
       change(({ credits, granted }) => ({
         credits: credits + action.credits,
@@ -244,7 +240,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
       }));
     else if (action.kind === 'included') change(() => ({ included: action.included }));
     else if (action.kind === 'spending') change(() => ({ spendsPurchased: action.spendsPurchased }));
-    else if (action.kind === 'period') change((_, now) => ({ periodEnd: now - 1 }));
+    else if (action.kind === 'period') change((_, now) => ({ end: now - 1 }));
     else if (action.kind === 'budget') {
       const per = key.budget?.per ?? 'ever';
       run('limitKey', key.id, action.credits === null ? null : { credits: action.credits, per });
@@ -345,28 +341,44 @@ export async function play(history: History, options: PlayOptions = {}): Promise
   }
 }
 
+/** Does in Postgres what an operator does in a plain history. */
+function operateInPostgres(sql: Sql, { id, keys }: Account, action: Action): Promise<unknown> {
+  if (action.kind === 'grant') return grantCredits(sql, id, { credits: action.credits }, 'test');
+  if (action.kind === 'included') return changeLimits(sql, id, { includedCredits: action.included }, 'test');
+  if (action.kind === 'spending')
+    return changeLimits(sql, id, { spendPurchased: action.spendsPurchased }, 'test');
+  if (action.kind === 'period')
+    return Promise.resolve(sql`UPDATE counters SET period_end = '2026-01-01' WHERE id = ${id}`);
+  if (action.kind === 'budget') {
+    const { id, budget } = keys[action.key]!;
+    return limitKey(sql, id, { budget: { ...budget!, credits: action.credits! } }, 'test');
+  }
+  throw new Error(`no plain history has an action ${action.kind}`);
+}
+
 /** A transaction that keeps the lock of an account until an instant. */
 const holdBalance = (id: string, endMs: number) =>
   function* (tx: Transaction) {
-    yield* tx.lock(BALANCES, id);
+    yield* tx.lock(COUNTERS, id);
     while (world.nowMs < endMs) yield 'pause' as const;
   };
 
 function seedStore(engine: Engine, accounts: Account[]): void {
   const now = engine.clock();
   engine.put(NUMBERS, '', { last: 0 });
+  const none = { spendsPurchased: true, used: 0, usedPurchased: 0, purchasedBefore: 0, settlesAt: null };
   for (const { id, included, credits, keys } of accounts) {
-    engine.put(BALANCES, id, {
-      ...{ included, credits, granted: credits, spendsPurchased: true },
-      ...{ used: 0, usedPurchased: 0, purchasedBefore: 0 },
-      ...{ periodEnd: nextPeriodEnd(now), periodOpenedAt: now },
+    const account = { ...none, accountId: id, openedAt: now };
+    engine.put(COUNTERS, id, {
+      ...{ ...account, per: null, included, credits, granted: credits },
+      ...{ start: windowAt('month', now), end: nextPeriodEnd(now) },
     });
     for (const { id: keyId, secret, budget } of keys) {
+      const per = budget?.per ?? 'ever';
       engine.put(KEYS, keyId, { accountId: id, hash: hashOf(secret), expiresAt: null });
-      engine.put(BUDGETS, keyId, {
-        ...{ accountId: id, credits: null, per: 'ever', windowStart: Number.NEGATIVE_INFINITY, used: 0 },
-        ...{ countedAt: now, settlesAt: null },
-        ...budget,
+      engine.put(COUNTERS, keyId, {
+        ...{ ...account, per, included: budget?.credits ?? null, credits: 0, granted: 0 },
+        ...{ start: FOREVER, end: endOf(per, FOREVER) },
       });
     }
   }
@@ -374,12 +386,10 @@ function seedStore(engine: Engine, accounts: Account[]): void {
 
 /** What holds at every commit. */
 function check(row: string, value: object, problems: string[]): void {
-  if (row.startsWith('balances')) {
-    const { credits, used, usedPurchased, purchasedBefore, granted } = value as Balance;
-    if (credits < 0 || used < 0 || usedPurchased < 0 || purchasedBefore < 0)
-      problems.push(`${row} is below 0: ${JSON.stringify(value)}`);
-    if (credits + usedPurchased + purchasedBefore !== granted)
-      problems.push(`${row} lost purchased credits: ${JSON.stringify(value)}`);
-  } else if (row.startsWith('key_budgets') && (value as KeyBudget).used < 0)
+  if (!row.startsWith('counters')) return;
+  const { credits, used, usedPurchased, purchasedBefore, granted } = value as Counter;
+  if (credits < 0 || used < 0 || usedPurchased < 0 || purchasedBefore < 0)
     problems.push(`${row} is below 0: ${JSON.stringify(value)}`);
+  if (credits + usedPurchased + purchasedBefore !== granted)
+    problems.push(`${row} lost purchased credits: ${JSON.stringify(value)}`);
 }

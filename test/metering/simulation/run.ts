@@ -2,7 +2,7 @@
  * Plays histories of the ledger until one ends wrong: `bun test/metering/simulation/run.ts [--seed N] [--histories N] [--seconds N]`.
  *
  * A wrong history is printed with its seed and the fewest actions that still end wrong, and the exit code is 1. `--seed N` alone plays
- * one history and prints all that happens in it. `--fault NAME` plants a fault first, and `--faults` each of them in turn.
+ * one history and prints all that happens in it. `--fault NAME` plants a fault first.
  */
 import { parseArgs } from 'node:util';
 import { FAULTS, faultNamed, UNSEEN } from './faults.ts';
@@ -16,20 +16,12 @@ const { values } = parseArgs({
     histories: { type: 'string' },
     seconds: { type: 'string' },
     fault: { type: 'string' },
-    faults: { type: 'boolean' },
   },
 });
-if (values.faults) {
-  for (const { name } of FAULTS) {
-    const found = Bun.spawnSync([process.execPath, import.meta.path, '--fault', name, '--seconds', '60']);
-    console.log(`${name}: ${found.stdout.toString().split('\n')[0]}`);
-  }
-  process.exit();
-}
 const fault = faultNamed([...FAULTS, ...UNSEEN], values.fault);
 const startedMs = performance.now();
 const realNow = performance.now.bind(performance);
-loadBySeam(fault?.patches);
+loadBySeam(fault);
 replaceGlobals();
 const { generateSecret } = await import('../../../src/metering/keys/secret.ts');
 const { createHistory, useSecrets } = await import('./history.ts');

@@ -27,8 +27,6 @@ const STATEMENTS: Record<string, string[]> = {
   'credits/void.ts': ['voidAttempt'],
   'keys/authenticate.ts': ['callersQuery'],
   'keys/limits.ts': ['settleBudgets'],
-  'notes/answers.ts': ['writeAnswers'],
-  'notes/counts.ts': ['storeCounts'],
 };
 
 export interface Patch {
@@ -41,7 +39,7 @@ export interface Patch {
 const METERING = new URL('../../../src/metering/', import.meta.url).pathname;
 
 /** @throws Error (at the import) if the source lacks a statement, or the text of a patch */
-export function loadBySeam(patches: Patch[] = []): void {
+export function loadBySeam(fault?: Patch): void {
   Object.assign(globalThis, { runStatement });
   plugin({
     name: 'simulation',
@@ -49,8 +47,7 @@ export function loadBySeam(patches: Patch[] = []): void {
       build.onLoad({ filter: /\/src\/metering\/.*\.ts$/ }, async ({ path }) => {
         const file = path.slice(METERING.length);
         let contents = await Bun.file(path).text();
-        for (const { from, to } of patches.filter((patch) => patch.file === file))
-          contents = replaced(file, contents, from, to);
+        if (fault?.file === file) contents = replaced(contents, fault);
         for (const name of STATEMENTS[file] ?? []) contents = withSeam(file, contents, name);
         return { contents, loader: 'ts' };
       });
@@ -58,7 +55,7 @@ export function loadBySeam(patches: Patch[] = []): void {
   });
 }
 
-export function replaced(file: string, contents: string, from: string, to: string): string {
+export function replaced(contents: string, { file, from, to }: Patch): string {
   if (contents.split(from).length !== 2) throw new Error(`${file} does not have once: ${from}`);
   return contents.replace(from, () => to);
 }

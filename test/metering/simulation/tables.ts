@@ -3,8 +3,13 @@ import type { BudgetPeriod } from '../../../src/metering/keys/limits.ts';
 import { DAY } from '../../../src/platform/units.ts';
 import { type Transaction, table } from './engine.ts';
 
-export interface Balance {
-  included: number;
+/** A bounded count in a window: of an account, whose windows are months, or of a key. */
+export interface Counter {
+  accountId: string;
+  /** The windows of a key's budget; `null` means an account. */
+  per: BudgetPeriod | null;
+  /** What a window includes; `null` means a key without a budget. */
+  included: number | null;
   spendsPurchased: boolean;
   used: number;
   usedPurchased: number;
@@ -12,17 +17,9 @@ export interface Balance {
   credits: number;
   granted: number;
   /** Microseconds, as all instants. */
-  periodEnd: number;
-  periodOpenedAt: number;
-}
-
-export interface KeyBudget {
-  accountId: string;
-  credits: number | null;
-  per: BudgetPeriod;
-  windowStart: number;
-  used: number;
-  countedAt: number;
+  start: number;
+  end: number;
+  openedAt: number;
   settlesAt: number | null;
 }
 
@@ -52,7 +49,7 @@ interface Key {
 
 export interface ActivityPart {
   accountId: string;
-  kind: 'charge' | 'return' | 'answer';
+  kind: 'charge' | 'return';
   first: number;
   last: number;
   rows: { callId: string; keyId: string; credits: number }[];
@@ -67,8 +64,7 @@ export interface KeyedRequest {
   keyId: string | null;
 }
 
-export const BALANCES = table<Balance>('balances');
-export const BUDGETS = table<KeyBudget>('key_budgets');
+export const COUNTERS = table<Counter>('counters');
 export const KEYS = table<Key>('api_keys');
 export const JOURNAL = table<JournalRow>('call_journal');
 export const REQUESTS = table<KeyedRequest>('keyed_requests');
@@ -84,6 +80,12 @@ export const windowAt = (per: BudgetPeriod, at: number): number => {
   if (per === 'ever') return FOREVER;
   const date = new Date(at / US);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), per === 'day' ? date.getUTCDate() : 1) * US;
+};
+/** SQL: `window_end`. */
+export const endOf = (per: BudgetPeriod, start: number): number => {
+  if (per === 'ever') return Number.POSITIVE_INFINITY;
+  if (start === FOREVER) return FOREVER;
+  return per === 'day' ? start + DAY * US : nextPeriodEnd(start);
 };
 export const dayOf = (at: number) => Math.floor(at / (DAY * US));
 export const nextPeriodEnd = (now: number) => {
