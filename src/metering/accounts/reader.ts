@@ -6,23 +6,30 @@ import { type AccountDetails, detailsOf, findAccountsQuery } from './account-sto
 /** Reads an account as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */
 export type ReadAccount = (id: string) => Promise<AccountDetails>;
 
-/**
- * A reader that loads all accounts asked for in one turn of the event loop by one query.
- * @param instant the instant to read at, for tests; by default Postgres's clock
- */
+/** @param instant the instant to read at, for tests; by default Postgres's clock */
 export function createAccountReader(sql: Sql, instant?: () => Date): ReadAccount {
+  const read = createRowReader('account', (ids) => findAccountsQuery(sql, ids, instant?.()));
+  return async (id) => detailsOf(await read(id));
+}
+
+/**
+ * A reader that loads all rows asked for in one turn of the event loop by one query. It throws for a row that is gone.
+ * @param load a query of the rows with these ids, in no order
+ */
+export function createRowReader<Row extends { id: string }>(
+  what: string,
+  load: (ids: string[]) => PromiseLike<Row[]>,
+): (id: string) => Promise<Row> {
   const ask = createBatcher(
     async (ids: string[], bound) => {
-      const rows = await bound(findAccountsQuery(sql, [...new Set(ids)], instant?.()));
-      const accounts = new Map(rows.map((row) => [row.id, detailsOf(row)]));
-      return ids.map((id) => accounts.get(id) ?? null);
+      const rows = new Map((await bound(load([...new Set(ids)]))).map((row) => [row.id, row]));
+      return ids.map((id) => rows.get(id) ?? null);
     },
     { ...READS, stage: 'usage' },
   );
-
   return async (id) => {
-    const account = await ask(id);
-    if (account === null) throw new Error('the account is gone');
-    return account;
+    const row = await ask(id);
+    if (row === null) throw new Error(`the ${what} is gone`);
+    return row;
   };
 }

@@ -3,9 +3,8 @@ import { ok } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { enumeration } from '../../http/enumeration.ts';
 import { RIGHTS } from '../../http/right.ts';
-import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { createBatcher } from '../../platform/runtime/batcher.ts';
+import { createRowReader } from '../accounts/reader.ts';
 import { freeHandler, type Handler } from '../admission/quote.ts';
 import { type ApiKey, keyColumns } from '../keys/key-store.ts';
 import { BUDGET_PERIODS } from '../keys/limits.ts';
@@ -83,24 +82,11 @@ export const keyRoute: ApiRoute = {
 /** Reads a key as it stands now by Postgres's clock. @throws when Postgres is away */
 export type ReadKey = (id: string) => Promise<ApiKey>;
 
-/** A reader that loads all keys asked for in one turn of the event loop by one query. */
-export function createKeyReader(sql: Sql): ReadKey {
-  const ask = createBatcher(
-    async (ids: string[], bound) => {
-      const rows = await bound(
-        sql<ApiKey[]>`SELECT ${keyColumns(sql)} FROM api_keys WHERE id = ANY (${[...new Set(ids)]}::text[])`,
-      );
-      const keys = new Map(rows.map((row) => [row.id, row]));
-      return ids.map((id) => keys.get(id) ?? null);
-    },
-    { ...READS, stage: 'usage' },
+export const createKeyReader = (sql: Sql): ReadKey =>
+  createRowReader(
+    'key',
+    (ids) => sql<ApiKey[]>`SELECT ${keyColumns(sql)} FROM api_keys WHERE id = ANY (${ids}::text[])`,
   );
-  return async (id) => {
-    const key = await ask(id);
-    if (key === null) throw new Error('the key is gone');
-    return key;
-  };
-}
 
 export function createKeyHandler(readKey: ReadKey): Handler {
   return freeHandler('The key could not be read.', async ({ caller }) => {
