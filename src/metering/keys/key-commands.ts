@@ -3,7 +3,7 @@ import { RIGHTS, type Right } from '../../http/right.ts';
 import { inPages } from '../../platform/postgres/batches.ts';
 import { defineCommand } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
-import { textTable } from '../../platform/terminal/text.ts';
+import { fields } from '../../platform/terminal/text.ts';
 import { instant, name, orWord, wholeNumber } from '../../platform/terminal/values.ts';
 import { iso } from '../accounts/plan.ts';
 import { MAX_REQUESTS_PER_MINUTE } from '../rate-limit/bucket.ts';
@@ -11,15 +11,7 @@ import { expireKey } from './expire.ts';
 import { requireKeyDetails } from './key-details.ts';
 import { type ApiKey, createKey, listKeys, revokeKey } from './key-store.ts';
 import { limitKey } from './limit-key.ts';
-import {
-  BUDGET_PERIODS,
-  type Budget,
-  type BudgetPeriod,
-  inOrder,
-  type KeyLimits,
-  MAX_BUDGET,
-  type UsedBudget,
-} from './limits.ts';
+import { BUDGET_PERIODS, type BudgetPeriod, inOrder, MAX_BUDGET, type UsedBudget } from './limits.ts';
 import { OVERLAP_S, rotateKey } from './rotate.ts';
 import { generateSecret } from './secret.ts';
 
@@ -30,20 +22,34 @@ interface LimitOptions {
   requestsPerMinute?: number | 'none';
 }
 
-const perOption = () =>
-  new Option('--per <window>', 'of UTC, by Postgres’s clock; ever has no end').choices(BUDGET_PERIODS);
+/** Adds the options of limits. */
+const withLimits = (command: Command): Command =>
+  command
+    .option(
+      '--credits <n>',
+      'the most credits that it spends in a window, or none: no bound',
+      orWord('none', wholeNumber({ min: 0, max: MAX_BUDGET })),
+    )
+    .addOption(
+      new Option('--per <window>', 'of UTC, by Postgres’s clock; ever has no end').choices(BUDGET_PERIODS),
+    )
+    .option('--only <rights>', `what it may do, of ${RIGHTS.join(', ')}, or all`, orWord('all', rights))
+    .option(
+      '--requests-per-minute <n>',
+      'its share of the account’s requests a minute, or none: all of them',
+      orWord('none', wholeNumber({ min: 1, max: MAX_REQUESTS_PER_MINUTE })),
+    );
 
-/** The budget of a command's options; `undefined` means that none was given. */
-function budgetOf(command: Command, { credits, per }: LimitOptions): Budget | null | undefined {
+/** The limits of a command's options; `undefined` means that one was not given. */
+function limitsOf(command: Command, { credits, per, only, requestsPerMinute }: LimitOptions) {
   const isBudget = typeof credits === 'number';
   if (isBudget !== (per !== undefined)) command.error('error: give --credits N and --per day, month or ever');
-  if (isBudget) return { credits, per: per! };
-  return credits === 'none' ? null : undefined;
+  return {
+    budget: isBudget ? { credits, per: per! } : credits === 'none' ? null : undefined,
+    only: only === 'all' ? null : only,
+    requests_per_minute: requestsPerMinute === 'none' ? null : requestsPerMinute,
+  };
 }
-
-const budgetCredits = wholeNumber({ min: 0, max: MAX_BUDGET });
-
-const share = wholeNumber({ min: 1, max: MAX_REQUESTS_PER_MINUTE });
 
 /** Reads an option's rights, as `lookup,debts`. */
 function rights(text: string): Right[] {
@@ -63,14 +69,15 @@ const describeShare = (perMinute: number | null): string =>
 
 const describeRights = (only: Right[] | null): string => only?.join(', ') ?? 'all';
 
-interface CreateOptions {
+const countsOf = (counts: object): string =>
+  Object.entries(counts)
+    .map(([kind, count]) => `${kind}: ${count}`)
+    .join(', ');
+
+interface CreateOptions extends LimitOptions {
   name: string;
   expires?: Date;
   test?: boolean;
-  credits?: number;
-  per?: BudgetPeriod;
-  only?: Right[];
-  requestsPerMinute?: number;
 }
 
 /** `key …` (docs/commands.md). */
@@ -79,30 +86,20 @@ export function keyCommands(program: Command): void {
 
   const create = key.command('create');
   defineCommand(
-    create
-      .argument('<account>')
-      .option('--name <name>', 'purpose of the key', name, '')
-      .option('--test', 'a test key: it answers from a fixed world of invented companies, for nothing')
-      .option('--expires <instant>', 'refuse the key from then on (default: never)', instant)
-      .option(
-        '--credits <n>',
-        'the most credits that it spends in a window (default: no bound)',
-        budgetCredits,
-      )
-      .addOption(perOption())
-      .option('--only <rights>', `what it may do, of ${RIGHTS.join(', ')} (default: all)`, rights)
-      .option(
-        '--requests-per-minute <n>',
-        'its share of the account’s requests a minute (default: all of them)',
-        share,
-      )
+    withLimits(
+      create
+        .argument('<account>')
+        .option('--name <name>', 'purpose of the key', name, '')
+        .option('--test', 'a test key: it answers from a fixed world of invented companies, for nothing')
+        .option('--expires <instant>', 'refuse the key from then on (default: never)', instant),
+    )
       .description('create a key: its secret is shown now and never again')
       .addHelpText('after', '\nExample:\n  bun directory key create acc_… --name production'),
     '{id, secret, test?}',
     async ({ sql, actor }, account: string, options: CreateOptions) => {
-      const { name, expires = null, test = false, only = null, requestsPerMinute = null } = options;
-      const budget = budgetOf(create, options) ?? null;
-      const limits: KeyLimits = { budget, only, requests_per_minute: requestsPerMinute };
+      const { name, expires = null, test = false } = options;
+      const { budget = null, only = null, requests_per_minute = null } = limitsOf(create, options);
+      const limits = { budget, only, requests_per_minute };
       const secret = generateSecret(undefined, test);
       return {
         ...(await createKey(sql, account, name, actor, expires, secret, limits)),
@@ -164,20 +161,7 @@ requests_per_minute}]`,
 
   const limit = key.command('limit');
   defineCommand(
-    limit
-      .argument('<id>')
-      .option(
-        '--credits <n>',
-        'the most credits that it spends in a window, or none: no bound',
-        orWord('none', budgetCredits),
-      )
-      .addOption(perOption())
-      .option('--only <rights>', `what it may do, of ${RIGHTS.join(', ')}, or all`, orWord('all', rights))
-      .option(
-        '--requests-per-minute <n>',
-        'its share of the account’s requests a minute, or none: all of them',
-        orWord('none', share),
-      )
+    withLimits(limit.argument('<id>'))
       .description('change what a key may spend and do: a budget counts what was spent in its window')
       .addHelpText(
         'after',
@@ -186,15 +170,9 @@ requests_per_minute}]`,
     `{id, budget, only, requests_per_minute}
 It wants at least one of the options.`,
     async ({ sql, actor }, id: string, options: LimitOptions) => {
-      const { only, requestsPerMinute } = options;
-      const budget = budgetOf(limit, options);
-      if (budget === undefined && only === undefined && requestsPerMinute === undefined)
+      const limits = limitsOf(limit, options);
+      if (Object.values(limits).every((given) => given === undefined))
         limit.error('error: give --credits, --only or --requests-per-minute');
-      const limits = {
-        budget,
-        only: only === 'all' ? null : only,
-        requests_per_minute: requestsPerMinute === 'none' ? null : requestsPerMinute,
-      };
       return limitKey(sql, id, limits, actor);
     },
     ({ id, budget, only, requests_per_minute }) =>
@@ -239,35 +217,27 @@ Example:
 requests_per_minute, calls, errors, errorCredits, secrets: [{until, lastUsed}]}
 Calls, errors by kind and what these cost are of the last 30 days (UTC). The current secret is first.`,
     ({ sql }, id: string) => requireKeyDetails(sql, id),
-    ({ calls, ...key }) =>
-      textTable([
-        ['KEY', key.id],
-        ['ACCOUNT', key.account],
-        ['NAME', key.name],
-        ['KIND', kindOf(key)],
-        ['START', `${key.start}…`],
-        ['CREATED', iso(key.created)!],
-        ['REVOKED', iso(key.revoked) ?? '–'],
-        ['EXPIRES', iso(key.expires) ?? '–'],
-        ['BUDGET', describeBudget(key.budget)],
-        ['RIGHTS', describeRights(key.only)],
-        ['RATE', describeShare(key.requests_per_minute)],
-        [
-          'CALLS, 30 DAYS',
-          `${calls.search} searches, ${calls.match} matches, ${calls.resolve} resolutions, ${calls.lookup} lookups, ${calls.debts} debts`,
-        ],
-        [
-          'ERRORS, 30 DAYS',
-          Object.entries(key.errors)
-            .map(([kind, count]) => `${kind}: ${count}`)
-            .join(', ') || '–',
-        ],
-        ['COST OF ERRORS', `${key.errorCredits} credits`],
-        ...key.secrets.map(({ until, lastUsed }, index) => [
-          index === 0 ? 'SECRET' : 'PREVIOUS SECRET',
-          `last used ${iso(lastUsed) ?? '–'}${index === 0 ? '' : `, works until ${iso(until)}`}`,
-        ]),
-      ]),
+    ({ calls, errors, errorCredits, secrets, budget, only, requests_per_minute, ...key }) => {
+      const { created, revoked, expires, previousUntil: _, ...members } = key;
+      const [current, ...previous] = secrets;
+      return fields({
+        ...members,
+        ...{ created: iso(created), revoked: iso(revoked), expires: iso(expires) },
+        budget: describeBudget(budget),
+        rights: describeRights(only),
+        rate: describeShare(requests_per_minute),
+        'calls, 30 days': countsOf(calls),
+        'errors, 30 days': countsOf(errors) || '–',
+        'cost of errors': `${errorCredits} credits`,
+        'last used': iso(current!.lastUsed),
+        ...Object.fromEntries(
+          previous.map(({ until, lastUsed }, index) => [
+            `previous secret ${index + 1}`,
+            `last used ${iso(lastUsed) ?? '–'}, works until ${iso(until)}`,
+          ]),
+        ),
+      });
+    },
   );
 
   defineCommand(

@@ -223,7 +223,7 @@ describe('keys', () => {
       ],
     });
     const { stdout } = await cli.run('key', 'show', id);
-    expect(stdout).toMatch(/^ERRORS, 30 DAYS +401: 412, 4xx: 7\nCOST OF ERRORS +7 credits$/m);
+    expect(stdout).toMatch(/^errors, 30 days +401: 412, 4xx: 7\ncost of errors +7 credits$/m);
   });
 
   test('a secret where an id belongs is not repeated, by any command', async () => {
