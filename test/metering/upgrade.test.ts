@@ -12,12 +12,15 @@ import { migrate } from '../../src/platform/postgres/migrate.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import { createReleasedDatabase } from '../support/released.ts';
 import { RELEASED_CHARGES } from '../support/released-charges.ts';
-import { differingTotals } from './usage/totals.ts';
+import { chargeKeyed, differingTotals } from './credits/ledger.ts';
 
 const database = await createReleasedDatabase('upgrade');
 const { sql } = database;
 const ledgerDatabase = await createReleasedDatabase('upgrade_ledger');
 afterAll(() => Promise.all([database.drop(), ledgerDatabase.drop()]));
+
+/** Of the ids that 0.1.0 makes of requests. */
+const NAMESPACE_OF_RELEASE = '4b0e6f52-6a0c-4c0f-9d3e-2f7b1c9a8d54';
 
 /** An account of 0.1.0 with a key. */
 async function createReleased(
@@ -86,11 +89,12 @@ test('sums of days are carried over, their old names can be read, and a roll-up 
   expect(await differingTotals(sql)).toEqual([]);
 });
 
-test('counters are carried over, and charges, voids and refunds of 0.1.0 go on beside a new process', async () => {
+test('counters and keyed requests are carried over, and charges, voids and refunds of 0.1.0 go on beside a new process', async () => {
   const { sql, url } = ledgerDatabase;
   const rich = await createReleased(sql, 'rich');
   const bought = await createReleased(sql, 'bought', { included: 1, credits: 50 });
   const limited = await createReleased(sql, 'limited', { budget: 5 });
+  const keyed = await createReleased(sql, 'keyed');
   type Caller = typeof rich;
 
   /** A batch of one credit each, as 0.1.0 sends it. @returns its attempt */
@@ -107,6 +111,19 @@ test('counters are carried over, and charges, voids and refunds of 0.1.0 go on b
     await sql.unsafe(RELEASED_CHARGES[form], [...calls, ...parameters[form]] as never[], { prepare: true });
     return attempt;
   };
+  /** A charge of a request with an `Idempotency-Key`: its row names the request, and another one its sending. */
+  const chargeKeyedAsReleased = async (identity: string, shortOf: 'account' | null, age = '9 minutes') => {
+    const attempt = await chargeAsReleased('chargeCalls', [keyed]);
+    await sql`
+      UPDATE call_journal SET request = ${Bun.randomUUIDv5(identity, NAMESPACE_OF_RELEASE)}, sendings = 1, charged = 1,
+        short_of = ${shortOf}, spent_at = spent_at - ${age}::interval
+      WHERE attempt = ${attempt}`;
+    const sending = randomUUID();
+    await sql`
+      INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, charge)
+      VALUES (${sending}, now(), '{}', '{}', '{}', '{}', true, ${attempt})`;
+    return sending;
+  };
   const state = async ({ accountId, keyId }: Caller) => {
     const [row] = await sql`
       SELECT b.used, b.credits, k.used AS "ofKey",
@@ -120,6 +137,10 @@ test('counters are carried over, and charges, voids and refunds of 0.1.0 go on b
   const ofBudget = await chargeAsReleased('chargeWithBudgets', [limited, limited]);
   const owed = await chargeAsReleased('chargeAllowances', [rich]);
   await voidAttempt(sql, owed);
+  await chargeKeyedAsReleased('whole', null);
+  await chargeKeyedAsReleased('part', 'account');
+  await chargeKeyedAsReleased('old', null, '10 minutes 1 second');
+  const underWay = await chargeKeyedAsReleased('under way', null);
   const before = [await state(rich), await state(bought), await state(limited)];
   expect(before).toEqual([
     [2, 0, 0, 2],
@@ -154,6 +175,18 @@ test('counters are carried over, and charges, voids and refunds of 0.1.0 go on b
     [3, 48, 0, 3],
     [5, 0, 5, 5],
   ]);
+  // Keyed requests of the last ten minutes are not charged again, and a sending of 0.1.0 that is under way gives back.
+  const keyedCall = { ...keyed, kind: 'lookup', credits: 5 } as const;
+  expect(await chargeKeyed(credits, { ...keyedCall, credits: 1 }, 'whole')).toMatchObject({
+    ...{ spent: 1, quota: null, isRepeated: true },
+  });
+  expect(await chargeKeyed(credits, keyedCall, 'part')).toMatchObject({
+    ...{ spent: 1, quota: { limit: 100 }, isRepeated: true },
+  });
+  expect(await chargeKeyed(credits, keyedCall, 'old')).toMatchObject({ spent: 5, isRepeated: false });
+  await sql`SELECT refund_sending(${underWay}::uuid, 0)`;
+  await refundOwed(sql);
+  expect(await state(keyed)).toEqual([8, 0, 0, 8]);
   // What 0.1.0 charged comes back, also when its void comes late: purchased credits, and those of a budget.
   await voidAttempt(sql, ofPurchased);
   await voidAttempt(sql, ofBudget);
