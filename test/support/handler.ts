@@ -25,8 +25,7 @@ export const CONTEXT: CallContext = {
 export const paid = (spent: number): Payment => ({
   ...{
     spent,
-    quota: null,
-    budget: null,
+    reason: null,
     left: null,
     isRepeated: false,
     refusal: null,

@@ -243,9 +243,11 @@ export function createPipeline(parts: PipelineParts) {
         ...(isDue !== true && { signal }),
       });
       let refusal: ProblemAnswer | null = null;
-      if (paid.budget !== null) refusal = refusals.budgetExceeded(paid.budget);
-      else if (paid.quota !== null)
-        refusal = refusals.quotaExceeded(paid.quota, buyAddress(parts.buyUrl, accountId), only);
+      if (paid.reason !== null)
+        refusal =
+          'per' in paid.reason
+            ? refusals.budgetExceeded(paid.reason)
+            : refusals.quotaExceeded(paid.reason, buyAddress(parts.buyUrl, accountId), only);
       else if (paid.spent < needed) refusal = unavailable(PAID_BEFORE);
       let unused = 0;
       const payment: Payment = {

@@ -38,8 +38,7 @@ export interface Payment extends Omit<Charge, 'refund'> {
 
 export const NOTHING_PAID: Payment = {
   spent: 0,
-  quota: null,
-  budget: null,
+  reason: null,
   left: null,
   isRepeated: false,
   refusal: null,

@@ -45,6 +45,9 @@ export interface SpentBudget extends Budget {
   retryAfterS: number | null;
 }
 
+/** Why a call gets fewer credits than it needs: of its account, or of its key if that has fewer left. */
+export type Shortage = Quota | SpentBudget;
+
 /** The claim of a sending, which is ended once: by a refund of its charge, or by a release. */
 export interface Claim {
   /** UUID made from the request. */
@@ -58,21 +61,15 @@ export interface Claim {
 interface Earlier {
   kept: number;
   /** Why it got fewer credits than it needs, as it is now. Another key is told nothing of a budget. */
-  quota: Quota | null;
-  budget: SpentBudget | null;
+  reason: Shortage | null;
 }
 
 /** The ledger's answer to one call. */
 export interface Charge {
   /** Credits of the call that are paid, by this or an earlier sending of the request. */
   spent: number;
-  /**
-   * The quota of an account that has fewer credits than the call needs. `null` means that it got all, that an earlier sending needed
-   * less, or that `budget` has the reason.
-   */
-  quota: Quota | null;
-  /** The budget of a key that has fewer credits left than the call needs, and than its account has; otherwise `null`. */
-  budget: SpentBudget | null;
+  /** Why it got fewer credits than it needs. `null` means that it got all, or that an earlier sending needed less. */
+  reason: Shortage | null;
   /** Whether an earlier sending of the request was charged, and this one was not. */
   isRepeated: boolean;
   /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask. */

@@ -1,6 +1,6 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { entriesOf } from './activity.ts';
-import type { Call, Charge, Quota, SpentBudget } from './call.ts';
+import type { Call, Charge, Shortage } from './call.ts';
 
 /** The outcome of a charge. An absent or `null` member means none. Counters are named by the ids of their accounts and keys. */
 export interface ChargedBatch {
@@ -9,7 +9,7 @@ export interface ChargedBatch {
   /** Of each call that got less than it needs the counter that had too little, otherwise ''. */
   short?: string[];
   /** Why these refuse, at the instant of the charge. An account that is gone is missing. */
-  reasons?: Record<string, Quota | SpentBudget> | null;
+  reasons?: Record<string, Shortage> | null;
   /** Purchased credits that were spent. */
   purchased: Record<string, number> | null;
   /** Credits that are left, if a call asked for it. */
@@ -60,12 +60,8 @@ export function paidOf(
   if (reason === undefined) return undefined;
   return {
     spent: spent?.[index] ?? credits,
-    ...reasonOf(reason),
+    reason,
     isRepeated: false,
     left: wantsLeft ? Math.min(left![accountId]!, left![keyId] ?? Number.POSITIVE_INFINITY) : null,
   };
 }
-
-/** The reason of a refusal, as members of {@link Charge}. */
-export const reasonOf = (reason: Quota | SpentBudget | null): Pick<Charge, 'quota' | 'budget'> =>
-  reason !== null && 'per' in reason ? { quota: null, budget: reason } : { quota: reason, budget: null };

@@ -18,7 +18,7 @@ import { SECOND } from '../../platform/units.ts';
 import { createLockedAccounts } from '../accounts/locked.ts';
 import type { Call, Charge, Claim } from './call.ts';
 import { chargeBatch as sendBatch } from './charge-batch.ts';
-import { type ChargedBatch, paidOf, reasonOf } from './charge-calls.ts';
+import { type ChargedBatch, paidOf } from './charge-calls.ts';
 import { type ClaimEnd, createClaims, endClaim, releaseClaim, voidSending } from './claim.ts';
 import { createLeft } from './left.ts';
 import { MAX_CALLS, type Refund, refundCredits } from './refund.ts';
@@ -93,7 +93,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       const { credits, reason } = await readLeft(call);
       const refund = async () => call.claim && release(call.claim);
       if (reason !== null)
-        return { spent: 0, ...reasonOf(reason), isRepeated: false, left: call.wantsLeft ? 0 : null, refund };
+        return { spent: 0, reason, isRepeated: false, left: call.wantsLeft ? 0 : null, refund };
       if (credits > 0) for (const id of known) empty.delete(id);
     }
     const charged = await (call.claim === undefined ? enqueue(call) : enqueueAlone(call));
@@ -150,13 +150,11 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
 
   /** The part of an earlier sending's charge that a sending can use. */
   async function repeated(call: Call, claim: Claim): Promise<Charge> {
-    const { kept, quota, budget } = claim.earlier!;
+    const { kept, reason } = claim.earlier!;
     const spent = Math.min(kept, call.credits);
-    const isShort = spent < call.credits;
     return {
       spent,
-      quota: isShort ? quota : null,
-      budget: isShort ? budget : null,
+      reason: spent < call.credits ? reason : null,
       isRepeated: true,
       // What is paid is no reason to refuse, so `null` means here that Postgres could not say.
       left: call.wantsLeft

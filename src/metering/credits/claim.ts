@@ -9,14 +9,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
-import {
-  type Call,
-  type Charge,
-  type Claim,
-  type Quota,
-  REPEAT_WINDOW_MS,
-  type SpentBudget,
-} from './call.ts';
+import { type Call, type Charge, type Claim, REPEAT_WINDOW_MS, type Shortage } from './call.ts';
 import { type Refund, refundCredits } from './refund.ts';
 
 /** Longer than any endpoint takes to answer once its body is read. */
@@ -36,7 +29,7 @@ export class StillUnderWayError extends Error {
 /** What a charged sending keeps of its charge, and what is refunded. */
 export interface ClaimEnd {
   claim: Claim;
-  charged: Pick<Charge, 'spent' | 'quota' | 'budget'>;
+  charged: Pick<Charge, 'spent' | 'reason'>;
   /** Of the credits that were not used; of 0 it is not stored. */
   refund: Refund;
 }
@@ -45,18 +38,15 @@ type ClaimRow = {
   isOurs: boolean;
   waitS: number | null;
   kept: number;
-  quota: Quota | null;
-  budget: SpentBudget | null;
+  reason: Shortage | null;
 };
 
 function claimRequest(sql: Sql, { accountId, keyId }: Owner, request: string, sending: string) {
-  const refusal = (id: string) => sql`
-    SELECT refusal_of(counter_at(c, now())) FROM counters c WHERE id = ${id}`;
   return sql<ClaimRow[]>`
-    SELECT is_ours AS "isOurs", wait_s AS "waitS", kept,
-      CASE short_of WHEN 'account' THEN (${refusal(accountId)}) END AS quota,
-      CASE short_of WHEN 'key' THEN (
-        ${refusal(keyId)} AND id = claimed.key_id AND included_credits IS NOT NULL) END AS budget
+    SELECT is_ours AS "isOurs", wait_s AS "waitS", kept, (
+      SELECT refusal_of(counter_at(c, now())) FROM counters c
+      WHERE id = CASE short_of WHEN 'account' THEN ${accountId} WHEN 'key' THEN claimed.key_id END
+        AND (per IS NULL OR id = ${keyId} AND included_credits IS NOT NULL)) AS reason
     FROM claim_request(${request}::uuid, ${sending}::uuid, ${LIVE_MS}::float8 * interval '1 millisecond',
       ${REPEAT_WINDOW_MS}::float8 * interval '1 millisecond') AS claimed`;
 }
@@ -71,7 +61,7 @@ export const releaseClaim = (sql: Sql, { request, sending }: Claim) =>
  */
 export function endClaim(sql: Sql, { claim, charged, refund }: ClaimEnd) {
   const { keyId, credits } = refund;
-  const shortOf = charged.budget ? 'key' : charged.quota ? 'account' : null;
+  const shortOf = charged.reason && ('per' in charged.reason ? 'key' : 'account');
   return sql`
     WITH ended AS (
       UPDATE keyed_requests SET sending = NULL, kept = ${charged.spent - credits}, kept_at = now(), short_of = ${shortOf}, key_id = ${keyId}
@@ -123,11 +113,8 @@ export function createClaims(sql: Sql, release: (claim: Claim) => void) {
     const sending = randomUUID();
     const endMs = performance.now() + WAIT_MS;
     for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, SLOWEST_POLL_MS)) {
-      const { isOurs, waitS, kept, quota, budget } = await enqueue({ owner, request, sending });
-      if (isOurs) {
-        const earlier = kept > 0 ? { kept, quota, budget } : null;
-        return { request, sending, earlier };
-      }
+      const { isOurs, waitS, kept, reason } = await enqueue({ owner, request, sending });
+      if (isOurs) return { request, sending, earlier: kept > 0 ? { kept, reason } : null };
       if (performance.now() + pauseMs > endMs) throw new StillUnderWayError(waitS!);
       await Bun.sleep(pauseMs);
       if (signal?.aborted) throw new OverloadedError('the client has left');

@@ -1,7 +1,7 @@
 import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
-import type { Call, Quota, SpentBudget } from './call.ts';
+import type { Call, Shortage } from './call.ts';
 import { leftOf, PLAN } from './charge-batch.ts';
 
 /** The credits that an account and its key can spend now; 0 for an account that is gone. @throws when Postgres is away */
@@ -12,7 +12,7 @@ type Caller = Pick<Call, 'accountId' | 'keyId'>;
 interface Left {
   credits: number;
   /** Why these are 0, of the account if its key has none either. */
-  reason: Quota | SpentBudget | null;
+  reason: Shortage | null;
 }
 
 /** A counter whose window is over costs a call of `counter_at`, and an empty one a call of `refusal_of`. */

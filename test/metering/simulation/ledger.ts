@@ -2,9 +2,8 @@
 import {
   type Call,
   type Claim,
-  type Quota,
   REPEAT_WINDOW_MS,
-  type SpentBudget,
+  type Shortage,
 } from '../../../src/metering/credits/call.ts';
 import type { ChargedBatch } from '../../../src/metering/credits/charge-calls.ts';
 import type { ClaimEnd } from '../../../src/metering/credits/claim.ts';
@@ -85,13 +84,14 @@ function debited(counter: Counter, paid: number): Counter {
 }
 
 /** Why a counter refuses in its window (SQL: `refusal_of`). */
-function refusalOf(tx: Transaction, { per, included, end }: Counter): Quota | SpentBudget {
+function refusalOf(tx: Transaction, { per, included, end }: Counter): Shortage {
+  if (end === Number.POSITIVE_INFINITY)
+    return { credits: included!, per: 'ever', resetAt: null, retryAfterS: null };
   const reset = {
     resetAt: new Date(end / US).toISOString(),
     retryAfterS: Math.max(Math.ceil((end - tx.now) / (SECOND * US)), 1),
   };
-  if (per === null) return { limit: included!, ...reset };
-  return { credits: included!, per, ...(per === 'ever' ? { resetAt: null, retryAfterS: null } : reset) };
+  return per === null ? { limit: included!, ...reset } : { credits: included!, per, ...reset };
 }
 
 const isOfKey = ({ per }: Counter) => per !== null;
@@ -358,7 +358,7 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     const isOther = known.sending !== null && known.sending !== sending;
     if (isOther && now < known.liveUntil) {
       const waitS = Math.max(Math.ceil((known.liveUntil - now) / (SECOND * US)), 1);
-      return [{ isOurs: false, waitS, kept: 0, quota: null, budget: null }];
+      return [{ isOurs: false, waitS, kept: 0, reason: null }];
     }
     let kept = known;
     if (isOther) {
@@ -369,16 +369,10 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     }
     if (kept.keptAt !== null && kept.keptAt < now - REPEAT_WINDOW_MS * US) kept = { ...kept, kept: 0 };
     tx.write(REQUESTS, request, { ...kept, sending, liveUntil: now + LIVE_MS * US });
-    const refusal = (id: string) => refusalOf(tx, opened(tx.read(COUNTERS, id)!, tx.now, tx));
-    const isOfKey = kept.shortOf === 'key' && kept.keyId === keyId;
-    const hasBudget = isOfKey && tx.read(COUNTERS, keyId)!.included !== null;
-    return [
-      {
-        ...{ isOurs: true, waitS: null, kept: kept.kept },
-        quota: kept.shortOf === 'account' ? refusal(accountId) : null,
-        budget: hasBudget ? refusal(keyId) : null,
-      },
-    ];
+    const shortId = { account: accountId, key: kept.keyId === keyId ? keyId : null }[kept.shortOf!];
+    const counter = shortId ? tx.read(COUNTERS, shortId) : null;
+    const reason = counter?.included == null ? null : refusalOf(tx, opened(counter, tx.now, tx));
+    return [{ isOurs: true, waitS: null, kept: kept.kept, reason }];
   },
 
   *releaseClaim(tx, { request, sending }: Claim) {
@@ -387,7 +381,7 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
   },
 
   *endClaim(tx, { claim, charged, refund }: ClaimEnd) {
-    const shortOf = charged.budget ? ('key' as const) : charged.quota ? ('account' as const) : null;
+    const shortOf = charged.reason && ('per' in charged.reason ? ('key' as const) : ('account' as const));
     const kept = { kept: charged.spent - refund.credits, keptAt: tx.now, shortOf, keyId: refund.keyId };
     if (!(yield* endIfOurs(tx, claim, (row) => ({ ...row, ...kept })))) return [];
     return yield* storeRefunds(tx, refund.credits > 0 ? [refund] : []);

@@ -304,7 +304,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
       call.isRepeated = payment.isRepeated;
       call.spent = payment.spent;
       call.left = payment.left;
-      call.bound = payment.quota ? 'account' : payment.budget ? 'key' : null;
+      call.bound = payment.reason && ('per' in payment.reason ? 'key' : 'account');
       if (action.workMs > 0) await Bun.sleep(action.workMs);
       call.workedMs = world.nowMs;
       if (action.isUnavailable) return unavailable('a store is away');
