@@ -93,13 +93,13 @@ can be sent again within ten minutes → api: POST %s is answered again → mete
 Any other value is a validation → service: a bad Idempotency-Key of %s
 path and body (of /mcp: tool and arguments) is the same request → api: POST %s is answered again
 a tool's call → api: another body, path, key or account → api: a key of /mcp and one of the endpoint
-charged for what its first charged sending got → metering/credits: of sendings one after the other the first → api: a body that is not valid, or can not be read → metering/credits: that is sent with two keys at once
+charged for what its first charged sending got → metering/credits: sendings of one request → api: a body that is not valid, or can not be read → metering/credits: that is sent with two keys at once
 A repetition costs a token and no credit → api: POST %s is answered again → api: a repetition has 0
 waits up to 20 s for another sending → metering/credits: a second sending waits for the first one → metering/credits: a sending that waits for too long
 refused for lack of credits only if no earlier one was charged → metering/credits: a request that needs more when it is sent again → metering/credits: a request that an account without credits sends
 A repetition answers as many items → api: a request that was paid in part gets that part again → api: a repetition of POST /debts/changes
 The others stay → api: a request that was paid in part → api: a repetition by another key of the account
-Unused credits of the charged sending come back → api: sendings with one Idempotency-Key are charged once → metering/credits: of sendings one after the other the first
+Unused credits of the charged sending come back → api: sendings with one Idempotency-Key are charged once → metering/credits: a second sending waits for the first one
 screens the same list again for nothing → dashboard/screen: a paid list is free for ten minutes
 
 Up to 1,000 companies against the lists → api: takes \${most} items
@@ -147,7 +147,7 @@ The key's name, start, end → api: GET /key says what the holder of a key may k
 calls that cost credits, gave some back → api: it has what was charged → api: a page has 1,000 rows
 Begin without after → api: a reader goes on from next
 Rows are only added, in the order of commit → metering/activity: a reader that goes on from last gets each row once
-are those of the dashboard, which keeps them → metering/activity: charges less returns are the calls of each day
+are those of the dashboard, which keeps them → metering/activity: a partial refund, and one of a keyed request → metering/simulation: two processes at once on a real Postgres
 kind is charge → api: it has what was charged
 An answer is a problem → api: the free item of a list, and a key that has ended
 reason names what was wrong → api: each name of what can be wrong is written by an answer
@@ -190,7 +190,7 @@ is a bare 400; a path of over 1,000 characters → service: every path refuses a
 costs it again
 On one connection wait for each answer → api: a connection on which requests don't wait
 
-RateLimit-Limit, -Remaining and -Policy → api: %s costs a token and its credit → metering/admission: with tokens left, Reset
+RateLimit-Limit, -Remaining and -Policy → api: %s costs a token and its credit → metering/rate-limit: with tokens left, Reset
 each is the tighter of both → api: a key beyond its share is refused
 answer from the stage of the token on → http: says of each status whether it has RateLimit headers
 X-Request-Id names a request in the log → http: has one line a request → http: a key is replaced
@@ -207,11 +207,11 @@ Never changed below /api/v1 → api: a lookup: result and data → api: a search
 a key keeps its form → metering/keys: a key is svc_ and 40 characters
 Each change is in the changelog
 
-Free has 20 requests a minute and 500 credits → metering/credits: Free has 500 included credits → api: usage of a Free account → metering/accounts: are calendar months in UTC
+Free has 20 requests a minute and 500 credits → api: usage of a Free account → metering/accounts: Free begins where the account became Free
 All keys of an account share one bucket → api: all keys of an account share its bucket → metering/rate-limit: a minute of steady use
 bounds the lookups that ask a source
 Purchased credits are spent after the included ones → metering/credits: included credits are spent first
-An account can stop at its allowance → metering/credits: the account stops at its allowance
+An account can stop at its allowance → metering/credits: calls of an account that keeps its purchased credits
 Credits count in the period → metering/credits: a plan changes while the call waits
 `;
 
@@ -219,10 +219,10 @@ const MEMBERS = `
 has the operator's commands
 are in force on every instance within 5 seconds → metering/keys: \${what}: within 5 s where the notification is lost → api: a revoked key and a suspended account are refused → api: each change costs a credit
 A bucket keeps its tokens → metering/rate-limit: a bucket that is full again keeps just its tokens → metering/rate-limit: computes what bucket.ts computes
-A plan change opens a new period → metering/credits: opens a period with nothing used
+A plan change opens a new period → metering/accounts: to Plus counts periods from its start
 anchors the calendar months of Plus → metering/accounts: an anchor on the 31st → metering/accounts: with a start in the future
 From --until on the account is Free → metering/credits: from the lapse on the account is Free → dashboard/usage: a Plus that ends is said to end
-stops at its allowance with monthly-quota-exceeded → metering/credits: the account stops at its allowance → dashboard/usage: purchased credits are switched off
+stops at its allowance with monthly-quota-exceeded → metering/credits: calls of an account that keeps its purchased credits → dashboard/usage: purchased credits are switched off
 keys answer 401, and its sessions end → api: 401 unauthorized → dashboard/auth: suspending an account ends the sessions
 
 Free has room for 2 keys and creates at most 20 → metering/keys: %s creates %d keys in 24 hours → metering/keys: Free has two keys → metering/keys: Plus has room for 10,000
@@ -236,7 +236,7 @@ A test key takes no room → metering/keys: an account has five test keys
 
 in the dashboard under Keys → dashboard/keys: a new key gets the budget and the rights of its form → platform/terminal: a budget, rights and a share
 in force within 5 seconds → api: the rights of a key that is known change within 5 s
-A key never spends more than its budget → metering/credits: many calls at once through two instances → metering/simulation: some thousand histories
+A key never spends more than its budget → metering/credits: calls of a key with a budget → metering/simulation: some thousand histories
 budget is {credits, per, used, resets} → api: a budget of a %s: a list
 per is day or month → metering/credits: of %s is followed by one with a whole budget
 also before it had one → metering/credits: counts what comes back of an earlier charge
@@ -317,7 +317,7 @@ takes an empty database of the same version → backup: a backup goes into an em
 Cursors of POST /debts/changes stay right → companies/debts: after a restore of an older database
 searches are free 503s → companies/directory: a copy has no index → companies/directory: the indices of a database that is gone → backup: a restored directory is searched
 No request is refused if two instances → failures: SHUTDOWN_DELAY_S
-The first new instance migrates → metering: counters are carried over → platform/postgres: two processes that migrate at once
+The first new instance migrates → metering: counters and keyed requests are carried over → platform/postgres: two processes that migrate at once
 Back up before → platform/postgres: a database of another version is refused
 ends it within 5 seconds → metering/keys: with an overlap of 0 ends every earlier secret
 A secret that no store checks → dashboard/sign-in: with another secret a session

@@ -95,6 +95,7 @@ test('counters and keyed requests are carried over, and charges, voids and refun
   const bought = await createReleased(sql, 'bought', { included: 1, credits: 50 });
   const limited = await createReleased(sql, 'limited', { budget: 5 });
   const keyed = await createReleased(sql, 'keyed');
+  await sql`UPDATE balances SET period_opened_at = '-infinity' WHERE account_id = ${keyed.accountId}`;
   type Caller = typeof rich;
 
   /** A batch of one credit each, as 0.1.0 sends it. @returns its attempt */
@@ -168,7 +169,7 @@ test('counters and keyed requests are carried over, and charges, voids and refun
   await chargeAsReleased('chargeCalls', [rich, bought]);
   await chargeAsReleased('chargeWithBudgets', [limited, limited]);
   expect(await credits.charge({ ...limited, ...call })).toMatchObject({
-    ...{ spent: 0, budget: { credits: 5, per: 'month' } },
+    ...{ spent: 0, reason: { credits: 5, per: 'month' } },
   });
   expect([await state(rich), await state(bought), await state(limited)]).toEqual([
     [5, 0, 0, 5],
@@ -178,10 +179,10 @@ test('counters and keyed requests are carried over, and charges, voids and refun
   // Keyed requests of the last ten minutes are not charged again, and a sending of 0.1.0 that is under way gives back.
   const keyedCall = { ...keyed, kind: 'lookup', credits: 5 } as const;
   expect(await chargeKeyed(credits, { ...keyedCall, credits: 1 }, 'whole')).toMatchObject({
-    ...{ spent: 1, quota: null, isRepeated: true },
+    ...{ spent: 1, reason: null, isRepeated: true },
   });
   expect(await chargeKeyed(credits, keyedCall, 'part')).toMatchObject({
-    ...{ spent: 1, quota: { limit: 100 }, isRepeated: true },
+    ...{ spent: 1, reason: { limit: 100 }, isRepeated: true },
   });
   expect(await chargeKeyed(credits, keyedCall, 'old')).toMatchObject({ spent: 5, isRepeated: false });
   await sql`SELECT refund_sending(${underWay}::uuid, 0)`;

@@ -19,15 +19,6 @@ function createStage() {
   };
 }
 
-test('a burst after a quiet time is not called an overload', () => {
-  const stage = createStage();
-  stage.begin(1);
-  stage.finish(1);
-  stage.pass(60_000);
-  stage.begin(1000);
-  expect(stage.delay.estimateMs()).toBe(250);
-});
-
 test('a crowd that comes before anything is known is not let in whole', () => {
   const stage = createStage();
   stage.begin(5000);
@@ -36,27 +27,6 @@ test('a crowd that comes before anything is known is not let in whole', () => {
   stage.pass(250);
   stage.finish(4000);
   expect(stage.delay.estimateMs()).toBe(62.5);
-});
-
-test('a burst onto a service with little to do is not called an overload', () => {
-  const stage = createStage();
-  for (let request = 0; request < 100; request += 1) {
-    stage.begin(1);
-    stage.pass(10);
-    stage.finish(1);
-  }
-  stage.begin(300);
-  expect(stage.delay.estimateMs()).toBe(75);
-});
-
-test('with a queue, the wait is what is under way divided by what gets done', () => {
-  const stage = createStage();
-  stage.begin(2500);
-  stage.pass(250);
-  stage.finish(1250); // 5 a millisecond
-  expect(stage.delay.estimateMs()).toBe(250);
-  stage.begin(3750);
-  expect(stage.delay.estimateMs()).toBe(1000);
 });
 
 test('a stage that stands still shows within a second', () => {
@@ -96,16 +66,6 @@ test('what gets done while most are refused is not taken for all that can be don
   expect(quarter(250)).toBeGreaterThan(1000);
   // More counts at once.
   expect(quarter(3000)).toBe(2000 / 12);
-});
-
-test('what has drained is forgotten', () => {
-  const stage = createStage();
-  stage.begin(100);
-  stage.pass(1000);
-  expect(stage.delay.estimateMs()).toBeGreaterThan(2000);
-  stage.finish(100);
-  stage.begin(100);
-  expect(stage.delay.estimateMs()).toBe(25);
 });
 
 /** An event loop whose turns the test ends, by a clock that it moves. */

@@ -3,6 +3,7 @@ import { type Answer, ok, problem, unavailable } from '../../../src/http/answer.
 import type { Trace } from '../../../src/http/observe.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
 import type { FaceCall } from '../../../src/metering/admission/face.ts';
+import { createListHandler, type Item } from '../../../src/metering/admission/list-handler.ts';
 import {
   createPipeline,
   type Pipeline,
@@ -11,12 +12,12 @@ import {
 import {
   type CallContext,
   free,
+  NOTHING_PAID,
   type Payment,
   type Quote,
   single,
 } from '../../../src/metering/admission/quote.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
-import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import {
   type Authenticator,
   type Caller,
@@ -29,11 +30,13 @@ import { createProcessRateLimiter } from '../../../src/metering/rate-limit/proce
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { OverloadedError } from '../../../src/platform/runtime/timeout.ts';
+import { API_ROUTES } from '../../../src/service/endpoints.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { CALLER } from '../../support/handler.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { inOneTurn, stopClock } from '../../support/stopped-clock.ts';
-import { eventually, until } from '../../support/until.ts';
+import { until } from '../../support/until.ts';
 import { ledgerOf } from '../credits/ledger.ts';
 
 let ledgerSql: Sql;
@@ -165,25 +168,6 @@ describe('a request whose quote waits for its body', () => {
       return { kind: 'lookup', credits, answer, ...more };
     };
 
-  test('has taken its token while it quotes, and all its credits when it is answered', async () => {
-    const { accountId, key } = await createCaller(sql);
-    const seen: unknown[] = [];
-    const kind = await serve(key, async () => {
-      seen.push(await costs(accountId));
-      return {
-        kind: 'lookup',
-        credits: 7,
-        async answer({ spent, refusal }) {
-          seen.push([await costs(accountId), spent, refusal]);
-          return ok({});
-        },
-      };
-    });
-    expect(kind).toBeNull();
-    const charged = [{ tokens: 1, used: 7, credits: 0 }, 7, null];
-    expect(seen).toEqual([{ tokens: 1, used: 0, credits: 0 }, charged]);
-  });
-
   test('ends its quote once, whether it is answered, refused or a fault', async () => {
     const { key } = await createCaller(sql, { included: 2 });
     const ended: string[] = [];
@@ -195,27 +179,6 @@ describe('a request whose quote waits for its body', () => {
     expect(await serve(key, costing(1, fault, end('a fault')))).toBe('internal-error');
     expect(await serve(key, costing(1, fault, end('refused')))).toBe('monthly-quota-exceeded');
     expect(ended).toEqual(['answered', 'a fault', 'refused']);
-  });
-
-  test('gets back one credit for each item that is unavailable after all, and all when the whole answer is', async () => {
-    const { accountId, key } = await createCaller(sql, { included: 6, credits: 20 });
-    const twoBack = costing(10, ({ refund }) => {
-      refund(2);
-      return ok({});
-    });
-    expect(await serve(key, twoBack)).toBeNull();
-    const refunded = async () => {
-      await refundOwed(sql);
-      return ledgerOf(sql, accountId);
-    };
-    await eventually(refunded, { used: 8, credits: 18, calls: 8 });
-    expect(
-      await serve(
-        key,
-        costing(5, () => unavailable('away')),
-      ),
-    ).toBe('service-unavailable');
-    await eventually(refunded, { used: 8, credits: 18, calls: 8 });
   });
 
   test('says what it has cost: its credits less those refunded, also of a fault, and nothing of a repetition', async () => {
@@ -406,25 +369,6 @@ describe('what a request costs', () => {
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 1, credits: 0 });
   });
 
-  test('a bug that many requests meet leaves one line with its stack', async () => {
-    const { key } = await createCaller(sql);
-    const buggy: Handle = async () => {
-      throw new TypeError('null is not an object');
-    };
-    for (let request = 0; request < 3; request += 1) {
-      expect(await ask(key, buggy)).toMatchObject({ kind: 'internal-error' });
-    }
-    expect(logged.map((line) => JSON.parse(line))).toEqual([
-      expect.objectContaining({
-        msg: 'a request could not be answered',
-        err: expect.objectContaining({
-          type: 'TypeError',
-          stack: expect.arrayContaining([expect.any(String)]),
-        }),
-      }),
-    ]);
-  });
-
   test('an empty bucket: no credit, no handler, and when the next token is there', async () => {
     const { accountId, key } = await createCaller(sql, { credits: 5 });
     for (let call = 0; call < 20; call += 1) await ask(key, fine, { charge: null });
@@ -531,15 +475,7 @@ test('an overloaded service refuses every request with a key and the dashboard, 
     account: undefined,
   });
   // A call made in the dashboard: its caller is known already.
-  const caller = {
-    accountId,
-    keyId: '',
-    plan: 'free' as const,
-    requestsPerMinute: 2000,
-    isTest: false,
-    only: null,
-    budget: null,
-  };
+  const caller = { ...CALLER, accountId, keyId: '' };
   const handler = { right: null, charge: 'search' as const, quote: neverQuotes };
   expect(await pipeline.serve(new Request('http://service/'), {}, handler, caller)).toMatchObject({
     problem: { kind: 'service-unavailable' },
@@ -552,15 +488,7 @@ test('an overloaded service refuses every request with a key and the dashboard, 
 
 test('a request with a test key takes a token, has all its credits for nothing, and counts no error', async () => {
   const { accountId } = await createCaller(sql, { included: 0 });
-  const caller = {
-    accountId,
-    keyId: '',
-    plan: 'free' as const,
-    requestsPerMinute: 20,
-    isTest: true,
-    only: null,
-    budget: null,
-  };
+  const caller = { ...CALLER, accountId, keyId: '', isTest: true };
   const failing: FaceCall = {
     right: null,
     charge: 'lookup',
@@ -646,4 +574,31 @@ test('of a batch lookup each item with a problem is counted, and costs a credit 
   await ask(key, async () => ({ ok: true, json: '{}', itemProblems }));
   const costs = [1, 1, 0, 0];
   expect(countedErrors).toEqual(kinds.map((kind, index) => `${keyId} ${kind} ${costs[index]}`));
+});
+
+test('an item whose store fails after its credit was charged gets the credit back, and the others keep theirs', async () => {
+  const items = ['found', 'away', 'late'].map((asked): Item => {
+    const answer = asked === 'found' ? ({ ok: true, json: '"debts":{}' } as const) : unavailable(asked);
+    return { asked, isCharged: true, answer: () => (asked === 'late' ? Promise.resolve(answer) : answer) };
+  });
+  const { quote } = createListHandler({
+    route: API_ROUTES.find(({ path }) => path === '/debts')!,
+    publicUrl: 'http://service',
+    list: 'nifs',
+    item: 'nif',
+    max: 1000,
+    quote: async () => ({ items }),
+  });
+  const quoted = await quote({ nifs: items.map(({ asked }) => asked) }, {} as CallContext);
+  expect(quoted.credits).toBe(3);
+  const refunds: number[] = [];
+  const answer = await quoted.answer({
+    ...NOTHING_PAID,
+    spent: 3,
+    refund: (credits) => void refunds.push(credits),
+  });
+  expect(answer.ok && JSON.parse(answer.json).data.map(({ status }: { status: number }) => status)).toEqual([
+    200, 503, 503,
+  ]);
+  expect(refunds).toEqual([2]);
 });

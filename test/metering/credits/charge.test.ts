@@ -1,6 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { findAccount } from '../../../src/metering/accounts/account-store.ts';
-import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
@@ -39,21 +38,6 @@ describe('one credit a call', () => {
       [true, { used: 4, credits: 0, calls: 4 }],
       [false, { used: 4, credits: 0, calls: 4 }],
     ]);
-  });
-
-  test('Free has 500 included credits, Plus 1,250', async () => {
-    for (const [plan, included] of [
-      ['free', 500],
-      ['plus', 1250],
-    ] as const) {
-      const { accountId } = await createCaller(sql, { plan });
-      expect(await chargeMany(credits, accountId, included + 3)).toEqual({
-        charged: included,
-        refused: 3,
-        failed: 0,
-      });
-      expect(await ledgerOf(sql, accountId)).toEqual({ used: included, credits: 0, calls: included });
-    }
   });
 
   test('calls are counted by day, key and kind as they are charged, and refused ones are not', async () => {
@@ -159,16 +143,6 @@ describe('periods roll over by themselves', () => {
     expect(await shown(id, clock.now())).toMatchObject({ used: 2, end: '2026-09-30T10:00:00.000Z' });
   });
 
-  test('Free allowances come back at the turn of the year', async () => {
-    const clock = await createTestClock(sql, '2025-12-31T23:59:59.999Z');
-    const id = await createAccountAt(sql, clock.now(), { plan: 'free', included: 1 });
-    expect((await chargeOne(credits, id)).charged).toBe(true);
-    expect(await chargeOne(credits, id)).toMatchObject({ charged: false, retryAfterS: 1 });
-    await clock.set('2026-01-01T00:00:00Z');
-    expect((await chargeOne(credits, id)).charged).toBe(true);
-    expect(await shown(id, clock.now())).toMatchObject({ used: 1, end: '2026-02-01T00:00:00.000Z' });
-  });
-
   test('from the lapse on the account is Free: a new period, nothing used, the Free allowance', async () => {
     const clock = await createTestClock(sql, '2026-02-20T05:59:59.999Z');
     const id = await createAccountAt(sql, clock.now(), {
@@ -197,24 +171,5 @@ describe('periods roll over by themselves', () => {
       used: 2,
       end: '2026-08-01T00:00:00.000Z',
     });
-  });
-});
-
-describe('a change of plan', () => {
-  test('opens a period with nothing used, in either direction', async () => {
-    const { accountId } = await createCaller(sql, { included: 1 });
-    expect(await chargeMany(credits, accountId, 2)).toEqual({ charged: 1, refused: 1, failed: 0 });
-    await changePlan(sql, accountId, 'plus', {}, 'test');
-    expect(await chargeMany(credits, accountId, 2)).toEqual({ charged: 1, refused: 1, failed: 0 });
-    await changePlan(sql, accountId, 'free', {}, 'test');
-    expect(await chargeMany(credits, accountId, 2)).toEqual({ charged: 1, refused: 1, failed: 0 });
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 3 });
-  });
-
-  test('Free to Free is no change: what is used stays used', async () => {
-    const { accountId } = await createCaller(sql, { included: 1 });
-    await chargeOne(credits, accountId);
-    await changePlan(sql, accountId, 'free', {}, 'test');
-    expect((await chargeOne(credits, accountId)).charged).toBe(false);
   });
 });

@@ -1,4 +1,4 @@
-import type { Call, Charge } from '../../../src/metering/credits/call.ts';
+import type { Call, Charge, Quota } from '../../../src/metering/credits/call.ts';
 import type { Credits } from '../../../src/metering/credits/charge.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
@@ -6,8 +6,8 @@ import type { Sql } from '../../../src/platform/postgres/connect.ts';
 
 /** One search by no key in particular: whether it was charged, and if not, the quota. */
 export async function chargeOne(credits: Credits, accountId: string) {
-  const { quota } = await credits.charge({ accountId, keyId: '', kind: 'search', credits: 1 });
-  return { charged: quota === null, ...quota };
+  const { reason } = await credits.charge({ accountId, keyId: '', kind: 'search', credits: 1 });
+  return { charged: reason === null, ...(reason as Quota | null) };
 }
 
 /** So many at once: how many were charged, refused, and could not be counted. */
@@ -49,4 +49,14 @@ export async function chargeKeyed(ledger: Credits, call: Call, identity: string,
   if (charge.spent === 0) ledger.release(claim);
   else await charge.refund(Math.min(back, charge.spent));
   return charge;
+}
+
+/** Sums over keys of `daily_counts` that are not the sums of the counts of keys. */
+export async function differingTotals(sql: Sql): Promise<object[]> {
+  return sql`
+    SELECT account_id, day, kind, t.calls, t.credits, counted.calls AS "sumOfCalls", counted.credits AS "sumOfCredits"
+    FROM (SELECT * FROM daily_counts WHERE key_id = '*' AND hour = -1) AS t FULL JOIN (
+      SELECT account_id, day, kind, sum(calls) AS calls, sum(credits) AS credits FROM key_counts
+      GROUP BY account_id, day, kind) AS counted USING (account_id, day, kind)
+    WHERE (coalesce(t.calls, 0), coalesce(t.credits, 0)) IS DISTINCT FROM (coalesce(counted.calls, 0), coalesce(counted.credits, 0))`;
 }

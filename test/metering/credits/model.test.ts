@@ -14,7 +14,7 @@ import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { DAY } from '../../../src/platform/units.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
-import { differingTotals } from '../usage/totals.ts';
+import { differingTotals } from './ledger.ts';
 import {
   type Ledger,
   newAccount,

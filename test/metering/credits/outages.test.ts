@@ -8,7 +8,7 @@ import { cancelWaiting, lockRow, waitingForLock } from '../../support/locks.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
-import { chargeMany, chargeOne, ledgerOf } from './ledger.ts';
+import { chargeOne, ledgerOf } from './ledger.ts';
 
 /** The pool that charges, through the proxy, with the time-outs that the service has. */
 let behindProxy: Sql;
@@ -126,21 +126,6 @@ describe('a frozen Postgres', () => {
     await credits.close(1000);
     expect(lost).toEqual([[expect.objectContaining({ accountId, credits: 1 })]]);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 5, calls: 1 });
-  });
-
-  test('refuses all who ask in the meantime, in two waves of 500, and counts only those after the thaw', async () => {
-    const { accountId } = await createCaller(sql, { included: 10_000 });
-    await behindProxy`SELECT 1`;
-    proxy.hang();
-    const first = chargeMany(credits, accountId, 500);
-    for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    const second = chargeMany(credits, accountId, 500);
-    expect(await first).toEqual({ charged: 0, refused: 0, failed: 500 });
-    expect(await second).toEqual({ charged: 0, refused: 0, failed: 500 });
-    proxy.up();
-    await eventually(async () => (await chargeMany(credits, accountId, 3)).charged, 3);
-    await refunding;
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 0, calls: 3 });
   });
 });
 

@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { chargeBatch } from '../../../src/metering/credits/charge-batch.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
@@ -12,7 +11,7 @@ import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
-import { chargeMany, chargeOne, ledgerOf } from './ledger.ts';
+import { ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('processes');
 const sql = database.sql;
@@ -58,51 +57,6 @@ describe('a process that is killed when Postgres has charged its batch, but the 
     await refundOwed(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 4, calls: 3 });
   });
-});
-
-test('a period that has ended is opened once by two instances at once, and its credits are exact', async () => {
-  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 2, pointQueries: true }));
-  try {
-    const instances = pools.map((pool) => createCredits(pool));
-    for (let round = 0; round < 20; round += 1) {
-      const { accountId } = await createCaller(sql, { included: 10, credits: 5 });
-      await sql`
-        UPDATE balances SET used = 7, period_start = period_start - interval '2 months', period_end = period_start
-        WHERE account_id = ${accountId}`;
-      const outcomes = await Promise.all(instances.map((credits) => chargeMany(credits, accountId, 9)));
-      expect(outcomes.reduce((sum, { charged }) => sum + charged, 0)).toBe(15);
-      expect(await ledgerOf(sql, accountId)).toEqual({ used: 15, credits: 0, calls: 15 });
-      const [row] = await sql`
-        SELECT sum((purchased ->> ${accountId})::bigint) AS purchased FROM call_journal
-        WHERE ${accountId} = ANY (account_ids)`;
-      expect(Number(row!.purchased)).toBe(5);
-    }
-  } finally {
-    await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
-  }
-});
-
-test('many accounts at once, asked for in every order by two instances, are each exact and none waits for ever', async () => {
-  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 10, pointQueries: true }));
-  try {
-    const instances = pools.map((pool) => createCredits(pool));
-    const callers = await Promise.all(
-      Array.from({ length: 40 }, (_, index) => createCaller(sql, { included: index, credits: 3 })),
-    );
-    const calls = callers.flatMap(({ accountId }) => Array.from({ length: 50 }, () => accountId));
-    const shuffled = [shuffle(calls), shuffle(calls)];
-    const charged = await Promise.all(
-      shuffled.flatMap((order, instance) =>
-        order.map(async (id) => ((await chargeOne(instances[instance]!, id)).charged ? id : null)),
-      ),
-    );
-    const expected = callers.map((_, index) => index + 3);
-    expect(callers.map(({ accountId }) => charged.filter((id) => id === accountId).length)).toEqual(expected);
-    const ledgers = await Promise.all(callers.map(({ accountId }) => ledgerOf(sql, accountId)));
-    expect(ledgers).toEqual(expected.map((used) => ({ used, credits: 0, calls: used })));
-  } finally {
-    await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
-  }
 });
 
 test.each([2, 400])('of %d accounts, a few asked for in opposite orders are locked in one', async (count) => {

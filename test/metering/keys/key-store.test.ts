@@ -37,33 +37,13 @@ test('a list shows the first characters, when and whether revoked; never the sec
   const second = await createKey(sql, account, '', 'test');
   const { revoked } = await revokeKey(sql, first.id, 'test');
   const keys = await listKeys(sql, account);
+  const none = {
+    ...{ test: false, connection: false, expires: null, previousUntil: null },
+    ...{ budget: null, only: null, requests_per_minute: null },
+  };
   expect(keys.map(({ created, ...key }) => ({ ...key }))).toEqual([
-    {
-      id: first.id,
-      name: 'one',
-      test: false,
-      connection: false,
-      start: first.secret.slice(0, 10),
-      revoked,
-      expires: null,
-      previousUntil: null,
-      budget: null,
-      only: null,
-      requests_per_minute: null,
-    },
-    {
-      id: second.id,
-      name: '',
-      test: false,
-      connection: false,
-      start: second.secret.slice(0, 10),
-      revoked: null,
-      expires: null,
-      previousUntil: null,
-      budget: null,
-      only: null,
-      requests_per_minute: null,
-    },
+    { ...none, id: first.id, name: 'one', start: first.secret.slice(0, 10), revoked },
+    { ...none, id: second.id, name: '', start: second.secret.slice(0, 10), revoked: null },
   ]);
 });
 
@@ -90,15 +70,6 @@ test('an account has five test keys, and they take no place of its plan', async 
   await revokeKey(sql, first.id, 'test');
   await createTestKey(new Date(Date.now() + 60_000));
   expect((await findAccount(sql, account))!.keys).toBe(2);
-});
-
-test('five that ask for the two places at once get two keys', async () => {
-  const account = await newAccount();
-  const outcomes = await Promise.allSettled(
-    Array.from({ length: 5 }, () => createKey(sql, account, '', 'test')),
-  );
-  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
-  expect(await listKeys(sql, account)).toHaveLength(2);
 });
 
 test('Plus has room for many; once it lapses, those it has stay and no further one is made', async () => {
@@ -222,16 +193,6 @@ test('a key is found by its id in its own account only', async () => {
   expect(await findKey(sql, own, id)).toMatchObject({ id, name: 'mine', revoked: null });
   expect(await findKey(sql, other, id)).toBeNull();
   expect(await findKey(sql, own, 'key_none')).toBeNull();
-});
-
-test('keys that ended cost neither the count of active ones nor a page anything', async () => {
-  const account = await newAccount('plus');
-  await storeKeys(account, 3000, 30, 'revoked');
-  await storeKeys(account, 2, 29, 'active');
-  await sql`ANALYZE api_keys`;
-  const plan = await sql`
-    EXPLAIN SELECT count(*) FROM api_keys k WHERE k.account_id = ${account} AND k.ends_at > now()`;
-  expect(plan.map((row) => row['QUERY PLAN']).join('\n')).toContain('api_keys_by_end');
 });
 
 test('revoking twice keeps the first date and leaves one row in the ledger', async () => {

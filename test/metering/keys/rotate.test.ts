@@ -88,16 +88,8 @@ describe('a rotation', () => {
     });
     const began = rotated.previousUntil.getTime() - HOUR_S * 1000;
     expect(began).toBeWithin(since.getTime(), (await clock()).getTime() + 1);
-    const caller = {
-      accountId,
-      keyId: id,
-      plan: 'free' as const,
-      requestsPerMinute: 20,
-      isTest: false,
-      only: null,
-      budget: null,
-      shares: null,
-    };
+    const limits = { plan: 'free' as const, requestsPerMinute: 20, only: null, budget: null, shares: null };
+    const caller = { accountId, keyId: id, isTest: false, ...limits };
     expect({ ...(await ask(secret)) }).toEqual(caller);
     expect({ ...(await ask(rotated.secret)) }).toEqual(caller);
     expect({ ...(await findKey(sql, accountId, id)) }).toMatchObject({

@@ -1,26 +1,39 @@
 /** Uses of keys, counts of error answers and answers of the activity: a lock or a failure of one kind loses nothing of another. */
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
+import { deleteAccount, removeExpired } from '../../../src/dashboard/account-data/wings.ts';
+import type { ProblemName } from '../../../src/http/problems.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { readActivity } from '../../../src/metering/activity/activity-store.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { endPreviousSecrets } from '../../../src/metering/keys/expire.ts';
 import { findKeyDetails } from '../../../src/metering/keys/key-details.ts';
-import { revokeKey } from '../../../src/metering/keys/key-store.ts';
+import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { storeErrorCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { noteProblem } from '../../support/notes.ts';
-import { createCaller } from '../../support/service.ts';
-import { until } from '../../support/until.ts';
+import { startProxy } from '../../support/proxy.ts';
+import {
+  createCaller,
+  createTestEnvironment,
+  createTestKey,
+  type ServiceProcess,
+  spawnService,
+} from '../../support/service.ts';
+import { eventually, until } from '../../support/until.ts';
 
 const database = await createTestDatabase('notes');
 const { sql } = database;
 const impatient = connectPostgres(database.url, { max: 2, lockTimeoutMs: 50 });
+const proxy = await startProxy(database.url);
 afterAll(async () => {
   await impatient.end();
+  await proxy.close();
   await database.drop();
 });
 
@@ -128,4 +141,224 @@ test('a secret that is refused counts for its key, again from the cache, and a s
   await isRefused(generateSecret());
   await isRefused(`svc_${'x'.repeat(39)}!`);
   expect(refused.length).toBe(before + 3);
+});
+
+/** The stored counts of an account: key and kind, and the number of answers. */
+async function countsOf(accountId: string, from = sql): Promise<Record<string, number>> {
+  const rows = await from`
+    SELECT key_id || ' ' || kind AS name, sum(calls)::bigint AS calls FROM key_counts
+    WHERE account_id = ${accountId} AND is_error GROUP BY key_id, kind`;
+  return Object.fromEntries(rows.map(({ name, calls }) => [name, calls]));
+}
+
+test('answers are told apart by account, key and kind, and added to those of earlier writes', async () => {
+  const [one, other] = [await createCaller(sql), await createCaller(sql)];
+  const errors = createNotes(sql);
+  const problems: ProblemName[] = [
+    'rate-limit-exceeded',
+    'monthly-quota-exceeded',
+    'validation',
+    'company-not-found',
+    'search-failed',
+    'company-lookup-failed',
+    'service-unavailable',
+  ];
+  for (let round = 1; round <= 2; round += 1) {
+    for (const problem of problems) noteProblem(errors, one, problem);
+    noteProblem(errors, { ...one, keyId: '' }, 'validation');
+    noteProblem(errors, other, 'internal-error');
+    await errors.write();
+    expect(await countsOf(one.accountId)).toEqual({
+      [`${one.keyId} rate-limit-exceeded`]: round,
+      [`${one.keyId} monthly-quota-exceeded`]: round,
+      [`${one.keyId} 4xx`]: 2 * round,
+      [`${one.keyId} 5xx`]: 3 * round,
+      ' 4xx': round,
+    });
+    expect(await countsOf(other.accountId)).toEqual({ [`${other.keyId} 5xx`]: round });
+  }
+  await errors.write();
+  expect(await countsOf(other.accountId)).toEqual({ [`${other.keyId} 5xx`]: 2 });
+});
+
+test('an answer belongs to its UTC day, also when it is written on a later one', async () => {
+  const caller = await createCaller(sql);
+  const errors = createNotes(sql);
+  try {
+    setSystemTime(new Date('2026-03-01T23:59:59.999Z'));
+    noteProblem(errors, caller, 'validation');
+    setSystemTime(new Date('2026-03-02T00:00:00Z'));
+    noteProblem(errors, caller, 'validation');
+    noteProblem(errors, caller, 'validation');
+  } finally {
+    setSystemTime();
+  }
+  await errors.write();
+  const days = await sql`
+    SELECT day::text, calls FROM key_counts WHERE is_error AND account_id = ${caller.accountId} ORDER BY day`;
+  expect([...days]).toMatchObject([
+    { day: '2026-03-01', calls: 1 },
+    { day: '2026-03-02', calls: 2 },
+  ]);
+});
+
+test('401s of keys that ended over 30 days ago share a row, however many keys they are', async () => {
+  const { accountId, keyId, key } = await createCaller(sql, { plan: 'plus' });
+  const others = [];
+  for (let index = 0; index < 3; index += 1) others.push(await createKey(sql, accountId, '', 'test'));
+  const endedAgo = (id: string, days: number) => sql`
+    UPDATE api_keys SET created_at = now() - interval '1 year', revoked_at = now() - ${days} * interval '1 day' WHERE id = ${id}`;
+  await endedAgo(keyId, 29.9);
+  for (const { id } of others) await endedAgo(id, 30.1);
+  await authenticate([key, ...others.map((other) => other.secret)]);
+  expect(await countsOf(accountId)).toEqual({ [`${keyId} 401`]: 1, 'ended 401': 3 });
+});
+
+test('401s of test keys are not counted', async () => {
+  const { accountId, keyId, key } = await createCaller(sql);
+  const testKey = await createTestKey(sql, accountId);
+  await sql`UPDATE api_keys SET revoked_at = now() WHERE account_id = ${accountId}`;
+  await authenticate([key, testKey]);
+  expect(await countsOf(accountId)).toEqual({ [`${keyId} 401`]: 1 });
+});
+
+/** Counts the refusals of secrets as the service does. */
+async function authenticate(secrets: string[]): Promise<void> {
+  const errors = createNotes(sql);
+  const authenticator = await createAuthenticator(sql, {
+    used() {},
+    refused: (refused) => noteProblem(errors, refused, 'unauthorized'),
+  });
+  for (const secret of secrets) await authenticator.authenticate(secret);
+  await authenticator.close();
+  await errors.write();
+}
+
+test('counts are kept for 13 months', async () => {
+  const { accountId } = await createCaller(sql);
+  await storeErrorCounts(
+    sql,
+    sql`
+      SELECT ${accountId}::text, (now() AT TIME ZONE 'UTC')::date - interval '13 months' - days * interval '1 day', 'key_' || days, '4xx', 1
+      FROM unnest(ARRAY[-1, 0, 1, 400]) AS days`,
+  );
+  await removeExpired(sql);
+  expect(await countsOf(accountId)).toEqual({ 'key_-1 4xx': 1, 'key_0 4xx': 1 });
+});
+
+describe('while Postgres is away', () => {
+  /** A process behind the proxy. */
+  async function withProxy(work: (errors: ReturnType<typeof createNotes>) => Promise<void>) {
+    const behindProxy = connectPostgres(proxy.url(database.url), { max: 2 });
+    try {
+      await behindProxy`SELECT 1`;
+      await work(createNotes(behindProxy));
+    } finally {
+      proxy.up();
+      await behindProxy.end({ timeout: 1 });
+    }
+  }
+
+  test('answers of a write that it does not take are not counted, and later ones are', async () => {
+    const caller = await createCaller(sql);
+    await withProxy(async (errors) => {
+      noteProblem(errors, caller, 'service-unavailable');
+      proxy.down();
+      await expect(errors.write()).rejects.toThrow();
+      proxy.up();
+      noteProblem(errors, caller, 'service-unavailable');
+      await errors.write();
+    });
+    expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 5xx`]: 1 });
+  });
+
+  test('answers that it has written without acknowledging it are counted once', async () => {
+    const caller = await createCaller(sql);
+    await withProxy(async (errors) => {
+      noteProblem(errors, caller, 'validation');
+      await errors.write();
+      noteProblem(errors, caller, 'validation');
+      const lock = await lockRow(sql, caller.accountId, 'daily_counts');
+      const unheard = expect(errors.write()).rejects.toThrow();
+      await waitingForLock(sql, 1);
+      proxy.hang();
+      await lock.release();
+      await eventually(() => countsOf(caller.accountId), { [`${caller.keyId} 4xx`]: 2 });
+      await unheard;
+      proxy.down();
+      proxy.up();
+      noteProblem(errors, caller, 'validation');
+      await errors.write();
+    });
+    expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 4xx`]: 3 });
+  });
+});
+
+test('memory is bounded: what it has no room for is not counted', async () => {
+  const callers = [await createCaller(sql), await createCaller(sql), await createCaller(sql)];
+  const errors = createNotes(sql, { maxCounters: 2 });
+  for (let round = 0; round < 3; round += 1) {
+    for (const caller of callers) noteProblem(errors, caller, 'validation');
+  }
+  await errors.write();
+  const counts = await Promise.all(callers.map(({ accountId }) => countsOf(accountId)));
+  expect(counts.map((count) => Object.values(count))).toEqual([[3], [3], []]);
+});
+
+describe('a deleted account', () => {
+  test('has no counts, and gets none that were in memory', async () => {
+    const caller = await createCaller(sql);
+    const errors = createNotes(sql);
+    noteProblem(errors, caller, 'validation');
+    await errors.write();
+    noteProblem(errors, caller, 'validation');
+    await deleteAccount(sql, caller.accountId, 'test');
+    await errors.write();
+    expect(await countsOf(caller.accountId)).toEqual({});
+  });
+});
+
+test('a transaction that has locked an account delays no count, not even its own', async () => {
+  const callers = [await createCaller(sql), await createCaller(sql)];
+  const errors = createNotes(impatient);
+  for (const caller of callers) noteProblem(errors, caller, 'validation');
+  const lock = await lockRow(sql, callers[0]!.accountId, 'accounts');
+  await errors.write();
+  for (const { accountId, keyId } of callers)
+    expect(await countsOf(accountId)).toEqual({ [`${keyId} 4xx`]: 1 });
+  await lock.release();
+});
+
+describe('several processes', () => {
+  let environment: Awaited<ReturnType<typeof createTestEnvironment>>;
+  beforeAll(async () => {
+    environment = await createTestEnvironment();
+  });
+  afterAll(() => environment.remove());
+
+  const ask = async ({ url }: ServiceProcess, key: string, count: number) => {
+    for (let call = 0; call < count; call += 1) {
+      const response = await fetch(`${url}/companies`, { headers: { Authorization: `Bearer ${key}` } });
+      await response.arrayBuffer();
+    }
+  };
+
+  test('one that is stopped writes all it has counted, and one that is killed what it counted seconds ago', async () => {
+    const { sql } = environment.database;
+    const caller = await createCaller(sql, { included: 9, limits: { requestsPerMinute: 1000 } });
+    const [killed, stopped] = await Promise.all([
+      spawnService(environment.env),
+      spawnService(environment.env),
+    ]);
+    await ask(killed, caller.key, 5);
+    await eventually(() => countsOf(caller.accountId, sql), { [`${caller.keyId} 4xx`]: 5 });
+    await killed.kill('SIGKILL');
+    // Four more have a token and get 400; the others get 429.
+    await ask(stopped, caller.key, 40);
+    await stopped.kill();
+    expect(await countsOf(caller.accountId, sql)).toEqual({
+      [`${caller.keyId} 4xx`]: 9,
+      [`${caller.keyId} monthly-quota-exceeded`]: 36,
+    });
+  });
 });

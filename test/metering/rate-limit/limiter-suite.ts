@@ -1,5 +1,15 @@
 import { expect, test } from 'bun:test';
+import { once } from 'node:events';
+import type Redis from 'ioredis';
 import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
+import { connectRedis } from '../../../src/metering/rate-limit/redis.ts';
+
+/** A connection to Redis that is ready. */
+export async function connected(url: string): Promise<Redis> {
+  const redis = connectRedis(url);
+  await once(redis, 'ready');
+  return redis;
+}
 
 /** The parts of an implementation that the suite needs. */
 export interface LimiterUnderTest {
@@ -78,22 +88,14 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
     expect((await limiter().take(account, 120)).remaining).toBe(119);
   });
 
-  test('a raised limit keeps the tokens that are there', async () => {
+  test.each([
+    ['a raised limit keeps the tokens that are there', 4, 2, 12, 1],
+    ['a lowered limit caps the tokens at the new capacity', 60, 1, 20, 19],
+    ['a lowered limit leaves fewer tokens as they are', 12, 9, 4, 2],
+  ])('%s', async (_, before, taken, limit, remaining) => {
     const account = newAccount();
-    await takeMany(account, 4, 2);
-    expect((await limiter().take(account, 12)).remaining).toBe(1);
-  });
-
-  test('a lowered limit caps the tokens at the new capacity', async () => {
-    const account = newAccount();
-    await limiter().take(account, 60);
-    expect(await limiter().take(account, 20)).toMatchObject({ taken: true, remaining: 19, limit: 20 });
-  });
-
-  test('a lowered limit leaves fewer tokens as they are', async () => {
-    const account = newAccount();
-    await takeMany(account, 12, 9);
-    expect((await limiter().take(account, 4)).remaining).toBe(2);
+    await takeMany(account, before, taken);
+    expect(await limiter().take(account, limit)).toMatchObject({ taken: true, remaining, limit });
   });
 
   test('a lowered limit takes nothing away of what the old one has given since the last request', async () => {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'bun:test';
+import { rateLimitHeaders, retryAfterS } from '../../../src/metering/admission/refusals.ts';
+import { decide, UNITS_PER_TOKEN } from '../../../src/metering/rate-limit/bucket.ts';
 import { createEmptyBuckets } from '../../../src/metering/rate-limit/empty-buckets.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import { limiterSuite } from './limiter-suite.ts';
@@ -83,43 +85,44 @@ describe('memory', () => {
   });
 });
 
-const NOW_US = Date.UTC(2026, 0, 1) * 1000;
+test('Redis is asked again after five seconds, however far away the token of an empty bucket is', () => {
+  let nowMs = 0;
+  const refusals = createEmptyBuckets(() => nowMs);
+  const bucket = { id: 'a', limit: 1 }; // a token a minute
+  refusals.remember('a', { units: 0, atUs: START_US, limit: 1 }, nowMs);
+  nowMs = 4999;
+  expect(refusals.find([bucket])).toMatchObject({ waitUs: 55_001_000 });
+  nowMs = 5000;
+  expect(refusals.find([bucket])).toBeNull();
+});
 
-const emptyOf = (limit: number) => ({ units: 0, atUs: NOW_US, limit });
+const AT_S = 1_800_000_000;
+const at = (fractionUs: number) => AT_S * 1_000_000 + fractionUs;
 
-function refusalsAt(startMs: number) {
-  const clock = { nowMs: startMs };
-  return { clock, refusals: createEmptyBuckets(() => clock.nowMs) };
-}
-
-test('a refusal ends when the token is due, counted from the question', () => {
-  const { clock, refusals } = refusalsAt(1000);
-  refusals.remember('a', emptyOf(60), 900); // a token a second
-  expect(refusals.find([{ id: 'a', limit: 60 }])).toEqual({
-    taken: false,
-    limit: 60,
-    remaining: 0,
-    waitUs: 900_000,
-    nowUs: NOW_US + 100_000,
+test('with tokens left, Reset is now, in whole seconds', () => {
+  const decision = decide(true, 7.5 * UNITS_PER_TOKEN, 20, at(0));
+  expect(rateLimitHeaders(decision)).toEqual({
+    'RateLimit-Limit': '20',
+    'RateLimit-Remaining': '7',
+    'RateLimit-Reset': String(AT_S),
+    'RateLimit-Policy': '20;w=60',
   });
-  clock.nowMs = 1899;
-  expect(refusals.find([{ id: 'a', limit: 60 }])).toMatchObject({ waitUs: 1000, nowUs: NOW_US + 999_000 });
-  clock.nowMs = 1900;
-  expect(refusals.find([{ id: 'a', limit: 60 }])).toBeNull();
+  expect(rateLimitHeaders(decide(true, UNITS_PER_TOKEN, 20, at(1)))['RateLimit-Reset']).toBe(
+    String(AT_S + 1),
+  );
 });
 
-test('Redis is asked again after five seconds, however far away the token is', () => {
-  const { clock, refusals } = refusalsAt(0);
-  refusals.remember('a', emptyOf(1), 0); // a token a minute
-  clock.nowMs = 4999;
-  expect(refusals.find([{ id: 'a', limit: 1 }])).toMatchObject({ waitUs: 55_001_000 });
-  clock.nowMs = 5000;
-  expect(refusals.find([{ id: 'a', limit: 1 }])).toBeNull();
+test('without one, Reset and Retry-After say when it is there, never too early', () => {
+  // 20 a minute: a token takes 3 s; a quarter of one is there, so 2.25 s are left.
+  const decision = decide(false, UNITS_PER_TOKEN / 4, 20, at(500_000));
+  expect(decision.waitUs).toBe(2_250_000);
+  expect(retryAfterS(decision)).toBe(3);
+  expect(rateLimitHeaders(decision)['RateLimit-Reset']).toBe(String(AT_S + 3)); // 2.75 s later
+  expect(rateLimitHeaders(decision)['RateLimit-Remaining']).toBe('0');
 });
 
-test('a caller with another limit, and another account, are asked about', () => {
-  const { refusals } = refusalsAt(0);
-  refusals.remember('a', emptyOf(20), 0);
-  expect(refusals.find([{ id: 'b', limit: 20 }])).toBeNull();
-  expect(refusals.find([{ id: 'a', limit: 60 }])).toBeNull();
+test('Retry-After is at least one second', () => {
+  expect(retryAfterS(decide(false, UNITS_PER_TOKEN - 1, 6000, at(0)))).toBe(1);
+  expect(retryAfterS(decide(false, 0, 60, at(0)))).toBe(1);
+  expect(retryAfterS(decide(false, 0, 1, at(0)))).toBe(60);
 });

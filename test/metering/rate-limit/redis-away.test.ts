@@ -2,10 +2,11 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { randomUUID } from 'node:crypto';
 import type Redis from 'ioredis';
 import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
-import { connectRedis, createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
+import { createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { redisUrl } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
+import { connected } from './limiter-suite.ts';
 
 let redis: Redis;
 let limiter: RateLimiter;
@@ -17,8 +18,7 @@ beforeEach(async () => {
   proxy.up();
   changes = [];
   localDecisions = 0;
-  redis = connectRedis(proxy.url(redisUrl));
-  await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
+  redis = await connected(proxy.url(redisUrl));
   limiter = createRedisRateLimiter(redis, {
     onFallback: () => changes.push('away'),
     onRecovered: () => changes.push('back'),
@@ -66,8 +66,7 @@ for (const fault of ['down', 'hang'] as const) {
     });
 
     test('each of two processes gives at most one bucket of each limit more than Redis did', async () => {
-      const other = connectRedis(proxy.url(redisUrl));
-      await new Promise<void>((resolve) => other.once('ready', () => resolve()));
+      const other = await connected(proxy.url(redisUrl));
       const processes = [limiter, createRedisRateLimiter(other)];
       const [account, key] = [newAccount(), { id: newAccount(), limit: 3 }];
       const takenBy = async (one: RateLimiter, keys: (typeof key)[]) => {
@@ -90,8 +89,7 @@ for (const fault of ['down', 'hang'] as const) {
       await untilBack();
       const account = newAccount();
       expect(await limiter.take(account, 5)).toMatchObject({ taken: true, remaining: 4 });
-      const direct = connectRedis(redisUrl);
-      await new Promise<void>((resolve) => direct.once('ready', () => resolve()));
+      const direct = await connected(redisUrl);
       expect(await createRedisRateLimiter(direct).take(account, 5)).toMatchObject({ remaining: 3 });
       direct.disconnect();
     });
@@ -183,9 +181,8 @@ test("a process that was busy while others waited for Redis doesn't take it for 
   await Promise.all([first, ...gathered]);
   expect(changes).toEqual([]);
   // Redis has given them, not this process.
-  const other = connectRedis(redisUrl);
+  const other = await connected(redisUrl);
   try {
-    await new Promise<void>((resolve) => other.once('ready', () => resolve()));
     expect((await createRedisRateLimiter(other).take(account, 20)).remaining).toBe(13);
   } finally {
     other.disconnect();

@@ -8,9 +8,9 @@ import {
   unitsNow,
 } from '../../../src/metering/rate-limit/bucket.ts';
 import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
-import { connectRedis, createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
+import { createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
 import { redisUrl } from '../../support/redis.ts';
-import { limiterSuite } from './limiter-suite.ts';
+import { connected, limiterSuite } from './limiter-suite.ts';
 
 let redis: Redis;
 let limiter: RateLimiter;
@@ -25,12 +25,6 @@ afterAll(() => {
   // None of these tests may have been decided by the process's own buckets.
   expect(fallbacks).toEqual([]);
 });
-
-async function connected(url: string): Promise<Redis> {
-  const redis = connectRedis(url);
-  await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
-  return redis;
-}
 
 const newAccount = () => `acc_${randomUUID()}`;
 

@@ -1,0 +1,144 @@
+/** Of calls at once, through two instances, exactly as many are paid as there are credits for, whatever pays them. */
+import { afterAll, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import { changeLimits } from '../../../src/metering/accounts/changes.ts';
+import { createCredits } from '../../../src/metering/credits/charge.ts';
+import { limitKey } from '../../../src/metering/keys/limit-key.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { DAY } from '../../../src/platform/units.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { createCaller } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
+import { chargeKeyed, chargeMany, chargeOne, ledgerOf } from './ledger.ts';
+
+const database = await createTestDatabase('races');
+const sql = database.sql;
+/** The pools and ledgers of two instances, with the planner settings of the service. */
+const pools = [0, 1].map(() => connectPostgres(database.url, { max: 6, pointQueries: true }));
+const instances = pools.map((pool) => createCredits(pool));
+afterAll(async () => {
+  await Promise.all(instances.map((credits) => credits.close(5000)));
+  await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
+  await database.drop();
+});
+
+const setSpending = (id: string, spendPurchased: boolean) =>
+  changeLimits(sql, id, { spendPurchased }, 'test');
+/** The account's window has ended, with credits used in it. */
+const endWindows = (ids: string[]) =>
+  sql`UPDATE counters SET used = 5, period_end = now() WHERE id = ANY (${ids})`;
+
+interface Race {
+  included: number;
+  credits?: number;
+  /** Credits that the key can spend a day. */
+  budget?: number;
+  prepare?: (accountId: string) => PromiseLike<unknown>;
+  /** Credits of a call. */
+  each?: number;
+  /** Whether all calls are sendings of one request. */
+  isKeyed?: true;
+  paid: number;
+  /** Purchased credits that stay. */
+  left?: number;
+}
+
+test.each<[string, Race]>([
+  ['calls on included credits', { included: 7, paid: 7 }],
+  ['calls on included credits, and then on purchased ones', { included: 3, credits: 5, paid: 8 }],
+  [
+    'calls of an account that keeps its purchased credits',
+    { included: 3, credits: 5, prepare: (id) => setSpending(id, false), paid: 3, left: 5 },
+  ],
+  ['lists, of which one gets a part', { included: 20, credits: 10, each: 4, paid: 30 }],
+  ['calls of a key with a budget', { included: 100, budget: 7, paid: 7 }],
+  ['sendings of one request', { included: 7, credits: 10, each: 10, isKeyed: true, paid: 10, left: 7 }],
+  [
+    'calls after the end of a window',
+    { included: 10, credits: 5, prepare: (id) => endWindows([id]), paid: 15 },
+  ],
+])('%s', async (_, { included, credits = 0, budget, prepare, each = 1, isKeyed, paid, left = 0 }) => {
+  const { accountId, keyId } = await createCaller(sql, { included, credits });
+  if (budget !== undefined) await limitKey(sql, keyId, { budget: { credits: budget, per: 'day' } }, 'test');
+  await prepare?.(accountId);
+  const call = { accountId, keyId, kind: 'lookup', credits: each, hasBudget: budget !== undefined } as const;
+  const identity = randomUUID();
+  const charges = await Promise.all(
+    Array.from({ length: isKeyed ? 12 : 40 }, (_, index) => {
+      const instance = instances[index % 2]!;
+      return isKeyed ? chargeKeyed(instance, call, identity) : instance.charge({ ...call });
+    }),
+  );
+  const spent = charges.reduce((sum, charge) => sum + (charge.isRepeated ? 0 : charge.spent), 0);
+  expect(spent).toBe(paid);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: paid, credits: left, calls: paid });
+  const tomorrow = new Date(Math.floor(Date.now() / DAY) * DAY + DAY);
+  for (const { spent, reason } of charges) {
+    if (spent === each) expect(reason).toBeNull();
+    else if (budget === undefined) expect(reason).toMatchObject({ limit: included });
+    else {
+      expect(reason).toMatchObject({ credits: budget, per: 'day' });
+      expect(new Date(reason!.resetAt!)).toEqual(tomorrow);
+    }
+  }
+  const [row] = await sql`
+    SELECT sum((purchased ->> ${accountId})::bigint) AS purchased FROM call_journal WHERE ${accountId} = ANY (account_ids)`;
+  expect(Number(row!.purchased)).toBe(credits - left);
+});
+
+test.each([16, 64])('calls of %d accounts whose windows end at once', async (count) => {
+  const included = (index: number) => index % 4;
+  const callers = await Promise.all(
+    Array.from({ length: count }, (_, index) =>
+      createCaller(sql, { included: included(index), credits: index % 3 }),
+    ),
+  );
+  const ids = callers.map(({ accountId }) => accountId);
+  await endWindows(ids);
+  const charged = await Promise.all(
+    instances.flatMap((credits) =>
+      Array.from({ length: 4 }, () => ids.map((id) => chargeOne(credits, id))).flat(),
+    ),
+  );
+  const paid = (index: number) => charged.filter((each, at) => at % count === index && each.charged).length;
+  for (const [index, id] of ids.entries()) {
+    const used = included(index) + (index % 3);
+    expect(paid(index)).toBe(used);
+    expect(await ledgerOf(sql, id)).toEqual({ used, credits: 0, calls: used });
+  }
+});
+
+test('an account that was refused spends what it gets at once', async () => {
+  const { accountId } = await createCaller(sql, { included: 0 });
+  const charge = async () => (await chargeOne(instances[0]!, accountId)).charged;
+  expect(await charge()).toBe(false);
+  await changeLimits(sql, accountId, { includedCredits: 1 }, 'test');
+  expect([await charge(), await charge()]).toEqual([true, false]);
+});
+
+test('nothing purchased is spent once `--spend-purchased no` is committed, under load', async () => {
+  const { accountId } = await createCaller(sql, { included: 0, credits: 100_000 });
+  let isOver = false;
+  let charged = 0;
+  const clients = instances.flatMap((credits) =>
+    Array.from({ length: 10 }, async () => {
+      while (!isOver) if ((await chargeOne(credits, accountId)).charged) charged += 1;
+    }),
+  );
+  const balance = async () => (await ledgerOf(sql, accountId)).credits;
+  for (let round = 0; round < 3; round += 1) {
+    const before = await balance();
+    await until('spending', async () => (await balance()) < before);
+    await setSpending(accountId, false);
+    const stopped = await balance();
+    for (const credits of instances) await chargeMany(credits, accountId, 20);
+    expect(await balance()).toBe(stopped);
+    await setSpending(accountId, true);
+  }
+  isOver = true;
+  await Promise.all(clients);
+  // The 20s were refused: between the two changes no call was charged.
+  expect(await ledgerOf(sql, accountId)).toEqual({
+    ...{ used: charged, credits: 100_000 - charged, calls: charged },
+  });
+});
