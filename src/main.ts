@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { backupCommands } from './backup/backup-commands.ts';
 import { debtCommands } from './companies/debts/debts-commands.ts';
-import { directoryCommands } from './companies/directory/commands.ts';
+import { directoryCommands } from './companies/directory/directory-commands.ts';
 import { recordCommands } from './companies/lookup/lookup-commands.ts';
 import { memberCommands } from './dashboard/account/commands.ts';
 import { accountDataCommands } from './dashboard/account-data/commands.ts';

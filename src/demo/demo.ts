@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { aborted } from 'node:util';
-import { NEVER_ABORTED } from '../companies/directory/context.ts';
+import { NEVER_ABORTED } from '../companies/directory/directory-context.ts';
+import { importCompanies } from '../companies/directory/directory-import.ts';
 import { readDirectory } from '../companies/directory/generations.ts';
-import { importCompanies } from '../companies/directory/import.ts';
 import { openRows } from '../companies/ingest/open-rows.ts';
 import { rowSource } from '../companies/ingest/source.ts';
 import { createUser } from '../dashboard/account/invitations.ts';

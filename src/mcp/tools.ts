@@ -7,7 +7,7 @@ import { lookupRoute } from '../companies/lookup/lookup-route.ts';
 import { withoutCountry } from '../companies/nif.ts';
 import { TextNifSchema } from '../companies/nif-parameter.ts';
 import { resolutionsRoute } from '../companies/resolve/resolve-route.ts';
-import { searchRoute } from '../companies/search/route.ts';
+import { searchRoute } from '../companies/search/search-route.ts';
 import { type ApiRoute, costOf, PROBLEM_MEMBERS } from '../http/api-route.ts';
 import { createBodyCheck } from '../http/body-check.ts';
 import { type Input, inputOf } from '../http/input.ts';

@@ -13,8 +13,8 @@ import { createMatchHandler, matchesRoute } from '../companies/matches/matches-r
 import type { Resolve } from '../companies/resolve/resolve.ts';
 import { createResolutionsHandler, resolutionsRoute } from '../companies/resolve/resolve-route.ts';
 import type { AnswerQuery } from '../companies/search/answer.ts';
-import type { ParsedQuery } from '../companies/search/query.ts';
-import { createSearchHandler, searchRoute } from '../companies/search/route.ts';
+import type { ParsedQuery } from '../companies/search/search-query.ts';
+import { createSearchHandler, searchRoute } from '../companies/search/search-route.ts';
 import { TEST_WORLD } from '../companies/test-world/adapters.ts';
 import { withProblemsAtWill } from '../companies/test-world/at-will.ts';
 import type { ApiRoute } from '../http/api-route.ts';

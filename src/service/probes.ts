@@ -1,7 +1,7 @@
 /** The probes of readiness. They check whether requests can be answered, not only whether a dependency is reachable. */
 import { randomUUID } from 'node:crypto';
 import type { DirectoryHealth } from '../companies/directory/watch.ts';
-import type { OpenDirectory } from '../companies/search/open.ts';
+import type { OpenDirectory } from '../companies/search/open-search.ts';
 import type { LedgerEvent } from '../metering/credits/charge.ts';
 import { chargeCalls } from '../metering/credits/charge-calls.ts';
 import { nodePool } from '../platform/elasticsearch/nodes.ts';

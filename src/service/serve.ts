@@ -12,7 +12,7 @@ import { watchDirectory } from '../companies/directory/watch.ts';
 import { openLookup } from '../companies/lookup/open-lookup.ts';
 import { openMatch } from '../companies/matches/matches-open.ts';
 import { openResolve } from '../companies/resolve/resolve-open.ts';
-import { openDirectory } from '../companies/search/open.ts';
+import { openDirectory } from '../companies/search/open-search.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
 import { problem } from '../http/answer.ts';
 import { startPurge } from '../http/feed.ts';

@@ -3,7 +3,7 @@ import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { debtsRoute } from '../../src/companies/debts/debts-route.ts';
 import { lookupRoute } from '../../src/companies/lookup/lookup-route.ts';
 import { resolutionsRoute } from '../../src/companies/resolve/resolve-route.ts';
-import { searchRoute } from '../../src/companies/search/route.ts';
+import { searchRoute } from '../../src/companies/search/search-route.ts';
 import type { DashboardParts } from '../../src/dashboard/context.ts';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';
 import { problem, unavailable } from '../../src/http/answer.ts';

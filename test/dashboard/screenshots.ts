@@ -5,8 +5,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NEVER_ABORTED } from '../../src/companies/directory/context.ts';
-import { importCompanies } from '../../src/companies/directory/import.ts';
+import { NEVER_ABORTED } from '../../src/companies/directory/directory-context.ts';
+import { importCompanies } from '../../src/companies/directory/directory-import.ts';
 import { createUser } from '../../src/dashboard/account/invitations.ts';
 import { importExampleDebts } from '../../src/demo/example-debts.ts';
 import { createAccount } from '../../src/metering/accounts/account-store.ts';

@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Client } from '@elastic/elasticsearch';
-import type { DirectoryContext } from '../../src/companies/directory/context.ts';
+import type { DirectoryContext } from '../../src/companies/directory/directory-context.ts';
+import { importCompanies } from '../../src/companies/directory/directory-import.ts';
 import { readDirectory } from '../../src/companies/directory/generations.ts';
-import { importCompanies } from '../../src/companies/directory/import.ts';
+import { statusReport } from '../../src/companies/directory/index-status.ts';
 import { untilCopied } from '../../src/companies/directory/indexing/copies.ts';
 import { newIndexName } from '../../src/companies/directory/indexing/indices.ts';
 import { rollbackIndex } from '../../src/companies/directory/rebuild.ts';
-import { statusReport } from '../../src/companies/directory/status.ts';
 import { findAccount } from '../../src/metering/accounts/account-store.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import type { Progress } from '../../src/platform/terminal/progress.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { lookupRoute } from '../../src/companies/lookup/lookup-route.ts';
-import { searchRoute } from '../../src/companies/search/route.ts';
+import { searchRoute } from '../../src/companies/search/search-route.ts';
 import type { ApiRoute } from '../../src/http/api-route.ts';
 import { readJson } from '../../src/http/body.ts';
 import { createAddressReader } from '../../src/http/input.ts';

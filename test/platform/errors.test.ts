@@ -4,10 +4,10 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createLookup } from '../../src/companies/lookup/lookup.ts';
 import { createLookupHandler } from '../../src/companies/lookup/lookup-route.ts';
 import type { CurrentDirectory } from '../../src/companies/search/current.ts';
-import { createElasticsearchStore } from '../../src/companies/search/elasticsearch.ts';
-import { INDEX_BATCHES } from '../../src/companies/search/open.ts';
-import { createSearchHandler } from '../../src/companies/search/route.ts';
+import { createElasticsearchStore } from '../../src/companies/search/elasticsearch-store.ts';
+import { INDEX_BATCHES } from '../../src/companies/search/open-search.ts';
 import { createSearch } from '../../src/companies/search/search.ts';
+import { createSearchHandler } from '../../src/companies/search/search-route.ts';
 import type { Input } from '../../src/http/input.ts';
 import type { Handler } from '../../src/metering/admission/quote.ts';
 import { connectRedis } from '../../src/metering/rate-limit/redis.ts';

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { importCompanies } from '../../src/companies/directory/import.ts';
+import { importCompanies } from '../../src/companies/directory/directory-import.ts';
 import { findAccount } from '../../src/metering/accounts/account-store.ts';
 import { type Config, readConfig } from '../../src/platform/config/config.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';

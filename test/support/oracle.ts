@@ -1,6 +1,6 @@
 import type { SearchEntry } from '../../src/companies/search/document.ts';
-import type { ParsedQuery } from '../../src/companies/search/query.ts';
 import type { DirectorySearch } from '../../src/companies/search/search.ts';
+import type { ParsedQuery } from '../../src/companies/search/search-query.ts';
 import { oracleNormalize, oracleSortKey } from '../companies/name-oracle.ts';
 
 /**

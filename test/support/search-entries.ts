@@ -3,9 +3,9 @@ import { openMatches } from '../../src/companies/matches/matches-open.ts';
 import { openReader } from '../../src/companies/resolve/resolve-open.ts';
 import { openCurrent } from '../../src/companies/search/current.ts';
 import type { SearchEntry } from '../../src/companies/search/document.ts';
-import { openSearch } from '../../src/companies/search/open.ts';
-import { parseQuery } from '../../src/companies/search/query.ts';
+import { openSearch } from '../../src/companies/search/open-search.ts';
 import type { DirectorySearch } from '../../src/companies/search/search.ts';
+import { parseQuery } from '../../src/companies/search/search-query.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 
 /** As an instance of the service that starts now. Without a client Postgres searches. */

@@ -3,7 +3,7 @@ import type { Client, estypes } from '@elastic/elasticsearch';
 import { CONFIRMED_MS, readDirectoryId } from '../../src/companies/search/current.ts';
 import type { SearchEntry } from '../../src/companies/search/document.ts';
 import { directoryRow, readMapping, searchDocument } from '../../src/companies/search/document.ts';
-import { searchIndexStatements } from '../../src/companies/search/postgres.ts';
+import { searchIndexStatements } from '../../src/companies/search/postgres-store.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { urlOf } from '../servers/shared.ts';
 

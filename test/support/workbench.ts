@@ -3,15 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SniffingTransport } from '@elastic/elasticsearch';
-import type { DirectoryContext } from '../../src/companies/directory/context.ts';
-import { readDirectory } from '../../src/companies/directory/generations.ts';
+import type { DirectoryContext } from '../../src/companies/directory/directory-context.ts';
 import {
   type DirectoryReport,
   type ImportOptions,
   importCompanies,
-} from '../../src/companies/directory/import.ts';
+} from '../../src/companies/directory/directory-import.ts';
+import { readDirectory } from '../../src/companies/directory/generations.ts';
+import { changedStatus, type IndexStatus, NO_INDEX } from '../../src/companies/directory/index-status.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/companies/directory/rebuild.ts';
-import { changedStatus, type IndexStatus, NO_INDEX } from '../../src/companies/directory/status.ts';
 import { normalizeName } from '../../src/companies/name.ts';
 import { readEntry, type SearchDocument } from '../../src/companies/search/document.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';

@@ -4,7 +4,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { withDedicated } from '../../platform/postgres/dedicated.ts';
 import { toSecond } from '../../platform/terminal/text.ts';
 import { SECOND } from '../../platform/units.ts';
-import type { DirectoryContext } from './context.ts';
+import type { DirectoryContext } from './directory-context.ts';
 
 /** An arbitrary number of our own lock, under which one import, rebuild or rollback runs at a time. */
 const DIRECTORY_LOCK = 7_205_440_332;

@@ -1,5 +1,5 @@
 import type { Progress } from '../../platform/terminal/progress.ts';
-import type { DirectoryContext } from './context.ts';
+import type { DirectoryContext } from './directory-context.ts';
 import { type Directory, makeCurrent, type NewGeneration } from './generations.ts';
 import { buildIndex } from './indexing/build-index.ts';
 import type { DirectoryLock } from './lock.ts';

@@ -2,7 +2,7 @@ import { RefusedError } from '../../platform/errors.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
 import { normalizationFingerprint } from '../name.ts';
 import { belongsToDirectory } from '../search/index-meta.ts';
-import type { DirectoryContext } from './context.ts';
+import type { DirectoryContext } from './directory-context.ts';
 import {
   type Directory,
   type Generation,
@@ -10,10 +10,10 @@ import {
   makePreviousCurrent,
   nextGeneration,
 } from './generations.ts';
+import { changedStatus, type IndexStatus } from './index-status.ts';
 import { isSearchable } from './indexing/copies.ts';
 import type { DirectoryLock } from './lock.ts';
 import { indexRows, publish } from './publish.ts';
-import { changedStatus, type IndexStatus } from './status.ts';
 import { copyNormalized, copySorted, finishTable, hasSearchIndexes } from './tables.ts';
 import { changeDirectory } from './tidy.ts';
 

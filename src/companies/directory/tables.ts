@@ -6,7 +6,7 @@ import { quoted } from '../../platform/postgres/identifier.ts';
 import { STAGING } from '../ingest/staging.ts';
 import { vocabularyStatements } from '../resolve/vocabulary-table.ts';
 import { directoryRow } from '../search/document.ts';
-import { searchIndexStatements } from '../search/postgres.ts';
+import { searchIndexStatements } from '../search/postgres-store.ts';
 import { wordsIndexStatement } from '../search/words-index.ts';
 import type { Generation } from './generations.ts';
 import { type LoadOptions, readPages } from './indexing/load.ts';

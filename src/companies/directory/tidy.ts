@@ -5,7 +5,7 @@ import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
 import { VOCABULARY } from '../resolve/vocabulary-table.ts';
-import type { DirectoryContext } from './context.ts';
+import type { DirectoryContext } from './directory-context.ts';
 import { failureOf, withPlainErrors } from './failures.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { deleteIndex, listIndices, moveAlias } from './indexing/indices.ts';

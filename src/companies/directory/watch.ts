@@ -6,10 +6,10 @@ import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { withTimeout } from '../../platform/runtime/timeout.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
 import { mappingFingerprint } from '../search/document.ts';
-import { type DirectoryContext, NEVER_ABORTED } from './context.ts';
+import { type DirectoryContext, NEVER_ABORTED } from './directory-context.ts';
 import { isStale, readDirectory } from './generations.ts';
+import { readIndex } from './index-status.ts';
 import { type DirectoryLock, TIDYING, withDirectoryLock } from './lock.ts';
-import { readIndex } from './status.ts';
 import { buildSearchIndexes, hasSearchIndexes } from './tables.ts';
 import { tidyNow } from './tidy.ts';
 

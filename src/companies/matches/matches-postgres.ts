@@ -1,8 +1,8 @@
 import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
-import { createPostgresStore, INDEXED_LENGTH, NAMED_ENTRY } from '../search/postgres.ts';
-import type { NamedEntry, OpenGeneration } from '../search/store.ts';
+import type { NamedEntry, OpenGeneration } from '../search/generation-reader.ts';
+import { createPostgresStore, INDEXED_LENGTH, NAMED_ENTRY } from '../search/postgres-store.ts';
 import { HAS_PATTERNS, patternsOf, selectByWords, wordsCondition } from '../search/words-index.ts';
 
 /** How many names are read before the index is asked for all that match. */

@@ -1,6 +1,6 @@
 import { normalizeName } from '../name.ts';
 import { findNif } from '../nif.ts';
-import { canMatch, type ParsedQuery } from '../search/query.ts';
+import { canMatch, type ParsedQuery } from '../search/search-query.ts';
 
 /** The words of a query that are asked (docs/api.md: by any words). */
 export const MAX_WORDS = 8;

@@ -3,8 +3,8 @@ import { type Answer, okJson } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type Handler, single } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from '../search/answer.ts';
-import { missingQ, type QueryInput, searchProblem } from '../search/route.ts';
-import { SearchAnswerSchema } from '../search/schema.ts';
+import { missingQ, type QueryInput, searchProblem } from '../search/search-route.ts';
+import { SearchAnswerSchema } from '../search/search-schema.ts';
 import { MAX_WORDS, type MatchQuery, parseMatchQuery } from './matches-query.ts';
 
 /** GET /matches?q= (docs/api.md: by any words) */

@@ -5,8 +5,8 @@
  */
 import { createBatcher, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
 import type { CurrentDirectory } from '../search/current.ts';
+import type { OpenGeneration } from '../search/generation-reader.ts';
 import { type Finder, firstOf, MAX_RESULTS, type SearchResult } from '../search/search.ts';
-import type { OpenGeneration } from '../search/store.ts';
 import type { WordsQuery } from './matches-query.ts';
 import { arrange } from './tiers.ts';
 

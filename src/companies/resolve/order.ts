@@ -1,6 +1,6 @@
 /** The order of candidates, and whether the first one is clear (docs/resolutions.md: the rule of resolutions). Every number is a sum of weights or a count. */
 import type { SearchEntry } from '../search/document.ts';
-import type { NamedEntry } from '../search/store.ts';
+import type { NamedEntry } from '../search/generation-reader.ts';
 import { bodyOf } from './bodies.ts';
 import { isWithinEdits } from './edits.ts';
 import {

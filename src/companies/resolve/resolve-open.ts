@@ -6,7 +6,7 @@ import type { Bound } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { findNif } from '../nif.ts';
 import type { CurrentDirectory } from '../search/current.ts';
-import { type OpenDirectory, openStore } from '../search/open.ts';
+import { type OpenDirectory, openStore } from '../search/open-search.ts';
 import { companyOf, NAMES_AT_ONCE, type Resolution, type Resolve, resolveNames } from './resolve.ts';
 import { createReader, type DirectoryReader, type WithReader } from './resolve-reader.ts';
 

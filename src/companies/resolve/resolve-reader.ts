@@ -2,7 +2,7 @@ import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { CurrentDirectory, CurrentGeneration } from '../search/current.ts';
-import type { NamedEntry, OpenGeneration } from '../search/store.ts';
+import type { NamedEntry, OpenGeneration } from '../search/generation-reader.ts';
 import type { Read } from './reads.ts';
 import type { VocabularyReader, WordFrom } from './vocabulary.ts';
 import { vocabularyOf } from './vocabulary-table.ts';

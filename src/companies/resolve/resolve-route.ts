@@ -16,7 +16,7 @@ import { free, type Handler, single } from '../../metering/admission/quote.ts';
 import type { ReadLeft } from '../../metering/credits/left.ts';
 import { createGate, type Gate, type GateLimits } from '../../platform/runtime/gate.ts';
 import { SECOND } from '../../platform/units.ts';
-import { searchProblem } from '../search/route.ts';
+import { searchProblem } from '../search/search-route.ts';
 import { KINDS, type Kind } from './evidence.ts';
 import { MAX_CANDIDATES } from './order.ts';
 import { heavyWords, NAMES_AT_ONCE, type Resolution, type Resolve } from './resolve.ts';

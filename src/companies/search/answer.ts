@@ -1,7 +1,7 @@
 import type { AnswerCache } from './answer-cache.ts';
 import type { CurrentDirectory } from './current.ts';
-import { writeAnswer } from './schema.ts';
 import type { Finder } from './search.ts';
+import { writeAnswer } from './search-schema.ts';
 
 /**
  * Answers a query with the JSON of its body.

@@ -1,8 +1,8 @@
 import { type Client, errors, type estypes } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../platform/elasticsearch/nodes.ts';
 import { MAX_GRAM, readEntry, type SortedEntry } from './document.ts';
+import type { WordGroup } from './generation-reader.ts';
 import { MAX_RESULTS } from './search.ts';
-import type { WordGroup } from './store.ts';
 
 /** What is read of a search's answer; Elasticsearch writes nothing else. */
 const HIT_PATH = 'hits.hits.sort';

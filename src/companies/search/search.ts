@@ -5,8 +5,8 @@
  */
 import type { CurrentDirectory } from './current.ts';
 import type { SearchEntry } from './document.ts';
-import type { ParsedQuery } from './query.ts';
-import type { OpenGeneration } from './store.ts';
+import type { OpenGeneration } from './generation-reader.ts';
+import type { ParsedQuery } from './search-query.ts';
 
 /** The most results of a search (specification, name matching 4). */
 export const MAX_RESULTS = 20;

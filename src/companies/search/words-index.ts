@@ -1,6 +1,6 @@
 /** The index over the words of names, from which Postgres answers questions for words. */
 import { quoted } from '../../platform/postgres/identifier.ts';
-import type { WordGroup } from './store.ts';
+import type { WordGroup } from './generation-reader.ts';
 
 /** Bytes of a lexeme at most. No word of a shorter name needs a cut. */
 const LONGEST_LEXEME = 2_046;

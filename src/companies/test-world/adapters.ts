@@ -8,8 +8,8 @@ import type { MatchQuery } from '../matches/matches-query.ts';
 import { arrange } from '../matches/tiers.ts';
 import { answerDirectly } from '../search/answer.ts';
 import { type DirectoryRow, directoryRow } from '../search/document.ts';
-import type { ParsedQuery } from '../search/query.ts';
 import { DirectoryAwayError, MAX_RESULTS } from '../search/search.ts';
+import type { ParsedQuery } from '../search/search-query.ts';
 import { resolveAmong } from './memory-reader.ts';
 import { calledUpBy, WORLD } from './world.ts';
 

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { readDatasets } from '../../../src/companies/datasets/datasets-store.ts';
 import { importDebts } from '../../../src/companies/debts/debts-import.ts';
 import { createScreen } from '../../../src/companies/debts/debts-store.ts';
-import { importCompanies } from '../../../src/companies/directory/import.ts';
+import { importCompanies } from '../../../src/companies/directory/directory-import.ts';
 import type { RowSource } from '../../../src/companies/ingest/source.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { digestOf } from '../../support/digest.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import type { DirectoryReport } from '../../../src/companies/directory/import.ts';
+import type { DirectoryReport } from '../../../src/companies/directory/directory-import.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { MODES } from '../../support/modes.ts';
 import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../../support/workbench.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { importCompanies } from '../../../src/companies/directory/directory-import.ts';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
-import { importCompanies } from '../../../src/companies/directory/import.ts';
 import { checkIndex } from '../../../src/companies/directory/indexing/build-index.ts';
 import { createIndex } from '../../../src/companies/directory/indexing/indices.ts';
 import { withDirectoryLock } from '../../../src/companies/directory/lock.ts';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
+import { statusReport } from '../../../src/companies/directory/index-status.ts';
 import { createIndex } from '../../../src/companies/directory/indexing/indices.ts';
 import { TIDYING, withDirectoryLock } from '../../../src/companies/directory/lock.ts';
-import { statusReport } from '../../../src/companies/directory/status.ts';
 import { tidyNow } from '../../../src/companies/directory/tidy.ts';
 import { ensureSearchable } from '../../../src/companies/directory/watch.ts';
 import { csv } from '../../support/companies.ts';

@@ -1,6 +1,6 @@
 /** An import whose Postgres goes away ends soon, and says what to do. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { importCompanies } from '../../../src/companies/directory/import.ts';
+import { importCompanies } from '../../../src/companies/directory/directory-import.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { csv } from '../../support/companies.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';

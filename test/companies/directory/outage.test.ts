@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import type { DiagnosticResult } from '@elastic/elasticsearch';
-import { statusReport } from '../../../src/companies/directory/status.ts';
+import { statusReport } from '../../../src/companies/directory/index-status.ts';
 import { ensureSearchable } from '../../../src/companies/directory/watch.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { messageOf } from '../../../src/platform/errors.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { importCompanies } from '../../../src/companies/directory/import.ts';
+import { importCompanies } from '../../../src/companies/directory/directory-import.ts';
 import { rebuildIndex } from '../../../src/companies/directory/rebuild.ts';
 import type { Progress } from '../../../src/platform/terminal/progress.ts';
 import { csv } from '../../support/companies.ts';

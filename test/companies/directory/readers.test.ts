@@ -1,7 +1,7 @@
 /** Sessions that read the directory for long while a command changes it. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { importCompanies } from '../../../src/companies/directory/directory-import.ts';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
-import { importCompanies } from '../../../src/companies/directory/import.ts';
 import { rebuildIndex, rollbackIndex } from '../../../src/companies/directory/rebuild.ts';
 import { tidyNow } from '../../../src/companies/directory/tidy.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';

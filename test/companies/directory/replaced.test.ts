@@ -105,13 +105,13 @@ const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
     };
     return { near: search(resolve('Azull Mar 17')), frequent: search(resolve('Azul Mar')) };
   },
-  'companies/directory/commands.ts': async () => ({
+  'companies/directory/directory-commands.ts': async () => ({
     export: command(['companies', 'export'], generationsIn),
   }),
-  'companies/directory/status.ts': async () => ({
+  'companies/directory/index-status.ts': async () => ({
     status: command(['index', 'status', '--json'], (stdout) => [JSON.parse(stdout).documents - COMPANIES]),
   }),
-  'companies/directory/import.ts': async () => {
+  'companies/directory/directory-import.ts': async () => {
     const path = await bench.write('dry.csv', fileOf(1));
     const words = ['companies', 'import', path, '--replace', '--force', '--dry-run', '--json'];
     const readAnswer = (stdout: string) => {
@@ -132,7 +132,7 @@ const OTHERS = [
     'companies/directory/tidy.ts',
     'companies/directory/generations.ts',
   ],
-  ...['companies/directory/watch.ts', 'companies/search/current.ts', 'companies/search/open.ts'],
+  ...['companies/directory/watch.ts', 'companies/search/current.ts', 'companies/search/open-search.ts'],
 ];
 
 test('these are the files that learn which generation is current', async () => {

@@ -1,10 +1,10 @@
 /** Two databases with one prefix on one Elasticsearch, such as a copy of a database and its original. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
+import { statusReport } from '../../../src/companies/directory/index-status.ts';
 import { listIndices } from '../../../src/companies/directory/indexing/indices.ts';
-import { statusReport } from '../../../src/companies/directory/status.ts';
 import { ensureSearchable } from '../../../src/companies/directory/watch.ts';
-import { NoIndexError } from '../../../src/companies/search/elasticsearch.ts';
+import { NoIndexError } from '../../../src/companies/search/elasticsearch-store.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
 import { searchEntries, searchOf } from '../../support/search-entries.ts';

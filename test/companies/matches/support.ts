@@ -1,6 +1,6 @@
 import { parseMatchQuery, type WordsQuery } from '../../../src/companies/matches/matches-query.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
-import { searchIndexStatements } from '../../../src/companies/search/postgres.ts';
+import { searchIndexStatements } from '../../../src/companies/search/postgres-store.ts';
 import type { Finder } from '../../../src/companies/search/search.ts';
 import { wordsIndexStatement } from '../../../src/companies/search/words-index.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';

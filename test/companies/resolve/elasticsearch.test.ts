@@ -1,7 +1,7 @@
 /** Names resolved by Elasticsearch while an import replaces the index, and without an index. */
 import { afterAll, expect, test } from 'bun:test';
 import { resolveNames } from '../../../src/companies/resolve/resolve.ts';
-import { NoIndexError } from '../../../src/companies/search/elasticsearch.ts';
+import { NoIndexError } from '../../../src/companies/search/elasticsearch-store.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
 import { readerOf } from '../../support/search-entries.ts';

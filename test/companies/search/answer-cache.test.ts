@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 import { type MatchQuery, parseMatchQuery } from '../../../src/companies/matches/matches-query.ts';
 import { type AnswerQuery, answerCached } from '../../../src/companies/search/answer.ts';
 import { type AnswerCache, createAnswerCache } from '../../../src/companies/search/answer-cache.ts';
-import { type ParsedQuery, parseQuery } from '../../../src/companies/search/query.ts';
+import { type ParsedQuery, parseQuery } from '../../../src/companies/search/search-query.ts';
 
 describe('the cache', () => {
   test('stays below its bound, and lets go of what was used longest ago', () => {

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
-import { NoIndexError } from '../../../src/companies/search/elasticsearch.ts';
+import { NoIndexError } from '../../../src/companies/search/elasticsearch-store.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';

@@ -12,7 +12,7 @@ import {
   searchLines,
   sendSearches,
 } from '../../../src/companies/search/msearch.ts';
-import { type SearchAnswer, writeAnswer } from '../../../src/companies/search/schema.ts';
+import { type SearchAnswer, writeAnswer } from '../../../src/companies/search/search-schema.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { createSearchIndex, createTestIndexAlias } from '../../support/search-index.ts';

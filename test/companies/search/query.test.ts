@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { parseQuery } from '../../../src/companies/search/query.ts';
+import { parseQuery } from '../../../src/companies/search/search-query.ts';
 
 describe('parseQuery', () => {
   test('nine digits in a run are a NIF, without regard to its check digit', () => {

@@ -4,9 +4,9 @@ import { quoted } from '../../../platform/postgres/identifier.ts';
 import type { Progress } from '../../../platform/terminal/progress.ts';
 import { MINUTE } from '../../../platform/units.ts';
 import { type DirectoryRow, MAX_GRAM, mappingFingerprint, type SearchEntry } from '../../search/document.ts';
-import { createElasticsearchStore } from '../../search/elasticsearch.ts';
+import { createElasticsearchStore } from '../../search/elasticsearch-store.ts';
+import type { GenerationReader } from '../../search/generation-reader.ts';
 import { MAX_RESULTS } from '../../search/search.ts';
-import type { GenerationReader } from '../../search/store.ts';
 import { untilCopied } from './copies.ts';
 import {
   countDocuments,

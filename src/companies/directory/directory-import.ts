@@ -21,9 +21,9 @@ import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
 import { normalizationFingerprint } from '../name.ts';
 import { belongsToDirectory } from '../search/index-meta.ts';
-import type { DirectoryContext } from './context.ts';
+import type { DirectoryContext } from './directory-context.ts';
+import { DIRECTORY_LAYOUT } from './directory-layout.ts';
 import { withPlainErrors } from './failures.ts';
-import { DIRECTORY_LAYOUT } from './file-layout.ts';
 import {
   confirmLoad,
   type Directory,
@@ -34,10 +34,10 @@ import {
   nextGeneration,
   readDirectory,
 } from './generations.ts';
+import { NO_INDEX } from './index-status.ts';
 import type { DirectoryLock } from './lock.ts';
 import { indexRows, publish } from './publish.ts';
 import { replaceIndex } from './rebuild.ts';
-import { NO_INDEX } from './status.ts';
 import { compareStaged, copyNormalized, type Difference, fillTable, finishTable } from './tables.ts';
 import { changeDirectory } from './tidy.ts';
 

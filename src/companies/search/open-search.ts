@@ -8,10 +8,10 @@ import { MIB } from '../../platform/units.ts';
 import { type AnswerQuery, answerCached, answerDirectly, type KeptQuery } from './answer.ts';
 import { createAnswerCache } from './answer-cache.ts';
 import { type CurrentDirectory, openCurrent } from './current.ts';
-import { createElasticsearchStore } from './elasticsearch.ts';
-import { createPostgresStore } from './postgres.ts';
+import { createElasticsearchStore } from './elasticsearch-store.ts';
+import type { OpenGeneration } from './generation-reader.ts';
+import { createPostgresStore } from './postgres-store.ts';
 import { createSearch, type DirectorySearch, type Finder } from './search.ts';
-import type { OpenGeneration } from './store.ts';
 
 /** Answers queries of one kind, from the cache if there is one. */
 type Answering = <Query extends KeptQuery>(finder: Finder<Query>) => AnswerQuery<Query>;

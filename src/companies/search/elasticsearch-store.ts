@@ -4,6 +4,7 @@ import { BATCH_TIMEOUT_MS, type BatchOptions, createBatcher } from '../../platfo
 import { SECOND } from '../../platform/units.ts';
 import { normalizeName } from '../name.ts';
 import type { SortedEntry } from './document.ts';
+import type { GenerationReader, OpenGeneration } from './generation-reader.ts';
 import {
   prefixFilter,
   SearchError,
@@ -13,7 +14,6 @@ import {
   wordsFilter,
 } from './msearch.ts';
 import { DirectoryAwayError, firstOf, MAX_RESULTS } from './search.ts';
-import type { GenerationReader, OpenGeneration } from './store.ts';
 
 /** When no node has answered for this long, a search is not tried (docs/api.md: problems). */
 const AWAY_AFTER_MS = 3 * SECOND;

@@ -10,9 +10,9 @@ import {
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type Handler, single } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from './answer.ts';
-import { type ParsedQuery, parseQuery } from './query.ts';
-import { SearchAnswerSchema } from './schema.ts';
 import { DirectoryAwayError } from './search.ts';
+import { type ParsedQuery, parseQuery } from './search-query.ts';
+import { SearchAnswerSchema } from './search-schema.ts';
 
 /** GET /companies?q= */
 export const searchRoute: ApiRoute = {

@@ -17,8 +17,8 @@ import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { SearchEntry } from './document.ts';
+import type { NamedEntry, OpenGeneration } from './generation-reader.ts';
 import { MAX_RESULTS } from './search.ts';
-import type { NamedEntry, OpenGeneration } from './store.ts';
 import { selectByWords, wordsParameters } from './words-index.ts';
 
 /** Characters of a name in an index, each of at most 4 bytes. */

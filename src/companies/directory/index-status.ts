@@ -3,7 +3,7 @@ import { isNodeFault } from '../../platform/elasticsearch/nodes.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
 import { type Datasets, type DebtDataset, readDatasets } from '../datasets/datasets-store.ts';
 import { readIndexMeta } from '../search/index-meta.ts';
-import type { DirectoryContext } from './context.ts';
+import type { DirectoryContext } from './directory-context.ts';
 import { plainError, withPlainErrors } from './failures.ts';
 import { type Directory, type Generation, readDirectory } from './generations.ts';
 import { countDocuments } from './indexing/indices.ts';

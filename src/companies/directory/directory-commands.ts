@@ -8,10 +8,10 @@ import { fields, toSecond } from '../../platform/terminal/text.ts';
 import type { DebtDataset, DirectoryDataset } from '../datasets/datasets-store.ts';
 import type { FileDigest } from '../file-digest.ts';
 import { defineImport } from '../ingest/import-command.ts';
-import { DIRECTORY_LAYOUT } from './file-layout.ts';
+import { DIRECTORY_LAYOUT } from './directory-layout.ts';
 import { entriesOf, readDirectory } from './generations.ts';
+import type { IndexStatus, StatusReport } from './index-status.ts';
 import { describeHolder } from './lock.ts';
-import type { IndexStatus, StatusReport } from './status.ts';
 
 /**
  * `companies import`, `companies export` and `index …` (docs/commands.md). The modules that use Elasticsearch are imported by
@@ -55,7 +55,7 @@ Example:
 agrees tells whether the index has as many documents as the generation has rows, datasets have date, rows, origin
 and hashes, and running is the holder of the lock or null. If Elasticsearch doesn't answer, documents and agrees are null.`,
     async (context) => {
-      const { statusReport } = await import('./status.ts');
+      const { statusReport } = await import('./index-status.ts');
       return withProgress((progress) => statusReport(context, progress), context.signal);
     },
     describeStatus,
@@ -87,7 +87,7 @@ Examples:
     command,
     '{read, imported, unchanged, rejected, removed, index, reasons, milliseconds}',
     DIRECTORY_LAYOUT,
-    async (...given) => (await import('./import.ts')).importCompanies(...given),
+    async (...given) => (await import('./directory-import.ts')).importCompanies(...given),
   );
 }
 
