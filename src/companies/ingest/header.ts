@@ -6,7 +6,8 @@ import { columnAdvice, comparable, type FileColumn, shownNames } from './columns
 import { type DelimitedLayout, rowSplitter } from './delimited.ts';
 import { isBlank, REASONS, withoutCr } from './rows.ts';
 
-const DELIMITER_NAMES: Record<string, string> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' };
+/** The first that gives all columns is used. */
+const DELIMITERS = [',', ';', '\t'];
 
 interface Header {
   delimiter: string;
@@ -20,36 +21,32 @@ interface Header {
  * Reads the layout of the rows, and the index of the line behind the header.
  *
  * @param lines the first ones; one has text
- * @param delimiters the candidates; the first one that gives all columns is used
  * @throws {FileError} the header is too long, or lacks a column
  */
 export function headedLayout(
   fileName: string,
   lines: readonly string[],
-  delimiters: readonly string[],
   columns: readonly FileColumn[],
 ): DelimitedLayout & { next: number } {
   const at = lines.findIndex((line) => !isBlank(withoutCr(line)));
-  const headers = delimiters.map((delimiter) => readHeader(lines, at, delimiter, columns));
+  const headers = DELIMITERS.map((delimiter) => readHeader(lines, at, delimiter, columns));
   const found = headers.filter((header) => typeof header === 'object');
   const header = found.find(({ lacks }) => lacks.length === 0);
   if (header !== undefined) return layoutOf(fileName, header, columns);
 
-  const likely = () => hint(lines, at, columns, delimiters);
   const best = found.toSorted((a, b) => b.names.length - a.names.length)[0];
   const problem = headers.findLast((header) => typeof header === 'string');
-  // A header of a single name lacks the delimiter, so the file likely has the other one: report the fault found with that.
+  // A header of a single name lacks the delimiter, so the file likely has another one: report the fault found with that.
   if (best === undefined || (problem !== undefined && best.names.length === 1))
-    throw new FileError(`${fileName}: the header can't be read: ${problem}${likely()}`);
+    throw new FileError(`${fileName}: the header can't be read: ${problem}`);
   const { names, lacks } = best;
   const advice = names.some((name) => name.includes('\r'))
     ? ' (lines end in CR alone: convert them to LF)'
-    : likely() || adviceFor(best);
-  const separated = delimiters.map((delimiter) => DELIMITER_NAMES[delimiter]).join(' or ');
+    : adviceFor(best);
   const sources = (some: readonly FileColumn[]) => some.map(({ source }) => source).join(', ');
   throw new FileError(
     `${fileName}: the header has no column ${sources(lacks)}; found ${shownNames(names)}; ` +
-      `expected ${sources(columns)}, separated by ${separated}${advice}`,
+      `expected ${sources(columns)}, separated by commas, semicolons or tabs${advice}`,
   );
 }
 
@@ -82,24 +79,4 @@ function adviceFor({ names, lacks }: Header): string {
     return ' (its first line is a row: put the names of the columns before it)';
   // A single name belongs to another delimiter, or to no header.
   return names.length === 1 ? '' : columnAdvice(lacks, names);
-}
-
-/** The likely format, in brackets: JSON, or another delimiter that suits the header. */
-function hint(
-  lines: readonly string[],
-  at: number,
-  columns: readonly FileColumn[],
-  delimiters: readonly string[],
-): string {
-  const [first] = lines[at]!.trim();
-  if (first === '{') return ' (this file has JSON: name it .jsonl)';
-  if (first === '[') return ' (this file has JSON: only JSON Lines are read)';
-  const other = [',', ';', '\t', '|'].find((delimiter) => {
-    if (delimiters.includes(delimiter)) return false;
-    const header = readHeader(lines, at, delimiter, columns);
-    return typeof header === 'object' && header.lacks.length === 0;
-  });
-  if (other === undefined) return '';
-  const named = other === '|' ? '|' : `${DELIMITER_NAMES[other]}: name it .${other === '\t' ? 'tsv' : 'csv'}`;
-  return ` (this file has ${named})`;
 }

@@ -33,7 +33,7 @@ export function defineImport<Options extends FileOptions>(
   const list = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
   const example = names.map((name) => `${name}=NAME`).join(',');
   command
-    .argument('<file>', `CSV, TSV or JSON Lines with ${list}, .gz or not; - for standard input`, filePath)
+    .argument('<file>', `CSV or JSON Lines with ${list}, gzip or not; - for standard input`, filePath)
     .option('--columns <names>', `what the file calls them: ${example}`, columnNames(names))
     .option('--legal-persons', 'skip natural persons: NIFs that begin with 1, 2, 3 or 45')
     .option(

@@ -1,6 +1,6 @@
 /**
- * Reads the rows of directory and debts files in constant memory: CSV, TSV or JSON Lines, gzip or not, of any length
- * (docs/imports.md: files).
+ * Reads the rows of directory and debts files in constant memory: CSV with commas, semicolons or tabs, or JSON Lines, gzip or not, of
+ * any length (docs/imports.md: files).
  */
 
 import { FileError } from '../../platform/terminal/file-error.ts';
@@ -11,7 +11,7 @@ import { headedLayout } from './header.ts';
 import { jsonLinesParser } from './json-lines.ts';
 import { openLines } from './lines.ts';
 import type { Batch, ParseLines } from './rows.ts';
-import { type ByteSource, openSource, type RowSource } from './source.ts';
+import { openSource, type RowSource } from './source.ts';
 
 export interface ReadOptions {
   /** The file's names of our columns. */
@@ -27,7 +27,7 @@ export interface ReadOptions {
  *
  * @param columns lower-case names; a row's values come in their order. Headers match trimmed and without regard to case, further
  * columns are ignored
- * @throws {FileError} one line: missing, a directory, empty, an unknown ending, not UTF-8, columns missing, …
+ * @throws {FileError} one line: missing, a directory, empty, not UTF-8, columns missing, …
  */
 export async function openRows(
   source: RowSource,
@@ -39,11 +39,11 @@ export async function openRows(
   try {
     const { head, lines } = await openLines(bytes);
     refuseForeign(name, head);
-    const delimiters = 'path' in source ? delimitersOf(source.path, bytes, command) : null;
     const more = async (): Promise<string[]> => (await lines.next()).value ?? [];
     // Behind a short first line, the part in memory may end before the header does.
     const first = [...(await more()), ...(await more())];
-    const parser = parserFor(name, first, delimiters, namedColumns(columns, sources), command);
+    const path = 'path' in source ? source.path : 'FILE';
+    const parser = parserFor(name, first, namedColumns(columns, sources), path, command);
     return { progress, batches: batchesOf(first, lines, parser, close), digest, close };
   } catch (error) {
     await close();
@@ -79,22 +79,6 @@ async function* batchesOf(
   }
 }
 
-/** The delimiters of a format; none for JSON Lines. */
-const FORMATS: Record<string, string[]> = { csv: [',', ';'], tsv: ['\t'], jsonl: [], ndjson: [] };
-
-/**
- * The delimiters by the name's ending; `null` for a named pipe without an ending.
- * @throws {FileError} the ending is unknown or that of a JSON document, or the file is not gzip, as it says
- */
-function delimitersOf(path: string, { isGzip, progress }: ByteSource, command: string): string[] | null {
-  const [, ending, gz] = /\.(csv|tsv|json|jsonl|ndjson)(\.gz)?$/i.exec(path) ?? [];
-  if (gz !== undefined && !isGzip && progress.bytesRead > 0) throw new FileError(`${path}: is not gzip`);
-  if (ending?.toLowerCase() === 'json') throw documentError(path, path, command);
-  if (ending !== undefined) return FORMATS[ending.toLowerCase()]!;
-  if (progress.bytesTotal === null) return null;
-  throw new FileError(`${path}: its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz`);
-}
-
 interface Parser {
   parse: ParseLines;
   /** The number of lines before the first row. */
@@ -107,28 +91,27 @@ interface Parser {
 const SEPARATOR_LINE = /^"?sep=.{1,3}?"?[,;\t]*\r?$/i;
 
 /**
- * Makes the parser for a file by its first lines.
+ * Makes the parser for a file by its first lines, whatever its name is (docs/imports.md: files).
  *
- * @param named the delimiters; `null` means by the first line (docs/imports.md: files)
+ * @param path the file, for the command that makes JSON Lines of it
  * @throws {FileError} the header is missing, too long, or lacks a column; the file is a JSON document
  */
 function parserFor(
   fileName: string,
   first: readonly string[],
-  named: string[] | null,
   columns: readonly FileColumn[],
+  path: string,
   command: string,
 ): Parser {
-  const passed = named?.length !== 0 && SEPARATOR_LINE.test(first[0] ?? '') ? 1 : 0;
+  const passed = SEPARATOR_LINE.test(first[0] ?? '') ? 1 : 0;
   const lines = first.slice(passed);
-  const line = lines.find((one) => /[^ \t\r]/.test(one));
+  const line = lines.find((one) => /[^ \t\r]/.test(one))?.trim();
   if (line === undefined) throw new FileError(`${fileName}: is empty`);
-  const isList = /^[ \t\r]*\[/.test(line);
-  const isJson = named === null ? isList || /^[ \t\r]*\{/.test(line) : named.length === 0;
-  // The objects of JSON Lines end on their line.
-  if (isJson && (isList || (named === null && !line.trimEnd().endsWith('}'))))
-    throw documentError(fileName, 'FILE', command);
-  if (isJson) return { ...jsonLinesParser(fileName, columns), next: passed };
-  const { next, ...layout } = headedLayout(fileName, lines, named ?? [',', ';', '\t'], columns);
+  if (/^[[{]/.test(line)) {
+    // The objects of JSON Lines end on their line.
+    if (line[0] === '[' || !line.endsWith('}')) throw documentError(fileName, path, command);
+    return { ...jsonLinesParser(fileName, columns), next: passed };
+  }
+  const { next, ...layout } = headedLayout(fileName, lines, columns);
   return { parse: delimitedParser(layout), next: passed + next, finish() {} };
 }

@@ -5,7 +5,7 @@ import { KIB } from '../../platform/units.ts';
 export const MAX_ROW_BYTES = 64 * KIB;
 
 /** The part of a rejected row that is kept for its reader. */
-export const MAX_RAW_CHARACTERS = 1_000;
+const MAX_RAW_CHARACTERS = 1_000;
 
 /** A row that could be read. The caller checks its values. */
 export interface Row {

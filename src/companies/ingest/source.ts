@@ -61,8 +61,7 @@ export async function openSource(source: RowSource, signal: AbortSignal = new Ab
     await close();
     throw failure(error);
   }
-  const isGzip = rest[0] === 0x1f && rest[1] === 0x8b;
-  if (isGzip) {
+  if (rest[0] === 0x1f && rest[1] === 0x8b) {
     chunks = unpacked(rest, packed);
     rest = new Uint8Array(0);
   }
@@ -70,7 +69,6 @@ export async function openSource(source: RowSource, signal: AbortSignal = new Ab
   return {
     /** For messages: the path, or `standard input`. */
     name,
-    isGzip,
     progress: progress as ByteProgress,
     /**
      * Writes bytes into `target` from `at` on and returns their number; 0 at the end.

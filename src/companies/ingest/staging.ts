@@ -1,13 +1,14 @@
+import { csvCell } from '../../platform/csv-cell.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { batchesOf } from '../../platform/postgres/batches.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { type CopyWriter, copyInto, copyValue } from '../../platform/postgres/copy.ts';
+import { openOutputFile } from '../../platform/terminal/output-file.ts';
 import { count, type Progress } from '../../platform/terminal/progress.ts';
 import type { FileDigest } from '../file-digest.ts';
 import { importedNif, isValidNif } from '../nif.ts';
 import type { ColumnNames } from './columns.ts';
 import { openRows } from './open-rows.ts';
-import { openRejects, type RejectsWriter } from './rejects.ts';
 import { type RejectedRow, type Row, shownRow } from './rows.ts';
 import type { RowSource } from './source.ts';
 
@@ -90,9 +91,9 @@ export async function stageFile(
   const rejects =
     rejectsPath === undefined
       ? null
-      : await openRejects(rejectsPath, options.signal, 'path' in source ? source.path : '/dev/stdin');
+      : await openOutputFile(rejectsPath, options.signal, 'path' in source ? source.path : '/dev/stdin');
   try {
-    const staged = await stageRows(connection, source, layout, rejects, options);
+    const staged = await stageRows(connection, source, layout, rejects?.append, options);
     await rejects?.finish();
     if (staged.usable === 0) throw nothingUsable(staged);
     return staged;
@@ -105,7 +106,7 @@ async function stageRows(
   connection: Sql,
   source: RowSource,
   layout: FileLayout,
-  rejects: RejectsWriter | null,
+  writeRejects: ((csv: string) => Promise<void>) | undefined,
   { columns, legalPersons = false, signal, progress }: Omit<StagingOptions, 'rejects'>,
 ): Promise<Staged> {
   const reader = await openRows(source, ['nif', ...layout.columns], {
@@ -124,7 +125,7 @@ async function stageRows(
   /** Stages a rejected row if the rejects are wanted: superseded rows are known at the end, and the file has the order of lines. */
   const reject = ({ line, reason, raw }: RejectedRow) => {
     countRejected(reason);
-    if (rejects === null) return undefined;
+    if (writeRejects === undefined) return undefined;
     return copy!.write(`${line}\t\\N\t${noFields}\t${copyValue(raw)}\t${reason}\n`);
   };
   try {
@@ -151,7 +152,7 @@ async function stageRows(
         } else {
           const { nif, fields } = result;
           staged.usable++;
-          const raw = rejects === null ? '\\N' : copyValue(shownRow(row.raw));
+          const raw = writeRejects === undefined ? '\\N' : copyValue(shownRow(row.raw));
           waiting = copy.write(`${row.line}\t${nif}\t${fields}\t${raw}\t\\N\n`);
         }
         if (waiting !== undefined) await waiting;
@@ -171,7 +172,7 @@ async function stageRows(
   const superseded = await rejectSuperseded(connection);
   countRejected(COMES_AGAIN, superseded);
   staged.usable -= superseded;
-  if (rejects !== null) await writeRejected(connection, rejects);
+  if (writeRejects !== undefined) await writeRejected(connection, writeRejects);
   await connection.unsafe(`DELETE FROM ${STAGING} WHERE reason IS NOT NULL`);
   return { ...staged, file: reader.digest() };
 }
@@ -196,10 +197,15 @@ async function rejectSuperseded(connection: Sql): Promise<number> {
   return count;
 }
 
-async function writeRejected(connection: Sql, rejects: RejectsWriter): Promise<void> {
+/** Writes the rows that were not imported, and why, as CSV `line,reason,row` (docs/imports.md: files). */
+async function writeRejected(connection: Sql, write: (csv: string) => Promise<void>): Promise<void> {
+  await write('line,reason,row\n');
   await connection.begin(async (sql) => {
     const rejected = sql`SELECT line, reason, raw FROM ${sql(STAGING)} WHERE reason IS NOT NULL ORDER BY line`;
-    for await (const rows of batchesOf<RejectedRow>(sql, rejected)) await rejects.write(rows);
+    for await (const rows of batchesOf<RejectedRow>(sql, rejected))
+      await write(
+        rows.map(({ line, reason, raw }) => `${line},${csvCell(reason)},${csvCell(raw)}\n`).join(''),
+      );
   });
 }
 

@@ -5,22 +5,7 @@ import { WINDOW_BYTES } from '../../../src/companies/ingest/lines.ts';
 import { readAll, streamOf } from './reading.ts';
 
 const field = fc.string({
-  unit: fc.constantFrom(
-    '"',
-    '""',
-    ',',
-    ';',
-    '\t',
-    '\n',
-    '\r',
-    '\r\n',
-    ' ',
-    'a',
-    'é',
-    '\u{1f600}',
-    '0',
-    '\u0000',
-  ),
+  unit: fc.constantFrom(...'",;\t\n\r aé0\u{1f600}\u0000', '""', '\r\n'),
   maxLength: 8,
 });
 
@@ -64,28 +49,15 @@ const written: fc.Arbitrary<Written> = fc
 
 const pieces = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 10 });
 
-describe('any CSV that another program wrote', () => {
-  test('reads back value for value, each row on its line', async () => {
-    await fc.assert(
-      fc.asyncProperty(written, async ({ text, rows }) => {
-        const { rows: read, rejected } = await readAll({ stdin: streamOf(text, [1 << 20]) });
-        expect(read.map(({ line, values }) => ({ line, values }))).toEqual(rows);
-        expect(rejected).toEqual([]);
-      }),
-      { numRuns: 2_000 },
-    );
-  });
-
-  test('reads the same however it arrives in pieces, packed or not', async () => {
-    await fc.assert(
-      fc.asyncProperty(written, pieces, async ({ text }, sizes) => {
-        const whole = await readAll({ stdin: streamOf(text, [1 << 20]) });
-        expect(await readAll({ stdin: streamOf(text, sizes) })).toEqual(whole);
-        expect(await readAll({ stdin: streamOf(gzipSync(text), sizes) })).toEqual(whole);
-      }),
-      { numRuns: 200 },
-    );
-  });
+test('any CSV that another program wrote reads back value for value, each row on its line', async () => {
+  await fc.assert(
+    fc.asyncProperty(written, async ({ text, rows }) => {
+      const { rows: read, rejected } = await readAll({ stdin: streamOf(text, [1 << 20]) });
+      expect(read.map(({ line, values }) => ({ line, values }))).toEqual(rows);
+      expect(rejected).toEqual([]);
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 /** A plain reader: a field in quotes is unquoted. With other quotes a row of CSV loses its first line, and a field of TSV is text. */
@@ -162,23 +134,6 @@ describe.each([
       { numRuns: 300 },
     );
   });
-});
-
-test('any bytes at all are rows, rejects or one clear refusal', async () => {
-  const anything = fc.string({
-    unit: fc.constantFrom('"', ',', '\n', '\r', 'x', '\u0000', 'é', '{', '}', '\t', '[', ':'),
-    maxLength: 200,
-  });
-  await fc.assert(
-    fc.asyncProperty(anything, async (text) => {
-      const { rows, rejected } = await readAll({ stdin: streamOf(`nif,legal_name\n${text}\n`, [1 << 20]) });
-      // Every line is in a row, a reject, or blank; and in their order.
-      const lines = [...rows, ...rejected].map(({ line }) => line).sort((a, b) => a - b);
-      expect(new Set(lines).size).toBe(lines.length);
-      for (const line of lines) expect(line).toBeLessThanOrEqual(text.split('\n').length + 1);
-    }),
-    { numRuns: 2_000 },
-  );
 });
 
 describe('the edge of what is in memory', () => {

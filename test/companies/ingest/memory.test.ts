@@ -32,51 +32,37 @@ async function packedFile(name: string, pieces: () => Generator<Buffer>): Promis
   return path;
 }
 
-describe('memory stays flat', () => {
-  const ROWS = Buffer.from(
-    Array.from({ length: 10_000 }, (_, i) => `${500_000_000 + i},"Construções ${i * 7919}, Lda"\n`).join(''),
-  );
-  const ROW_BATCHES = 450;
+function* repeated(times: number, rows: string, header = ''): Generator<Buffer> {
+  yield Buffer.from(header);
+  const bytes = Buffer.from(rows);
+  for (let i = 0; i < times; i++) yield bytes;
+}
+const rowsOf = (count: number, rowOf: (nif: number, name: string) => string) =>
+  Array.from({ length: count }, (_, i) => rowOf(500_000_000 + i, `Construções ${i * 7919}, Lda`)).join('');
 
+describe('memory stays flat', () => {
   test('for 4.5 million rows, packed', async () => {
-    const path = await packedFile('rows.csv.gz', function* () {
-      yield Buffer.from('nif,legal_name\n');
-      for (let i = 0; i < ROW_BATCHES; i++) yield ROWS;
-    });
-    expect(await readElsewhere(path)).toEqual([10_000 * ROW_BATCHES, 0]);
+    const rows = rowsOf(10_000, (nif, name) => `${nif},"${name}"\n`);
+    const path = await packedFile('rows.csv.gz', () => repeated(450, rows, 'nif,legal_name\n'));
+    expect(await readElsewhere(path)).toEqual([4_500_000, 0]);
   });
 
   test('for a line of half a gigabyte in a bomb of a file, which costs that line alone', async () => {
     const path = await packedFile('bomb.csv.gz', function* () {
-      yield Buffer.from('nif,legal_name\n1,a\n2,"');
-      const much = Buffer.alloc(8 * MIB, 'x');
-      for (let i = 0; i < 64; i++) yield much;
+      yield* repeated(64, 'x'.repeat(8 * MIB), 'nif,legal_name\n1,a\n2,"');
       yield Buffer.from('\n3,c\n');
     });
     expect(await readElsewhere(path)).toEqual([2, 1]);
   });
 
-  const sources = { nif: 'nifEntidade', legal_name: 'desigEntidade' };
-  const ENTITIES = Array.from(
-    { length: 1_000 },
-    (_, i) =>
-      `${JSON.stringify({
-        nifEntidade: String(500_000_000 + i),
-        desigEntidade: `Construções ${i * 7919}, Lda`,
-        numContratos: i,
-        totAdjudicatario: i,
-        totValorContratIni: i * 1000.5,
-        totAdjudicante: 0,
-        totAdjudicanteValorContratIni: 0,
-        descPais: 'Portugal',
-        AliasPais: 'PT',
-      })}\n`,
-  ).join('');
-
   test('for JSON Lines of 900,000 objects', async () => {
-    const path = await packedFile('entities.jsonl.gz', function* () {
-      for (let i = 0; i < 900; i++) yield Buffer.from(ENTITIES);
+    const others = { numContratos: 1, totValorContratIni: 1000.5, descPais: 'Portugal', AliasPais: 'PT' };
+    const rows = rowsOf(1_000, (nif, name) => {
+      const row = { nifEntidade: String(nif), desigEntidade: name, ...others };
+      return `${JSON.stringify(row)}\n`;
     });
+    const path = await packedFile('entities.jsonl.gz', () => repeated(900, rows));
+    const sources = { nif: 'nifEntidade', legal_name: 'desigEntidade' };
     expect(await readElsewhere(path, { sources })).toEqual([900_000, 0]);
   });
 });

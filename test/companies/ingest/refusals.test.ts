@@ -44,58 +44,59 @@ function refusalOf(name: string, content: string | Uint8Array): Promise<string> 
 }
 
 describe('a file that cannot be used is refused in one line', () => {
-  test('missing, a directory, not permitted, of an unknown ending', async () => {
+  test('missing, or a directory', async () => {
     fileWith('there.csv', HEADER);
     mkdirSync(join(folder, 'folder.csv'), { recursive: true });
-    const at = (name: string) => refusal(readAll({ path: join(folder, name) }));
-    expect(await at('absent.csv')).toBe('absent.csv: no such file');
-    expect(await at('two\nlines.csv')).toBe('two lines.csv: no such file');
-    expect(await at('there.csv/absent.csv')).toBe('there.csv/absent.csv: no such file');
-    expect(await at('folder.csv')).toBe('folder.csv: is a directory, not a file');
-    const wanted = 'its name must end in .csv, .tsv, .jsonl or .ndjson, or one of them and .gz';
-    expect(await refusalOf('names.txt', HEADER)).toBe(`names.txt: ${wanted}`);
-    expect(await refusalOf('names.gz', gzipSync(HEADER))).toBe(`names.gz: ${wanted}`);
-    expect(await refusalOf('csv', HEADER)).toBe(`csv: ${wanted}`);
+    for (const [name, message] of [
+      ['absent.csv', 'absent.csv: no such file'],
+      ['two\nlines.csv', 'two lines.csv: no such file'],
+      ['there.csv/absent.csv', 'there.csv/absent.csv: no such file'],
+      ['folder.csv', 'folder.csv: is a directory, not a file'],
+    ] as const)
+      expect(await refusal(readAll({ path: join(folder, name) }))).toBe(message);
   });
 
-  test('empty, packed or not, of any format, on standard input too', async () => {
+  test('empty, packed or not, on standard input too', async () => {
     for (const content of ['', '\ufeff', '\n\r\n  \n']) {
-      for (const name of ['none.csv', 'none.tsv', 'none.jsonl']) {
-        expect(await refusalOf(name, content)).toBe(`${name}: is empty`);
-        expect(await refusalOf(`${name}.gz`, gzipSync(content))).toBe(`${name}.gz: is empty`);
-      }
+      expect(await refusalOf('none.csv', content)).toBe('none.csv: is empty');
+      expect(await refusalOf('none.jsonl.gz', gzipSync(content))).toBe('none.jsonl.gz: is empty');
       expect(await refusal(readAll({ stdin: streamOf(content, [1]) }))).toBe('standard input: is empty');
     }
-    expect(await refusalOf('none.csv.gz', '')).toBe('none.csv.gz: is empty');
   });
 
   test('a header that lacks columns: what is there, what is expected, and the likely reason', async () => {
-    const expected = 'expected nif, legal_name, separated by commas or semicolons';
-    expect(await refusalOf('a.csv', 'nif,name\n1,a\n')).toBe(
-      `a.csv: the header has no column legal_name; found "nif", "name"; ${expected}: ` +
-        'say which it is, for instance --columns legal_name=name',
-    );
-    expect(await refusalOf('a.csv', 'nif|legal_name\n1|a\n')).toBe(
-      `a.csv: the header has no column nif, legal_name; found "nif|legal_name"; ${expected} (this file has |)`,
-    );
-    expect(await refusalOf('a.csv', 'nif\tlegal_name\n1\ta\n')).toBe(
-      `a.csv: the header has no column nif, legal_name; found "nif\\tlegal_name"; ${expected} (this file has tabs: name it .tsv)`,
-    );
-    expect(await refusalOf('a.tsv', '"nif";"legal_name"\n')).toContain(
-      '(this file has semicolons: name it .csv)',
-    );
-    expect(await refusalOf('a.csv', 'nif,legal_name\r1,a\r2,b\r')).toContain(
-      '(lines end in CR alone: convert them to LF)',
-    );
-    expect(await refusalOf('a.csv', '{"nif":1,"legal_name":"a"}\n')).toContain(
-      '(this file has JSON: name it .jsonl)',
-    );
-    expect(await refusal(readAll({ stdin: streamOf('500002576,Foo\n', [3]) }))).toBe(
-      'standard input: the header has no column nif, legal_name; found "500002576", "Foo"; expected nif, legal_name, ' +
-        'separated by commas or semicolons or tabs (its first line is a row: put the names of the columns before it)',
-    );
+    const found = (names: string) =>
+      `a.csv: the header has no column nif, legal_name; found ${names}; expected nif, legal_name, separated by commas, semicolons or tabs`;
+    for (const [content, message] of [
+      ['nif|legal_name\n1|a\n', found('"nif|legal_name"')],
+      [
+        'nif,legal_name\r1,a\r2,b\r',
+        found('"nif", "legal_name\\r1", "a\\r2", "b"').replace('column nif, legal_name', 'column legal_name') +
+          ' (lines end in CR alone: convert them to LF)',
+      ],
+      [
+        '500002576,Foo\n',
+        `${found('"500002576", "Foo"')} (its first line is a row: put the names of the columns before it)`,
+      ],
+      ...[
+        ['NIPC;Designação', "'nif=NIPC,legal_name=Designação'"],
+        [
+          'Data;NIF das Entidades;Designação da Entidade',
+          "'nif=NIF das Entidades,legal_name=Designação da Entidade'",
+        ],
+        ['a\tb', 'nif=NAME,legal_name=NAME'],
+      ].map(([header, columns]) => [
+        `${header}\n`,
+        `${found(header!.split(/[;\t]/).map((name) => `"${name}"`).join(', '))}: say which it is, for instance --columns ${columns}`,
+      ]),
+    ] as [string, string][])
+      expect(await refusalOf('a.csv', content)).toBe(message);
     const wide = Array.from({ length: 3_000 }, (_, i) => `column ${i}`).join(',');
     expect((await refusalOf('a.csv', `${wide}\n`)).length).toBeLessThan(600);
+    const named = { path: fileWith('a.csv', 'nif,nome\n') };
+    const message = await refusal(readAll(named, DIRECTORY, { sources: { legal_name: 'name' } }));
+    expect(message).toStartWith('a.csv: the header has no column name; found "nif", "nome"; expected nif, name,');
+    expect(message).toEndWith('--columns legal_name=nome');
   });
 
   test('a header with a column twice, too long, or with quotes that make no sense', async () => {
@@ -113,28 +114,24 @@ describe('a file that cannot be used is refused in one line', () => {
   });
 
   test('of another encoding, with the line', async () => {
-    const windows1252 = Buffer.from(`${HEADER}1,a\n2,"b\nc"\n3,Caf\u00e9\n`, 'latin1');
-    const remedy = 'convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8';
-    expect(await refusalOf('a.csv', windows1252)).toBe(`a.csv: line 5 is not UTF-8: ${remedy}`);
-    expect(await refusalOf('a.csv.gz', gzipSync(windows1252))).toBe(
-      `a.csv.gz: line 5 is not UTF-8: ${remedy}`,
-    );
-    expect(await refusalOf('a.csv', Buffer.from('nif,legal_name,regi\u00e3o\n', 'latin1'))).toContain(
-      'line 1 is not',
-    );
-    const late = Buffer.concat([Buffer.from(HEADER + MANY_ROWS), Buffer.from('1,\u00e9\n', 'latin1')]);
-    expect(await refusalOf('a.csv', late)).toContain('line 50002 is not UTF-8');
-    expect(await refusalOf('a.csv', Buffer.from([...Buffer.from(`${HEADER}1,`), 0xe2, 0x82]))).toContain(
-      'line 2 is',
-    );
-    for (const json of ['{"nif":"1","legal_name":"Caf\u00e9"}', '\u00e9']) {
-      expect(await refusalOf('a.jsonl', Buffer.from(json, 'latin1'))).toContain('line 1 is not UTF-8');
+    const latin = (text: string) => Buffer.from(text, 'latin1');
+    for (const [bytes, line] of [
+      [latin(`${HEADER}1,a\n2,"b\nc"\n3,Café\n`), 5],
+      [latin('nif,legal_name,região\n'), 1],
+      [Buffer.concat([Buffer.from(HEADER + MANY_ROWS), latin('1,é\n')]), 50_002],
+      [Buffer.from([...Buffer.from(`${HEADER}1,`), 0xe2, 0x82]), 2],
+      [latin('{"nif":"1","legal_name":"Café"}'), 1],
+    ] as const) {
+      const remedy = 'convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8';
+      const refused = await refusalOf('a.csv.gz', gzipSync(bytes));
+      expect(refused).toBe(`a.csv.gz: line ${line} is not UTF-8: ${remedy}`);
+      expect(await refusalOf('a.csv', bytes)).toBe(refused.replace('.gz', ''));
     }
     const utf16 = Buffer.from(`\ufeff${HEADER}`, 'utf16le');
-    const remedy16 = 'a.csv: is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8';
-    expect(await refusalOf('a.csv', utf16)).toBe(remedy16);
-    expect(await refusalOf('a.csv', Buffer.from(utf16).swap16())).toBe(remedy16);
-    expect(await refusalOf('a.csv', Buffer.from(HEADER, 'utf16le'))).toBe(remedy16);
+    for (const bytes of [utf16, Buffer.from(utf16).swap16(), Buffer.from(HEADER, 'utf16le')])
+      expect(await refusalOf('a.csv', bytes)).toBe(
+        'a.csv: is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8',
+      );
   });
 
   test('gzip that is cut off, damaged, followed by something else, or none', async () => {
@@ -158,25 +155,6 @@ describe('a file that cannot be used is refused in one line', () => {
     }
     const trailing = Buffer.concat([packed, Buffer.from('more')]);
     expect(await refusalOf('a.csv.gz', trailing)).toBe('a.csv.gz: the gzip data is damaged');
-    expect(await refusalOf('a.csv.gz', HEADER)).toBe('a.csv.gz: is not gzip');
-  });
-
-  test('columns under other names: the likely ones are suggested, where any are likely', async () => {
-    const suggestion = async (header: string) => (await refusalOf('a.csv', `${header}\n`)).split(': ').at(-1);
-    expect(await suggestion('NIPC;Designação')).toBe(
-      "say which it is, for instance --columns 'nif=NIPC,legal_name=Designação'",
-    );
-    expect(await suggestion('Data;NIF das Entidades;Designação da Entidade')).toBe(
-      "say which it is, for instance --columns 'nif=NIF das Entidades,legal_name=Designação da Entidade'",
-    );
-    expect(await suggestion('a,b')).toBe('say which it is, for instance --columns nif=NAME,legal_name=NAME');
-    const message = await refusal(
-      readAll({ path: fileWith('a.csv', 'nif,nome\n') }, DIRECTORY, { sources: { legal_name: 'name' } }),
-    );
-    expect(message).toStartWith(
-      'a.csv: the header has no column name; found "nif", "nome"; expected nif, name,',
-    );
-    expect(message).toEndWith('--columns legal_name=nome');
   });
 
   test('members under other names, and those that no object has', async () => {
@@ -220,18 +198,13 @@ describe('a file that cannot be used is refused in one line', () => {
     ];
     for (const [content, message] of cases) {
       const bytes = Buffer.from(content, 'latin1');
-      for (const name of ['a.csv', 'a.json', 'a.jsonl', 'a.xlsx', 'a.zip', 'a'])
-        expect(await refusalOf(name, bytes)).toStartWith(`${name}: ${message}`);
+      expect(await refusalOf('a.csv', bytes)).toStartWith(`a.csv: ${message}`);
       expect(await refusalOf('a.csv.gz', gzipSync(bytes))).toStartWith(`a.csv.gz: ${message}`);
       expect(await refusal(readAll({ stdin: streamOf(bytes, [3]) }))).toStartWith(
         `standard input: ${message}`,
       );
     }
-  });
-
-  test('a file that was packed twice, once it is unpacked', async () => {
-    const twice = gzipSync(gzipSync(`${HEADER}1,a\n`));
-    expect(await refusalOf('a.csv.gz', twice)).toBe(
+    expect(await refusalOf('a.csv.gz', gzipSync(gzipSync(HEADER)))).toBe(
       'a.csv.gz: is packed with gzip twice: unpack it once (gunzip)',
     );
   });
@@ -239,28 +212,25 @@ describe('a file that cannot be used is refused in one line', () => {
   test('a JSON document, with the command that makes JSON Lines of it', async () => {
     const list = '[{"nif":1,"legal_name":"a"}]';
     const indented = JSON.stringify({ rows: JSON.parse(list) }, null, 2);
+    const much = `{"rows":[${list.slice(1, -1)},`.padEnd(2 * WINDOW_BYTES);
     const advice = (lines: string, command = 'companies import') =>
       `is a JSON document: make JSON Lines of it: ${lines} | bun directory ${command} - … ` +
       "('.NAME[]' for a list that is a member)";
-    for (const content of [list, indented, '{"nif":1,"legal_name":"a"}\n', '', 'x']) {
-      const path = fileWith('a.json', content);
-      expect(await refusalOf('a.json', content)).toBe(`a.json: ${advice(`jq -c '.[]' ${path}`)}`);
+    for (const content of [list, `\ufeff\n ${list}`, indented, indented.replaceAll('\n', '\r\n'), much]) {
+      const path = fileWith('a.csv', content);
+      expect(await refusalOf('a.csv', content)).toBe(`a.csv: ${advice(`jq -c '.[]' ${path}`)}`);
+      const stdin = streamOf(content, [1_000]);
+      expect(await refusal(readAll({ stdin }, DIRECTORY, { command: 'debts import' }))).toBe(
+        `standard input: ${advice("jq -c '.[]' FILE", 'debts import')}`,
+      );
     }
     const packed = fileWith("it's.JSON.gz", '');
     expect(await refusalOf("it's.JSON.gz", gzipSync(list))).toBe(
       `it's.JSON.gz: ${advice(`zcat '${packed.replace("'", `'\\''`)}' | jq -c '.[]'`)}`,
     );
-    const options = { command: 'debts import' };
-    const much = `{"rows":[${list.slice(1, -1)},`.padEnd(2 * WINDOW_BYTES);
-    for (const content of [list, `\ufeff\n ${list}`, indented, indented.replaceAll('\n', '\r\n'), much])
-      expect(await refusal(readAll({ stdin: streamOf(content, [9]) }, DIRECTORY, options))).toBe(
-        `standard input: ${advice("jq -c '.[]' FILE", 'debts import')}`,
-      );
     const [line] = JSON.parse(list);
     const lines = `\ufeff\n ${JSON.stringify(line)} \r\n${JSON.stringify({ ...line, more: [{}] })}`;
     expect(await valuesOf(readAll({ stdin: streamOf(lines, [9]) }))).toHaveLength(2);
-    expect(await refusalOf('a.jsonl', list)).toStartWith('a.jsonl: is a JSON document');
-    expect(await refusalOf('a.csv', list)).toContain('(this file has JSON: only JSON Lines are read)');
   });
 });
 
@@ -350,30 +320,20 @@ describe('an open file', () => {
   test('that is cut, emptied or written while it is read is refused, packed or not, also at the same length', async () => {
     const changed = 'changed while it was read: write it under another name, and rename it when it is whole';
     const content = HEADER + MANY_ROWS;
-    for (const [change, message] of [
-      [(path: string) => truncateSync(path, 1_000_000), changed],
-      [(path: string) => truncateSync(path), changed],
-      [(path: string) => appendFileSync(path, '1,a\n'), changed],
-      [(path: string) => overwrite(path), changed],
+    for (const [change, name] of [
+      [(path: string) => truncateSync(path, 1_000_000), 'changed.csv'],
+      [(path: string) => truncateSync(path), 'changed.csv'],
+      [(path: string) => appendFileSync(path, '1,a\n'), 'changed.csv'],
+      [(path: string) => overwrite(path), 'changed.csv'],
+      [(path: string) => overwrite(path), 'changed.csv.gz'],
       // A time that was set back, as by `touch`.
-      [(path: string) => overwrite(path, 0), changed],
+      [(path: string) => overwrite(path, 0), 'changed.csv'],
     ] as const) {
-      const path = fileWith('changed.csv', content);
+      const path = fileWith(name, name.endsWith('.gz') ? gzipSync(content, { level: 0 }) : content);
       const reader = await openRows({ path }, DIRECTORY);
       change(path);
-      expect(await refusal(allOf(reader))).toBe(`changed.csv: ${message}`);
+      expect(await refusal(allOf(reader))).toBe(`${name}: ${changed}`);
     }
-    const packed = gzipSync(content, { level: 0 });
-    const path = fileWith('changed.csv.gz', packed);
-    const reader = await openRows({ path }, DIRECTORY);
-    truncateSync(path, 1_000_000);
-    expect(await refusal(allOf(reader))).toMatch(
-      /^changed\.csv\.gz: (changed while|the gzip data ends in the middle)/,
-    );
-    const touched = fileWith('touched.csv.gz', packed);
-    const other = await openRows({ path: touched }, DIRECTORY);
-    overwrite(touched);
-    expect(await refusal(allOf(other))).toBe(`touched.csv.gz: ${changed}`);
   });
 
   test('is closed at its end, on failure, and when its reader leaves early', async () => {
