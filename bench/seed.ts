@@ -41,7 +41,7 @@ async function storeRecords(sql: Sql, records: number): Promise<void> {
       'title', legal_name, 'address', 'Rua da Liberdade, 12', 'zipcode', '1250-096', 'city', 'LISBOA',
       'activity', 'Comércio por grosso', 'status', 'active', 'cae', '46900', 'structure', json_build_object(
         'nature', 'LDA', 'capital', '5000.00', 'capital_currency', 'EUR'))), 'nif.pt', now()
-    FROM ${sql((await readDirectory(sql)).current.tableName)} ORDER BY nif LIMIT ${records}`;
+    FROM ${sql((await readDirectory(sql)).current.table)} ORDER BY nif LIMIT ${records}`;
   await sql`INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES ('tax', '2026-11-01', 0, ${ACTOR})`;
   await sql`
     INSERT INTO debts (kind, nif, start_amount, end_amount)

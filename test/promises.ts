@@ -46,7 +46,7 @@ names not begun after 8 s → companies/resolve: names that have not begun
 other rules
 
 first maximal run of exactly nine ASCII digits → companies: reads a NIF in a query
-Any number of spaces, tabs, no-break spaces → companies: keeps the nine digits of a text with separators anywhere
+Any number of spaces, tabs, no-break spaces → companies: agrees with removing separators first
 A path takes the nine digits and separators only → api: %s by %s takes a NIF with separators, with PT unless it is a path
 
 Of query and legal name
@@ -333,7 +333,7 @@ every import waits 5 minutes → failures: the wait for %s ends with a warning
 refuses to start behind a pooler → service: connections that do not take our settings
 survive the death of any one → failures: node %s freezes → failures: every request of a client that repeats → failures: a pool that is connected to a standby
 index status says what serves → companies/directory: people see in the status who
-the directory is being changed by → companies/directory: the second one at once is told
+the directory is being changed by → companies/directory: people see in the status who
 an import ends within 15 s → companies/directory: a connection that is lost while the server answers → platform/postgres: a Postgres that leaves one look
 Postgres has fallen silent → platform/postgres: 24 connections that are gone
 calls of one account are 503 → metering/credits: an account whose row is locked
@@ -344,7 +344,7 @@ a mail was not sent → dashboard/mails: a mail that the relay does not take
 a request failed → platform: a bug is written once a minute
 Elasticsearch doesn't answer as it should → companies/directory: Elasticsearch gone halfway → companies/directory: what answers in its place
 there is no search index → failures: without an index searches
-the index is another version's, or lost documents → companies/directory: a directory normalized by another version is noticed → companies/directory: a lost index
+the index is another version's, or lost documents → companies/directory: %s brings a directory that another version has normalized → companies/directory: of another mapping is noticed → companies/directory: a lost index
 says of each alert the cause → service: each rule says its cause → service: each line of the log that a rule names
 `;
 

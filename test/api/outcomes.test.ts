@@ -75,13 +75,13 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
 
   test('500 search-failed costs a token and a credit', async () => {
     const caller = await newCaller();
-    const { tableName } = (await readDirectory(api.sql)).current;
+    const { table } = (await readDirectory(api.sql)).current;
     if (mode === 'full') api.proxies.elasticsearch.down();
-    else await api.sql`ALTER TABLE ${api.sql(tableName)} RENAME TO hidden`;
+    else await api.sql`ALTER TABLE ${api.sql(table)} RENAME TO hidden`;
     // No earlier query begins like this one, because answers are cached while their index is the current one.
     const answer = await ask(api, '/companies?q=zircao', { key: caller.key }).finally(async () => {
       if (mode === 'full') api.proxies.elasticsearch.up();
-      else await api.sql`ALTER TABLE hidden RENAME TO ${api.sql(tableName)}`;
+      else await api.sql`ALTER TABLE hidden RENAME TO ${api.sql(table)}`;
     });
     expect([answer.status, answer.kind]).toEqual([500, 'search-failed']);
     expect(answer.headers.get('RateLimit-Remaining')).toBe(String(PER_MINUTE - 1));

@@ -5,46 +5,14 @@ import { findNif, importedNif, isValidNif, normalizeNif } from '../../src/compan
 const SEPARATORS = [' ', '\t', '\u00a0', '\u202f', '-', '.'];
 
 describe('normalizeNif', () => {
-  test('keeps the nine digits of a text with separators anywhere', () => {
-    for (const text of [
-      '509442013',
-      '509 442 013',
-      '509.442.013',
-      '509-442-013',
-      ' 509442013 ',
-      '5\u00a009\u202f442\t013',
-      '5-0.9 4--4  2..0 - 1.3.',
-      '012345678',
-    ]) {
-      expect(normalizeNif(text)).toBe(text.replace(/\D/g, ''));
-    }
-  });
-
-  test('refuses anything else', () => {
-    for (const text of [
-      '',
-      ' ',
-      '50944201',
-      '5094420130',
-      'PT509442013',
-      '509442013x',
-      '509/442/013',
-      '509_442_013',
-      '509\n442013',
-      '+509442013',
-      '509,442,013',
-      '509\u2010442013',
-      '509\u0000442013',
-      '５０９４４２０１３',
-      '٥٠٩٤٤٢٠١٣',
-      '5e8',
-    ]) {
-      expect(normalizeNif(text)).toBeNull();
-    }
-  });
-
-  test('agrees with removing separators first, for any text of digits, separators and letters', () => {
-    const character = fc.constantFrom(...'0123456789', ...SEPARATORS, 'x');
+  test('agrees with removing separators first, for any text of digits, separators and others', () => {
+    const others = [...'xP/_\n+,\u2010\u0000５٥e'];
+    const character = fc.oneof(
+      { weight: 20, arbitrary: fc.constantFrom(...'0123456789', ...SEPARATORS) },
+      { weight: 1, arbitrary: fc.constantFrom(...others) },
+    );
+    for (const one of others) expect(normalizeNif(`5094420${one}13`)).toBeNull();
+    for (const one of SEPARATORS) expect(normalizeNif(`${one}5094420${one}${one}13`)).toBe('509442013');
     fc.assert(
       fc.property(fc.string({ unit: character, maxLength: 20 }), (text) => {
         const rest = [...text].filter((c) => !SEPARATORS.includes(c)).join('');
@@ -104,22 +72,16 @@ describe('isValidNif', () => {
       '509 42013',
       '５０９４４２０１３',
       '-09442013',
-    ]) {
+    ])
       expect(isValidNif(nif)).toBe(false);
-    }
   });
 });
 
 describe('findNif', () => {
   test('reads a NIF in a query, among words or alone', () => {
     const found: [string, string | null][] = [
-      ['509442013', '509442013'],
-      ['NIF: 509 442 013', '509442013'],
-      ['PT509442013', '509442013'],
-      ['509442013PT', '509442013'],
       ['empresa 509-442-013, Lisboa', '509442013'],
-      ['5.0.9.4.4.2.0.1.3', '509442013'],
-      ['5 -. 09442013', '509442013'],
+      ['\u202bPT509442013\u202c, 5', '509442013'],
       ['509442013 500002576', null],
       ['509442013/500002576', '509442013'],
       ['12345678/509442013', '509442013'],
@@ -127,29 +89,16 @@ describe('findNif', () => {
       ['50944201', null],
       ['5094420130', null],
       ['509442013 0', null],
-      ['509442013x0', '509442013'],
-      ['50944x2013', null],
-      ['509\n442013', null],
       ['123456789', '123456789'],
-      ['000000000', '000000000'],
       ['5０9442013', null],
+      ['٥٠٩٤٤٢٠١٣', null],
       ['', null],
-      ['---...   ', null],
-      ['Ábaco, Lda', null],
     ];
     for (const [query, nif] of found) expect([query, findNif(query)]).toEqual([query, nif]);
   });
 
   test('agrees with the rule written as an expression', () => {
-    const character = fc.constantFrom(
-      ...'0123456789',
-      ...'123',
-      ...SEPARATORS,
-      ...SEPARATORS,
-      'x',
-      '/',
-      '\n',
-    );
+    const character = fc.constantFrom(...'0123456789123', ...SEPARATORS, ...SEPARATORS, ...'x/\n');
     fc.assert(
       fc.property(fc.string({ unit: character, maxLength: 60 }), (query) => {
         const runs = query.match(/[0-9](?:[ \t\u00a0\u202f.-]*[0-9])*/g) ?? [];

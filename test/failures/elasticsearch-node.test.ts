@@ -169,8 +169,8 @@ test('the node of the primary shard dies right after a swap: no search is lost, 
 
   let killing: Promise<string[]> | null = null;
   const kill = async () => {
-    const { indexName } = (await readDirectory(service.sql)).current;
-    const shards = await client.cat.shards({ index: indexName!, format: 'json' });
+    const { index } = (await readDirectory(service.sql)).current;
+    const shards = await client.cat.shards({ index: index!, format: 'json' });
     await setNodeB(false);
     return shards.map(({ prirep, state, node }) => `${prirep} ${state} ${node}`).sort();
   };

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client, estypes } from '@elastic/elasticsearch';
 import { CONFIRMED_MS, readDirectoryId } from '../../src/companies/search/current.ts';
 import type { SearchEntry } from '../../src/companies/search/document.ts';
-import { directoryRow, readMapping, searchDocument } from '../../src/companies/search/document.ts';
+import { directoryEntry, readMapping, searchDocument } from '../../src/companies/search/document.ts';
 import { searchIndexStatements } from '../../src/companies/search/postgres-store.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { urlOf } from '../servers/shared.ts';
@@ -38,7 +38,7 @@ export async function createSearchIndex(
   if (entries.length > 0) {
     const operations = entries.flatMap(({ nif, legalName }) => [
       { index: { _id: nif } },
-      searchDocument(directoryRow(nif, legalName)),
+      searchDocument(directoryEntry(nif, legalName)),
     ]);
     const answer = await client.bulk({ index, operations });
     const failed = answer.items.find(({ index: item }) => item?.error);
@@ -66,7 +66,7 @@ export async function createSearchTable(
   table: string,
   entries: readonly SearchEntry[],
 ): Promise<void> {
-  const rows = entries.map(({ nif, legalName }) => directoryRow(nif, legalName));
+  const rows = entries.map(({ nif, legalName }) => directoryEntry(nif, legalName));
   await sql`
     CREATE TABLE ${sql(table)} (
       nif text COLLATE "C" PRIMARY KEY,
@@ -78,9 +78,9 @@ export async function createSearchTable(
     INSERT INTO ${sql(table)}
     SELECT * FROM unnest(
       ${rows.map((row) => row.nif)}::text[],
-      ${rows.map((row) => row.legal_name)}::text[],
-      ${rows.map((row) => row.normalized_name)}::text[],
-      ${rows.map((row) => row.sort_key)}::text[]
+      ${rows.map((row) => row.legalName)}::text[],
+      ${rows.map((row) => row.normalized)}::text[],
+      ${rows.map((row) => row.sortKey)}::text[]
     )`;
   for (const statement of searchIndexStatements(table)) await sql.unsafe(statement);
   await sql`VACUUM ANALYZE ${sql(table)}`;

@@ -10,7 +10,8 @@ import {
   importCompanies,
 } from '../../src/companies/directory/directory-import.ts';
 import { readDirectory } from '../../src/companies/directory/generations.ts';
-import { changedStatus, type IndexStatus, NO_INDEX } from '../../src/companies/directory/index-status.ts';
+import { changedStatus, type IndexStatus } from '../../src/companies/directory/index-status.ts';
+import { NO_INDEX } from '../../src/companies/directory/index-store.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/companies/directory/rebuild.ts';
 import { normalizeName } from '../../src/companies/name.ts';
 import { readEntry, type SearchDocument } from '../../src/companies/search/document.ts';
@@ -103,9 +104,9 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
     status: () => statusOf(tools),
     search: (query) => searchThrough(tools, query),
     async rows() {
-      const { tableName } = (await readDirectory(database.sql)).current;
+      const { table } = (await readDirectory(database.sql)).current;
       const rows = await database.sql<{ nif: string; legal_name: string }[]>`
-        SELECT nif, legal_name FROM ${database.sql(tableName)} ORDER BY nif`;
+        SELECT nif, legal_name FROM ${database.sql(table)} ORDER BY nif`;
       return rows.map(({ nif, legal_name }) => `${nif} ${legal_name}`);
     },
     path,
@@ -136,7 +137,7 @@ async function searchThrough({ sql, elasticsearch }: DirectoryContext, query: st
   const { current } = await readDirectory(sql);
   if (current.rows === 0) return [];
   const { hits } = await elasticsearch.search<SearchDocument>({
-    index: current.indexName!,
+    index: current.index!,
     query: { prefix: { normalized_name: normalizeName(query) } },
     sort: ['entry'],
     size: 20,

@@ -32,7 +32,8 @@ export function directoryCommands(program: Command): void {
   ).addHelpText(
     'after',
     `
-Run it after an upgrade that changed the mapping or the normalization of names, after a restore, and if the index is lost.
+Run it after an upgrade that changed the mapping or the normalization of names, after a restore, when Elasticsearch comes or
+goes, and if the index is lost.
 Searches see the old index until the new one is complete and checked.
 
 Example:
@@ -162,6 +163,6 @@ async function findDirectory(sql: Sql): Promise<ExportSource> {
   return {
     name: 'the directory',
     rows: current.rows,
-    select: entriesOf(current.tableName),
+    select: entriesOf(current.table),
   };
 }

@@ -19,8 +19,6 @@ import type { FileDigest } from '../file-digest.ts';
 import type { ImportReport } from '../ingest/import-command.ts';
 import type { RowSource } from '../ingest/source.ts';
 import { type FileOptions, SMALLEST_REPLACEMENT, stageFile } from '../ingest/staging.ts';
-import { normalizationFingerprint } from '../name.ts';
-import { belongsToDirectory } from '../search/index-meta.ts';
 import type { DirectoryContext } from './directory-context.ts';
 import { DIRECTORY_LAYOUT } from './directory-layout.ts';
 import { withPlainErrors } from './failures.ts';
@@ -28,17 +26,16 @@ import {
   confirmLoad,
   type Directory,
   entriesOf,
-  type Generation,
   isStale,
-  type Load,
+  type LoadedFile,
   nextGeneration,
   readDirectory,
 } from './generations.ts';
-import { NO_INDEX } from './index-status.ts';
+import { NO_INDEX, openIndexStore } from './index-store.ts';
 import type { DirectoryLock } from './lock.ts';
-import { indexRows, publish } from './publish.ts';
+import { publish } from './publish.ts';
 import { replaceIndex } from './rebuild.ts';
-import { compareStaged, copyNormalized, type Difference, fillTable, finishTable } from './tables.ts';
+import { compareStaged, type Difference, fillTable, renormalize, withStaged } from './tables.ts';
 import { changeDirectory } from './tidy.ts';
 
 export interface ImportOptions extends FileOptions {
@@ -79,14 +76,14 @@ export function importCompanies(
   return changeDirectory(context, 'companies import', progress, async (lock, directory) => {
     const compared = await readAndCompare(context, lock.sql, source, options, progress);
     const { report, difference, digest } = compared;
-    const file = 'path' in source ? basename(source.path) : '-';
+    const load = { file: 'path' in source ? basename(source.path) : '-', digest };
     if (difference.imported + difference.removed > 0) {
-      const given = { ...options, file, digest };
-      report.index = await replaceGeneration(context, lock, directory, difference, given, progress);
+      const { replace = false } = options;
+      report.index = await replaceGeneration(context, lock, directory, difference, replace, load, progress);
       return report;
     }
-    const rowsSha256 = await hashOfRows(lock.sql, entriesOf(directory.current.tableName));
-    await confirmLoad(lock, directory, { file, digest, rowsSha256 }, context.actor);
+    const rowsSha256 = await hashOfRows(lock.sql, entriesOf(directory.current.table));
+    await confirmLoad(lock, directory, { ...load, rowsSha256 }, context.actor);
     if (report.index === NO_INDEX) report.index = await replaceIndex(context, lock, directory, progress);
     return report;
   });
@@ -120,6 +117,7 @@ async function readAndCompare(
   }
   const { read, rejected, reasons } = staged;
   const { imported, unchanged, removed } = difference;
+  const store = openIndexStore(context);
   return {
     report: {
       read,
@@ -128,21 +126,11 @@ async function readAndCompare(
       rejected,
       removed,
       reasons,
-      index: await searchedName(context, directory),
+      index: (await store.isReady(directory.id, current)) ? store.nameOf(current) : NO_INDEX,
     },
     difference,
     digest: staged.file,
   };
-}
-
-/** The index or table that searches use. Its shards are not asked: an import mends an index that has lost them. */
-async function searchedName(
-  { elasticsearch }: DirectoryContext,
-  { id, current: { indexName, tableName } }: Directory,
-): Promise<string> {
-  if (elasticsearch === null) return tableName;
-  const isThere = indexName !== null && (await belongsToDirectory(elasticsearch, indexName, id));
-  return isThere ? indexName : NO_INDEX;
 }
 
 /**
@@ -153,44 +141,19 @@ async function replaceGeneration(
   context: DirectoryContext,
   lock: DirectoryLock,
   directory: Directory,
-  difference: Difference,
-  { replace = false, file, digest }: ImportOptions & Omit<Load, 'rowsSha256'>,
+  { rows }: Difference,
+  replace: boolean,
+  load: LoadedFile,
   progress: Progress,
 ): Promise<string> {
   const { sql } = lock;
-  const next = await nextGeneration(sql);
-  const base = replace ? null : await normalizedBase(context, lock, directory.current, progress);
+  const { current } = directory;
+  const next = { ...(await nextGeneration(sql)), rows };
+  let base = replace ? null : current.table;
+  // An upgrade may have changed the normalization of the present rows.
+  if (base !== null && isStale(current))
+    base = await renormalize(sql, current, { signal: context.signal, progress });
   progress.phase('storing the rows');
-  await fillTable(sql, next.tableName, base);
-  // In parallel with the indexing, which reads the table by its pages.
-  const finishing = finishTable(sql, next.tableName);
-  finishing.catch(() => {}); // awaited before the generation is made current
-  const generation = {
-    ...next,
-    rows: difference.rows,
-    normalization: normalizationFingerprint(),
-    origin: 'import' as const,
-    file,
-    digest,
-  };
-  const index = await indexRows(context, lock, directory.id, generation, progress);
-  await finishing;
-  const rowsSha256 = await hashOfRows(sql, entriesOf(next.tableName));
-  return publish(context, lock, directory, { ...generation, rowsSha256 }, index, progress);
-}
-
-/**
- * The present rows with this version's normalization, which an upgrade may have changed. They are read once, from end to end, so the
- * table has no index.
- */
-async function normalizedBase(
-  { signal }: DirectoryContext,
-  { sql }: DirectoryLock,
-  current: Generation,
-  progress: Progress,
-): Promise<string> {
-  if (!isStale(current)) return current.tableName;
-  const { tableName } = await nextGeneration(sql);
-  await copyNormalized(sql, current, tableName, { signal, progress });
-  return tableName;
+  await fillTable(sql, next.table, withStaged(base));
+  return publish(context, lock, directory, next, load, progress);
 }

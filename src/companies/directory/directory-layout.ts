@@ -3,7 +3,7 @@
 import { copyValue } from '../../platform/postgres/copy.ts';
 import type { FileLayout } from '../ingest/staging.ts';
 import { cleanName } from '../name.ts';
-import { directoryRow } from '../search/document.ts';
+import { directoryEntry } from '../search/document.ts';
 
 /** The most characters (code points) of a legal name (docs/imports.md: files). */
 const MAX_NAME_LENGTH = 500;
@@ -18,7 +18,7 @@ export const DIRECTORY_LAYOUT: FileLayout = {
     if (name.length > MAX_NAME_LENGTH && [...name].length > MAX_NAME_LENGTH) {
       return { reason: `name over ${MAX_NAME_LENGTH} characters` };
     }
-    const { normalized_name, sort_key } = directoryRow(nif, name);
-    return { fields: `${copyValue(name)}\t${copyValue(normalized_name)}\t${copyValue(sort_key)}` };
+    const { normalized, sortKey } = directoryEntry(nif, name);
+    return { fields: [name, normalized, sortKey].map(copyValue).join('\t') };
   },
 };

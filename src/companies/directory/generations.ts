@@ -9,15 +9,10 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { FileDigest } from '../file-digest.ts';
 import { normalizationFingerprint } from '../name.ts';
-import { CONFIRMED_MS, readDirectoryId } from '../search/current.ts';
+import { CONFIRMED_MS, type CurrentGeneration, readDirectoryId } from '../search/current.ts';
 import { type DirectoryLock, lockLost } from './lock.ts';
 
-export interface Generation {
-  id: number;
-  tableName: string;
-  /** The complete and checked index of these rows; `null` if they were loaded in embedded mode. */
-  indexName: string | null;
-  rows: number;
+export interface Generation extends CurrentGeneration {
   /** The fingerprint of the rows' normalization (normalizationFingerprint); `null` if there are no rows. */
   normalization: string | null;
   origin: 'empty' | 'import' | 'rebuild';
@@ -33,34 +28,31 @@ export interface Directory {
   generations: Generation[];
 }
 
-/** A generation that becomes current. An import makes the present one the previous; a rebuild replaces it. */
-export type NewGeneration = Pick<Generation, 'id' | 'tableName' | 'rows' | 'normalization'> &
-  ((Load & { origin: 'import' }) | { origin: 'rebuild' });
-
-/** The file of an import, and the rows that the directory had after it. */
-export interface Load {
-  /** The file's name without folders. */
+/** The file of an import. */
+export interface LoadedFile {
+  /** Its name without folders. */
   file: string;
   digest: FileDigest;
+}
+
+/** An import, and the rows that the directory had after it. */
+interface Load extends LoadedFile {
   /** The SHA-256 of the directory's rows then ({@link entriesOf}). */
   rowsSha256: string;
 }
 
 /** SQL: the entries of a directory table in the form of a file, in the order of NIFs. */
-export const entriesOf = (tableName: string): string =>
-  `SELECT nif, legal_name FROM ${quoted(tableName)} ORDER BY nif`;
-
-const COLUMNS = `id, table_name AS "tableName", index_name AS "indexName",
-  rows, normalization, origin`;
+export const entriesOf = (table: string): string =>
+  `SELECT nif, legal_name FROM ${quoted(table)} ORDER BY nif`;
 
 export async function readDirectory(sql: Sql): Promise<Directory> {
   const id = await readDirectoryId(sql);
   const [row] = await sql<
     { current: number; previous: number | null }[]
   >`SELECT current, previous FROM directory`;
-  const generations = await sql.unsafe<Generation[]>(
-    `SELECT ${COLUMNS} FROM directory_generations ORDER BY id`,
-  );
+  const generations = await sql<Generation[]>`
+    SELECT id, table_name AS "table", index_name AS "index", rows, normalization, origin
+    FROM directory_generations ORDER BY id`;
   const find = (id: number | null) => generations.find((generation) => generation.id === id);
   const current = find(row!.current);
   // A swap between the two statements is possible, so try again.
@@ -74,36 +66,36 @@ export function isStale({ normalization }: Pick<Generation, 'normalization'>): b
 }
 
 /** A new number and a new table name. The table is not created. */
-export async function nextGeneration(sql: Sql): Promise<{ id: number; tableName: string }> {
+export async function nextGeneration(sql: Sql): Promise<{ id: number; table: string }> {
   const [row] = await sql<{ id: number }[]>`SELECT nextval('directory_generation_ids')::int AS id`;
-  return { id: row!.id, tableName: `directory_g${String(row!.id).padStart(6, '0')}` };
+  return { id: row!.id, table: `directory_g${String(row!.id).padStart(6, '0')}` };
 }
 
 /**
- * Registers a generation and makes it current. An import makes the present generation the previous one; a rebuild takes its
- * place, and the previous one stays.
- * @param index the complete and checked index of these rows; `null` in embedded mode
+ * Registers a generation, whose rows this version has normalized, and makes it current. An import makes the present generation the
+ * previous one. A rebuild takes its place, and the previous one stays.
+ * @param load the import; `null` means a rebuild
  */
 export async function makeCurrent(
   lock: DirectoryLock,
   { current, previous }: Directory,
-  next: NewGeneration,
-  index: string | null,
+  { id, table, index, rows }: CurrentGeneration,
+  load: Load | null,
   actor: string,
 ): Promise<void> {
   // A rebuild has the rows of the present generation, so it was loaded when that was.
   const loaded =
-    next.origin === 'import'
-      ? lock.sql`now(), ${actor}, ${next.file}, ${next.digest.sha256}, ${next.digest.bytes}, now(), ${next.rowsSha256}`
-      : lock.sql`loaded_at, loaded_by, loaded_file, file_sha256, file_bytes, file_at, rows_sha256`;
+    load === null
+      ? lock.sql`loaded_at, loaded_by, loaded_file, file_sha256, file_bytes, file_at, rows_sha256`
+      : lock.sql`now(), ${actor}, ${load.file}, ${load.digest.sha256}, ${load.digest.bytes}, now(), ${load.rowsSha256}`;
   await lock.sql`
     INSERT INTO directory_generations
       (id, table_name, index_name, rows, normalization, origin, created_by,
         loaded_at, loaded_by, loaded_file, file_sha256, file_bytes, file_at, rows_sha256)
-    SELECT ${next.id}, ${next.tableName}, ${index}, ${next.rows},
-      ${next.normalization}, ${next.origin}, ${actor}, ${loaded}
+    SELECT ${id}, ${table}, ${index}, ${rows}, ${rows === 0 ? null : normalizationFingerprint()},
+      ${load === null ? 'rebuild' : 'import'}, ${actor}, ${loaded}
     FROM directory_generations WHERE id = ${current.id}`;
-  await swap(lock, next.id, next.origin === 'import' ? current.id : (previous?.id ?? null));
+  await swap(lock, id, load === null ? (previous?.id ?? null) : current.id);
 }
 
 /** Records an import whose file equals the current rows. */
@@ -119,21 +111,13 @@ export async function confirmLoad(
     WHERE id = ${current.id}`;
 }
 
-/**
- * Makes the previous generation the current one. There is no previous one afterwards.
- * @param index the previous generation's index; `null` in embedded mode
- */
+/** Makes the previous generation the current one. There is no previous one afterwards. @param previous with the index to search */
 export async function makePreviousCurrent(
   lock: DirectoryLock,
-  previous: Generation,
-  index: string | null,
+  { id, index }: Pick<Generation, 'id' | 'index'>,
 ): Promise<void> {
-  if (index !== null) {
-    await lock.sql`
-      UPDATE directory_generations SET index_name = ${index}
-      WHERE id = ${previous.id}`;
-  }
-  await swap(lock, previous.id, null);
+  await lock.sql`UPDATE directory_generations SET index_name = ${index} WHERE id = ${id}`;
+  await swap(lock, id, null);
 }
 
 /**

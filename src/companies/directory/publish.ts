@@ -1,52 +1,37 @@
+import { hashOfRows } from '../../platform/postgres/copy.ts';
 import type { Progress } from '../../platform/terminal/progress.ts';
+import type { CurrentGeneration } from '../search/current.ts';
 import type { DirectoryContext } from './directory-context.ts';
-import { type Directory, makeCurrent, type NewGeneration } from './generations.ts';
-import { buildIndex } from './indexing/build-index.ts';
+import { type Directory, entriesOf, type LoadedFile, makeCurrent } from './generations.ts';
+import { openIndexStore } from './index-store.ts';
 import type { DirectoryLock } from './lock.ts';
-import { buildSearchIndexes } from './tables.ts';
+import { finishTable } from './tables.ts';
 
 /**
- * Makes a generation's rows searchable: by a new index, or in embedded mode by indexes of its table (then the answer is `null`).
- * @throws the error of Elasticsearch
- */
-export async function indexRows(
-  context: DirectoryContext,
-  { sql }: DirectoryLock,
-  directoryId: string,
-  of: Pick<NewGeneration, 'id' | 'tableName' | 'rows'>,
-  progress: Progress,
-): Promise<string | null> {
-  const { elasticsearch: client, config, signal } = context;
-  signal.throwIfAborted();
-  if (client !== null) {
-    return buildIndex(client, context.sql, {
-      prefix: config.elasticsearchPrefix,
-      directoryId,
-      of,
-      signal,
-      progress,
-    });
-  }
-  progress.phase('indexing');
-  await buildSearchIndexes(sql, of.tableName);
-  return null;
-}
-
-/**
- * Makes a complete generation current. An interruption has no effect once it is.
- * @param index the complete and checked index of its rows; `null` in embedded mode
+ * Completes a filled table, builds its index, and makes both the current generation. An interruption has no effect once that is done.
+ * @param load the file of an import; `null` means a rebuild
  * @returns the index that searches use then, or the table in embedded mode
+ * @throws the error of Elasticsearch
  */
 export async function publish(
   context: DirectoryContext,
   lock: DirectoryLock,
   directory: Directory,
-  next: NewGeneration,
-  index: string | null,
-  progress: Pick<Progress, 'note'>,
+  next: Pick<CurrentGeneration, 'id' | 'table' | 'rows'>,
+  load: LoadedFile | null,
+  progress: Progress,
 ): Promise<string> {
+  const { sql } = lock;
   context.signal.throwIfAborted();
-  await makeCurrent(lock, directory, next, index, context.actor);
-  progress.note(next.origin === 'import' ? 'searches see the new directory' : 'searches go to the new index');
-  return index ?? next.tableName;
+  const store = openIndexStore(context);
+  // In parallel with the indexing, which reads the table by its pages.
+  const finishing = finishTable(sql, next.table);
+  finishing.catch(() => {}); // awaited before the generation is made current
+  const generation = { ...next, index: await store.build(lock, directory.id, next, progress) };
+  await finishing;
+  const loaded = load && { ...load, rowsSha256: await hashOfRows(sql, entriesOf(next.table)) };
+  context.signal.throwIfAborted();
+  await makeCurrent(lock, directory, generation, loaded, context.actor);
+  progress.note(load === null ? 'searches go to the new index' : 'searches see the new directory');
+  return store.nameOf(generation);
 }

@@ -5,7 +5,7 @@ import { copyInto, copyValue } from '../../platform/postgres/copy.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import { STAGING } from '../ingest/staging.ts';
 import { vocabularyStatements } from '../resolve/vocabulary-table.ts';
-import { directoryRow } from '../search/document.ts';
+import { directoryEntry } from '../search/document.ts';
 import { searchIndexStatements } from '../search/postgres-store.ts';
 import { wordsIndexStatement } from '../search/words-index.ts';
 import type { Generation } from './generations.ts';
@@ -25,13 +25,13 @@ export interface Difference {
 
 export async function compareStaged(
   sql: Sql,
-  { tableName, rows: present }: Pick<Generation, 'tableName' | 'rows'>,
+  { table, rows: present }: Pick<Generation, 'table' | 'rows'>,
   replace: boolean,
 ): Promise<Difference> {
   const [row] = await sql.unsafe<{ usable: number; known: number; unchanged: number }[]>(`
     SELECT count(*) AS usable, count(present.nif) AS known,
       count(*) FILTER (WHERE present.legal_name = staged.legal_name) AS unchanged
-    FROM ${STAGING} staged LEFT JOIN ${quoted(tableName)} present USING (nif)`);
+    FROM ${STAGING} staged LEFT JOIN ${quoted(table)} present USING (nif)`);
   const { usable, known, unchanged } = row!;
   return {
     imported: usable - unchanged,
@@ -41,55 +41,46 @@ export async function compareStaged(
   };
 }
 
+/** SQL: the rows of a table. */
+export const allOf = (table: string): string => `SELECT ${COLUMNS} FROM ${quoted(table)}`;
+
+/** SQL: the staged rows, and the other rows of `base`. @param base `null` if the staged rows are the whole directory */
+export const withStaged = (base: string | null): string =>
+  base === null
+    ? allOf(STAGING)
+    : `${allOf(base)} present
+        WHERE NOT EXISTS (SELECT FROM ${STAGING} staged WHERE staged.nif = present.nif)
+      UNION ALL ${allOf(STAGING)}`;
+
 /**
- * Fills a generation's table with the staged rows and the other rows of `base`, in the order of results. Matches in Postgres rely
- * on it (src/companies/matches/matches-postgres.ts), and both stores index sorted rows faster. `finishTable` completes the table.
- * @param base `null` if the staged rows are the whole directory
+ * Makes a generation's table of rows, in the order of results. Matches in Postgres rely on it (src/companies/matches/matches-postgres.ts), and
+ * both stores index sorted rows faster. `finishTable` completes the table.
  */
-export async function fillTable(sql: Sql, table: string, base: string | null): Promise<void> {
-  const staged = `SELECT ${COLUMNS} FROM ${STAGING}`;
-  const rows =
-    base === null
-      ? staged
-      : `SELECT ${COLUMNS} FROM ${quoted(base)} present
-          WHERE NOT EXISTS (SELECT FROM ${STAGING} staged WHERE staged.nif = present.nif)
-        UNION ALL ${staged}`;
+export async function fillTable(sql: Sql, table: string, rows: string): Promise<void> {
   await sql.unsafe(`CREATE TABLE ${quoted(table)} AS ${rows} ORDER BY sort_key, nif`);
 }
 
-/** A copy of a generation's table with its normalized columns computed by this version. `finishTable` completes it. */
-export async function copyNormalized(
+/** Computes the normalized columns of a generation by this version. @returns a temporary table with its rows, in any order */
+export async function renormalize(
   sql: Sql,
-  { tableName: from, rows }: Pick<Generation, 'tableName' | 'rows'>,
-  table: string,
+  { table, rows }: Pick<Generation, 'table' | 'rows'>,
   { signal, progress }: LoadOptions,
-): Promise<void> {
-  progress.phase('normalizing names again');
-  const unsorted = `${table}_unsorted`;
-  await sql.unsafe(`CREATE TEMPORARY TABLE ${quoted(unsorted)} (LIKE ${quoted(from)})`);
+): Promise<string> {
+  const renormalized = 'renormalized';
+  progress.phase('normalizing names');
+  await sql.unsafe(`CREATE TEMPORARY TABLE ${renormalized} (LIKE ${quoted(table)})`);
   let done = 0;
-  for await (const page of readPages(sql, from, signal)) {
-    const copy = await copyInto(sql, `${quoted(unsorted)} (${COLUMNS})`);
-    for (const { nif, legal_name } of page) {
-      const { normalized_name, sort_key } = directoryRow(nif, legal_name);
-      const fields = [nif, legal_name, normalized_name, sort_key].map(copyValue);
-      await copy.write(`${fields.join('\t')}\n`);
+  for await (const page of readPages(sql, table, signal)) {
+    const copy = await copyInto(sql, `${renormalized} (${COLUMNS})`);
+    for (const { nif, legalName } of page) {
+      const { normalized, sortKey } = directoryEntry(nif, legalName);
+      await copy.write(`${[nif, legalName, normalized, sortKey].map(copyValue).join('\t')}\n`);
     }
     await copy.finish();
     done += page.length;
     progress.update(done, done / rows);
   }
-  await sql.unsafe(
-    `CREATE TABLE ${quoted(table)} AS SELECT ${COLUMNS} FROM ${quoted(unsorted)} ORDER BY sort_key, nif`,
-  );
-  await sql.unsafe(`DROP TABLE ${quoted(unsorted)}`);
-}
-
-/** A copy of a table in the order of results. `finishTable` completes it. */
-export async function copySorted(sql: Sql, from: string, table: string): Promise<void> {
-  await sql.unsafe(
-    `CREATE TABLE ${quoted(table)} AS SELECT ${COLUMNS} FROM ${quoted(from)} ORDER BY sort_key, nif`,
-  );
+  return renormalized;
 }
 
 /**

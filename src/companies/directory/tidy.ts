@@ -28,7 +28,7 @@ async function findLeftovers({ elasticsearch, config }: DirectoryContext, sql: S
   const alias = config.elasticsearchPrefix;
   const own = elasticsearch === null ? [] : await ownIndices(elasticsearch, alias, sql, id);
   const isOf = (index: (typeof own)[number], generation: Generation) =>
-    index.directory === id && index.name === generation.indexName;
+    index.directory === id && index.name === generation.index;
   const names = (some: typeof own) => some.map(({ name }) => name);
   const isThere = own.some((index) => isOf(index, current));
   return {
@@ -64,7 +64,7 @@ async function tidy(context: DirectoryContext, lock: DirectoryLock): Promise<num
   const { elasticsearch: client, config } = context;
   const { sql } = lock;
   const { generations, indices, behind, current } = await findLeftovers(context, sql);
-  if (behind.length > 0) await moveAlias(client!, config.elasticsearchPrefix, behind, current.indexName!);
+  if (behind.length > 0) await moveAlias(client!, config.elasticsearchPrefix, behind, current.index!);
   for (const name of indices) await deleteIndex(client!, name);
   for (const { id } of generations) await sql`DELETE FROM directory_generations WHERE id = ${id}`;
   // Now including those of the removed generations.

@@ -1,8 +1,9 @@
 import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
-import type { NamedEntry, OpenGeneration } from '../search/generation-reader.ts';
-import { createPostgresStore, INDEXED_LENGTH, NAMED_ENTRY } from '../search/postgres-store.ts';
+import type { DirectoryEntry } from '../search/document.ts';
+import type { OpenGeneration } from '../search/generation-reader.ts';
+import { createPostgresStore, DIRECTORY_ENTRY, INDEXED_LENGTH } from '../search/postgres-store.ts';
 import { HAS_PATTERNS, patternsOf, selectByWords, wordsCondition } from '../search/words-index.ts';
 
 /** How many names are read before the index is asked for all that match. */
@@ -17,7 +18,7 @@ const LIMITS: ReadLimits = { walked: 500, lookedThrough: 1_000 };
 const SHORT = 2;
 
 /** A name that is looked through. */
-interface SeenEntry extends NamedEntry {
+interface SeenEntry extends DirectoryEntry {
   isMatch: boolean;
   /** Whether more names may be left to look through. */
   isLast: boolean;
@@ -38,7 +39,7 @@ export function createWalkingStore(sql: Sql, { walked, lookedThrough }: ReadLimi
       ...reader,
       async byWords(groups, beginning, limit) {
         const patterns = patternsOf(groups, beginning);
-        const ask = <Row extends NamedEntry>(statement: string, ...condition: string[]) =>
+        const ask = <Row extends DirectoryEntry>(statement: string, ...condition: string[]) =>
           answerOf(sql.unsafe<Row[]>(statement, [patterns, ...condition], { prepare: true }));
         const found = await ask(walkStatement(table, walked, limit));
         if (found.length >= limit) return found;
@@ -57,7 +58,7 @@ export function createWalkingStore(sql: Sql, { walked, lookedThrough }: ReadLimi
 /** The matches among the first names of all. */
 function walkStatement(table: string, walked: number, limit: number): string {
   const order = 'head, sort_key, nif';
-  return `SELECT ${NAMED_ENTRY} FROM (
+  return `SELECT ${DIRECTORY_ENTRY} FROM (
       SELECT nif, legal_name, normalized_name, sort_key, left(sort_key, ${INDEXED_LENGTH}) AS head
       FROM ${quoted(table)} ORDER BY ${order} LIMIT ${walked}
     ) AS names
@@ -66,7 +67,7 @@ function walkStatement(table: string, walked: number, limit: number): string {
 
 /** The first matches among the first rows that the index has for $2, and the last of these rows. */
 function lookThroughStatement(table: string, lookedThrough: number, limit: number): string {
-  const columns = `${NAMED_ENTRY}, ${HAS_PATTERNS} AS "isMatch", row_number() OVER () = ${lookedThrough} AS "isLast"`;
+  const columns = `${DIRECTORY_ENTRY}, ${HAS_PATTERNS} AS "isMatch", row_number() OVER () = ${lookedThrough} AS "isLast"`;
   return `SELECT * FROM (${selectByWords(table, columns, lookedThrough, 'true')}) AS names
     WHERE "isMatch" OR "isLast" LIMIT ${limit}`;
 }

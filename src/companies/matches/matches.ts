@@ -30,7 +30,7 @@ export function createMatches(
         const groups = before.map((word) => [[word]]);
         const all = await bound(byWords(groups, last, ENOUGH));
         if (all.length < ENOUGH) {
-          const entries = arrange(all, query!, ({ normalized }) => normalized).slice(0, MAX_RESULTS);
+          const entries = arrange(all, query!).slice(0, MAX_RESULTS);
           return { entries, generation: generation.id };
         }
         const beginning = await bound(byPrefix(normalized, false));

@@ -18,16 +18,12 @@ function tierOf(name: string, { normalized, before, last }: WordsQuery): 0 | 1 |
   return words.some((word) => word.startsWith(last)) ? 2 : null;
 }
 
-/**
- * The matches among some names, in their order.
- * @param names in the order of sort key and NIF
- * @param nameOf the normalized form of one
- */
-export function arrange<Name>(names: Name[], query: WordsQuery, nameOf: (name: Name) => string): Name[] {
-  const tiers: [Name[], Name[], Name[]] = [[], [], []];
-  for (const name of names) {
-    const tier = tierOf(nameOf(name), query);
-    if (tier !== null) tiers[tier].push(name);
+/** The matches among some entries, in their order. @param entries in the order of sort key and NIF */
+export function arrange<Entry extends { normalized: string }>(entries: Entry[], query: WordsQuery): Entry[] {
+  const tiers: [Entry[], Entry[], Entry[]] = [[], [], []];
+  for (const entry of entries) {
+    const tier = tierOf(entry.normalized, query);
+    if (tier !== null) tiers[tier].push(entry);
   }
   return tiers.flat();
 }

@@ -1,6 +1,5 @@
 /** The order of candidates, and whether the first one is clear (docs/resolutions.md: the rule of resolutions). Every number is a sum of weights or a count. */
-import type { SearchEntry } from '../search/document.ts';
-import type { NamedEntry } from '../search/generation-reader.ts';
+import type { DirectoryEntry, SearchEntry } from '../search/document.ts';
 import { bodyOf } from './bodies.ts';
 import { isWithinEdits } from './edits.ts';
 import {
@@ -22,7 +21,7 @@ import {
 } from './words.ts';
 
 /** An entry that one of the reads has found. */
-export type Candidate = NamedEntry;
+export type Candidate = DirectoryEntry;
 
 /** A candidate as it is answered. */
 interface Shown extends SearchEntry, Pick<Compared, 'evidence'> {

@@ -2,7 +2,8 @@ import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import type { CurrentDirectory, CurrentGeneration } from '../search/current.ts';
-import type { NamedEntry, OpenGeneration } from '../search/generation-reader.ts';
+import type { DirectoryEntry } from '../search/document.ts';
+import type { OpenGeneration } from '../search/generation-reader.ts';
 import type { Read } from './reads.ts';
 import type { VocabularyReader, WordFrom } from './vocabulary.ts';
 import { vocabularyOf } from './vocabulary-table.ts';
@@ -10,7 +11,7 @@ import { vocabularyOf } from './vocabulary-table.ts';
 /** Reads one directory, which does not change meanwhile. */
 export interface DirectoryReader extends VocabularyReader {
   /** The entries of each read. */
-  find(reads: Read[]): Promise<NamedEntry[][]>;
+  find(reads: Read[]): Promise<DirectoryEntry[][]>;
 }
 
 /**

@@ -9,16 +9,15 @@ export interface SearchEntry {
   legalName: string;
 }
 
-/** A directory entry in Postgres. */
-export interface DirectoryRow {
-  /** Nine digits. */
-  nif: string;
-  /** The name in answers. */
-  legal_name: string;
+/** A company with the text that orders results, by its UTF-8 bytes (docs/api.md: order of results). */
+export interface SortedEntry extends SearchEntry {
+  sortKey: string;
+}
+
+/** An entry of the directory. */
+export interface DirectoryEntry extends SortedEntry {
   /** Compared with queries (docs/api.md: normalized name). */
-  normalized_name: string;
-  /** Orders results, by its UTF-8 bytes (docs/api.md: order of results). */
-  sort_key: string;
+  normalized: string;
 }
 
 /** A directory entry in Elasticsearch. */
@@ -32,27 +31,22 @@ export interface SearchDocument {
   entry: string;
 }
 
-/** Computes the searchable form of an entry; nothing else does. */
-export function directoryRow(nif: string, legalName: string): DirectoryRow {
-  const sort_key = sortKey(legalName);
+/** Computes the searchable form of a company; nothing else does. */
+export function directoryEntry(nif: string, legalName: string): DirectoryEntry {
+  const key = sortKey(legalName);
   // Of the key, because that has gone through the slow half of the normalization.
-  return { nif, legal_name: legalName, normalized_name: normalizeName(sort_key), sort_key };
+  return { nif, legalName, normalized: normalizeName(key), sortKey: key };
 }
 
 /**
  * No name can fail a bulk request. A legal name has at most 500 characters (docs/imports.md: files), and each becomes at most 33 bytes
  * of UTF-8 (U+FDFA) in its sort key. With the name that is 18,510 bytes, and a Lucene term may have 32,766.
  */
-export function searchDocument({ nif, legal_name, normalized_name, sort_key }: DirectoryRow): SearchDocument {
-  return { nif, normalized_name, entry: `${sort_key}\t${nif}${legal_name}` };
+export function searchDocument({ nif, legalName, normalized, sortKey }: DirectoryEntry): SearchDocument {
+  return { nif, normalized_name: normalized, entry: `${sortKey}\t${nif}${legalName}` };
 }
 
 const NIF_LENGTH = 9;
-
-/** An entry with its sort key, from which its normalized name is computed fastest. */
-export interface SortedEntry extends SearchEntry {
-  sortKey: string;
-}
 
 /** The company of a document's `entry`. */
 export function readEntry(entry: string): SortedEntry {

@@ -116,7 +116,7 @@ interface Item {
  * @param count the number of searches that were asked
  * @throws when the answer is not one of Elasticsearch's (a gateway's page, for example)
  */
-export function readOutcomes(answer: unknown, count: number): SearchOutcome[] {
+function readOutcomes(answer: unknown, count: number): SearchOutcome[] {
   try {
     const { responses } = answer as { responses: Item[] };
     if (responses.length === count) return responses.map(outcomeOf);

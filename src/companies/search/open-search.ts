@@ -5,19 +5,16 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { type BatchOptions, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
 import type { Stores } from '../../platform/stores/stores.ts';
 import { MIB } from '../../platform/units.ts';
-import { type AnswerQuery, answerCached, answerDirectly, type KeptQuery } from './answer.ts';
-import { createAnswerCache } from './answer-cache.ts';
+import { type Answering, answerDirectly, createAnswerCache } from './answer.ts';
 import { type CurrentDirectory, openCurrent } from './current.ts';
 import { createElasticsearchStore } from './elasticsearch-store.ts';
 import type { OpenGeneration } from './generation-reader.ts';
 import { createPostgresStore } from './postgres-store.ts';
-import { createSearch, type DirectorySearch, type Finder } from './search.ts';
-
-/** Answers queries of one kind, from the cache if there is one. */
-type Answering = <Query extends KeptQuery>(finder: Finder<Query>) => AnswerQuery<Query>;
+import { createSearch, type DirectorySearch } from './search.ts';
 
 export interface OpenDirectory {
   search: DirectorySearch;
+  /** From the cache if there is one. */
   answering: Answering;
   current: CurrentDirectory;
 }
@@ -46,21 +43,13 @@ export function openDirectory(
   const current = openCurrent(sql, elasticsearch);
   const search = openSearch(sql, elasticsearch, current);
   if (config.searchCacheMb === 0) return { search, answering: answerDirectly, current };
-  const cache = createAnswerCache(config.searchCacheMb * MIB);
+  const { answering, counts, bytes } = createAnswerCache(config.searchCacheMb * MIB, current);
   metrics.counterOf(
     'search_cache_answers_total',
     'Searches for names and matches, by whether the cache of answers had them.',
     'outcome',
-    () => ({ hit: cache.hits, miss: cache.misses }),
+    counts,
   );
-  metrics.gaugeOf(
-    'search_cache_bytes',
-    'Estimated memory of the cache of search answers.',
-    () => cache.bytes,
-  );
-  return {
-    search,
-    answering: (finder) => answerCached(finder, cache, current),
-    current,
-  };
+  metrics.gaugeOf('search_cache_bytes', 'Estimated memory of the cache of search answers.', bytes);
+  return { search, answering, current };
 }

@@ -16,8 +16,8 @@
 import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
-import type { SearchEntry } from './document.ts';
-import type { NamedEntry, OpenGeneration } from './generation-reader.ts';
+import type { DirectoryEntry, SearchEntry } from './document.ts';
+import type { OpenGeneration } from './generation-reader.ts';
 import { MAX_RESULTS } from './search.ts';
 import { selectByWords, wordsParameters } from './words-index.ts';
 
@@ -48,8 +48,8 @@ export function searchIndexStatements(table: string): string[] {
 }
 
 const ENTRY = 'nif, legal_name AS "legalName"';
-/** The columns of a {@link NamedEntry}. */
-export const NAMED_ENTRY = `${ENTRY}, normalized_name AS normalized, sort_key AS "sortKey"`;
+/** The columns of a {@link DirectoryEntry}. */
+export const DIRECTORY_ENTRY = `${ENTRY}, normalized_name AS normalized, sort_key AS "sortKey"`;
 
 /**
  * The tables of generations, which have the indexes of {@link searchIndexStatements} and words-index.ts.
@@ -68,7 +68,7 @@ export function createPostgresStore(sql: Sql): OpenGeneration {
         return ask(nameStatement(length, table, equalFirst), [prefix, head, firstAfter(head)]);
       },
       byWords: (groups, beginning, limit) =>
-        ask<NamedEntry>(selectByWords(table, NAMED_ENTRY, limit), wordsParameters(groups, beginning)),
+        ask<DirectoryEntry>(selectByWords(table, DIRECTORY_ENTRY, limit), wordsParameters(groups, beginning)),
     };
   };
 }

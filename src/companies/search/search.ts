@@ -1,7 +1,7 @@
 /**
- * Search of the directory: `query.ts` reads a query, `elasticsearch.ts` and `postgres.ts` are the stores that it is asked of (`store.ts`),
- * `answer-cache.ts` keeps answers. Both stores give the same results in the same order; test/companies/search/adapters.test.ts
- * compares them.
+ * Search of the directory: `search-query.ts` reads a query, `elasticsearch-store.ts` and `postgres-store.ts` are the stores that it is
+ * asked of (`generation-reader.ts`), `answer.ts` keeps answers. Both stores give the same results in the same order;
+ * test/companies/search/adapters.test.ts compares them.
  */
 import type { CurrentDirectory } from './current.ts';
 import type { SearchEntry } from './document.ts';

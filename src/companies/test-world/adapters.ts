@@ -6,10 +6,10 @@ import type { ReadPage } from '../debts/changes/changes-store.ts';
 import { createLookup } from '../lookup/lookup.ts';
 import type { MatchQuery } from '../matches/matches-query.ts';
 import { arrange } from '../matches/tiers.ts';
-import { answerDirectly } from '../search/answer.ts';
-import { type DirectoryRow, directoryRow } from '../search/document.ts';
+import { type DirectoryEntry, directoryEntry } from '../search/document.ts';
 import { DirectoryAwayError, MAX_RESULTS } from '../search/search.ts';
 import type { ParsedQuery } from '../search/search-query.ts';
+import { writeAnswer } from '../search/search-schema.ts';
 import { resolveAmong } from './memory-reader.ts';
 import { calledUpBy, WORLD } from './world.ts';
 
@@ -20,11 +20,11 @@ const COMPANIES = new Map(
   ]),
 );
 
-const keyOf = ({ sort_key, nif }: DirectoryRow) => `${sort_key}\t${nif}`;
+const keyOf = ({ sortKey, nif }: DirectoryEntry) => `${sortKey}\t${nif}`;
 
 /** In the order of results. */
 const ROWS = WORLD.companies
-  .map(({ nif, details }) => directoryRow(nif, details.title))
+  .map(({ nif, details }) => directoryEntry(nif, details.title))
   .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
 
 /** @throws as the adapters of the directory do, if the text calls that up */
@@ -34,26 +34,17 @@ function throwAtWill(text: string): void {
   if (kind === 'search-failed') throw new Error('failed at will');
 }
 
-function find(query: ParsedQuery | MatchQuery): DirectoryRow[] {
+function find(query: ParsedQuery | MatchQuery): DirectoryEntry[] {
   if (query.kind === 'nothing') return [];
   const asked = query.kind === 'nif' ? query.nif : query.normalized;
   throwAtWill(asked);
   if (query.kind === 'nif') return ROWS.filter(({ nif }) => nif === asked);
-  if (query.kind === 'words') return arrange(ROWS, query, ({ normalized_name }) => normalized_name);
-  const exact = ROWS.filter(({ normalized_name }) => normalized_name === asked);
-  return [...exact, ...ROWS.filter((row) => row.normalized_name.startsWith(asked) && !exact.includes(row))];
+  if (query.kind === 'words') return arrange(ROWS, query);
+  const exact = ROWS.filter(({ normalized }) => normalized === asked);
+  return [...exact, ...ROWS.filter((row) => row.normalized.startsWith(asked) && !exact.includes(row))];
 }
 
-const findFirst = (limit: number) =>
-  answerDirectly({
-    async find(query: ParsedQuery | MatchQuery) {
-      const rows = find(query).slice(0, limit);
-      return {
-        entries: rows.map(({ nif, legal_name }) => ({ nif, legalName: legal_name })),
-        generation: null,
-      };
-    },
-  });
+const answer = async (query: ParsedQuery | MatchQuery) => writeAnswer(find(query).slice(0, MAX_RESULTS));
 
 const CHANGES = WORLD.imports.flatMap(({ first, changes, ...list }) =>
   changes.map(([nif, before, after], index) => ({ ...list, number: first + index, nif, before, after })),
@@ -97,14 +88,14 @@ const readActivity: ReadActivity = async (_, after) => ({
 /** The adapters of test keys: they know world.json alone, and ask nobody (docs/test-keys.md: test keys). */
 export const TEST_WORLD = {
   readDatasets: async () => WORLD.datasets,
-  search: findFirst(MAX_RESULTS),
-  match: findFirst(MAX_RESULTS),
+  search: answer,
+  match: answer,
   readLeft: async () => Number.POSITIVE_INFINITY,
 
   async resolve(name: string) {
     throwAtWill(name);
     // Only a name with a candidate can lack its credit.
-    return resolveAmong(ROWS, UNPAID.some((kind) => kind === calledUpBy(name)) ? ROWS[0]!.legal_name : name);
+    return resolveAmong(ROWS, UNPAID.some((kind) => kind === calledUpBy(name)) ? ROWS[0]!.legalName : name);
   },
   findCompany: async (nif: string) => COMPANIES.get(nif) ?? null,
   findCompanies: async () => COMPANIES,

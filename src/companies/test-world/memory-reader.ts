@@ -1,21 +1,19 @@
 import { findNif } from '../nif.ts';
 import { companyOf, type Resolution, resolveNames } from '../resolve/resolve.ts';
 import type { DirectoryReader } from '../resolve/resolve-reader.ts';
-import type { DirectoryRow, SearchEntry } from '../search/document.ts';
+import type { DirectoryEntry } from '../search/document.ts';
 
 /** Resolves a name by rows in memory. @param rows in the order of results */
-export async function resolveAmong(rows: DirectoryRow[], name: string): Promise<Resolution> {
+export async function resolveAmong(rows: DirectoryEntry[], name: string): Promise<Resolution> {
   const nif = findNif(name);
   const company = rows.find((row) => row.nif === nif);
-  if (nif !== null) return companyOf(company && entryOf(company));
+  if (nif !== null) return companyOf(company);
   const [resolution] = await resolveNames(createMemoryReader(rows), [name]);
   return resolution!;
 }
 
-const entryOf = ({ nif, legal_name }: DirectoryRow): SearchEntry => ({ nif, legalName: legal_name });
-
-function createMemoryReader(rows: DirectoryRow[]): DirectoryReader {
-  const names = rows.map((row) => ({ row, words: new Set(row.normalized_name.split(' ')) }));
+function createMemoryReader(rows: DirectoryEntry[]): DirectoryReader {
+  const names = rows.map((row) => ({ row, words: new Set(row.normalized.split(' ')) }));
   const entries = new Map<string, number>();
   for (const { words } of names) for (const word of words) entries.set(word, (entries.get(word) ?? 0) + 1);
   const vocabulary = [...entries].map(([word, count]) => ({ word, entries: count }));
@@ -40,7 +38,7 @@ function createMemoryReader(rows: DirectoryRow[]): DirectoryReader {
             groups.every((keys) => keys.some((key) => key.every((word) => words.has(word)))),
           )
           .slice(0, limit)
-          .map(({ row }) => ({ ...entryOf(row), normalized: row.normalized_name, sortKey: row.sort_key })),
+          .map(({ row }) => row),
       );
     },
   };

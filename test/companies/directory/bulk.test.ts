@@ -5,7 +5,10 @@ import { MINUTE, SECOND } from '../../../src/platform/units.ts';
 
 type State = 'busy' | 'gone' | 'well' | 'wrong';
 
-/** Sends to an Elasticsearch whose state depends on the time. @returns when that ended, whether it was sent, and the tries */
+const BUSY = 'es_rejected_execution_exception';
+const WRONG = 'mapper_parsing_exception';
+
+/** Sends to an Elasticsearch whose state depends on the time. @returns how long it was sent, and the last error */
 async function sendTo(stateAt: (ms: number, tries: number) => State) {
   let nowMs = 0;
   let tries = 0;
@@ -14,59 +17,45 @@ async function sendTo(stateAt: (ms: number, tries: number) => State) {
     tries += 1;
     const state = stateAt(nowMs, tries);
     if (state === 'gone') throw new errors.ConnectionError('reset');
-    if (state === 'busy') return item('es_rejected_execution_exception');
-    return state === 'wrong' ? item('mapper_parsing_exception') : { errors: false };
+    if (state === 'well') return { errors: false };
+    return item(state === 'busy' ? BUSY : WRONG);
   };
-  const clock = {
-    nowMs: () => nowMs,
-    sleep: async (ms: number) => {
-      nowMs += ms;
-    },
+  const sleep = async (ms: number) => {
+    nowMs += ms;
   };
   const client = { transport: { request } } as unknown as Client;
-  const error = await sendBulk(client, 'i', Buffer.from(''), new AbortController().signal, clock).then(
-    () => null,
-    (reason: Error) => reason.message,
-  );
-  return { ms: nowMs, tries, error };
+  const { signal } = new AbortController();
+  const sending = sendBulk(client, 'i', Buffer.from(''), signal, { nowMs: () => nowMs, sleep });
+  return {
+    error: await sending.then(
+      () => null,
+      (reason: Error) => reason.message,
+    ),
+    ms: nowMs,
+  };
 }
 
-test('a busy Elasticsearch is waited out for minutes', async () => {
-  expect((await sendTo((ms) => (ms < 4 * MINUTE ? 'busy' : 'well'))).error).toBeNull();
-  const { ms, error } = await sendTo(() => 'busy');
-  expect(error).toContain('es_rejected_execution_exception');
-  expect(ms).toBeCloseTo(5 * MINUTE);
-});
-
-test('one that is away is waited out for ten seconds, and no longer', async () => {
-  expect((await sendTo((ms) => (ms < 9.9 * SECOND ? 'gone' : 'well'))).error).toBeNull();
-  const { ms, error } = await sendTo(() => 'gone');
-  expect(error).toBe('reset');
-  expect(ms).toBeCloseTo(10 * SECOND);
-});
-
-test('one that goes away after a busy spell has all of its ten seconds, and as many tries', async () => {
-  const busyMs = 2 * MINUTE;
-  let goneAtMs = 0;
-  let busyTries = 0;
-  const away = await sendTo((ms, tries) => {
-    if (ms < busyMs) return 'busy';
-    goneAtMs ||= ms;
-    busyTries ||= tries;
-    return ms < goneAtMs + 9.9 * SECOND ? 'gone' : 'well';
-  });
-  expect(away.error).toBeNull();
-  expect(away.ms - goneAtMs).toBeWithin(9.9 * SECOND, 10 * SECOND + 1);
-  // A pause takes 0.75 s at most, also after a long busy spell.
-  expect(away.tries - busyTries).toBeGreaterThan(12);
-});
-
-test('an end comes also when busy and away take turns', async () => {
-  const { ms, error } = await sendTo((_, tries) => (tries % 2 === 0 ? 'busy' : 'gone'));
-  expect(error).not.toBeNull();
-  expect(ms).toBeWithin(5 * MINUTE - 1, 5 * MINUTE + 10 * SECOND);
-});
-
-test('what repeating does not mend is not repeated', async () => {
-  expect(await sendTo(() => 'wrong')).toMatchObject({ ms: 0, tries: 1 });
+test.each<[string, (ms: number, tries: number) => State, string | null, leastMs: number, mostMs: number]>([
+  [
+    'busy for 4 minutes is waited out',
+    (ms) => (ms < 4 * MINUTE ? 'busy' : 'well'),
+    null,
+    4 * MINUTE,
+    5 * MINUTE,
+  ],
+  ['busy is waited out for 5 minutes', () => 'busy', BUSY, 5 * MINUTE, 5 * MINUTE],
+  ['away for 9.9 seconds is waited out', (ms) => (ms < 9_900 ? 'gone' : 'well'), null, 9_900, 10 * SECOND],
+  ['away is waited out for 10 seconds', () => 'gone', 'reset', 10 * SECOND, 10 * SECOND],
+  [
+    'busy and away in turn is an end',
+    (_, tries) => (tries % 2 === 0 ? 'busy' : 'gone'),
+    '',
+    10 * SECOND,
+    5 * MINUTE,
+  ],
+  ['refusing an entry for itself is not asked again', () => 'wrong', WRONG, 0, 0],
+])('an Elasticsearch that is %s', async (_, stateAt, error, leastMs, mostMs) => {
+  const outcome = await sendTo(stateAt);
+  expect(outcome.error).toEqual(error === null ? null : expect.stringContaining(error));
+  expect(outcome.ms).toBeWithin(leastMs - 1, mostMs + 1);
 });

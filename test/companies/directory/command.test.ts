@@ -104,19 +104,14 @@ test('people see in the status who loaded what and when, and who changes the dir
   await withDirectoryLock(bench.tools, 'companies import', async () => {
     const holder = `test on .+, process ${process.pid} \\(companies import, since ${since}\\)`;
     expect((await line.run('index', 'status')).stdout).toMatch(new RegExp(`^running +${holder}$`, 'm'));
-    const { stderr } = await line.refusal('index', 'rebuild');
-    expect(stderr).toMatch(new RegExp(`^error: the directory is being changed by ${holder}: wait until`));
+    const others = [
+      ['companies', 'import', file],
+      ['index', 'rebuild'],
+      ['index', 'rollback'],
+    ];
+    for (const { stderr } of await Promise.all(others.map((words) => line.refusal(...words))))
+      expect(stderr).toMatch(new RegExp(`^error: the directory is being changed by ${holder}: wait until`));
   });
-});
-
-test('- is standard input, its format told by the first line', async () => {
-  const child = Bun.spawn([process.execPath, MAIN, 'companies', 'import', '-', '--json', '--dry-run'], {
-    cwd: ROOT,
-    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
-    stdin: new Blob([`{"nif":${nif(77)},"legal_name":"Da entrada"}\n`]),
-    stdout: 'pipe',
-  });
-  expect(await new Response(child.stdout).json()).toMatchObject({ read: 1, imported: 1 });
 });
 
 test('--columns takes the file’s own names, with commas and dots in them', async () => {

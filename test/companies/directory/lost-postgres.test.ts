@@ -53,7 +53,8 @@ async function stuckImport() {
   return { importing, release };
 }
 
-test('a connection that is lost while the server answers ends the import', async () => {
+test('a connection that is lost while the server answers ends the import, which changes nothing', async () => {
+  const before = await bench.status();
   const { importing, release } = await stuckImport();
   // The session's own connection is never told.
   proxy.mute();
@@ -65,6 +66,7 @@ test('a connection that is lost while the server answers ends the import', async
   );
   await release();
   proxy.up();
+  expect(await bench.status()).toEqual(before);
   expect((await bench.importText(csv(0, 5))).imported).toBe(2);
 });
 

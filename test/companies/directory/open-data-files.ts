@@ -35,45 +35,32 @@ const debtors = (colective: object[], date: string) =>
     2,
   );
 
-/** 338 columns in the Golden Copy: those around the wanted ones by their names, the others by number. */
-function gleif(rows: Record<string, string>[]): string {
-  const authority = ['ID', 'EntityID'].map(
-    (end) => `Entity.RegistrationAuthority.RegistrationAuthority${end}`,
-  );
-  const columns = [
-    'LEI',
-    'Entity.LegalName',
-    'Entity.LegalName.xmllang',
-    ...Array.from({ length: 200 }, (_, n) => `Entity.OtherEntityNames.OtherEntityName.${n + 1}`),
-    'Entity.LegalAddress.FirstAddressLine',
-    'Entity.LegalAddress.Country',
-    authority[0]!,
-    'Entity.RegistrationAuthority.OtherRegistrationAuthorityID',
-    authority[1]!,
-    'Entity.LegalJurisdiction',
-    'Entity.EntityStatus',
-    ...Array.from({ length: 120 }, (_, n) => `Entity.SuccessorEntity.${n + 1}.SuccessorLEI`),
-    'Registration.ValidationAuthority.ValidationAuthorityID',
-    'Registration.ValidationAuthority.OtherValidationAuthorityID',
-    'Registration.ValidationAuthority.ValidationAuthorityEntityID',
-  ];
-  const line = (values: string[]) =>
-    `${values.map((value) => `"${value.replaceAll('"', '""')}"`).join(',')}\r\n`;
-  return line(columns) + rows.map((row) => line(columns.map((column) => row[column] ?? ''))).join('');
-}
+/** The Golden Copy has 338 columns: these and those between them. */
+const GLEIF = [
+  'LEI',
+  'Entity.LegalName',
+  'Entity.LegalAddress.FirstAddressLine',
+  'Entity.LegalAddress.Country',
+  'Entity.RegistrationAuthority.RegistrationAuthorityID',
+  'Entity.RegistrationAuthority.OtherRegistrationAuthorityID',
+  'Entity.RegistrationAuthority.RegistrationAuthorityEntityID',
+  'Entity.LegalJurisdiction',
+  'Entity.EntityStatus',
+  'Registration.ValidationAuthority.ValidationAuthorityID',
+  'Registration.ValidationAuthority.OtherValidationAuthorityID',
+  'Registration.ValidationAuthority.ValidationAuthorityEntityID',
+];
 
-const registered = (authority: string, number: string, name: string, jurisdiction: string) => ({
-  LEI: '549300INVENTED000000',
-  'Entity.LegalName': name,
-  'Entity.LegalAddress.FirstAddressLine': 'Rua "A", nº 1, RA000487',
-  'Entity.LegalAddress.Country': jurisdiction,
-  'Entity.RegistrationAuthority.RegistrationAuthorityID': authority,
-  'Entity.RegistrationAuthority.RegistrationAuthorityEntityID': number,
-  'Entity.LegalJurisdiction': jurisdiction,
-  'Entity.EntityStatus': 'ACTIVE',
-  'Registration.ValidationAuthority.ValidationAuthorityID': authority,
-  'Registration.ValidationAuthority.ValidationAuthorityEntityID': number,
-});
+const registered = (authority: string, number: string, name: string, country: string) =>
+  ['549300INVENTED000000', name, 'Rua "A", nº 1, RA000487', country].concat(
+    [authority, '', number, country, 'ACTIVE'],
+    [authority, '', number],
+  );
+
+const gleif = (rows: string[][]) =>
+  [GLEIF, ...rows]
+    .map((values) => `${values.map((value) => `"${value.replaceAll('"', '""')}"`).join(',')}\r\n`)
+    .join('');
 
 /** By the names that the commands have. */
 export const OPEN_DATA: Record<string, string> = {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import type { DiagnosticResult } from '@elastic/elasticsearch';
 import { statusReport } from '../../../src/companies/directory/index-status.ts';
-import { ensureSearchable } from '../../../src/companies/directory/watch.ts';
+import { checkDirectory } from '../../../src/companies/directory/watch.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { messageOf } from '../../../src/platform/errors.ts';
 import { createCommandLine } from '../../support/command.ts';
@@ -50,7 +50,7 @@ test('Elasticsearch gone halfway, twice in a row: nothing has changed anywhere, 
     expect(await bench.rows()).toHaveLength(10);
     expect(await bench.search('empresa')).toHaveLength(10);
     expect(await bench.status()).toEqual(before);
-    expect(await ensureSearchable(bench.tools)).toEqual({ warning: null });
+    expect(await checkDirectory(bench.tools)).toEqual({ warning: null });
     expect(await indicesOf(bench)).toEqual(indices);
   }
   expect(await bench.importText(text)).toMatchObject({ imported: 50 });
@@ -67,7 +67,7 @@ test('a lost index: the status and the check say so, and the same file again bui
     documents: 0,
     agrees: false,
   });
-  expect((await ensureSearchable(bench.tools)).warning).toBe('there is no search index: run "index rebuild"');
+  expect((await checkDirectory(bench.tools)).warning).toBe('there is no search index: run "index rebuild"');
   expect(await bench.importText(text)).toMatchObject({ imported: 0, unchanged: 10 });
   expect(await statusReport(bench.tools, { note: () => {} })).toMatchObject({ documents: 10, agrees: true });
   expect(await bench.search('empresa')).toHaveLength(10);
@@ -97,22 +97,6 @@ test('Elasticsearch gone right behind the change: the change is done, and no com
   expect(await bench.status()).toEqual({ ...rebuilt, previous: first.index, documents: 20 });
   await after(bench.rollback());
   expect(await bench.status()).toEqual({ index: first.index, previous: null, documents: 10 });
-});
-
-test('Elasticsearch gone while leftovers are cleared away: one line, and nothing changes', async () => {
-  await bench.importText(csv(0, 10));
-  const { indices } = bench.tools.elasticsearch!;
-  const list = indices.get.bind(indices) as (...args: unknown[]) => Promise<unknown>;
-  const replaced = (...args: unknown[]) => {
-    proxy.down();
-    return list(...args);
-  };
-  Object.assign(indices, { get: replaced });
-  for (const run of [() => bench.importText(csv(0, 20)), bench.rebuild]) {
-    await expect(run()).rejects.toThrow(`${CLOSED}: nothing has changed; ${CHECK}`);
-    proxy.up();
-  }
-  expect(await bench.rows()).toHaveLength(10);
 });
 
 /** Elasticsearch behind a server that does `before` when the next index is to be made. */

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { statusReport } from '../../../src/companies/directory/index-status.ts';
 import { listIndices } from '../../../src/companies/directory/indexing/indices.ts';
-import { ensureSearchable } from '../../../src/companies/directory/watch.ts';
+import { checkDirectory } from '../../../src/companies/directory/watch.ts';
 import { NoIndexError } from '../../../src/companies/search/elasticsearch-store.ts';
 import { csv } from '../../support/companies.ts';
 import '../../support/modes.ts';
@@ -42,7 +42,7 @@ test('a copy has no index until it builds one, and neither changes or removes wh
   const before = await indicesOfOne(original);
   expect(await indicesOfOne(copy)).toEqual([]);
   await expect(markOf(copy)).rejects.toBeInstanceOf(NoIndexError);
-  expect(await ensureSearchable(copy.tools)).toEqual({
+  expect(await checkDirectory(copy.tools)).toEqual({
     warning: 'there is no search index: run "index rebuild"',
   });
   expect(await statusReport(copy.tools, { note: () => {} })).toMatchObject({
@@ -60,8 +60,8 @@ test('a copy has no index until it builds one, and neither changes or removes wh
   await Promise.all([original.importText(version('A3'), { replace: true }), copy.rollback()]);
   await Promise.all([original.rebuild(), copy.rebuild()]);
   expect([await markOf(original), await markOf(copy)]).toEqual(['A3', 'B1']);
-  expect(await ensureSearchable(original.tools)).toEqual({ warning: null });
-  expect(await ensureSearchable(copy.tools)).toEqual({ warning: null });
+  expect(await checkDirectory(original.tools)).toEqual({ warning: null });
+  expect(await checkDirectory(copy.tools)).toEqual({ warning: null });
   const both = [...(await indicesOfOne(original)), ...(await indicesOfOne(copy))];
   expect(await indicesOf(original)).toEqual(both.toSorted());
 });
@@ -80,8 +80,8 @@ test('the indices of a database that is gone, such as before a restore, are remo
   expect(await copy.rebuild()).toMatchObject({ documents: 30 });
   expect(await indicesOfOne(original)).toHaveLength(2);
   await original.database.drop();
-  await ensureSearchable(copy.tools);
-  await ensureSearchable(copy.tools);
+  await checkDirectory(copy.tools);
+  await checkDirectory(copy.tools);
   const { index: rebuilt } = await copy.status();
   expect(await indicesOf(copy)).toEqual([rebuilt]);
   expect(Object.keys(await client.indices.getAlias({ name: copy.alias }))).toEqual([rebuilt]);

@@ -93,13 +93,16 @@ describe('quotes that make no sense', () => {
   test.each([
     [',', [{ line: 50_002, reason: 'quote not closed', raw: '-1,"open' }]],
     ['\t', []],
-  ])('cost their own line of CSV in a long file, and nothing of TSV, with %j', async (delimiter, rejected) => {
-    const content = [HEADER.trim(), ...many, '-1,"open', ...many].join('\n').replaceAll(',', delimiter);
-    const reading = await readCsv(content);
-    expect(reading.rejected).toEqual(rejected);
-    expect(reading.rows).toHaveLength(100_001 - rejected.length);
-    expect(reading.rows.at(-1)).toMatchObject({ line: 100_002, values: ['49999', 'name of 49999'] });
-  });
+  ])(
+    'cost their own line of CSV in a long file, and nothing of TSV, with %j',
+    async (delimiter, rejected) => {
+      const content = [HEADER.trim(), ...many, '-1,"open', ...many].join('\n').replaceAll(',', delimiter);
+      const reading = await readCsv(content);
+      expect(reading.rejected).toEqual(rejected);
+      expect(reading.rows).toHaveLength(100_001 - rejected.length);
+      expect(reading.rows.at(-1)).toMatchObject({ line: 100_002, values: ['49999', 'name of 49999'] });
+    },
+  );
 
   test.each([
     // Each ends in an open quote, whether it begins inside a quoted field or not.

@@ -71,8 +71,10 @@ describe('a file that cannot be used is refused in one line', () => {
       ['nif|legal_name\n1|a\n', found('"nif|legal_name"')],
       [
         'nif,legal_name\r1,a\r2,b\r',
-        found('"nif", "legal_name\\r1", "a\\r2", "b"').replace('column nif, legal_name', 'column legal_name') +
-          ' (lines end in CR alone: convert them to LF)',
+        found('"nif", "legal_name\\r1", "a\\r2", "b"').replace(
+          'column nif, legal_name',
+          'column legal_name',
+        ) + ' (lines end in CR alone: convert them to LF)',
       ],
       [
         '500002576,Foo\n',
@@ -87,7 +89,12 @@ describe('a file that cannot be used is refused in one line', () => {
         ['a\tb', 'nif=NAME,legal_name=NAME'],
       ].map(([header, columns]) => [
         `${header}\n`,
-        `${found(header!.split(/[;\t]/).map((name) => `"${name}"`).join(', '))}: say which it is, for instance --columns ${columns}`,
+        `${found(
+          header!
+            .split(/[;\t]/)
+            .map((name) => `"${name}"`)
+            .join(', '),
+        )}: say which it is, for instance --columns ${columns}`,
       ]),
     ] as [string, string][])
       expect(await refusalOf('a.csv', content)).toBe(message);
@@ -95,7 +102,9 @@ describe('a file that cannot be used is refused in one line', () => {
     expect((await refusalOf('a.csv', `${wide}\n`)).length).toBeLessThan(600);
     const named = { path: fileWith('a.csv', 'nif,nome\n') };
     const message = await refusal(readAll(named, DIRECTORY, { sources: { legal_name: 'name' } }));
-    expect(message).toStartWith('a.csv: the header has no column name; found "nif", "nome"; expected nif, name,');
+    expect(message).toStartWith(
+      'a.csv: the header has no column name; found "nif", "nome"; expected nif, name,',
+    );
     expect(message).toEndWith('--columns legal_name=nome');
   });
 

@@ -1,7 +1,7 @@
 /** Names that are no company of the directory, made from it (bench/lib/name-sets.ts): none is clear by another company's word. */
 import { expect, test } from 'bun:test';
 import { halfOf, NEAR_KINDS, nearNames } from '../../../bench/lib/name-sets.ts';
-import { directoryRow } from '../../../src/companies/search/document.ts';
+import { directoryEntry } from '../../../src/companies/search/document.ts';
 import { resolveAmong } from '../../../src/companies/test-world/memory-reader.ts';
 import real from './real-names.json' with { type: 'json' };
 
@@ -9,8 +9,8 @@ const names = real.directory.map(([, name]) => name!);
 
 /** Those of some names that are clear in a directory of other names. */
 async function clearOnes(asked: string[], directory: string[]): Promise<string[]> {
-  const rows = directory.map((name, at) => directoryRow(String(500_000_000 + at), name));
-  rows.sort((one, other) => (one.sort_key < other.sort_key ? -1 : 1));
+  const rows = directory.map((name, at) => directoryEntry(String(500_000_000 + at), name));
+  rows.sort((one, other) => (one.sortKey < other.sortKey ? -1 : 1));
   const clear: string[] = [];
   for (const name of asked) {
     const { clear: isClear, candidates } = await resolveAmong(rows, name);

@@ -106,6 +106,19 @@ function nastyEntries(): SearchEntry[] {
       'Straße',
       'İstanbul',
     ]),
+    // Names that look like the end of a text, of a hit or of an answer.
+    ...numbered(900_000_980, [
+      '"',
+      '"]}',
+      'A"]},{"_index":"x","sort":["b\\t500000000B"]}',
+      'C:\\"',
+      '\\t',
+      '\\\\t123456789',
+      '\\u0041',
+      '","status":"active"}],"error":null}',
+      '</script>\u2028\u2029\u007f\u0085',
+      ']},"status":200}',
+    ]),
     ...numbered(900_000_960, ['\u202eadL ,atreviR', 'שלום', 'العربية', '한국', 'Ωmega', 'ΟΔΟΣ', 'ﬁm', 'ǅ']),
   ];
 }

@@ -1,7 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch';
 import { isNodeFault } from '../../../platform/elasticsearch/nodes.ts';
 import { MINUTE, SECOND } from '../../../platform/units.ts';
-import { type DirectoryRow, searchDocument } from '../../search/document.ts';
+import { type DirectoryEntry, searchDocument } from '../../search/document.ts';
 import { IndexError } from './indices.ts';
 
 /** An overloaded Elasticsearch (429) answers at once, and gets this time. */
@@ -13,9 +13,9 @@ const PAUSE_MS = 0.5 * SECOND;
 const BULK_TIMEOUT_MS = 2 * MINUTE;
 
 /** Two lines of a bulk request: the action `index`, and the entry. */
-export function indexLines(row: DirectoryRow): string {
+export function indexLines(entry: DirectoryEntry): string {
   // Digits need no escaping.
-  return `{"index":{"_id":"${row.nif}"}}\n${JSON.stringify(searchDocument(row))}\n`;
+  return `{"index":{"_id":"${entry.nif}"}}\n${JSON.stringify(searchDocument(entry))}\n`;
 }
 
 interface BulkAnswer {
@@ -32,8 +32,7 @@ const CLOCK = { nowMs: () => performance.now(), sleep: (ms: number) => Bun.sleep
 
 /**
  * Sends one bulk request. It is idempotent, because every document's id is its NIF. A whole request is retried, with pauses,
- * if Elasticsearch is overloaded or away for a moment. The time away counts from the first such failure since the last
- * answer. The overloaded time counts from the first failure of all, so that alternating failures end, too.
+ * if Elasticsearch is overloaded or away for a moment. Both times count from the first failure, so that alternating failures end, too.
  *
  * @throws the last error when that lasts too long, and every error that a retry doesn't repair
  */
@@ -45,7 +44,6 @@ export async function sendBulk(
   { nowMs, sleep }: typeof CLOCK = CLOCK,
 ): Promise<void> {
   let failingSinceMs: number | null = null;
-  let goneSinceMs: number | null = null;
   for (;;) {
     signal.throwIfAborted();
     try {
@@ -55,10 +53,7 @@ export async function sendBulk(
       const isGone = isNodeFault(error);
       if (!isGone && !isBusy(error)) throw error;
       failingSinceMs ??= nowMs();
-      goneSinceMs = isGone ? (goneSinceMs ?? nowMs()) : null;
-      const untilMs =
-        goneSinceMs === null ? failingSinceMs + BUSY_PATIENCE_MS : goneSinceMs + GONE_PATIENCE_MS;
-      const leftMs = untilMs - nowMs();
+      const leftMs = failingSinceMs + (isGone ? GONE_PATIENCE_MS : BUSY_PATIENCE_MS) - nowMs();
       if (leftMs <= 0) throw error;
       // With jitter, so that refused requests don't return together. The last try is at the end of the time.
       await sleep(Math.min(leftMs, PAUSE_MS * (0.5 + Math.random())));

@@ -5,17 +5,13 @@ import { quoted } from '../../../platform/postgres/identifier.ts';
 import { createTextBuffer } from '../../../platform/runtime/text-buffer.ts';
 import type { Progress } from '../../../platform/terminal/progress.ts';
 import { MIB } from '../../../platform/units.ts';
-import type { DirectoryRow } from '../../search/document.ts';
+import type { CurrentGeneration } from '../../search/current.ts';
+import type { DirectoryEntry } from '../../search/document.ts';
+import { DIRECTORY_ENTRY } from '../../search/postgres-store.ts';
 import { indexLines, sendBulk } from './bulk.ts';
 
 /** About 5,000 rows of usual names. */
 const PAGES_PER_RANGE = 100;
-
-export async function tablePages(sql: Sql, table: string): Promise<number> {
-  const [row] = await sql<{ pages: number }[]>`
-    SELECT (pg_relation_size(${table}::text::regclass) / current_setting('block_size')::int)::int AS pages`;
-  return row!.pages;
-}
 
 /**
  * Reads a generation's table by ranges of its pages (`ctid`), each with a short query. A cursor over millions of rows would delay
@@ -26,13 +22,14 @@ export async function* readPages(
   sql: Sql,
   table: string,
   signal: AbortSignal,
-): AsyncGenerator<DirectoryRow[]> {
-  const pages = await tablePages(sql, table);
-  for (let first = 0; first < pages; first += PAGES_PER_RANGE) {
+): AsyncGenerator<DirectoryEntry[]> {
+  const [row] = await sql<{ pages: number }[]>`
+    SELECT (pg_relation_size(${table}::text::regclass) / current_setting('block_size')::int)::int AS pages`;
+  for (let first = 0; first < row!.pages; first += PAGES_PER_RANGE) {
     signal.throwIfAborted();
     const end = first + PAGES_PER_RANGE;
-    yield await sql.unsafe<DirectoryRow[]>(
-      `SELECT nif, legal_name, normalized_name, sort_key FROM ${quoted(table)}
+    yield await sql.unsafe<DirectoryEntry[]>(
+      `SELECT ${DIRECTORY_ENTRY} FROM ${quoted(table)}
         WHERE ctid >= '(${first},0)' AND ctid < '(${end},0)'`,
     );
   }
@@ -59,7 +56,7 @@ export interface LoadOptions {
 export async function loadTable(
   client: Client,
   sql: Sql,
-  { table, rows }: { table: string; rows: number },
+  { table, rows }: Pick<CurrentGeneration, 'table' | 'rows'>,
   index: string,
   { signal, progress }: LoadOptions,
 ): Promise<void> {
