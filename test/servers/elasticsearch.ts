@@ -99,7 +99,7 @@ export async function startNode(
 }
 
 /** Whether the Elasticsearch at `url` serves requests. */
-export async function isHealthy(url: string): Promise<boolean> {
+async function isHealthy(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/_cluster/health?wait_for_status=yellow&timeout=1s`, {
       signal: AbortSignal.timeout(3000),

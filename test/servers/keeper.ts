@@ -1,13 +1,11 @@
 /**
- * The process that owns the servers of a run. It starts a server when a process of the run first asks for it, from the first of
- * its sources that has it. It ends with its starter: its standard input reaches the end of file when that process is gone, also
+ * The process that owns the servers of a run. When a process of the run first asks for a server, it takes the one of the environment, or
+ * starts one. It ends with its starter: its standard input reaches the end of file when that process is gone, also
  * after a `kill -9`. Then every server is stopped, its files are removed, and a server of somebody else loses the run's databases.
  * If its starter was killed, the keeper also ends what tests have started themselves.
  */
 import { randomBytes } from 'node:crypto';
-import { composeStores } from './compose-stores.ts';
 import { dropDatabases } from './databases.ts';
-import { createDocker } from './docker.ts';
 import { endLeftBehind } from './left-behind.ts';
 import { createNative } from './native.ts';
 import { killEverything } from './processes.ts';
@@ -15,7 +13,6 @@ import {
   type KeeperMessage,
   SERVER_NAMES,
   type ServerName,
-  type ServerSource,
   type StartRequest,
   VARIABLES,
 } from './servers.ts';
@@ -33,36 +30,21 @@ const say = (line: string) => {
   if (!leaving) tell({ say: line });
 };
 
-const environment: ServerSource = {
-  async start(name) {
-    const variables = [VARIABLES[name], VARIABLES[name].replace('TEST_', '')];
-    return variables.map((variable) => process.env[variable]?.replace(/\/+$/, '')).find(Boolean);
-  },
-  stop: async () => {},
-};
-const stores = composeStores(say);
-const sources = [environment, stores, createDocker(request, say), createNative(request, say)];
-
-/** The address of a Postgres that somebody else has started. */
-let foreignPostgres: string | undefined;
-const starts = new Map<ServerName, Promise<string>>();
-
-async function start(name: ServerName): Promise<string> {
-  for (const source of sources) {
-    const url = await source.start(name);
-    if (url === undefined) continue;
-    if (name === 'postgres' && (source === environment || source === stores)) foreignPostgres = url;
-    return url;
-  }
-  throw new Error(`${name} comes from nowhere`);
+/** The address of a server that somebody else has started. */
+function givenUrl(name: ServerName): string | undefined {
+  const variables = [VARIABLES[name], VARIABLES[name].replace('TEST_', '')];
+  return variables.map((variable) => process.env[variable]?.replace(/\/+$/, '')).find(Boolean);
 }
+
+const native = createNative(request, say);
+const starts = new Map<ServerName, Promise<string>>();
+const start = async (name: ServerName) => givenUrl(name) ?? native.start(name);
 
 const leave = () => {
   leaving ??= (async () => {
-    if (foreignPostgres && request.runId)
-      await dropDatabases(foreignPostgres, request.runId).catch(() => undefined);
-    // One after the other: the last one lets no process start any more.
-    for (const source of sources) await source.stop().catch(() => undefined);
+    const foreign = starts.has('postgres') ? givenUrl('postgres') : undefined;
+    if (foreign && request.runId) await dropDatabases(foreign, request.runId).catch(() => undefined);
+    await native.stop().catch(() => undefined);
     await killEverything();
     if (request.runId && !isToldToStop) await endLeftBehind(request.runId, 0);
     process.exit(0);

@@ -11,7 +11,7 @@ import {
 } from './processes.ts';
 import { ensureRedis, startRedis } from './redis.ts';
 import { serverUser } from './server-user.ts';
-import type { ServerName, ServerSource, StartRequest } from './servers.ts';
+import type { ServerName, StartRequest } from './servers.ts';
 
 const SETTLE_TIMEOUT_MS = 3000;
 
@@ -29,7 +29,7 @@ export type NativeContext = {
 };
 
 /** Servers from programs on this machine. `start` throws an Error of one line that names everything that is missing. */
-export function createNative(request: StartRequest, say: (line: string) => void): ServerSource {
+export function createNative(request: StartRequest, say: (line: string) => void) {
   const owned: { process: ServerProcess; stopSignal: NodeJS.Signals }[] = [];
   const starts: Promise<string>[] = [];
   let context: Promise<NativeContext> | undefined;
@@ -52,12 +52,14 @@ export function createNative(request: StartRequest, say: (line: string) => void)
     return startElasticsearch(native, findJdk(native.user)!, request);
   };
   return {
-    start(name) {
+    /** @returns the server's URL, once it answers */
+    start(name: ServerName): Promise<string> {
       const started = start(name);
       starts.push(started);
       return started;
     },
-    async stop() {
+    /** Stops what it has started, at any moment. */
+    async stop(): Promise<void> {
       if (context === undefined) return;
       refuseNewProcesses();
       const { runFolder } = await context;
@@ -87,6 +89,6 @@ async function incomplete(context: NativeContext): Promise<Error> {
     ...(await missingParts('redis', context)),
   ];
   return new Error(
-    `tests need Docker, or a JDK 21+ with Maven and redis-server: no Docker engine answers, ${missing.join(', ')}`,
+    `tests need a JDK 21+ with Maven and redis-server, or the addresses of servers: ${missing.join(', ')}`,
   );
 }

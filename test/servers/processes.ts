@@ -73,17 +73,13 @@ export function startProcess({ command, args, cwd, env, user }: Command): Server
 /**
  * Runs a command to its end.
  * @returns what it printed (the last 4,000 characters, stdout and stderr together), trimmed.
- * @throws Error with the command's last lines when it fails, takes longer than `timeoutMs` or is aborted.
+ * @throws Error with the command's last lines when it fails or takes longer than `timeoutMs`
  */
-export async function run(command: Command, timeoutMs: number, abort?: AbortSignal): Promise<string> {
-  abort?.throwIfAborted();
+export async function run(command: Command, timeoutMs: number): Promise<string> {
   const child = startProcess(command);
-  const kill = () => child.signal('SIGKILL');
-  const timer = setTimeout(kill, timeoutMs);
-  abort?.addEventListener('abort', kill);
+  const timer = setTimeout(() => child.signal('SIGKILL'), timeoutMs);
   const code = await child.exited;
   clearTimeout(timer);
-  abort?.removeEventListener('abort', kill);
   if (code !== 0) {
     const why = code === null ? `killed (time limit ${timeoutMs / 1000} s)` : `exit code ${code}`;
     throw new Error(`${command.command} ${command.args.join(' ')}: ${why}\n${child.lastLines()}`);

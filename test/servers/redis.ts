@@ -64,7 +64,7 @@ export async function startRedis(
 }
 
 /** Whether the Redis at `url` serves requests. */
-export async function givesPong(url: string): Promise<boolean> {
+async function givesPong(url: string): Promise<boolean> {
   const client = new Bun.RedisClient(url, { connectionTimeout: 1000, autoReconnect: false });
   const pong = await client.send('PING', []).catch(() => undefined);
   client.close();

@@ -24,14 +24,6 @@ export type StartRequest = {
   runId?: string;
 };
 
-/** One of the places that servers come from: the environment, Docker, this machine's programs. */
-export interface ServerSource {
-  /** Resolves with the server's URL once it answers, or with undefined when this source does not have it. */
-  start(name: ServerName): Promise<string | undefined>;
-  /** Stops what it has started, at any moment. */
-  stop(): Promise<void>;
-}
-
 /** The process that owns the servers of a run; any process of the run can ask it for one. */
 export interface Keeper {
   /** Where to ask: `{address}/postgres` answers with the server's URL once it runs. */

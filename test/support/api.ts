@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { importCompanies } from '../../src/companies/directory/directory-import.ts';
 import { findAccount } from '../../src/metering/accounts/account-store.ts';
-import { type Config, readConfig } from '../../src/platform/config/config.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
+
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
-import { createLogTo } from '../../src/platform/observability/log.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { checkLog } from './ask.ts';
 import { runHere } from './command.ts';
@@ -19,11 +19,11 @@ import {
   type CallerOptions,
   createCaller,
   createTestEnvironment,
-  type LogLine,
+  type Instance,
   type ServiceProcess,
   spawnService,
+  startInProcess,
 } from './service.ts';
-import { startService } from './whole.ts';
 
 type Dependency = 'postgres' | 'elasticsearch' | 'redis';
 
@@ -33,15 +33,7 @@ const VARIABLES: Record<Dependency, string> = {
   redis: 'REDIS_URL',
 };
 
-/** `await using` stops it, too. */
-export interface Instance extends AsyncDisposable {
-  /** {base_url} */
-  url: string;
-  baseUrl: string;
-  config: Config;
-  logLines: LogLine[];
-  stop(): Promise<void>;
-}
+export type { Instance };
 
 export type Caller = { accountId: string; keyId: string; key: string };
 
@@ -142,20 +134,6 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     await environment.remove();
     for (const { logLines } of [...instances, ...processes]) checkLog(logLines);
   }
-}
-
-async function startInProcess(env: Record<string, string>): Promise<Instance> {
-  const config = readConfig(env);
-  const logLines: LogLine[] = [];
-  const log = createLogTo({ write: (line) => void logLines.push(JSON.parse(line)) });
-  const service = await startService(config, { log });
-  const baseUrl = `http://127.0.0.1:${service.port}`;
-  let stopped: Promise<void> | undefined;
-  const stop = () => {
-    stopped ??= service.stop();
-    return stopped;
-  };
-  return { url: `${baseUrl}/api/v1`, baseUrl, config, logLines, stop, [Symbol.asyncDispose]: stop };
 }
 
 async function importDirectory(

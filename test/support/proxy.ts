@@ -1,5 +1,5 @@
 import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
-import { Transform } from 'node:stream';
+import { type Duplex, Transform } from 'node:stream';
 
 export type TcpProxy = {
   /** Where it listens on 127.0.0.1; the same through every `down` and `up`. */
@@ -26,21 +26,32 @@ export type TcpProxy = {
   close(): Promise<void>;
 };
 
-type Pair = { client: Socket; upstream: Socket | undefined; late: Transform; passing: boolean };
+type Pair = {
+  client: Socket;
+  upstream: Socket | undefined;
+  /** What the client's bytes go through first, and the upstream's. */
+  sending: Duplex | undefined;
+  answering: Duplex;
+  late: Transform;
+  passing: boolean;
+};
 
 const DEFAULT_PORTS: Record<string, number> = { 'postgres:': 5432, 'redis:': 6379, 'http:': 80 };
 
-/** Sees the bytes that pass. A connection is an object of its own. */
-export interface Tap {
-  sent?(piece: Buffer, connection: object): void;
-  answered?(piece: Buffer, connection: object): void;
-}
+/**
+ * Sees the bytes that pass, about a statement or an answer each. A connection is an object of its own. A piece waits until the tap is
+ * done with it, and bytes that the tap returns pass in its place.
+ */
+type Tap = (piece: Buffer, connection: object) => unknown;
 
 /**
  * Starts a TCP proxy before a dependency, to take it away, freeze it and bring it back in tests of failures.
  * @param target the dependency's address, of which host and port count
  */
-export async function startProxy(target: string, { sent, answered }: Tap = {}): Promise<TcpProxy> {
+export async function startProxy(
+  target: string,
+  { sent, answered }: { sent?: Tap; answered?: Tap } = {},
+): Promise<TcpProxy> {
   let { hostname, port: targetPort, protocol } = new URL(target);
   let mode: 'up' | 'hang' | 'down' = 'up';
   let delayMs = 0;
@@ -55,7 +66,13 @@ export async function startProxy(target: string, { sent, answered }: Tap = {}): 
       client.resetAndDestroy();
       return;
     }
-    const pair: Pair = { client, upstream: undefined, late: delayed(() => delayMs), passing: false };
+    const late = delayed(() => delayMs);
+    const way = { upstream: undefined, sending: undefined, passing: false };
+    const pair: Pair = { client, late, answering: late, ...way };
+    if (answered) {
+      pair.answering = tapped(answered, pair);
+      pair.answering.pipe(late);
+    }
     pairs.add(pair);
     client.setNoDelay(true);
     client.on('error', () => end(pair));
@@ -67,22 +84,27 @@ export async function startProxy(target: string, { sent, answered }: Tap = {}): 
     if (pair.passing) return;
     pair.passing = true;
     pair.upstream ??= connectUpstream(pair);
-    pair.client.pipe(pair.upstream).pipe(pair.late).pipe(pair.client);
+    pair.client.pipe(pair.sending!);
+    pair.upstream.pipe(pair.answering);
+    pair.late.pipe(pair.client);
   };
   const connectUpstream = (pair: Pair) => {
     const upstream = connectTo(Number(targetPort) || DEFAULT_PORTS[protocol]!, hostname);
     upstream.setNoDelay(true);
     upstream.on('error', () => end(pair));
     upstream.on('close', () => end(pair));
-    if (sent) pair.client.on('data', (piece: Buffer) => sent(piece, pair));
-    if (answered) upstream.on('data', (piece: Buffer) => answered(piece, pair));
+    pair.sending = upstream;
+    if (sent) {
+      pair.sending = tapped(sent, pair);
+      pair.sending.pipe(upstream);
+    }
     return upstream;
   };
   const holdBack = (pair: Pair) => {
     if (!pair.passing || !pair.upstream) return;
     pair.passing = false;
-    pair.client.unpipe(pair.upstream);
-    pair.upstream.unpipe(pair.late);
+    pair.client.unpipe(pair.sending);
+    pair.upstream.unpipe(pair.answering);
     pair.late.unpipe(pair.client);
     pair.client.pause();
     pair.upstream.pause();
@@ -145,6 +167,15 @@ export async function startProxy(target: string, { sent, answered }: Tap = {}): 
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+function tapped(tap: Tap, connection: object): Transform {
+  return new Transform({
+    async transform(piece: Buffer, _encoding, done) {
+      const other = await tap(piece, connection);
+      done(null, other instanceof Buffer ? other : piece);
+    },
+  });
 }
 
 /** Lets each chunk through `delayMs` after it came, in their order. */

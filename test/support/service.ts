@@ -27,20 +27,24 @@ export type ServiceOptions = {
   env?: Environment;
 };
 
-/** `await using` stops it, too. */
-export type TestService = AsyncDisposable & {
+/** A service in this process. `await using` stops it, too. */
+export interface Instance extends AsyncDisposable {
   /** {base_url}: ends with /api/v1. */
   url: string;
   /** The service's address, for what is not in the API. */
   baseUrl: string;
-  /** A pool of the test's own on the service's database. */
-  sql: Sql;
-  databaseUrl: string;
   config: Config;
   /** The lines that the service has logged so far. */
   logLines: LogLine[];
+  /** Can be called twice. */
   stop(): Promise<void>;
-};
+}
+
+export interface TestService extends Instance {
+  /** A pool of the test's own on the service's database. */
+  sql: Sql;
+  databaseUrl: string;
+}
 
 /**
  * The environment of a service in a mode: its own database, and for `full` its own index alias. Without outside
@@ -75,28 +79,29 @@ export async function createTestEnvironment(options: ServiceOptions = {}) {
 /** Starts the real service in this process, on a free port and its own database. */
 export async function startTestService(options: ServiceOptions = {}): Promise<TestService> {
   const { env, database, remove } = await createTestEnvironment(options);
-  const logLines: LogLine[] = [];
-  const log = createLogTo({ write: (line) => void logLines.push(JSON.parse(line)) });
-  const config = readConfig(env);
-  const service = await startService(config, { log }).catch(async (error) => {
+  const instance = await startInProcess(env, remove).catch(async (error) => {
     await remove();
     throw error;
   });
+  return { ...instance, sql: database.sql, databaseUrl: database.url };
+}
+
+/** Starts the service of an environment in this process. @param atEnd happens when it has stopped */
+export async function startInProcess(
+  env: Environment,
+  atEnd: () => Promise<void> = async () => {},
+): Promise<Instance> {
+  const logLines: LogLine[] = [];
+  const log = createLogTo({ write: (line) => void logLines.push(JSON.parse(line)) });
+  const config = readConfig(env);
+  const service = await startService(config, { log });
   const baseUrl = `http://127.0.0.1:${service.port}`;
-  const stop = async () => {
-    await service.stop();
-    await remove();
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= service.stop().then(atEnd);
+    return stopped;
   };
-  return {
-    url: `${baseUrl}/api/v1`,
-    baseUrl,
-    sql: database.sql,
-    databaseUrl: database.url,
-    config,
-    logLines,
-    stop,
-    [Symbol.asyncDispose]: stop,
-  };
+  return { url: `${baseUrl}/api/v1`, baseUrl, config, logLines, stop, [Symbol.asyncDispose]: stop };
 }
 
 export type ServiceProcess = {
