@@ -14,7 +14,6 @@ const { values: options } = parseArgs({
     records: { type: 'string', default: '100000' },
     accounts: { type: 'string', default: '200' },
     connections: { type: 'string', default: '16' },
-    'single-connections': { type: 'string' },
     seconds: { type: 'string', default: '5' },
     pairs: { type: 'string', default: '5' },
     single: { type: 'string', default: 'lookup' },
@@ -23,7 +22,6 @@ const { values: options } = parseArgs({
   },
 });
 const [companies, records, connections] = [options.names, options.records, options.connections].map(Number);
-const singleConnections = Number(options['single-connections'] ?? connections);
 
 const stack = await startStack({
   companies: companies!,
@@ -34,13 +32,13 @@ const stack = await startStack({
 const service = await stack.serve();
 try {
   const scenarios = createScenarios(companies!, records!);
-  const loadOf = (name: string, over: number) => {
+  const loadOf = (name: string) => {
     const [scenario] = scenariosOf(scenarios, name);
-    const schedule = { ...service, requests: requestsOf(scenario!, stack.keys), connections: over };
+    const schedule = { ...service, requests: requestsOf(scenario!, stack.keys), connections: connections! };
     return async (seconds = Number(options.seconds)) => figuresOf(await runLoad({ ...schedule, seconds }));
   };
-  const single = loadOf(options.single, singleConnections);
-  const several = loadOf(options.several, connections!);
+  const single = loadOf(options.single);
+  const several = loadOf(options.several);
   await single(10);
   await several(10);
   const show = ({ perSecond, p50Ms, p99Ms, wrong }: Awaited<ReturnType<typeof single>>) =>

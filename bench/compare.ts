@@ -12,8 +12,8 @@ import { parseArgs } from 'node:util';
 import type { Sql } from '../src/platform/postgres/connect.ts';
 import { watchInterrupts } from '../src/platform/terminal/interrupt.ts';
 import { type Burst, type Pair, scenarioTable } from './lib/compare-report.ts';
-import { figuresOf, runLoad, type Schedule } from './lib/load.ts';
-import { cpuSeconds, storeProcesses } from './lib/processes.ts';
+import type { Schedule } from './lib/load.ts';
+import { measureLoad } from './lib/measure.ts';
 import { checkOut } from './lib/revision.ts';
 import { sayAside } from './lib/say.ts';
 import { createScenarios, requestsOf, type Scenario, scenariosOf } from './lib/scenarios.ts';
@@ -49,9 +49,6 @@ const records = Math.min(Number(options.records), names);
 const pairs = Number(options.pairs);
 const connections = options.connections.split(',').map(Number);
 
-/** The service's work after its last answer (log lines, refunds) ends within this time. */
-const SETTLE_MS = 500;
-
 async function main(): Promise<void> {
   const [a, b] = revisions;
   if (a === undefined || b === undefined) throw new Error('usage: bun bench/compare.ts A B [--scenario …]');
@@ -84,19 +81,15 @@ async function prepare(
   const sides: Side[] = [];
   for (const [index, revision] of revisions.entries()) {
     const isObvious = revision === OBVIOUS;
-    const {
-      folder: checkout,
-      label,
-      remove,
-    } = await checkOut(isObvious ? 'HEAD' : revision, join(folder, `checkout-${index}`));
-    cleanups.push(remove);
-    process.stdout.write(`${'AB'[index]} = ${isObvious ? OBVIOUS : label}\n`);
+    const checkout = isObvious ? null : await checkOut(revision, join(folder, `checkout-${index}`));
+    if (checkout !== null) cleanups.push(checkout.remove);
+    process.stdout.write(`${'AB'[index]} = ${checkout?.label ?? OBVIOUS}\n`);
     sayAside(`loading ${names} names`);
     const stack = await startStack({
       companies: names,
       records,
       accounts: Number(options.accounts),
-      checkout,
+      ...(checkout && { checkout: checkout.folder }),
       redisDatabase: index + 1,
       servers,
     });
@@ -146,36 +139,10 @@ async function measureBurst(
   { stack, service }: Side,
   schedule: Pick<Schedule, 'requests' | 'connections' | 'seconds'>,
 ): Promise<Burst> {
-  // Before each burst: Postgres starts a process for each connection.
-  const stores = await storeProcesses(stack.servers, stack.sql);
-  const read = async () => {
-    const credits = await creditsOf(stack.sql);
-    const processes = { service: [service.pid], ...stores };
-    const cpu = (name: keyof typeof processes) => cpuSeconds(processes[name]) * 1000;
-    return {
-      ...{ service: cpu('service'), postgres: cpu('postgres') },
-      ...{ redis: cpu('redis'), elasticsearch: cpu('elasticsearch') },
-      credits,
-    };
-  };
-  const before = await read();
-  const load = figuresOf(await runLoad({ ...service, ...schedule }), status);
-  await Bun.sleep(SETTLE_MS);
-  const after = await read();
-  const change = (name: keyof typeof before) => after[name] - before[name];
-  const right = load.answers;
-  if (right === 0) throw new Error(`${name}: no answer had status ${status}`);
-  return {
-    rate: load.perSecond,
-    service: change('service') / right,
-    postgres: change('postgres') / right,
-    redis: change('redis') / right,
-    elasticsearch: change('elasticsearch') / right,
-    p50: load.p50Ms,
-    p99: load.p99Ms,
-    credits: change('credits') / right,
-    wrong: load.wrong,
-  };
+  const before = await creditsOf(stack.sql);
+  const measured = await measureLoad(stack, service, schedule, status);
+  if (measured.answers === 0) throw new Error(`${name}: no answer had status ${status}`);
+  return { ...measured, credits: ((await creditsOf(stack.sql)) - before) / measured.answers };
 }
 
 /** Credits spent by all accounts in their present periods. */

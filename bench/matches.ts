@@ -15,10 +15,10 @@ import { createElasticsearch } from '../src/platform/elasticsearch/client.ts';
 import { connectPostgres, type Sql } from '../src/platform/postgres/connect.ts';
 import { startServers } from '../test/servers/servers.ts';
 import { matchesOf } from '../test/support/search-entries.ts';
-import { type GeneratedCompany, seededRandom } from './lib/names.ts';
-import { createRealNames, EXAMPLES, readRows, writeRealNames } from './lib/real-names.ts';
+import { companies, type GeneratedCompany, seededRandom, shuffled } from './lib/names.ts';
+import { createRealNames, EXAMPLES, readRows } from './lib/real-names.ts';
 import { say } from './lib/say.ts';
-import { createDatabase, removeData, runCommand } from './lib/stack.ts';
+import { createDatabase, removeData, runCommand, writeDirectory } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -134,7 +134,10 @@ try {
   const nameOf = (index: number) => addWords(realNameOf(index), index, names);
   const kinds = createKinds((index) => nameOf(index).name, names);
   const file = join(folder, 'companies.csv');
-  await writeRealNames(file, names, nameOf);
+  await writeDirectory(
+    file,
+    companies(names, (index) => nameOf(shuffled(index))),
+  );
   for (const mode of ['Postgres', 'Elasticsearch'] as const) {
     const databaseUrl = await createDatabase(servers.postgresUrl);
     const environment = {

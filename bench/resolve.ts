@@ -22,10 +22,11 @@ import real from '../test/companies/resolve/real-names.json' with { type: 'json'
 import { startServers } from '../test/servers/servers.ts';
 import { readerOf } from '../test/support/search-entries.ts';
 import { halfOf, heavyWords, NEAR_KINDS, nearNames } from './lib/name-sets.ts';
+import { companies, type GeneratedCompany, shuffled } from './lib/names.ts';
 import { cpuSeconds } from './lib/processes.ts';
-import { createRealNames, readRows, writeRealNames } from './lib/real-names.ts';
+import { createRealNames, readRows } from './lib/real-names.ts';
 import { say } from './lib/say.ts';
-import { createDatabase, removeData, runCommand } from './lib/stack.ts';
+import { createDatabase, removeData, runCommand, writeDirectory } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -49,7 +50,6 @@ const pairs = await readJson<Written[]>(options.pairs, real.spellings);
 const strangers = (await readJson<(string | Written)[]>(options.strangers, real.strangers)).map((one) =>
   typeof one === 'string' ? one : one.written,
 );
-const quote = (text: string) => `"${text.replaceAll('"', '""')}"`;
 
 const servers = await startServers({ purpose: 'benchmarks', elasticsearchHeapMb: 2_048 });
 const folder = await mkdtemp(join(tmpdir(), 'bench-resolve-'));
@@ -93,34 +93,28 @@ try {
   await servers.stop();
 }
 
-interface OwnRow {
-  nif: string;
-  name: string;
-}
-
 /** The rows of the directory file, or of that of the tests. */
-async function ownRows(): Promise<OwnRow[]> {
+async function ownRows(): Promise<GeneratedCompany[]> {
   if (options.directory === undefined)
     return real.directory.map(([nif, name]) => ({ nif: nif!, name: name! }));
   return readRows(options.directory);
 }
 
 /** Imports rows, and names that are made like them up to `--names`. None is a name that a row has or that is asked for. */
-async function importRows(rows: OwnRow[]): Promise<void> {
+async function importRows(rows: GeneratedCompany[]): Promise<void> {
   const taken = new Set(
     [...rows.map(({ name }) => name), ...pairs.map(({ written }) => written)].map(heavyWords),
   );
   const make = createRealNames(rows.map(({ name }) => name));
   const file = join(folder, `${rows.length}-companies.csv`);
-  await writeRealNames(file, Number(options.names) - rows.length, (index) => {
-    const made = make(index);
-    for (let other = index; taken.has(heavyWords(made.name)); made.name = make(other).name)
+  const makeOther = (index: number) => {
+    const made = make(shuffled(index));
+    for (let other = shuffled(index); taken.has(heavyWords(made.name)); made.name = make(other).name)
       other += 1_000_003;
     return made;
-  });
-  const made = await Bun.file(file).text();
-  const own = rows.map(({ nif, name }) => `${nif},${quote(name)}\n`).join('');
-  await Bun.write(file, `nif,legal_name\n${own}${made.slice(made.indexOf('\n') + 1)}`);
+  };
+  const made = companies(Number(options.names) - rows.length, makeOther);
+  await writeDirectory(file, both(rows, made));
   const startedMs = performance.now();
   await runCommand(['companies', 'import', file, '--replace', '--force'], {
     DATABASE_URL: databaseUrl,
@@ -133,6 +127,11 @@ async function importRows(rows: OwnRow[]): Promise<void> {
   const builder = connectPostgres(databaseUrl, { max: 1 });
   await buildSearchIndexes(builder, table);
   await builder.end();
+}
+
+function* both<T>(first: Iterable<T>, second: Iterable<T>): Generator<T> {
+  yield* first;
+  yield* second;
 }
 
 /** How long the vocabulary takes, by making it once more, and how large it is. */

@@ -4,12 +4,13 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { figuresOf, type Load, runLoad } from './lib/load.ts';
-import { cpuSeconds, residentMb, storeProcesses } from './lib/processes.ts';
+import { runLoad } from './lib/load.ts';
+import { measureLoad } from './lib/measure.ts';
+import { residentMb } from './lib/processes.ts';
 import { median, type Row, report } from './lib/report.ts';
 import { sayAside } from './lib/say.ts';
 import { createScenarios, requestsOf, type Scenario, scenariosOf } from './lib/scenarios.ts';
-import { type Service, type Stack, startStack } from './lib/stack.ts';
+import { type Service, startStack } from './lib/stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -39,15 +40,12 @@ async function main(): Promise<void> {
   try {
     const all = createScenarios(companies, records).filter(({ status }) => status === undefined);
     const scenarios = options.only === undefined ? all : scenariosOf(all, options.only);
-    const load = (scenario: Scenario, connections: number, seconds: number, seed: number) =>
-      runLoad({
-        ...services[scenario.on],
-        requests: requestsOf(scenario, stack.keys, seed),
-        connections,
-        seconds,
-      });
+    const scheduleOf = (scenario: Scenario, connections: number, seconds: number, seed: number) => {
+      const requests = requestsOf(scenario, stack.keys, seed);
+      return { requests, connections, seconds };
+    };
     const warmUp = (scenario: Scenario, connections: number, seconds = Number(options['warm-up'])) =>
-      load(scenario, connections, seconds, 99);
+      runLoad({ ...services[scenario.on], ...scheduleOf(scenario, connections, seconds, 99) });
     const rows: Row[] = [];
     // Java's compiler takes long to be done with the searches.
     for (const scenario of scenarios.filter(({ on }) => on === 'uncached'))
@@ -63,14 +61,22 @@ async function main(): Promise<void> {
         // Each run measures every scenario, so that a disturbance of the machine affects all of them.
         for (const scenario of measured) {
           if (scenario.name === 'autocomplete') {
-            services.cached = await restartCold(services.cached, stack);
+            // The cache of answers is empty again.
+            await services.cached.stop();
+            services.cached = await stack.serve();
             // Lookups compile the code that all requests share, and leave the cache of answers empty.
             await warmUp(scenariosOf(all, 'lookup')[0]!, connections);
           }
-          const loadOnce = () => load(scenario, connections, Number(options.seconds), run);
-          runs
-            .get(scenario)!
-            .push(await measure(scenario, stack, services[scenario.on], connections, loadOnce));
+          const service = services[scenario.on];
+          const schedule = scheduleOf(scenario, connections, Number(options.seconds), run);
+          const measured = await measureLoad(stack, service, schedule);
+          runs.get(scenario)!.push({
+            ...measured,
+            scenario: scenario.name,
+            connections,
+            residentMb: residentMb(service.pid),
+            hitRate: scenario.on === 'cached' ? await hitRate(service) : null,
+          });
         }
       }
       for (const repeats of runs.values()) rows.push(median(repeats));
@@ -89,52 +95,6 @@ async function main(): Promise<void> {
     for (const service of Object.values(services)) await service.stop();
     await stack.stop();
   }
-}
-
-/** The cache of answers is empty again. */
-async function restartCold(service: Service, stack: Stack): Promise<Service> {
-  await service.stop();
-  return stack.serve();
-}
-
-async function measure(
-  scenario: Scenario,
-  stack: Stack,
-  service: Service,
-  connections: number,
-  load: () => Promise<Load>,
-): Promise<Row> {
-  const cpu = async () => {
-    // Read each time, because Postgres starts a process for each connection, and a pool may open some during the run.
-    const others = await storeProcesses(stack.servers, stack.sql);
-    return {
-      service: cpuSeconds([service.pid]),
-      postgres: cpuSeconds(others.postgres),
-      elasticsearch: cpuSeconds(others.elasticsearch),
-      redis: cpuSeconds(others.redis),
-    };
-  };
-  const before = await cpu();
-  const { answers, perSecond, p50Ms, p99Ms, wrong } = figuresOf(await load());
-  const after = await cpu();
-  if (wrong > 0) sayAside(`${scenario.name}: ${wrong} of ${answers + wrong} without a right answer`);
-  const perRequestMs = (name: keyof typeof before) => ((after[name] - before[name]) * 1000) / answers;
-  return {
-    scenario: scenario.name,
-    connections,
-    requestsPerSecond: perSecond,
-    p50Ms,
-    p99Ms,
-    refused: wrong,
-    cpuMs: {
-      service: perRequestMs('service'),
-      postgres: perRequestMs('postgres'),
-      elasticsearch: perRequestMs('elasticsearch'),
-      redis: perRequestMs('redis'),
-    },
-    residentMb: residentMb(service.pid),
-    hitRate: scenario.on === 'cached' ? await hitRate(service) : null,
-  };
 }
 
 /** Of all searches for names that the service has answered since it started. */

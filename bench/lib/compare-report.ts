@@ -1,17 +1,9 @@
-/** The figures of one burst of load on one revision. CPU in milliseconds for each right answer. */
-export interface Burst {
-  /** Right answers a second. */
-  rate: number;
-  service: number;
-  postgres: number;
-  redis: number;
-  elasticsearch: number;
-  p50: number;
-  p99: number;
+import { type Measured, PROCESSES } from './measure.ts';
+
+/** The figures of one burst of load on one revision. */
+export interface Burst extends Measured {
   /** Credits spent for each right answer. */
   credits: number;
-  /** Answers of another status than the scenario's. */
-  wrong: number;
 }
 
 /** Bursts of both revisions, seconds apart. */
@@ -21,14 +13,11 @@ export interface Pair {
 }
 
 const FIGURES: { name: string; of(burst: Burst): number }[] = [
-  { name: 'right answers a second', of: ({ rate }) => rate },
-  { name: 'CPU ms: all processes', of: (burst) => cpuOf(burst) },
-  { name: 'CPU ms: service', of: ({ service }) => service },
-  { name: 'CPU ms: Postgres', of: ({ postgres }) => postgres },
-  { name: 'CPU ms: Redis', of: ({ redis }) => redis },
-  { name: 'CPU ms: Elasticsearch', of: ({ elasticsearch }) => elasticsearch },
-  { name: 'p50 ms', of: ({ p50 }) => p50 },
-  { name: 'p99 ms', of: ({ p99 }) => p99 },
+  { name: 'right answers a second', of: ({ perSecond }) => perSecond },
+  { name: 'CPU ms: all', of: ({ cpuMs }) => PROCESSES.reduce((sum, name) => sum + cpuMs[name], 0) },
+  ...PROCESSES.map((name) => ({ name: `CPU ms: ${name}`, of: ({ cpuMs }: Burst) => cpuMs[name] })),
+  { name: 'p50 ms', of: ({ p50Ms }) => p50Ms },
+  { name: 'p99 ms', of: ({ p99Ms }) => p99Ms },
   { name: 'credits', of: ({ credits }) => credits },
 ];
 
@@ -39,18 +28,10 @@ export function scenarioTable(name: string, pairs: Pair[]): string {
     const ratios = pairs.map(({ a, b }) => figure.of(b) / figure.of(a)).filter(Number.isFinite);
     return [
       figure.name,
-      shown(
-        quantile(
-          pairs.map(({ a }) => figure.of(a)),
-          0.5,
-        ),
-      ),
-      shown(
-        quantile(
-          pairs.map(({ b }) => figure.of(b)),
-          0.5,
-        ),
-      ),
+      ...(['a', 'b'] as const).map((side) => {
+        const figures = pairs.map((pair) => figure.of(pair[side]));
+        return shown(quantile(figures, 0.5));
+      }),
       ...(ratios.length === 0
         ? ['', '', '']
         : [
@@ -75,8 +56,6 @@ function quantile(values: number[], share: number): number {
   const below = sorted[Math.floor(at)]!;
   return below + (sorted[Math.ceil(at)]! - below) * (at - Math.floor(at));
 }
-
-const cpuOf = (burst: Burst) => burst.service + burst.postgres + burst.redis + burst.elasticsearch;
 
 const ratio = (ratios: number[], share: number) => quantile(ratios, share).toFixed(3);
 

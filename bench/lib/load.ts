@@ -1,6 +1,5 @@
 /**
- * The load generator of all programs. In a closed loop each connection sends its next request as soon as it has its answer. In an open
- * loop requests are sent by a fixed schedule, however slowly they are answered, as long as a connection is free.
+ * The load generator of all programs: each connection sends its next request as soon as it has its answer.
  *
  * `bun bench/lib/load.ts` reads a {@link Schedule} from stdin and writes a {@link Load} to stdout. It is a separate process, so that
  * nothing else delays it. It shares the machine with the service, so it keeps to buffers.
@@ -17,8 +16,6 @@ interface Target {
 export interface Schedule extends Target {
   connections: number;
   seconds: number;
-  /** Requests a second of an open loop. `undefined` means a closed loop. */
-  perSecond?: number;
 }
 
 export interface Load {
@@ -30,7 +27,7 @@ export interface Load {
   seconds: number;
 }
 
-/** After the last request was due. */
+/** For the last answers. */
 const PATIENCE_MS = 10_000;
 
 /** Runs the generator in a separate process. */
@@ -88,13 +85,13 @@ interface Line {
   closed: boolean;
 }
 
-async function generate({ host, port, requests, connections, seconds, perSecond }: Schedule): Promise<Load> {
+async function generate({ host, port, requests, connections, seconds }: Schedule): Promise<Load> {
   const times: Load['times'] = {};
   /** Free connections. The first has been free longest, and gets the next request, so that the service closes none as idle. */
   const free: Line[] = [];
   let sent = 0;
   let answered = 0;
-  let startMs = 0;
+  let endMs = 0;
   let lastMs = 0;
 
   function settle(line: Line, status: number): void {
@@ -143,13 +140,10 @@ async function generate({ host, port, requests, connections, seconds, perSecond 
     free.push(line as Line);
   }
 
-  /** Sends what is due, as far as connections are free. */
+  /** Sends on each free connection until the time is over. */
   function send(): void {
     const nowMs = performance.now();
-    const elapsedS = Math.min(seconds, (nowMs - startMs) / 1000);
-    const due =
-      perSecond === undefined ? (elapsedS < seconds ? Infinity : sent) : Math.floor(elapsedS * perSecond);
-    while (sent < due) {
+    while (nowMs < endMs) {
       const line = free.shift();
       if (line === undefined) return;
       if (line.closed) continue;
@@ -162,16 +156,15 @@ async function generate({ host, port, requests, connections, seconds, perSecond 
   for (let open = 0; open < connections; open += 100) {
     await Promise.all(Array.from({ length: Math.min(100, connections - open) }, connect));
   }
-  startMs = performance.now();
-  const endMs = startMs + seconds * 1000;
-  const due = () => (perSecond === undefined ? sent : Math.round(perSecond * seconds));
-  for (let nowMs = startMs; nowMs < endMs || (answered < due() && nowMs < endMs + PATIENCE_MS); ) {
+  const startMs = performance.now();
+  endMs = startMs + seconds * 1000;
+  for (let nowMs = startMs; nowMs < endMs || (answered < sent && nowMs < endMs + PATIENCE_MS); ) {
     send();
     await Bun.sleep(1);
     nowMs = performance.now();
   }
   for (const each of Object.values(times)) each.sort((a, b) => a - b);
-  return { times, unanswered: due() - answered, seconds: Math.max(lastMs - startMs, 1) / 1000 };
+  return { times, unanswered: sent - answered, seconds: Math.max(lastMs - startMs, 1) / 1000 };
 }
 
 /** The status of an answer that has arrived whole. `null` means that it has not. */

@@ -61,6 +61,17 @@ export function generateCompany(index: number, seed = 1): GeneratedCompany {
   return { nif: nifOf(index), name: name + pick(FORMS) };
 }
 
+/** So many companies. @param company by its number */
+export function* companies(
+  rows: number,
+  company: (index: number) => GeneratedCompany = (index) => generateCompany(index),
+): Generator<GeneratedCompany> {
+  for (let index = 0; index < rows; index += 1) yield company(index);
+}
+
+/** Numbers in no order, as the rows of a register's export. */
+export const shuffled = (index: number): number => (index * 7_919) % 9_999_991;
+
 /** The valid NIF of a number below 100 million: collective persons' NIFs begin with 5. */
 export function nifOf(index: number): string {
   const digits = String(500_000_00 + (index % 50_000_000)).padStart(8, '0');

@@ -69,19 +69,3 @@ export async function readRows(csv: string): Promise<{ nif: string; name: string
 
 /** The example directory. */
 export const EXAMPLES = join(import.meta.dir, '../../examples/companies.csv');
-
-/** Writes a directory file of so many companies in no order, as in a register's export. */
-export async function writeRealNames(
-  path: string,
-  rows: number,
-  company: (index: number) => GeneratedCompany,
-): Promise<void> {
-  const writer = Bun.file(path).writer({ highWaterMark: 1024 * 1024 });
-  writer.write('nif,legal_name\n');
-  for (let n = 0; n < rows; n += 1) {
-    const { nif, name } = company((n * 7_919) % 9_999_991);
-    writer.write(`${nif},"${name.replaceAll('"', '""')}"\n`);
-    if (n % 50_000 === 0) await writer.flush();
-  }
-  await writer.end();
-}

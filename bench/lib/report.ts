@@ -1,16 +1,11 @@
 import { tableOf } from '../../tools/table.ts';
+import { type Measured, PROCESSES } from './measure.ts';
 import type { Scenario } from './scenarios.ts';
 
 /** One measurement, or the median of several. */
-export interface Row {
+export interface Row extends Measured {
   scenario: string;
   connections: number;
-  requestsPerSecond: number;
-  p50Ms: number;
-  p99Ms: number;
-  /** Requests without a right answer. */
-  refused: number;
-  cpuMs: { service: number; postgres: number; elasticsearch: number; redis: number };
   /** Of the service, after the run. */
   residentMb: number;
   hitRate: number | null;
@@ -18,7 +13,7 @@ export interface Row {
 
 /** The row with the median rate: its figures belong together. */
 export function median(rows: Row[]): Row {
-  const sorted = [...rows].sort((a, b) => a.requestsPerSecond - b.requestsPerSecond);
+  const sorted = [...rows].sort((a, b) => a.perSecond - b.perSecond);
   return sorted[Math.floor(sorted.length / 2)]!;
 }
 
@@ -37,28 +32,27 @@ export function report(
     ...loads.map((connections) => {
       const row = rowsOf(name).find((one) => one.connections === connections);
       if (row === undefined) return '';
-      return `${Math.round(row.requestsPerSecond)} (${row.p50Ms.toFixed(1)}, ${row.p99Ms.toFixed(1)})`;
+      return `${Math.round(row.perSecond)} (${row.p50Ms.toFixed(1)}, ${row.p99Ms.toFixed(1)})`;
     }),
   ]);
   const costs = measured.map(({ name, companiesPerRequest = 1 }) => {
     const { connections, cpuMs } = rowsOf(name).findLast((row) => row.connections <= 64) ?? rowsOf(name)[0]!;
-    const { service, postgres, elasticsearch, redis } = cpuMs;
-    const sum = service + postgres + elasticsearch + redis;
-    const all = [service, postgres, elasticsearch, redis, sum / companiesPerRequest];
+    const each = PROCESSES.map((name) => cpuMs[name]);
+    const all = [...each, each.reduce((sum, ms) => sum + ms) / companiesPerRequest];
     return [`${name}, at ${connections}`, ...all.map((ms) => ms.toFixed(3))];
   });
   const hits = rowsOf('autocomplete').map(
     ({ hitRate, connections }) => `${Math.round((hitRate ?? 0) * 100)}% at ${connections}`,
   );
   const memory = rows.map(({ residentMb }) => Math.round(residentMb));
-  const refused = rows.filter((row) => row.refused > 0);
+  const refused = rows.filter((row) => row.wrong > 0);
   return `## The whole
 
 \`bun run bench\`: ${options.names} names, ${options.records} stored records, ${options.accounts} accounts; ${options.runs} runs of ${options.seconds} s, medians by rate.
 Machine: ${options.machine}, for the load generator, the service and all stores. Commit ${revision()}.
 The cache answered ${hits.join(', ')} connections of autocomplete; search is never repeated.
 The service had ${Math.min(...memory)} to ${Math.max(...memory)} MB after a run.
-${refused.length === 0 ? 'Every request was answered 2xx.' : refused.map((row) => `Not answered 2xx: ${row.refused} of ${row.scenario} at ${row.connections}.`).join('\n')}
+${refused.length === 0 ? 'Every request was answered 2xx.' : refused.map((row) => `Not answered 2xx: ${row.wrong} of ${row.scenario} at ${row.connections}.`).join('\n')}
 
 Requests a second (p50 and p99 in ms), by the number of connections:
 

@@ -47,16 +47,8 @@ export function createScenarios(companies: number, records: number): Scenario[] 
     mostConnections: MOST_BATCHES_AT_ONCE,
   });
   return [
-    {
-      name: 'search',
-      on: 'uncached',
-      draw: (random) => searchOf(prefix(random)),
-    },
-    {
-      name: 'autocomplete',
-      on: 'cached',
-      draw: typist(companies),
-    },
+    { name: 'search', on: 'uncached', draw: (random) => searchOf(prefix(random)) },
+    { name: 'autocomplete', on: 'cached', draw: typist(companies) },
     {
       name: 'match',
       on: 'uncached',

@@ -6,7 +6,7 @@ import { connectPostgres, type Sql } from '../../src/platform/postgres/connect.t
 import { freePort } from '../../src/service/listen.ts';
 import { type RunningServers, startServers } from '../../test/servers/servers.ts';
 import type { SeededKeys } from '../seed.ts';
-import { generateCompany } from './names.ts';
+import { companies as companiesOf, type GeneratedCompany } from './names.ts';
 import { run, SEED } from './revision.ts';
 
 const ROOT = join(import.meta.dir, '../..');
@@ -68,7 +68,7 @@ export async function startStack({
     REGISTRY: 'none',
   };
   const file = join(folder, 'companies.csv');
-  await writeDirectory(file, companies);
+  await writeDirectory(file, companiesOf(companies));
   await runCommand(['companies', 'import', file], environment, checkout);
   const seed = [process.execPath, SEED, String(records), String(accounts)];
   const keys = JSON.parse(await run(seed, checkout, environment)) as SeededKeys;
@@ -116,14 +116,14 @@ export async function createDatabase(adminUrl: string): Promise<string> {
   return url.href;
 }
 
-/** Writes the first companies of the generator as a file to import. */
-export async function writeDirectory(path: string, companies: number): Promise<void> {
+/** Writes companies as a file to import. */
+export async function writeDirectory(path: string, companies: Iterable<GeneratedCompany>): Promise<void> {
   const writer = Bun.file(path).writer({ highWaterMark: 1024 * 1024 });
   writer.write('nif,legal_name\n');
-  for (let index = 0; index < companies; index += 1) {
-    const { nif, name } = generateCompany(index);
-    writer.write(`${nif},"${name}"\n`);
-    if (index % 50_000 === 0) await writer.flush();
+  let rows = 0;
+  for (const { nif, name } of companies) {
+    writer.write(`${nif},"${name.replaceAll('"', '""')}"\n`);
+    if (++rows % 50_000 === 0) await writer.flush();
   }
   await writer.end();
 }
