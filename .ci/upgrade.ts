@@ -10,11 +10,10 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkOut } from '../bench/lib/revision.ts';
+import { checkOut, run } from '../bench/lib/revision.ts';
 import { createDatabase, removeData } from '../bench/lib/stack.ts';
 import { SECOND } from '../src/platform/units.ts';
 import { freePort } from '../src/service/listen.ts';
-import { runDirectory } from '../test/faults/directory.ts';
 import { startServers } from '../test/servers/servers.ts';
 import { csv } from '../test/support/companies.ts';
 import { createProcesses, isReady, ROOT, runShell, START_TIMEOUT_MS, shellBlocks, until } from './parts.ts';
@@ -68,7 +67,8 @@ function startInstance(port: string, tree: string): void {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each command answers something else
-const command = (tree: string, ...words: string[]): Promise<any> => runDirectory(tree, environment, words);
+const command = async (tree: string, ...words: string[]): Promise<any> =>
+  JSON.parse(await run([process.execPath, 'src/main.ts', ...words, '--json'], tree, environment));
 
 /** Makes a directory the current one, all of whose names end in `mark`. */
 async function importAll(tree: string, mark: string): Promise<void> {

@@ -1,8 +1,11 @@
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { run } from '../../bench/lib/revision.ts';
+import { changePlan } from '../../src/metering/accounts/changes.ts';
 import type { Plan } from '../../src/metering/accounts/plan.ts';
+import { limitKey } from '../../src/metering/keys/limit-key.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
-import type { KnownAccount } from './accounts.ts';
-import { runDirectory } from './directory.ts';
+import { ACTOR, type KnownAccount } from './accounts.ts';
 
 /** Changes by operators while the service runs. */
 export interface Changes {
@@ -14,6 +17,7 @@ export interface Changes {
   stop(): Promise<void>;
 }
 
+const MAIN = join(import.meta.dir, '../../src/main.ts');
 const PLAN_EVERY_MS = 500;
 const BUDGET_EVERY_MS = 400;
 /** Credits by which a budget is raised. */
@@ -28,7 +32,7 @@ export function startChanges(
   sql: Sql,
   accounts: KnownAccount[],
   files: string[],
-  { checkout, environment }: { checkout: string; environment: Record<string, string> },
+  environment: Record<string, string>,
 ): Changes {
   const stopping = Promise.withResolvers<void>();
   let isStopped = false;
@@ -50,24 +54,23 @@ export function startChanges(
   }
 
   const changing = accounts.filter(({ changesPlan }) => changesPlan);
-  async function changePlan(round: number): Promise<void> {
-    const { changePlan } = await import(join(checkout, 'src/metering/accounts/changes.ts'));
+  async function changeNext(round: number): Promise<void> {
     const plan: Plan = Math.floor(round / changing.length) % 2 === 0 ? 'free' : 'plus';
-    await changePlan(sql, changing[round % changing.length]!.id, plan, {}, 'faults');
+    await changePlan(sql, changing[round % changing.length]!.id, plan, {}, ACTOR);
   }
   const budgeted = accounts.filter(({ budget }) => budget !== null);
   async function raiseBudget(round: number): Promise<void> {
-    const { limitKey } = await import(join(checkout, 'src/metering/keys/limit-key.ts'));
     const account = budgeted[round % budgeted.length]!;
     const credits = account.budget! + RAISED_BY;
-    await limitKey(sql, account.keyId, { budget: { credits, per: 'ever' } }, 'faults');
+    await limitKey(sql, account.keyId, { budget: { credits, per: 'ever' } }, ACTOR);
     account.budget = credits;
   }
   const importFile = (round: number) =>
-    runDirectory(checkout, environment, [
-      ...['companies', 'import', files[round % files.length]!],
-      ...['--replace', '--force'],
-    ]);
+    run(
+      [process.execPath, MAIN, 'companies', 'import', files[round % files.length]!, '--replace', '--force'],
+      tmpdir(),
+      environment,
+    );
 
   const changes: Changes = {
     plans: 0,
@@ -81,7 +84,7 @@ export function startChanges(
     },
   };
   const running = Promise.all([
-    repeat('plans', PLAN_EVERY_MS, changePlan),
+    repeat('plans', PLAN_EVERY_MS, changeNext),
     repeat('budgets', BUDGET_EVERY_MS, raiseBudget),
     repeat('imports', IMPORT_EVERY_MS, importFile),
   ]);

@@ -1,9 +1,8 @@
 /**
  * `bun test/faults/faults.ts --minutes 3 --mode stores`: runs three instances under a steady load of searches, lookups and batches of
  * 100 while Postgres and Redis fail in many ways, accounts are locked, plans change and directories are imported. When all faults
- * have healed, it checks every account's ledger against the answers, and a client's `X-Credits` against its activity. Exits 1 if a
- * rule of the ledger does not hold, or an answer took too long. Servers come from the environment (test/README.md, Servers) or are
- * started.
+ * have healed, it checks every account's ledger against the answers and their `X-Credits`. Exits 1 if a rule of the ledger does not
+ * hold, or an answer took too long. Servers come from the environment (test/README.md, Servers) or are started.
  *
  * `--mode kill` also ends instances. `--mode statements` lets statements fail amid their rows instead.
  */
@@ -11,8 +10,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { generateCompany } from '../../bench/lib/names.ts';
-import { checkOut } from '../../bench/lib/revision.ts';
+import { companies, generateCompany } from '../../bench/lib/names.ts';
 import { startStack, writeDirectory } from '../../bench/lib/stack.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { watchInterrupts } from '../../src/platform/terminal/interrupt.ts';
@@ -25,7 +23,6 @@ import { type Fleet, type Instance, startFleet } from './fleet.ts';
 import { type FaultMode, type Injector, LONGEST_MS, startFaults } from './inject.ts';
 import { startLastCredits } from './last-credits.ts';
 import { type Load, startLoad } from './load.ts';
-import { startReconciler } from './reconcile.ts';
 import { failStatements } from './statements.ts';
 
 const { values: options } = parseArgs({
@@ -37,8 +34,6 @@ const { values: options } = parseArgs({
     faults: { type: 'string', default: '4' },
     /** Requests a second. */
     load: { type: 'string', default: '120' },
-    /** The revision that is tested; absent: the working tree. */
-    revision: { type: 'string' },
   },
 });
 
@@ -64,7 +59,6 @@ const interrupts = watchInterrupts(new Error('interrupted'));
 
 interface Ready {
   sql: Sql;
-  checkout: string;
   accounts: KnownAccount[];
   environment: Record<string, string>;
   /** Two directories that differ. */
@@ -83,13 +77,6 @@ async function main(): Promise<number> {
 async function prepare(): Promise<Ready> {
   const folder = await mkdtemp(join(tmpdir(), 'faults-'));
   cleanups.push(() => rm(folder, { recursive: true, force: true }));
-  let checkout = join(import.meta.dir, '../..');
-  if (options.revision !== undefined) {
-    const { folder: other, label, remove } = await checkOut(options.revision, join(folder, 'checkout'));
-    cleanups.push(remove);
-    checkout = other;
-    process.stdout.write(`${label}\n\n`);
-  }
   const servers = await startServers({ purpose: 'tests' });
   cleanups.push(servers.stop);
   const provider = await startProvider();
@@ -98,7 +85,7 @@ async function prepare(): Promise<Ready> {
     const { nif } = generateCompany(index);
     provider.answer(nif, nifPtFound(nif));
   }
-  const stack = await startStack({ companies: COMPANIES, checkout, redisDatabase: 3, servers });
+  const stack = await startStack({ companies: COMPANIES, redisDatabase: 3, servers });
   cleanups.push(stack.stop);
   const environment = {
     ...stack.environment,
@@ -107,9 +94,9 @@ async function prepare(): Promise<Ready> {
     PROVIDER_TIMEOUT_MS: String(PROVIDER_TIMEOUT_MS),
   };
   const files = [join(folder, 'companies.csv'), join(folder, 'more-companies.csv')];
-  for (const [index, file] of files.entries()) await writeDirectory(file, COMPANIES * (index + 1));
-  const accounts = await createKnownAccounts(checkout, environment);
-  return { sql: stack.sql, checkout, accounts, environment, files };
+  for (const [index, file] of files.entries()) await writeDirectory(file, companies(COMPANIES * (index + 1)));
+  const accounts = await createKnownAccounts(stack.sql);
+  return { sql: stack.sql, accounts, environment, files };
 }
 
 function reportFailures(failures: string[]): number {
@@ -119,32 +106,28 @@ function reportFailures(failures: string[]): number {
 }
 
 async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promise<number> {
-  const { sql, checkout, accounts, environment } = ready;
+  const { sql, accounts, environment, files } = ready;
   let injector: Injector | undefined;
   const isEnding = (instance: Instance) => injector?.ending.has(instance) ?? false;
-  const fleet = await startFleet(INSTANCES, checkout, environment, isEnding);
+  const fleet = await startFleet(INSTANCES, environment, isEnding);
   cleanups.push(fleet.stop);
   const load = startLoad(fleet.instances, accounts, {
     perSecond: Number(options.load),
     companies: COMPANIES,
     seed,
   });
-  const lastCredits = await startLastCredits(sql, load, checkout);
-  const reconciler = await startReconciler(sql, fleet.instances, { checkout, companies: COMPANIES, seed });
-  const changes = startChanges(sql, accounts, ready.files.toReversed(), ready);
+  const lastCredits = startLastCredits(sql, load);
+  const changes = startChanges(sql, accounts, files.toReversed(), environment);
   injector =
     mode === 'statements'
       ? await failStatements(sql)
-      : startFaults(fleet.instances, {
-          ...{ mode, perSecond: Number(options.faults), seed, sql },
-          accounts: [...accounts, reconciler.account],
-        });
+      : startFaults(fleet.instances, { mode, perSecond: Number(options.faults), seed, sql, accounts });
   await Promise.race([Bun.sleep(Number(options.minutes) * 60_000), once(interrupts.signal)]);
   await injector.stop();
   await changes.stop();
   const unready = await waitUntilReady(fleet);
   await lastCredits.stop();
-  await Promise.all([load.stop(), reconciler.stop()]);
+  await load.stop();
   for (const { accountId, credits } of injector.ended.flatMap(({ doubtful }) => doubtful)) {
     load.seen.get(accountId)!.doubtful += credits;
   }
@@ -152,15 +135,12 @@ async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promis
   const { settledMs } = await settle(sql, all, load, false);
   await Promise.all(accounts.filter(({ budget }) => budget !== null).map(load.drain));
   const { rows } = await settle(sql, all, load, true);
-  const reconciled = await reconciler.reconcile(injector.ended, SETTLE_TIMEOUT_MS);
   report(rows.slice(0, accounts.length), load, injector, changes, settledMs);
   process.stdout.write(
-    `${lastCredits.accounts.length} accounts' last credits, each by one request, twice at once\n\n` +
-      `${reconciled.summary}\n\n`,
+    `${lastCredits.accounts.length} accounts' last credits, each by one request, twice at once\n\n`,
   );
   const failures = [
     ...rows.flatMap(({ violations }) => violations),
-    ...reconciled.failures,
     ...fleet.crashes.map((name) => `${name} ended by itself`),
     ...unready.map((name) => `${name} is not ready ${READY_TIMEOUT_MS / 1000} s after the last fault`),
     ...new Set(load.wrong.map((answer) => `answered ${answer}`)),

@@ -29,10 +29,9 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
-/** Starts instances of the checkout's service behind proxies. */
+/** Starts instances of the service behind proxies. */
 export async function startFleet(
   count: number,
-  checkout: string,
   environment: Record<string, string>,
   isExpected: (instance: Instance) => boolean,
 ): Promise<Fleet> {
@@ -55,15 +54,11 @@ export async function startFleet(
       proxies,
       run: null,
       async start() {
-        const service = await startProcess(
-          ['src/main.ts', 'serve'],
-          {
-            ...environment,
-            DATABASE_URL: proxies.postgres.url(environment.DATABASE_URL!),
-            REDIS_URL: proxies.redis.url(environment.REDIS_URL!),
-          },
-          checkout,
-        );
+        const service = await startProcess(['src/main.ts', 'serve'], {
+          ...environment,
+          DATABASE_URL: proxies.postgres.url(environment.DATABASE_URL!),
+          REDIS_URL: proxies.redis.url(environment.REDIS_URL!),
+        });
         const run: InstanceRun = { service, doubtful: [] };
         instance.run = run;
         void service.exited.then(() => {

@@ -10,13 +10,13 @@ export interface LastCredits {
 
 const EVERY_MS = 250;
 
-export async function startLastCredits(sql: Sql, load: Load, checkout: string): Promise<LastCredits> {
+export function startLastCredits(sql: Sql, load: Load): LastCredits {
   const accounts: KnownAccount[] = [];
   let isStopped = false;
 
   async function repeat(): Promise<void> {
     for (; !isStopped; await Bun.sleep(EVERY_MS)) {
-      const account = await createKnownAccount(sql, checkout, 'Last credits', SCREENED);
+      const account = await createKnownAccount(sql, 'Last credits', { included: SCREENED });
       accounts.push(account);
       await load.spendLast(account);
     }

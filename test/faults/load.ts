@@ -1,6 +1,5 @@
 import { generateCompany, seededRandom } from '../../bench/lib/names.ts';
 import type { KnownAccount } from './accounts.ts';
-import { callsAbout } from './calls.ts';
 import type { Instance, InstanceRun } from './fleet.ts';
 
 /** Credits of one account's requests, by what the caller got. A batch lookup counts each item. */
@@ -33,7 +32,7 @@ export interface Load {
 }
 
 /** The caller gives up after this: far beyond every timeout of the service. */
-export const ANSWER_TIMEOUT_MS = 30_000;
+const ANSWER_TIMEOUT_MS = 30_000;
 /** No request is sent while so many are in flight. */
 const MAX_IN_FLIGHT = 400;
 const TICK_MS = 20;
@@ -110,9 +109,10 @@ export function startLoad(
     idempotencyKey: crypto.randomUUID(),
   });
   const question = (): Question => {
-    const calls = callsAbout(company(), 4 + Math.floor(random() * 12));
+    const { nif, name } = company();
+    const query = name.slice(0, 4 + Math.floor(random() * 12));
     const draw = random();
-    if (draw < 0.1) return { path: calls.usage, credits: 0 };
+    if (draw < 0.1) return { path: '/usage', credits: 0 };
     if (draw < 0.13) return { path: '/companies?q=%20', credits: 1 };
     if (draw < 0.16) return { path: '/companies/123', credits: 1 };
     // A company that no source knows.
@@ -123,13 +123,22 @@ export function startLoad(
       nifs[0] = unknown;
       return { path: '/lookups', nifs, credits: BATCH, idempotencyKey: crypto.randomUUID() };
     }
-    if (draw < 0.3) return screening();
-    return { path: draw < 0.6 ? calls.lookup : calls.search, credits: 1 };
+    if (draw < 0.27) return screening();
+    if (draw < 0.3) {
+      const { idempotencyKey: _, ...unkeyed } = screening();
+      return unkeyed;
+    }
+    const path = draw < 0.6 ? `/companies/${nif}` : `/companies?q=${encodeURIComponent(query)}`;
+    return { path, credits: 1 };
   };
 
-  const requestTimed: typeof request = async (run, key, question) => {
+  const requestTimed = async (run: InstanceRun, key: string, question: Question): Promise<Outcome[]> => {
     const beganAtMs = performance.now();
-    const outcomes = await request(run, key, question);
+    const { outcomes, charged } = await request(run, key, question);
+    const priced = question.credits === 0 ? 0 : outcomes.filter(isPriced).length;
+    // Of a keyed request another sending may be charged.
+    if (question.idempotencyKey === undefined && charged !== priced)
+      load.wrong.push(`X-Credits ${charged} to ${question.path}, of which ${priced} cost a credit`);
     const slowest = question.idempotencyKey === undefined ? 'slowestMs' : 'slowestKeyedMs';
     load[slowest] = Math.max(load[slowest], performance.now() - beganAtMs);
     return outcomes;
@@ -140,7 +149,7 @@ export function startLoad(
    * @returns the outcomes of that one
    * @throws when a sending has no answer
    */
-  const requestAgain: typeof request = async (run, key, question) => {
+  const requestAgain: typeof requestTimed = async (run, key, question) => {
     const running = instances.flatMap((instance) => instance.run ?? []);
     const send = (to: InstanceRun) => requestTimed(to, key, question);
     const first = await Promise.all([send(run), send(pick(running))]);
@@ -196,12 +205,12 @@ export function startLoad(
   return load;
 }
 
-/** @returns one outcome, or one for each item of a batch lookup that was answered 200 */
+/** @returns one outcome, or one for each item of a list that was answered 200, and `X-Credits` */
 async function request(
   { service }: InstanceRun,
   key: string,
   { path, nifs, idempotencyKey }: Question,
-): Promise<Outcome[]> {
+): Promise<{ outcomes: Outcome[]; charged: number }> {
   const response = await fetch(`http://${service.host}:${service.port}/api/v1${path}`, {
     headers: {
       Authorization: `Bearer ${key}`,
@@ -214,9 +223,14 @@ async function request(
     signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
   });
   const body = (await response.json()) as Problem & { data?: { status: number; problem?: Problem }[] };
-  if (!response.ok) return [{ status: response.status, kind: kindOf(body) }];
-  if (nifs === undefined) return [{ status: response.status, kind: '' }];
-  return body.data!.map(({ status, problem }) => ({ status, kind: status === 200 ? '' : kindOf(problem!) }));
+  const charged = Number(response.headers.get('X-Credits'));
+  const isList = response.ok && nifs !== undefined;
+  const items = isList ? body.data! : [{ status: response.status, problem: body }];
+  const outcomes = items.map(({ status, problem }) => ({
+    status,
+    kind: status === 200 ? '' : kindOf(problem!),
+  }));
+  return { outcomes, charged };
 }
 
 type Problem = { type?: string };
