@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
-import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { access, constants, copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nodesOf, postgresHosts } from '../src/platform/config/addresses.ts';
 import { readConfig, SETTINGS } from '../src/platform/config/config.ts';
 import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/platform/runtime/shutdown.ts';
 import { SECOND } from '../src/platform/units.ts';
@@ -32,9 +33,10 @@ interface Compose {
   secrets: Record<string, { file: string }>;
 }
 
-const { services, networks, secrets } = Bun.YAML.parse(
-  await Bun.file(join(ROOT, 'docker-compose.yml')).text(),
-) as Compose;
+const textOf = (path: string) => Bun.file(join(ROOT, path)).text();
+const readCompose = async (path: string) => Bun.YAML.parse(await textOf(path)) as Compose;
+
+const { services, networks, secrets } = await readCompose('docker-compose.yml');
 const environment = services.api!.environment!;
 
 /** Variables that the compose file deliberately doesn't have, and why. */
@@ -176,7 +178,7 @@ test('the service is not killed before the longest stop is over', () => {
 });
 
 test("the image's DATA_DIR is there for its user alone, who could not make it", async () => {
-  const dockerfile = await Bun.file(join(ROOT, 'Dockerfile')).text();
+  const dockerfile = await textOf('Dockerfile');
   const user = /^USER (\w+)$/m.exec(dockerfile)![1];
   const dataDir = /^ENV .*\bDATA_DIR=(\S+)/m.exec(dockerfile)![1];
   expect(dockerfile.slice(0, dockerfile.indexOf('\nUSER '))).toContain(
@@ -185,20 +187,18 @@ test("the image's DATA_DIR is there for its user alone, who could not make it", 
 });
 
 test('several instances leave the published port to the balancer of three-machines', async () => {
-  const read = async (file: string) => Bun.YAML.parse(await Bun.file(join(ROOT, file)).text()) as Compose;
-  const override = await read('examples/several-instances.yml');
-  const example = await read('examples/three-machines/docker-compose.yml');
+  const override = await readCompose('examples/several-instances.yml');
+  const example = await readCompose('examples/three-machines/docker-compose.yml');
   expect(override.services.api!.ports).toEqual([]);
   const { image, ports, volumes } = override.services.balancer!;
   expect(image).toBe(example.services.balancer!.image);
   expect(ports).toEqual([services.api!.ports![0]!.replace(/3000$/, '8080')]);
-  const configuration = await Bun.file(join(ROOT, volumes![0]!.split(':')[0]!)).text();
+  const configuration = await textOf(volumes![0]!.split(':')[0]!);
   expect(configuration).toContain('server-template api 10 api:3000\n');
   expect(configuration).toContain('bind :8080\n');
 });
 
 test('docs/install.md makes what the unit of systemd expects, and its example of variables is read as it stands', async () => {
-  const textOf = (path: string) => Bun.file(join(ROOT, path)).text();
   const [unit, page, env] = await Promise.all(
     ['deploy/company-directory@.service', 'docs/install.md', 'deploy/company-directory.env'].map(textOf),
   );
@@ -222,7 +222,6 @@ test('docs/install.md makes what the unit of systemd expects, and its example of
 });
 
 test('HAProxy takes fewer connections than an instance has file descriptors, and listens on this machine alone', async () => {
-  const textOf = (path: string) => Bun.file(join(ROOT, path)).text();
   const most = Number(/^ {2}maxconn (\d+)$/m.exec(await textOf('examples/three-machines/haproxy.cfg'))![1]);
   const files = Number(/^LimitNOFILE=(\d+)$/m.exec(await textOf('deploy/company-directory@.service'))![1]);
   expect(most).toBeLessThan(files);
@@ -236,16 +235,74 @@ test('HAProxy takes fewer connections than an instance has file descriptors, and
 });
 
 test("the unit of systemd ends after the longest stop, and takes its port from the instance's name, and starts again for ever", async () => {
-  const unit = await Bun.file(join(ROOT, 'deploy/company-directory@.service')).text();
+  const unit = await textOf('deploy/company-directory@.service');
   const graceMs = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1]) * SECOND;
   expect(graceMs).toBeGreaterThan(5 * SECOND + LONGEST_STOP_MS + CLOSE_TIMEOUT_MS);
   expect(unit).toMatch(/^ExecStart=\/usr\/bin\/env PORT=%i \S+\/bun src\/main\.ts serve$/m);
-  const advised = /allow ([\d,]+) \(`LimitNOFILE`\)/.exec(
-    await Bun.file(join(ROOT, 'docs/operating.md')).text(),
-  )![1]!;
+  const advised = /allow ([\d,]+) \(`LimitNOFILE`\)/.exec(await textOf('docs/operating.md'))![1]!;
   // By default systemd gives up after five starts in 10 s: a refused Postgres ends each start within one.
   expect(unit.split('[Service]')[0]).toContain('\nStartLimitIntervalSec=0\n');
   expect(unit).toContain('\nRestart=always\nRestartSec=2\n');
   expect(unit).toMatch(/\nRestartPreventExitStatus=2\n/);
   expect(unit).toContain(`\nLimitNOFILE=${advised.replace(',', '')}\n`);
+});
+
+test("the example's instances have a configuration that the service takes, on all nodes and hosts", async () => {
+  const { services } = await readCompose('examples/three-machines/docker-compose.yml');
+  for (const name of ['api-a', 'api-b', 'api-c']) {
+    const { environment, stop_grace_period: grace } = services[name]!;
+    const filled = Object.entries(environment!).map(([variable, value]) => [
+      variable,
+      value.replace(/\$\{(\w+):[?-][^}]*\}/g, (_, secret) => (secret === 'NIF_PT_KEY' ? '' : 'a'.repeat(32))),
+    ]);
+    const config = readConfig(Object.fromEntries(filled));
+    expect(nodesOf(config.elasticsearchUrl!)).toHaveLength(3);
+    expect(postgresHosts(config.databaseUrl!)).toHaveLength(3);
+    expect(config.databaseUrl).toEndWith('target_session_attrs=primary');
+    expect(config.shutdownDelayS).toBeGreaterThan(2);
+    expect(Number.parseInt(grace!, 10) * SECOND).toBeGreaterThan(
+      config.shutdownDelayS * SECOND + LONGEST_STOP_MS + CLOSE_TIMEOUT_MS,
+    );
+  }
+});
+
+test("the example's servers are those of docker-compose.yml", async () => {
+  const example = await readCompose('examples/three-machines/docker-compose.yml');
+  for (const [server, count] of [
+    ['elasticsearch', 3],
+    ['postgres', 3],
+    ['redis', 2],
+  ] as const) {
+    const images = Object.entries(example.services)
+      .filter(([name]) => name.startsWith(`${server}-`))
+      .map(([, { image }]) => image);
+    expect(images).toEqual(Array(count).fill(services[server]!.image));
+  }
+});
+
+test('the standbys of the example wait as the guide says', async () => {
+  const guide = await textOf('examples/three-machines/README.md');
+  const settings = [...guide.matchAll(/^\| `(\w+) ?= ?([^`]+)`/gm)].map(([, name, value]) => [name!, value!]);
+  expect(settings.map(([name]) => name)).toEqual([
+    'wal_retrieve_retry_interval',
+    'wal_receiver_timeout',
+    'tcp_user_timeout',
+  ]);
+  const scripts = await Promise.all(
+    ['postgres-first.sh', 'postgres.sh'].map((name) => textOf(`examples/three-machines/${name}`)),
+  );
+  for (const [name, value] of settings)
+    expect(scripts.join()).toMatch(new RegExp(`${name} ?= ?${value}[; ]`));
+});
+
+test('the files that the example mounts are there, and its scripts can be run', async () => {
+  const { services } = await readCompose('examples/three-machines/docker-compose.yml');
+  const mounted = Object.values(services)
+    .flatMap(({ volumes = [] }) => volumes)
+    .flatMap((volume) => /^\.\/([^:]+):/.exec(volume)?.[1] ?? []);
+  expect([...new Set(mounted)].toSorted()).toEqual(['haproxy.cfg', 'postgres-first.sh', 'postgres.sh']);
+  for (const file of mounted) {
+    const mode = file.endsWith('.sh') ? constants.X_OK : constants.R_OK;
+    await access(join(ROOT, 'examples/three-machines', file), mode);
+  }
 });

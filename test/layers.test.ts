@@ -56,17 +56,6 @@ test('the contexts of the dashboard are types alone', async () => {
   expect(text.match(/^(import|export) (?!type |interface )/gm)).toBeNull();
 });
 
-test('no folder of the dashboard has more than a quarter of its code', async () => {
-  const lines = new Map<string, number>();
-  for await (const path of new Bun.Glob('dashboard/**/*.ts').scan(SRC)) {
-    const folder = path.split('/').slice(1, -1).join('/');
-    const text = await Bun.file(join(SRC, path)).text();
-    lines.set(folder, (lines.get(folder) ?? 0) + text.split('\n').length);
-  }
-  const all = [...lines.values()].reduce((sum, count) => sum + count, 0);
-  expect([...lines].filter(([, count]) => count > all / 4)).toEqual([]);
-});
-
 test('nothing loads better-auth before the first page: no file imports a value of auth.ts', async () => {
   const loading: string[] = [];
   for await (const path of new Bun.Glob('dashboard/**/*.ts').scan(SRC)) {

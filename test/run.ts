@@ -3,9 +3,9 @@
  * `--near=REVISION`: the files of {@link testsNear}.
  * Its exit code is bun's, or 1 when a server can't be started or the tests left a process behind.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { testsNear } from './near.ts';
 import { endLeftBehind } from './servers/left-behind.ts';
 import { askKeeper, ServersUnavailable, startKeeper } from './servers/servers.ts';
@@ -15,18 +15,16 @@ const PROCESSES = Math.min(availableParallelism() + 3, 6);
 const ROOT = join(import.meta.dir, '..');
 /** Durations of a run, by which bun starts the longest files first. A whole run writes them if they lack a file. */
 const TIMINGS = join(ROOT, '.ci/timings.json');
-/** The report that `bun run test:slowest` reads. */
-export const REPORT = join(ROOT, 'node_modules/.cache/tests.xml');
 
 async function main(words: string[]): Promise<number> {
   const near = words.findIndex((word) => word.startsWith('--near='));
   if (near !== -1) {
-    const tests = await testsNear(ROOT, words[near]!.slice('--near='.length));
-    if (tests.length === 0) return 0;
-    words.splice(near, 1, ...tests);
+    const { run, leftOut } = await testsNear(ROOT, words[near]!.slice('--near='.length), readTimings().files);
+    if (leftOut.length > 0) console.error(`not run, because they take longer: ${leftOut.join(' ')}`);
+    if (run.length === 0) return 0;
+    words.splice(near, 1, ...run.map((path) => `./${path}`));
   }
   const runId = crypto.randomUUID().replaceAll('-', '').slice(0, 10);
-  mkdirSync(dirname(REPORT), { recursive: true });
   const keeper = await startKeeper({ runId });
   // Elasticsearch starts for 20 s, so it begins before the first file that needs it. A failure shows by `keeper.failed`.
   if (words.length === 0) {
@@ -36,7 +34,6 @@ async function main(words: string[]): Promise<number> {
   const tests = Bun.spawn(
     [
       ...[process.execPath, 'test', `--parallel=${PROCESSES}`, '--no-isolate', `--timings=${TIMINGS}`],
-      ...['--reporter=junit', `--reporter-outfile=${REPORT}`],
       ...words,
     ],
     {
