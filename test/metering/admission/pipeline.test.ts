@@ -109,28 +109,38 @@ const neverQuotes = () => {
 const neverHandles: Handle = () => Promise.reject(new Error('the handler was asked'));
 
 /** The outcome of one request, with the headers of either form of answer. */
+async function send(
+  key: string | null,
+  quote: FaceCall['quote'],
+  { right = null, charge = null, signal }: Partial<FaceCall> & { signal?: AbortSignal } = {},
+) {
+  const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
+  const request = new Request('http://service/', { headers, ...(signal !== undefined && { signal }) });
+  const trace: Trace = {};
+  const answer = await pipeline.serve(request, trace, { right, charge, quote });
+  const { headers: sent = {} } = answer.ok ? answer : answer.problem;
+  const refused = answer.ok ? { kind: null, members: undefined } : answer.problem;
+  const { kind, members } = refused;
+  return { kind, headers: sent, members, account: trace.account, cost: trace.credits };
+}
+
+interface Asked {
+  charge?: FaceCall['charge'];
+  begin?: () => unknown;
+}
+
 async function ask(
   key: string | null,
   handle: Handle = fine,
-  { charge = 'search', begin = () => {} }: { charge?: FaceCall['charge']; begin?: () => unknown } = {},
+  { charge = 'search', begin = () => {} }: Asked = {},
 ) {
-  const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}` };
-  const trace: Trace = {};
-  const answer = await pipeline.serve(new Request('http://service/', { headers }), trace, {
-    right: null,
-    charge,
-    quote(context) {
-      begin();
-      const answer = () => handle(context);
-      return charge === null ? free(answer) : { ...single(charge, answer), isSearch: charge === 'search' };
-    },
-  });
-  return {
-    kind: answer.ok ? null : answer.problem.kind,
-    headers: (answer.ok ? answer.headers : answer.problem.headers) ?? {},
-    members: answer.ok ? undefined : answer.problem.members,
-    account: trace.account,
+  const quote = (context: CallContext): Quote => {
+    begin();
+    const answer = () => handle(context);
+    return charge === null ? free(answer) : { ...single(charge, answer), isSearch: charge === 'search' };
   };
+  const { cost: _, ...outcome } = await send(key, quote, { charge });
+  return outcome;
 }
 
 const tokensOf = (accountId: string) => taken.filter((one) => one === accountId).length;
@@ -151,12 +161,11 @@ const callerHeaders = (remaining: number, credits: number) => ({
 
 describe('a request whose quote waits for its body', () => {
   type QuoteOf = (context: CallContext) => Promise<Quote>;
-  async function serve(key: string, quote: QuoteOf, signal?: AbortSignal) {
-    const headers = { authorization: `Bearer ${key}` };
-    const request = new Request('http://service/', { headers, ...(signal !== undefined && { signal }) });
-    const answer = await pipeline.serve(request, {}, { right: null, charge: null, quote });
-    return answer.ok ? null : answer.problem.kind;
-  }
+  const serve = async (key: string, quote: QuoteOf, signal?: AbortSignal) =>
+    (await send(key, quote, signal && { signal })).kind;
+  const fault = () => {
+    throw new Error('no');
+  };
   const costing =
     (
       credits: number,
@@ -172,9 +181,6 @@ describe('a request whose quote waits for its body', () => {
     const { key } = await createCaller(sql, { included: 2 });
     const ended: string[] = [];
     const end = (name: string) => ({ end: () => void ended.push(name) });
-    const fault = () => {
-      throw new Error('no');
-    };
     expect(await serve(key, costing(1, undefined, end('answered')))).toBeNull();
     expect(await serve(key, costing(1, fault, end('a fault')))).toBe('internal-error');
     expect(await serve(key, costing(1, fault, end('refused')))).toBe('monthly-quota-exceeded');
@@ -183,23 +189,13 @@ describe('a request whose quote waits for its body', () => {
 
   test('says what it has cost: its credits less those refunded, also of a fault, and nothing of a repetition', async () => {
     const { key, accountId } = await createCaller(sql, { included: 100 });
-    const fault = () => {
-      throw new Error('no');
-    };
     const someBack = ({ refund }: Payment) => {
       refund(2);
       return ok({});
     };
     const told = async (quote: QuoteOf) => {
-      const trace: Trace = {};
-      const headers = { authorization: `Bearer ${key}` };
-      const answer = await pipeline.serve(new Request('http://service/', { headers }), trace, {
-        right: null,
-        charge: null,
-        quote,
-      });
-      const { headers: sent } = answer.ok ? answer : answer.problem;
-      return [sent?.['X-Credits'], trace.credits];
+      const { headers, cost } = await send(key, quote);
+      return [headers['X-Credits'], cost];
     };
     expect(await told(costing(10))).toEqual(['10', 10]);
     expect(await told(costing(10, someBack))).toEqual(['8', 8]);
@@ -264,10 +260,8 @@ describe('a request whose quote waits for its body', () => {
         await neverQuoted(context);
         throw new Error('the handler was asked');
       };
-      const call = { right: 'lookup', charge: 'lookup', quote } as const;
-      const headers = { authorization: `Bearer ${key}` };
-      const answer = await pipeline.serve(new Request('http://service/', { headers }), {}, call);
-      expect(answer.ok ? null : answer.problem.kind).toBe(kind);
+      const outcome = await send(key, quote, { right: 'lookup', charge: 'lookup' });
+      expect(outcome.kind).toBe(kind);
       expect(released).toHaveLength(1);
       expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
     },
