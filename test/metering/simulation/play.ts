@@ -86,7 +86,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
   for (const action of actions) world.after(action.atMs, () => take(action), null);
   world.after(HEALED_MS, heal, null);
   const reader = createReader(engine, accounts, compared === undefined);
-  const lastMs = Math.max(HEALED_MS, actions.at(-1)!.atMs);
+  const lastMs = Math.max(HEALED_MS, actions.at(-1)?.atMs ?? 0);
   const isAnswered = () => calls.every((call) => call.answeredMs !== null || call.isLost);
   const isEnded = () =>
     isAnswered() &&
