@@ -69,6 +69,7 @@ test('the page of the problem, a call without credits and a list without credits
   expect(tried.textOf('[data-forget-form] p:nth-of-type(2)')).not.toMatch(/`?(buy|reset)`/);
   const list = await visitor.submit('/dashboard/screen', { list: '500002576' });
   expect(list.textOf(`[data-price] ${buy}`)).toBe('Buy credits');
+  expect([list.textOf('button[name=price]'), list.textOf('textarea')]).toEqual([null, '500002576']);
   // It knows no account.
   const problem = await visitor.get('/problems/monthly-quota-exceeded');
   expect(problem.document.querySelector('main a.button')!.getAttribute('href')).toBe('/dashboard/credits');

@@ -14,7 +14,7 @@ import { changesOf, limited } from '../auth/limits.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext } from '../context.ts';
 import { type Field, type Refusal, redirectTo, refuse } from '../request/forms.ts';
-import { type HtmlValue, html } from '../ui/html.ts';
+import { type Fact, type HtmlValue, html } from '../ui/html.ts';
 import { keyForm, keyName } from './key-parts.ts';
 
 const GROUPS = Object.keys(RIGHT_GROUPS) as (keyof typeof RIGHT_GROUPS)[];
@@ -153,20 +153,21 @@ export const limits = keyForm({
   },
 });
 
-/** The limits of a key, as its page shows them; nothing for a key without limits. */
-export function limitsCard(
-  { messages, formats }: MemberContext,
-  { budget, only, requests_per_minute }: ApiKey,
-): HtmlValue {
-  if ([budget, only, requests_per_minute].every((limit) => limit === null)) return null;
-  return html`
-<section class="card" aria-labelledby="limits-title">
-  <h2 id="limits-title">${messages.keyLimits}</h2>
-  ${budget !== null && html`<p><strong data-budget>${messages.budgetUsed[budget.per](formats.number(budget.used), formats.number(budget.credits))}</strong></p>`}
-  ${budget?.resets && html`<p class="hint">${messages.budgetResets(formats.instant(new Date(budget.resets)))}</p>`}
-  ${requests_per_minute !== null && html`<p data-share>${messages.keyHasShare(formats.number(requests_per_minute))}</p>`}
-  ${only !== null && html`<p>${messages.keyOnly} ${only.map((right) => html`<span class="badge">${messages.rights[right]}</span> `)}</p>`}
-</section>`;
+/** The limits of a key, as its page shows them; none for a key without limits. */
+export function limitFacts(context: MemberContext, key: ApiKey): Fact[] {
+  const { messages, formats } = context;
+  const { budget, only, requests_per_minute } = key;
+  const renewed = budget?.resets && messages.budgetResets(formats.instant(new Date(budget.resets)));
+  const all: [limit: unknown, ...Fact][] = [
+    [budget, messages.keyBudget, html`${budgetLeft(context, key)}. ${renewed}`],
+    [requests_per_minute, messages.requestsPerMinute, formats.number(requests_per_minute ?? 0)],
+    [
+      only,
+      messages.keyRights,
+      only?.map((right) => html`<span class="badge">${messages.rights[right]}</span> `),
+    ],
+  ];
+  return all.flatMap(([limit, ...fact]) => (limit === null ? [] : [fact]));
 }
 
 /** The budget of a key in a list: what is left of it. */

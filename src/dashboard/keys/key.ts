@@ -26,7 +26,7 @@ import { filled } from '../ui/states.ts';
 import { keySection, sumOf } from '../usage/calls.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { seriesOf } from '../usage/plot.ts';
-import { limitsCard } from './key-limits.ts';
+import { limitFacts } from './key-limits.ts';
 import { changeLinks, endOfDay, expiryField, keyBadges, keyForm, keyName, lastUse } from './key-parts.ts';
 
 /** GET /dashboard/keys/:id: a key with its use and its secrets, also one that has ended. */
@@ -49,13 +49,13 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
     [messages.keyId, html`<code>${key.id}</code>`],
     [messages.created, moment(formats, key.created)],
     [messages.lastUsed, lastUse(context, used, counts)],
+    ...limitFacts(context, key),
   ];
   const body = html`
 <div class="heading"><h1>${keyName(key, messages)}</h1><span>${keyBadges(context, key)}</span></div>
 ${failureNotice(refusal?.message)}
 ${facts(about, 'card')}
 <p class="actions">${changeLinks(context, key)}</p>
-${limitsCard(context, key)}
 ${keySection(context, history, DAYS)}
 ${key.secrets.length > 1 && secretsCard(context, key)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });

@@ -18,7 +18,6 @@ export const KEY_TEXTS = {
   limitTitle: ['What may “{name}” spend and do?', 'O que pode “{name}” gastar e fazer?'],
   limitLead: `Permissions, requests a minute and a first credit limit are in force within 5 seconds, a changed limit at once.
     As permissões, os pedidos por minuto e um primeiro limite valem em menos de 5 segundos; um limite alterado vale logo.`,
-  keyLimits: ['Limits and permissions', 'Limites e permissões'],
   keyBudget: ['Credit limit', 'Limite de créditos'],
   keyBudgetHint: `The most credits that it spends. Empty: as many as the account has.
     O máximo de créditos que gasta. Vazio: tantos quantos a conta tiver.`,
@@ -26,17 +25,10 @@ export const KEY_TEXTS = {
   numberInvalid: ['Write a whole number from {min} to {max}.', 'Escreva um número inteiro de {min} a {max}.'],
   keyShareHint: `The most requests a minute, of those of the account. Empty: all of them.
     O máximo de pedidos por minuto, dos da conta. Vazio: todos.`,
-  keyHasShare: `Of the account’s requests a minute it takes {limit} at most.
-    Dos pedidos por minuto da conta, usa no máximo {limit}.`,
   budgetPeriods: {
     day: ['per day (UTC)', 'por dia (UTC)'],
     month: ['per calendar month (UTC)', 'por mês civil (UTC)'],
     ever: ['in total', 'no total'],
-  },
-  budgetUsed: {
-    day: ['Credits used today: {used} of {credits}', 'Créditos usados hoje: {used} de {credits}'],
-    month: ['Credits used this month: {used} of {credits}', 'Créditos usados este mês: {used} de {credits}'],
-    ever: ['Credits used: {used} of {credits}', 'Créditos usados: {used} de {credits}'],
   },
   budgetLeft: {
     day: ['{left} of {credits} left today', 'resta 1 de {credits} hoje | restam {left} de {credits} hoje'],
@@ -45,7 +37,6 @@ export const KEY_TEXTS = {
     ever: ['{left} of {credits} left', 'resta 1 de {credits} | restam {left} de {credits}'],
   },
   budgetResets: ['It is renewed on {end}.', 'Renova-se em {end}.'],
-  keyOnly: ['It may only:', 'Só pode:'],
   keyRights: ['Permissions', 'Permissões'],
   keyRightsHint: `With none ticked the key may do everything, future features included. A lookup shows debts, too.
     Sem nenhuma marcada, a chave pode fazer tudo, incluindo funções futuras. Uma consulta também mostra dívidas.`,

@@ -94,7 +94,6 @@ function plotCard(context: MemberContext, plot: Plot): Html {
     <details>
       <summary>${messages.table}</summary>
       ${tableOf(context, plot)}
-      <p class="hint">${messages.tableEmptyDays}</p>
     </details>
     ${beside}
   </div>`

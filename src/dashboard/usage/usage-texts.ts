@@ -44,7 +44,6 @@ export const USAGE_TEXTS = {
   plotEmptyLead: `Each request shows up here within seconds.
     Cada pedido aparece aqui em poucos segundos.`,
   table: ['The numbers as a table', 'Os números em tabela'],
-  tableEmptyDays: ['Rows without any are left out.', 'As linhas sem valores são omitidas.'],
 
   hoursTitle: ['The last 48 hours', 'As últimas 48 horas'],
   plotLead: `Credits spent, and requests that were refused or failed, in UTC

@@ -179,7 +179,7 @@ test('a member sees the connection among the keys, changes its limits, but can n
   expect(list.textOf('[data-figure=quota]')).toBe('0 of 2 in use');
   const page = await member.visitor.get(`/dashboard/keys/${id}`);
   expect(page.textOf('dl')).toMatch(/It calls itselfHelper.*agent\.exampleByYou/);
-  expect(page.textOf('[data-budget]')).toBe('Credits used today: 1 of 100');
+  expect(page.textOf('main dl')).toContain('99 of 100 left today');
   expect(page.text).not.toContain('secrets-title');
   for (const closed of ['rotate', 'expiry', 'end-secret'])
     expect((await member.visitor.get(`/dashboard/keys/${id}/${closed}`)).status).toBe(404);

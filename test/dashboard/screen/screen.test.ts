@@ -434,15 +434,6 @@ test('of 40 lists of one browser whose senders wait, two are kept, and another b
   for (const { socket } of waiting) socket.destroy();
 });
 
-test('without credits there is no button that screens, and more credits are offered', async () => {
-  const { visitor, accountId } = await createMember(service);
-  await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
-  const page = await read(visitor, nif(1));
-  expect(page.document.querySelector('button[name=price]')).toBeNull();
-  expect(page.textOf('[data-price]')).toEndWith('no credits left to screen it. How to get more credits');
-  expect(page.textOf('textarea')).toBe(nif(1));
-});
-
 test('what a member pastes comes back as text, and nothing of it is stored', async () => {
   const { visitor } = await createMember(service);
   const page = await read(visitor, '</textarea><script>alert(1)</script>');

@@ -5,7 +5,7 @@ import { creditHistory } from '../../../src/dashboard/usage/credits-page.ts';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { startDashboardService, storeCalls } from '../service.ts';
-import { createMember, createVisitor, makeKey } from '../visitor.ts';
+import { createMember, createVisitor } from '../visitor.ts';
 
 const service = await startDashboardService({
   CONTACT: 'mailto:help@example.com',
@@ -41,10 +41,6 @@ test('the notice is on every page from 80% on, with a forecast, unless purchased
   expect(await notice('/keys')).toBeNull();
   expect((await visitor.get('/dashboard')).textOf('.stock-row.fine [data-forecast]')).toContain(
     'last until the period ends',
-  );
-  await service.sql`UPDATE balances SET spend_purchased = false WHERE account_id = ${accountId}`;
-  expect((await visitor.get('/dashboard')).linksOf('[data-allowance] a')[0]).toBe(
-    '/dashboard/credits/spending',
   );
   await service.sql`UPDATE balances SET credits = 0, used = 507 WHERE account_id = ${accountId}`;
   expect(await notice()).toMatch(
@@ -101,19 +97,6 @@ test('purchased credits are switched off after a question, which says when that 
   await visitor.submit('/dashboard/credits/spending', {});
   expect((await visitor.get('/dashboard/credits')).text).toContain('Purchased credits stay.');
   expect((await question()).textOf('main form button')).toBe('Turn on');
-});
-
-test('keys beyond the plan are said to work, and not to be in its places', async () => {
-  const { visitor, accountId } = await createMember(service);
-  await changePlan(service.sql, accountId, 'plus', {}, 'test');
-  for (const name of ['a', 'b', 'c']) await makeKey(visitor, name);
-  expect((await visitor.get('/dashboard/keys')).textOf('[data-over-limit]')).toBeNull();
-  await changePlan(service.sql, accountId, 'free', {}, 'test');
-  expect((await visitor.get('/dashboard/keys')).textOf('[data-over-limit]')).toStartWith(
-    'Keys that work: 3. The plan has room for 2. All of them go on working, for nothing.',
-  );
-  const portuguese = await visitor.get('/dashboard/keys', { 'Accept-Language': 'pt' });
-  expect(portuguese.textOf('[data-over-limit]')).toStartWith('Chaves ativas: 3. O plano prevê 2.');
 });
 
 test('the history has each grant with its reference, and what calls spent between grants', async () => {

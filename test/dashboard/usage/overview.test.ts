@@ -50,27 +50,6 @@ test('the overview agrees exactly with GET /usage: within the allowance, beyond 
   expect((await shown(visitor)).text).toContain('2 of them beyond the allowance');
 });
 
-test('the overview shows a Plus period with its exact reset', async () => {
-  const { visitor, accountId } = await createMember(service);
-  const periodStart = new Date(Date.now() - 40 * 86_400_000);
-  await changePlan(service.sql, accountId, 'plus', { periodStart }, 'test');
-  const key = await makeKey(visitor);
-  const { body } = await call(service.url, '/usage', { key });
-  const overview = await shown(visitor);
-  expect(overview.resetAt).toBe(body.data.resetAt);
-  expect(overview.text).toContain('Plan Plus');
-  expect(overview.text).toMatch(/Resets in \d+ days?, \d+ hours?/);
-});
-
-test('a new account is told what to do first', async () => {
-  const { visitor } = await createMember(service);
-  const overview = await visitor.get('/dashboard');
-  expect(overview.textOf('.steps')).toContain('Create an API key');
-  expect(overview.textOf('#calls')).toContain('No requests yet');
-  expect((await visitor.get('/dashboard/keys')).text).toContain('No keys yet');
-  expect((await visitor.get('/dashboard/credits')).text).toContain('No purchased credits yet');
-});
-
 test('plot, table and CSV hold the same numbers: 90 days, each kind of calls apart, and by key', async () => {
   const { visitor, accountId } = await createMember(service);
   const first = await createKey(service.sql, accountId, 'first, "the best"', 'test');
