@@ -27,11 +27,8 @@ const LAPSES_SOON_MS = 7 * DAY;
 export async function pageNotices(context: MemberContext): Promise<Notice[]> {
   try {
     if (context.account.suspended) return [await suspendedNotice(context)];
-    return [
-      ...(await planNotices(context)),
-      ...(await allowanceNotice(context)),
-      ...(await keyNotices(context)),
-    ];
+    const all = [planNotices(context), allowanceNotice(context), keyNotices(context)];
+    return (await Promise.all(all)).flat();
   } catch (error) {
     if (context.trace.keyId === undefined) throw error;
     context.tools.log.error({ err: error }, 'the notices of a page could not be read');

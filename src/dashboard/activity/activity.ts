@@ -39,7 +39,9 @@ export async function showActivity(context: MemberContext): Promise<PageResponse
   if (activityDays === 0)
     return activityPage(context, html`<p class="card empty">${messages.activityOff}</p>`);
   const view = viewOf(url);
-  const [{ rows, links, isOlder }, choices] = await Promise.all([
+  const isFiltered = Object.values(view).some((value) => value !== '');
+  const isWhole = !isFiltered && !url.searchParams.has('before');
+  const [{ rows, links }, choices, hours] = await Promise.all([
     pageOfRows(
       context,
       ({ below: behind, ...slice }) =>
@@ -47,6 +49,7 @@ export async function showActivity(context: MemberContext): Promise<PageResponse
       { ...view },
     ),
     keysToChoose(tools.sql, account.id),
+    isWhole && hoursSection(context),
   ]);
   const [calls, names] = await Promise.all([
     callsOf(tools.sql, account.id, rows, view.problems === 'yes'),
@@ -56,12 +59,11 @@ export async function showActivity(context: MemberContext): Promise<PageResponse
   for (const key of choices) keys.set(key.id, keyName(key, messages));
   // A link of another page can choose any key.
   if (view.key !== '' && !keys.has(view.key)) keys.set(view.key, names.get(view.key) ?? view.key);
-  const isFiltered = Object.values(view).some((value) => value !== '');
   const none = isFiltered ? messages.activityNone : messages.activityEmpty;
   return activityPage(
     context,
     html`
-${!isFiltered && !isOlder && (await hoursSection(context))}
+${hours}
 ${filterForm(context, view, keys)}
 ${calls.length === 0 ? html`<p class="card empty" role="status">${none}</p>` : html`<div class="card list">${table(columnsOf(context, names), calls, 'activity')}</div>`}
 ${links}`,

@@ -14,7 +14,7 @@ export async function pageOfRows<Row extends { id: number } | { number: number }
   context: MemberContext,
   load: (slice: { below: number | undefined; order: 'DESC'; rows: number }) => Promise<Row[]>,
   query: Record<string, string> = {},
-): Promise<{ rows: Row[]; links: HtmlValue; isOlder: boolean }> {
+): Promise<{ rows: Row[]; links: HtmlValue }> {
   const before = Number(/^\d{1,16}$/.exec(context.url.searchParams.get('before') ?? '')?.[0]);
   const isOlder = Number.isSafeInteger(before);
   // One further row shows that there are more.
@@ -22,7 +22,7 @@ export async function pageOfRows<Row extends { id: number } | { number: number }
   const rows = found.slice(0, ROWS);
   const end = rows.at(-1)!;
   const last = found.length <= ROWS ? null : 'id' in end ? end.id : end.number;
-  return { rows, links: pageLinks(context, pathBelow(context.url), isOlder, last, query), isOlder };
+  return { rows, links: pageLinks(context, pathBelow(context.url), isOlder, last, query) };
 }
 
 /**
