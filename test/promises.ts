@@ -221,7 +221,7 @@ are in force on every instance within 5 seconds → metering/keys: \${what}: wit
 A bucket keeps its tokens → metering/rate-limit: a bucket that is full again keeps just its tokens → metering/rate-limit: computes what bucket.ts computes
 A plan change opens a new period → metering/accounts: to Plus counts periods from its start
 anchors the calendar months of Plus → metering/accounts: an anchor on the 31st → metering/accounts: with a start in the future
-From --until on the account is Free → metering/credits: from the lapse on the account is Free → dashboard/usage: a Plus that ends is said to end
+From --until on the account is Free → metering/credits: from the lapse on the account is Free → dashboard/usage: the end of Plus is said from 7 days
 stops at its allowance with monthly-quota-exceeded → metering/credits: calls of an account that keeps its purchased credits → dashboard/usage: purchased credits are switched off
 keys answer 401, and its sessions end → api: 401 unauthorized → dashboard/auth: suspending an account ends the sessions
 

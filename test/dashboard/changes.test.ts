@@ -1,5 +1,6 @@
 /** Changes that a member can repeat leave a bounded number of rows in the account's ledger, which is kept. */
 import { afterAll, expect, test } from 'bun:test';
+import { removeExpired } from '../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../src/metering/account-data/history.ts';
 import { createKey } from '../../src/metering/keys/key-store.ts';
 import { startDashboardService } from './service.ts';
@@ -51,7 +52,7 @@ test('a member changes a thing twenty times a day; the next time a page says how
   expect((await visitor.submit(`/dashboard/keys/${id}/rename`, { name: 'x' })).status).toBe(429);
 });
 
-test('the ledger has the first sign-in of a day; the list of members the last', async () => {
+test('the ledger has the first sign-in of a day, for 90 days; the list of members the last', async () => {
   const { email, password, accountId, events } = await member();
   const signIn = () => createVisitor(service.baseUrl).submit('/dashboard/sign-in', { email, password });
   await signIn();
@@ -64,6 +65,15 @@ test('the ledger has the first sign-in of a day; the list of members the last', 
   const [row] = await service.sql`
     SELECT signed_in_at > now() - interval '1 minute' AS "isNew" FROM dashboard_members WHERE account_id = ${accountId}`;
   expect(row!.isNew).toBe(true);
+  for (const [days, kept] of [
+    [89, 1],
+    [91, 0],
+  ] as const) {
+    await service.sql`
+      UPDATE account_events SET at = now() - ${days} * interval '1 day' WHERE account_id = ${accountId} AND kind = 'signed-in'`;
+    await removeExpired(service.sql);
+    expect(await events('signed-in')).toBe(kept);
+  }
 });
 
 test('a new password and ended sessions are never refused for their number, but twenty of a day are in the ledger', async () => {

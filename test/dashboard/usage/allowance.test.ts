@@ -85,6 +85,23 @@ test('a Plus that ends is said to end, and not to be reset', async () => {
   );
 });
 
+test('the end of Plus is said from 7 days before it until 30 days after it', async () => {
+  const { visitor, accountId } = await createMember(service);
+  await changePlan(service.sql, accountId, 'plus', {}, 'test');
+  for (const [days, isSaid] of [
+    [8, false],
+    [6, true],
+    [-29, true],
+    [-31, false],
+  ] as const) {
+    await service.sql`
+      UPDATE balances SET plus_anchor = now() - interval '60 days', plus_until = now() + ${days} * interval '1 day',
+        period_start = now() - interval '60 days', period_end = now() + ${days} * interval '1 day' WHERE account_id = ${accountId}`;
+    const notice = (await visitor.get('/dashboard/keys')).textOf('[data-plan]');
+    expect([days, notice !== null]).toEqual([days, isSaid]);
+  }
+});
+
 test('purchased credits are switched off after a question, which says when that refuses requests', async () => {
   const { visitor, accountId } = await createMember(service);
   const question = () => visitor.get('/dashboard/credits/spending');
