@@ -4,6 +4,7 @@ import { type Instance, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 import '../support/modes.ts';
+import { readMetrics } from '../support/metrics.ts';
 import { until } from '../support/until.ts';
 
 const IMPORTS = 4;
@@ -24,10 +25,8 @@ async function nameOn(instance: Instance): Promise<string> {
   return status === 200 ? body.data[0].legal_name : nameOn(instance);
 }
 
-async function cacheHits({ baseUrl }: Instance): Promise<number> {
-  const text = await (await fetch(`${baseUrl}/metrics`)).text();
-  return Number(/search_cache_answers_total\{outcome="hit"\} (\d+)/.exec(text)![1]);
-}
+const cacheHits = async (instance: Instance) =>
+  (await readMetrics(instance))['search_cache_answers_total{outcome="hit"}']!;
 
 test('once an import is done no instance answers from the directory before it, while their caches are in use', async () => {
   let imported = 0;

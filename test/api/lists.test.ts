@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { startApi } from '../support/api.ts';
 import { ask, keepSecret, linesSince } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
+import { readMetrics } from '../support/metrics.ts';
 import { storeRecord } from '../support/records.ts';
 
 const plenty = { limits: { requestsPerMinute: 100_000 }, included: 10_000 };
@@ -79,7 +80,6 @@ describe.each(LISTS)('POST $path', ({ path, member, item, bad, most, kind }) => 
     const route = `/api/v1${path}`;
     const line = { msg: 'request', method: 'POST', route, status: 200, account: accountId, key_id: keyId };
     expect(linesSince(api, from)).toEqual([expect.objectContaining(line)]);
-    const metrics = await (await fetch(`${api.baseUrl}/metrics`)).text();
-    expect(metrics).toContain(`http_requests_total{route="${route}",status="200"} `);
+    expect(await readMetrics(api)).toContainKey(`http_requests_total{route="${route}",status="200"}`);
   });
 });

@@ -16,6 +16,7 @@ import { ask } from '../support/ask.ts';
 import { sendText } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
 import { callMessage } from '../support/mcp.ts';
+import { readMetrics } from '../support/metrics.ts';
 import { until } from '../support/until.ts';
 
 const api = await startApi({ directory: `nif,legal_name\n${nif(1)},Primeira` });
@@ -54,11 +55,8 @@ const CHANGES: [name: string, change: (caller: Caller) => Promise<unknown>, answ
 ];
 
 /** Beside the request for the metrics themselves. */
-const areRunning = (requests: number, { baseUrl }: Pick<Instance, 'baseUrl'> = api) =>
-  until('the requests', async () => {
-    const metrics = await (await fetch(`${baseUrl}/metrics`)).text();
-    return Number(/^http_requests_running (\d+)$/m.exec(metrics)?.[1]) > requests;
-  });
+const areRunning = (requests: number, at: Pick<Instance, 'baseUrl'> = api) =>
+  until('the requests', async () => (await readMetrics(at)).http_requests_running! > requests);
 
 /** All doors at once, because a change of rights takes up to five seconds. */
 test.each(CHANGES)('while bodies are on their way, %s: they cost nothing', async (_name, change, answer) => {

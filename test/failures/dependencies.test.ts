@@ -4,6 +4,7 @@ import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
 import '../support/modes.ts';
+import { readMetrics } from '../support/metrics.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 
@@ -38,8 +39,7 @@ const live = async () => (await fetch(`${api.baseUrl}/health/live`)).status;
 const bucketsAreShared = (instance: { url: string; baseUrl: string }) =>
   until('the shared bucket', async () => {
     await ask(instance, '/usage', { key: caller.key });
-    const metrics = await (await fetch(`${instance.baseUrl}/metrics`)).text();
-    return metrics.includes('rate_limit_local 0');
+    return (await readMetrics(instance)).rate_limit_local === 0;
   });
 const searchRecovers = () => until('search', async () => (await get('/companies?q=empresa')).status === 200);
 
@@ -114,18 +114,17 @@ describe.each(['down', 'hang'] as const)('Elasticsearch %s', (how) => {
     await until('the returned credit', async () => (await api.ledger(own)).used === used + 3 + tried);
     const { host } = new URL(api.env.ELASTICSEARCH_URL!);
     const node = async () => {
-      const metrics = await (await fetch(`${api.baseUrl}/metrics`)).text();
-      expect(metrics).toContain('\ndependency_up{dependency="postgres"} 1\n');
-      expect(metrics).toContain('\ndependency_warning{dependency="postgres"} 0\n');
-      return ['dependency_up{dependency="elasticsearch"}', `elasticsearch_node_up{node="${host}"}`].map(
-        (series) => metrics.split(`\n${series} `)[1]?.charAt(0),
-      );
+      const metrics = await readMetrics(api);
+      const others = ['up', 'warning'].map((flag) => metrics[`dependency_${flag}{dependency="postgres"}`]);
+      expect(others).toEqual([1, 0]);
+      const of = ['dependency_up{dependency="elasticsearch"}', `elasticsearch_node_up{node="${host}"}`];
+      return of.map((series) => metrics[series]);
     };
-    expect(await node()).toEqual(['0', '0']);
+    expect(await node()).toEqual([0, 0]);
     api.proxies.elasticsearch.up();
     await searchRecovers();
     await until('readiness', async () => (await ready()).status === 200);
-    expect(await node()).toEqual(['1', '1']);
+    expect(await node()).toEqual([1, 1]);
     const said = api.logLines.slice(logged).filter((line) => line.node !== undefined);
     expect(said.map(({ level, node }) => [level, node])).toEqual([
       [40, host],

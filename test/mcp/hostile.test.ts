@@ -1,6 +1,5 @@
 /** Clients of the agents' endpoint that know the protocol badly, or use it against the service: bounded, counted, never a 5xx. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/client';
 import fc from 'fast-check';
 import { TOOLS } from '../../src/mcp/tools.ts';
 import { type Caller, startApi } from '../support/api.ts';
@@ -26,13 +25,11 @@ const modern = (method: string, params = {}) => ({ ...call, method, params: { ..
 const modernHeaders = (method: string) => ({ 'MCP-Protocol-Version': REVISION, 'Mcp-Method': method });
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
+/** Each is beside the protocol in its own way. The test of random messages below sends the others that the SDK refuses. */
 const MESSAGES: [name: string, status: number, message: unknown, headers?: Record<string, string>][] = [
   ['no body', 400, ''],
   ['no JSON', 400, 'tools/call'],
-  ['half a document', 400, '{"jsonrpc":"2.0","id":1'],
   ['null', 400, 'null'],
-  ['a number', 400, '1'],
-  ['an empty object', 400, {}],
   [
     'a body over 64 KiB',
     400,
@@ -48,37 +45,15 @@ const MESSAGES: [name: string, status: number, message: unknown, headers?: Recor
   ['another content type', 415, call, { 'Content-Type': 'text/plain' }],
   ['a method that does not exist', 200, { ...call, method: 'no/such' }],
   ['a tool that does not exist', 200, { ...call, params: { name: 'drop_table' } }],
-  ['a tool whose name is no text', 200, { ...call, params: { name: { toString: 'get_usage' } } }],
   ['a tool named as a member of every object', 200, { ...call, params: { name: '__proto__' } }],
   ['a call without parameters', 200, { ...call, params: undefined }],
-  ['a call whose input is a list', 200, { ...call, params: { name: 'get_usage', arguments: [] } }],
-  ['a call whose input is a text', 200, { ...call, params: { name: 'get_usage', arguments: 'x' } }],
-  ['a call whose id is an object', 400, { ...call, id: {} }],
-  ['a call whose id is no whole number', 400, { ...call, id: 1.5 }],
   ['a call without an id: a notification', 202, { ...call, id: undefined }],
-  ['another version of JSON-RPC', 400, { ...call, jsonrpc: '1.0' }],
-  ['an answer to a question that nobody asked', 202, { jsonrpc: '2.0', id: 1, result: {} }],
-  ['a revision that does not exist', 400, call, { 'MCP-Protocol-Version': '2031-01-01' }],
   ['a new revision in the header alone', 400, call, { 'MCP-Protocol-Version': REVISION }],
-  ['a new revision in the body alone', 400, modern('tools/call', { name: 'get_usage' })],
   [
     'headers that name another tool',
     400,
     modern('tools/call', { name: 'get_usage' }),
     { ...modernHeaders('tools/call'), 'Mcp-Name': 'get_company' },
-  ],
-  ['headers that name another method', 400, modern('tools/list'), modernHeaders('tools/call')],
-  [
-    'a client without capabilities',
-    400,
-    { ...call, params: { name: 'get_usage', _meta: { [PROTOCOL_VERSION_META_KEY]: REVISION } } },
-    { ...modernHeaders('tools/call'), 'Mcp-Name': 'get_usage' },
-  ],
-  [
-    'capabilities that are none',
-    400,
-    { ...call, params: { name: 'get_usage', _meta: { ...META, [CLIENT_CAPABILITIES_META_KEY]: 1 } } },
-    { ...modernHeaders('tools/call'), 'Mcp-Name': 'get_usage' },
   ],
   [
     'a subscription, whose stream would never end',

@@ -5,6 +5,7 @@ import { linesSince } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import { callMessage, callTool, connectAgent, resultOf, send, WAYS } from '../support/mcp.ts';
+import { readMetrics } from '../support/metrics.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { eventually, until } from '../support/until.ts';
 
@@ -66,23 +67,18 @@ test('a charged call says how many credits are left, included and purchased; a f
 
 test('metrics count a call under its route, and under its tool', async () => {
   const { key } = await api.caller(plenty);
-  const count = async (series: string) => {
-    const text = await (await fetch(`${api.baseUrl}/metrics`)).text();
-    return Number(
-      text
-        .split('\n')
-        .find((line) => line.startsWith(series))
-        ?.split(' ')[1] ?? 0,
-    );
-  };
   const SERIES = [
     'http_requests_total{route="/api/v1/datasets",status="200"}',
     'mcp_tool_calls_total{tool="list_datasets"}',
   ];
-  const before = await Promise.all(SERIES.map(count));
+  const counts = async () => {
+    const metrics = await readMetrics(api);
+    return SERIES.map((series) => metrics[series]!);
+  };
+  const before = await counts();
   await WAYS.MCP(api, '/datasets', { key });
   await eventually(
-    () => Promise.all(SERIES.map(count)),
+    counts,
     before.map((calls) => calls + 1),
   );
 });

@@ -5,6 +5,7 @@ import { createCommandLine } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';
 import { callTool } from '../support/mcp.ts';
+import { readMetrics } from '../support/metrics.ts';
 import { createCaller, createTestKey, startTestService } from '../support/service.ts';
 
 const service = await startTestService({ env: { EXPECT_IMPORTS_DAYS: '2' } });
@@ -14,10 +15,8 @@ const { run, json } = createCommandLine(service.databaseUrl);
 
 /** The series of `/metrics` whose names begin so. */
 async function series(prefix: string): Promise<Record<string, number>> {
-  const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
-  const lines = scrape.split('\n').filter((line) => line.startsWith(prefix));
   return Object.fromEntries(
-    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+    Object.entries(await readMetrics(service)).filter(([name]) => name.startsWith(prefix)),
   );
 }
 

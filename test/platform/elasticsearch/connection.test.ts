@@ -197,9 +197,3 @@ test('a connection that was closed while it was free is made again', async () =>
   server = start(port);
   expect(await ask()).toEqual({ ok: true });
 });
-
-test('streams are refused', async () => {
-  const connection = new FetchConnection({ url: server.url });
-  const options = { requestId: 1, name: 'test', context: null, asStream: true } as const;
-  await expect(connection.request({ method: 'GET', path: '/' }, options)).rejects.toThrow('not supported');
-});

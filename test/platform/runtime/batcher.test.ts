@@ -34,15 +34,6 @@ test('what is asked in one turn shares a run, and each gets its own answer', asy
   expect(await answers).toEqual([2, 4, 6]);
 });
 
-test('one that comes alone waits for no company', async () => {
-  const { ask, runs } = doubling();
-  const answer = ask(1);
-  await turn();
-  expect(runs).toHaveLength(1);
-  runs[0]!.finish();
-  expect(await answer).toBe(2);
-});
-
 test('what comes during a run gathers for the next, in runs of bounded size', async () => {
   const { ask, runs, sizes } = doubling({ maxBatch: 2 });
   const first = ask(0);

@@ -109,21 +109,6 @@ test('counts and durations read easily', () => {
   expect([400, 59_400, 75_000, 3_700_000].map(duration)).toEqual(['0 s', '59 s', '1 min 15 s', '1 h 1 min']);
 });
 
-test('the timer and a report in the same moment write one plain line, not two', () => {
-  const intervals = spyOn(globalThis, 'setInterval');
-  const { progress, pass, take } = stand(false);
-  const tick = intervals.mock.calls.at(-1)![0] as () => void;
-  intervals.mockRestore();
-  progress.phase('indexing');
-  for (let second = 1; second <= 20; second++) {
-    pass(1_000);
-    progress.update(second, second / 40);
-    tick();
-  }
-  expect(take().trim().split('\n')).toHaveLength(4);
-  progress.end(false);
-});
-
 test('the time left is that of the phase, at its own pace', () => {
   const { progress, pass, take } = stand(false);
   progress.phase('reading names.csv');

@@ -254,10 +254,14 @@ describe('what can’t work ends with one line that says what to do', () => {
     );
   });
 
-  test('a user without a name', () => {
+  test('a user without a name, and a full disk', () => {
     const output = 'initdb: error: could not look up effective user ID 12345: user does not exist';
     expect(explainProgram(dataDir, 'no set-up', output).message).toBe(
       'Postgres needs a user with a name, and the one with ID 12345 has none: add it to /etc/passwd, use another user, or set DATABASE_URL',
+    );
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    expect(explainFileError(full, '/data').message).toBe(
+      'the disk that holds DATA_DIR /data is full: free some space and try again',
     );
   });
 
@@ -276,13 +280,6 @@ describe('what can’t work ends with one line that says what to do', () => {
     rmSync(path, { recursive: true });
     expect(write()).toBe(0);
     expect(readdirSync(home)).toEqual(['endpoint.json']);
-  });
-
-  test('a full disk', () => {
-    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
-    expect(explainFileError(full, '/data').message).toBe(
-      'the disk that holds DATA_DIR /data is full: free some space and try again',
-    );
   });
 
   test('settings that Postgres refuses, with its own reason', async () => {
