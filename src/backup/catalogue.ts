@@ -5,7 +5,10 @@ export interface Table {
   name: string;
   /** Those that are stored; Postgres computes the others. */
   columns: string[];
-  /** The statement that makes it, without its constraints and indexes. Tables of the migrations don't need it. */
+  /**
+   * The statement that makes it, without its constraints and indexes. Tables of the migrations don't need it, so it has no defaults and
+   * no computed columns.
+   */
   create: string;
   /** The statements that complete it once it has its rows. */
   complete: string[];
@@ -33,19 +36,14 @@ export async function readTables(sql: Sql | Transaction): Promise<Table[]> {
     SELECT relname AS name,
       ARRAY(SELECT attname::text FROM pg_attribute
         WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum) AS columns,
-      format('CREATE %s TABLE %I ', CASE relpersistence WHEN 'u' THEN 'UNLOGGED' END, relname)
+      format('CREATE TABLE %I ', relname)
         || CASE WHEN relispartition
           THEN format('PARTITION OF %s %s', (SELECT inhparent::regclass FROM pg_inherits WHERE inhrelid = t.oid),
             pg_get_expr(relpartbound, t.oid))
           ELSE format('(%s)', (SELECT string_agg(concat_ws(' ', quote_ident(attname), format_type(atttypid, atttypmod),
               CASE WHEN attcollation <> typcollation THEN format('COLLATE %s', attcollation::regcollation) END,
-              CASE attgenerated
-                WHEN '' THEN 'DEFAULT ' || pg_get_expr(adbin, adrelid)
-                WHEN 's' THEN format('GENERATED ALWAYS AS (%s) STORED', pg_get_expr(adbin, adrelid))
-                ELSE format('GENERATED ALWAYS AS (%s) VIRTUAL', pg_get_expr(adbin, adrelid)) END,
               CASE WHEN attnotnull THEN 'NOT NULL' END), ', ' ORDER BY attnum)
             FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
-              LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
             WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped)) END
         || coalesce(' WITH (' || array_to_string(reloptions, ', ') || ')', '') AS create,
       ARRAY(SELECT format('ALTER TABLE %I ADD CONSTRAINT %I %s', relname, conname, pg_get_constraintdef(oid))
