@@ -12,23 +12,21 @@ export interface ProgressStream {
 
 const REDRAW_MS = 100;
 const PLAIN_LINE_MS = 5 * SECOND;
-/** A plain line is late by this at most. */
-const PLAIN_TICK_MS = 0.5 * SECOND;
 /** A phase must have run for this long before its pace says how long it takes. */
 const ESTIMATE_AFTER_MS = 2 * SECOND;
-const BAR_WIDTH = 12;
 const CLEAR_LINE = '\r\u001b[K';
 
 /**
  * Shows the progress of long work on stderr, because stdout is for answers (docs/commands.md).
  *
- * A bar with count, rate and time left on a terminal, redrawn ten times a second; elsewhere a plain line every five
+ * A line with share, time left and count on a terminal, redrawn ten times a second; elsewhere one every five
  * seconds. A phase that ends before it was shown leaves one line on a terminal and none elsewhere.
  *
  * A timer keeps the line moving while nothing is reported, as when Postgres builds an index.
  */
 export function showProgress(stream: ProgressStream = process.stderr, now: () => number = Date.now) {
   const isTerminal = stream.isTTY === true;
+  const everyMs = isTerminal ? REDRAW_MS : PLAIN_LINE_MS;
   let current: { name: string; startedAt: number; done: number; fraction: number | null } | null = null;
   let shownAt = 0;
   /** The time left of the phase at its pace so far; `null` means that it is not known yet, or under a second. */
@@ -39,7 +37,7 @@ export function showProgress(stream: ProgressStream = process.stderr, now: () =>
     const leftMs = (elapsedMs / fraction) * (1 - fraction);
     return leftMs < SECOND ? null : leftMs;
   };
-  const line = (withBar: boolean) => {
+  const line = () => {
     const { name, startedAt, done, fraction } = current!;
     const elapsedMs = now() - startedAt;
     const leftMs = timeLeftMs();
@@ -48,22 +46,21 @@ export function showProgress(stream: ProgressStream = process.stderr, now: () =>
     if (leftMs !== null) parts.push(`${duration(leftMs)} left`);
     else if (elapsedMs >= SECOND) parts.push(duration(elapsedMs));
     if (done > 0) parts.push(`${count(done)} rows`);
-    if (done > 0 && elapsedMs >= SECOND) parts.push(`${count(Math.round((done / elapsedMs) * SECOND))}/s`);
-    const share = fraction === null ? '' : ` ${withBar ? `${bar(fraction)} ` : ''}${percent(fraction)}`;
+    const share = fraction === null ? '' : ` ${String(Math.floor(fraction * 100)).padStart(3)}%`;
     return `${name}${share}${parts.length > 0 ? `  ${parts.join(', ')}` : ''}`;
   };
   const show = () => {
     if (current === null) return;
     shownAt = now();
     // A terminal of unknown width says 0 (`docker exec -t`, a serial line).
-    if (isTerminal) stream.write(CLEAR_LINE + line(true).slice(0, (stream.columns || 80) - 1));
-    else stream.write(`${line(false)}\n`);
+    if (isTerminal) stream.write(CLEAR_LINE + line().slice(0, (stream.columns || 80) - 1));
+    else stream.write(`${line()}\n`);
   };
   // Called by the timer and by reports: a busy event loop delays the timer.
   const showIfDue = () => {
-    if (now() - shownAt >= (isTerminal ? REDRAW_MS : PLAIN_LINE_MS)) show();
+    if (now() - shownAt >= everyMs) show();
   };
-  const timer = setInterval(showIfDue, isTerminal ? REDRAW_MS : PLAIN_TICK_MS);
+  const timer = setInterval(showIfDue, Math.min(everyMs, SECOND));
   timer.unref();
 
   const endPhase = (isComplete: boolean) => {
@@ -107,7 +104,7 @@ export function showProgress(stream: ProgressStream = process.stderr, now: () =>
 }
 
 /**
- * Runs long work and shows its progress on stderr. If it fails, the bar stays. An interruption is acknowledged at once, and
+ * Runs long work and shows its progress on stderr. If it fails, the line stays. An interruption is acknowledged at once, and
  * again at the end.
  * @param work fails with the signal's reason only if it has changed nothing
  */
@@ -145,13 +142,4 @@ export function duration(ms: number): string {
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-}
-
-function percent(fraction: number): string {
-  return `${String(Math.floor(fraction * 100)).padStart(3)}%`;
-}
-
-function bar(fraction: number): string {
-  const full = Math.round(fraction * BAR_WIDTH);
-  return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}]`;
 }
