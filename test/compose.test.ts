@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { access, constants, copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import manifest from '../package.json';
 import { nodesOf, postgresHosts } from '../src/platform/config/addresses.ts';
 import { readConfig, SETTINGS } from '../src/platform/config/config.ts';
 import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/platform/runtime/shutdown.ts';
@@ -206,7 +207,9 @@ test('docs/install.md makes what the unit of systemd expects, and its example of
   expect(page).toContain(
     `useradd --system --home-dir /nonexistent --shell /usr/sbin/nologin ${of('User')}\n`,
   );
-  expect(page).toContain(`ln -sfn /opt/company-directory-0.1.0 ${of('WorkingDirectory')}\n`);
+  expect(page).toContain(`ln -sfn /opt/company-directory-${manifest.version} ${of('WorkingDirectory')}\n`);
+  for (const text of [page, await textOf('docs/operating.md')])
+    expect(text).toContain(`git clone --branch v${manifest.version} `);
   expect(page).toContain(`deploy/company-directory.env ${of('EnvironmentFile')}\n`);
   expect(page).toContain(`--group=${of('User')} --mode=640`);
   expect(of('ExecStart')).toContain(' /usr/local/bin/bun ');
