@@ -24,20 +24,18 @@ const COUNTED: ReadonlySet<SourceErrorReason> = new Set<SourceErrorReason>([
   'unreadable',
 ]);
 
-/** Runs an attempt to find a NIF, or throws SourceError `skipped` without running it. */
-export type Breaker = <T>(nif: string, attempt: () => Promise<T>) => Promise<T>;
-
 /**
  * A circuit breaker for one source. It opens after counted faults in a row about ten companies, and
  * closes with the first answer. Every further fault opens it again. Repeated faults about one company count once, so
  * that a client can't close a source for all by asking for one odd company ten times.
+ * @returns runs an attempt to find a NIF, or throws SourceError `skipped` without running it
  */
-export function createBreaker(source: SourceName, now: () => number): Breaker {
+export function createBreaker(source: SourceName, now: () => number) {
   /** Companies that a fault was about since the last answer. */
   const failed = new Set<string>();
   let faultAtMs = 0;
 
-  return async (nif, attempt) => {
+  return async <T>(nif: string, attempt: () => Promise<T>): Promise<T> => {
     const isOpen = failed.size >= COMPANIES_TO_OPEN && now() - faultAtMs < OPEN_MS;
     if (isOpen) throw new SourceError(source, 'skipped');
     try {

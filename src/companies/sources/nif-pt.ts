@@ -1,28 +1,25 @@
 import { DEFAULT_NIF_PT_URL } from '../../platform/config/config.ts';
 import { isObject } from '../../platform/runtime/json.ts';
-import { DAY, HOUR, MINUTE } from '../../platform/units.ts';
+import { HOUR, MINUTE } from '../../platform/units.ts';
 import { capitalText, currencyText } from './capital.ts';
 import { cleanText, cleanTexts, joinTexts } from './clean-text.ts';
 import { createSource } from './company-source.ts';
 import { type JsonObject, nifText } from './source-client.ts';
-import {
-  type CompanyDetails,
-  type CompanySource,
-  isOfSource,
-  SourceError,
-  type SourcesConfig,
-} from './source-types.ts';
+import { type CompanyDetails, type CompanySource, SourceError, type SourcesConfig } from './source-types.ts';
 
 const NOT_FOUND = /^no records found\.?$/i;
 const LIMIT = /\blimit per (minute|hour|day|month) reached\b/i;
 const BAD_KEY = /\bkey is not valid\b/i;
 
-export type LimitWindow = 'minute' | 'hour' | 'day' | 'month';
+/** The periods that a limit can be of. */
+export const LIMIT_WINDOWS = ['minute', 'hour', 'day', 'month'] as const;
+export type LimitWindow = (typeof LIMIT_WINDOWS)[number];
 
-/** Rolling windows, because nif.pt doesn't say when a period begins. */
-const WINDOW_MS: Record<LimitWindow, number> = { minute: MINUTE, hour: HOUR, day: DAY, month: 30 * DAY };
-/** Within a longer window nif.pt is asked this often, so that newly bought credits are used before its end. */
-const PROBE_EVERY_MS = 1 * HOUR;
+/**
+ * How long nif.pt is not asked after a limit answer. It doesn't say when a period begins. A day's or a month's limit is tried again
+ * every hour, so that newly bought credits are used soon.
+ */
+const PAUSE_MS: Record<LimitWindow, number> = { minute: MINUTE, hour: HOUR, day: HOUR, month: HOUR };
 
 /** The default URL isn't asked without a key (docs/configuration.md, NIF_PT_KEY). */
 export function isDefaultNifPtUrl(url: string): boolean {
@@ -31,7 +28,7 @@ export function isDefaultNifPtUrl(url: string): boolean {
 
 /**
  * The primary provider: `GET {url}?json=1&q=<nif>&key=<key>`. It answers everything with HTTP 200; `result` has the kind. After
- * a limit answer it is asked once an hour only, until the named window ends or it gives an answer (docs/architecture.md: a request).
+ * a limit answer it is not asked for a while ({@link PAUSE_MS}, docs/architecture.md: a request).
  *
  * @param onLimit called for each answer that a limit is reached
  */
@@ -41,45 +38,22 @@ export function createNifPt(
   onLimit: (window: LimitWindow) => void,
 ): CompanySource {
   const name = 'nif.pt';
-  let limitedUntilMs = Number.NEGATIVE_INFINITY;
-  let nextProbeMs = Number.NEGATIVE_INFINITY;
+  let pausedUntilMs = Number.NEGATIVE_INFINITY;
 
-  function limitReached(window: LimitWindow): SourceError {
-    limitedUntilMs = Math.max(limitedUntilMs, now() + WINDOW_MS[window]);
-    nextProbeMs = Math.max(nextProbeMs, now() + PROBE_EVERY_MS);
-    onLimit(window);
-    return new SourceError(name, 'limit');
-  }
-
-  const source = createSource(name, providerTimeoutMs, now, async (nif, question) => {
+  return createSource(name, providerTimeoutMs, now, async (nif, question) => {
+    if (now() < pausedUntilMs) throw new SourceError(name, 'skipped');
     const { body } = await question.ask({ url: questionUrl(nifPtUrl, nif, nifPtKey) });
     if (body.result === 'success') return { kind: 'found', details: detailsOf(ownRecord(body.records, nif)) };
     if (body.result !== 'error') throw new SourceError(name, 'unexpected');
     const message = cleanText(body.message);
     if (NOT_FOUND.test(message)) return { kind: 'not-found' };
-    const window = LIMIT.exec(message)?.[1];
-    if (window) throw limitReached(window.toLowerCase() as LimitWindow);
-    throw new SourceError(name, BAD_KEY.test(message) ? 'bad-key' : 'provider-error');
+    const window = LIMIT.exec(message)?.[1]?.toLowerCase() as LimitWindow | undefined;
+    if (window === undefined)
+      throw new SourceError(name, BAD_KEY.test(message) ? 'bad-key' : 'provider-error');
+    pausedUntilMs = Math.max(pausedUntilMs, now() + PAUSE_MS[window]);
+    onLimit(window);
+    throw new SourceError(name, 'limit');
   });
-
-  return {
-    ...source,
-    async find(nif, permit) {
-      const isProbe = now() < limitedUntilMs;
-      if (!isProbe) return source.find(nif, permit);
-      if (now() < nextProbeMs) throw new SourceError(name, 'skipped');
-      nextProbeMs = now() + PROBE_EVERY_MS;
-      try {
-        const answer = await source.find(nif, permit);
-        limitedUntilMs = Number.NEGATIVE_INFINITY;
-        return answer;
-      } catch (error) {
-        // The question was not asked, so the next lookup may ask it.
-        if (!isOfSource(error)) nextProbeMs = now();
-        throw error;
-      }
-    },
-  };
 }
 
 function questionUrl(base: string, nif: string, key: string | null): URL {

@@ -1,7 +1,7 @@
+import { expect } from 'bun:test';
 import { inspect } from 'node:util';
 import { createSources, type SourcesOptions } from '../../../src/companies/sources/create-sources.ts';
 import {
-  type CompanyDetails,
   type CompanySource,
   SourceError,
   type SourceName,
@@ -35,7 +35,7 @@ export function sourceAt(
   return sources[0]!;
 }
 
-const FOUND: Record<SourceName, (nif: string) => Record<string, unknown>> = {
+const FOUND: Record<SourceName, typeof nifPtFound> = {
   'nif.pt': nifPtFound,
   vies: viesFound,
   einforma: einformaReport,
@@ -44,15 +44,8 @@ const FOUND: Record<SourceName, (nif: string) => Record<string, unknown>> = {
 /** Every source. */
 export const SOURCES = Object.keys(FOUND) as SourceName[];
 
-/** A company in the source's own format. */
-export const found = (name: SourceName, nif = NIF) => FOUND[name](nif);
-
-/** The details that the source finds of {@link NIF}. */
-export async function detailsOf(source: CompanySource): Promise<CompanyDetails> {
-  const answer = await source.find(NIF);
-  if (answer.kind !== 'found') throw new Error(`found expected, not ${answer.kind}`);
-  return answer.details;
-}
+/** A company in the source's own format. @param members of its record that are others */
+export const found = (name: SourceName, nif = NIF, members = {}) => FOUND[name](nif, members);
 
 /** The fault that a question ends in; anything else fails the test. */
 export async function faultOf(question: Promise<unknown>): Promise<SourceError> {
@@ -61,14 +54,14 @@ export async function faultOf(question: Promise<unknown>): Promise<SourceError> 
   return outcome;
 }
 
-/** Everything that a logger could print of an error. */
-export function everythingIn(error: Error): string {
-  return [
-    inspect(error, { depth: 20, showHidden: true }),
-    error.stack,
-    String(error),
-    JSON.stringify(error),
-  ].join('\n');
+/** Checks that a logger could print nothing of a provider, of the NIF and of a secret. */
+export function expectNothingOfTheirs(error: Error, { url }: Provider): void {
+  const text = [inspect(error, { depth: 20, showHidden: true }), error.stack, JSON.stringify(error)].join(
+    '\n',
+  );
+  const theirs = [SECRET_KEY, CLIENT_SECRET, 'SECRET-OF-THE-PROVIDER', url, NIF, 'token-1', 'undici'];
+  for (const secret of theirs) expect(text).not.toContain(secret);
+  expect(error.cause).toBeUndefined();
 }
 
 /** A clock that stands still until it is moved. */

@@ -1,8 +1,8 @@
+/** The token of eInforma: how it is asked for, shared, renewed, and bounded by the time-out of a question. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { CompanySource } from '../../../src/companies/sources/source-types.ts';
 import { einformaReport, jsonAnswer, type Provider, startProvider } from '../../support/provider.ts';
-import { NO_DETAILS } from '../../support/records.ts';
-import { CLIENT_SECRET, clock, detailsOf, everythingIn, faultOf, NIF, sourceAt } from './support.ts';
+import { CLIENT_SECRET, clock, expectNothingOfTheirs, faultOf, NIF, sourceAt } from './sources-support.ts';
 
 let provider: Provider;
 let source: CompanySource;
@@ -21,11 +21,6 @@ afterEach(async () => {
 
 const tokenRequests = () => provider.requests.filter(({ kind }) => kind === 'einforma-token');
 const tokensUsed = () => provider.lookups().map(({ headers }) => headers.authorization);
-
-async function detailsFor(overrides: Record<string, unknown>) {
-  provider.answer(NIF, einformaReport(NIF, overrides));
-  return detailsOf(source);
-}
 
 describe('the token', () => {
   test('is asked for with client credentials in a form, and used as a bearer token', async () => {
@@ -102,32 +97,24 @@ describe('the token', () => {
     expect(tokenRequests()).toHaveLength(2);
   });
 
-  test.each([400, 401])(
-    'refused with %d is the fault "bad-key", without a word of the secret',
-    async (status) => {
-      provider.answerToken(() => jsonAnswer({ error: 'invalid_client' }, status));
+  test.each<[what: string, answer: ReturnType<Parameters<Provider['answerToken']>[0]>, reason: string]>([
+    ['refused with 400', jsonAnswer({ error: 'invalid_client' }, 400), 'bad-key'],
+    ['refused with 401', jsonAnswer({ error: 'invalid_client' }, 401), 'bad-key'],
+    ['not found', jsonAnswer({}, 404), 'http-status'],
+    ['absent', {}, 'unexpected'],
+    ['a number', { access_token: 5 }, 'unexpected'],
+    ['empty', { access_token: '' }, 'unexpected'],
+    ['a smuggled header', { access_token: 'a\r\nx-evil: 1' }, 'unexpected'],
+  ])(
+    'that is %s is a fault without a word of the secret, and nothing else is asked',
+    async (_, answer, reason) => {
+      provider.answerToken(() => answer);
       const fault = await faultOf(source.find(NIF));
-      expect(fault.reason).toBe('bad-key');
-      expect(everythingIn(fault)).not.toContain(CLIENT_SECRET);
+      expect(fault.reason).toBe(reason as typeof fault.reason);
+      expectNothingOfTheirs(fault, provider);
       expect(provider.lookups()).toEqual([]);
     },
   );
-
-  test.each([
-    ['none', {}],
-    ['a number', { access_token: 5 }],
-    ['empty', { access_token: '' }],
-    ['a smuggled header', { access_token: 'a\r\nx-evil: 1' }],
-  ])('that is no token is a fault: %s', async (_, body) => {
-    provider.answerToken(() => body);
-    expect((await faultOf(source.find(NIF))).reason).toBe('unexpected');
-    expect(provider.lookups()).toEqual([]);
-  });
-
-  test('that cannot be had is a fault and no "not found", also for a 404', async () => {
-    provider.answerToken(() => jsonAnswer({}, 404));
-    expect((await faultOf(source.find(NIF))).reason).toBe('http-status');
-  });
 });
 
 describe('the time-out', () => {
@@ -160,74 +147,4 @@ describe('the time-out', () => {
     expect(await second).toMatchObject({ kind: 'found' });
     await hurried.close();
   });
-});
-
-describe('a report', () => {
-  test('is told in full', async () => {
-    expect(await detailsFor({})).toEqual({
-      title: 'EMPRESA EXEMPLO, LDA',
-      address: 'AVENIDA DA LIBERDADE 100',
-      zipcode: '1250-144',
-      city: 'LISBOA',
-      activity: 'Programação informática',
-      status: 'Ativa',
-      cae: '6201',
-      structure: { nature: 'Sociedade por quotas', capital: '5000', capital_currency: 'EUR' },
-    });
-  });
-
-  test('may tell code, place and capital bare', async () => {
-    expect(await detailsFor({ cnae: '62010', localidad: 'Lisboa', capitalSocial: '5.000,50' })).toMatchObject(
-      {
-        cae: '62010',
-        activity: '',
-        zipcode: '',
-        city: 'Lisboa',
-        structure: { capital: '5000.50' },
-      },
-    );
-  });
-
-  test('without most members has the defaults', async () => {
-    provider.answer(NIF, { denominacion: 'SÓ NOME', cnae: null, capitalSocial: {} });
-    expect(await source.find(NIF)).toEqual({
-      kind: 'found',
-      details: { ...NO_DETAILS, title: 'SÓ NOME' },
-    });
-  });
-
-  test('without a name is a fault: errors come with 200, too', async () => {
-    for (const body of [{}, { error: 'quota' }, { denominacion: ' ' }, { denominacion: null }]) {
-      provider.answer(NIF, body);
-      expect((await faultOf(source.find(NIF))).reason).toBe('unexpected');
-    }
-  });
-
-  test.each(['identificativo', 'nif', 'nipc', 'cif'])(
-    'with another company in `%s` is a fault',
-    async (member) => {
-      provider.answer(NIF, einformaReport(NIF, { [member]: '500000000' }));
-      expect((await faultOf(source.find(NIF))).reason).toBe('wrong-company');
-    },
-  );
-
-  test('may name its company in other writings', async () => {
-    for (const identificativo of [Number(NIF), `PT${NIF}`, 'PT 509 442 013', undefined, null]) {
-      expect((await detailsFor({ identificativo })).title).toBe('EMPRESA EXEMPLO, LDA');
-    }
-  });
-});
-
-test('a 404 with JSON under an accepted token is a definite "not found"', async () => {
-  provider.answer(NIF, jsonAnswer({ error: 'not_found' }, 404));
-  expect(await source.find(NIF)).toEqual({ kind: 'not-found' });
-});
-
-test.each([
-  ['a page', { status: 404, body: '<html>404' }],
-  ['nothing', { status: 404, body: '' }],
-  ['a list', { status: 404, body: '[]' }],
-])('a 404 with %s is a fault', async (_, answer) => {
-  provider.answer(NIF, answer);
-  expect((await faultOf(source.find(NIF))).reason).toBe('unreadable');
 });
