@@ -1,18 +1,7 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import type { Sql } from '../platform/postgres/connect.ts';
 
-/** The bytes of a file as they were read, so packed if the file is. */
-export interface FileDigest {
-  /** 64 hexadecimal digits. */
-  sha256: string;
-  bytes: number;
-}
-
 export const Sha256 = (description: string) => Type.String({ pattern: '^[0-9a-f]{64}$', description });
-
-/** A {@link FileDigest}, or `null`. */
-export const FileDigestOrNull = (description: string) =>
-  Type.Union([FileDigestSchema, Type.Null()], { description });
 
 const FileDigestSchema = Type.Object(
   {
@@ -21,6 +10,12 @@ const FileDigestSchema = Type.Object(
   },
   { $id: 'ImportedFile' },
 );
+
+export type FileDigest = Static<typeof FileDigestSchema>;
+
+/** A {@link FileDigest}, or `null`. */
+export const FileDigestOrNull = (description: string) =>
+  Type.Union([FileDigestSchema, Type.Null()], { description });
 
 /** SQL: a {@link FileDigest}, if the import at `at` had this file. 0.1.0 keeps none. */
 export const digestOf = (sql: Sql, at: 'imported_at' | 'loaded_at') => sql`

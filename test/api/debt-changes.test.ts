@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { purgeChanges } from '../../src/companies/debts/changes/changes-purge.ts';
 import { DAY } from '../../src/platform/units.ts';
-import { type Amounts, importBrackets } from '../companies/debts/support.ts';
+import { type Amounts, importBrackets } from '../companies/debts/debts-support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';

@@ -1,6 +1,6 @@
 /** POST /debts over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { debtsFile, importBrackets } from '../companies/debts/support.ts';
+import { debtsFile, importBrackets } from '../companies/debts/debts-support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';

@@ -1,7 +1,7 @@
 /** The header `Idempotency-Key` over HTTP: every sentence of docs/api.md about it. */
 import { afterAll, expect, test } from 'bun:test';
 import { createKey } from '../../src/metering/keys/key-store.ts';
-import { importBrackets } from '../companies/debts/support.ts';
+import { importBrackets } from '../companies/debts/debts-support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { createKey } from '../../src/metering/keys/key-store.ts';
-import { importBrackets } from '../companies/debts/support.ts';
+import { importBrackets } from '../companies/debts/debts-support.ts';
 import { createCommandLine } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';

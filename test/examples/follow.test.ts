@@ -1,7 +1,7 @@
 /** The example that follows the changes of a list: what it asks for and pays from run to run, and what a killed run leaves. */
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
 import { rm, truncate } from 'node:fs/promises';
-import { importBrackets } from '../companies/debts/support.ts';
+import { importBrackets } from '../companies/debts/debts-support.ts';
 import { nif } from '../support/companies.ts';
 import { type Files, LANGUAGES, type RunOptions, startExamples } from './programs.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
-import { importBrackets } from '../companies/debts/support.ts';
+import { importBrackets } from '../companies/debts/debts-support.ts';
 import { ask } from '../support/ask.ts';
 import { startExamples } from './programs.ts';
 

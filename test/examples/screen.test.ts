@@ -1,7 +1,7 @@
 /** The example that screens a file of suppliers: which rows it takes, what it pays, and what a killed run leaves. */
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
 import { appendFile } from 'node:fs/promises';
-import { importBrackets } from '../companies/debts/support.ts';
+import { importBrackets } from '../companies/debts/debts-support.ts';
 import { startApi } from '../support/api.ts';
 import { nif } from '../support/companies.ts';
 import { type Files, LANGUAGES, type RunOptions, startExamples } from './programs.ts';

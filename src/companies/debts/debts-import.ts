@@ -105,36 +105,29 @@ async function compareStagedDebts(transaction: Transaction, kind: DebtKind): Pro
  * @throws RefusedError
  */
 function refuseSuspicious(
-  difference: DebtDifference,
-  { kind, date, force = 0 }: { kind: DebtKind; date: string; force?: number | undefined },
+  { presentDate, present, kept, appeared, changed, ended }: DebtDifference,
+  { kind, date, force = 0 }: Pick<DebtsImportOptions, 'kind' | 'date' | 'force'>,
 ): void {
-  const suspicion = suspicionsOf(difference, kind, date)[force];
-  if (suspicion === undefined) return;
-  const { reason, outcome } = suspicion;
+  /** Why the dataset is suspicious, and the effect of `--force`. */
+  const suspicions: [reason: string, outcome: string][] = [];
+  // A mistyped year would be shown to customers, and refuse every right file after it.
+  if (date > utcDay(Date.now() + DAY)) {
+    suspicions.push([`${date} is after tomorrow`, 'imports the dataset of that date']);
+  } else if (presentDate !== null && date < presentDate) {
+    suspicions.push([
+      `the ${kind} dataset is of ${presentDate}, later than ${date}`,
+      'imports the older one',
+    ]);
+  }
+  if (kept < present * SMALLEST_REPLACEMENT) {
+    suspicions.push([
+      `the file has ${count(kept)} of the ${count(present)} companies of the ${kind} dataset, under 90%`,
+      `replaces the dataset nevertheless (appeared ${count(appeared)}, changed ${count(changed)}, ended ${count(ended)})`,
+    ]);
+  }
+  if (force >= suspicions.length) return;
+  const [reason, outcome] = suspicions[force]!;
   throw new RefusedError(
     `${reason}: nothing has changed; ${force === 0 ? '--force' : 'one more --force'} ${outcome}`,
   );
-}
-
-/** Why a dataset is suspicious, and the effect of `--force`. */
-function suspicionsOf(
-  { presentDate, present, kept, appeared, changed, ended }: DebtDifference,
-  kind: DebtKind,
-  date: string,
-): { reason: string; outcome: string }[] {
-  const suspicions = [];
-  // A mistyped year would be shown to customers, and refuse every right file after it.
-  if (date > utcDay(Date.now() + DAY)) {
-    suspicions.push({ reason: `${date} is after tomorrow`, outcome: 'imports the dataset of that date' });
-  } else if (presentDate !== null && date < presentDate) {
-    const reason = `the ${kind} dataset is of ${presentDate}, later than ${date}`;
-    suspicions.push({ reason, outcome: 'imports the older one' });
-  }
-  if (kept < present * SMALLEST_REPLACEMENT) {
-    suspicions.push({
-      reason: `the file has ${count(kept)} of the ${count(present)} companies of the ${kind} dataset, under 90%`,
-      outcome: `replaces the dataset nevertheless (appeared ${count(appeared)}, changed ${count(changed)}, ended ${count(ended)})`,
-    });
-  }
-  return suspicions;
 }

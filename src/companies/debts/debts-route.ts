@@ -14,7 +14,7 @@ import { createGate, type GateLimits } from '../../platform/runtime/gate.ts';
 import { FileDigestOrNull } from '../file-digest.ts';
 import { invalidNif, listedNif, NIF_LIST } from '../nif-parameter.ts';
 import { type Debts, DebtsSchema, writeDebts } from './bracket.ts';
-import type { Screen, Screened } from './debts-store.ts';
+import type { Screen } from './debts-store.ts';
 
 const NIFS: ItemList = { list: 'nifs', item: 'nif', max: 1000 };
 
@@ -102,13 +102,18 @@ export function createDebtsHandler(
     route: debtsRoute,
     async quote(asked) {
       const nifs = asked.map(listedNif);
-      const { debts, dates, files } = await screen(nifs.filter((nif) => nif !== null));
+      const { debts, datasets } = await screen(nifs.filter((nif) => nif !== null));
       const items = asked.map((text, index) => {
         const nif = nifs[index]!;
         const answer = () => (nif === null ? invalidNif() : present(debts.get(nif)));
         return { asked: text, isCharged: true, answer };
       });
-      return { items, more: `"datasets":${byList(dates)},"files":${byList(files)}` };
+      const byList = (member: 'date' | 'file') =>
+        JSON.stringify({
+          tax: datasets.tax?.[member] ?? null,
+          social_security: datasets['social-security']?.[member] ?? null,
+        });
+      return { items, more: `"datasets":${byList('date')},"files":${byList('file')}` };
     },
   });
   return inTurn(gate, handler);
@@ -116,8 +121,4 @@ export function createDebtsHandler(
 
 function present(debts: Debts = {}): ItemAnswer {
   return { ok: true, json: `"debts":{${writeDebts(debts)}}` };
-}
-
-function byList(values: Screened['dates'] | Screened['files']): string {
-  return JSON.stringify({ tax: values.tax ?? null, social_security: values['social-security'] ?? null });
 }

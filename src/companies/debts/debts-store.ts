@@ -1,5 +1,6 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
+import type { DebtDataset } from '../datasets/datasets-store.ts';
 import { digestOf, type FileDigest } from '../file-digest.ts';
 import type { Debts } from './bracket.ts';
 import type { DebtKind } from './kind.ts';
@@ -8,10 +9,8 @@ import type { DebtKind } from './kind.ts';
 export interface Screened {
   /** By NIF; a company without brackets is absent. */
   debts: ReadonlyMap<string, Debts>;
-  /** The date of each dataset, YYYY-MM-DD; an absent one was never imported. */
-  dates: { [kind in DebtKind]?: string };
-  /** The file of each dataset; an absent one is not known. */
-  files: { [kind in DebtKind]?: FileDigest };
+  /** One that was never imported is absent or `null`. */
+  datasets: { [kind in DebtKind]?: Pick<DebtDataset, 'date' | 'file'> | null };
 }
 
 /** @param nifs valid, nine digits */
@@ -45,16 +44,12 @@ function screenQuery(sql: Sql, nifs: string[]): PromiseLike<Row[]> {
 }
 
 function screenedOf(rows: Row[]): Screened {
-  const dates: Screened['dates'] = {};
-  const files: Screened['files'] = {};
-  for (const [kind, date, , , , file] of rows) {
-    if (date !== null) dates[kind] = date;
-    if (file !== null) files[kind] = file;
-  }
+  const datasets: Screened['datasets'] = {};
+  for (const [kind, date, , , , file] of rows) if (date !== null) datasets[kind] = { date, file };
   const debts = new Map<string, Debts>();
   for (const [kind, , nif, start, end] of rows) {
     if (nif === null) continue;
-    debts.set(nif, { ...debts.get(nif), [kind]: { start, end, last_updated: dates[kind]! } });
+    debts.set(nif, { ...debts.get(nif), [kind]: { start, end, last_updated: datasets[kind]!.date } });
   }
-  return { debts, dates, files };
+  return { debts, datasets };
 }

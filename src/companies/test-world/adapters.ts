@@ -113,14 +113,7 @@ export const TEST_WORLD = {
   }),
   screen: async () => ({
     debts: new Map(WORLD.companies.map(({ nif, debts }) => [nif, debts])),
-    dates: {
-      tax: WORLD.datasets.debts.tax!.date,
-      'social-security': WORLD.datasets.debts['social-security']!.date,
-    },
-    files: {
-      tax: WORLD.datasets.debts.tax!.file!,
-      'social-security': WORLD.datasets.debts['social-security']!.file!,
-    },
+    datasets: WORLD.datasets.debts,
   }),
   readPage,
   readActivity,

@@ -1,14 +1,17 @@
+/** The datasets with their dates, sizes and hashes. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { gzipSync } from 'node:zlib';
 import { createDatasetsHandler } from '../../../src/companies/datasets/datasets-route.ts';
 import { createDatasetsReader, readDatasets } from '../../../src/companies/datasets/datasets-store.ts';
 import { importDebts } from '../../../src/companies/debts/debts-import.ts';
+import { createScreen } from '../../../src/companies/debts/debts-store.ts';
+import type { DebtKind } from '../../../src/companies/debts/kind.ts';
+import { importCompanies } from '../../../src/companies/directory/import.ts';
+import type { RowSource } from '../../../src/companies/ingest/source.ts';
 import { csv, nif } from '../../support/companies.ts';
-import { createTestDatabase } from '../../support/database.ts';
 import { digestOf } from '../../support/digest.ts';
 import { runHandler } from '../../support/handler.ts';
-import { waitingForLock } from '../../support/locks.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';
-import { inOneTurn } from '../../support/stopped-clock.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
 
 const SHA256 = /^[0-9a-f]{64}$/;
@@ -89,39 +92,81 @@ test('a generation of the version before counts from when it was created', async
   });
 });
 
-test('each kind of debts has its own date and number of companies', async () => {
-  const text = `nif,start,end\n${nif(1)},5000,25000\n${nif(2)},25001,\n`;
-  const path = await bench.write('debts.csv', text);
-  const options = { kind: 'tax' as const, date: '2026-10-31' };
-  await importDebts(bench.tools, { path }, options, NO_PROGRESS);
+test('each kind of debts has its own date, number of companies and file', async () => {
   const rows = expect.stringMatching(SHA256);
-  const tax = { date: '2026-10-31', companies: 2, file: digestOf(text), rows };
+  const importText = async (kind: DebtKind, date: string, text: string) => {
+    const path = await bench.write('debts.csv', text);
+    await importDebts(bench.tools, { path }, { kind, date }, NO_PROGRESS);
+    return { date, companies: text.split('\n').length - 2, file: digestOf(text), rows };
+  };
+  const tax = await importText(
+    'tax',
+    '2026-10-31',
+    `nif,start,end\n${nif(1)},5000,25000\n${nif(2)},25001,\n`,
+  );
   expect((await answer()).data.debts).toEqual({ tax, social_security: null });
-  const otherText = `nif,start,end\n${nif(1)},5000,25000\n`;
-  const other = await bench.write('other.csv', otherText);
-  const later = { kind: 'social-security' as const, date: '2026-11-01' };
-  await importDebts(bench.tools, { path: other }, later, NO_PROGRESS);
-  expect((await answer()).data.debts).toEqual({
-    tax,
-    social_security: { date: '2026-11-01', companies: 1, file: digestOf(otherText), rows },
-  });
-  expect((await readDatasets(bench.tools.sql)).debts.tax).toMatchObject({
-    imported: expect.any(Date),
-    by: 'test',
-  });
+  const other = await importText('social-security', '2026-11-01', `nif,start,end\n${nif(1)},5000,25000\n`);
+  expect((await answer()).data.debts).toEqual({ tax, social_security: other });
+  const { debts } = await readDatasets(bench.tools.sql);
+  expect(debts.tax).toMatchObject({ imported: expect.any(Date), by: 'test' });
 });
 
-test('a Postgres that does not answer is a 503 after the time of every request, and requests share its queries', async () => {
-  await using database = await createTestDatabase('datasets');
-  const { sql } = database;
-  const handler = createDatasetsHandler(createDatasetsReader(sql));
-  await sql.begin(async (transaction) => {
-    await transaction`LOCK TABLE debt_datasets IN ACCESS EXCLUSIVE MODE`;
-    const crowd = inOneTurn(() => Promise.all(Array.from({ length: 50 }, () => runHandler(handler, {}))));
-    await waitingForLock(sql, 1);
-    for (const answer of await crowd) {
-      expect(answer).toMatchObject({ problem: { kind: 'service-unavailable' } });
+/** As an export writes them. */
+const [FIRST, SECOND] = [nif(1), nif(2)].sort();
+const SORTED = `nif,start,end\n${FIRST},5000,25000\n${SECOND},25001,\n`;
+const SHUFFLED = `NIF;END;START\r\n${SECOND};null;25001\r\n${FIRST};25000;5000\r\n`;
+
+const stdin = (bytes: Uint8Array): RowSource => ({ stdin: new Blob([new Uint8Array(bytes)]).stream() });
+const importTax = async (source: RowSource, date = '2026-10-31') =>
+  importDebts(bench.tools, source, { kind: 'tax', date }, NO_PROGRESS);
+const tax = async () => (await readDatasets(bench.tools.sql)).debts.tax;
+
+test('`file` is the bytes as read, packed or through a pipe, and `rows` those of an export, in whatever form they came', async () => {
+  const rows = digestOf(SORTED).sha256;
+  for (const content of [SORTED, SHUFFLED]) {
+    for (const bytes of [Buffer.from(content), gzipSync(content)]) {
+      await importTax(stdin(bytes));
+      expect(await tax()).toMatchObject({ file: digestOf(bytes), rows });
+      await importTax({ path: await bench.write(`tax.csv${bytes[0] === 0x1f ? '.gz' : ''}`, bytes) });
+      expect(await tax()).toMatchObject({ file: digestOf(bytes), rows });
     }
+  }
+});
+
+test('an import of 0.1.0, which keeps no hashes, and a refused one leave none of another file, also in an answer', async () => {
+  const { sql } = bench.tools;
+  const answered = async () => (await createScreen(sql)([FIRST!])).datasets.tax?.file;
+  expect(await answered()).toBeUndefined();
+  const path = await bench.write('tax.csv', SORTED);
+  await importTax({ path });
+  const before = await tax();
+  expect(await answered()).toEqual(digestOf(SORTED));
+  await expect(
+    importTax({ path: await bench.write('cut.csv', `nif,start,end\n${FIRST},1,2\n`) }),
+  ).rejects.toThrow('under 90%');
+  expect(await tax()).toEqual(before);
+  await sql.begin(async (sql) => {
+    await sql`CREATE TEMPORARY TABLE staging ON COMMIT DROP AS SELECT nif, start_amount, end_amount FROM debts`;
+    await sql`SELECT replace_debts('tax', '2026-11-01', 'old')`;
   });
-  expect(await runHandler(handler, {})).toMatchObject({ ok: true });
+  expect(await tax()).toMatchObject({ by: 'old', file: null, rows: null });
+  expect(await answered()).toBeNull();
+});
+
+test('a directory has the last file and all rows; its export has the hash `rows`, also after its import and a rebuild', async () => {
+  await bench.importText(csv(0, 30), {}, 'first.csv');
+  await bench.importText(csv(20, 35), {}, 'second.csv');
+  const { rows, ...both } = await directory();
+  expect(both).toMatchObject({ companies: 35, lastFile: digestOf(csv(20, 35)) });
+  const lines = (await bench.rows()).map((row) => `${row.slice(0, 9)},${row.slice(10)}\n`);
+  const exported = `nif,legal_name\n${lines.join('')}`;
+  expect(rows).toBe(digestOf(exported).sha256);
+  await bench.rebuild();
+  expect(await directory()).toEqual({ ...both, rows });
+  await importCompanies({ ...bench.tools }, stdin(Buffer.from(exported)), { replace: true }, NO_PROGRESS);
+  expect(await directory()).toMatchObject({ rows, lastFile: digestOf(exported) });
+  // 0.1.0 confirms a load without a hash.
+  await bench.tools
+    .sql`UPDATE directory_generations SET loaded_at = clock_timestamp(), loaded_file = 'other.csv'`;
+  expect(await directory()).toMatchObject({ rows, lastFile: null });
 });

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { type NifList, readNifList } from '../../../src/dashboard/screen/screen-list.ts';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
-import { debtsFile, importBrackets } from '../../companies/debts/support.ts';
+import { debtsFile, importBrackets } from '../../companies/debts/debts-support.ts';
 import { sendText } from '../../support/client.ts';
 import { createCommandLine } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';

@@ -2,7 +2,7 @@
 import { createUser } from '../../../src/dashboard/account/invitations.ts';
 import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
-import { importBrackets } from '../../companies/debts/support.ts';
+import { importBrackets } from '../../companies/debts/debts-support.ts';
 import { createCommandLine } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { storeRecord } from '../../support/records.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Glob } from 'bun';
-import { importBrackets } from '../../companies/debts/support.ts';
+import { importBrackets } from '../../companies/debts/debts-support.ts';
 import { bareEnvironment, createCommandLine, ROOT, runCommand } from '../../support/command.ts';
 import { nif } from '../../support/companies.ts';
 import { createTestDatabase } from '../../support/database.ts';

@@ -5,7 +5,7 @@ import { constants as os } from 'node:os';
 import type { Command } from 'commander';
 import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { quoted } from '../../../src/platform/postgres/identifier.ts';
-import { importBrackets } from '../../companies/debts/support.ts';
+import { importBrackets } from '../../companies/debts/debts-support.ts';
 import { bareEnvironment, createCommandLine, MAIN } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';

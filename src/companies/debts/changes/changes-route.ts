@@ -6,7 +6,7 @@ import { invalidNif, listedNif } from '../../nif-parameter.ts';
 import { API_KINDS, DEBT_KINDS } from '../kind.ts';
 import { CHANGES } from './changes-feed.ts';
 import { type DebtChange, DebtChangesAnswerSchema, DebtChangesRequestSchema } from './changes-schema.ts';
-import type { Change, PageOptions, ReadPage } from './changes-store.ts';
+import type { Change, ReadPage } from './changes-store.ts';
 
 /** POST /debts/changes (docs/api.md: follow changes of debts) */
 export const debtChangesRoute: ApiRoute = {
@@ -37,13 +37,19 @@ export function createDebtChangesHandler(
 ): Handler<Static<typeof DebtChangesRequestSchema>> {
   return {
     async quote(body) {
-      const asked = readChangesBody(body);
-      if ('invalid' in asked)
-        return single('debts', () => problem('validation', asked.invalid, { reason: 'nif' }));
-      const { after } = asked.page;
+      const companies = body.nifs?.map((nif) => listedNif(String(nif))) ?? null;
+      const wrong = companies?.indexOf(null) ?? -1;
+      if (wrong >= 0) {
+        const detail = `"nifs", number ${wrong + 1}, is not valid. ${invalidNif().problem.detail}`;
+        return single('debts', () => problem('validation', detail, { reason: 'nif' }));
+      }
+      const after = body.after === null ? null : CHANGES.read(body.after);
+      // A company that stands there twice has each change once.
+      const nifs = companies && [...new Set(companies as string[])];
+      const kinds = DEBT_KINDS.filter((kind) => body.kinds?.includes(API_KINDS[kind]) ?? true);
       let page: Awaited<ReturnType<ReadPage>>;
       try {
-        page = await readPage(asked.page);
+        page = await readPage({ after, nifs, kinds });
       } catch (cause) {
         const failure = failureAnswer(cause, unavailable('The changes could not be read.', cause));
         return free(() => failure);
@@ -73,27 +79,5 @@ function present({ number, at, kind, nif, before, after, date }: Change): DebtCh
     before,
     after,
     date,
-  };
-}
-
-/** The page that a request asks for, or the detail of its problem (docs/api.md: follow changes of debts). */
-function readChangesBody({
-  after,
-  nifs,
-  kinds,
-}: Static<typeof DebtChangesRequestSchema>): { page: PageOptions } | { invalid: string } {
-  const companies = nifs?.map((nif) => listedNif(String(nif))) ?? null;
-  const wrong = companies?.indexOf(null) ?? -1;
-  if (wrong >= 0) {
-    const { detail } = invalidNif().problem;
-    return { invalid: `"nifs", number ${wrong + 1}, is not valid. ${detail}` };
-  }
-  return {
-    page: {
-      after: after === null ? null : CHANGES.read(after),
-      // A company that stands there twice has each change once.
-      nifs: companies && [...new Set(companies as string[])],
-      kinds: DEBT_KINDS.filter((kind) => kinds?.includes(API_KINDS[kind]) ?? true),
-    },
   };
 }

@@ -29,9 +29,9 @@ export interface PageOptions {
 /** Reads a page, oldest first. @throws when the changes can't be read */
 export type ReadPage = (options: PageOptions) => Promise<FeedPage<Change>>;
 
-type Row = Pick<Change, 'number' | 'at' | 'kind' | 'nif' | 'date'> & {
-  [column in 'beforeStart' | 'beforeEnd' | 'afterStart' | 'afterEnd']: number | null;
-};
+/** SQL: the bracket of a change on one side. */
+const amounts = (side: 'before' | 'after') =>
+  `CASE WHEN ${side}_start IS NOT NULL THEN json_build_object('start', ${side}_start, 'end', ${side}_end) END AS ${side}`;
 
 /**
  * Reads a page, oldest first. One statement reads the changes and their bounds, so both are of one moment. It costs the same
@@ -48,11 +48,11 @@ export async function readPage(sql: Sql, { after, nifs, kinds }: PageOptions): P
     nifs === null
       ? sql`change.kind = part.kind`
       : sql`change.nif = part.nif AND change.kind = ANY (${[...kinds]}::text[])`;
-  const query = sql<Parameters<typeof CHANGES.pageOf<Row>>[0]>`
+  const query = sql<Parameters<typeof CHANGES.pageOf<Change>>[0]>`
     SELECT numbers.last, numbers.purged AS removed, greatest(numbers.last, change_number_now()) AS highest, page.*
     FROM debt_change_numbers numbers LEFT JOIN LATERAL (
-      SELECT number, at, first.kind, first.nif, dataset_date::text AS date, before_start AS "beforeStart",
-        before_end AS "beforeEnd", after_start AS "afterStart", after_end AS "afterEnd"
+      SELECT number, at, first.kind, first.nif, dataset_date::text AS date,
+        ${sql.unsafe(amounts('before'))}, ${sql.unsafe(amounts('after'))}
       FROM ${parts} CROSS JOIN LATERAL (
         SELECT * FROM debt_changes change
         WHERE ${isOfPart} AND change.number > coalesce(${after}::bigint, numbers.purged)
@@ -61,18 +61,5 @@ export async function readPage(sql: Sql, { after, nifs, kinds }: PageOptions): P
       ORDER BY number LIMIT ${limit}
     ) AS page ON true
     ORDER BY number`;
-  const page = CHANGES.pageOf<Row>(await answerOf(query));
-  return { ...page, rows: page.rows.map(changeOf) };
-}
-
-function changeOf({ number, at, kind, nif, date, ...row }: Row): Change {
-  return {
-    number,
-    at,
-    kind,
-    nif,
-    date,
-    before: row.beforeStart === null ? null : { start: row.beforeStart, end: row.beforeEnd },
-    after: row.afterStart === null ? null : { start: row.afterStart, end: row.afterEnd },
-  };
+  return CHANGES.pageOf<Change>(await answerOf(query));
 }

@@ -5,7 +5,7 @@ import { createGate } from '../../../src/platform/runtime/gate.ts';
 import { CALLER, paid, runHandler } from '../../support/handler.ts';
 import { until } from '../../support/until.ts';
 
-const NO_DEBTS: Screened = { debts: new Map(), dates: {}, files: {} };
+const NO_DEBTS: Screened = { debts: new Map(), datasets: {} };
 
 /** A handler for lists of one NIF. @param held so many lists are screened when the test says so, the further ones at once */
 function setUp(held: number) {

@@ -6,7 +6,7 @@ import { ask } from '../../support/ask.ts';
 import { countMessages, killCommandAt } from '../../support/command.ts';
 import { nif } from '../../support/companies.ts';
 import { createFolder } from '../../support/folder.ts';
-import { type Amounts, debtsFile, importBrackets } from './support.ts';
+import { type Amounts, debtsFile, importBrackets } from './debts-support.ts';
 
 const KINDS = ['tax', 'social-security'] as const;
 type Kind = (typeof KINDS)[number];

@@ -1,14 +1,12 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { importDebts } from '../../../src/companies/debts/debts-import.ts';
-import type { DebtKind } from '../../../src/companies/debts/kind.ts';
 import { DAY } from '../../../src/platform/units.ts';
 import { createCommandLine } from '../../support/command.ts';
 import { nif } from '../../support/companies.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createFolder } from '../../support/folder.ts';
 import { waitingForLock } from '../../support/locks.ts';
-import { NO_PROGRESS } from '../../support/progress.ts';
+import { importDebtsText } from './debts-support.ts';
 
 const database = await createTestDatabase('debts');
 const folder = createFolder('debts');
@@ -18,26 +16,8 @@ beforeEach(async () => {
 });
 afterAll(() => database.drop());
 
-async function importText(
-  text: string,
-  {
-    kind = 'tax' as DebtKind,
-    date = '2026-10-31',
-    file = 'debts.csv',
-    rejects = undefined as string | undefined,
-    force = 0,
-    dryRun = false,
-  } = {},
-) {
-  await Bun.write(join(folder, file), text);
-  const { url: databaseUrl, sql } = database;
-  const tools = { databaseUrl, sql, signal: new AbortController().signal, actor: 'test' };
-  const { read, imported, rejected, removed } = await importDebts(
-    tools,
-    { path: join(folder, file) },
-    { kind, date, force, dryRun, rejects },
-    NO_PROGRESS,
-  );
+async function importText(text: string, options?: Parameters<typeof importDebtsText>[2]) {
+  const { read, imported, rejected, removed } = await importDebtsText(database, text, options);
   return { read, imported, rejected, removed };
 }
 
@@ -133,50 +113,46 @@ test('when every row is rejected, or a column is missing, the dataset stays', as
 const brackets = (from: number, to: number) =>
   `nif,start,end\n${Array.from({ length: to - from }, (_, i) => `${nif(from + i)},1,\n`).join('')}`;
 
-test('a file that keeps under 90% of the companies of its kind is refused without force, in a dry run too', async () => {
+const inDays = (days: number) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10);
+const cut = (kept: number) =>
+  `the file has ${kept} of the 100 companies of the tax dataset, under 90%: nothing has changed`;
+
+test.each<[what: string, text: string, date: string, message: string]>([
+  ['under 90% of its companies', brackets(0, 89), '2026-10-31', cut(89)],
+  // For example the file of the other kind.
+  ['as many rows, but of other companies', brackets(11, 111), '2026-10-31', cut(89)],
+  ['none of its companies', brackets(100, 300), '2026-10-31', cut(0)],
+  [
+    'an earlier date',
+    brackets(0, 120),
+    '2026-10-30',
+    'the tax dataset is of 2026-10-31, later than 2026-10-30: nothing has changed',
+  ],
+  [
+    'a date after tomorrow',
+    brackets(0, 120),
+    inDays(3),
+    `${inDays(3)} is after tomorrow: nothing has changed; --force imports the dataset of that date`,
+  ],
+])('a file with %s is refused without force, in a dry run too', async (_, text, date, message) => {
   await importText(brackets(0, 100));
-  for (const [what, kept] of [
-    [brackets(0, 89), 89],
-    // As many rows, but of other companies, for example the file of the other kind.
-    [brackets(11, 111), 89],
-    [brackets(100, 300), 0],
-  ] as const) {
-    const message = `the file has ${kept} of the 100 companies of the tax dataset, under 90%: nothing has changed`;
-    await expect(importText(what)).rejects.toThrow(message);
-    await expect(importText(what, { dryRun: true })).rejects.toThrow(message);
-  }
-  expect(await stored()).toHaveLength(100);
-  expect(await importText(brackets(0, 89), { dryRun: true, force: 1 })).toMatchObject({ removed: 11 });
-  expect(await stored()).toHaveLength(100);
-  // The dataset of the other kind is not compared.
-  expect(await importText(brackets(0, 2), { kind: 'social-security' })).toMatchObject({ removed: 0 });
-
-  expect(await importText(brackets(10, 100))).toEqual({ read: 90, imported: 90, rejected: 0, removed: 10 });
-  expect(await importText(brackets(10, 20), { force: 1 })).toMatchObject({ imported: 10, removed: 80 });
-});
-
-test('a date after tomorrow is refused without force, in a dry run too; tomorrow is not', async () => {
-  const inDays = (days: number) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10);
-  const date = inDays(3);
-  const message = `${date} is after tomorrow: nothing has changed; --force imports the dataset of that date`;
+  const before = await stored();
   for (const dryRun of [false, true])
-    await expect(importText(brackets(0, 3), { date, dryRun })).rejects.toThrow(message);
-  expect(await stored()).toEqual([]);
-  await importText(brackets(0, 3), { date: inDays(1) });
-  await importText(brackets(0, 3), { date, force: 1 });
-  expect(await stored()).toMatchObject([{ date }, { date }, { date }]);
+    await expect(importText(text, { date, dryRun })).rejects.toThrow(message);
+  const dry = await importText(text, { date, dryRun: true, force: 1 });
+  expect(await stored()).toEqual(before);
+  expect(await importText(text, { date, force: 1 })).toEqual(dry);
+  expect(await stored()).toContainEqual(expect.objectContaining({ date }));
+  expect(await stored()).toHaveLength(dry.imported);
 });
 
-test('a date before that of the present dataset is refused without force; the same date is not', async () => {
-  await importText(brackets(0, 10), { date: '2026-10-31' });
-  const message = 'the tax dataset is of 2026-10-31, later than 2026-10-30: nothing has changed';
-  await expect(importText(brackets(0, 20), { date: '2026-10-30' })).rejects.toThrow(message);
-  await expect(importText(brackets(0, 20), { date: '2026-10-30', dryRun: true })).rejects.toThrow(message);
-  expect(await stored()).toHaveLength(10);
-  await importText(brackets(0, 11), { date: '2026-10-31' });
-  await importText(brackets(0, 12), { date: '2026-10-30', kind: 'social-security' });
-  await importText(brackets(0, 20), { date: '2026-10-30', force: 1 });
-  expect((await stored()).at(-1)).toMatchObject({ kind: 'tax', date: '2026-10-30' });
+test.each<[what: string, text: string, options: Parameters<typeof importText>[1], removed: number]>([
+  ['90% of its companies, and the same date', brackets(10, 100), {}, 10],
+  ["tomorrow's date", brackets(0, 100), { date: inDays(1) }, 0],
+  ['another kind', brackets(0, 2), { kind: 'social-security', date: '2026-10-30' }, 0],
+])('a file with %s is not refused', async (_, text, options, removed) => {
+  await importText(brackets(0, 100));
+  expect(await importText(text, options)).toMatchObject({ removed });
 });
 
 test('a refused file says what its import would announce; a file that is older, too, needs `--force` twice', async () => {
@@ -234,21 +210,9 @@ test('two imports at once take turns: the later one is compared with what the fi
   await expect(later).rejects.toThrow('the tax dataset is of 2026-11-15, later than 2026-10-31');
 });
 
-test('the command answers the members of docs/commands.md; wrong usage ends with 2, a refusal with 1', async () => {
-  const { json, refusal } = createCommandLine(database.url);
-  const file = join(folder, 'command.csv');
-  await Bun.write(file, `nif,start,end\n${nif(1)},1,2\n1,1,2\n`);
-  expect(await json('debts', 'import', file, '--kind', 'social-security', '--date', '2026-02-28')).toEqual({
-    milliseconds: expect.any(Number),
-    reasons: { 'NIF is not nine digits': 1 },
-    read: 2,
-    imported: 1,
-    rejected: 1,
-    removed: 0,
-    appeared: 0,
-    changed: 0,
-    ended: 0,
-  });
+test('wrong usage ends with 2, a missing file with 1', async () => {
+  const { refusal } = createCommandLine(database.url);
+  const file = join(folder, 'no.csv');
   for (const words of [
     [file, '--kind', 'tax', '--date', '2026-02-29'],
     [file, '--kind', 'tax', '--date', '2026-2-9'],
@@ -259,16 +223,6 @@ test('the command answers the members of docs/commands.md; wrong usage ends with
   ]) {
     expect((await refusal('debts', 'import', ...words)).code).toBe(2);
   }
-  const missing = await refusal(
-    'debts',
-    'import',
-    join(folder, 'no.csv'),
-    '--kind',
-    'tax',
-    '--date',
-    '2026-02-28',
-    '--json',
-  );
-  expect(missing.code).toBe(1);
-  expect(missing.stderr).toContain('no such file');
+  const missing = await refusal('debts', 'import', file, '--kind', 'tax', '--date', '2026-02-28');
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('no such file') });
 });
