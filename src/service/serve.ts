@@ -10,7 +10,7 @@ import { type PageOptions, readPage } from '../companies/debts/changes/changes-s
 import { createScreen } from '../companies/debts/debts-store.ts';
 import { watchDirectory } from '../companies/directory/watch.ts';
 import { openLookup } from '../companies/lookup/open-lookup.ts';
-import { openMatch } from '../companies/matches/matches-open.ts';
+import { openMatch } from '../companies/matches/matches.ts';
 import { openResolve } from '../companies/resolve/resolve-open.ts';
 import { openDirectory } from '../companies/search/open-search.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';

@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch';
-import { openMatches } from '../../src/companies/matches/matches-open.ts';
+import { openMatches } from '../../src/companies/matches/matches.ts';
 import { openReader } from '../../src/companies/resolve/resolve-open.ts';
 import { openCurrent } from '../../src/companies/search/current.ts';
 import type { SearchEntry } from '../../src/companies/search/document.ts';

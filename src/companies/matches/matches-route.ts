@@ -44,8 +44,8 @@ export function createMatchHandler(answer: AnswerQuery<MatchQuery>): Handler<Que
   };
 
   async function answerTo(q: string): Promise<Answer> {
-    const { cut, ...query } = parseMatchQuery(q);
-    const headers = cut && { 'X-Query-Words': `${cut.used} of ${cut.sent}` };
+    const { sent, ...query } = parseMatchQuery(q);
+    const headers = sent === undefined ? sent : { 'X-Query-Words': `${MAX_WORDS} of ${sent}` };
     try {
       return okJson(await answer(query), headers);
     } catch (cause) {

@@ -1,14 +1,24 @@
 /**
  * Names by any of their words (docs/api.md: by any words). `matches-query.ts` reads a query, and `tiers.ts` has the order. All matches are
  * asked for in the order of sort keys. If these are few, they are put in order here; otherwise the first ones of each kind are asked
- * for. test/companies/matches/adapters.test.ts compares the stores.
+ * for. test/companies/matches/matches-adapters.test.ts compares the stores.
  */
+import type { Client } from '@elastic/elasticsearch';
+import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
+import type { AnswerQuery } from '../search/answer.ts';
 import type { CurrentDirectory } from '../search/current.ts';
-import type { OpenGeneration } from '../search/generation-reader.ts';
+import { createElasticsearchStore } from '../search/elasticsearch-store.ts';
+import { INDEX_BATCHES, type OpenDirectory } from '../search/open-search.ts';
 import { type Finder, firstOf, MAX_RESULTS, type SearchResult } from '../search/search.ts';
-import type { WordsQuery } from './matches-query.ts';
+import type { OpenGeneration } from '../search/generation-reader.ts';
+import { createWalkingStore } from './matches-postgres.ts';
+import type { MatchQuery, WordsQuery } from './matches-query.ts';
 import { arrange } from './tiers.ts';
+
+/** Each takes a core of Postgres. */
+const IN_FLIGHT_IN_POSTGRES = 2;
+const IN_FLIGHT = 64;
 
 /** A question that finds fewer has found all. Even if every name of an earlier tier comes again, enough new ones remain. */
 const ENOUGH = 2 * MAX_RESULTS;
@@ -49,4 +59,25 @@ export function createMatches(
     },
   );
   return { find };
+}
+
+/** The matches of the configured store. @param sql a pool with the settings of `pointQueries` */
+export function openMatches(
+  sql: Sql,
+  elasticsearch: Client | null,
+  current: CurrentDirectory,
+): Finder<WordsQuery> {
+  return elasticsearch === null
+    ? createMatches(current, createWalkingStore(sql), IN_FLIGHT_IN_POSTGRES)
+    : createMatches(current, createElasticsearchStore(elasticsearch, INDEX_BATCHES), IN_FLIGHT);
+}
+
+/** Finds names by any of their words, in the directory that searches use. A NIF is found by the search. */
+export function openMatch(
+  { sql, elasticsearch }: { sql: Sql; elasticsearch: Client | null },
+  { search, answering, current }: OpenDirectory,
+): AnswerQuery<MatchQuery> {
+  const { find } = openMatches(sql, elasticsearch, current);
+  const findAny = (query: MatchQuery) => (query.kind === 'words' ? find(query) : search.find(query));
+  return answering({ find: findAny });
 }

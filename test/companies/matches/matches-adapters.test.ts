@@ -19,8 +19,8 @@ import {
 } from '../../support/search-index.ts';
 import { inOneTurn } from '../../support/stopped-clock.ts';
 import { numbered, testEntries } from '../search/entries.ts';
-import { createMatchOracle } from './oracle.ts';
-import { createMatchTable, isForWords, matchEntries } from './support.ts';
+import { createMatchOracle } from './matches-oracle.ts';
+import { createMatchTable, isForWords, matchEntries } from './matches-support.ts';
 
 /** Half of all names have `de`, a quarter `sociedade`; words meet often, seldom or never. */
 function crowd() {

@@ -17,8 +17,8 @@ export async function matchEntries(matches: Finder<WordsQuery>, q: string): Prom
 
 /** Whether matches have an answer of their own for `q`: it is no NIF, and has at most eight words. */
 export function isForWords(q: string): boolean {
-  const { kind, cut } = parseMatchQuery(q);
-  return kind !== 'nif' && cut === undefined;
+  const { kind, sent } = parseMatchQuery(q);
+  return kind !== 'nif' && sent === undefined;
 }
 
 /** Creates a generation's table with everything that matches need, its rows in the order of results. */
