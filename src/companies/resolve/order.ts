@@ -20,9 +20,6 @@ import {
   type WeighedName,
 } from './words.ts';
 
-/** An entry that one of the reads has found. */
-export type Candidate = DirectoryEntry;
-
 /** A candidate as it is answered. */
 interface Shown extends SearchEntry, Pick<Compared, 'evidence'> {
   /** Weight of the words that the candidate lacks. */
@@ -33,7 +30,7 @@ interface Shown extends SearchEntry, Pick<Compared, 'evidence'> {
   extra: number;
 }
 
-interface Ranked extends Candidate, Compared, Shown {
+interface Ranked extends DirectoryEntry, Compared, Shown {
   likeness: Likeness;
 }
 
@@ -70,7 +67,7 @@ export interface Outcome {
 }
 
 /** Ranks the candidates of a name. @param candidates each entry once */
-export function rank(name: WeighedName, candidates: Candidate[], maxCompared = MAX_COMPARED): Outcome {
+export function rank(name: WeighedName, candidates: DirectoryEntry[], maxCompared = MAX_COMPARED): Outcome {
   const ranked = likeliest(name, candidates, maxCompared)
     .map((candidate) => rankOne(name, candidate))
     .sort(compareRanked);
@@ -81,12 +78,12 @@ export function rank(name: WeighedName, candidates: Candidate[], maxCompared = M
 /** The candidates that lack the least weight, by the first three letters of words. It is a tenth of the work of a comparison. */
 function likeliest(
   { normalized, words, weights, body }: WeighedName,
-  candidates: Candidate[],
+  candidates: DirectoryEntry[],
   most: number,
-): Candidate[] {
+): DirectoryEntry[] {
   if (candidates.length <= most) return candidates;
   const beginnings = words.map((word) => ` ${word.slice(0, 3)}`);
-  const lacking = (candidate: Candidate) => {
+  const lacking = (candidate: DirectoryEntry) => {
     if (candidate.normalized === normalized) return -1;
     const text = ` ${candidate.normalized}`;
     const isBody = body?.phrases.some(([first]) => text.startsWith(` ${first}`));
@@ -108,7 +105,7 @@ function likeliest(
     .map(({ candidate }) => candidate);
 }
 
-function rankOne(name: WeighedName, candidate: Candidate): Ranked {
+function rankOne(name: WeighedName, candidate: DirectoryEntry): Ranked {
   const compared = compare(name, candidate.normalized);
   const heavy = heavyWeights(name);
   let missing = 0;
@@ -154,7 +151,7 @@ function withoutInitials(words: string[]): string {
   return words.filter((word, at) => !(mayBeInitials(word) && lettersBeside(at).includes(word))).join('');
 }
 
-const wordsOf = ({ normalized, legalName }: Pick<Candidate, 'normalized' | 'legalName'>) => ({
+const wordsOf = ({ normalized, legalName }: Pick<DirectoryEntry, 'normalized' | 'legalName'>) => ({
   words: normalized.split(' '),
   written: legalName,
 });
@@ -273,20 +270,8 @@ function haveSameInitials(
 /** In the order of the evidence. */
 const heavyWeights = ({ weights }: WeighedName) => weights.filter((weight) => weight > 0);
 
-/** docs/api.md: order of results. */
-function compareResults(one: Candidate, other: Candidate): number {
-  return compareCodePoints(one.sortKey, other.sortKey) || compareCodePoints(one.nif, other.nif);
-}
-
-/** Compares as UTF-8 does. `<` would put both halves of a character above U+FFFF before U+E000. */
-export function compareCodePoints(one: string, other: string): number {
-  let at = 0;
-  while (at < one.length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
-  return placeOf(one, at) - placeOf(other, at);
-}
-
-function placeOf(text: string, at: number): number {
-  if (at >= text.length) return -1;
-  const unit = text.charCodeAt(at);
-  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+/** docs/api.md: order of results. `<` would put both halves of a character above U+FFFF before U+E000. */
+function compareResults(one: DirectoryEntry, other: DirectoryEntry): number {
+  const keyOf = ({ sortKey, nif }: DirectoryEntry) => Buffer.from(`${sortKey}\t${nif}`);
+  return Buffer.compare(keyOf(one), keyOf(other));
 }

@@ -2,13 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
-import type { Bound } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { findNif } from '../nif.ts';
 import type { CurrentDirectory } from '../search/current.ts';
 import { type OpenDirectory, openStore } from '../search/open-search.ts';
 import { companyOf, NAMES_AT_ONCE, type Resolution, type Resolve, resolveNames } from './resolve.ts';
-import { createReader, type DirectoryReader, type WithReader } from './resolve-reader.ts';
+import { createReader, type WithReader } from './resolve-reader.ts';
 
 /** For a few names, of which the worst take 30 ms each. */
 const TIMEOUT_MS = 3 * SECOND;
@@ -46,14 +45,6 @@ export function openResolve(
 export const openReader = (sql: Sql, elasticsearch: Client | null, current: CurrentDirectory): WithReader =>
   createReader(current, openStore(sql, elasticsearch, { name: 'Elasticsearch', timeoutMs: TIMEOUT_MS }), sql);
 
-/** A reader that asks nothing more once the time of its batch is over. */
-const boundedBy = (bound: Bound, { rows, count, wordsFrom, find }: DirectoryReader): DirectoryReader => ({
-  rows,
-  count: (words) => bound(count(words)),
-  wordsFrom: (beginnings, limit) => bound(wordsFrom(beginnings, limit)),
-  find: (reads) => bound(find(reads)),
-});
-
 /** A clock, the CPU time of this process, and a pause. Tests replace them. */
 const SYSTEM = {
   nowMs: () => performance.now(),
@@ -74,7 +65,7 @@ export function createNameResolver(withReader: WithReader, { nowMs, cpuMs, pause
     const restMs = restsUntilMs - nowMs();
     if (restMs > 0) await pause(restMs);
     const startedMs = cpuMs();
-    const resolutions = await withReader((reader) => resolveNames(boundedBy(bound, reader), names));
+    const resolutions = await withReader((reader) => resolveNames(reader, names), bound);
     restsUntilMs = nowMs() + cpuMs() - startedMs;
     return resolutions;
   }, BATCHES);

@@ -1,6 +1,6 @@
-import { answerOf } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
+import type { Bound } from '../../platform/runtime/timeout.ts';
 import type { CurrentDirectory, CurrentGeneration } from '../search/current.ts';
 import type { DirectoryEntry } from '../search/document.ts';
 import type { OpenGeneration } from '../search/generation-reader.ts';
@@ -16,33 +16,34 @@ export interface DirectoryReader extends VocabularyReader {
 
 /**
  * Runs `work` with a reader of the current directory, and again if the directory was replaced meanwhile.
+ * @param bound bounds the wait for each question; by default nothing does
  * @throws when the directory can't be read
  */
-export type WithReader = <T>(work: (reader: DirectoryReader) => Promise<T>) => Promise<T>;
+export type WithReader = <T>(work: (reader: DirectoryReader) => Promise<T>, bound?: Bound) => Promise<T>;
 
 /**
  * Reads the entries in a store, and the vocabulary in Postgres, of one generation.
  * @param sql a pool with the settings of `pointQueries`
  */
 export function createReader(current: CurrentDirectory, open: OpenGeneration, sql: Sql): WithReader {
-  return (work) =>
+  return (work, bound = async (question) => question) =>
     current.read((generation) => {
       const find = (reads: Read[]) => {
         const { byWords } = open(generation);
-        return Promise.all(reads.map(({ groups, limit }) => byWords(groups, null, limit)));
+        return bound(Promise.all(reads.map(({ groups, limit }) => byWords(groups, null, limit))));
       };
-      return work({ ...readVocabularyOf(sql, generation), find });
+      return work({ ...readVocabularyOf(sql, generation, bound), find });
     });
 }
 
 /** Reads the vocabulary of a generation. */
-function readVocabularyOf(sql: Sql, generation: CurrentGeneration): VocabularyReader {
+function readVocabularyOf(sql: Sql, generation: CurrentGeneration, bound: Bound): VocabularyReader {
   const vocabulary = quoted(vocabularyOf(generation.table));
   return {
     rows: generation.rows,
     async count(words) {
       if (words.length === 0) return new Map();
-      const rows = await answerOf(
+      const rows = await bound(
         sql.unsafe<{ word: string; entries: number }[]>(
           `SELECT word, entries FROM ${vocabulary} WHERE word = ANY ($1::text[])`,
           [words],
@@ -53,7 +54,7 @@ function readVocabularyOf(sql: Sql, generation: CurrentGeneration): VocabularyRe
     },
     async wordsFrom(beginnings, limit) {
       if (beginnings.length === 0) return [];
-      return answerOf(
+      return bound(
         sql.unsafe<WordFrom[]>(
           `SELECT beginning, longer.* FROM unnest($1::text[]) AS beginning CROSS JOIN LATERAL (
           SELECT word, entries FROM ${vocabulary}

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { failureAnswer, problem, unavailable } from '../../http/answer.ts';
+import { problem, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { enumeration } from '../../http/enumeration.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
@@ -12,7 +12,7 @@ import {
   type ListService,
   type QuotedList,
 } from '../../metering/admission/list-handler.ts';
-import { free, type Handler, single } from '../../metering/admission/quote.ts';
+import type { Handler } from '../../metering/admission/quote.ts';
 import type { ReadLeft } from '../../metering/credits/left.ts';
 import { createGate, type Gate, type GateLimits } from '../../platform/runtime/gate.ts';
 import { SECOND } from '../../platform/units.ts';
@@ -161,30 +161,13 @@ export function createResolutionsHandler({
     ...NAMES,
     route: resolutionsRoute,
     isDue: true,
-    quote: (asked, { left = asked.length }, input) => {
+    async quote(asked, { paidBefore, caller }, input) {
       const isClearOnly = (input as { clear_only?: boolean }).clear_only === true;
+      const left = paidBefore ?? (await readLeft(caller));
       return readNames((name) => answerOf(resolve, name, isClearOnly), asked, left);
     },
   });
-  const reads = inTurn(gate, list);
-  return {
-    async quote(input, context) {
-      const { paidBefore, caller } = context;
-      let left = paidBefore ?? Number.POSITIVE_INFINITY;
-      try {
-        if (paidBefore == null && !caller.isTest) left = await readLeft(caller);
-      } catch (cause) {
-        const failure = failureAnswer(
-          cause,
-          unavailable('The credits of the account could not be read.', cause),
-        );
-        return free(() => failure);
-      }
-      if (left > 0) return reads.quote(input, { ...context, left });
-      // The charge of one credit says why nothing is left. If some have come meanwhile, it comes back with this 503.
-      return single('resolve', () => unavailable(NOT_READ));
-    },
-  };
+  return inTurn(gate, list);
 }
 
 type ReadAnswer = { answer: ItemAnswer; isCharged: boolean };

@@ -4,8 +4,8 @@
  * entries from either store, and the vocabulary from Postgres.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { SearchEntry } from '../search/document.ts';
-import { type Candidate, MAX_COMPARED, type Outcome, rank } from './order.ts';
+import type { DirectoryEntry, SearchEntry } from '../search/document.ts';
+import { MAX_COMPARED, type Outcome, rank } from './order.ts';
 import { READ_LIMITS, readsOf } from './reads.ts';
 import type { DirectoryReader } from './resolve-reader.ts';
 import { type KnownName, readVocabulary } from './vocabulary.ts';
@@ -48,7 +48,7 @@ export async function resolveNames(
   return resolutions;
 }
 
-function resolutionOf(name: KnownName, entries: Candidate[], compared: number): Resolution {
+function resolutionOf(name: KnownName, entries: DirectoryEntry[], compared: number): Resolution {
   const byNif = new Map(entries.map((entry) => [entry.nif, entry]));
   return { name, ...rank(name, [...byNif.values()], compared) };
 }

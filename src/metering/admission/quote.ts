@@ -20,8 +20,6 @@ export interface CallContext {
   claim(identity: string): Promise<number | null>;
   /** What `claim` returned. */
   paidBefore?: number | null;
-  /** The most credits that the call is expected to get, if its handler has looked. */
-  left?: number;
 }
 
 /** The credits that a request was charged. */

@@ -4,11 +4,11 @@ import * as fc from 'fast-check';
 import { bodyOf } from '../../../src/companies/resolve/bodies.ts';
 import { editsOf, isWithinEdits } from '../../../src/companies/resolve/edits.ts';
 import { compare } from '../../../src/companies/resolve/evidence.ts';
-import { compareCodePoints, rank } from '../../../src/companies/resolve/order.ts';
+import { rank } from '../../../src/companies/resolve/order.ts';
 import { isHeavy, readWords, type WeighedName, weightOf } from '../../../src/companies/resolve/words.ts';
 import { oracleNormalize, oracleSortKey } from '../name-oracle.ts';
-import { oracleDistance, oracleEvidence, oracleRank } from './oracle.ts';
-import { plain, plainEvidence } from './support.ts';
+import { oracleDistance, oracleEvidence, oracleRank } from './resolve-oracle.ts';
+import { plain, plainEvidence } from './resolve-support.ts';
 
 /** Few letters, so that words are often alike. */
 const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '1'), minLength: 1, maxLength: 9 });
@@ -189,107 +189,90 @@ describe('the order', () => {
     );
   });
 
-  /** Whether a name is clear among candidates, whose words, and those of `known`, the directory has. */
-  function clearOf(name: string, weights: number[], candidates: string[], known = ''): boolean {
+  const BRAGANCA = ['Padaria Zutrex Bragança, S.A.'];
+  const SHORT = ['Equip. Zutrex Bragança'];
+  const LONG = ['Unidade Local Zutrex Bragança'];
+  test.each<[name: string, weights: number[], candidates: string[], isClear: boolean, known?: string]>([
+    // An equal name is clear if it is the only one.
+    ['gaia norte', [1], ['gaia norte', 'gaia norte sul'], true],
+    ['gaia norte', [8], ['gaia norte', 'gaia norte'], false],
+    // Without one, a name that differs in light words, or in what it calls the body, is clear if it is the only one.
+    ['gaia norte', [1], ['gaia do norte', 'gaia norte sul'], true],
+    ['gaia norte', [1], ['norte e gaia'], false],
+    ['gaia norte', [8], ['gaia do norte', 'gaia no norte'], false],
+    ['câmara municipal de gaia', [1], ['município de gaia', 'gaia câmara municipal'], true],
+    ['câmara municipal de gaia', [8], ['município de gaia', 'município da gaia'], false],
+    ['câmara municipal gaia', [1], ['município de gaia', 'câmara municipal de gaia'], true],
+    ['câmara municipal', [8], ['município'], false],
+    ['Freguesia de Foot', [4], ['Foot Freguesia, Lda'], false],
+    ['Freguesia de Foot', [4], ['Freguesia do Foot, Lda'], false],
+    ['Freguesia de Foot', [4], ['Freguesia do Foot'], true],
+    // Another name is clear if it alone lacks nothing, begins with a word of the name, and has a rare word as written.
+    ['gaia norte', [4, 1], ['gaia do norte um'], true],
+    ['gaia norte', [2, 2], ['gaia do norte um'], false],
+    ['gaia norte', [4, 1], ['sul gaia norte'], false],
+    ['gaia norte', [4, 1], ['gaia norte um', 'gaia norte dois'], false],
+    ['gaia norte', [4, 1], ['gaia norte um', 'gaia sul'], true],
+    ['gaia norte', [4, 1], ['gaia sul'], false],
+    ['gaia norte', [4, 1], ['gaia norte um dois'], true],
+    ['gaia norte', [4, 1], ['gaia um norte dois'], true],
+    ['gaia norte', [4, 1], ['gaia norte um dois tres'], true],
+    ['gaia norte', [4, 1], ['gaia um norte dois tres'], false],
+    ['gaia nortes sules', [8, 8, 8], ['gaia norte sule'], false],
+    ['freguesia de gaia', [1, 8], ['freguesia de gaia do norte'], false],
+    // A word that the directory knows is no error, a letter of a short one neither.
+    ['Padaria Zutrex Bragansa', [8], BRAGANCA, true],
+    ['Padaria Zutrex Bragansa', [8], BRAGANCA, false, 'bragansa'],
+    ['Padaria Zutrex Gaia', [8], ['Padaria Zutrex Maia'], false],
+    ['Padaria Zutrex Mouro', [8], ['Padaria Zutrex Moura'], true],
+    ['Padaria Zutrex Braga', [8], BRAGANCA, false],
+    ['ulz zutrex bragança', [4], LONG, true],
+    ['ulz zutrex bragança', [4], LONG, false, 'ulz'],
+    // An abbreviation has a period.
+    ['Pad. Zutrex Bragança', [2, 8], BRAGANCA, true, 'pad'],
+    ['Pad Zutrex Bragança', [2, 8], BRAGANCA, false],
+    ['Pada. Zutrex Bragança', [2, 8], BRAGANCA, false],
+    ['Padaria Zutrex Brag.', [2, 8], BRAGANCA, false],
+    ['Padarias. Zutrex Bragança', [2, 8], BRAGANCA, false, 'padarias'],
+    ['Equipamentos Zutrex Bragança', [2, 8], SHORT, true],
+    ['Equipamentos Zutrex Bragança', [4, 8], SHORT, false],
+    ['Equipamentos. Zutrex Bragança', [2, 8], SHORT, false],
+    ['Zutrex Equipamentos', [8, 2], ['Zutrex Equip.'], false],
+    // A light word may be the beginning of an extra one, and a name be cut.
+    ['Foot para', [4], ['FOOT PARK, LDA'], false],
+    ['Foot com. Pneus', [4], ['Foot Comércio Pneus'], true],
+    ['Foot com Pneus', [4], ['Foot Comércio Pneus'], false],
+    ['O Foot', [4], ['Foot Park'], false],
+    ['Foot por, Lda', [4], ['Foot, Lda'], false],
+    ['Foot.com', [4], ['Foot.com, Lda'], true],
+    ['Helio coe Foot', [4], ['Helio Coelho Organização Foot'], false],
+    // A brand alone with another legal form is another company.
+    ['Foot', [4], ['Foot Park, Lda'], true],
+    ['Foot, S.A.', [4], ['Foot Park, Lda'], false],
+    ['Foot Pneus, S.A.', [4], ['Foot Pneus Park, Lda'], true],
+    // Initials tell names apart, unless they stand beside their words.
+    ['ANI - Agência Nacional de Inovação', [2], ['Agência Nacional Inovação'], true],
+    ['Agência Nacional de Inovação', [2], ['Agência Nacional de Inovação (ANI)'], true],
+    ['ANI - Agência Nacional de Inovação', [2], ['NIN - Agência Nacional de Inovação'], false],
+    ['A. Norvik & Filhos', [8], ['E. Norvik & Filhos'], false],
+    ['A. Norvik & Filhos', [8], ['Norvik e Filhos'], false],
+    ['Norvik e Filhos', [8], ['A. Norvik & Filhos'], false],
+    ['Construções A. Norvik', [8], ['Construções E. Norvik'], false],
+    ['A Norvik e Filhos', [8], ['Norvik & Filhos'], true],
+    ['Os Norvik', [8], ['O. Norvik'], false],
+    ['A. E. Norvik, Filhos', [8], ['A. E. Norvik & Filhos'], true],
+    ['A.E. Norvik, Filhos', [8], ['AE Norvik & Filhos'], true],
+    ['Instituto Norvik e Filhos, IP', [8], ['Instituto Norvik & Filhos, I. P.'], true],
+  ])('%s with the weights %j beside %j: clear is %p', (name, weights, candidates, isClear, known = '') => {
     const { words: read, ...rest } = readWords(name);
     const rows = candidates.map((legalName, at) => {
       const normalized = oracleNormalize(legalName);
       return { nif: String(at), legalName, normalized, sortKey: oracleSortKey(legalName) };
     });
+    // The directory has the candidates' words, and those of `known`.
     const all = new Set([...known.split(' '), ...rows.flatMap(({ normalized }) => normalized.split(' '))]);
     const asked = { ...weighed(read, weights), ...rest, isKnown: (one: string) => all.has(one) };
-    return rank(asked, rows).clear;
-  }
-
-  test('an equal name is clear if it is the only one', () => {
-    expect(clearOf('gaia norte', [1], ['gaia norte', 'gaia norte sul'])).toBe(true);
-    expect(clearOf('gaia norte', [8], ['gaia norte', 'gaia norte'])).toBe(false);
-  });
-
-  test('without one, a name that differs in light words, or in what it calls the body, is clear if it is the only one', () => {
-    expect(clearOf('gaia norte', [1], ['gaia do norte', 'gaia norte sul'])).toBe(true);
-    expect(clearOf('gaia norte', [1], ['norte e gaia'])).toBe(false);
-    expect(clearOf('gaia norte', [8], ['gaia do norte', 'gaia no norte'])).toBe(false);
-    expect(clearOf('câmara municipal de gaia', [1], ['município de gaia', 'gaia câmara municipal'])).toBe(
-      true,
-    );
-    expect(clearOf('câmara municipal de gaia', [8], ['município de gaia', 'município da gaia'])).toBe(false);
-    expect(clearOf('câmara municipal gaia', [1], ['município de gaia', 'câmara municipal de gaia'])).toBe(
-      true,
-    );
-    expect(clearOf('câmara municipal', [8], ['município'])).toBe(false);
-  });
-
-  test('another name is clear if it alone lacks nothing, begins with a word of the name, and has a rare word as written', () => {
-    expect(clearOf('gaia norte', [4, 1], ['gaia do norte um'])).toBe(true);
-    expect(clearOf('gaia norte', [2, 2], ['gaia do norte um'])).toBe(false);
-    expect(clearOf('gaia norte', [4, 1], ['sul gaia norte'])).toBe(false);
-    expect(clearOf('gaia norte', [4, 1], ['gaia norte um', 'gaia norte dois'])).toBe(false);
-    expect(clearOf('gaia norte', [4, 1], ['gaia norte um', 'gaia sul'])).toBe(true);
-    expect(clearOf('gaia norte', [4, 1], ['gaia sul'])).toBe(false);
-    expect(clearOf('gaia norte', [4, 1], ['gaia norte um dois'])).toBe(true);
-    expect(clearOf('gaia norte', [4, 1], ['gaia um norte dois'])).toBe(true);
-    expect(clearOf('gaia norte', [4, 1], ['gaia norte um dois tres'])).toBe(true);
-    expect(clearOf('gaia norte', [4, 1], ['gaia um norte dois tres'])).toBe(false);
-    expect(clearOf('gaia nortes sules', [8, 8, 8], ['gaia norte sule'])).toBe(false);
-    expect(clearOf('freguesia de gaia', [1, 8], ['freguesia de gaia do norte'])).toBe(false);
-  });
-
-  test('a word that the directory knows is no error, a letter of a short one neither, and an abbreviation has a period', () => {
-    const candidates = ['Padaria Zutrex Bragança, S.A.'];
-    expect(clearOf('Padaria Zutrex Bragansa', [8], candidates)).toBe(true);
-    expect(clearOf('Padaria Zutrex Bragansa', [8], candidates, 'bragansa')).toBe(false);
-    expect(clearOf('Padaria Zutrex Gaia', [8], ['Padaria Zutrex Maia'])).toBe(false);
-    expect(clearOf('Padaria Zutrex Mouro', [8], ['Padaria Zutrex Moura'])).toBe(true);
-    expect(clearOf('Padaria Zutrex Braga', [8], candidates)).toBe(false);
-    expect(clearOf('Pad. Zutrex Bragança', [2, 8], candidates, 'pad')).toBe(true);
-    expect(clearOf('Pad Zutrex Bragança', [2, 8], candidates)).toBe(false);
-    expect(clearOf('Pada. Zutrex Bragança', [2, 8], candidates)).toBe(false);
-    expect(clearOf('Padaria Zutrex Brag.', [2, 8], candidates)).toBe(false);
-    expect(clearOf('Padarias. Zutrex Bragança', [2, 8], candidates, 'padarias')).toBe(false);
-    const short = ['Equip. Zutrex Bragança'];
-    expect(clearOf('Equipamentos Zutrex Bragança', [2, 8], short)).toBe(true);
-    expect(clearOf('Equipamentos Zutrex Bragança', [4, 8], short)).toBe(false);
-    expect(clearOf('Equipamentos. Zutrex Bragança', [2, 8], short)).toBe(false);
-    expect(clearOf('Zutrex Equipamentos', [8, 2], ['Zutrex Equip.'])).toBe(false);
-    const long = ['Unidade Local Zutrex Bragança'];
-    expect(clearOf('ulz zutrex bragança', [4], long)).toBe(true);
-    expect(clearOf('ulz zutrex bragança', [4], long, 'ulz')).toBe(false);
-  });
-
-  test.each([
-    ['Foot para', 'FOOT PARK, LDA', false],
-    ['Foot com. Pneus', 'Foot Comércio Pneus', true],
-    ['Foot com Pneus', 'Foot Comércio Pneus', false],
-    ['Foot', 'Foot Park, Lda', true],
-    ['Foot, S.A.', 'Foot Park, Lda', false],
-    ['Foot Pneus, S.A.', 'Foot Pneus Park, Lda', true],
-    ['O Foot', 'Foot Park', false],
-    ['Foot por, Lda', 'Foot, Lda', false],
-    ['Foot.com', 'Foot.com, Lda', true],
-    ['Freguesia de Foot', 'Foot Freguesia, Lda', false],
-    ['Freguesia de Foot', 'Freguesia do Foot, Lda', false],
-    ['Freguesia de Foot', 'Freguesia do Foot', true],
-    ['Helio coe Foot', 'Helio Coelho Organização Foot', false],
-    ['ANI - Agência Nacional de Inovação', 'Agência Nacional Inovação', true],
-    ['Agência Nacional de Inovação', 'Agência Nacional de Inovação (ANI)', true],
-    ['ANI - Agência Nacional de Inovação', 'NIN - Agência Nacional de Inovação', false],
-  ])('%s beside %s: clear is %p', (name, candidate, isClear) => {
-    expect(clearOf(name, [name.startsWith('A') ? 2 : 4], [candidate])).toBe(isClear);
-  });
-
-  test.each([
-    ['A. Norvik & Filhos', 'E. Norvik & Filhos', false],
-    ['A. Norvik & Filhos', 'Norvik e Filhos', false],
-    ['Norvik e Filhos', 'A. Norvik & Filhos', false],
-    ['Construções A. Norvik', 'Construções E. Norvik', false],
-    ['A Norvik e Filhos', 'Norvik & Filhos', true],
-    ['Os Norvik', 'O. Norvik', false],
-    ['A. E. Norvik, Filhos', 'A. E. Norvik & Filhos', true],
-    ['A.E. Norvik, Filhos', 'AE Norvik & Filhos', true],
-    ['Instituto Norvik e Filhos, IP', 'Instituto Norvik & Filhos, I. P.', true],
-  ])('%s beside %s: clear is %p, because initials tell names apart', (name, candidate, isClear) => {
-    expect(clearOf(name, [8], [candidate])).toBe(isClear);
+    expect(rank(asked, rows).clear).toBe(isClear);
   });
 
   test('a candidate all of whose words the name has is shown, if the first is among them and one marks a company', () => {
@@ -301,19 +284,5 @@ describe('the order', () => {
     expect(shown('sul gaia norte este', [4, 2, 8, 8], 'gaia')).toBe(0);
     expect(shown('sul gaia norte este', [4, 4, 8, 8], 'gaia verde')).toBe(0);
     expect(shown('sul gaia norte este', [4, 4, 8, 8], 'verde gaia')).toBe(0);
-  });
-
-  test('texts are compared as their UTF-8 bytes', async () => {
-    const text = fc.string({
-      unit: fc.constantFrom('a', '\ue000', '\u{20000}', '\u{1f600}', '\uffe0'),
-      maxLength: 4,
-    });
-    await fc.assert(
-      fc.property(text, text, (one, other) => {
-        expect(Math.sign(compareCodePoints(one, other))).toBe(
-          Buffer.compare(Buffer.from(one), Buffer.from(other)),
-        );
-      }),
-    );
   });
 });

@@ -9,8 +9,8 @@ import '../../support/modes.ts';
 import { readerOf } from '../../support/search-entries.ts';
 import { createWorkbench, tablesOf } from '../../support/workbench.ts';
 import { csvOf, DIRECTORY, hardNames, SPELLINGS, STRANGERS } from './names.ts';
-import { CAPS, createResolveOracle, type OracleAnswer } from './oracle.ts';
-import { plain } from './support.ts';
+import { CAPS, createResolveOracle, type OracleAnswer } from './resolve-oracle.ts';
+import { plain } from './resolve-support.ts';
 
 const NAMES = [...SPELLINGS.map(({ written }) => written), ...STRANGERS, ...hardNames()];
 /** A directory of some hundred names reaches these. */

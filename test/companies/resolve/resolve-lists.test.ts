@@ -4,8 +4,9 @@ import { companyOf, type Resolve, resolveNames } from '../../../src/companies/re
 import { createNameResolver } from '../../../src/companies/resolve/resolve-open.ts';
 import type { DirectoryReader } from '../../../src/companies/resolve/resolve-reader.ts';
 import { createResolutionsHandler } from '../../../src/companies/resolve/resolve-route.ts';
-import { type CallContext, NOTHING_PAID } from '../../../src/metering/admission/quote.ts';
+import type { DirectoryEntry } from '../../../src/companies/search/document.ts';
 import { SECOND } from '../../../src/platform/units.ts';
+import { CALLER, paid, runHandler } from '../../support/handler.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
 
 const NOTHING = companyOf(undefined);
@@ -13,15 +14,12 @@ const NOTHING = companyOf(undefined);
 function startLists(resolve: Resolve) {
   const readLeft = async () => 1000;
   const handler = createResolutionsHandler({ publicUrl: 'http://service', resolve, readLeft });
-  return async (account: string, names: string[]): Promise<{ data: { name: string; status: number }[] }> => {
-    const context = { caller: { accountId: account } } as CallContext;
-    const quote = await handler.quote({ names }, context);
-    try {
-      const answer = await quote.answer({ ...NOTHING_PAID, spent: quote.credits });
-      return JSON.parse((answer as { json: string }).json);
-    } finally {
-      quote.end?.(NOTHING_PAID);
-    }
+  return async (
+    accountId: string,
+    names: string[],
+  ): Promise<{ data: { name: string; status: number }[] }> => {
+    const answer = await runHandler(handler, { names }, { caller: { ...CALLER, accountId } });
+    return JSON.parse((answer as { json: string }).json);
   };
 }
 
@@ -70,7 +68,7 @@ test('a list that waits over 3 s for another of its account is refused', async (
   const turn = setImmediate;
   jest.useFakeTimers();
   const answers = [send('one', ['first']), send('one', ['second'])];
-  await new Promise(turn); // both have looked for their credits
+  await new Promise(turn);
   jest.advanceTimersByTime(3 * SECOND + 1);
   jest.useRealTimers();
   first.resolve(NOTHING);
@@ -88,85 +86,67 @@ test('names that have not begun after 8 s are unavailable in their place', async
   expect(data.map(({ status }) => status)).toEqual([200, 200, 200, 200, 503, 503]);
 });
 
-test('a failed name has its problem in its place, and the others their answers', async () => {
-  const send = startLists(async (name) => {
-    if (name === 'bad') throw new Error('failed');
-    return NOTHING;
-  });
-  const { data } = await send('one', ['a', 'bad', 'b']);
-  expect(data.map(({ status }) => status)).toEqual([200, 500, 200]);
-});
-
-test('the event loop is given back after every name', async () => {
-  let [turns, isOver] = [0, false];
-  const turn = () => {
-    turns += 1;
-    if (!isOver) setImmediate(turn);
-  };
-  const entry = { nif: '500000000', legalName: 'Padaria', normalized: 'padaria', sortKey: 'padaria' };
-  const reader = {
-    rows: 1_000_000,
-    count: async (words: string[]) => new Map(words.map((word) => [word, 1])),
-    wordsFrom: async () => [],
-    find: async (reads: unknown[]) => reads.map(() => [entry]),
-  };
-  setImmediate(turn);
-  const resolutions = await resolveNames(reader, namesOf('padaria'));
-  isOver = true;
-  expect(resolutions).toHaveLength(100);
-  expect(turns).toBeGreaterThanOrEqual(100);
-});
-
-test('a list for which there seem to be no credits reads nothing: its charge says why, or it is a free 503', async () => {
+test('a list for which there seem to be no credits reads nothing: its charge says why, or its items are free 503s', async () => {
   const handler = createResolutionsHandler({
     publicUrl: 'http://service',
     resolve: () => Promise.reject(new Error('a name was read')),
     readLeft: async () => 0,
   });
-  const quote = await handler.quote({ names: namesOf('a') }, {
-    caller: { accountId: 'acc', isTest: false },
-  } as CallContext);
-  expect([quote.kind, quote.credits]).toEqual(['resolve', 1]);
-  const answer = await quote.answer({ ...NOTHING_PAID, spent: 1 });
-  expect(answer.ok ? null : answer.problem.kind).toBe('service-unavailable');
+  const moved: number[] = [];
+  const pay = (credits: number) => {
+    moved.push(credits);
+    return { ...paid(credits), refund: (unused: number) => void moved.push(unused) };
+  };
+  const answer = await runHandler(handler, { names: namesOf('a') }, { pay });
+  const { data } = JSON.parse((answer as { json: string }).json);
+  expect(data.map(({ status }: { status: number }) => status)).toEqual(Array(100).fill(503));
+  expect(moved).toEqual([1, 1]);
 });
 
-/** A directory of nothing, with the words that were counted at once, and a call for each look. */
-function emptyDirectory(look = async () => {}) {
+/** A directory whose words and entries are one, or nothing; with the words that were counted at once, and a call for each look. */
+function directoryOf(entries: DirectoryEntry[] = [], look = async () => {}) {
   const counted: string[][] = [];
   const reader: DirectoryReader = {
     rows: 1_000_000,
     async count(words) {
       counted.push(words);
       await look();
-      return new Map();
+      return new Map(entries.length === 0 ? [] : words.map((word) => [word, 1]));
     },
     wordsFrom: async () => [],
-    find: async (reads) => reads.map(() => []),
+    find: async (reads) => reads.map(() => [...entries]),
   };
   return { reader, counted };
 }
 
-const letters = (count: number, first: string) => first.repeat(count - 1) + 'q';
-
-test("the event loop is given back after each word's edits, and a name has at most four such words", async () => {
-  const { reader, counted } = emptyDirectory();
+/** The turns of the event loop that the resolution of some names leaves to others. */
+async function turnsOf(reader: DirectoryReader, names: string[]): Promise<number> {
   let [turns, isOver] = [0, false];
   const turn = () => {
     turns += 1;
     if (!isOver) setImmediate(turn);
   };
   setImmediate(turn);
-  const words = [...'abcdefghijkl'].map((first) => letters(16, first));
-  await resolveNames(reader, [words.join(' '), words.toReversed().join(' ')]);
+  expect(await resolveNames(reader, names)).toHaveLength(names.length);
   isOver = true;
+  return turns;
+}
+
+const letters = (count: number, first: string) => first.repeat(count - 1) + 'q';
+
+test("the event loop is given back after every name, and after each word's edits, of which a name has four", async () => {
+  const entry = { nif: '500000000', legalName: 'Padaria', normalized: 'padaria', sortKey: 'padaria' };
+  expect(await turnsOf(directoryOf([entry]).reader, namesOf('padaria'))).toBeGreaterThanOrEqual(100);
+  const { reader, counted } = directoryOf();
+  const words = [...'abcdefghijkl'].map((first) => letters(16, first));
   // Eight words, and two names.
+  const turns = await turnsOf(reader, [words.join(' '), words.toReversed().join(' ')]);
   expect(turns).toBeGreaterThanOrEqual(10);
   expect(Math.max(...counted.map(({ length }) => length))).toBeLessThan(8 * (16 * 53 + 2 * 15));
 });
 
 test('near words are sought of words with at most 16 letters, and parts of those with 30', async () => {
-  const { reader, counted } = emptyDirectory();
+  const { reader, counted } = directoryOf();
   for (const count of [16, 17, 30, 31]) await resolveNames(reader, [letters(count, 'a')]);
   const sizes = counted.filter((_, at) => at % 2 === 1).map(({ length }) => length);
   expect(sizes.map((size) => (size > 500 ? 'near' : size > 0 ? 'parts' : 'nothing'))).toEqual([
@@ -180,7 +160,7 @@ test('near words are sought of words with at most 16 letters, and parts of those
 test('names of all lists together rest after a batch for as long as it had CPU', async () => {
   let [nowMs, cpuMs, tookMs] = [0, 0, 0];
   const rests: number[] = [];
-  const { reader } = emptyDirectory(async () => {
+  const { reader } = directoryOf([], async () => {
     cpuMs += tookMs / 2;
     nowMs += tookMs;
   });
@@ -202,7 +182,7 @@ test('names of all lists together rest after a batch for as long as it had CPU',
 
 test('a short list beside long ones of other accounts waits for one batch of each, not for the lists', async () => {
   let batches = 0;
-  const { reader } = emptyDirectory(async () => {
+  const { reader } = directoryOf([], async () => {
     batches += 0.5;
   });
   const clock = { nowMs: () => 0, cpuMs: () => 0, pause: async () => {} };

@@ -1,6 +1,6 @@
 import type { Evidence } from '../../../src/companies/resolve/evidence.ts';
 import { heavyWords, type Resolution } from '../../../src/companies/resolve/resolve.ts';
-import type { OracleAnswer } from './oracle.ts';
+import type { OracleAnswer } from './resolve-oracle.ts';
 
 export const plainEvidence = ({ kind, text }: Evidence) =>
   kind === 'same' || kind === 'missing' ? kind : { [kind]: text };
