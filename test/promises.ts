@@ -23,7 +23,7 @@ An empty answer costs its credit → api: %s costs a token and its credit
 from one directory, the current one → companies/directory: %s: no answer mixes two generations → api: once an import is done no instance answers
 
 At most 20 companies whose name has every word → companies/matches: any words of any names answer what the oracle answers → api: at most 20 entries
-Answers, problems, normalization and NIF queries → api: a query finds names by any words, in the envelope → companies/matches: a NIF is a NIF query
+Answers, problems, normalization and NIF queries → api: a query finds names by any words, in the envelope → companies/matches: the query of a text
 every letter of a word right
 Names that begin with the query come first → companies/matches: names that begin with the query come first
 X-Query-Words: 8 of 11 → api: a query of over eight words is asked by its first eight
@@ -31,7 +31,7 @@ X-Query-Words: 8 of 11 → api: a query of over eight words is asked by its firs
 Up to 100 names for one token → api: takes \${most} items → api: costs one token, and one credit an item
 typing errors, other word order → companies/resolve: finds real spellings
 at most five candidates, with the evidence → companies/resolve: answers as the rule says → companies/resolve: equals the plain passes
-the first candidate alone has this name → companies/resolve: an equal name is clear if it is the only one → companies/resolve: without one, a name that differs
+the first candidate alone has this name → companies/resolve: %s with the weights %j beside %j: clear is
 The directory may lack the company that was meant
 A text with a NIF is that NIF → api: a text with a NIF is that NIF
 answer is charged after the reads → api: nothing is reserved
@@ -62,20 +62,20 @@ compared by code point), then by NIF → companies/search: order is by code poin
 
 All fields are always present → api: a lookup: result and data, every field present
 not carried over from an older record → companies/lookup: what a refresh does not supply is empty
-X-Record-Source says where the record is from → api: a lookup: result and data → companies/lookup: every fault of nif.pt
+X-Record-Source says where the record is from → api: a lookup: result and data → companies/lookup: after a fault of nif.pt
 /lookups has neither → api: has one element an item
-has name and address only → companies/sources: has its name and address
+has name and address only → companies/sources: of %s with %j has the details
 for five minutes asks no source again → companies/lookup: for five minutes after a definite → companies/lookup: a definite "not found" is a 404
-moves on to the fallback → companies/lookup: every fault of nif.pt moves on to VIES → companies/sources: a provider that fails by $fault
-VIES's "invalid" → companies/sources: "INVALID" says nothing about existence
+moves on to the fallback → companies/lookup: after a fault of nif.pt → companies/sources: a provider that fails by $fault
+VIES's "invalid" → companies/sources: %s: %j is %s → companies/lookup: a fault of nif.pt and "invalid"
 a provider fault is never a 404 → companies/lookup: a fault of nif.pt and "invalid" of VIES is a 502, never a 404
 
 younger than six days → companies/lookup: a record younger than six days → companies/lookup: a record of six days is refreshed
 No request forces a refresh → companies/lookup: a record younger than six days
 answers within 11 s of its arrival → companies/lookup: a lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s
 If this service fails or is late, not the sources → companies/lookup: a source answers at once and Postgres hangs
-share the outcome, failure included → companies/lookup: shares a failure and a "not found"
-ten refreshes a day (UTC) → companies/lookup: grow with the account's requests per minute → companies/lookup: begin again the next day
+share the outcome, failure included → companies/lookup: shares a %s as well
+ten refreshes a day (UTC) → companies/lookup: begin again the next day, and grow with
 for every two requests a minute → companies/lookup: a Free account has ten
 bounds all accounts in a day (UTC) → companies/lookup: Free accounts have half
 Beyond a bound a lookup without a fresh record → companies/lookup: beyond them a lookup is a 503 until midnight
@@ -86,7 +86,7 @@ counts once if a source is asked → companies/lookup: count questions, not look
 Up to 100 NIFs (nifs) for one token → api: takes \${most} items
 is the data of a single lookup → api: has in company the bytes
 without a fresh record are refreshed → api: are ten at most → api: that no provider answers end within the bound
-and those beyond a bound → companies/lookup: in a batch the same stands
+and those beyond a bound → companies/lookup: is not charged, alone and in a list
 
 can be sent again within ten minutes → api: POST %s is answered again → metering/credits: after ten minutes it is a new request → metering/simulation: some thousand histories with faults
 1 to 64 characters of [A-Za-z0-9_-] → service: a bad Idempotency-Key of %s → api: every tool of /mcp knows it → api: a GET does not know it
@@ -103,7 +103,7 @@ Unused credits of the charged sending come back → api: sendings with one Idemp
 screens the same list again for nothing → dashboard/screen: a paid list is free for ten minutes
 
 Up to 1,000 companies against the lists → api: takes \${most} items
-has the date of each list, files → companies/datasets: an answer has the file of its brackets
+has the date of each list, files → companies/datasets: an import of 0.1.0
 An element has debts, with the brackets → api: the answer has one element an item, in the order asked, repeated
 A null bracket is not "no debt" → api: the answer has one element an item, in the order asked, repeated
 A list whose date is null was never imported → api: before any dataset was imported
@@ -131,7 +131,7 @@ costs one credit, too; one that is service-unavailable → metering/admission: o
 the first get them → api: credits for some items only
 key-budget-exceeded or key-budget-spent, if → api: a budget of a %s: a list gets as many items
 the whole answer is that 429 (or 403) → api: no credit at all → api: a budget of a %s
-has limit and reset, service-unavailable has retryAfter → api: credits for some items only → companies/lookup: in a batch the same stands
+has limit and reset, service-unavailable has retryAfter → api: credits for some items only → companies/lookup: is not charged, alone and in a list
 A NIF is a number of nine digits → api: POST %s takes a number of nine digits as a NIF
 at most 64 KiB, arrives within 10 s → api: a body of POST %s that is no JSON object → http: a body that trickles in is not valid
 Any other is a validation that costs the token → api: each is a validation that names its member → api: a member that the schema of POST %s does not name

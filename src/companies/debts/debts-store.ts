@@ -1,6 +1,5 @@
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
-import type { DebtDataset } from '../datasets/datasets-store.ts';
 import { digestOf, type FileDigest } from '../file-digest.ts';
 import type { Debts } from './bracket.ts';
 import type { DebtKind } from './kind.ts';
@@ -9,8 +8,8 @@ import type { DebtKind } from './kind.ts';
 export interface Screened {
   /** By NIF; a company without brackets is absent. */
   debts: ReadonlyMap<string, Debts>;
-  /** One that was never imported is absent or `null`. */
-  datasets: { [kind in DebtKind]?: Pick<DebtDataset, 'date' | 'file'> | null };
+  /** One that was never imported is absent or `null`; `file: null` means that its file is not known. */
+  datasets: { [kind in DebtKind]?: { date: string; file: FileDigest | null } | null };
 }
 
 /** @param nifs valid, nine digits */

@@ -7,13 +7,6 @@ import type { CompanyDetails, SourceName } from '../sources/source-types.ts';
 
 export type RefreshOutcome = 'found' | 'not-found' | 'failed';
 
-/** The state of a NIF's refresh: ours to do, running elsewhere, or ended. */
-export type LeaseState = { state: 'ours'; attempt: string } | OtherAttempt;
-
-type OtherAttempt =
-  | { state: 'under-way'; attempt: string }
-  | { state: 'ended'; attempt: string; outcome: RefreshOutcome };
-
 /** Rows of ended attempts stay this long for their followers. */
 const KEEP_MS = 1 * MINUTE;
 /** A definite "no such company" is answered for this long without asking a source (docs/api.md: not found). */
@@ -27,8 +20,11 @@ const NOT_FOUND_MS = 5 * MINUTE;
  * only while it runs.
  */
 export function createRefreshLeases(sql: Sql, leaseMs: number) {
-  /** Takes the lease of a NIF if it is free and the NIF was not "not found" lately; otherwise returns the other attempt. */
-  async function acquire(nif: string): Promise<LeaseState> {
+  /**
+   * Takes the lease of a NIF.
+   * @returns the attempt; `null` if another one has the lease, or the NIF was "not found" lately
+   */
+  async function acquire(nif: string): Promise<string | null> {
     const attempt = randomUUID();
     const taken = sql<{ attempt: string }[]>`
       INSERT INTO company_refreshes (nif, attempt, expires_at)
@@ -44,20 +40,16 @@ export function createRefreshLeases(sql: Sql, leaseMs: number) {
       taken.then(releaseLater, releaseLater);
       throw error;
     });
-    if (row !== undefined) return { state: 'ours', attempt };
-    return (await read(nif)) ?? acquire(nif);
+    return row?.attempt ?? null;
   }
 
-  /** The present attempt of a NIF; `null` if there is none. */
-  async function read(nif: string): Promise<OtherAttempt | null> {
-    const query = sql<{ attempt: string; outcome: RefreshOutcome | null; expired: boolean }[]>`
-      SELECT attempt, outcome, expires_at <= clock_timestamp() AS expired
-      FROM company_refreshes WHERE nif = ${nif}`;
+  /** The state of the present attempt of a NIF; `null` if there is none. */
+  async function read(nif: string): Promise<RefreshOutcome | 'under-way' | null> {
+    const query = sql<{ state: RefreshOutcome | 'under-way' }[]>`
+      SELECT coalesce(outcome, 'under-way') AS state FROM company_refreshes
+      WHERE nif = ${nif} AND (outcome IS NOT NULL OR expires_at > clock_timestamp())`;
     const [row] = await answerOf(query);
-    if (row === undefined || (row.outcome === null && row.expired)) return null;
-    return row.outcome === null
-      ? { state: 'under-way', attempt: row.attempt }
-      : { state: 'ended', attempt: row.attempt, outcome: row.outcome };
+    return row?.state ?? null;
   }
 
   /** Whether a lookup of a NIF now follows a refresh under way, or is "not found", instead of beginning a refresh. */

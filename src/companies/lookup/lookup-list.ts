@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { type ProblemAnswer, unavailable } from '../../http/answer.ts';
+import { unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
 import {
@@ -86,11 +86,10 @@ export function createLookupListHandler({
       const records = valid.length === 0 ? null : await findCompanies(valid);
       const recordOf = (nif: string) => records?.get(nif) ?? null;
       const stale = [...new Set(valid)].filter((nif) => recordOf(nif)?.fresh !== true);
-      const refusals = new Map<string, ProblemAnswer | null>();
-      const findRefusals = stale.slice(0, MAX_REFRESHES).map(async (nif) => {
-        refusals.set(nif, await findRefusal(nif, Promise.resolve(recordOf(nif)), caller));
-      });
-      await Promise.all(findRefusals);
+      const findRefusals = stale
+        .slice(0, MAX_REFRESHES)
+        .map(async (nif) => [nif, await findRefusal(nif, Promise.resolve(recordOf(nif)), caller)] as const);
+      const refusals = new Map(await Promise.all(findRefusals));
       const itemOf = (nif: string | null): Omit<Item, 'asked'> => {
         if (nif === null) return { isCharged: true, answer: invalidNif };
         const record = recordOf(nif);

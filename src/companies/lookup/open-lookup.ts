@@ -7,12 +7,12 @@ import { startInterval } from '../../platform/runtime/interval.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
 import { createSources } from '../sources/create-sources.ts';
-import { isDefaultNifPtUrl, type LimitWindow } from '../sources/nif-pt.ts';
+import { isDefaultNifPtUrl, LIMIT_WINDOWS, type LimitWindow } from '../sources/nif-pt.ts';
 import { SOURCE_OUTCOMES } from '../sources/source-types.ts';
 import { createFindRefusal, createLookup, type FindRefusal, type Lookup } from './lookup.ts';
 import { createCompanyReader, type FindCompanies, type FindCompany } from './lookup-store.ts';
 import { createRefresher } from './refresh.ts';
-import { createRefreshBounds, type RefreshBound } from './refresh-bounds.ts';
+import { createRefreshBounds, REFRESH_BOUNDS, type RefreshBound } from './refresh-bounds.ts';
 
 /** The reader of stored records, and the lookup with its sources, as the configuration names them. */
 export function openLookup(
@@ -67,9 +67,6 @@ export function openLookup(
   return { findCompany, findCompanies, lookUp, findRefusal };
 }
 
-const WINDOWS: LimitWindow[] = ['minute', 'hour', 'day', 'month'];
-const BOUNDS: RefreshBound[] = ['account-day', 'account-minute', 'all-day', 'free-day'];
-
 /** Declares the metrics of sources and refreshes, and returns what counts them. @param sources the names of those that are asked */
 function createLookupMetrics(metrics: Metrics, sources: string[]) {
   const requests = metrics.counter(
@@ -85,13 +82,13 @@ function createLookupMetrics(metrics: Metrics, sources: string[]) {
     'source',
     'window',
   );
-  for (const window of WINDOWS) limits.inc({ source: 'nif.pt', window }, 0);
+  for (const window of LIMIT_WINDOWS) limits.inc({ source: 'nif.pt', window }, 0);
   const refused = metrics.counter(
     'refreshes_refused_total',
     'Lookups that were refused because the refreshes of their account, or of all accounts, were used up, by budget.',
     'budget',
   );
-  for (const budget of BOUNDS) refused.inc({ budget }, 0);
+  for (const budget of REFRESH_BOUNDS) refused.inc({ budget }, 0);
   return {
     onAnswer: (source: string, outcome: string) => requests.inc({ source, outcome }),
     onLimit: (source: string, window: LimitWindow) => limits.inc({ source, window }),

@@ -17,32 +17,29 @@ const FREE_REFRESHES_PER_REQUEST = 0.5;
 export type Payer = Pick<Caller, 'accountId' | 'plan' | 'requestsPerMinute'>;
 
 /** A bound of refreshes: of one account, of all accounts together (`REFRESHES_PER_DAY`), or of all Free accounts. */
-export type RefreshBound = 'account-day' | 'account-minute' | 'all-day' | 'free-day';
+export const REFRESH_BOUNDS = ['account-day', 'account-minute', 'all-day', 'free-day'] as const;
+export type RefreshBound = (typeof REFRESH_BOUNDS)[number];
 
-/** A refresh was refused because a bound is used up. */
+/** A refresh was refused because a bound is used up. The process remembers it until the bound has room again. */
 export class RefreshesUsedUpError extends Error {
   /** As logs have it. Operators know a bound as a budget, from logs and metrics. */
   override readonly name = 'OverBudgetError';
 
   constructor(
     readonly bound: RefreshBound,
-    /** When the bound has room again. */
+    /** What was used up. An account whose limits have changed since has another bound. */
+    readonly limit: number | null,
+    /** When the bound has room again, by Postgres's clock, and by `performance.now()`. */
     readonly roomAt: Date,
-    /** Whole seconds until then, at least 1. */
-    readonly retryAfterS: number,
+    readonly untilMs: number,
   ) {
     super(`the refreshes are used up: ${bound}`);
   }
-}
 
-/** A refusal that this process remembers until the bound has room again. */
-interface Remembered {
-  bound: RefreshBound;
-  /** The bound that was used up. An account whose limits have changed since has another one. */
-  limit: number | null;
-  roomAt: Date;
-  /** By `performance.now()`. */
-  untilMs: number;
+  /** Whole seconds until there is room, at least 1. */
+  get retryAfterS(): number {
+    return Math.max(1, Math.ceil((this.untilMs - performance.now()) / SECOND));
+  }
 }
 
 /** Beyond so many refusals all are forgotten, which costs a charge and its refund for each lookup that meets the bound again. */
@@ -60,7 +57,7 @@ export function createRefreshBounds(sql: Sql, allPerDay: number | null, log: Pic
   const counted = () => (last.day === utcDay(Date.now()) ? last.refreshes : 0);
 
   /** By account, or by a bound of all. */
-  const remembered = new Map<string, Remembered>();
+  const remembered = new Map<string, RefreshesUsedUpError>();
 
   function limitsOf({ plan, requestsPerMinute }: Payer): Record<RefreshBound, number | null> {
     const isFree = plan === 'free';
@@ -70,11 +67,6 @@ export function createRefreshBounds(sql: Sql, allPerDay: number | null, log: Pic
       'all-day': allPerDay,
       'free-day': isFree && allPerDay !== null ? Math.floor(allPerDay / 2) : null,
     };
-  }
-
-  function refusal({ bound, roomAt, untilMs }: Remembered): RefreshesUsedUpError {
-    const waitS = Math.ceil((untilMs - performance.now()) / SECOND);
-    return new RefreshesUsedUpError(bound, roomAt, Math.max(1, waitS));
   }
 
   return {
@@ -93,10 +85,10 @@ export function createRefreshBounds(sql: Sql, allPerDay: number | null, log: Pic
       const [taken] = await answerOf(query);
       const { bound, roomAt, waitMs, today } = taken!;
       if (bound !== null) {
-        const refused = { bound, roomAt, limit: limits[bound], untilMs: askedMs + waitMs };
+        const refusal = new RefreshesUsedUpError(bound, limits[bound], roomAt, askedMs + waitMs);
         if (remembered.size >= MAX_REMEMBERED) remembered.clear();
-        remembered.set(bound.startsWith('account') ? accountId : bound, refused);
-        throw refusal(refused);
+        remembered.set(bound.startsWith('account') ? accountId : bound, refusal);
+        throw refusal;
       }
       // Answers may come in another order than their refreshes were taken in.
       last = { day: utcDay(Date.now()), refreshes: Math.max(counted(), today) };
@@ -111,7 +103,7 @@ export function createRefreshBounds(sql: Sql, allPerDay: number | null, log: Pic
         const found = remembered.get(key);
         if (found === undefined) continue;
         if (found.untilMs <= performance.now()) remembered.delete(key);
-        else if (found.limit === limitsOf(payer)[found.bound]) return refusal(found);
+        else if (found.limit === limitsOf(payer)[found.bound]) return found;
       }
       return null;
     },

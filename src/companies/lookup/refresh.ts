@@ -3,7 +3,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { type CompanySource, type Permit, SourceError } from '../sources/source-types.ts';
-import { createRefreshLeases } from './lease.ts';
+import { createRefreshLeases, type RefreshOutcome } from './lease.ts';
 import type { FindCompany, StoredCompany } from './lookup-store.ts';
 import { type Payer, type RefreshBounds, RefreshesUsedUpError } from './refresh-bounds.ts';
 
@@ -70,26 +70,25 @@ export function createRefresher(options: RefresherOptions) {
   }
 
   async function leadOrFollow(nif: string, caller: Payer, untilMs: number): Promise<RefreshResult> {
-    const first = await leases.acquire(nif);
-    if (first.state === 'ours') return lead(nif, first.attempt, caller, untilMs);
-    let followed: typeof first = first;
-    for (
-      let pauseMs = FIRST_POLL_MS;
-      performance.now() < untilMs;
-      pauseMs = Math.min(pauseMs * 1.5, SLOWEST_POLL_MS)
-    ) {
-      if (followed.state === 'ended') {
-        if (followed.outcome !== 'found') return followed.outcome;
-        // An operator may have removed the record since.
-        return (await findCompany(nif)) ?? leadOrFollow(nif, caller, untilMs);
-      }
-      await Bun.sleep(pauseMs);
-      const now = await leases.read(nif);
-      // The attempt that we followed is gone: its process died, or it could not ask. We begin again.
-      if (now === null) return leadOrFollow(nif, caller, untilMs);
-      followed = now;
+    for (;;) {
+      const attempt = await leases.acquire(nif);
+      if (attempt !== null) return lead(nif, attempt, caller, untilMs);
+      const outcome = await follow(nif, untilMs);
+      const result = outcome === 'found' ? await findCompany(nif) : outcome;
+      // The attempt is gone (its process died, or it could not ask), or an operator has removed the record since. We begin again.
+      if (result !== null) return result;
     }
-    throw new LateError('the refresh of another instance did not end in time');
+  }
+
+  /** Waits for the end of another instance's attempt. @returns `null` if it is gone */
+  async function follow(nif: string, untilMs: number): Promise<RefreshOutcome | null> {
+    for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, SLOWEST_POLL_MS)) {
+      const state = await leases.read(nif);
+      if (state !== 'under-way') return state;
+      if (performance.now() >= untilMs)
+        throw new LateError('the refresh of another instance did not end in time');
+      await Bun.sleep(pauseMs);
+    }
   }
 
   async function lead(nif: string, attempt: string, caller: Payer, untilMs: number): Promise<RefreshResult> {

@@ -9,9 +9,9 @@ import { createBatcher, QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.
 import type { AnswerQuery } from '../search/answer.ts';
 import type { CurrentDirectory } from '../search/current.ts';
 import { createElasticsearchStore } from '../search/elasticsearch-store.ts';
+import type { OpenGeneration } from '../search/generation-reader.ts';
 import { INDEX_BATCHES, type OpenDirectory } from '../search/open-search.ts';
 import { type Finder, firstOf, MAX_RESULTS, type SearchResult } from '../search/search.ts';
-import type { OpenGeneration } from '../search/generation-reader.ts';
 import { createWalkingStore } from './matches-postgres.ts';
 import type { MatchQuery, WordsQuery } from './matches-query.ts';
 import { arrange } from './tiers.ts';

@@ -6,7 +6,7 @@ import { createDatasetsReader, readDatasets } from '../../../src/companies/datas
 import { importDebts } from '../../../src/companies/debts/debts-import.ts';
 import { createScreen } from '../../../src/companies/debts/debts-store.ts';
 import type { DebtKind } from '../../../src/companies/debts/kind.ts';
-import { importCompanies } from '../../../src/companies/directory/import.ts';
+import { importCompanies } from '../../../src/companies/directory/directory-import.ts';
 import type { RowSource } from '../../../src/companies/ingest/source.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { digestOf } from '../../support/digest.ts';

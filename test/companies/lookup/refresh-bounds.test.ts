@@ -1,6 +1,9 @@
-import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
+/** The bounds of refreshes, and what a process that knows of one refuses before it charges. */
+import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { createRefreshBounds, RefreshesUsedUpError } from '../../../src/companies/lookup/refresh-bounds.ts';
+import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
+import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { MINUTE } from '../../../src/platform/units.ts';
 import { createVisitor, signUp } from '../../dashboard/visitor.ts';
@@ -8,9 +11,10 @@ import { type Instance, startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
 import type { CallAnswer } from '../../support/client.ts';
 import { nif } from '../../support/companies.ts';
-import { nifPtFound, nifPtLimit } from '../../support/provider.ts';
+import { nifPtFound, nifPtLimit, nifPtNotFound } from '../../support/provider.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
-import { eventually } from '../../support/until.ts';
+import { eventually, until } from '../../support/until.ts';
+import { post } from '../test-world/requests.ts';
 
 /** Of an account with the Free plan's 20 requests per minute. */
 const [PER_DAY, PER_MINUTE] = [200, 10];
@@ -24,13 +28,9 @@ afterAll(() => api.stop());
 const asked = (number: string) => api.provider.lookups().filter((request) => request.nif === number).length;
 const look = (number: string, key: string, at: Pick<Instance, 'url'> = api) =>
   ask(at, `/companies/${number}`, { key });
-const lookUp = (nifs: string[], key: string) =>
-  ask(api, '/lookups', {
-    key,
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ nifs }),
-  });
+const lookUp = (nifs: string[], key: string, at: Pick<Instance, 'url'> = api) =>
+  ask(at, '/lookups', { ...post({ nifs }), key });
+const statusesOf = ({ body }: CallAnswer) => body.data.map(({ status }: { status: number }) => status);
 const newNifs = (count: number) => Array.from({ length: count }, () => nif(next++));
 
 /** Sets what an account has caused, as many days ago. */
@@ -40,6 +40,11 @@ async function setRefreshes(accountId: string, refreshes: number, daysAgo = 0): 
     VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - ${daysAgo}::integer, ${refreshes})
     ON CONFLICT (account_id) DO UPDATE SET day = excluded.day, refreshes = excluded.refreshes`;
 }
+
+/** Sets what all accounts together have caused, as many days ago. */
+const setAll = (refreshes: number, free = 0, daysAgo = 0) => api.sql`
+  UPDATE day_refreshes SET day = (now() AT TIME ZONE 'UTC')::date - ${daysAgo}::integer,
+    refreshes = ${refreshes}, free_refreshes = ${free}`;
 
 async function refreshesOf(accountId: string): Promise<number> {
   const [row] = await api.sql`SELECT refreshes FROM account_refreshes WHERE account_id = ${accountId}`;
@@ -68,10 +73,10 @@ const midnight = () => (Math.floor(Date.now() / DAY_MS) + 1) * DAY_MS;
 
 /** A refusal until midnight (UTC), seen between the two instants. */
 function expectUntilMidnight({ body, headers }: CallAnswer, text: string, sinceMs: number): void {
-  const until = refusedUntil(body, text);
-  expect(until).toBe(midnight());
+  const untilMs = refusedUntil(body, text);
+  expect(untilMs).toBe(midnight());
   const retryAfterMs = Number(headers.get('Retry-After')) * 1000;
-  expect(retryAfterMs).toBeWithin(until - Date.now(), until - sinceMs + 1001);
+  expect(retryAfterMs).toBeWithin(untilMs - Date.now(), untilMs - sinceMs + 1001);
 }
 
 describe("an account's refreshes of a day", () => {
@@ -92,43 +97,14 @@ describe("an account's refreshes of a day", () => {
     expect((await metric('refreshes_refused_total{budget="account-day"}')) - before).toBe(2);
   });
 
-  test('in a batch the same stands in the place of each item, free', async () => {
-    const { accountId, key } = await api.caller();
-    await setRefreshes(accountId, PER_DAY - 3);
-    const numbers = newNifs(5);
-    const { body } = await lookUp(numbers, key);
-    const refused = body.data.filter((item: { status: number }) => item.status === 503);
-    expect(refused).toHaveLength(2);
-    for (const { problem } of refused) {
-      expect(refusedUntil(problem, 'used up its refreshes of the day')).toBe(midnight());
-    }
-    expect(numbers.filter((number) => asked(number) > 0)).toHaveLength(3);
-    await eventually(async () => (await api.ledger({ accountId })).used, 3);
-    expect(await refreshesOf(accountId)).toBe(PER_DAY);
-  });
-
-  test('are its own: another account refreshes the same company', async () => {
-    const [poor, rich] = [await api.caller(), await api.caller()];
-    const number = nif(next++);
-    await setRefreshes(poor.accountId, PER_DAY);
-    expect((await look(number, poor.key)).status).toBe(503);
-    expect((await look(number, rich.key)).status).toBe(200);
-    // What is stored now is for all.
-    expect((await look(number, poor.key)).status).toBe(200);
-  });
-
-  test('begin again the next day', async () => {
-    const { accountId, key } = await api.caller();
-    await setRefreshes(accountId, PER_DAY, 1);
-    expect((await look(nif(next++), key)).status).toBe(200);
-    expect(await refreshesOf(accountId)).toBe(1);
-  });
-
-  test("grow with the account's requests per minute", async () => {
-    const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 21 } });
-    await setRefreshes(accountId, PER_DAY + 9);
-    expect((await look(nif(next++), key)).status).toBe(200);
-    expect((await look(nif(next++), key)).status).toBe(503);
+  test("begin again the next day, and grow with the account's requests per minute", async () => {
+    const [yesterday, larger] = [await api.caller(), await api.caller({ limits: { requestsPerMinute: 21 } })];
+    await setRefreshes(yesterday.accountId, PER_DAY, 1);
+    expect((await look(nif(next++), yesterday.key)).status).toBe(200);
+    expect(await refreshesOf(yesterday.accountId)).toBe(1);
+    await setRefreshes(larger.accountId, PER_DAY + 9);
+    const statuses = [await look(nif(next++), larger.key), await look(nif(next++), larger.key)];
+    expect(statuses.map(({ status }) => status)).toEqual([200, 503]);
   });
 
   test('count questions, not lookups: a crowd that waits for one refresh takes one', async () => {
@@ -143,9 +119,9 @@ describe("an account's refreshes of a day", () => {
     const { accountId, key } = await api.caller();
     const other = await api.startInstance();
     await setRefreshes(accountId, PER_DAY - 5);
-    const numbers = Array.from({ length: 12 }, () => nif(next++));
+    const numbers = newNifs(12);
     const answers = await Promise.all(
-      numbers.map((number, index) => ask(index % 2 === 0 ? api : other, `/companies/${number}`, { key })),
+      numbers.map((number, index) => look(number, key, index % 2 === 0 ? api : other)),
     );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
     expect(numbers.filter((number) => asked(number) > 0)).toHaveLength(5);
@@ -212,15 +188,14 @@ describe('in a minute', () => {
       single.map((number, index) => look(number, key, index % 2 === 0 ? api : other)),
     );
     expect(answers.map(({ status }) => status)).toEqual(Array(4).fill(200));
-    const { body } = await lookUp(newNifs(PER_MINUTE), key);
-    const refused = body.data.filter((item: { status: number }) => item.status === 503);
-    expect(refused).toHaveLength(4);
+    const list = await lookUp(newNifs(PER_MINUTE), key);
+    expect(statusesOf(list).filter((status: number) => status === 503)).toHaveLength(4);
     await eventually(async () => (await api.ledger({ accountId })).used, PER_MINUTE);
     expect(await refreshesOf(accountId)).toBe(PER_MINUTE);
     await setMinute(accountId, 30);
     const answer = await look(nif(next++), key, other);
-    const until = refusedUntil(answer.body, 'a Free account has in a minute');
-    expect(until - Date.now()).toBeWithin(10_000, 30_001);
+    const untilMs = refusedUntil(answer.body, 'a Free account has in a minute');
+    expect(untilMs - Date.now()).toBeWithin(10_000, 30_001);
     expect(Number(answer.headers.get('Retry-After'))).toBeWithin(10, 31);
     await setMinute(accountId, 60);
     const clock = stopClock();
@@ -244,10 +219,6 @@ describe('in a minute', () => {
 });
 
 describe('of all accounts together (REFRESHES_PER_DAY)', () => {
-  const setAll = (refreshes: number, free: number, daysAgo = 0) => api.sql`
-    UPDATE day_refreshes SET day = (now() AT TIME ZONE 'UTC')::date - ${daysAgo}::integer,
-      refreshes = ${refreshes}, free_refreshes = ${free}`;
-
   test('Free accounts have half, paying ones the rest; exact over instances; the operator is warned once', async () => {
     const env = { REFRESHES_PER_DAY: '31' };
     const instances = [await api.startInstance(env), await api.startInstance(env)] as const;
@@ -312,5 +283,123 @@ describe('of all accounts together (REFRESHES_PER_DAY)', () => {
     setSystemTime(new Date(Date.now() + DAY_MS));
     expect(bounds.today()).toBe(0);
     setSystemTime();
+  });
+});
+
+describe('what a process knows to be beyond a bound', () => {
+  let bounded: Instance;
+  const lookThere = (number: string, key: string) => look(number, key, bounded);
+  beforeAll(async () => {
+    bounded = await api.startInstance({ REFRESHES_PER_DAY: '1000' });
+    // It meets the bound.
+    await setAll(1000);
+    const { key } = await api.caller({ plan: 'plus', ...plenty });
+    expect((await lookThere(nif(next++), key)).status).toBe(503);
+  });
+  afterAll(async () => {
+    await setAll(0);
+    await bounded.stop();
+  });
+
+  /** Credits of an account's charges and returns, from the journal and the days. */
+  async function creditsMoved(accountId: string): Promise<number> {
+    const [row] = await api.sql<{ moved: number }[]>`
+      SELECT coalesce(sum(abs(credits)), 0)::bigint AS moved FROM (
+        SELECT calls AS credits FROM journal_counts WHERE account_id = ${accountId}
+        UNION ALL SELECT credits FROM activity WHERE account_id = ${accountId} AND kind <> 'answer'
+        UNION ALL SELECT unnest(calls) FROM call_journal WHERE owed AND account_ids[1] = ${accountId}) AS row`;
+    return row!.moved;
+  }
+
+  test('is not charged, alone and in a list, and the rest is', async () => {
+    const { accountId, key } = await api.caller({ plan: 'plus', ...plenty, included: 100 });
+    const [fresh, unknown, other] = newNifs(3);
+    await setAll(0);
+    expect((await look(fresh!, key)).status).toBe(200);
+    await setAll(1000);
+    const before = await creditsMoved(accountId);
+    const refused = await lookThere(nif(next++), key);
+    expect([refused.status, refused.headers.get('X-Credits')]).toEqual([503, '0']);
+    expectUntilMidnight(refused, 'of all accounts together', Date.now() - 60_000);
+    const all = await lookUp([unknown!, other!], key, bounded);
+    expect([statusesOf(all), all.headers.get('X-Credits')]).toEqual([[503, 503], '0']);
+    expect(all.body.data[0].problem).toMatchObject({
+      detail: refused.body.detail,
+      retryAfter: expect.any(Number),
+    });
+    expect(await creditsMoved(accountId)).toBe(before);
+    const some = await lookUp([unknown!, fresh!, 'x', other!], key, bounded);
+    expect([statusesOf(some), some.headers.get('X-Credits')]).toEqual([[503, 200, 400, 503], '2']);
+    expect((await lookThere(fresh!, key)).headers.get('X-Credits')).toBe('1');
+    expect((await api.ledger({ accountId })).used).toBe(4);
+  });
+
+  test('of 600 refused lookups of an account with 200 credits none is told that they are spent', async () => {
+    const { accountId, key } = await api.caller({ plan: 'plus', ...plenty, included: 200 });
+    for (let sent = 0; sent < 600; sent += 100) {
+      const answers = await Promise.all(newNifs(100).map((number) => lookThere(number, key)));
+      const seen = new Set(answers.map(({ status, headers }) => `${status} ${headers.get('X-Credits')}`));
+      expect([...seen]).toEqual(['503 0']);
+    }
+    await eventually(async () => (await api.ledger({ accountId })).used, 0);
+  });
+
+  test('an account or a key with nothing left is refused for that first, also after a period or a window', async () => {
+    const { accountId } = await api.caller({ plan: 'plus', ...plenty, included: 2 });
+    const keyOf = async (credits: number, per: 'day' | 'ever') => {
+      const key = generateSecret();
+      await createKey(api.sql, accountId, '', 'test', null, key, { budget: { credits, per }, only: null });
+      return key;
+    };
+    const [none, daily, free] = [await keyOf(0, 'ever'), await keyOf(1, 'day'), await keyOf(9, 'ever')];
+    const told = async (key: string) => (await lookThere(nif(next++), key)).kind;
+    const spendOne = async (key: string) =>
+      expect((await ask(bounded, '/companies?q=empresa', { key })).status).toBe(200);
+    expect([await told(none), await told(daily)]).toEqual(['key-budget-spent', 'service-unavailable']);
+    await spendOne(daily);
+    expect(await told(daily)).toBe('key-budget-exceeded');
+    await api.sql`UPDATE key_budgets SET window_start = window_start - interval '1 day' WHERE per = 'day'`;
+    expect(await told(daily)).toBe('service-unavailable');
+    await spendOne(free);
+    expect([await told(free), await told(daily)]).toEqual(Array(2).fill('monthly-quota-exceeded'));
+    const list = await lookUp(newNifs(1), free, bounded);
+    expect([list.status, list.kind]).toEqual([429, 'monthly-quota-exceeded']);
+    await api.sql`UPDATE balances SET credits = 1 WHERE account_id = ${accountId}`;
+    expect(await told(free)).toBe('service-unavailable');
+    await api.sql`UPDATE balances SET credits = 0 WHERE account_id = ${accountId}`;
+    await changePlan(api.sql, accountId, 'free', {}, 'test');
+    expect(await told(free)).toBe('service-unavailable');
+  });
+
+  test('but a refresh under way and a "not found" of the last minutes are charged and answered', async () => {
+    const { accountId, key } = await api.caller({ plan: 'plus', ...plenty });
+    const [running, unknown] = newNifs(2) as [string, string];
+    // The other instance knows nothing of the bound and meets none.
+    await setAll(0);
+    api.provider.answer(unknown, nifPtNotFound());
+    expect((await look(unknown, key)).status).toBe(404);
+    api.provider.hold();
+    const first = look(running, key);
+    await until('the question', () => asked(running) === 1);
+    const second = lookThere(running, key);
+    const notFound = await lookThere(unknown, key);
+    expect([notFound.status, notFound.headers.get('X-Credits')]).toEqual([404, '1']);
+    await until('its charge', async () => (await api.ledger({ accountId })).used === 4);
+    api.provider.release();
+    for (const { status, headers } of await Promise.all([first, second]))
+      expect([status, headers.get('X-Credits')]).toEqual([200, '1']);
+  });
+
+  test('is no bound of another account, nor of the account once its limit is raised', async () => {
+    const [poor, rich] = [await api.caller(), await api.caller()];
+    await setRefreshes(poor.accountId, PER_DAY);
+    const company = nif(next++);
+    for (let i = 0; i < 2; i += 1)
+      expect((await look(company, poor.key)).body.detail).toContain('of the day (UTC)');
+    expect((await look(company, rich.key)).status).toBe(200);
+    // What is stored now is for all.
+    expect((await look(company, poor.key)).status).toBe(200);
+    await changePlan(api.sql, poor.accountId, 'plus', {}, 'test');
+    await until('the plan', async () => (await look(nif(next++), poor.key)).status === 200);
   });
 });

@@ -1,3 +1,4 @@
+/** A lookup: when its record is fresh, what a refresh stores, and the debts beside it. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
@@ -6,6 +7,7 @@ import { waitingForLock } from '../../support/locks.ts';
 import { nifPtFound, nifPtNotFound } from '../../support/provider.ts';
 import { DAY_S, setAge } from '../../support/records.ts';
 import { until } from '../../support/until.ts';
+import { importBrackets } from '../debts/debts-support.ts';
 
 const SIX_DAYS_S = 6 * DAY_S;
 
@@ -189,28 +191,23 @@ describe('freshness', () => {
   });
 });
 
-describe('debts', () => {
-  test('are joined as they are when the record is read, whatever the age of the record', async () => {
-    const number = await storedBefore(0);
-    const other = await storedBefore(0);
-    const setDebts = (kind: string, date: string, start: number, end: number | null) =>
-      api.sql.begin(async (sql) => {
-        await sql`DELETE FROM debts WHERE kind = ${kind}`;
-        await sql`DELETE FROM debt_datasets WHERE kind = ${kind}`;
-        await sql`INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES (${kind}, ${date}, 1, 'test')`;
-        await sql`INSERT INTO debts (kind, nif, start_amount, end_amount) VALUES (${kind}, ${number}, ${start}, ${end})`;
-      });
-    const debtsOf = async (of: string) => {
-      const { tax_debt, social_security_debt } = (await look(of)).body.data;
-      return [tax_debt, social_security_debt];
-    };
-    await setDebts('tax', '2026-10-31', 7500, 25_000);
-    const tax = { start: 7500, end: 25_000, last_updated: '2026-10-31' };
-    expect(await debtsOf(number)).toEqual([tax, null]);
-    await setDebts('social-security', '2026-09-01', 5_000_001, null);
-    expect(await debtsOf(number)).toEqual([tax, { start: 5_000_001, end: null, last_updated: '2026-09-01' }]);
-    expect(await debtsOf(other)).toEqual([null, null]);
-    await setAge(api.sql, number, SIX_DAYS_S);
-    expect((await look(number)).body.data).toMatchObject({ title: 'new', tax_debt: tax });
-  });
+test('debts are joined as they are when the record is read, whatever the age of the record', async () => {
+  const number = await storedBefore(0);
+  const other = await storedBefore(0);
+  const debtsOf = async (of: string) => {
+    const { tax_debt, social_security_debt } = (await look(of)).body.data;
+    return [tax_debt, social_security_debt];
+  };
+  await importBrackets(api.database, { [number]: [7500, 25_000] });
+  const tax = { start: 7500, end: 25_000, last_updated: '2026-10-31' };
+  expect(await debtsOf(number)).toEqual([tax, null]);
+  await importBrackets(
+    api.database,
+    { [number]: [5_000_001, null] },
+    { kind: 'social-security', date: '2026-09-01' },
+  );
+  expect(await debtsOf(number)).toEqual([tax, { start: 5_000_001, end: null, last_updated: '2026-09-01' }]);
+  expect(await debtsOf(other)).toEqual([null, null]);
+  await setAge(api.sql, number, SIX_DAYS_S);
+  expect((await look(number)).body.data).toMatchObject({ title: 'new', tax_debt: tax });
 });
