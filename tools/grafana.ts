@@ -34,7 +34,7 @@ export const ROWS: Record<string, Panel[]> = {
       description: 'The rule ServerErrors fires at 1%.',
       queries: [
         [
-          'sum(rate(http_requests_total{status=~"5.."}[$__rate_interval])) / sum(rate(http_requests_total[$__rate_interval]))',
+          'sum(rate(http_requests_total{route!~"/health/.*|/metrics",status=~"5.."}[$__rate_interval])) / sum(rate(http_requests_total{route!~"/health/.*|/metrics"}[$__rate_interval]))',
           '5xx',
         ],
       ],
