@@ -1,12 +1,12 @@
-import { ACCOUNT_TEXTS } from './account/texts.ts';
+import { ACCOUNT_TEXTS } from './account/account-texts.ts';
 import { ACTIVITY_TEXTS } from './activity/activity-texts.ts';
-import { CONNECTION_TEXTS } from './connections/texts.ts';
+import { CONNECTION_TEXTS } from './connections/connections-texts.ts';
 import { KEY_TEXTS } from './keys/keys-texts.ts';
-import { MAIL_TEXTS } from './mails/texts.ts';
+import { MAIL_TEXTS } from './mails/mails-texts.ts';
 import { REFERENCE_TEXTS } from './reference/reference-texts.ts';
 import { REQUEST_TEXTS } from './request/request-texts.ts';
 import { SCREEN_TEXTS } from './screen/screen-texts.ts';
-import { SIGN_IN_TEXTS } from './sign-in/texts.ts';
+import { SIGN_IN_TEXTS } from './sign-in/sign-in-texts.ts';
 import { TRY_TEXTS } from './try/try-texts.ts';
 import { COMMON_TEXTS } from './ui/common-texts.ts';
 import { type InOne, inLanguage } from './ui/in-language.ts';

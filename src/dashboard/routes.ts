@@ -1,5 +1,5 @@
 import * as accountData from './account/account-data.ts';
-import * as members from './account/members.ts';
+import * as members from './account/members-page.ts';
 import * as profile from './account/profile.ts';
 import * as settings from './account/settings.ts';
 import * as activity from './activity/activity.ts';

@@ -1,4 +1,4 @@
-/** Owners and members, invitations by owners, and the one account of a user (src/dashboard/account/members.ts). */
+/** Owners and members, invitations by owners, and the one account of a user (src/dashboard/account/members-page.ts). */
 import { afterAll, expect, test } from 'bun:test';
 import {
   acceptInvitation,

@@ -1,7 +1,7 @@
 /** Requests of strangers to the endpoints of clients: little of them is parsed, and few of them ask Postgres. */
 import { afterAll, expect, test } from 'bun:test';
-import { createBounds } from '../../../src/dashboard/connections/bounds.ts';
-import { connectionRoutes } from '../../../src/dashboard/connections/endpoints.ts';
+import { createBounds } from '../../../src/dashboard/connections/oauth-bounds.ts';
+import { connectionRoutes } from '../../../src/dashboard/connections/oauth-endpoints.ts';
 import type { DashboardParts } from '../../../src/dashboard/context.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';

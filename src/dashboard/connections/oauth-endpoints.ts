@@ -25,8 +25,8 @@ import { countAttempt, registrationsOf, tokenFailuresOf } from '../auth/limits.t
 import type { DashboardParts } from '../context.ts';
 import { type ClientAddress, createClientAddress } from '../request/client-address.ts';
 import { hasTooManyFields } from '../request/read-form.ts';
-import { type Bounds, createBounds } from './bounds.ts';
 import { clientName, isListOfTexts, isRedirect } from './client-document.ts';
+import { type Bounds, createBounds } from './oauth-bounds.ts';
 
 const AUTHORIZE_PATH = '/dashboard/connect';
 const TOKEN_PATH = '/oauth/token';
