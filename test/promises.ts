@@ -258,31 +258,31 @@ share one bucket of half its rate → dashboard/connections: all connections sha
 A connection from before version 0.2.0 → dashboard/connections: all connections share half
 
 An account has owners and members, at most 100 → dashboard/account: an account has at most a hundred → dashboard/account: the last owner stays
-Owners invite (with SMTP_URL → dashboard/account: an owner invites by mail → dashboard/account: neither a suspended account → dashboard/account: an owner changes the role → dashboard/account: an owner renames
+Owners invite (with SMTP_URL → dashboard/account: an owner invites by mail → dashboard/account: a suspended account invites nobody → dashboard/account: an owner changes the role → dashboard/account: an owner renames
 do all else → dashboard/account: a member can neither invite → metering/accounts: owners and operators make changes
-A user belongs to one account → dashboard/account: the database lets no user → dashboard/account: an invitation to an address of another account
+A user belongs to one account → dashboard/account: of a removal, a first request → dashboard/account: an invitation to an address of another account
 An invitation grants the role written in it → dashboard/account: an owner invites by mail
 a present member keeps the role they had → dashboard/account: an invitation without a role keeps the role
 during a suspension → dashboard/account: an invitation is accepted during a suspension
-Pending invitations to and by a member end → dashboard/account: the pending invitations of an owner who becomes → dashboard/account: the pending invitations of an owner end when → dashboard/account: a change of an address ends
-also signs its user in, once → dashboard/auth: its link signs in once → dashboard/account: changes when the link to the new address
+Pending invitations to and by a member end → dashboard/account: an owner who becomes %s → dashboard/account: makes links and invitations to the old address dead
+chosen behind its link, which then signs in, once → dashboard/auth: asks for no password → dashboard/auth: from before mail
 one of ten backup codes → dashboard/sign-in: a sign-in wants the password, then a code → dashboard/sign-in: backup codes have no letters
 password reset does not lead past it → dashboard/sign-in: neither a reset of the password
-lock it for 15 minutes, then twice as long → dashboard/sign-in: five wrong codes → dashboard/auth: each lock is twice as long
-want the member's password → dashboard/account: wants the password, and another → dashboard/account: a removal wants the password → dashboard/account: an owner changes the role → dashboard/account: a deletion says which → dashboard/connections: the consent wants the password → dashboard/sign-in: new backup codes
+lock it for 15 minutes, then twice as long → dashboard/sign-in: five wrong codes → dashboard/sign-in: each lock is twice as long
+want the member's password → dashboard: in the forms of members → dashboard/sign-in: new backup codes
 has these events → dashboard/account-data: is everything that changed the account → dashboard: the ledger has the first sign-in of a day
 
-members with a confirmed address get a mail → dashboard/mails: no mail goes to an unconfirmed address
+members with a confirmed address get a mail → dashboard/mails: a mail about %s goes to no member
 when 80% and when 100% → dashboard/mails: each member gets one mail at 80% → dashboard/mails: of two thresholds
-when a key has spent its budget → dashboard/mails: a member gets one mail when a key has spent → dashboard/mails: each month has its own mail → dashboard/mails: a budget of a day
-a day before a key ends → dashboard/mails: a member gets one mail 7 days → dashboard/mails: keys of one stage → dashboard/mails: a connection has a mail
+when a key has spent its budget → dashboard/mails: a member has one mail when a key has spent → dashboard/mails: each month has its own mail → dashboard/mails: a budget of a day
+a day before a key ends → dashboard/mails: a member has one mail 7 days before a key → dashboard/mails: keys of one stage → dashboard/mails: a connection has a mail
 7 days before Plus ends → dashboard/mails: a member has one mail 7 days before the plan ends
-A mail is sent once two runs → dashboard/mails: credits that are back at the next run → dashboard/mails: a mail that the relay does not take
+A mail is sent once two runs → dashboard/mails: credits that are back at the next run → dashboard/mails: a mail about %s goes to no member
 
 Every mail is in both languages → dashboard/mails: is in both languages → dashboard/mails: names the account to a member
-gets no text that a customer typed → dashboard/mails: names the account to a member → dashboard/account: its mail names the inviter
+gets no text that a customer typed → dashboard/mails: names the account to a member → dashboard/account: the mail of an invitation names
 sends mails about its suspension and about security only → dashboard/mails: is sent by a suspended account only
-A member has a mail after each change → dashboard/account: a new password is told by mail → dashboard/account: changes when the link → dashboard/sign-in: it is set up by a picture → dashboard/auth: wrong codes that meet
+A member has a mail after each change → dashboard/sign-in: a new password is told by mail → dashboard/account: changes when the link → dashboard/sign-in: it is set up by a picture → dashboard/sign-in: wrong codes that meet
 at most five mails an hour for each purpose → dashboard/auth: no more than five mails → dashboard/account: of one member can be asked for five times → dashboard/account: the invitations of other accounts
 are answered alike → dashboard/auth: no more than five mails
 
@@ -340,7 +340,7 @@ calls of one account are 503 → metering/credits: an account whose row is locke
 the service's end after 30 idle seconds → platform/postgres: every session but a dedicated one
 credits may have been spent for requests → metering/credits: a credit that may have been spent
 and its certificate, or the reason certificate → failures: a certificate %s of
-a mail was not sent → dashboard/mails: a mail that the relay does not take
+a mail was not sent → dashboard/mails: a mail about %s goes to no member
 a request failed → platform: a bug is written once a minute
 Elasticsearch doesn't answer as it should → companies/directory: Elasticsearch gone halfway → companies/directory: what answers in its place
 there is no search index → failures: without an index searches

@@ -80,8 +80,8 @@ export interface Notice {
 export interface User {
   id: string;
   name: string;
+  /** With mail, confirmed. */
   email: string;
-  emailVerified: boolean;
   hasSecondFactor: boolean;
 }
 
@@ -121,6 +121,8 @@ export interface Traits {
   hasList?: true;
   /** Its form opens a session. */
   opensSession?: true;
+  /** Its form ends the session, so without one it has done its work. */
+  endsSession?: true;
   /** Its form makes a call, which has the API's own limits of time. */
   calls?: true;
   /** A member who is no owner gets 403. */

@@ -222,8 +222,8 @@ export function createRequestHandler(tools: Tools) {
 
   /** The answer to a form that its page must not get; `null` if it may. */
   function formRefusal(context: PageContext, owner: FormOwner): PageResponse | null {
-    const { messages, request, session, form, path, route, url } = context;
-    if (session === null && path === '/sign-out') return redirectTo(context, '/sign-in?done=out');
+    const { messages, request, session, form, route, url } = context;
+    if (session === null && route.endsSession) return redirectTo(context, '/sign-in?done=out');
     // Another tab has signed in, or the same form was sent a moment ago.
     if (session !== null && route.opensSession)
       return redirectTo(context, returnPath(url.searchParams.get('to')));

@@ -70,7 +70,7 @@ export interface Browsing {
 }
 
 /** A real browser for the pages of one service. */
-export async function openBrowser(service: TestService): Promise<Browsing> {
+async function openBrowser(service: TestService): Promise<Browsing> {
   const browser = await launchBrowser();
   const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
 

@@ -184,14 +184,15 @@ export async function createMember(
   return { visitor, accountId: member!.accountId, ...person };
 }
 
-/** Signs up where mail is sent: the link signs in. @returns the account that was made */
+/** Signs up where mail is sent: the password is chosen behind the link, which signs in. @returns the account that was made */
 export async function signUpByMail(
   visitor: Visitor,
   mail: MailServer,
   person: Person = newPerson(),
 ): Promise<{ accountId: string } & Person> {
-  await visitor.submit('/dashboard/sign-up', { ...person });
-  await visitor.submit(await linkTo(mail, person.email), {});
+  const { password, ...own } = person;
+  await visitor.submit('/dashboard/sign-up', own);
+  await visitor.submit(await linkTo(mail, person.email), { password });
   const settings = await visitor.get('/dashboard/settings');
   return { accountId: settings.textOf('dl code')!, ...person };
 }
@@ -228,10 +229,11 @@ export async function makeKey(visitor: Visitor, name = 'test'): Promise<string> 
 
 /** A new member, and the account's only key. */
 export async function createMemberWithKey(service: Service, name = 'production') {
-  const { visitor, accountId } = await createMember(service);
-  const secret = await makeKey(visitor, name);
-  const [key] = await service.sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
-  return { visitor, accountId, secret, id: key!.id };
+  const member = await createMember(service);
+  const secret = await makeKey(member.visitor, name);
+  const [key] = await service.sql<{ id: string }[]>`
+    SELECT id FROM api_keys WHERE account_id = ${member.accountId}`;
+  return { ...member, secret, id: key!.id };
 }
 
 /** The status of a call with a key. */
@@ -241,7 +243,7 @@ export async function usageStatus({ url }: Pick<TestService, 'url'>, key: string
 }
 
 /** Each in another network: addresses of one IPv6 /64 count as one. */
-function randomAddress(): string {
+export function randomAddress(): string {
   const group = () => randomBytes(2).toString('hex');
   return `2001:db8:${group()}:${group()}::1`;
 }

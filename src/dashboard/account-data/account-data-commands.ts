@@ -5,22 +5,31 @@ import { defineCommand, existingCommand, print } from '../../platform/terminal/c
 import { defineList } from '../../platform/terminal/list-command.ts';
 import { deleteAccount, exportAccount } from './wings.ts';
 
+/**
+ * A command `account <name> <id>`.
+ * @param example its further arguments in the example
+ */
+export function accountCommand(program: Command, name: string, does: string, example = '', note = '') {
+  return existingCommand(program, 'account')
+    .command(name)
+    .argument('<id>')
+    .description(does)
+    .addHelpText(
+      'after',
+      `\nExample:\n  bun directory account ${name} acc_…${example}${note && `\n\n${note}`}`,
+    );
+}
+
 /** `account history`, `account export` and `account delete` (docs/commands.md). */
 export function accountDataCommands(program: Command): void {
-  const account = existingCommand(program, 'account');
   defineList<HistoryEntry>(
-    account
-      .command('history')
-      .argument('<id>')
-      .description('the changes of an account, with time and actor; also of a deleted one')
-      .addHelpText(
-        'after',
-        `
-When a customer writes "an invoice of last month": "credits" are what was bought and when, with its reference.
-
-Example:
-  bun directory account history acc_…`,
-      ),
+    accountCommand(
+      program,
+      'history',
+      'the changes of an account, with time and actor; also of a deleted one',
+      '',
+      'When a customer writes "an invoice of last month": "credits" are what was bought and when, with its reference.',
+    ),
     `[{at, kind, actor, credits?, balance?, note?, reference?, key?, keyName?, detail?}]
 The oldest is first.`,
     ({ sql }, id: string) => wholeHistory(sql, id),
@@ -38,18 +47,13 @@ The oldest is first.`,
   );
 
   defineCommand(
-    account
-      .command('export')
-      .argument('<id>')
-      .description('print everything stored about an account and its members, without secrets')
-      .addHelpText(
-        'after',
-        `
-When a customer writes "I was charged twice": it has the calls of each day and key, and what errors cost.
-
-Example:
-  bun directory account export acc_… > account.json`,
-      ),
+    accountCommand(
+      program,
+      'export',
+      'print everything stored about an account and its members, without secrets',
+      ' > account.json',
+      'When a customer writes "I was charged twice": it has the calls of each day and key, and what errors cost.',
+    ),
     'one JSON document, sent as it is read',
     async ({ sql }, id: string, { json }: { json?: boolean }) => {
       const write = (part: string) => print(json === true ? part.replaceAll('\n', '') : part);
@@ -59,19 +63,13 @@ Example:
   );
 
   defineCommand(
-    account
-      .command('delete')
-      .argument('<id>')
-      .requiredOption('--yes', 'really: nothing brings the account back')
-      .description('delete an account with its members, keys and names; its ledger stays without them')
-      .addHelpText(
-        'after',
-        `
-When a customer writes "delete my account": docs/data-protection.md has what stays, and for how long.
-
-Example:
-  bun directory account delete acc_… --yes`,
-      ),
+    accountCommand(
+      program,
+      'delete',
+      'delete an account with its members, keys and names; its ledger stays without them',
+      ' --yes',
+      'When a customer writes "delete my account": docs/data-protection.md has what stays, and for how long.',
+    ).requiredOption('--yes', 'really: nothing brings the account back'),
     `{id, deleted}
 Keys are revoked; members, invitations and names are removed; the ledger stays.`,
     async ({ sql, actor }, id: string) => ({ id, deleted: await deleteAccount(sql, id, actor) }),

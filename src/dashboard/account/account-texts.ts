@@ -22,7 +22,6 @@ export const ACCOUNT_TEXTS = {
   },
   invite: ['Invite a member', 'Convidar um membro'],
   isMember: ['This address already belongs to a member.', 'Este endereço já é de um membro.'],
-  inviteSuspended: ['A suspended account invites nobody.', 'Uma conta suspensa não pode convidar ninguém.'],
   changeRole: ['Change the role', 'Alterar a função'],
   accountNameHint: ['Members see it here and in mails.', 'Os membros veem-no aqui e nos emails.'],
   tooManyMembers: `The account has 100 members and pending invitations, which is the most. Remove one first.

@@ -28,8 +28,7 @@ export async function findEmailChange(sql: Sql, token: string): Promise<string |
 /**
  * Makes the new email the user's, and confirmed. Links and invitations that were sent to the previous one are dead.
  *
- * @returns the user with their previous email, and whether that was confirmed, so that mail to it reaches its owner; `null` if the
- * link is unknown, used or too old, or another user has the new email
+ * @returns the user with their previous email; `null` if the link is unknown, used or too old, or another user has the new email
  */
 export async function confirmEmailChange(sql: Sql, token: string) {
   const confirm = sql.begin(async (sql) => {
@@ -44,23 +43,14 @@ export async function confirmEmailChange(sql: Sql, token: string) {
       RETURNING user_id AS "userId", email`;
     if (account === undefined || change === undefined) return null;
     const { userId, email } = change;
-    const [previous] = await sql<{ email: string; emailVerified: boolean }[]>`
-      SELECT "email", "emailVerified" FROM dashboard_users WHERE "id" = ${userId} FOR UPDATE`;
-    await sql`
+    const [user] = await sql<{ previous: string }[]>`
       UPDATE dashboard_users SET "email" = ${email}, "emailVerified" = true, "updatedAt" = now()
-      WHERE "id" = ${userId}`;
+      WHERE "id" = ${userId} RETURNING old."email" AS previous`;
+    const { previous } = user!;
     await sql`DELETE FROM dashboard_verifications WHERE "value" = ${userId}`;
-    // An unconfirmed address may be a stranger's, whose invitations to other accounts stay.
-    await sql`
-      DELETE FROM dashboard_invitations
-      WHERE email = ${previous!.email} AND used_at IS NULL AND (${previous!.emailVerified} OR account_id = ${account.id})`;
+    await sql`DELETE FROM dashboard_invitations WHERE email = ${previous} AND used_at IS NULL`;
     await recordEvent(sql, account.id, { kind: 'email-changed', actor: actorOf({ id: userId }) });
-    return {
-      userId,
-      accountId: account.id,
-      previous: previous!.email,
-      previousIsConfirmed: previous!.emailVerified,
-    };
+    return { userId, accountId: account.id, previous };
   });
   return confirm.catch((error) => {
     if (codeOf(error) === UNIQUE_VIOLATION) return null;

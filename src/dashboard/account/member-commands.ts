@@ -4,11 +4,19 @@ import { setSuspended } from '../../metering/accounts/changes.ts';
 import { iso } from '../../metering/accounts/plan.ts';
 import { type Config, defaultPublicUrl } from '../../platform/config/config.ts';
 import { RefusedError } from '../../platform/errors.ts';
-import { defineCommand, existingCommand } from '../../platform/terminal/command.ts';
-import { printable, textTable } from '../../platform/terminal/text.ts';
+import { defineCommand } from '../../platform/terminal/command.ts';
+import { defineList } from '../../platform/terminal/list-command.ts';
+import { printable } from '../../platform/terminal/text.ts';
 import { name as readName } from '../../platform/terminal/values.ts';
+import { accountCommand } from '../account-data/account-data-commands.ts';
 import { findReader, MAILS, type Mail, type Reader } from '../auth/mail-text.ts';
-import { changeMember, listMembers, type Role, resetSecondFactor } from '../auth/members.ts';
+import {
+  type AccountMember,
+  changeMember,
+  listMembers,
+  type Role,
+  resetSecondFactor,
+} from '../auth/members.ts';
 import { isEmail } from '../request/read-form.ts';
 import { contactText } from '../ui/html.ts';
 import {
@@ -16,27 +24,16 @@ import {
   invitationMail,
   invite,
   listInvitations,
+  type PendingInvitation,
   withdrawInvitation,
 } from './invitations.ts';
 
-/** Each mail of a command is a connection, and a relay refuses a client that opens many. */
-const MAILS_AT_ONCE = 5;
-
 /** Commands about the members of an account, their invitations and its suspension (docs/commands.md). */
 export function memberCommands(program: Command): void {
-  const account = existingCommand(program, 'account');
-  /** @param example its further arguments there */
-  const ofAccount = (name: string, does: string, example = '', note = '') =>
-    account
-      .command(name)
-      .argument('<id>')
-      .description(does)
-      .addHelpText(
-        'after',
-        `\nExample:\n  bun directory account ${name} acc_…${example}${note && `\n\n${note}`}`,
-      );
+  const ofAccount = (name: string, does: string, example?: string) =>
+    accountCommand(program, name, does, example);
   const ofEmail = (name: string, does: string, whose: string, note = '') =>
-    ofAccount(name, does, ' --email maria@example.com', note).requiredOption(
+    accountCommand(program, name, does, ' --email maria@example.com', note).requiredOption(
       '--email <address>',
       whose,
       readEmail,
@@ -68,21 +65,19 @@ reset, and with --role owner a promotion; without --role a member keeps theirs.`
       `${link}\n\nFor ${printable(email)}, once, until ${iso(expires)}. ${mailed ? 'It was sent by mail, too.' : 'It was not sent by mail.'}`,
   );
 
-  defineCommand(
+  defineList<PendingInvitation>(
     ofAccount('invitations', 'invitations that nobody has accepted yet'),
     '[{email, role, actor, created, expires}]',
-    ({ sql }, id: string) => listInvitations(sql, id),
-    (invitations) =>
-      textTable([
-        ['EMAIL', 'ROLE', 'BY', 'CREATED', 'EXPIRES'],
-        ...invitations.map(({ email, role, actor, created, expires }) => [
-          email,
-          role,
-          actor,
-          iso(created)!,
-          iso(expires)!,
-        ]),
-      ]),
+    async function* ({ sql }, id: string) {
+      yield await listInvitations(sql, id);
+    },
+    [
+      ['EMAIL', ({ email }) => email],
+      ['ROLE', ({ role }) => role],
+      ['BY', ({ actor }) => actor],
+      ['CREATED', ({ created }) => iso(created)!],
+      ['EXPIRES', ({ expires }) => iso(expires)!],
+    ],
   );
 
   defineCommand(
@@ -102,26 +97,22 @@ Without a pending invitation it is refused.`,
     ({ id, email }) => `the invitation of ${printable(email)} to ${id} is withdrawn`,
   );
 
-  defineCommand(
+  defineList<Omit<AccountMember, 'id' | 'emailVerified' | 'language'>>(
     ofAccount('members', 'the members of an account, since when, and their last sign-in'),
     '[{email, name, role, since, lastSignIn, secondFactor}]',
-    async ({ sql }, id: string) => {
+    async function* ({ sql }, id: string) {
       await requireAccount(sql, id);
       const members = await listMembers(sql, id);
-      return members.map(({ id: _id, emailVerified: _verified, language: _language, ...member }) => member);
+      yield members.map(({ id: _id, emailVerified: _verified, language: _language, ...member }) => member);
     },
-    (members) =>
-      textTable([
-        ['EMAIL', 'NAME', 'ROLE', 'SINCE', 'LAST SIGN-IN', 'SECOND FACTOR'],
-        ...members.map(({ email, name, role, since, lastSignIn, secondFactor }) => [
-          email,
-          name,
-          role,
-          iso(since)!,
-          iso(lastSignIn) ?? '–',
-          secondFactor ? 'on' : 'off',
-        ]),
-      ]),
+    [
+      ['EMAIL', ({ email }) => email],
+      ['NAME', ({ name }) => name],
+      ['ROLE', ({ role }) => role],
+      ['SINCE', ({ since }) => iso(since)!],
+      ['LAST SIGN-IN', ({ lastSignIn }) => iso(lastSignIn) ?? '–'],
+      ['SECOND FACTOR', ({ secondFactor }) => (secondFactor ? 'on' : 'off')],
+    ],
   );
 
   defineCommand(
@@ -181,14 +172,10 @@ The reason is in the dashboard, on its sign-in page in a member's browser, and i
       const { name } = await requireAccount(sql, id);
       const mail = MAILS.suspended({ reason, contact: contactText(config.contact) });
       const account = { name, isSuspended: true };
-      const readers = members
-        .filter(({ emailVerified }) => emailVerified)
-        .map(({ email: to, language }) => ({ to, language, account }));
       let mailed = 0;
-      while (readers.length > 0) {
-        const sent = readers.splice(0, MAILS_AT_ONCE).map((reader) => mailOnce(config, mail, reader));
-        mailed += (await Promise.all(sent)).filter(Boolean).length;
-      }
+      // One after another, because each is a connection, and a relay refuses a client that opens many.
+      for (const { email: to, language, emailVerified } of members)
+        if (emailVerified && (await mailOnce(config, mail, { to, language, account }))) mailed += 1;
       return { id, suspended: true, mailed };
     },
     ({ id, mailed }) => `${id} is suspended; ${mailed} members were told by mail`,

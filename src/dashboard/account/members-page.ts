@@ -6,7 +6,7 @@ import { presentRefusal } from '../auth/sign-in.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';
 import { emailField, form, presentPassword, type Refusal, redirectTo, refuse } from '../request/forms.ts';
-import { awaitsConfirmation, memberPage, notFoundPage, ownersOnly } from '../request/layout.ts';
+import { memberPage, notFoundPage, ownersOnly } from '../request/layout.ts';
 import { isEmail } from '../request/read-form.ts';
 import { type Column, contactLink, dateOf, type Html, html, moment, sentence, table } from '../ui/html.ts';
 import {
@@ -38,8 +38,7 @@ ${role === 'owner' && inviteForm(context, refusal)}`;
     const { tools, messages, sent, account, user } = context;
     if (context.role !== 'owner') return ownersOnly(context);
     if (tools.mailer === null) return refuse(403, { message: messages.inviteNoMail('') });
-    if (account.suspended) return refuse(403, { message: messages.inviteSuspended });
-    if (awaitsConfirmation(context)) return refuse(403, { message: messages.confirmFirst });
+    if (account.suspended) return refuse(403, { message: messages.suspendedRefusal });
     const email = sent('email').trim().toLowerCase();
     const isMember = (await listMembers(tools.sql, account.id)).some((member) => member.email === email);
     if (isMember) return refuse(422, { faults: { email: messages.isMember } });

@@ -91,7 +91,7 @@ export const ownEmail = memberForm({
     const token = await askEmailChange(tools.sql, user.id, email);
     if (isTaken) tell(context, email, 'exists', '/forgot');
     else tell(context, email, 'new-email', `/email?token=${token}`);
-    if (user.emailVerified) tell(context, user.email, 'change-asked', '/settings');
+    tell(context, user.email, 'change-asked', '/settings');
     logOfMember(context, 'email change asked');
     return done;
   },

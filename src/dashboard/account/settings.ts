@@ -1,7 +1,7 @@
 import { formHandlers } from '../auth/form-page.ts';
 import { recordRepeatable } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
-import { passwordChanged, presentRefusal, sendConfirmation, sentPassword } from '../auth/sign-in.ts';
+import { passwordChanged, presentRefusal, sentPassword } from '../auth/sign-in.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { networkOf } from '../request/client-address.ts';
 import { form, newPassword, presentPassword, type Refusal, redirectTo, refuse } from '../request/forms.ts';
@@ -118,12 +118,6 @@ export async function signOutOthers(context: MemberContext): Promise<PageRespons
   if (hasOthers) await recordRepeatable(tools.sql, account.id, user, 'sessions-ended');
   logOfMember(context, 'other sessions ended');
   return redirectTo(context, '/settings?done=ended');
-}
-
-/** POST /dashboard/confirm/send */
-export async function sendConfirmationAgain(context: MemberContext): Promise<PageResponse> {
-  const refusal = await sendConfirmation(context, context.user.email);
-  return refusal === null ? redirectTo(context, '/settings?done=sent') : showSettings(context, refusal);
 }
 
 /** POST /dashboard/settings/alerts: whether this member gets usage alerts. */

@@ -1,20 +1,17 @@
 import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
-import { verifyJWT } from 'better-auth/crypto';
 import { twoFactor } from 'better-auth/plugins/two-factor';
-import { DAY, HOUR, MINUTE, SECOND } from '../../platform/units.ts';
+import { DAY, MINUTE, SECOND } from '../../platform/units.ts';
 import type { AuthParts, Client, Session } from '../context.ts';
 import { MESSAGES } from '../messages.ts';
 import { readCookie } from '../request/cookies.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { preferredLanguage } from '../ui/language.ts';
-import { CODE_WAIT_MS, createAwaitedCodes, makeBackupCodes } from './codes.ts';
+import { CODE_WAIT_MS, makeBackupCodes } from './codes.ts';
 import { PoolKysely } from './kysely.ts';
 import { countAttempt, mailsTo } from './limits.ts';
-import { createResetLinks } from './link-token.ts';
 import { findReader, MAILS } from './mail-text.ts';
-import { createOwnSignUps } from './own-sign-up.ts';
-import { findOwner, SESSION_MAX_MS } from './sessions.ts';
+import { type EmailOwner, findOwner, SESSION_MAX_MS } from './sessions.ts';
 
 /** A session ends this long after its last request. */
 const SESSION_IDLE_MS = 7 * DAY;
@@ -39,17 +36,15 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   const { origin, pathname } = new URL(dashboardUrl);
   const basePath = `${pathname}/auth`;
   const isSecure = origin.startsWith('https:');
-  const scope = { path: pathname, secure: isSecure };
   const cookies = cookieNames(isSecure);
-  const resets = createResetLinks(secret);
   /**
    * Mails a link, unless the email has had all its mails of this purpose: the answer is the same, because another one tells of a user.
    * In the background, because better-auth may call it in a transaction, whose pool is small.
    */
-  const mail = (kind: 'confirm' | 'exists' | 'reset', email: string, path: string, request?: Request) => {
+  const mail = (kind: 'confirm' | 'reset', email: string, path: string, request?: Request) => {
     const language = preferredLanguage(request?.headers.get('accept-language') ?? null);
     const readerWithin = async () => {
-      const waitS = await countAttempt(sql, mailsTo(email, kind === 'reset' ? 'reset' : 'sign-up'));
+      const waitS = await countAttempt(sql, mailsTo(email, kind === 'reset' ? kind : 'sign-up'));
       return waitS === null ? findReader(sql, email, language) : null;
     };
     void mailer?.send(MAILS[kind]({ url: dashboardUrl + path }), readerWithin());
@@ -79,17 +74,9 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       maxPasswordLength: PASSWORD.max,
       // The answer to a sign-up does not tell whether the email has an account; the mail to its owner does.
       requireEmailVerification: mailer !== null,
-      onExistingUserSignUp: async ({ user }, request) => mail('exists', user.email, '/forgot', request),
       sendResetPassword: async ({ user, token }, request) =>
-        mail('reset', user.email, `/reset?token=${resets.link(user.id, token)}`, request),
+        mail(user.emailVerified ? 'reset' : 'confirm', user.email, `/reset?token=${token}`, request),
       revokeSessionsOnPasswordReset: true,
-    },
-    emailVerification: {
-      expiresIn: HOUR / SECOND,
-      // `confirmEmail` ends the session again if it is not wanted.
-      autoSignInAfterVerification: true,
-      sendVerificationEmail: async ({ user, token }, request) =>
-        mail('confirm', user.email, `/confirm?token=${token}`, request),
     },
     plugins: [
       twoFactor({
@@ -142,8 +129,7 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
    * Calls one of better-auth's endpoints, such as `/sign-in/email`, with its check of the request's origin.
    *
    * @returns `code` names the fault (`INVALID_EMAIL_OR_PASSWORD`). `cookies` are `Set-Cookie` values to pass on. `token` is
-   * that of the new session; `null` means that there is none, because a code is awaited. `userId` is of nobody if a sign-up had the email
-   * of a user
+   * that of the new session; `null` means that there is none, because a code is awaited
    * @throws when the call could not be done, as with Postgres away
    */
   async function call(endpoint: string, body: Record<string, unknown>, client: Client) {
@@ -160,10 +146,19 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       code: answer?.code ?? null,
       cookies: response.headers.getSetCookie(),
       token: answer?.token ?? null,
-      userId: answer?.user?.id ?? null,
       totpUri: answer?.totpURI ?? '',
       backupCodes: answer?.backupCodes ?? [],
     };
+  }
+
+  /**
+   * The user for whom better-auth 1.7 has stored a link or a sign-in, while it is valid. If an update changes its names,
+   * test/dashboard/sign-in/links.test.ts fails.
+   */
+  async function ownerOf(identifier: string): Promise<EmailOwner | null> {
+    const { internalAdapter } = await auth.$context;
+    const stored = identifier && (await internalAdapter.findVerificationValue(identifier));
+    return stored && stored.expiresAt > new Date() ? findOwner(sql, { userId: stored.value }) : null;
   }
 
   return {
@@ -176,9 +171,14 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       });
       const cookies = headers.getSetCookie();
       if (response === null) return { session: null, cookies };
-      if (isOver(response.session)) return { session: null, cookies: [] };
-      const user = { ...response.user, hasSecondFactor: response.user.twoFactorEnabled === true };
-      return { session: { id: response.session.id, user }, cookies };
+      const { session, user } = response;
+      // A user from before mails could be sent signs in again, which has them confirm their email.
+      const isUnconfirmed = mailer !== null && !user.emailVerified;
+      if (isOver(session) || isUnconfirmed) return { session: null, cookies: [] };
+      return {
+        session: { id: session.id, user: { ...user, hasSecondFactor: user.twoFactorEnabled === true } },
+        cookies,
+      };
     },
 
     call,
@@ -201,50 +201,25 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
         .sort((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime());
     },
 
-    /**
-     * Confirms the email that a link was sent to.
-     * @param signsIn whether a link that is used for the first time opens a session
-     * @returns the cookies of the session; `null` if the link is wrong or too old
-     */
-    async confirmEmail(token: string, client: Client, signsIn: boolean): Promise<string[] | null> {
-      const visitor = { ...client, cookie: null };
-      const confirming = auth.api.verifyEmail({
-        query: { token },
-        headers: headersOf(visitor),
-        returnHeaders: true,
-      });
-      const answer = await doneOrNull(confirming);
-      if (answer === null) return null;
-      const opened = answer.headers.getSetCookie();
-      if (signsIn || opened.length === 0) return opened;
-      const session = opened.map((cookie) => readCookie(cookie, cookies.session)).find(Boolean);
-      await call('/sign-out', {}, { ...visitor, cookie: `${cookies.session}=${session}` });
-      return [];
-    },
-
     /** Whether it is the password of the user whose session the cookie opens. */
     async isPassword(cookie: string | null, password: string): Promise<boolean> {
       const headers = new Headers({ cookie: cookie ?? '' });
       return (await doneOrNull(auth.api.verifyPassword({ body: { password }, headers }))) !== null;
     },
 
-    /** The email of the user that a link was sent to, which stays unused; `null` means that it was not made here. */
-    async linkOwner(kind: 'reset' | 'confirm', token: string): Promise<string | null> {
-      // The link of better-auth 1.7 is a JWT with the email. If an update changes that, test/dashboard/sign-in/links.test.ts fails.
-      if (kind === 'confirm') return (await verifyJWT<{ email: string }>(token, secret))?.email ?? null;
-      const reset = resets.read(token);
-      return reset && ((await findOwner(sql, reset))?.email ?? null);
+    /** The user that a link to a new password was sent to, which stays unused; `null` means that it is wrong, used or too old. */
+    linkOwner: (token: string): Promise<EmailOwner | null> => ownerOf(`reset-password:${token}`),
+
+    /**
+     * The user whose sign-in awaits the code of a second factor, and better-auth's cookie of it, which the code needs alone. `null`
+     * means that none does. A new password ends it (0004_dashboard.sql).
+     */
+    async awaitedCode(cookie: string | null): Promise<{ member: EmailOwner; cookie: string } | null> {
+      const value = readCookie(cookie, cookies.code);
+      // better-auth checks the signature behind it with the code.
+      const member = await ownerOf(value.split('.')[0]!);
+      return member && { member, cookie: `${cookies.code}=${value}` };
     },
-
-    /** Changes the password of a link's user. `ok` is false if the link is wrong, used or too old. */
-    resetPassword: (link: string, newPassword: string, client: Client) =>
-      call('/reset-password', { token: resets.read(link)?.token ?? '', newPassword }, client),
-
-    /** The sign-ins that await the code of a second factor. */
-    awaitedCodes: createAwaitedCodes({ sql, secret }, cookies, scope),
-
-    /** The sign-ups of browsers, whose links sign in there. */
-    ownSignUps: createOwnSignUps(secret, cookies.signUp, scope),
 
     /** How many backup codes a user with a second factor has left. */
     async backupCodesLeft(userId: string): Promise<number> {
@@ -256,17 +231,12 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   };
 }
 
-/**
- * The cookies of a session, of a sign-in that awaits a code (better-auth's, and ours beside it), and of a sign-up that awaits its link.
- * Browsers take `__Secure-` over TLS alone.
- */
+/** The cookies of a session, and of a sign-in that awaits a code. Browsers take `__Secure-` over TLS alone. */
 function cookieNames(isSecure: boolean) {
   const prefix = isSecure ? '__Secure-dashboard' : 'dashboard';
   return {
     session: `${prefix}.session_token`,
     code: `${prefix}.two_factor`,
-    codeOwner: `${prefix}.code_owner`,
-    signUp: `${prefix}.sign_up`,
   };
 }
 
@@ -276,7 +246,6 @@ const isOver = ({ createdAt }: { createdAt: Date }) => createdAt.getTime() + SES
 interface Answer {
   code?: string;
   token?: string;
-  user?: { id: string };
   totpURI?: string;
   backupCodes?: string[];
 }

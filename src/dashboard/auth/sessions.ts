@@ -36,19 +36,6 @@ export async function findOwner(
 export const findEmailOwner = (sql: Sql, email: string): Promise<EmailOwner | null> =>
   findOwner(sql, { email });
 
-/**
- * Confirms the email of a user, and replaces the password of their sign-up, which ends all sessions (0004_dashboard.sql). An email that
- * is confirmed by now changes nothing: the link works for an hour, and must not be a reset for so long.
- */
-export async function confirmWithPassword(sql: Sql, userId: string, passwordHash: string): Promise<void> {
-  await sql`
-    WITH confirmed AS (
-      UPDATE dashboard_users SET "emailVerified" = true, "updatedAt" = now()
-      WHERE "id" = ${userId} AND NOT "emailVerified" RETURNING "id")
-    UPDATE dashboard_credentials SET "password" = ${passwordHash}, "updatedAt" = now()
-    WHERE "userId" IN (SELECT "id" FROM confirmed) AND "providerId" = 'credential'`;
-}
-
 /** Sessions of one user. A further sign-in ends the oldest. */
 const MAX_SESSIONS = 50;
 

@@ -4,16 +4,16 @@ import type { Client, MemberContext, PageContext } from '../context.ts';
 import { type Refusal, refusalOf, tooMany } from '../request/forms.ts';
 import { PASSWORD } from '../request/passwords.ts';
 import { readCode } from './codes.ts';
-import { checkGuess, type GuessOutcome, isFirstOfLock, isFirstUse, limited, mailsOf } from './limits.ts';
+import { checkGuess, countAttempt, type GuessOutcome, isFirstOfLock, isFirstUse, mailsOf } from './limits.ts';
 import { findReader, MAILS, tell } from './mail-text.ts';
 import { recordRepeatable } from './members.ts';
-import { logOfMember, logSecurity, type SecurityEvent } from './security-log.ts';
+import { logOfMember, logSecurity } from './security-log.ts';
 import { findEmailOwner, keepSession } from './sessions.ts';
 
 /**
  * Signs in with a password, or up to the code of a second factor. Guesses count against the email, failed ones against the
  * address too. A wrong email, a wrong password and an unconfirmed email get the same answer. An unconfirmed email with its right
- * password gets its link again.
+ * password gets a link.
  */
 export async function signInWith(
   context: PageContext,
@@ -22,15 +22,15 @@ export async function signInWith(
 ): Promise<GuessOutcome> {
   const { tools, client } = context;
   const member = await findEmailOwner(tools.sql, email);
-  let done: SecurityEvent = 'sign-in';
+  let done = 'sign-in';
   const check = async () => {
     const answer = await tools.auth.call('/sign-in/email', { email, password }, client);
-    if (answer.code === 'EMAIL_NOT_VERIFIED') await sendConfirmation(context, email);
+    if (answer.code === 'EMAIL_NOT_VERIFIED' && (await countAttempt(tools.sql, ...mailsOf(client))) === null)
+      await tools.auth.call('/request-password-reset', { email }, client);
     if (!answer.ok || member === null) return null;
     if (!(await keepSession(tools.sql, answer.token, member))) return null;
-    if (answer.token !== null) return answer.cookies;
-    done = 'sign-in code asked';
-    return [...answer.cookies, tools.auth.awaitedCodes.cookieOf(member, answer.cookies)];
+    if (answer.token === null) done = 'sign-in code asked';
+    return answer.cookies;
   };
   const guessed = checkGuess(context, { id: member?.userId ?? null, email }, check);
   const outcome = await withConstantTime(context, guessed, ({ isRight }) => tools.mails && !isRight);
@@ -56,7 +56,7 @@ const ENDED = ['INVALID_TWO_FACTOR_COOKIE', 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE'
 /** Completes a sign-in by a code. @returns `null` if none is awaited any more, so that the password is asked again */
 export async function signInWithCode(context: PageContext, text: string): Promise<GuessOutcome | null> {
   const { tools, client } = context;
-  const awaited = await tools.auth.awaitedCodes.find(client.cookie);
+  const awaited = await tools.auth.awaitedCode(client.cookie);
   if (awaited === null) return null;
   const { member } = awaited;
   const failed = (retryAfterS: number | null) => {
@@ -83,7 +83,7 @@ export async function signInWithCode(context: PageContext, text: string): Promis
   }
   if (!(await keepSession(tools.sql, answer.token, member, true))) return null;
   logSecurity(context, 'sign-in', member);
-  return { isRight: true, cookies: [...answer.cookies, tools.auth.awaitedCodes.forget()] };
+  return { isRight: true, cookies: answer.cookies };
 }
 
 /**
@@ -106,14 +106,6 @@ async function codeLockEnd(sql: Sql, { userId }: { userId: string }): Promise<Da
     SELECT "lockedUntil" AS until FROM dashboard_second_factors
     WHERE "userId" = ${userId} AND "lockedUntil" > now()`;
   return lock?.until;
-}
-
-/** Sends the link that confirms an email, unless the visitor has asked for too many mails: then it is refused. */
-export async function sendConfirmation(context: PageContext, email: string): Promise<Refusal | null> {
-  const { tools, client } = context;
-  const refusal = await limited(context, mailsOf(client));
-  if (refusal === null) await tools.auth.call('/send-verification-email', { email }, client);
-  return refusal;
 }
 
 /** Longer than a sign-up or a sign-in takes: a scrypt of 60 to 100 ms and a few statements. */

@@ -33,7 +33,7 @@ import { connectionFields, sentConnectionLimits } from '../keys/key-limits.ts';
 import { cookieScopeOf, readCookie, writeCookie } from '../request/cookies.ts';
 import { bytesOfForm } from '../request/csrf.ts';
 import { form, presentPassword, type Refusal, redirectTo, refuse } from '../request/forms.ts';
-import { awaitsConfirmation, cardPage, messagePage, notFoundPage } from '../request/layout.ts';
+import { cardPage, messagePage, notFoundPage } from '../request/layout.ts';
 import { POLICY_WITHOUT_FORM_ACTION } from '../request/respond.ts';
 import { type Fact, facts, html } from '../ui/html.ts';
 import {
@@ -58,25 +58,21 @@ const LIMITS: KeyLimits = {
 type Known = ConnectionRequest & { id: string; clientName: string };
 
 export const consent = formHandlers({
-  async show(context: MemberContext, refusal) {
-    const request = await knownRequest(context);
-    return 'page' in request ? request : consentPage(context, request, refusal);
-  },
-  async submit(context) {
-    const request = await knownRequest(context);
-    if ('page' in request) return request;
-    if (context.sent('answer') === 'no') {
+  show: (context: MemberContext, refusal) =>
+    withRequest(context, (request) => consentPage(context, request, refusal)),
+  submit: (context) =>
+    withRequest(context, async (request) => {
+      if (context.sent('answer') !== 'no') return connect(context, request);
       await dropRequest(context.tools.sql, request.id);
       return sendBack(context, request, { error: 'access_denied' });
-    }
-    return connect(context, request);
-  },
+    }),
 });
 
-/** The sent request, once its client is known and takes codes at its address; otherwise a page that says why not. */
-async function knownRequest(
+/** Goes on with the sent request, once its client is known and takes codes at its address; otherwise a page says why not. */
+async function withRequest<T>(
   context: MemberContext,
-): Promise<Known | Extract<PageResponse, { page: unknown }>> {
+  goOn: (request: Known) => T | Promise<T>,
+): Promise<T | PageResponse> {
   const { tools, messages, url, user, request } = context;
   const id = url.searchParams.get('request') ?? '';
   const found = takesConnections(tools.publicUrl)
@@ -84,24 +80,23 @@ async function knownRequest(
     : null;
   // Only a page whose client is known has a form, so a form in the place of passwords never waits for a document.
   if (found === null || (found.clientName === null && request.method === 'POST'))
-    return page(messagePage(context, 404, messages.connectEnded, messages.connectEndedLead));
+    return messagePage(context, 404, messages.connectEnded, messages.connectEndedLead);
   let { clientName } = found;
   if (clientName === null) {
     const refusal = await limited(context, [clientsOf(user)]);
-    if (refusal !== null)
-      return page(messagePage(context, 429, messages.tooManyRequests, refusal.message, refusal.headers));
+    if (refusal !== null) return tooOften(context, refusal);
     clientName = await readClientName(context, found);
     if (clientName === null)
-      return page(messagePage(context, 400, messages.clientRefused, messages.clientRefusedLead));
+      return messagePage(context, 400, messages.clientRefused, messages.clientRefusedLead);
     await nameClient(tools.sql, id, clientName);
   }
   const known = { ...found, id, clientName };
   const error = errorOf(known, tools.publicUrl);
-  return error === null ? known : page(errorPage(context, known, error));
+  return error === null ? goOn(known) : errorPage(context, known, error);
 }
 
-// A handler's answers are pages or redirects, and these are pages.
-const page = (response: PageResponse) => response as Extract<PageResponse, { page: unknown }>;
+const tooOften = (context: PageContext, { message, headers }: Refusal) =>
+  messagePage(context, 429, context.messages.tooManyRequests, message, headers);
 
 /** The name of the request's client; `null` if there is no such client, or it takes no codes at the request's address. */
 async function readClientName(
@@ -205,7 +200,6 @@ ${no}`,
 async function connect(context: MemberContext, request: Known): Promise<PageResponse | Refusal> {
   const { tools, messages, account, user } = context;
   const { id, clientId, clientName, redirectUri, parameters } = request;
-  if (awaitsConfirmation(context)) return refuse(403, { message: messages.confirmFirst });
   if (account.suspended) return refuse(403, { message: messages.suspendedRefusal });
   const limits = sentConnectionLimits(context);
   if ('refused' in limits) return limits;
@@ -278,8 +272,7 @@ export async function authorize(context: PageContext): Promise<PageResponse> {
   if (!isOnce || !isClient || !isRedirect(redirectUri) || url.search.length > MAX_PARAMETERS)
     return messagePage(context, 400, messages.connectInvalid, messages.connectInvalidLead);
   const refusal = await limited(context, connectsOf(client));
-  if (refusal !== null)
-    return messagePage(context, 429, messages.tooManyRequests, refusal.message, refusal.headers);
+  if (refusal !== null) return tooOften(context, refusal);
   const parameters = Object.fromEntries(
     KEPT.flatMap((name) => (sent.has(name) ? [[name, sent.get(name)!]] : [])),
   );

@@ -2,11 +2,9 @@
  * The endpoints that clients of agents call themselves (OAuth 2.1): metadata, tokens, revocation, registration. The member's half is
  * `consent.ts`.
  */
-import { isAscii } from 'node:buffer';
 import { Elysia } from 'elysia';
-import { problem } from '../../http/answer.ts';
 import { MCP_PATH } from '../../http/api-route.ts';
-import { readBody } from '../../http/body.ts';
+import { readJson } from '../../http/body.ts';
 import { RESOURCE_METADATA, resourceOf, takesConnections } from '../../mcp/resource.ts';
 import { registerClient } from '../../metering/connections/clients.ts';
 import {
@@ -17,14 +15,14 @@ import {
   revokeByToken,
 } from '../../metering/connections/tokens.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
-import { isObject, parseUntrusted } from '../../platform/runtime/json.ts';
+import { isObject } from '../../platform/runtime/json.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { KIB, SECOND } from '../../platform/units.ts';
 import { VERSION } from '../../platform/version.ts';
 import { countAttempt, registrationsOf, tokenFailuresOf } from '../auth/limits.ts';
 import type { DashboardParts } from '../context.ts';
 import { type ClientAddress, createClientAddress } from '../request/client-address.ts';
-import { hasTooManyFields } from '../request/read-form.ts';
+import { readForm } from '../request/read-form.ts';
 import { clientName, isListOfTexts, isRedirect } from './client-document.ts';
 import { type Bounds, createBounds } from './oauth-bounds.ts';
 
@@ -39,9 +37,6 @@ const REQUESTS_PER_MINUTE = 600;
 /** As many as in an hour ({@link registrationsOf}). */
 const REGISTRATIONS_PER_MINUTE = 20;
 const MAX_BODY_BYTES = 8 * KIB;
-const BODY_TIMEOUT_MS = 5 * SECOND;
-/** The grants of a token have six. 4,000 would take a millisecond to parse. */
-const MAX_FIELDS = 16;
 
 /** A browser's page may call these, because each is open to any program anyway, and none reads a cookie. */
 const CORS = {
@@ -175,7 +170,7 @@ export function connectionRoutes(parts: DashboardParts) {
     method: 'POST',
     perMinute: REQUESTS_PER_MINUTE,
     async handle({ request, from, bounds }) {
-      const form = await readForm(request, parts.stopping);
+      const form = await readFields(request, parts.stopping);
       return bounds.within(async () => {
         const answer =
           form === null
@@ -192,7 +187,7 @@ export function connectionRoutes(parts: DashboardParts) {
     method: 'POST',
     perMinute: REQUESTS_PER_MINUTE,
     async handle({ request, bounds }) {
-      const form = await readForm(request, parts.stopping);
+      const form = await readFields(request, parts.stopping);
       const token = form?.get('token') ?? '';
       if (token === '') return refusal('invalid_request', 'The field token is missing.');
       const revoke = async () => {
@@ -209,33 +204,21 @@ export function connectionRoutes(parts: DashboardParts) {
       method: 'POST',
       perMinute: REGISTRATIONS_PER_MINUTE,
       async handle({ request, from, bounds }) {
-        const body = await readBytes(request, parts.stopping);
+        const body = await readJson(request, parts.stopping);
         return bounds.within(async () => {
           const retryAfterS = await countAttempt(sql, ...registrationsOf(from));
-          return retryAfterS === null ? register(sql, body) : tooMany(retryAfterS);
+          const document = body === 'unread' ? null : body.json;
+          return retryAfterS === null ? register(sql, document) : tooMany(retryAfterS);
         });
       },
     });
-  else
-    app.all(REGISTER_PATH, ({ request }) =>
-      observer.observe(request, REGISTER_PATH, () => problem('not-found')),
-    );
   return app;
 }
 
-async function readBytes(request: Request, stopping: AbortSignal): Promise<Buffer | null> {
-  const body = await readBody(request, { maxBytes: MAX_BODY_BYTES, timeoutMs: BODY_TIMEOUT_MS, stopping });
-  return typeof body === 'string' ? null : body;
-}
-
-/** A form whose fields are there once each; `null` if it is none. The type escapes all that is not ASCII. */
-async function readForm(request: Request, stopping: AbortSignal): Promise<URLSearchParams | null> {
-  const type = request.headers.get('content-type') ?? '';
-  if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) return null;
-  const body = await readBytes(request, stopping);
-  if (body === null || hasTooManyFields(body, MAX_FIELDS) || !isAscii(body)) return null;
-  const form = new URLSearchParams(body.toString('utf8'));
-  return new Set(form.keys()).size === form.size ? form : null;
+/** A form whose fields are there once each; `null` if it is none. */
+async function readFields(request: Request, stopping: AbortSignal): Promise<URLSearchParams | null> {
+  const form = await readForm(request, stopping, MAX_BODY_BYTES);
+  return typeof form !== 'string' && new Set(form.keys()).size === form.size ? form : null;
 }
 
 async function grant(sql: Sql, form: URLSearchParams, publicUrl: string): Promise<Response> {
@@ -271,8 +254,7 @@ function granted(tokens: Granted, from: string): Response {
 }
 
 /** Registers a public client (RFC 7591). */
-async function register(sql: Sql, body: Buffer | null): Promise<Response> {
-  const document = body === null ? null : parseUntrusted(body);
+async function register(sql: Sql, document: unknown): Promise<Response> {
   if (!isObject(document)) return refusal('invalid_client_metadata', 'The body is no object of JSON.');
   const { redirect_uris, client_name, token_endpoint_auth_method: method = 'none' } = document;
   if (!isListOfTexts(redirect_uris) || !redirect_uris.every(isRedirect))

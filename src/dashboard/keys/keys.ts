@@ -14,7 +14,7 @@ import { actorOf } from '../auth/members.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
 import { failureNotice, faultsOf, field, form, type Refusal, refusalOf, refuse } from '../request/forms.ts';
-import { awaitsConfirmation, memberPage } from '../request/layout.ts';
+import { memberPage } from '../request/layout.ts';
 import { type Column, contactLink, type Html, type HtmlValue, html, table } from '../ui/html.ts';
 import { filled } from '../ui/states.ts';
 import { pageLinks } from '../usage/paging.ts';
@@ -44,7 +44,6 @@ async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   const day = sent('expires').trim();
   const expires = day === '' ? null : endOfDay(day);
   const limits = sentLimits(context);
-  if (awaitsConfirmation(context)) return refuse(403, { message: messages.confirmFirst });
   if (account.suspended) return refuse(403, { message: messages.suspendedRefusal });
   const refusal = refusalOf({
     ...faultsOf(context, ['name']),
@@ -187,9 +186,7 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
   const full = account.keys >= account.keyLimit;
   // The notice above says what to do first.
   if (account.keys > account.keyLimit && refusal === null) return null;
-  const why = awaitsConfirmation(context)
-    ? messages.confirmFirst
-    : full && messages.tooManyKeys[account.plan](formats.number(account.keyLimit));
+  const why = full && messages.tooManyKeys[account.plan](formats.number(account.keyLimit));
   // A form that was sent without a session leads back here after the sign-in, with the typed text.
   const typed = (name: string) => url.searchParams.get(name) ?? '';
   return html`
@@ -197,7 +194,7 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
   <h2 id="create-title">${messages.createKey}</h2>
   ${
     why
-      ? html`${failureNotice(refusal?.message)}${account.keys <= account.keyLimit && refusal?.message !== why && html`<p>${why} ${full && contactLink(context)}</p>`}`
+      ? html`${failureNotice(refusal?.message)}${account.keys <= account.keyLimit && refusal?.message !== why && html`<p>${why} ${contactLink(context)}</p>`}`
       : form(context, {
           path: '/keys',
           fields: [{ name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') }],
@@ -210,7 +207,7 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
           refusal,
         })
   }
-  ${!awaitsConfirmation(context) && testKeyForm(context)}
+  ${testKeyForm(context)}
 </section>`;
 }
 

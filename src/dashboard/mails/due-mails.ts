@@ -8,6 +8,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Mailer } from '../auth/mail.ts';
 import { type Mail, nameInMail } from '../auth/mail-text.ts';
 import type { DashboardParts } from '../context.ts';
+import type { Messages } from '../messages.ts';
 import { contactText } from '../ui/html.ts';
 import type { Language } from '../ui/language.ts';
 import { filled } from '../ui/states.ts';
@@ -67,10 +68,7 @@ export interface DueMailParts extends MailAddresses {
 const REASONS_AT_ONCE = 1000;
 
 /** Sends the mails of a kind that are due, each once by one of the instances. The next run tries a failed one again. */
-export async function sendDueMails<Reason extends Due>(
-  parts: DueMailParts,
-  kind: MailKind<Reason>,
-): Promise<void> {
+async function sendDueMails<Reason extends Due>(parts: DueMailParts, kind: MailKind<Reason>): Promise<void> {
   const { sql, lastRun } = parts;
   const pages = inPages<DueTo<Reason>>((last) => findDue(sql, kind, last?.userId ?? ''));
   const before = lastRun?.get(kind);
@@ -154,11 +152,30 @@ function occasionsOf(sql: Sql, reasons: Due[]) {
   return sql`unnest(${topics}::text[], ${occasions}::text[]) AS reason (topic, occasion)`;
 }
 
-/** A key that works and has spent its budget. The topic has the key's id. */
-interface SpentKey extends Due {
+/** A key that has a line in a mail. */
+interface DueKey extends Due {
   keyId: string;
   name: string;
   start: string;
+}
+
+/** The lines of keys, with what is said of each. */
+function linesOf<Key extends DueKey>(
+  keys: Key[],
+  { unnamed }: Messages,
+  { publicUrl }: MailAddresses,
+  say: (key: Key) => string,
+): string {
+  return keys
+    .map((key) => {
+      const shown = nameInMail(key.name) || unnamed;
+      return `- ${shown} (${key.start}…), ${say(key)}\n  ${publicUrl}/dashboard/keys/${key.keyId}`;
+    })
+    .join('\n');
+}
+
+/** A key that works and has spent its budget. */
+interface SpentKey extends DueKey {
   credits: number;
   per: Exclude<BudgetPeriod, 'day'>;
   /** `null` means never. */
@@ -166,8 +183,7 @@ interface SpentKey extends Due {
 }
 
 /**
- * Mails to members when a key of their account has spent its budget of a month or for good (docs/members.md: usage alerts). A
- * budget of a day
+ * Mails to members when a key of their account has spent its budget of a month or for good (docs/members.md: usage alerts). A budget of a day
  * has none. The occasion is the window with the budget, so that a raised budget that is spent has another mail.
  */
 export const budgetMails: MailKind<SpentKey> = {
@@ -179,24 +195,19 @@ export const budgetMails: MailKind<SpentKey> = {
     WHERE per <> 'day' AND included_credits > 0 AND used >= included_credits AND now() < window_end(c) AND k.ends_at > now()`,
   sharedBy: ({ per }) => per,
   write:
-    (keys, { publicUrl }) =>
+    (keys, addresses) =>
     (messages, { number, date }) => {
       const { per, resets } = keys[0];
-      const lines = keys.map(({ keyId, name, start, credits }) => {
-        const shown = nameInMail(name) || messages.unnamed;
-        return `- ${shown} (${start}…), ${messages.mailBudgetSpent(number(credits))}\n  ${publicUrl}/dashboard/keys/${keyId}`;
-      });
       const lead = per === 'ever' ? messages.mailBudgetEver : messages.mailBudgetMonth(date(resets!));
-      return [messages.mailBudgetSubject, lead, lines.join('\n')];
+      const spent = ({ credits }: SpentKey) => messages.mailBudgetSpent(number(credits));
+      return [messages.mailBudgetSubject, lead, linesOf(keys, messages, addresses, spent)];
     },
 };
 
-/** A key that ends or has ended. The topic is the key's id. */
-interface EndingKey extends Due {
+/** A key that ends or has ended. */
+interface EndingKey extends DueKey {
   /** The key ends within 7 days or 1 day, it has expired, or it was revoked. */
   stage: 'week' | 'day' | 'expired' | 'revoked';
-  name: string;
-  start: string;
   endsAt: Date;
 }
 
@@ -208,7 +219,8 @@ interface EndingKey extends Due {
 export const keyMails: MailKind<EndingKey> = {
   due: (sql) => sql`
     SELECT k.account_id AS "accountId", k.id AS topic,
-      stage || ' ' || extract(epoch FROM k.ends_at) AS occasion, stage, k.name, k.start, k.ends_at AS "endsAt"
+      stage || ' ' || extract(epoch FROM k.ends_at) AS occasion, stage, k.id AS "keyId", k.name, k.start,
+      k.ends_at AS "endsAt"
     FROM api_keys k
     CROSS JOIN LATERAL (SELECT CASE
       WHEN k.revoked_at = k.ends_at THEN 'revoked'
@@ -220,15 +232,12 @@ export const keyMails: MailKind<EndingKey> = {
         OR k.created_at < k.ends_at - CASE stage WHEN 'day' THEN interval '1 day' ELSE interval '7 days' END)`,
   sharedBy: ({ stage }) => stage,
   write:
-    (keys, { publicUrl }) =>
+    (keys, addresses) =>
     (messages, { end, moment }) => {
       const { stage } = keys[0];
-      const lines = keys.map(({ topic, name, start, endsAt }) => {
-        const at = stage === 'revoked' ? `${moment(endsAt)} UTC` : end(endsAt);
-        const shown = nameInMail(name) || messages.unnamed;
-        return `- ${shown} (${start}…), ${at}\n  ${publicUrl}/dashboard/keys/${topic}`;
-      });
-      return [messages.mailKeySubject[stage], messages.mailKeyLead[stage], lines.join('\n')];
+      const at = ({ endsAt }: EndingKey) => (stage === 'revoked' ? `${moment(endsAt)} UTC` : end(endsAt));
+      const lines = linesOf(keys, messages, addresses, at);
+      return [messages.mailKeySubject[stage], messages.mailKeyLead[stage], lines];
     },
 };
 

@@ -21,8 +21,8 @@ export const MAIL_TEXTS = {
     {by} eliminou esta conta. As chaves são recusadas, e os membros e nomes foram removidos.`,
   mailDeletedEnd: `Nothing brings it back. If you did not expect this, tell the operator of this service.
     Não é possível recuperá-la. Se não o esperava, avise o operador deste serviço.`,
-  mailConfirm: `Open this link to confirm your email. It works for an hour.
-    Abra esta ligação para confirmar o seu email. É válida durante uma hora.`,
+  mailConfirm: `Open this link to confirm your email and choose a password. It works for an hour.
+    Abra esta ligação para confirmar o seu email e escolher uma palavra-passe. É válida durante uma hora.`,
   mailExistsSubject: ['You have an account already', 'Já tem uma conta'],
   mailExists: `Someone, perhaps you, gave your email for an account. Sign in, or choose a new password here.
     Este endereço foi indicado para uma conta, talvez por si. Inicie sessão, ou escolha aqui uma nova palavra-passe.`,

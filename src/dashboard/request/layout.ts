@@ -44,7 +44,6 @@ export async function memberPage(
   const link = (name: string, label: string) =>
     html`<a href="${tools.base}${name && `/${name}`}"${section === name && html` aria-current="page"`}>${label}</a>`;
   const notices = await tools.notices(context);
-  if (awaitsConfirmation(context)) notices.push(confirmationNotice(context));
   const content = html`
 <header class="bar">
   <div class="bar-inner">
@@ -135,26 +134,6 @@ export function publicPage(context: LayoutContext, title: string, content: Html)
 </header>
 <main id="main" tabindex="-1">${content}</main>`;
   return respondWith(context, { title }, page);
-}
-
-/**
- * Whether the member must confirm their email before they create a key or try a call. Without SMTP_URL no email can be
- * confirmed, so no member must. Sign-up is closed by default then, and the start warns if it is open to the public.
- */
-export function awaitsConfirmation({ tools, user }: MemberContext): boolean {
-  return tools.mails && !user.emailVerified;
-}
-
-function confirmationNotice(context: MemberContext): Notice {
-  const { messages, tools, user } = context;
-  const lead = messages.confirmPending(user.email);
-  const content = html`
-<form class="notice warn" method="post" action="${tools.base}/confirm/send">
-  ${tokenField(context)}
-  <p>${lead}</p>
-  <button class="small quiet" type="submit">${messages.confirmAgain}</button>
-</form>`;
-  return { look: 'warn', lead, content };
 }
 
 /** A page with one card in its middle, for users who are not signed in. */

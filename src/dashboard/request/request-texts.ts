@@ -12,8 +12,6 @@ export const REQUEST_TEXTS = {
   pressCopy: ['Press Ctrl+C', 'Prima Ctrl+C'],
   hidePassword: ['Hide', 'Ocultar'],
   passwordHint: ['At least {min} characters.', 'Pelo menos {min} caracteres.'],
-  confirmPending: `Confirm your address before you create a key: we sent a link to {email}.
-    Confirme o seu endereço antes de criar uma chave: enviámos uma ligação para {email}.`,
   nameInvalid: ['Write a name of 1 to 200 characters.', 'Escreva um nome de 1 a 200 caracteres.'],
   passwordInvalid: ['A password has {min} to {max} characters.', 'Deve ter de {min} a {max} caracteres.'],
   passwordCommon: `This password is too common: it is among the first that are guessed. Choose another.

@@ -9,15 +9,10 @@ export function pathBelow(url: URL): string {
   return url.pathname.replace(/^\/dashboard/, '').replace(/\/$/, '');
 }
 
-/** The parameters of an address that a refused form and the link to the other language keep. */
-const KEPT = [
-  ...['token', 'to', 'days', 'q', 'state', 'before', 'name', 'expires', 'with'],
-  ...['key', 'problems', 'day', 'request'],
-];
-
-/** The query of a page with what its next page needs; '' if that is nothing. */
+/** The query of a page, for a refused form and the link to the other language, without what is said once; '' if it has no other. */
 export function keptQuery(url: URL): string {
-  const kept = new URLSearchParams([...url.searchParams].filter(([name]) => KEPT.includes(name)));
+  const kept = new URLSearchParams(url.search);
+  for (const name of ['done', 'lang']) kept.delete(name);
   return kept.size === 0 ? '' : `?${kept}`;
 }
 

@@ -2,12 +2,14 @@ import { readPlan } from '../../metering/accounts/plan.ts';
 import { suspensionOfBrowser } from '../account/suspension-text.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import { signUpsOf } from '../auth/limits.ts';
+import { newLinkToken } from '../auth/link-token.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { findEmailOwner, findOwner } from '../auth/sessions.ts';
-import { sendConfirmation, signInWith, withConstantTime } from '../auth/sign-in.ts';
+import { findEmailOwner } from '../auth/sessions.ts';
+import { signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext, PageResponse } from '../context.ts';
 import {
   emailField,
+  faultsOf,
   form,
   newPassword,
   password as passwordField,
@@ -15,10 +17,11 @@ import {
   refuse,
   tooMany,
 } from '../request/forms.ts';
-import { cardPage, notFoundPage } from '../request/layout.ts';
+import { cardPage } from '../request/layout.ts';
 import { isEmail } from '../request/read-form.ts';
 import { pathTo, returnPath } from '../request/return-path.ts';
 import { contactLink, type HtmlValue, html } from '../ui/html.ts';
+import { awaitedLink, awaitLink } from './awaited-link.ts';
 import { signInCode } from './second-factor.ts';
 
 /** /dashboard/sign-in: after a right password it asks for the code of a second factor. */
@@ -27,18 +30,11 @@ export const signIn = formHandlers({
     const { messages, tools, sent, url, session, client } = context;
     const to = returnPath(url.searchParams.get('to') ?? sent('to'));
     if (session !== null) return redirectTo(context, to);
-    const done = url.searchParams.has('done');
-    const isFresh = refusal === null && !url.searchParams.has('again') && !done;
-    if (isFresh && (await tools.auth.awaitedCodes.find(client.cookie))) return signInCode.GET(context);
+    const isFresh = refusal === null && !['again', 'done'].some((name) => url.searchParams.has(name));
+    if (isFresh && (await tools.auth.awaitedCode(client.cookie))) return signInCode.GET(context);
     const signInForm = form(context, {
       hidden: to === '' ? {} : { to },
-      fields: [
-        {
-          ...emailField(messages.email),
-          value: done ? (tools.auth.ownSignUps.emailOf(client.cookie) ?? '') : '',
-        },
-        passwordField('password', messages.password),
-      ],
+      fields: [emailField(messages.email), passwordField('password', messages.password)],
       button: messages.signIn,
       refusal,
     });
@@ -68,7 +64,8 @@ export const signIn = formHandlers({
 
 /**
  * /dashboard/sign-up: makes the user and signs them in: the next request makes their Free account. With mail it only sends a link,
- * also for an email that has an account: the answer doesn't tell. `?to=` leads on to the page that was asked for, such as a consent.
+ * also for an email that has an account: the answer doesn't tell. The password is chosen behind the link, so that no stranger knows that of an
+ * address. `?to=` leads on to the page that was asked for, such as a consent.
  */
 export const signUp = formHandlers({
   async show(context: PageContext, refusal) {
@@ -85,7 +82,7 @@ export const signUp = formHandlers({
       fields: [
         { name: 'name', label: messages.name, hint: messages.nameHint, autocomplete: 'organization' },
         emailField(messages.email),
-        newPassword(messages, messages.password),
+        ...(tools.mails ? [] : [newPassword(messages, messages.password)]),
       ],
       button: title,
       refusal,
@@ -98,7 +95,8 @@ ${signUpForm}${conditions(context)}`;
     return cardPage(context, { title, lead: leadOf(context, to), body, after, ...refusal });
   },
   // Before the sign-up counts: a typing error must not be one of the few that an address has.
-  checks: ['name', 'email', 'password'],
+  faults: (context) =>
+    faultsOf(context, context.tools.mails ? ['name', 'email'] : ['name', 'email', 'password']),
   limit: ({ client }) => signUpsOf(client),
   async submit(context) {
     const { sent, tools, messages, client, url } = context;
@@ -106,9 +104,14 @@ ${signUpForm}${conditions(context)}`;
     if (tools.config.signUp === 'closed') return refuse(403, { message: messages.closed });
     const name = sent('name').trim();
     const email = sent('email').trim();
-    const password = sent('password');
-    const made = tools.auth.call('/sign-up/email', { name, email, password }, client);
-    const answer = await withConstantTime(context, made, () => tools.mails);
+    // With mail nobody ever knows this one.
+    const password = tools.mails ? newLinkToken() : sent('password');
+    const make = async () => {
+      const answer = await tools.auth.call('/sign-up/email', { name, email, password }, client);
+      if (tools.mails) await tools.auth.call('/request-password-reset', { email }, client);
+      return answer;
+    };
+    const answer = await withConstantTime(context, make(), () => tools.mails);
     // Of two sign-ups at once, one makes the user. The other's answer must not tell that there was none.
     const isTwice =
       tools.mails &&
@@ -124,10 +127,7 @@ ${signUpForm}${conditions(context)}`;
       return refuse(422, { faults: { email: fault } });
     }
     logSecurity(context, 'sign-up', tools.mails ? null : await findEmailOwner(tools.sql, email));
-    if (tools.mails) {
-      const made = await findOwner(tools.sql, { userId: answer.userId ?? '' });
-      return redirectTo(context, '/sign-up/again', [tools.auth.ownSignUps.cookieOf(email, made, to)]);
-    }
+    if (tools.mails) return redirectTo(context, '/sign-up/again', [awaitLink(context, email, to)]);
     return redirectTo(context, to, answer.cookies);
   },
 });
@@ -136,35 +136,16 @@ ${signUpForm}${conditions(context)}`;
 const leadOf = ({ messages }: PageContext, to: string): string =>
   to.startsWith('/connect') ? messages.connectSignIn : messages.aboutLead;
 
-/**
- * /dashboard/sign-up/again: the page after a sign-up with mail, with a form that sends the confirmation once more. It is answered alike
- * whether or not there is such a user.
- */
-export const seeMail = formHandlers({
-  async show(context: PageContext, refusal) {
-    const { messages, tools, client, sent, url } = context;
-    const email = refusal === null ? tools.auth.ownSignUps.emailOf(client.cookie) : sent('email').trim();
-    if (email === null || !tools.mails) return redirectTo(context, '/sign-up');
-    // It says no more than is sure: a full limit is silent.
-    const text = url.searchParams.has('done') ? messages.sentAgainLead : messages.seeMailLead;
-    return cardPage(context, {
-      title: messages.seeMail,
-      lead: refusal === null ? text(email) : undefined,
-      body: form(context, { hidden: { email }, button: messages.confirmAgain, look: 'quiet', refusal }),
-      ...refusal,
-    });
-  },
-  async submit(context) {
-    const { sent, tools, client } = context;
-    const email = sent('email').trim();
-    if (!tools.mails || !isEmail(email)) return notFoundPage(context);
-    const refusal = await withConstantTime(context, sendConfirmation(context, email));
-    if (refusal !== null) return refusal;
-    const { emailOf, cookieOf } = tools.auth.ownSignUps;
-    const isOwn = emailOf(client.cookie) === email;
-    return redirectTo(context, '/sign-up/again?done=sent', isOwn ? [] : [cookieOf(email, null)]);
-  },
-});
+/** GET /dashboard/sign-up/again: the page after a sign-up with mail, alike whether or not the email has an account. */
+export async function seeMail(context: PageContext): Promise<PageResponse> {
+  const { messages, tools } = context;
+  const { email } = awaitedLink(context);
+  if (email === null || !tools.mails) return redirectTo(context, '/sign-up');
+  const again = { path: '/forgot', hidden: { email }, button: messages.confirmAgain, look: 'quiet' } as const;
+  // It says no more than is sure: a full limit is silent.
+  const lead = messages.seeMailLead(email);
+  return cardPage(context, { title: messages.seeMail, lead, body: form(context, again) });
+}
 
 /** The terms and the privacy notice that an account is created under, as far as the operator has given them. */
 function conditions({ messages, tools }: PageContext): HtmlValue {

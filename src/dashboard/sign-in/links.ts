@@ -1,15 +1,17 @@
 import { confirmEmailChange, findEmailChange } from '../account/email-change.ts';
-import { acceptInvitation, type FoundInvitation, findInvitation } from '../account/invitations.ts';
+import { acceptInvitation, findInvitation } from '../account/invitations.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import { forgetGuesses, mailsOf } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import { findReader, MAILS, tell } from '../auth/mail-text.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { confirmWithPassword, type EmailOwner, findEmailOwner } from '../auth/sessions.ts';
+import { findEmailOwner } from '../auth/sessions.ts';
 import { passwordChanged, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext, PageResponse } from '../context.ts';
 import {
+  type Checked,
   emailField,
+  type Field,
   faultsOf,
   form,
   newPassword,
@@ -20,6 +22,7 @@ import {
 } from '../request/forms.ts';
 import { cardPage, messagePage } from '../request/layout.ts';
 import { contactLink, contactText, type HtmlValue, html } from '../ui/html.ts';
+import { awaitedLink } from './awaited-link.ts';
 
 /** /dashboard/forgot: answers alike whether or not there is such a user. */
 export const forgot = formHandlers({
@@ -44,25 +47,26 @@ export const forgot = formHandlers({
   },
 });
 
-/** /dashboard/reset. A link that is used or too old is told after the form. */
+/** /dashboard/reset: the link of a forgotten password, and of a sign-up, whose email it confirms, and which signs in. */
 export const reset = linkPage('reset', {
-  find: ({ tools }, token) => tools.auth.linkOwner('reset', token),
-  show(context, refusal) {
-    const { messages, token } = context;
-    const fields = [newPassword(messages, messages.newPassword)];
-    const body = form(context, { hidden: { token }, fields, button: messages.save, refusal });
-    return cardPage(context, { title: messages.resetTitle, body, ...refusal });
-  },
+  find: ({ tools }, token) => tools.auth.linkOwner(token),
+  page: ({ messages, found: { email, isConfirmed } }) => ({
+    title: messages[isConfirmed ? 'resetTitle' : 'invitationTitle'],
+    email,
+    button: messages.save,
+  }),
   async submit(context) {
-    const { tools, sent, client, token, found: email } = context;
-    const refusal = refusalOf(faultsOf(context, ['password'], email));
-    if (refusal !== null) return refusal;
+    const { tools, sent, client, token, found: owner } = context;
     const newPassword = sent('password');
-    const { ok } = await tools.auth.resetPassword(token, newPassword, client);
-    if (!ok) return null;
-    await forgetGuesses(tools.sql, email);
-    const member = await findEmailOwner(tools.sql, email);
-    if (member !== null) await passwordChanged(context, 'password reset', { ...member, email });
+    const answer = await tools.auth.call('/reset-password', { token, newPassword }, client);
+    if (!answer.ok) return null;
+    if (!owner.isConfirmed) {
+      await tools.sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${owner.userId}`;
+      const { to } = awaitedLink(context);
+      return signInBehind(context, owner.email, newPassword, to || '?done=confirmed');
+    }
+    await forgetGuesses(tools.sql, owner.email);
+    await passwordChanged(context, 'password reset', owner);
     return redirectTo(context, '/sign-in?done=password');
   },
 });
@@ -70,137 +74,68 @@ export const reset = linkPage('reset', {
 /** /dashboard/invitation: the user exists afterwards and is signed in. For a member it is a password reset. */
 export const invitation = linkPage('invitation', {
   find: ({ tools }, token) => findInvitation(tools.sql, token),
-  show(context, refusal) {
-    const { messages, token } = context;
+  page(context) {
+    const { messages } = context;
     const { email, accountName, userName, isElsewhere } = context.found;
-    if (isElsewhere) return elsewherePage(context);
+    if (isElsewhere) {
+      const lead = messages.elsewhereLead(accountName, email);
+      return messagePage(context, 409, messages.elsewhereTitle, lead);
+    }
     const isReset = userName !== null;
-    const body = form(context, {
-      hidden: { token },
-      username: email,
-      fields: [
-        ...(isReset ? [] : [{ name: 'name', label: messages.name, autocomplete: 'name' }]),
-        newPassword(messages, isReset ? messages.newPassword : messages.password),
-      ],
+    return {
+      title: messages[isReset ? 'resetTitle' : 'invitationTitle'],
+      lead: messages[isReset ? 'invitationReset' : 'invitationLead'](accountName, email),
+      fields: isReset ? [] : [{ name: 'name', label: messages.name, autocomplete: 'name' }],
+      checks: isReset ? [] : ['name'],
+      email,
       button: messages.invitationButton,
-      refusal,
-    });
-    const lead = messages[isReset ? 'invitationReset' : 'invitationLead'](accountName, email);
-    const title = messages[isReset ? 'resetTitle' : 'invitationTitle'];
-    return cardPage(context, { title, lead, body, ...refusal });
+    };
   },
   async submit(context) {
-    const { tools, sent, client, token } = context;
-    const { userName, email: invited, isElsewhere } = context.found;
-    if (isElsewhere) return elsewherePage(context);
-    const refusal = refusalOf(
-      faultsOf(context, userName === null ? ['name', 'password'] : ['password'], invited),
-    );
-    if (refusal !== null) return refusal;
+    const { tools, sent, token } = context;
+    const { userName } = context.found;
     const password = sent('password');
     const passwordHash = await tools.auth.hashPassword(password);
     const email = await acceptInvitation(tools.sql, token, userName ?? sent('name').trim(), passwordHash);
     // Another request was faster: the page says which.
     if (email === null) return redirectTo(context, `/invitation?token=${token}`);
-    await forgetGuesses(tools.sql, email);
-    const member = await findEmailOwner(tools.sql, email);
-    logSecurity(context, 'invitation accepted', member);
+    logSecurity(context, 'invitation accepted', await findEmailOwner(tools.sql, email));
     if (userName !== null) tell(context, email, 'password-changed', '/forgot');
-    // A session of someone else's in this browser is not to check the new one's.
-    const outcome = await signInWith({ ...context, client: { ...client, cookie: null } }, email, password);
-    return outcome.isRight
-      ? redirectTo(context, '', outcome.cookies)
-      : redirectTo(context, '/sign-in?done=password');
+    return signInBehind(context, email, password, '');
   },
 });
 
-/** The page of an invitation whose address belongs to another account. */
-function elsewherePage(context: LinkContext<FoundInvitation>): PageResponse {
-  const { messages, found } = context;
-  const lead = messages.elsewhereLead(found.accountName, found.email);
-  return messagePage(context, 409, messages.elsewhereTitle, lead);
+/** Signs in with the password that was chosen behind a link. A session of someone else's in this browser is not to check it. */
+async function signInBehind(context: PageContext, email: string, password: string, path: string) {
+  await forgetGuesses(context.tools.sql, email);
+  const visitor = { ...context, client: { ...context.client, cookie: null } };
+  const outcome = await signInWith(visitor, email, password);
+  return outcome.isRight
+    ? redirectTo(context, path, outcome.cookies)
+    : redirectTo(context, '/sign-in?done=password');
 }
-
-/**
- * /dashboard/confirm: in the browser that signed up it signs in, too. Any other browser gives a new password, because a stranger may have
- * signed up with this address, and would have its account.
- */
-export const confirm = linkPage<EmailOwner>('confirm', {
-  async find({ tools }, token) {
-    const email = await tools.auth.linkOwner('confirm', token);
-    return email === null ? null : findEmailOwner(tools.sql, email);
-  },
-  show(context, refusal) {
-    const { messages, token, found } = context;
-    if (!wantsPassword(context)) return confirmPage(context, messages.confirmLead);
-    const fields = [newPassword(messages, messages.newPassword)];
-    const button = messages.confirmButton;
-    const body = form(context, { hidden: { token }, username: found.email, fields, button, refusal });
-    return cardPage(context, {
-      title: messages.confirmTitle,
-      lead: messages.confirmPasswordLead,
-      body,
-      ...refusal,
-    });
-  },
-  async submit(context) {
-    const { tools, client, session, sent, token, found: owner } = context;
-    const { ownSignUps, confirmEmail, hashPassword } = tools.auth;
-    if (wantsPassword(context)) {
-      const refusal = refusalOf(faultsOf(context, ['password'], owner.email));
-      if (refusal !== null) return refusal;
-      await confirmWithPassword(tools.sql, owner.userId, await hashPassword(sent('password')));
-      return confirmed(context, owner.email, '', '?done=confirmed');
-    }
-    // Without an account: neither a second factor nor a suspension is passed over.
-    const signsIn = session === null && owner.accountId === null && ownSignUps.isOf(client.cookie, owner);
-    const cookies = await confirmEmail(token, client, signsIn);
-    if (cookies === null) return null;
-    if (cookies.length === 0) return confirmed(context, owner.email, '', '?done=confirmed');
-    logSecurity(context, 'sign-in', owner);
-    const to = ownSignUps.toOf(client.cookie) || '?done=confirmed';
-    return redirectTo(context, to, [...cookies, ownSignUps.forget()]);
-  },
-});
-
-const wantsPassword = ({ tools, client, session, found: owner }: LinkContext<EmailOwner>) =>
-  !owner.isConfirmed &&
-  session?.user.id !== owner.userId &&
-  !tools.auth.ownSignUps.isOf(client.cookie, owner);
 
 /** /dashboard/email: the user has the new address afterwards, and the previous one gets a warning. */
 export const newEmail = linkPage('email', {
   find: ({ tools }, token) => findEmailChange(tools.sql, token),
-  show: (context) => confirmPage(context, context.messages.newEmailLead(context.found)),
+  page: ({ messages, found }) => ({
+    title: messages.confirmTitle,
+    lead: messages.newEmailLead(found),
+    button: messages.confirmButton,
+  }),
   async submit(context) {
-    const { tools, messages, token } = context;
+    const { tools, messages, token, session } = context;
     const change = await confirmEmailChange(tools.sql, token);
     if (change === null) return null;
     logSecurity(context, 'email changed', change);
-    if (change.previousIsConfirmed) {
-      const reader = await findReader(tools.sql, context.found, messages.language);
-      const url = contactText(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
-      void tools.mailer?.send(MAILS['email-changed']({ url }), { ...reader, to: change.previous });
-    }
-    return confirmed(context, context.found, '/settings', '?done=email-changed');
+    const reader = await findReader(tools.sql, context.found, messages.language);
+    const url = contactText(tools.config.contact) ?? `${tools.publicUrl}/dashboard/sign-in`;
+    void tools.mailer?.send(MAILS['email-changed']({ url }), { ...reader, to: change.previous });
+    return redirectTo(context, `${session === null ? '/sign-in' : '/settings'}?done=email-changed`);
   },
 });
 
-/** The page that confirms an email. Its link only shows a button, because mail scanners open links too. */
-function confirmPage(context: LinkContext<unknown>, lead: string): PageResponse {
-  const { confirmTitle: title, confirmButton: button } = context.messages;
-  const hidden = { token: context.token };
-  return cardPage(context, { title, lead, body: form(context, { hidden, button }) });
-}
-
-/** Leads to the page that says so: the overview or the settings, or without a session the sign-in with the email filled in. */
-function confirmed(context: PageContext, email: string, path: '' | '/settings', query: string): PageResponse {
-  const { session, tools } = context;
-  if (session !== null) return redirectTo(context, path + query);
-  return redirectTo(context, `/sign-in${query}`, [tools.auth.ownSignUps.cookieOf(email, null)]);
-}
-
-type LinkKind = 'reset' | 'confirm' | 'invitation' | 'email';
+type LinkKind = 'reset' | 'invitation' | 'email';
 
 /** The context of a page that a link has opened. */
 interface LinkContext<Found> extends PageContext {
@@ -208,27 +143,52 @@ interface LinkContext<Found> extends PageContext {
   found: Found;
 }
 
+/** The form of a link. Opening the link does nothing, because mail scanners open links, too. */
+interface LinkForm {
+  title: string;
+  lead?: HtmlValue;
+  /** Of the user who chooses a password here. Absent: none is chosen. */
+  email?: string;
+  fields?: Field[];
+  checks?: Checked[];
+  button: string;
+}
+
 /**
  * The page of a one-time link, `?token=`. It is wrong, used or too old if `find` or `submit` gives `null`. It is found before its form
  * is sent, because hashing a password takes time that a wrong link must not cost.
+ * @param link.page its form, or a page in its place
  */
 function linkPage<Found>(
   kind: LinkKind,
-  page: {
+  link: {
     find(context: PageContext, token: string): Promise<Found | null>;
-    show(context: LinkContext<Found>, refusal: Refusal | null): PageResponse;
-    submit(context: LinkContext<Found>): Promise<PageResponse | Refusal | null>;
+    page(context: LinkContext<Found>): LinkForm | PageResponse;
+    submit(context: LinkContext<Found>): Promise<PageResponse | null>;
   },
 ) {
-  async function open<T>(context: PageContext, next: (opened: LinkContext<Found>) => T | Promise<T>) {
+  type Next<T> = (opened: LinkContext<Found>, form: LinkForm) => T | Promise<T>;
+  async function open<T>(context: PageContext, next: Next<T>) {
     const token = linkTokenOf(context);
-    const found = token && (await page.find(context, token));
-    const answer = token && found ? await next({ ...context, token, found }) : null;
-    return answer ?? invalidLink(context, kind);
+    const found = token && (await link.find(context, token));
+    if (!token || !found) return invalidLink(context, kind);
+    const opened = { ...context, token, found };
+    const page = link.page(opened);
+    return 'title' in page ? ((await next(opened, page)) ?? invalidLink(context, kind)) : page;
   }
   return formHandlers({
-    show: (context: PageContext, refusal) => open(context, (opened) => page.show(opened, refusal)),
-    submit: (context) => open(context, page.submit),
+    show: (context: PageContext, refusal) =>
+      open(context, ({ messages, token }, { title, lead, email, fields = [], button }) => {
+        const password = email === undefined ? [] : [newPassword(messages, messages.newPassword)];
+        const options = { hidden: { token }, ...(email && { username: email }), button, refusal };
+        const body = form(context, { ...options, fields: [...fields, ...password] });
+        return cardPage(context, { title, lead, body, ...refusal });
+      }),
+    submit: (context) =>
+      open<PageResponse | Refusal | null>(context, (opened, { email, checks = [] }) => {
+        const all: Checked[] = email === undefined ? checks : [...checks, 'password'];
+        return refusalOf(faultsOf(context, all, email)) ?? link.submit(opened);
+      }),
   });
 }
 
@@ -237,10 +197,8 @@ function invalidLink(context: PageContext, kind: LinkKind): PageResponse {
   const { messages, tools, session } = context;
   const link = (path: string) =>
     html`<p><a class="button" href="${tools.base}${path}">${messages.newLink}</a></p>`;
-  const again = { path: '/sign-up/again', fields: [emailField(messages.email)], button: messages.newLink };
   const ways: Record<LinkKind, HtmlValue> = {
     reset: link('/forgot'),
-    confirm: session === null ? tools.mails && form(context, again) : link('/settings'),
     email: link('/settings/email'),
     invitation: html`<p>${messages.newLinkInvitation} ${contactLink(context)}</p>`,
   };

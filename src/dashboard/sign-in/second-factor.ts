@@ -22,41 +22,33 @@ const URI_SHAPE = /^otpauth:\/\/totp\/[!-~]{1,1000}$/;
 export const signInCode = formHandlers({
   async show(context: PageContext, refusal) {
     const { messages, tools, url, sent } = context;
-    const ofForm = (name: string) => url.searchParams.get(name) ?? sent(name);
-    const to = returnPath(ofForm('to'));
-    const isBackup = ofForm('with') === 'backup';
-    const field: Field = isBackup
-      ? { ...codeField(messages, messages.backupCodeHint), label: messages.backupCode, autocomplete: 'off' }
-      : { ...codeField(messages, messages.codeHint), inputMode: 'numeric' };
-    const hidden = isBackup ? { to, with: 'backup' } : { to };
-    const options = { path: '/sign-in/code', hidden, fields: [field], button: messages.signIn };
-    const other = new URLSearchParams({ with: isBackup ? 'app' : 'backup', to });
-    const otherWay = isBackup ? messages.useApp : messages.useBackupCode;
+    const contact = contactLink(context);
     return cardPage(context, {
-      title: isBackup ? messages.backupCodeTitle : messages.codeTitle,
+      title: messages.codeTitle,
       body: html`
-${form(context, { ...options, refusal })}
-<p class="aside"><a href="${tools.base}/sign-in/code?${other.toString()}">${otherWay}</a></p>
-${isBackup && html`<p class="aside hint">${messages.codesLost} ${contactLink(context)}</p>`}`,
+${form(context, {
+  path: '/sign-in/code',
+  hidden: { to: returnPath(url.searchParams.get('to') ?? sent('to')) },
+  fields: [codeField(messages, messages.codeOrBackupHint)],
+  button: messages.signIn,
+  refusal,
+})}
+${contact && html`<p class="aside hint">${contact}</p>`}`,
       after: html`<a href="${tools.base}/sign-in?again=yes">${messages.codeStartAgain}</a>`,
       ...refusal,
     });
   },
   async submit(context) {
-    const { sent, tools } = context;
+    const { sent } = context;
     const outcome = await signInWithCode(context, sent('code'));
-    if (outcome === null)
-      return redirectTo(context, '/sign-in?done=code-ended', [tools.auth.awaitedCodes.forget()]);
+    if (outcome === null) return redirectTo(context, '/sign-in?done=code-ended');
     if (outcome.isRight) return redirectTo(context, returnPath(sent('to')), outcome.cookies);
     return tooMany(context, outcome.retryAfterS) ?? wrongCode(context, 401);
   },
 });
 
-/** The refusal of a code, which says what it was taken for. */
-function wrongCode({ messages, sent }: PageContext, status: number): Refusal {
-  const { kind } = readCode(sent('code'));
-  return refuse(status, { faults: { code: kind === 'app' ? messages.codeWrong : messages.backupCodeWrong } });
-}
+const wrongCode = ({ messages }: PageContext, status: number) =>
+  refuse(status, { faults: { code: messages.codeWrong } });
 
 /** GET /dashboard/settings/second-factor: without one it is the form that sets it up. */
 export async function showSecondFactor(context: MemberContext): Promise<PageResponse> {
@@ -196,10 +188,10 @@ export const confirmation = formHandlers({
     return setUpSheet(context, { totpUri: sent('uri'), backupCodes: sent('codes').split(' ') }, refusal);
   },
   async submit(context) {
-    const { tools, messages, client, sent, user } = context;
+    const { tools, client, sent, user } = context;
     if (user.hasSecondFactor || !URI_SHAPE.test(sent('uri'))) return redirectTo(context, PATH);
     const { code } = readCode(sent('code'));
-    const wrong = refuse(422, { faults: { code: messages.codeWrong } });
+    const wrong = wrongCode(context, 422);
     if (!(await isFirstUse(tools.sql, user.id, code))) return wrong;
     const answer = await tools.auth.call('/two-factor/verify-totp', { code }, client);
     if (!answer.ok) return wrong;
@@ -217,14 +209,14 @@ async function changed(context: MemberContext, state: 'on' | 'off'): Promise<voi
 }
 
 function tellOf(context: MemberContext, mail: `second-factor-${'on' | 'off'}` | 'backup-codes'): void {
-  if (context.user.emailVerified) tell(context, context.user.email, mail, PATH);
+  tell(context, context.user.email, mail, PATH);
 }
 
 function codeField(messages: Messages, hint: string): Field {
   return { name: 'code', label: messages.code, hint, autocomplete: 'one-time-code', maxLength: 20 };
 }
 
-/** The codes, to copy, download or print. On paper they stand alone, without the secret of the app. */
+/** The codes, to copy or download. */
 function backupCodeList({ messages, tools, user }: MemberContext, codes: string[]): Html {
   const text = codes.join('\n');
   const about = `${messages.brand}: ${messages.backupCodes}\n${tools.publicUrl}/dashboard\n${user.email}`;
@@ -233,12 +225,8 @@ function backupCodeList({ messages, tools, user }: MemberContext, codes: string[
 <section class="backup-codes">
   <h2>${messages.backupCodes}</h2>
   <p>${messages.backupCodesLead}</p>
-  <p class="printed">${tools.publicUrl}/dashboard · ${user.email}</p>
   ${copyable(messages, { id: 'backup-codes', label: messages.backupCodes, text })}
-  <p class="actions">
-    <a class="button small quiet" href="data:text/plain;charset=utf-8;base64,${file}" download="${messages.backupCodesFile}">${messages.download}</a>
-    <button class="small quiet" type="button" data-print hidden>${messages.print}</button>
-  </p>
+  <p><a class="button small quiet" href="data:text/plain;charset=utf-8;base64,${file}" download="${messages.backupCodesFile}">${messages.download}</a></p>
 </section>`;
 }
 

@@ -15,12 +15,7 @@ export const SIGN_IN_TEXTS = {
   seeMail: ['Check your email', 'Verifique o seu email'],
   seeMailLead: `A link for {email} is on its way, unless it had five this hour. It works for an hour.
     Uma ligação para {email} vai a caminho, salvo se já recebeu cinco nesta hora. É válida durante uma hora.`,
-  sentAgainLead: `If {email} is not confirmed yet, a link is on its way, unless it had five this hour.
-    Se {email} ainda não estiver confirmado, uma ligação vai a caminho, salvo se já recebeu cinco nesta hora.`,
   confirmButton: ['Confirm', 'Confirmar'],
-  confirmLead: ['Click to confirm your address.', 'Basta um clique para o endereço ficar confirmado.'],
-  confirmPasswordLead: `Choose a password: that of the sign-up, in another browser, ends.
-    Escolha uma palavra-passe: a do registo, feito noutro navegador, deixa de valer.`,
   invitationTitle: ['Choose a password', 'Escolha uma palavra-passe'],
   invitationLead: `You were invited to the account “{account}”. Your sign-in is {email}.
     Recebeu um convite para a conta “{account}”. Vai iniciar sessão com {email}.`,
@@ -59,7 +54,6 @@ export const SIGN_IN_TEXTS = {
     Resta 1 código de recuperação. | Restam {count} códigos de recuperação.`,
   backupCodesFile: ['backup-codes.txt', 'codigos-de-recuperacao.txt'],
   download: ['Download', 'Descarregar'],
-  print: ['Print', 'Imprimir'],
   backupCodesKept: ['I have kept them', 'Já os guardei'],
   newBackupCodes: ['New backup codes', 'Novos códigos de recuperação'],
   newBackupCodesLead: ['Those that you have now stop working.', 'Os códigos atuais deixam de funcionar.'],
@@ -70,17 +64,6 @@ export const SIGN_IN_TEXTS = {
   codeHint: ['The six digits that the app shows now.', 'Os seis algarismos que a aplicação mostra agora.'],
   codeOrBackupHint: `The six digits of your app, or a backup code. Without either, ask the operator.
     Os seis algarismos da aplicação, ou um código de recuperação. Sem nenhum, contacte o operador.`,
-  codeWrong: `The code is wrong, too old or used. Wait for the next one.
-    O código está errado, é antigo ou já foi usado. Espere pelo seguinte.`,
-  backupCode: ['Backup code', 'Código de recuperação'],
-  backupCodeTitle: ['Enter a backup code', 'Introduza um código de recuperação'],
-  backupCodeHint: `One of the ten that you kept. Each works once.
-    Um dos dez que guardou. Cada um serve uma vez.`,
-  backupCodeWrong: `That is none of your backup codes that are left: ten letters and digits, each code once.
-    Não é nenhum dos códigos de recuperação que restam: dez letras e algarismos, cada código uma só vez.`,
-  useBackupCode: ['Use a backup code', 'Usar um código de recuperação'],
-  useApp: ['Use the code of the app', 'Usar o código da aplicação'],
-  codesLost: `Without app and codes, ask the operator.
-    Sem a aplicação nem os códigos, contacte o operador.`,
+  codeWrong: ['The code is wrong, too old or used.', 'O código está errado, é antigo ou já foi usado.'],
   codeStartAgain: ['Start again', 'Começar de novo'],
 } as const satisfies Texts;

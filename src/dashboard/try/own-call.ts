@@ -6,14 +6,10 @@ import type { FaceCall } from '../../metering/admission/face.ts';
 import type { Quote } from '../../metering/admission/quote.ts';
 import type { MemberContext } from '../context.ts';
 import { type Refusal, refuse } from '../request/forms.ts';
-import { awaitsConfirmation } from '../request/layout.ts';
 
 /** Why a member can make no call of the API here; `null` if they can. */
-export function callRefusal(context: MemberContext): Refusal | null {
-  const { messages, account } = context;
-  if (account.suspended) return refuse(403, { message: messages.suspendedRefusal });
-  return awaitsConfirmation(context) ? refuse(403, { message: messages.confirmFirst }) : null;
-}
+export const callRefusal = ({ messages, account }: MemberContext): Refusal | null =>
+  account.suspended ? refuse(403, { message: messages.suspendedRefusal }) : null;
 
 /** A member who leaves gets no answer, but the call goes on. */
 const NO_REQUEST = { headers: new Headers(), signal: new AbortController().signal };

@@ -90,7 +90,6 @@ export const COMMON_TEXTS = {
   clientUnknown: ['an unchecked program', 'um programa não verificado'],
   suspendedRefusal: `Nothing was done, and nothing was charged: this account is suspended.
     Nada foi feito nem cobrado: esta conta está suspensa.`,
-  confirmFirst: ['Confirm your email first.', 'Confirme primeiro o seu email.'],
   unnamed: ['Unnamed', 'Sem nome'],
   lastUsed: ['Last used', 'Último uso'],
   filter: ['Filter', 'Filtrar'],
@@ -134,7 +133,6 @@ export const COMMON_TEXTS = {
   /** The success of a form, by the address that its redirect leads to. */
   done: {
     '?done=confirmed': ['Your address is confirmed.', 'O seu endereço está confirmado.'],
-    '/sign-in?done=confirmed': ['Your address is confirmed.', 'O seu endereço está confirmado.'],
     '/sign-in?done=email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
     '/forgot?done=sent': `If this address has an account, the link is on its way, unless it had five this hour.
       Se este endereço tiver uma conta, a ligação vai a caminho, salvo se já recebeu cinco nesta hora.`,
@@ -151,8 +149,6 @@ export const COMMON_TEXTS = {
     '/keys?done=revoked': ['The key is revoked.', 'A chave foi revogada.'],
     '/settings?done=saved': ['Saved.', 'Guardado.'],
     '/credits?done=saved': ['Saved.', 'Guardado.'],
-    '/settings?done=sent': `The link is on its way, unless your address had five this hour.
-      A ligação vai a caminho, salvo se o seu endereço já recebeu cinco nesta hora.`,
     '/settings?done=new-password': `The password is changed. Other devices are signed out.
       A palavra-passe foi alterada. As sessões noutros dispositivos terminaram.`,
     '/settings?done=email': `We sent a link to the new address. Open it within an hour.

@@ -15,10 +15,8 @@ const statusOf = async (visitor: Visitor) => (await visitor.get('/dashboard')).s
 /** Signs in from an address, with a browser. */
 async function signIn(person: { email: string; password: string }, address: string, userAgent: string) {
   const visitor = createVisitor(service.baseUrl, { address });
-  const { document } = await visitor.get('/dashboard/sign-in');
-  const formToken = document.querySelector('[name=form_token]')!.getAttribute('value')!;
   const { email, password } = person;
-  const fields = { form_token: formToken, email, password };
+  const fields = { form_token: await formTokenOf(visitor), email, password };
   const answer = await visitor.post('/dashboard/sign-in', fields, { 'User-Agent': userAgent });
   expect(answer.status).toBe(303);
   return visitor;

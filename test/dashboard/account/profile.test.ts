@@ -6,7 +6,7 @@ import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { startDashboardService } from '../service.ts';
 import { startMailServer } from '../smtp.ts';
-import { createMember, createVisitor, linkTo, newPerson } from '../visitor.ts';
+import { createMember, createVisitor, formTokenOf, linkTo, newPerson } from '../visitor.ts';
 
 const NAME = '/dashboard/settings/name';
 const EMAIL = '/dashboard/settings/email';
@@ -37,18 +37,6 @@ describe('the name', () => {
     expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Padaria Central');
     expect(await latestOf(accountId)).toBe('name-changed');
   });
-
-  test('has 1 to 200 characters', async () => {
-    const { visitor } = await member();
-    for (const name of ['', '   ', 'x'.repeat(201), 'a\tb\u0000']) {
-      const answer = await visitor.submit(NAME, { name });
-      expect([answer.status, answer.textOf('#name-fault')]).toEqual([
-        422,
-        'Write a name of 1 to 200 characters.',
-      ]);
-    }
-    expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Padaria Central');
-  });
 });
 
 describe('the email', () => {
@@ -75,10 +63,7 @@ describe('the email', () => {
     const answer = await elsewhere.submit(link, {});
     expect(answer.headers.get('location')).toBe('/dashboard/sign-in?done=email-changed');
     const signIn = await elsewhere.get('/dashboard/sign-in?done=email-changed');
-    expect([
-      signIn.textOf('[role=status]'),
-      signIn.document.querySelector('#email')!.getAttribute('value'),
-    ]).toEqual(['Your email is changed.', email]);
+    expect(signIn.textOf('[role=status]')).toBe('Your email is changed.');
     expect((await mail.mailTo(person.email)).text).toContain('This address no longer signs in');
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(email);
     expect(await latestOf(accountId)).toBe('email-changed');
@@ -97,21 +82,10 @@ describe('the email', () => {
     expect(answer.headers.get('location')).toBe('/dashboard/settings?done=email-changed');
   });
 
-  test('wants the password, and another address that is one; what was typed stays', async () => {
+  test('is another address', async () => {
     const { visitor, ...person } = await member();
-    const email = newEmail();
-    const faults: [fields: Record<string, string>, fault: string, message: string][] = [
-      [{ email: 'nothing', present: person.password }, 'email', 'Write an address like name@example.com.'],
-      [{ email: person.email, present: person.password }, 'email', 'That is your email already.'],
-      [{ email, present: 'not the password' }, 'present', 'The current password is wrong.'],
-    ];
-    for (const [fields, fault, message] of faults) {
-      const answer = await visitor.submit(EMAIL, fields);
-      expect([answer.status, answer.textOf(`#${fault}-fault`)]).toEqual([422, message]);
-      expect(answer.document.querySelector('#email')!.getAttribute('value')).toBe(fields.email!);
-      expect(answer.document.querySelector('[autofocus]')!.id).toBe(fault);
-    }
-    expect([mail.received(email), mail.received(person.email)]).toEqual([0, 0]);
+    const answer = await visitor.submit(EMAIL, { email: person.email, present: person.password });
+    expect([answer.status, answer.textOf('#email-fault')]).toEqual([422, 'That is your email already.']);
   });
 
   test('that another user has is answered alike; its owner gets a mail, and no link takes it', async () => {
@@ -129,9 +103,7 @@ describe('the email', () => {
   test('is sent one mail by a form that is sent twice; a new form’s link ends the earlier one', async () => {
     const { visitor, ...person } = await member();
     const email = newEmail();
-    const { document } = await visitor.get(EMAIL);
-    const formToken = document.querySelector('main [name=form_token]')!.getAttribute('value')!;
-    const fields = { form_token: formToken, email, present: person.password };
+    const fields = { form_token: await formTokenOf(visitor, EMAIL), email, present: person.password };
     const answers = await Promise.all([visitor.post(EMAIL, fields), visitor.post(EMAIL, fields)]);
     expect(answers.map(({ status }) => status)).toEqual([303, 303]);
     const first = await linkTo(mail, email);
@@ -173,14 +145,17 @@ describe('the email', () => {
     );
   });
 
-  test('makes links and invitations to the old address dead', async () => {
-    const { accountId, userId, ...person } = await member();
-    const { token } = await invite(service.sql, { accountId, email: person.email }, 'test');
-    await visit().submit('/dashboard/forgot', { email: person.email });
-    const reset = await linkTo(mail, person.email);
+  test('makes links and invitations to the old address dead, also those of other accounts', async () => {
+    const [{ userId, accountId, email }, other] = [await member(), await member()];
+    const invited = [accountId, other.accountId].map((id) =>
+      invite(service.sql, { accountId: id, email }, 'test'),
+    );
+    const tokens = (await Promise.all(invited)).map(({ token }) => token);
+    await visit().submit('/dashboard/forgot', { email });
+    const reset = await linkTo(mail, email);
     await confirmEmailChange(service.sql, await askEmailChange(service.sql, userId, newEmail()));
-    expect(await findInvitation(service.sql, token)).toBeNull();
-    expect((await visit().submit(reset, { password: 'another long password' })).status).toBe(404);
+    for (const token of tokens) expect(await findInvitation(service.sql, token)).toBeNull();
+    expect((await visit().get(reset)).status).toBe(404);
   });
 
   test('confirmed twice at the same time changes once', async () => {
@@ -190,12 +165,6 @@ describe('the email', () => {
     expect(outcomes.filter((outcome) => outcome !== null)).toHaveLength(1);
     const kinds = (await loadHistory(service.sql, accountId)).map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === 'email-changed')).toHaveLength(1);
-  });
-
-  test('a link of another shape asks nobody', async () => {
-    for (const token of ['', 'x', `${'x'.repeat(32)}<`, 'x'.repeat(33)]) {
-      expect((await visit().get(`/dashboard/email?token=${encodeURIComponent(token)}`)).status).toBe(404);
-    }
   });
 });
 
@@ -207,9 +176,8 @@ test('without mail the page says whom to ask, and the form changes nothing', asy
     expect(page.textOf('main')).toContain('This service sends no mail');
     expect(page.textOf('main')).toContain('ajuda@example.com');
     expect(page.document.querySelector('main form')).toBeNull();
-    const { document } = await visitor.get(NAME);
-    const formToken = document.querySelector('main [name=form_token]')!.getAttribute('value')!;
-    const sent = { form_token: formToken, email: newEmail(), present: person.password };
+    const form_token = await formTokenOf(visitor, NAME);
+    const sent = { form_token, email: newEmail(), present: person.password };
     expect((await visitor.post(EMAIL, sent)).status).toBe(403);
     expect(await silent.sql`SELECT 1 FROM dashboard_email_changes`).toHaveLength(0);
   } finally {

@@ -31,26 +31,15 @@ test('a secret that was made before is kept, readable by its owner alone', async
   expect(await modeOf(kept)).toBe(0o600);
 });
 
-test('a link is refused, and what it leads to keeps its mode', async () => {
-  await symlink(elsewhere, kept);
-  await expect(keptAuthSecret(dataDir)).rejects.toThrow(`${kept} is a link: remove it`);
+test.each<[string, () => Promise<unknown>, string]>([
+  ['a link', () => symlink(elsewhere, kept), 'is a link: remove it'],
+  ['a link that leads nowhere', () => symlink(join(folder, 'nowhere'), kept), 'is a link: remove it'],
+  ['a second name of a file that others can read', () => link(elsewhere, kept), 'is not a file of this user'],
+  ['a folder', () => mkdir(kept), 'is not a file of this user'],
+])('%s in its place is refused, and what it leads to keeps its mode', async (_, make, reason) => {
+  await make();
+  await expect(keptAuthSecret(dataDir)).rejects.toThrow(`${kept} ${reason}`);
   expect([await modeOf(elsewhere), await readFile(elsewhere, 'utf8')]).toEqual([0o644, SECRET]);
-});
-
-test('a link that leads nowhere is refused', async () => {
-  await symlink(join(folder, 'nowhere'), kept);
-  await expect(keptAuthSecret(dataDir)).rejects.toThrow(`${kept} is a link: remove it`);
-});
-
-test('a second name of a file that others can read is refused, and the file keeps its mode', async () => {
-  await link(elsewhere, kept);
-  await expect(keptAuthSecret(dataDir)).rejects.toThrow('is not a file of this user: remove it');
-  expect(await modeOf(elsewhere)).toBe(0o644);
-});
-
-test('a folder in its place is refused', async () => {
-  await mkdir(kept);
-  await expect(keptAuthSecret(dataDir)).rejects.toThrow('is not a file of this user: remove it');
 });
 
 test("another user's file is refused, but root reads that of the owner of DATA_DIR", async () => {

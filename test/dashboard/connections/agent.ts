@@ -1,7 +1,7 @@
 /** An agent's client as far as OAuth goes, and the member who connects it. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { TestService } from '../../support/service.ts';
-import type { PageAnswer, Person, Visitor } from '../visitor.ts';
+import { createMember, type PageAnswer, type Person, randomAddress, type Visitor } from '../visitor.ts';
 
 type Service = Pick<TestService, 'baseUrl'>;
 
@@ -142,6 +142,19 @@ export async function connectAgent(
   return { agent, code, tokens: await exchange(service, agent, code) };
 }
 
+/** A member of a new account whose browser an agent has sent to the page of consent. */
+export async function askedMember(service: TestService, changed = {}) {
+  const member = await createMember(service);
+  const agent = await registerAgent(service);
+  return { member, agent, path: await openConsent(member.visitor, agent, changed) };
+}
+
+/** A member of a new account, and the agent that they have connected. */
+export async function connectedMember(service: TestService) {
+  const member = await createMember(service);
+  return { member, ...(await connectAgent(service, member)) };
+}
+
 /** A message of the protocol with a token. @returns its status */
 export async function callTool(
   { baseUrl }: Service,
@@ -163,5 +176,3 @@ export async function callTool(
     body: (await response.json()) as { result: { isError?: true } },
   };
 }
-
-const randomAddress = () => `2001:db8:${randomBytes(2).toString('hex')}:${randomBytes(2).toString('hex')}::1`;

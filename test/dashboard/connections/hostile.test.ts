@@ -30,9 +30,8 @@ const post = (path: string, body: string | Uint8Array<ArrayBuffer>, address: str
 test.each([
   ['4,000 fields', 'a&'.repeat(4000)],
   ['4,000 fields without a name', '&'.repeat(8000)],
-  ['17 fields', `${'a=1&'.repeat(16)}token=${'x'.repeat(4000)}`],
+  ['a field twice', 'token=a&token=b'],
   ['bytes that are no text', new Uint8Array(8000).fill(0xff)],
-  ['characters that are not escaped', `token=${'é'.repeat(4000)}`],
 ])('a form with %s is refused', async (_name, body) => {
   for (const path of ['/oauth/token', '/oauth/revoke']) {
     const { status } = await post(path, body, newAddress());

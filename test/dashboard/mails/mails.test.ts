@@ -1,21 +1,19 @@
 /** Every mail of the service: those of src/dashboard/auth/mail-text.ts, and those of src/dashboard/mails. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { createMailer } from '../../../src/dashboard/auth/mail.ts';
+import { createUser } from '../../../src/dashboard/account/invitations.ts';
 import { MAILS, type Mail, writeMail } from '../../../src/dashboard/auth/mail-text.ts';
 import {
   budgetMails,
   dueMail,
   keyMails,
   planMails,
-  sendAllDueMails,
   usageAlerts,
 } from '../../../src/dashboard/mails/due-mails.ts';
 import { MESSAGES } from '../../../src/dashboard/messages.ts';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
-import { changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
-import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
+import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { startMailedDashboard } from '../service.ts';
-import { createMember } from '../visitor.ts';
+import { createMember, newPerson } from '../visitor.ts';
 
 const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
@@ -31,7 +29,7 @@ const of = { accountId: 'acc_1', topic: 'topic', occasion: 'occasion' };
 const usage = { ...of, used: 13, included: 10, periodEnd: until, credits: 5, spendPurchased: true };
 const plan = { ...of, until, calls: 500, rate: 20, keys: 2 };
 const spentKey = { ...of, keyId: 'key_1', name: 'prod', start: 'svc_1', credits: 50 };
-const key = { ...of, name: 'prod', start: 'svc_1', endsAt: until };
+const key = { ...of, keyId: 'key_1', name: 'prod', start: 'svc_1', endsAt: until };
 
 const values = {
   ...invitation,
@@ -121,66 +119,21 @@ test('an end in a mail is the one of the pages', () => {
   ]);
 });
 
-async function send(): Promise<void> {
-  const log = { error() {} };
-  const publicUrl = 'https://example.com';
-  const mailer = createMailer(mail.url, null, publicUrl, log);
-  const parts = {
-    sql: service.sql,
-    mailer,
-    publicUrl,
-    buyUrl: null,
-    contact: 'mailto:help@example.com',
-  };
-  for (let time = 0; time < 2; time += 1) await Promise.all([sendAllDueMails(parts), sendAllDueMails(parts)]);
-}
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-const inDays = (days: number) => new Date(Date.now() + days * DAY_MS);
-const endPlan = (accountId: string, days: number, since = -30) => service.sql`
-  UPDATE balances SET plus_until = ${inDays(days)}, plan_since = ${inDays(since)} WHERE account_id = ${accountId}`;
-
-test('a suspended account sends no due mail', async () => {
-  const { email, accountId } = await createMember(service);
-  await changePlan(service.sql, accountId, 'plus', { until: inDays(3) }, 'test');
-  await endPlan(accountId, 3);
-  const { id } = await createKey(service.sql, accountId, 'prod', 'test');
-  await revokeKey(service.sql, id, 'test');
-  await service.sql`UPDATE balances SET used = 1000000 WHERE account_id = ${accountId}`;
-  await setSuspended(service.sql, accountId, true, 'test');
-  await send();
-  expect(mail.received(email)).toBe(0);
-  await setSuspended(service.sql, accountId, false, 'test');
-  await send();
-  expect(mail.received(email)).toBe(3);
-});
-
-test('a member has one mail 7 days before the plan ends, and one when it has ended; a new end has new ones', async () => {
-  const { email, accountId } = await createMember(service);
-  await changePlan(service.sql, accountId, 'plus', { until: inDays(30) }, 'test');
-  await send();
-  expect(mail.received(email)).toBe(0);
-  for (const _ of ['first', 'renewed']) {
-    await endPlan(accountId, 6);
-    await send();
-    const { text } = await mail.mailTo(email);
-    expect(text).toContain('Your plan ends within 7 days');
-    expect(text).toContain(`Plus ends on ${formatsOf('en').end(await untilOf(accountId))}.`);
-    expect(text).toContain('Ask the operator of this service to renew it. help@example.com');
-    await endPlan(accountId, -0.5);
-    await send();
-    expect((await mail.mailTo(email)).text).toContain(
-      'Credits a month: 500, requests a minute: 20, keys: 2. Further keys still work.',
-    );
-    expect(mail.received(email)).toBe(0);
-  }
-  await endPlan(accountId, 6, -0.1);
-  await send();
-  expect(mail.received(email)).toBe(0);
-});
-
-async function untilOf(accountId: string): Promise<Date> {
-  const [row] = await service.sql<{ until: Date }[]>`
-    SELECT plus_until AS until FROM balances WHERE account_id = ${accountId}`;
-  return row!.until;
-}
+test.each([false, true])(
+  'a deleted account tells its confirmed members that it is, and who did it (suspended: %p)',
+  async (isSuspended) => {
+    const { visitor, accountId, email, name, password } = await createMember(service);
+    const [confirmed, unconfirmed] = [newPerson(), newPerson()];
+    for (const person of [confirmed, unconfirmed]) await createUser(service.sql, accountId, person, 'test');
+    await service.sql`UPDATE dashboard_users SET "emailVerified" = false WHERE "email" = ${unconfirmed.email}`;
+    if (isSuspended) {
+      await setSuspended(service.sql, accountId, true, 'test');
+      await visitor.submit('/dashboard/sign-in', { email, password });
+    }
+    const deleted = await visitor.submit('/dashboard/settings/delete', { name, present: password });
+    expect(deleted.headers.get('location')).toEndWith('?done=deleted');
+    for (const to of [email, confirmed.email])
+      expect((await mail.mailTo(to)).text).toContain(`${email} deleted this account.`);
+    expect(mail.received(unconfirmed.email)).toBe(0);
+  },
+);

@@ -1,11 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test';
+import { invite } from '../../../src/dashboard/account/invitations.ts';
 import { startMailedDashboard } from '../service.ts';
-import { createMember, createVisitor, formTokenOf, linkTo, newPerson, signUpByMail } from '../visitor.ts';
+import { createMember, createVisitor, formTokenOf, linkTo } from '../visitor.ts';
 
 const { mail, service, stop } = await startMailedDashboard();
 afterAll(() => stop());
 
-const KINDS = ['reset', 'confirm', 'invitation'] as const;
+const KINDS = ['reset', 'email', 'invitation'] as const;
 
 describe('a token of a wrong shape', () => {
   test('is a dead link: with a NUL, of a wrong length, of a wrong alphabet', async () => {
@@ -25,39 +26,18 @@ describe('a token of a wrong shape', () => {
 });
 
 describe('a link of the right shape that no longer works', () => {
-  test('says so when its form is sent: reset', async () => {
-    const person = await createMember(service);
+  test('says so when it is opened, and when its form is sent: reset', async () => {
+    const { email } = await createMember(service);
     const visitor = createVisitor(service.baseUrl);
-    await visitor.submit('/dashboard/forgot', { email: person.email });
-    const link = await linkTo(mail, person.email);
-    expect((await visitor.get(link)).status).toBe(200);
+    await visitor.submit('/dashboard/forgot', { email });
+    const link = await linkTo(mail, email);
     const form_token = await formTokenOf(visitor, link);
     await service.sql`UPDATE dashboard_verifications SET "expiresAt" = now()`;
     const form = { token: link.split('=')[1]!, password: 'correct horse battery', form_token };
-    expect((await visitor.post('/dashboard/reset', form)).status).toBe(404);
-  });
-
-  test('says so when it is opened: reset, with the user of another link', async () => {
-    const links = [];
-    for (const { email } of [await createMember(service), await createMember(service)]) {
-      await createVisitor(service.baseUrl).submit('/dashboard/forgot', { email });
-      links.push((await linkTo(mail, email)).split('=')[1]!.split('.'));
-    }
-    const [[token], [, ...user]] = links as [string[], string[]];
-    const visitor = createVisitor(service.baseUrl);
-    expect((await visitor.get(`/dashboard/reset?token=${links[0]!.join('.')}`)).status).toBe(200);
-    for (const wrong of [[token, ...user].join('.'), token, `${token}.`, `${token}.${user[0]}`])
-      expect([wrong, (await visitor.get(`/dashboard/reset?token=${wrong}`)).status]).toEqual([wrong, 404]);
-  });
-
-  test('says so when it is opened: confirm, of another signature', async () => {
-    const person = newPerson();
-    await createVisitor(service.baseUrl).submit('/dashboard/sign-up', { ...person });
-    const link = await linkTo(mail, person.email);
-    const visitor = createVisitor(service.baseUrl);
-    expect((await visitor.get(link)).status).toBe(200);
-    const [path, signature] = [link.slice(0, link.lastIndexOf('.')), link.slice(link.lastIndexOf('.') + 1)];
-    expect((await visitor.get(`${path}.${[...signature].reverse().join('')}`)).status).toBe(404);
+    const statuses = [await visitor.get(link), await visitor.post('/dashboard/reset', form)].map(
+      ({ status }) => status,
+    );
+    expect(statuses).toEqual([404, 404]);
   });
 });
 
@@ -73,31 +53,11 @@ describe('one-time tokens', () => {
   });
 });
 
-describe('a confirmation', () => {
-  test('is bound to its user: not to another with the same email', async () => {
-    const person = newPerson();
-    const first = createVisitor(service.baseUrl);
-    await first.submit('/dashboard/sign-up', { ...person });
-    const link = await linkTo(mail, person.email);
-    await service.sql`DELETE FROM dashboard_users WHERE "email" = ${person.email}`;
-    const second = createVisitor(service.baseUrl);
-    await second.submit('/dashboard/sign-up', { ...person });
-    expect((await second.submit(link, {})).status).toBe(404);
-    const confirmed = () =>
-      service.sql`SELECT "emailVerified" AS confirmed FROM dashboard_users WHERE "email" = ${person.email}`;
-    expect([...(await confirmed())]).toEqual([{ confirmed: false }]);
-    expect((await second.submit(await linkTo(mail, person.email), {})).status).toBe(303);
-    expect([...(await confirmed())]).toEqual([{ confirmed: true }]);
-  });
-});
-
 describe('a password', () => {
   const NEW = 'another long password';
 
   test('is reset whole or not at all: a fault in between leaves the link, the sessions and the old password', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const person = newPerson();
-    await signUpByMail(visitor, mail, person);
+    const { visitor, ...person } = await createMember(service);
     const stranger = createVisitor(service.baseUrl);
     await stranger.submit('/dashboard/forgot', { email: person.email });
     const link = await linkTo(mail, person.email);
@@ -117,9 +77,7 @@ describe('a password', () => {
   });
 
   test('is changed whole or not at all: a fault in between leaves the other sessions and the old password', async () => {
-    const visitor = createVisitor(service.baseUrl);
-    const person = newPerson();
-    await signUpByMail(visitor, mail, person);
+    const { visitor, ...person } = await createMember(service);
     const elsewhere = createVisitor(service.baseUrl);
     await elsewhere.submit('/dashboard/sign-in', { ...person });
     const change = () => visitor.submit('/dashboard/settings', { present: person.password, password: NEW });
@@ -142,4 +100,47 @@ describe('a password', () => {
       await sql`ALTER TABLE ${sql(table)} DROP CONSTRAINT broken`;
     }
   }
+});
+
+test('a used or bad link leads to a new one', async () => {
+  const visitor = createVisitor(service.baseUrl);
+  const token = 'x'.repeat(32);
+  const bad = (path: string) => visitor.get(`/dashboard/${path}`);
+  for (const [path, way] of [
+    [`reset?token=${'x'.repeat(24)}`, 'a[href="/dashboard/forgot"]'],
+    [`email?token=${token}`, 'a[href="/dashboard/settings/email"]'],
+  ] as const) {
+    const page = await bad(path);
+    expect([path, page.status, page.document.querySelector(`main ${way}`) !== null]).toEqual([
+      path,
+      404,
+      true,
+    ]);
+  }
+  expect((await bad(`invitation?token=${token}`)).textOf('main')).toContain(
+    'Ask the sender of the invitation',
+  );
+});
+
+test('a new password is told by mail, however it was changed', async () => {
+  const { visitor, accountId, ...person } = await createMember(service);
+  const told = async () => {
+    const { text } = await mail.mailTo(person.email);
+    expect(text).toContain('Your password was changed');
+    expect(text).toContain(`Account: ${person.name}`);
+  };
+  const [first, second, third] = ['first chosen 123', 'second chosen 123', 'third chosen 123'] as const;
+  await visitor.submit(
+    '/dashboard/settings',
+    { present: person.password, password: first },
+    { form: 'main form' },
+  );
+  await told();
+  await visitor.submit('/dashboard/forgot', { email: person.email });
+  await visitor.submit(await linkTo(mail, person.email), { password: second });
+  await told();
+  const { token } = await invite(service.sql, { accountId, email: person.email }, 'cli:op');
+  await visitor.submit(`/dashboard/invitation?token=${token}`, { password: third });
+  await told();
+  expect(mail.received(person.email)).toBe(0);
 });

@@ -1,4 +1,4 @@
-// Pages work without this script, except for the buttons that copy and print.
+// Pages work without this script, except for the buttons that copy.
 
 const create = (tag, properties) => Object.assign(document.createElement(tag), properties);
 
@@ -72,11 +72,6 @@ if (kept !== null) sessionStorage.setItem('list', kept.value);
 if (list?.value === '') {
   list.value = sessionStorage.getItem('list') ?? '';
   sessionStorage.removeItem('list');
-}
-
-for (const button of document.querySelectorAll('[data-print]')) {
-  button.hidden = false;
-  button.addEventListener('click', () => print());
 }
 
 // A button beside each password shows the typed text.

@@ -1,0 +1,99 @@
+/** Fields that have one rule in every form: in each form of every page a bad value is refused at its field, which changes nothing. */
+import { afterAll, expect, test } from 'bun:test';
+import { invite } from '../../src/dashboard/account/invitations.ts';
+import { MESSAGES } from '../../src/dashboard/messages.ts';
+import { openConsent, registerAgent } from './connections/agent.ts';
+import { memberPages } from './full-account.ts';
+import { startDashboardService, startMailedDashboard } from './service.ts';
+import {
+  createMember,
+  createMemberWithKey,
+  createVisitor,
+  linkTo,
+  newPerson,
+  type Visitor,
+} from './visitor.ts';
+
+const { service, mail, stop } = await startMailedDashboard({ OAUTH_REGISTRATION: 'on' });
+const unmailed = await startDashboardService();
+afterAll(async () => {
+  await unmailed.stop();
+  await stop();
+});
+
+const { nameInvalid, emailInvalid, passwordInvalid, wrongPassword, wrongAccountName } = MESSAGES.en;
+const BAD: Record<string, [value: string, fault: string]> = {
+  name: [' ', nameInvalid],
+  email: ['a@b@c.pt', emailInvalid],
+  password: ['short', passwordInvalid('12', '128')],
+  present: ['not the password', wrongPassword],
+};
+
+type Right = Record<'present' | 'password' | (string & {}), string>;
+
+/** Sends each form of a page with each of its fields bad, and the others right. @returns the fields */
+async function sendBad(visitor: Visitor, path: string, right: Right): Promise<string[]> {
+  const { document } = await visitor.get(path);
+  const sent: string[] = [];
+  for (const form of document.querySelectorAll('main form[method=post]')) {
+    const fields = [...form.querySelectorAll('input:not([type=hidden])')].map((input) => input.id);
+    for (const name of fields.filter((field) => field in BAD)) {
+      const [bad, message] = BAD[name]!;
+      const typed: Right = { ...right, [name]: bad };
+      const selector = `main form[action="${form.getAttribute('action')}"]`;
+      const answer = await visitor.submit(path, typed, { form: selector });
+      const fault = name === 'name' && path.endsWith('/delete') ? wrongAccountName : message;
+      const focused = answer.document.querySelector('[autofocus]')?.id;
+      expect([path, answer.status, answer.textOf(`#${name}-fault`), focused]).toEqual([
+        path,
+        422,
+        fault,
+        name,
+      ]);
+      for (const field of fields.filter((field) => ['name', 'email'].includes(field)))
+        expect(answer.document.querySelector(`#${field}`)!.getAttribute('value')).toBe(typed[field]);
+      for (const secret of [typed.present, typed.password]) expect(answer.text).not.toContain(secret);
+      sent.push(name);
+    }
+  }
+  return sent;
+}
+
+test('in the forms of members', async () => {
+  const { visitor, accountId, id, ...person } = await createMemberWithKey(service);
+  const pages = await memberPages(service, accountId, id);
+  const paths = pages.map(([, path]) => `/dashboard${path}`);
+  paths.push(await openConsent(visitor, await registerAgent(service)));
+  const right = {
+    ...{ name: person.name, email: newPerson().email, password: newPerson().password },
+    ...{ present: person.password, per: 'day', answer: 'yes' },
+  };
+  const changes = () => service.sql`SELECT id FROM account_events WHERE account_id = ${accountId}`;
+  const before = (await changes()).length;
+  const sent: string[] = [];
+  for (const path of paths) sent.push(...(await sendBad(visitor, path, right)));
+  const counts = Map.groupBy(sent, (name) => name);
+  for (const [name, forms] of Object.entries({ name: 4, email: 2, password: 1, present: 9 }))
+    expect([name, counts.get(name)!.length >= forms]).toEqual([name, true]);
+  expect((await changes()).length).toBe(before);
+});
+
+test('in the forms of visitors', async () => {
+  const { email, accountId } = await createMember(service);
+  const visitor = createVisitor(service.baseUrl);
+  await visitor.submit('/dashboard/forgot', { email });
+  const other = newPerson();
+  await visitor.submit('/dashboard/sign-up', { ...other });
+  const { token } = await invite(service.sql, { accountId, email: newPerson().email }, 'test');
+  const right = { ...newPerson('Rita'), present: 'no present password' };
+  for (const [path, fields] of [
+    ['/dashboard/sign-up', ['name', 'email']],
+    ['/dashboard/forgot', ['email']],
+    [await linkTo(mail, email), ['password']],
+    [await linkTo(mail, other.email), ['password']],
+    [`/dashboard/invitation?token=${token}`, ['name', 'password']],
+  ] as const)
+    expect([path, await sendBad(visitor, path, right)]).toEqual([path, [...fields]]);
+  const alone = createVisitor(unmailed.baseUrl);
+  expect(await sendBad(alone, '/dashboard/sign-up', right)).toEqual(['name', 'email', 'password']);
+});
