@@ -4,7 +4,7 @@ import { REASONS, type Reason } from '../../src/http/problems.ts';
 import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { purgeActivity } from '../../src/metering/activity/purge.ts';
 import { createKey, revokeKey } from '../../src/metering/keys/key-store.ts';
-import { rollUpAll } from '../metering/activity/activity-calls.ts';
+import { rollUpAll } from '../metering/credits/ledger.ts';
 import { storeActivity } from '../support/activity.ts';
 import { type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
+import { entryOf } from '../../../src/metering/credits/activity.ts';
 import type { Call, Charge, Quota } from '../../../src/metering/credits/call.ts';
 import type { Credits } from '../../../src/metering/credits/charge.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
+import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 
@@ -59,4 +62,17 @@ export async function differingTotals(sql: Sql): Promise<object[]> {
       SELECT account_id, day, kind, sum(calls) AS calls, sum(credits) AS credits FROM key_counts
       GROUP BY account_id, day, kind) AS counted USING (account_id, day, kind)
     WHERE (coalesce(t.calls, 0), coalesce(t.credits, 0)) IS DISTINCT FROM (coalesce(counted.calls, 0), coalesce(counted.credits, 0))`;
+}
+
+/** A call that the activity tells of. */
+export function callOf(accountId: string, more: Partial<Call> = {}): Call {
+  const callId = randomUUID();
+  const activity = entryOf({ callId, requestId: callId, endpoint: 'GET /companies/{nif}' });
+  return { accountId, keyId: 'key_a', kind: 'lookup', credits: 1, activity, ...more };
+}
+
+/** Rolls up everything, as the service does every few seconds. */
+export async function rollUpAll(sql: Sql): Promise<void> {
+  await refundOwed(sql);
+  while ((await rollUpCalls(sql)).rows > 0);
 }
