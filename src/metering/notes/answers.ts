@@ -18,17 +18,16 @@ interface NotedAnswer {
   reason: Reason | null;
 }
 
-interface AnswerRow {
+/** A row as JSON, so what it lacks is `null` in Postgres. */
+interface AnswerRow extends Partial<NotedAnswer> {
   accountId: string;
   at: Date;
-  callId: string | null;
-  requestId: string | null;
   keyId: string;
-  endpoint: string | null;
-  status: number | null;
-  problem: string | null;
-  reason: string | null;
-  unlisted: number | null;
+  callId?: string;
+  requestId?: string | undefined;
+  endpoint?: string | undefined;
+  /** Further answers, which have no row. */
+  unlisted?: number;
 }
 
 /** By account, its rows, and how many answers have none. */
@@ -44,8 +43,8 @@ export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
     for (const noted of notedAnswers(answer, isRepeated)) add(owner, trace, noted);
   }
 
-  function add({ accountId, keyId }: Owner, trace: Trace, { status, problem, reason }: NotedAnswer): void {
-    const { callId, requestId = null, endpoint = null } = trace;
+  function add({ accountId, keyId }: Owner, trace: Trace, answer: NotedAnswer): void {
+    const { callId, requestId, endpoint } = trace;
     if (callId === undefined) return;
     let account = noted.get(accountId);
     if (account === undefined) {
@@ -58,18 +57,8 @@ export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
       return;
     }
     rows += 1;
-    account.rows.push({
-      accountId,
-      at: new Date(),
-      callId,
-      requestId: requestId === callId ? null : requestId,
-      keyId,
-      endpoint,
-      status,
-      problem,
-      reason,
-      unlisted: null,
-    });
+    const ids = { accountId, keyId, callId, requestId: requestId === callId ? undefined : requestId };
+    account.rows.push({ ...ids, at: new Date(), endpoint, ...answer });
   }
 
   /** Keeps an account's rows for the next write, within the bounds. */
@@ -123,16 +112,7 @@ function notedProblem(status: number, { kind, reason }: Pick<Problem, 'kind' | '
 
 function rowsOf(accountId: string, { rows, unlisted }: { rows: AnswerRow[]; unlisted: number }): AnswerRow[] {
   if (unlisted === 0) return rows;
-  const nothing = {
-    callId: null,
-    requestId: null,
-    keyId: '',
-    endpoint: null,
-    status: null,
-    problem: null,
-    reason: null,
-  };
-  return [...rows, { accountId, at: rows.at(-1)?.at ?? new Date(), ...nothing, unlisted }];
+  return [...rows, { accountId, at: rows.at(-1)?.at ?? new Date(), keyId: '', unlisted }];
 }
 
 /** Writes rows of accounts that are not deleted. The numbers are taken before any other row is locked. */
