@@ -99,7 +99,7 @@ waits up to 20 s for another sending → metering/credits: a second sending wait
 refused for lack of credits only if no earlier one was charged → metering/credits: a request that needs more when it is sent again → metering/credits: a request that an account without credits sends
 A repetition answers as many items → api: a request that was paid in part gets that part again → api: a repetition of POST /debts/changes
 The others stay → api: a request that was paid in part → api: a repetition by another key of the account
-Unused credits of the charged sending come back → api: sendings with one Idempotency-Key are charged once → metering/credits: a second sending waits for the first one
+Unused credits of the charged sending come back → api: POST %s is answered again → metering/credits: a second sending waits for the first one
 screens the same list again for nothing → dashboard/screen: a paid list is free for ten minutes
 
 Up to 1,000 companies against the lists → api: takes \${most} items
@@ -171,11 +171,11 @@ null means that a hash is not known → companies/datasets: an import of 0.1.0
 every request answers from invented companies → companies/test-world: no source is asked → companies/test-world: %s answers %s at will
 
 A failure is application/problem+json → api: %s costs a token and its credit → dashboard/sign-in: an address without a page gives
-opens a page with the cause → http: %s has a page with cause and fix → http: the type of a failure is the address of its page
+opens a page with the cause → http: %s has a page with cause and fix
 At a free endpoint every problem is free → http: %s: the page of the problem says its cost too → metering/admission: each error answer to a known caller is counted
 need no key → api: 404 not-found and 405 method-not-allowed
 Allow → api: 404 not-found and 405 method-not-allowed → mcp: %s is a 405 with Allow
-service-unavailable: Postgres is away → api: 503 service-unavailable → failures: without an index searches, matches and resolutions → failures: no key can be looked up
+service-unavailable: Postgres is away → failures: without an index searches, matches and resolutions → failures: no key can be looked up
 has buy, the address where → dashboard: a problem for want of credits has the address
 
 It carries WWW-Authenticate: Bearer → api: 401 unauthorized → api: the scheme of the key is matched → dashboard/connections: a 401 at /mcp leads to it
@@ -185,7 +185,7 @@ A request passes these stages → api: 401 unauthorized → api: 429 rate-limit-
 After a body, key and right are looked at again → api: while bodies are on their way
 At /mcp the body is read before the right → api: %s: a key without its right has an error of the tool
 refuses a request with a key before it looks → metering/admission: an overloaded service refuses every request
-Try again after authentication-failed → api: 503 service-unavailable → api: 429 rate-limit-exceeded
+Try again after authentication-failed → failures: no key can be looked up → api: 429 rate-limit-exceeded
 is a bare 400; a path of over 1,000 characters → service: every path refuses a Host → service: the router gets none in place of a long parameter
 costs it again
 On one connection wait for each answer → api: a connection on which requests don't wait
@@ -199,7 +199,7 @@ X-Credits of every answer after the stage of the key → api: by %s: answers and
 A refund is stored before its answer is sent → metering/credits: a refund ends when it is stored, or after 2 s
 keeps the credits charged → failures: kill -9 under load loses no credit
 After 30 s another sending may use → metering/credits: was charged: the next one finds its charge → metering/credits: stays charged when another sending has claimed
-Cache-Control: private, no-store → http: is private, is not sniffed
+Cache-Control: private, no-store → http: is JSON in UTF-8 whatever the caller accepts
 
 Without a new version may come
 ignores members and headers that it does not know → http: every answer is open

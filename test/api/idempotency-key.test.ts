@@ -10,7 +10,7 @@ import { callTool, resultOf } from '../support/mcp.ts';
 import { eventually } from '../support/until.ts';
 
 const NIFS = [nif(1), nif(2), nif(3)];
-const api = await startApi();
+const api = await startApi({ directory: `nif,legal_name\n${nif(9)},Azul\n` });
 await importBrackets(api.database, { [NIFS[0]!]: [7500, 25_000] });
 afterAll(() => api.stop());
 
@@ -23,8 +23,8 @@ const post = (key: string, path: string, json: unknown, idempotencyKey?: string)
 test.each([
   ['/debts', { nifs: NIFS }, 3],
   ['/debts/changes', { after: null }, 1],
-  // Nothing is found, so the request costs its least.
-  ['/resolutions', { names: ['azul', 'mar'] }, 1],
+  // One name has no candidate.
+  ['/resolutions', { names: ['azul', 'azul', 'mar'] }, 2],
   ['/lookups', { nifs: ['500002577', '1'] }, 2],
 ] as const)(
   'POST %s is answered again, and charged once; each sending takes a token',

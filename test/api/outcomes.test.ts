@@ -11,7 +11,6 @@ import { csv, nif } from '../support/companies.ts';
 import { CASES, WAYS } from '../support/mcp.ts';
 import '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
-import { until } from '../support/until.ts';
 
 /** Low, so that what flows back into a bucket during a test stays below one token. */
 const PER_MINUTE = 6;
@@ -23,8 +22,7 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
   const ask = WAYS[way];
   let api: Api;
   beforeAll(async () => {
-    const proxied = mode === 'full' ? (['postgres', 'elasticsearch'] as const) : (['postgres'] as const);
-    api = await startApi({ mode, proxied: [...proxied], directory: csv(1, 4) });
+    api = await startApi({ mode, proxied: mode === 'full' ? ['elasticsearch'] : [], directory: csv(1, 4) });
     api.provider.answer(FOUND, nifPtFound(FOUND));
     api.provider.answer(FAILING, { result: 'surprise' });
   });
@@ -193,53 +191,6 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     expect((await ask(api, '/companies', { key: caller.key })).kind).toBe('monthly-quota-exceeded');
     expect(await spent(caller)).toEqual({ tokens: 4, credits: 2 });
     expect((await ask(api, '/datasets', { key: caller.key })).status).toBe(200);
-  });
-
-  test('500 authentication-failed: a key that can not be looked up because Postgres is away', async () => {
-    api.proxies.postgres.down();
-    try {
-      for (const path of ['/usage', '/companies', `/companies/${FOUND}`]) {
-        const answer = await ask(api, path, { key: generateSecret() });
-        expect([answer.status, answer.kind]).toEqual([500, 'authentication-failed']);
-        expect(answer.headers.get('RateLimit-Limit')).toBeNull();
-      }
-      // Text that has not the form of a key is refused without a query.
-      expect((await ask(api, '/usage', { key: 'svc_nonsense' })).status).toBe(401);
-    } finally {
-      api.proxies.postgres.up();
-    }
-  });
-
-  test('503 service-unavailable: a known key whose credits can not be counted, which costs no credit', async () => {
-    const perMinute = 6000;
-    const caller = await newCaller({ limits: { requestsPerMinute: perMinute } });
-    const usage = async () => (await ask(api, '/usage', { key: caller.key })).status;
-    try {
-      // The notification of the key's creation may still be under way; it makes cached answers about the key invalid.
-      await until('the key to be known', async () => {
-        api.proxies.postgres.up();
-        if ((await usage()) !== 200) return false;
-        api.proxies.postgres.down();
-        return (await usage()) === 503;
-      });
-      for (const path of [
-        '/companies?q=empresa',
-        `/companies/${FOUND}`,
-        '/companies',
-        '/usage',
-        '/datasets',
-      ]) {
-        const answer = await ask(api, path, { key: caller.key });
-        expect([path, answer.status, answer.kind]).toEqual([path, 503, 'service-unavailable']);
-        expect(answer.headers.get('Retry-After')).toBe('1');
-        expect(answer.headers.get('RateLimit-Limit')).toBe(String(perMinute));
-      }
-    } finally {
-      api.proxies.postgres.up();
-    }
-    const search = async () => (await ask(api, '/companies?q=empresa', { key: caller.key })).status;
-    await until('Postgres', async () => (await search()) === 200);
-    expect(await api.ledger(caller)).toEqual({ used: 1, credits: 0 });
   });
 
   test('all keys of an account share its bucket and its credits', async () => {

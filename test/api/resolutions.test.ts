@@ -182,15 +182,4 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
       expect(item).toEqual(before.clear ? before : { ...before, candidates: [] });
     }
   });
-
-  test('sendings with one Idempotency-Key are charged once, less what none of them has found', async () => {
-    const { accountId, key } = await api.caller(plenty);
-    const names = ['Leica', UNKNOWN, 'Padaria Nortte', UNKNOWN];
-    const send = () => resolve(key, names, { 'Idempotency-Key': 'names-1' });
-    const answers = await Promise.all([send(), send(), send()]);
-    for (const { body } of answers) expect(body).toEqual(answers[0]!.body);
-    await eventually(async () => (await api.ledger({ accountId })).used, 2);
-    await send();
-    await eventually(async () => (await api.ledger({ accountId })).used, 2);
-  });
 });

@@ -56,24 +56,6 @@ describe('request ids', () => {
 });
 
 describe('every answer of the API', () => {
-  test('is private, is not sniffed, has no CORS header, and names no software', async () => {
-    for (const path of ['/usage', '/companies', '/companies?q=empresa', '/companies/1', '/nothing']) {
-      for (const key of [caller.key, null]) {
-        const { headers } = await ask(api, path, { key, headers: { Origin: 'https://elsewhere.example' } });
-        expect(headers.get('Cache-Control')).toBe('private, no-store');
-        expect(headers.get('X-Content-Type-Options')).toBe('nosniff');
-        for (const name of [
-          'access-control-allow-origin',
-          'access-control-allow-headers',
-          'server',
-          'x-powered-by',
-        ]) {
-          expect([name, headers.get(name)]).toEqual([name, null]);
-        }
-      }
-    }
-  });
-
   test('is JSON in UTF-8 whatever the caller accepts', async () => {
     const headers = { Accept: 'text/html', 'Accept-Language': 'pt', 'Accept-Encoding': 'gzip' };
     const { status, body } = await ask(api, `/companies/${FOUND}`, { key: caller.key, headers });
@@ -128,19 +110,6 @@ describe('problem types', () => {
       expect(((await answer.json()) as { type: string }).type).toBe(`${api.baseUrl}/problems/not-found`);
     },
   );
-
-  test('the type of a failure is the address of its page', async () => {
-    for (const [path, key] of [
-      ['/usage', null],
-      ['/companies', caller.key],
-      ['/companies/1', caller.key],
-      ['/nothing', null],
-    ] as const) {
-      const { body, kind } = await ask(api, path, { key });
-      expect(body.type).toBe(`${api.baseUrl}/problems/${kind}`);
-      expect((await fetch(body.type)).status).toBe(200);
-    }
-  });
 });
 
 describe('the reference', () => {

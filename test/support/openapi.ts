@@ -122,7 +122,13 @@ function checkCommonHeaders({ headers }: Answer, complain: (what: string) => nev
     complain('Cache-Control is not private, no-store');
   if (headers.get('x-content-type-options') !== 'nosniff') complain('X-Content-Type-Options is not nosniff');
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(headers.get('x-request-id') ?? '')) complain('X-Request-Id is missing');
-  if (headers.get('access-control-allow-origin') !== null) complain('there is a CORS header');
+  for (const name of [
+    'access-control-allow-origin',
+    'access-control-allow-headers',
+    'server',
+    'x-powered-by',
+  ])
+    if (headers.get(name) !== null) complain(`there is a header ${name}`);
   checkRateLimitHeaders(headers, complain);
 }
 
