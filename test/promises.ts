@@ -65,7 +65,7 @@ not carried over from an older record → companies/lookup: what a refresh does 
 X-Record-Source says where the record is from → api: a lookup: result and data → companies/lookup: after a fault of nif.pt
 /lookups has neither → api: has one element an item
 has name and address only → companies/sources: of %s with %j has the details
-for five minutes asks no source again → companies/lookup: for five minutes after a definite → companies/lookup: a definite "not found" is a 404
+for five minutes without a source → companies/lookup: for five minutes after a definite → companies/lookup: a definite "not found" is a 404
 moves on to the fallback → companies/lookup: after a fault of nif.pt → companies/sources: a provider that fails by $fault
 VIES's "invalid" → companies/sources: %s: %j is %s → companies/lookup: a fault of nif.pt and "invalid"
 a provider fault is never a 404 → companies/lookup: a fault of nif.pt and "invalid" of VIES is a 502, never a 404
@@ -122,7 +122,7 @@ The first import of a list makes no changes → api: the first dataset of a kind
 Changes are kept for 90 days → companies/debts: old changes are removed in small steps
 An older cursor is a free changes-expired → api: a cursor before changes that are no longer kept
 one bad NIF, or a cursor of the future → api: a cursor that was never given out
-Natural persons (NIFs → api: natural persons are in the dataset and in no change
+are in no change → api: natural persons are in the dataset and in no change
 
 share these rules
 one element an item, in the order asked → api: has one element an item → api: credits for some items only
