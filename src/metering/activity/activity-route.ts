@@ -3,7 +3,7 @@ import type { ApiRoute } from '../../http/api-route.ts';
 import { permits } from '../../http/right.ts';
 import { freeHandler, type Handler } from '../admission/quote.ts';
 import { ACTIVITY } from './activity-feed.ts';
-import { type ActivityAnswer, ActivityAnswerSchema } from './activity-schema.ts';
+import { ActivityAnswerSchema, type ListedRow } from './activity-schema.ts';
 import type { ActivityRow, ReadActivity } from './activity-store.ts';
 
 /** GET /activity (docs/api.md: activity) */
@@ -42,12 +42,9 @@ export function createActivityHandler(readActivity: ReadActivity): Handler {
   });
 }
 
-function present({ number, at, unlisted, ...row }: ActivityRow): ActivityAnswer['data'][number] {
-  const { call, request, kind, key, endpoint, status, problem, reason, credits } = row;
-  return {
-    id: ACTIVITY.write(number),
-    at: at.toISOString(),
-    ...{ call, request, kind, key, endpoint, status, problem, reason, credits },
-    ...(unlisted === null ? {} : { unlisted }),
-  };
-}
+const present = ({ number, at, unlisted, ...row }: ActivityRow): ListedRow => ({
+  id: ACTIVITY.write(number),
+  at: at.toISOString(),
+  ...row,
+  ...(unlisted === null ? {} : { unlisted }),
+});

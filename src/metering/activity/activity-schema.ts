@@ -55,6 +55,6 @@ const ActivityRowSchema = Type.Object(
   { $id: 'ActivityRow' },
 );
 
-export const ActivityAnswerSchema = ACTIVITY.answerSchema(ActivityRowSchema, 'ActivityAnswer');
+export type ListedRow = Static<typeof ActivityRowSchema>;
 
-export type ActivityAnswer = Static<typeof ActivityAnswerSchema>;
+export const ActivityAnswerSchema = ACTIVITY.answerSchema(ActivityRowSchema, 'ActivityAnswer');

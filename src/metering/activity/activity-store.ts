@@ -10,39 +10,22 @@ import type { RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
 import { ACTIVITY } from './activity-feed.ts';
+import type { ListedRow } from './activity-schema.ts';
 
 export const ROW_KINDS = ['charge', 'return', 'answer'] as const;
-type RowKind = (typeof ROW_KINDS)[number];
 
-/** A row of an account's activity. A call's rows have the same `call`. */
-export interface ActivityRow {
+/** A row of an account's activity, with the members of the endpoint's (`ActivityRow` of the reference). */
+export type ActivityRow = Omit<ListedRow, 'id' | 'at' | 'unlisted'> & {
   number: number;
   /** Of a charge and its returns: when the call counts at. */
   at: Date;
-  kind: RowKind;
-  /** Our id of the call; `null` in a row of `unlisted` answers. */
-  call: string | null;
-  /** The `X-Request-Id` of its answer. The caller may have sent the same one often. */
-  request: string | null;
-  /** `null` means that the call was made in the dashboard. */
-  key: string | null;
-  /** The endpoint or the tool. */
-  endpoint: string | null;
-  /** Of an answer. */
-  status: number | null;
-  /** Of an answer; `null` means that it repeated an earlier one. */
-  problem: string | null;
-  /** Why, a name of `REASONS`; `null` if the problem says all. */
-  reason: string | null;
-  /** Negative if they were returned. */
-  credits: number;
   /** Further answers of the same seconds, which have no row; `null` means that this row is an answer itself. */
   unlisted: number | null;
-}
+};
 
 /** SQL for columns of `activity`. */
 export const rowColumns = (sql: Sql | Transaction) => sql`
-  number, at, kind, call_id AS call, coalesce(request_id, call_id::text) AS request, nullif(key_id, '') AS key, endpoint,
+  number, at, call_id AS call, coalesce(request_id, call_id::text) AS request, kind, nullif(key_id, '') AS key, endpoint,
   status, problem, reason, credits, unlisted`;
 
 /** SQL: rows after this number, which are only searched for in parts that may have some. */
