@@ -7,7 +7,6 @@ import { authorize, consent } from './connections/consent.ts';
 import type { MemberContext, PageContext, PageResponse, Traits } from './context.ts';
 import * as key from './keys/key.ts';
 import * as keyChanges from './keys/key-changes.ts';
-import * as keyLimits from './keys/key-limits.ts';
 import * as keys from './keys/keys.ts';
 import * as overview from './overview.ts';
 import * as publicPages from './reference/public.ts';
@@ -47,11 +46,9 @@ export const ROUTES: Record<string, Route> = {
   '/usage.csv': { for: 'member', GET: csv.downloadUsage },
   '/keys': { for: 'member', keeps: ['name', 'expires'], resends: ['name', 'expires'], ...keys.keys },
   '/keys/:id': { for: 'member', GET: key.showKey },
-  '/keys/:id/expiry': { for: 'member', ...key.expiry },
   '/keys/:id/end-secret': { for: 'member', ...key.endSecret },
   '/keys/:id/rotate': { for: 'member', ...keyChanges.rotate },
-  '/keys/:id/limits': { for: 'member', ...keyLimits.limits },
-  '/keys/:id/rename': { for: 'member', ...keyChanges.rename },
+  '/keys/:id/change': { for: 'member', ...keyChanges.change },
   '/keys/:id/revoke': { for: 'member', ...keyChanges.revoke },
   '/connect': { for: 'anyone', GET: authorize },
   '/connect/consent': { for: 'member', hasPassword: true, ...consent },

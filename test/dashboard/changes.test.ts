@@ -30,7 +30,7 @@ test('a form that changes nothing writes no event, and counts as no change', asy
     expect(answer.headers.get('location')).toBe('/dashboard/credits?done=saved');
   }
   await visitor.submit('/dashboard/settings/name', { name });
-  await visitor.submit(`/dashboard/keys/${id}/rename`, { name: 'production' });
+  await visitor.submit(`/dashboard/keys/${id}/change`, { name: 'production' });
   for (const kind of ['limits', 'name-changed', 'key-renamed'])
     expect([kind, await events(kind)]).toEqual([kind, 0]);
 });
@@ -49,7 +49,7 @@ test('a member changes a thing twenty times a day; the next time a page says how
   expect((await visitor.submit('/dashboard/settings/name', { name: 'Other' })).status).toBe(429);
   expect((await visitor.get('/dashboard/settings')).text).toContain(name);
   await made('key-renamed', 20);
-  expect((await visitor.submit(`/dashboard/keys/${id}/rename`, { name: 'x' })).status).toBe(429);
+  expect((await visitor.submit(`/dashboard/keys/${id}/change`, { name: 'x' })).status).toBe(429);
 });
 
 test('the ledger has the first sign-in of a day, for 90 days; the list of members the last', async () => {

@@ -1,4 +1,7 @@
-import { KeyExistsError, renameKey, revokeKey } from '../../metering/keys/key-store.ts';
+import type { EventKind } from '../../metering/accounts/events.ts';
+import { expireKey } from '../../metering/keys/expire.ts';
+import { KeyExistsError, renameKey, revokeKey, TooManyKeysError } from '../../metering/keys/key-store.ts';
+import { limitKey } from '../../metering/keys/limit-key.ts';
 import { OVERLAP_S, ROTATIONS_PER_DAY, RotationError, rotateKey } from '../../metering/keys/rotate.ts';
 import { generateSecret, RANDOM_BYTES } from '../../metering/keys/secret.ts';
 import { DAY, SECOND } from '../../platform/units.ts';
@@ -9,6 +12,7 @@ import { redirectTo, refuse } from '../request/forms.ts';
 import { notFoundPage } from '../request/layout.ts';
 import { html } from '../ui/html.ts';
 import { keyPage } from './key.ts';
+import { keyFields, sentKey } from './key-limits.ts';
 import { keyForm, keyName, lastUse } from './key-parts.ts';
 import { showKeys } from './keys.ts';
 
@@ -58,22 +62,53 @@ export const rotate = keyForm({
   },
 });
 
-/** /dashboard/keys/:id/rename */
-export const rename = keyForm({
+/** /dashboard/keys/:id/change: the name, the last day and the limits of a key, also of one that has expired. */
+export const change = keyForm({
   ofConnections: true,
   form: ({ messages }, key) => ({
-    title: messages.renameTitle(keyName(key, messages)),
-    fields: [{ name: 'name', label: messages.name, hint: messages.keyNameHint, value: key.name }],
-    button: messages.rename,
+    title: messages.changeTitle(keyName(key, messages)),
+    lead: html`<p>${messages.limitLead}</p>`,
+    ...keyFields({ messages }, key),
+    focus: false,
+    button: messages.save,
   }),
-  checks: ['name'],
   async submit(context, key) {
-    const { tools, sent, user } = context;
-    const name = sent('name').trim();
-    if (name !== key.name) {
-      const refusal = await limited(context, [changesOf(user, 'key-renamed')]);
-      if (refusal !== null) return refusal;
-      await renameKey(tools.sql, key.id, name, actorOf(user));
+    const { tools, messages, formats, user } = context;
+    const read = sentKey(context, key);
+    if ('refused' in read) return read;
+    const { name, expires, limits } = read;
+    const { budget, only, requests_per_minute: share } = key;
+    const present = {
+      ...{ only, requests_per_minute: share },
+      budget: budget && { credits: budget.credits, per: budget.per },
+    };
+    // A test key has no budget, and only a changed share puts a connection of 0.1.0 into the bucket of all connections.
+    const changed = {
+      only: limits.only,
+      ...(!key.test && { budget: limits.budget }),
+      ...(limits.requests_per_minute !== share && { requests_per_minute: limits.requests_per_minute }),
+    };
+    const actor = actorOf(user);
+    const changes: [kind: EventKind, isChanged: boolean, write: () => Promise<unknown>][] = [
+      [
+        'key-expiry-changed',
+        expires?.getTime() !== key.expires?.getTime(),
+        () => expireKey(tools.sql, key.id, expires, actor),
+      ],
+      ['key-limited', !Bun.deepEquals(limits, present), () => limitKey(tools.sql, key.id, changed, actor)],
+      ['key-renamed', name !== key.name, () => renameKey(tools.sql, key.id, name, actor)],
+    ];
+    const made = changes.filter(([, isChanged]) => isChanged);
+    const refusal = await limited(
+      context,
+      made.map(([kind]) => changesOf(user, kind)),
+    );
+    if (refusal !== null) return refusal;
+    try {
+      for (const [, , write] of made) await write();
+    } catch (error) {
+      if (!(error instanceof TooManyKeysError)) throw error;
+      return refuse(409, { message: messages.tooManyKeys[error.bound](formats.number(error.limit)) });
     }
     return redirectTo(context, `/keys/${key.id}?done=saved`);
   },

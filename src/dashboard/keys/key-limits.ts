@@ -1,6 +1,5 @@
 import { RIGHT_GROUPS, RIGHTS, type Right } from '../../http/right.ts';
 import type { ApiKey } from '../../metering/keys/key-store.ts';
-import { limitKey } from '../../metering/keys/limit-key.ts';
 import {
   BUDGET_PERIODS,
   type BudgetPeriod,
@@ -10,12 +9,11 @@ import {
   UNLIMITED,
 } from '../../metering/keys/limits.ts';
 import { MAX_REQUESTS_PER_MINUTE } from '../../metering/rate-limit/bucket.ts';
-import { changesOf, limited } from '../auth/limits.ts';
-import { actorOf } from '../auth/members.ts';
+import { isRealDate, utcDay } from '../../platform/dates.ts';
+import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../context.ts';
-import { type Field, type Refusal, redirectTo, refuse } from '../request/forms.ts';
+import { type Field, type Form, faultsOf, type Refusal, refusalOf, refuse } from '../request/forms.ts';
 import { type Fact, type HtmlValue, html } from '../ui/html.ts';
-import { keyForm, keyName } from './key-parts.ts';
 
 const GROUPS = Object.keys(RIGHT_GROUPS) as (keyof typeof RIGHT_GROUPS)[];
 
@@ -24,9 +22,9 @@ const boxOf = (right: Right) => `only-${right}`;
 const groupBoxOf = (group: string) => `group-${group}`;
 
 /** The fields of a key's budget, rights and share of the rate. @param key that has them already, or is to have them */
-export function limitFields(
+function limitFields(
   { messages }: Pick<MemberContext, 'messages'>,
-  key: (KeyLimits & { test?: boolean }) | null = null,
+  key: (KeyLimits & { test?: boolean }) | null,
 ): Field[] {
   const { budget, only, requests_per_minute } = key ?? UNLIMITED;
   const has = (right: Right) => only?.includes(right) ?? false;
@@ -81,7 +79,7 @@ function sentRights(sent: MemberContext['sent']): Right[] {
 }
 
 /** The limits of a sent form; the faults of its numbers. No right, or every one, means all rights. */
-export function sentLimits({
+function sentLimits({
   sent,
   messages,
   formats,
@@ -124,34 +122,63 @@ export function sentConnectionLimits(context: MemberContext): KeyLimits | Refusa
   return { ...sent, only };
 }
 
-/** /dashboard/keys/:id/limits: the limits of a key that works. */
-export const limits = keyForm({
-  ofConnections: true,
-  form: ({ messages }, key) => ({
-    title: messages.limitTitle(keyName(key, messages)),
-    lead: html`<p>${messages.limitLead}</p>`,
-    fields: key.connection ? connectionFields({ messages }, key) : limitFields({ messages }, key),
-    focus: false,
-    button: messages.save,
-  }),
-  async submit(context, key) {
-    const { tools, user } = context;
-    const sent = key.connection ? sentConnectionLimits(context) : sentLimits(context);
-    if ('refused' in sent) return sent;
-    if ('faults' in sent) return refuse(422, sent);
-    const refusal = await limited(context, [changesOf(user, 'key-limited')]);
-    if (refusal !== null) return refusal;
-    const { budget, only, requests_per_minute } = sent;
-    const changed = {
-      only,
-      ...(!key.test && { budget }),
-      // Only a changed share puts a connection of 0.1.0 into the bucket of all connections.
-      ...(requests_per_minute !== key.requests_per_minute && { requests_per_minute }),
-    };
-    await limitKey(tools.sql, key.id, changed, actorOf(user));
-    return redirectTo(context, `/keys/${key.id}?done=saved`);
-  },
-});
+/**
+ * The fields of a key: its name, and folded its last day and its limits. Those of a connection are open, and its last day is its client's.
+ * @param key `null` for a new one; @param typed its texts before the form is sent
+ */
+export function keyFields(
+  { messages }: Pick<MemberContext, 'messages'>,
+  key: ApiKey | null,
+  typed = (_name: string) => '',
+): Pick<Form, 'fields' | 'folded'> {
+  const { validUntil, expiryHint, keyNameHint, limitKey } = messages;
+  const name = { name: 'name', label: messages.name, hint: keyNameHint, value: key?.name ?? typed('name') };
+  if (key?.connection) return { fields: [name, ...connectionFields({ messages }, key)] };
+  const value = key ? lastDay(key) : typed('expires');
+  const last = {
+    name: 'expires',
+    label: validUntil,
+    type: 'date',
+    optional: true,
+    hint: expiryHint,
+    value,
+  } as const;
+  return {
+    fields: [name],
+    folded: { label: limitKey, fields: [last, ...limitFields({ messages }, key)] },
+  };
+}
+
+/** The day, YYYY-MM-DD, at whose end a key ends; '' if it does not end. */
+const lastDay = ({ expires }: Pick<ApiKey, 'expires'>): string =>
+  expires === null ? '' : utcDay(expires.getTime() - 1);
+
+/** The values of a sent form of {@link keyFields}; its refusal if they have faults. @param key whose form it is; `null` for a new one */
+export function sentKey(
+  context: MemberContext,
+  key: ApiKey | null,
+): { name: string; expires: Date | null; limits: KeyLimits } | Refusal {
+  const { messages, sent } = context;
+  const day = sent('expires').trim();
+  const isSameDay = key !== null && (key.connection || day === lastDay(key));
+  const expires = isSameDay ? key.expires : day === '' ? null : endOfDay(day);
+  const limits = key?.connection ? sentConnectionLimits(context) : sentLimits(context);
+  if ('refused' in limits) return limits;
+  const refusal = refusalOf({
+    ...faultsOf(context, ['name']),
+    expires: expires === undefined && messages.keyExpiryInvalid,
+    ...('faults' in limits && limits.faults),
+  });
+  if (expires === undefined || 'faults' in limits || refusal !== null) return refusal!;
+  return { name: sent('name').trim(), expires, limits };
+}
+
+/** The end of a day in UTC; `undefined` when it is no day, or not in the future. */
+function endOfDay(day: string): Date | undefined {
+  if (!isRealDate(day)) return undefined;
+  const end = new Date(Date.parse(`${day}T00:00:00Z`) + DAY);
+  return end.getTime() > Date.now() ? end : undefined;
+}
 
 /** The limits of a key, as its page shows them; none for a key without limits. */
 export function limitFacts(context: MemberContext, key: ApiKey): Fact[] {

@@ -3,14 +3,12 @@ import { ERROR_KINDS } from '../../http/error-kind.ts';
 import type { Right } from '../../http/right.ts';
 import { findKey, type ListedKey } from '../../metering/keys/key-list.ts';
 import type { ApiKey } from '../../metering/keys/key-store.ts';
-import { isRealDate } from '../../platform/dates.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { DAY } from '../../platform/units.ts';
 import { memberForm } from '../auth/form-page.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';
 import { codeSamples, EXAMPLE_QUERY } from '../reference/code-samples.ts';
-import { type Field, type Refusal, redirectTo } from '../request/forms.ts';
+import { type Refusal, redirectTo } from '../request/forms.ts';
 import { type FormPage, notFoundPage } from '../request/layout.ts';
 import { copyable, endOf, type Html, type HtmlValue, html, moment } from '../ui/html.ts';
 
@@ -50,35 +48,15 @@ export function lastUse(
   return counts.credits > 0 ? messages.justNow : messages.never;
 }
 
-/** Changes of a key that works. The secrets and the last day of a connection are its client's. */
-const CHANGES = ['rotate', 'limits', 'expiry', 'rename', 'revoke'] as const;
-
-function changesOf(key: ApiKey): readonly (typeof CHANGES)[number][] {
-  if (key.revoked !== null) return [];
-  if (key.connection) return hasExpired(key) ? [] : ['limits', 'rename', 'revoke'];
-  return hasExpired(key) ? ['expiry', 'rename'] : CHANGES;
-}
-
-/** Links to the changes that a key allows. An expired key only gets a new last day or a name, and a revoked one nothing. */
+/** Links to what can be done with a key. An expired one gets no new secret, and a revoked one nothing. */
 export function changeLinks({ messages, tools }: MemberContext, key: ApiKey): Html[] {
-  const revoke = key.connection ? messages.connectionEnd : messages.revoke;
-  const labels = { ...messages, expiry: messages.newExpiry, limits: messages.limit, revoke };
-  const paths = changesOf(key);
-  const link = (path: (typeof CHANGES)[number]) =>
-    html`<a class="button small ${path === 'revoke' ? 'quiet-bad' : 'quiet'}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${labels[path]}: ${keyName(key, messages)}">${labels[path]}</a> `;
-  return paths.map(link);
-}
-
-/** The field of a key's last day. */
-export function expiryField({ validUntil, expiryHint }: Messages, value: string): Field {
-  return { name: 'expires', label: validUntil, type: 'date', optional: true, hint: expiryHint, value };
-}
-
-/** The end of a day in UTC; `undefined` when it is no day, or not in the future. */
-export function endOfDay(day: string): Date | undefined {
-  if (!isRealDate(day)) return undefined;
-  const end = new Date(Date.parse(`${day}T00:00:00Z`) + DAY);
-  return end.getTime() > Date.now() ? end : undefined;
+  if (key.revoked !== null || (key.connection && hasExpired(key))) return [];
+  const link = (path: string, label: string, look: string) =>
+    html`<a class="button small ${look}" href="${tools.base}/keys/${key.id}/${path}" aria-label="${label}: ${keyName(key, messages)}">${label}</a> `;
+  const change = link('change', messages.change, 'quiet');
+  if (hasExpired(key)) return [change];
+  const revoke = link('revoke', key.connection ? messages.connectionEnd : messages.revoke, 'quiet-bad');
+  return key.connection ? [change, revoke] : [link('rotate', messages.rotate, 'quiet'), change, revoke];
 }
 
 /** A secret that is shown once. */
@@ -132,7 +110,6 @@ function connectAgent({ messages, tools }: MemberContext): Html {
  */
 export function keyForm(page: {
   form(context: MemberContext, key: ListedKey): Omit<FormPage, 'cancel'>;
-  checks?: 'name'[];
   /** Whether connections have it, too. */
   ofConnections?: true;
   submit(context: MemberContext, key: ListedKey): Promise<PageResponse | Refusal>;
@@ -148,7 +125,6 @@ export function keyForm(page: {
         context,
         async (key): Promise<FormPage> => ({ ...page.form(context, key), cancel: `/keys/${key.id}` }),
       ),
-    checks: page.checks ?? [],
     submit: (context) => open(context, (key) => page.submit(context, key)),
   });
 }

@@ -1,15 +1,12 @@
 import { clientHost } from '../../metering/connections/clients.ts';
 import { findConnection } from '../../metering/connections/connection-store.ts';
-import { endPreviousSecrets, expireKey } from '../../metering/keys/expire.ts';
+import { endPreviousSecrets } from '../../metering/keys/expire.ts';
 import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../metering/keys/key-details.ts';
 import { findKey } from '../../metering/keys/key-list.ts';
-import { TooManyKeysError } from '../../metering/keys/key-store.ts';
-import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
-import { changesOf, limited } from '../auth/limits.ts';
 import { actorNames, actorOf } from '../auth/members.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
-import { failureNotice, type Refusal, redirectTo, refuse } from '../request/forms.ts';
+import { failureNotice, type Refusal, redirectTo } from '../request/forms.ts';
 import { memberPage, notFoundPage } from '../request/layout.ts';
 import {
   type Column,
@@ -27,7 +24,7 @@ import { keySection, sumOf } from '../usage/calls.ts';
 import { loadDailyCalls } from '../usage/daily-calls.ts';
 import { seriesOf } from '../usage/plot.ts';
 import { limitFacts } from './key-limits.ts';
-import { changeLinks, endOfDay, expiryField, keyBadges, keyForm, keyName, lastUse } from './key-parts.ts';
+import { changeLinks, keyBadges, keyForm, keyName, lastUse } from './key-parts.ts';
 
 /** GET /dashboard/keys/:id: a key with its use and its secrets, also one that has ended. */
 export const showKey = (context: MemberContext): Promise<PageResponse> => keyPage(context, null);
@@ -88,33 +85,6 @@ function secretsCard(context: MemberContext, key: KeyDetails): Html {
   ${old.length > 0 && question}
 </section>`;
 }
-
-/** The day, YYYY-MM-DD, at whose end a key ends. */
-const lastDay = (end: Date) => utcDay(end.getTime() - 1);
-
-/** /dashboard/keys/:id/expiry: a new last day, also for a key that has expired. */
-export const expiry = keyForm({
-  form: ({ messages }, key) => ({
-    title: messages.newExpiryTitle(keyName(key, messages)),
-    fields: [expiryField(messages, key.expires ? lastDay(key.expires) : '')],
-    button: messages.save,
-  }),
-  async submit(context, key) {
-    const { tools, messages, sent, formats, user } = context;
-    const day = sent('expires').trim();
-    const expires = day === '' ? null : endOfDay(day);
-    if (expires === undefined) return refuse(422, { faults: { expires: messages.keyExpiryInvalid } });
-    const refusal = await limited(context, [changesOf(user, 'key-expiry-changed')]);
-    if (refusal !== null) return refusal;
-    try {
-      await expireKey(tools.sql, key.id, expires, actorOf(user));
-    } catch (error) {
-      if (!(error instanceof TooManyKeysError)) throw error;
-      return refuse(409, { message: messages.tooManyKeys[error.bound](formats.number(error.limit)) });
-    }
-    return redirectTo(context, `/keys/${key.id}?done=saved`);
-  },
-});
 
 /** /dashboard/keys/:id/end-secret: ends replaced secrets before their time. */
 export const endSecret = keyForm({

@@ -13,9 +13,7 @@ export const KEY_TEXTS = {
   justNow: ['A moment ago', 'Há instantes'],
   creditsOfWeek: ['Credits, 7 days', 'Créditos, 7 dias'],
   refusedOfWeek: ['Refused, 7 days', 'Recusados, 7 dias'],
-  limit: ['Limit', 'Limitar'],
   limitKey: ['Limit this key', 'Limitar esta chave'],
-  limitTitle: ['What may “{name}” spend and do?', 'O que pode “{name}” gastar e fazer?'],
   limitLead: `Permissions, requests a minute and a first credit limit are in force within 5 seconds, a changed limit at once.
     As permissões, os pedidos por minuto e um primeiro limite valem em menos de 5 segundos; um limite alterado vale logo.`,
   keyBudget: ['Credit limit', 'Limite de créditos'],
@@ -117,13 +115,10 @@ export const KEY_TEXTS = {
   endSecretTitle: ['End the old secret of “{name}”?', 'Terminar o segredo anterior de “{name}”?'],
   endSecretLead: `Requests with it are refused within 5 seconds. The current secret goes on working.
     Os pedidos com ele são recusados em menos de 5 segundos. O segredo atual continua a funcionar.`,
-  newExpiry: ['Change the last day', 'Alterar a validade'],
-  newExpiryTitle: ['Until when does “{name}” work?', 'Até quando é válida “{name}”?'],
   expiryHint: ['Its last day, in UTC. Empty: it does not end.', 'O último dia, em UTC. Vazio: não expira.'],
   validUntil: ['Valid until', 'Válida até'],
   oldSecretUntil: ['Old secret until', 'Segredo anterior até'],
-  rename: ['Rename', 'Renomear'],
-  renameTitle: ['Rename “{name}”', 'Renomear “{name}”'],
+  changeTitle: ['Change “{name}”', 'Alterar “{name}”'],
   rotate: ['Rotate', 'Novo segredo'],
   rotateTitle: ['New secret for “{name}”', 'Novo segredo para “{name}”'],
   rotateLead: `The key stays the same. Give programs the new secret while the current one works.

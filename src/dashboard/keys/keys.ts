@@ -13,15 +13,13 @@ import { formHandlers } from '../auth/form-page.ts';
 import { actorOf } from '../auth/members.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { bytesOfForm, TOKEN_FIELD } from '../request/csrf.ts';
-import { failureNotice, faultsOf, field, form, type Refusal, refusalOf, refuse } from '../request/forms.ts';
+import { failureNotice, field, form, type Refusal, refuse } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
 import { type Column, contactLink, type Html, type HtmlValue, html, table } from '../ui/html.ts';
 import { filled } from '../ui/states.ts';
 import { pageLinks } from '../usage/paging.ts';
-import { budgetLeft, limitFields, sentLimits } from './key-limits.ts';
+import { budgetLeft, keyFields, sentKey } from './key-limits.ts';
 import {
-  endOfDay,
-  expiryField,
   type KeyCounts,
   keyBadges,
   keyName,
@@ -40,17 +38,10 @@ export const keys = formHandlers({ show: showKeys, submit: create });
 
 async function create(context: MemberContext): Promise<PageResponse | Refusal> {
   const { tools, messages, formats, sent, account, user } = context;
-  const name = sent('name').trim();
-  const day = sent('expires').trim();
-  const expires = day === '' ? null : endOfDay(day);
-  const limits = sentLimits(context);
   if (account.suspended) return refuse(403, { message: messages.suspendedRefusal });
-  const refusal = refusalOf({
-    ...faultsOf(context, ['name']),
-    expires: expires === undefined && messages.keyExpiryInvalid,
-    ...('faults' in limits && limits.faults),
-  });
-  if (expires === undefined || 'faults' in limits || refusal !== null) return refusal!;
+  const read = sentKey(context, null);
+  if ('refused' in read) return read;
+  const { name, expires, limits } = read;
   // Read after the change, so that it counts the new key, or those of another tab.
   const fresh = async () => ({ ...context, account: await tools.readAccount(account.id) });
   try {
@@ -197,11 +188,7 @@ function createForm(context: MemberContext, refusal: Refusal | null): HtmlValue 
       ? html`${failureNotice(refusal?.message)}${account.keys <= account.keyLimit && refusal?.message !== why && html`<p>${why} ${contactLink(context)}</p>`}`
       : form(context, {
           path: '/keys',
-          fields: [{ name: 'name', label: messages.name, hint: messages.keyNameHint, value: typed('name') }],
-          folded: {
-            label: messages.limitKey,
-            fields: [expiryField(messages, typed('expires')), ...limitFields(context)],
-          },
+          ...keyFields(context, null, typed),
           focus: false,
           button: messages.createKey,
           refusal,

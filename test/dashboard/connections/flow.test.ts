@@ -170,9 +170,9 @@ test('a member sees the connection among the keys, changes its limits, but can n
   expect(page.textOf('dl')).toMatch(/It calls itselfHelper.*agent\.exampleByYou/);
   expect(page.textOf('main dl')).toContain('99 of 100 left today');
   expect(page.text).not.toContain('secrets-title');
-  for (const closed of ['rotate', 'expiry', 'end-secret'])
+  for (const closed of ['rotate', 'end-secret'])
     expect((await member.visitor.get(`/dashboard/keys/${id}/${closed}`)).status).toBe(404);
-  const limits = `/dashboard/keys/${id}/limits`;
+  const limits = `/dashboard/keys/${id}/change`;
   const ticked = boxesOf(await member.visitor.get(limits));
   const none = Object.fromEntries(ticked.map((name) => [name, 'no']));
   const change = (fields: Record<string, string>) => member.visitor.submit(limits, { per: 'day', ...fields });
@@ -321,7 +321,7 @@ test('all connections share half of the rate, and those of 0.1.0 do once they ar
   await limitKey(service.sql, id, { only: null }, 'test');
   expect(await sharesRate()).toBe(false);
   const limits = (fields: Record<string, string>) =>
-    released.visitor.submit(`/dashboard/keys/${id}/limits`, {
+    released.visitor.submit(`/dashboard/keys/${id}/change`, {
       per: 'day',
       'group-companies': 'yes',
       ...fields,
