@@ -162,7 +162,7 @@ const hashOfAll = hashPassword(MEMBER_PASSWORD);
 export async function createMember(
   { baseUrl, sql, config }: Service,
   options: { visitor?: Visitor; language?: string; name?: string } = {},
-): Promise<{ visitor: Visitor; accountId: string } & Person> {
+): Promise<{ visitor: Visitor; accountId: string; userId: string } & Person> {
   const { visitor = createVisitor(baseUrl, options) } = options;
   const person = { ...newPerson(options.name), password: MEMBER_PASSWORD };
   const [id, token] = [randomBytes(16).toString('hex'), randomBytes(16).toString('hex')];
@@ -181,7 +181,7 @@ export async function createMember(
   await visitor.get('/dashboard/settings/name');
   const [member] = await sql<{ accountId: string }[]>`
     SELECT account_id AS "accountId" FROM dashboard_members WHERE user_id = ${id}`;
-  return { visitor, accountId: member!.accountId, ...person };
+  return { visitor, accountId: member!.accountId, userId: id, ...person };
 }
 
 /** Signs up where mail is sent: the password is chosen behind the link, which signs in. @returns the account that was made */

@@ -21,16 +21,11 @@ afterAll(async () => {
 
 const visit = () => createVisitor(service.baseUrl);
 const newEmail = () => newPerson().email;
-async function member() {
-  const { visitor, ...person } = await createMember(service);
-  const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
-  return { visitor, userId: user!.id as string, ...person };
-}
 const latestOf = async (accountId: string) => (await loadHistory(service.sql, accountId)).at(-1)!.kind;
 
 describe('the name', () => {
   test('is changed, and that of the account stays, which owners alone change', async () => {
-    const { visitor, accountId } = await member();
+    const { visitor, accountId } = await createMember(service);
     const answer = await visitor.submit(NAME, { name: '  Padaria do Rossio ' });
     expect(answer.headers.get('location')).toBe('/dashboard/settings?done=saved');
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain('Padaria do Rossio');
@@ -41,7 +36,7 @@ describe('the name', () => {
 
 describe('the email', () => {
   test('changes when the link to the new address is opened; the old one is told before and after', async () => {
-    const { visitor, accountId, ...person } = await member();
+    const { visitor, accountId, ...person } = await createMember(service);
     const email = newEmail();
     const asked = await visitor.submit(EMAIL, { email: email.toUpperCase(), present: person.password });
     expect([asked.status, asked.headers.get('location')]).toEqual([303, '/dashboard/settings?done=email']);
@@ -75,7 +70,7 @@ describe('the email', () => {
   });
 
   test('of a visitor who is signed in leads back to the settings', async () => {
-    const { visitor, ...person } = await member();
+    const { visitor, ...person } = await createMember(service);
     const email = newEmail();
     await visitor.submit(EMAIL, { email, present: person.password });
     const answer = await visitor.submit(await linkTo(mail, email), {});
@@ -83,13 +78,16 @@ describe('the email', () => {
   });
 
   test('is another address', async () => {
-    const { visitor, ...person } = await member();
+    const { visitor, ...person } = await createMember(service);
     const answer = await visitor.submit(EMAIL, { email: person.email, present: person.password });
     expect([answer.status, answer.textOf('#email-fault')]).toEqual([422, 'That is your email already.']);
   });
 
   test('that another user has is answered alike; its owner gets a mail, and no link takes it', async () => {
-    const [{ visitor, userId, ...person }, other] = [await member(), await member()];
+    const [{ visitor, userId, ...person }, other] = [
+      await createMember(service),
+      await createMember(service),
+    ];
     const answer = await visitor.submit(EMAIL, { email: other.email, present: person.password });
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/settings?done=email']);
     const { text } = await mail.mailTo(other.email);
@@ -101,7 +99,7 @@ describe('the email', () => {
   });
 
   test('is sent one mail by a form that is sent twice; a new form’s link ends the earlier one', async () => {
-    const { visitor, ...person } = await member();
+    const { visitor, ...person } = await createMember(service);
     const email = newEmail();
     const fields = { form_token: await formTokenOf(visitor, EMAIL), email, present: person.password };
     const answers = await Promise.all([visitor.post(EMAIL, fields), visitor.post(EMAIL, fields)]);
@@ -114,7 +112,7 @@ describe('the email', () => {
   });
 
   test('of one member can be asked for five times an hour', async () => {
-    const { visitor, ...person } = await member();
+    const { visitor, ...person } = await createMember(service);
     await service.sql`DELETE FROM dashboard_attempts`;
     for (let count = 1; count <= 5; count += 1) {
       const answer = await visitor.submit(EMAIL, { email: newEmail(), present: person.password });
@@ -129,7 +127,7 @@ describe('the email', () => {
   });
 
   test('a new password ends a change that was asked for with the old one; so does an hour', async () => {
-    const { visitor, userId, ...person } = await member();
+    const { visitor, userId, ...person } = await createMember(service);
     const ended = await askEmailChange(service.sql, userId, newEmail());
     const password = 'another long secret';
     await visitor.submit('/dashboard/settings', { present: person.password, password });
@@ -146,7 +144,7 @@ describe('the email', () => {
   });
 
   test('makes links and invitations to the old address dead, also those of other accounts', async () => {
-    const [{ userId, accountId, email }, other] = [await member(), await member()];
+    const [{ userId, accountId, email }, other] = [await createMember(service), await createMember(service)];
     const invited = [accountId, other.accountId].map((id) =>
       invite(service.sql, { accountId: id, email }, 'test'),
     );
@@ -159,7 +157,7 @@ describe('the email', () => {
   });
 
   test('confirmed twice at the same time changes once', async () => {
-    const { userId, accountId } = await member();
+    const { userId, accountId } = await createMember(service);
     const linkToken = await askEmailChange(service.sql, userId, newEmail());
     const outcomes = await Promise.all([1, 2, 3].map(() => confirmEmailChange(service.sql, linkToken)));
     expect(outcomes.filter((outcome) => outcome !== null)).toHaveLength(1);

@@ -111,7 +111,7 @@ describe('an email', () => {
 
   test('is not known to the browser of another user, nor to one that makes a cookie up', async () => {
     const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
-    const [person, { email }] = [
+    const [person, { userId }] = [
       await createMember(service, { visitor }),
       await createMember(service, { visitor: other }),
     ];
@@ -120,12 +120,11 @@ describe('an email', () => {
     expect((await other.submit('/dashboard/sign-in', { ...person })).status).toBe(429);
     const known = visitor.cookies.get('dashboard.browser')!;
     const [id, signature] = known.split('.') as [string, string];
-    const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${email}`;
     for (const forged of [
       id,
       `${id}.`,
       `${id}.${[...signature].reverse().join('')}`,
-      `${user!.id}.${signature}`,
+      `${userId}.${signature}`,
     ]) {
       visitor.cookies.set('dashboard.browser', forged);
       expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(429);

@@ -1,5 +1,6 @@
 /** An agent's client as far as OAuth goes, and the member who connects it. */
 import { createHash, randomBytes } from 'node:crypto';
+import { send } from '../../support/mcp.ts';
 import type { TestService } from '../../support/service.ts';
 import { createMember, type PageAnswer, type Person, randomAddress, type Visitor } from '../visitor.ts';
 
@@ -25,6 +26,11 @@ export async function registerAgent(
     body: JSON.stringify({ redirect_uris: [redirectUri], client_name: name }),
   });
   const { client_id: clientId } = (await response.json()) as { client_id: string };
+  return agentOf(clientId, redirectUri);
+}
+
+/** An agent of a client, which may be unknown. */
+export function agentOf(clientId: string, redirectUri = REDIRECT): Agent {
   const random = () => randomBytes(32).toString('base64url');
   return { clientId, redirectUri, verifier: random(), state: random() };
 }
@@ -155,24 +161,14 @@ export async function connectedMember(service: TestService) {
   return { member, ...(await connectAgent(service, member)) };
 }
 
-/** A message of the protocol with a token. @returns its status */
+/** A call of a tool with a token. */
 export async function callTool(
-  { baseUrl }: Service,
+  service: Service,
   token: string | null,
   params: object = { name: 'list_datasets', arguments: {} },
 ): Promise<{ status: number; challenge: string | null; body: { result: { isError?: true } } }> {
-  const response = await fetch(`${baseUrl}/mcp`, {
-    method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      Accept: 'application/json, text/event-stream',
-      ...(token !== null && { Authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-  });
-  return {
-    status: response.status,
-    challenge: response.headers.get('www-authenticate'),
-    body: (await response.json()) as { result: { isError?: true } },
-  };
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+  const response = await send(service, message, token === null ? {} : { key: token });
+  const body = (await response.json()) as { result: { isError?: true } };
+  return { status: response.status, challenge: response.headers.get('www-authenticate'), body };
 }

@@ -9,6 +9,7 @@ import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, createVisitor, type PageAnswer, usageStatus, type Visitor } from '../visitor.ts';
 import {
+  agentOf,
   answerOf,
   askedMember,
   askToken,
@@ -27,6 +28,9 @@ import {
 const service = await startDashboardService({ OAUTH_REGISTRATION: 'on' });
 afterAll(() => service.stop());
 const { baseUrl, sql } = service;
+
+const METADATA = ['/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server'];
+const ENDPOINTS = ['/oauth/token', '/oauth/revoke', '/oauth/register'];
 
 describe('metadata', () => {
   test('a 401 at /mcp leads to it, and says if the token is the fault', async () => {
@@ -66,21 +70,12 @@ describe('metadata', () => {
     async (PUBLIC_URL) => {
       const off = await startDashboardService({ PUBLIC_URL, OAUTH_REGISTRATION: 'on' });
       try {
-        for (const path of [
-          '/.well-known/oauth-protected-resource',
-          '/.well-known/oauth-authorization-server',
-        ])
-          expect((await fetch(off.baseUrl + path)).status).toBe(404);
-        for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/register'])
+        for (const path of METADATA) expect((await fetch(off.baseUrl + path)).status).toBe(404);
+        for (const path of ENDPOINTS)
           expect((await fetch(off.baseUrl + path, { method: 'POST' })).status).toBe(404);
         expect((await callTool(off, null)).challenge).toBe('Bearer');
-        const agent = {
-          clientId: 'client',
-          redirectUri: 'https://agent.example/',
-          verifier: 'v',
-          state: 's',
-        };
-        expect((await createVisitor(off.baseUrl).get(authorizePath(agent))).status).toBe(404);
+        const path = authorizePath(agentOf('client'));
+        expect((await createVisitor(off.baseUrl).get(path)).status).toBe(404);
       } finally {
         await off.stop();
       }
@@ -94,14 +89,9 @@ describe('metadata', () => {
       const metadata = await (await fetch(`${off.baseUrl}/.well-known/oauth-authorization-server`)).json();
       expect(metadata).not.toHaveProperty('registration_endpoint');
       // One that has registered itself before is refused, too.
-      await off.sql`INSERT INTO connection_clients VALUES ('client_before', 'Before', '{https://agent.example/}')`;
+      const agent = agentOf('client_before');
+      await off.sql`INSERT INTO connection_clients VALUES ('client_before', 'Before', ${[agent.redirectUri]})`;
       const member = await createMember(off);
-      const agent = {
-        clientId: 'client_before',
-        redirectUri: 'https://agent.example/',
-        verifier: 'v',
-        state: 's',
-      };
       const path = await openConsent(member.visitor, agent);
       expect((await member.visitor.get(path)).textOf('h1')).toBe('This agent can’t be connected');
     } finally {
@@ -112,11 +102,11 @@ describe('metadata', () => {
   test('pages of other sites may read what agents call, without cookies, but neither /mcp nor pages', async () => {
     const cors = async (path: string, method = 'GET') =>
       (await fetch(baseUrl + path, { method, headers: { Origin: 'https://agent.example' } })).headers;
-    for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server']) {
+    for (const path of METADATA) {
       expect((await cors(path)).get('access-control-allow-origin')).toBe('*');
       expect((await cors(path)).get('access-control-allow-credentials')).toBeNull();
     }
-    for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/register'])
+    for (const path of ENDPOINTS)
       for (const method of ['OPTIONS', 'POST'])
         expect((await cors(path, method)).get('access-control-allow-origin')).toBe('*');
     for (const path of ['/mcp', '/dashboard/connect', '/dashboard/sign-in'])

@@ -1,5 +1,6 @@
 /** The way of an agent from its first 401 to its end (docs/mcp.md: connections). */
 import { afterAll, expect, test } from 'bun:test';
+import { createUser } from '../../../src/dashboard/account/invitations.ts';
 import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { findAccount } from '../../../src/metering/accounts/account-store.ts';
@@ -10,7 +11,7 @@ import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { codeOf, enrolled } from '../enrolled.ts';
 import { startMailedDashboard } from '../service.ts';
-import { acceptAs, createMember, createVisitor, linkTo, newPerson, usageStatus } from '../visitor.ts';
+import { createMember, createVisitor, linkTo, newPerson, usageStatus } from '../visitor.ts';
 import {
   answerOf,
   askedMember,
@@ -193,57 +194,32 @@ test('a member sees the connection among the keys, changes its limits, but can n
 });
 
 test('a member who leaves or is removed ends the connections that are theirs, and no others', async () => {
-  const owner = await createMember(service);
-  await owner.visitor.submit('/dashboard/settings/members', {
-    email: 'colleague@example.com',
-    role: 'member',
-    present: owner.password,
-  });
-  const token = new URL(await linkTo(mail, 'colleague@example.com'), service.baseUrl).searchParams.get(
-    'token',
-  )!;
-  const colleague = await acceptAs(service.baseUrl, token, 'Colleague');
-  const theirs = await registerAgent(service);
-  const password = await passwordOf(colleague);
-  const answer = await consent(colleague, { password }, await openConsent(colleague, theirs));
-  const lost = await exchange(service, theirs, answerOf(answer).code!);
-  const { tokens: kept } = await connectAgent(service, owner);
+  const { member: owner, tokens: kept } = await connectedMember(service);
+  const colleague = newPerson('Colleague');
+  await createUser(service.sql, owner.accountId, colleague, 'test');
+  const visitor = createVisitor(service.baseUrl);
+  await visitor.submit('/dashboard/sign-in', { ...colleague });
+  const { agent, tokens: lost } = await connectAgent(service, { visitor, ...colleague });
   const [found] = await service.sql<{ user: string }[]>`
-    SELECT "id" AS user FROM dashboard_users WHERE "email" = 'colleague@example.com'`;
-  const { user } = found!;
-  await owner.visitor.submit(`/dashboard/settings/members/${user}/remove`, { present: owner.password });
+    SELECT "id" AS user FROM dashboard_users WHERE "email" = ${colleague.email}`;
+  const path = `/dashboard/settings/members/${found!.user}/remove`;
+  await owner.visitor.submit(path, { present: owner.password });
   expect(await statusOnceEnded(lost.access_token)).toBe(401);
-  expect((await refresh(service, theirs, lost.refresh_token)).error).toBe('invalid_grant');
+  expect((await refresh(service, agent, lost.refresh_token)).error).toBe('invalid_grant');
   expect((await callTool(service, kept.access_token)).status).toBe(200);
 });
 
-/** The helper chooses a password that it does not tell. */
-async function passwordOf(visitor: ReturnType<typeof createVisitor>): Promise<string> {
-  const person = await createMember(service);
-  await service.sql`
-    UPDATE dashboard_credentials SET "password" = (
-      SELECT c."password" FROM dashboard_credentials c JOIN dashboard_users u ON u."id" = c."userId" WHERE u."email" = ${person.email})
-    WHERE "userId" = (SELECT "id" FROM dashboard_users WHERE "email" = 'colleague@example.com')`;
-  await visitor.submit('/dashboard/sign-in', { email: 'colleague@example.com', password: person.password });
-  return person.password;
-}
-
-test('a suspended account connects no agent, and its agents are refused until it is resumed', async () => {
+test('a suspended account’s agents are refused until it is resumed, and one that ends its connection meanwhile has ended it for good', async () => {
   const { member, agent, tokens } = await connectedMember(service);
+  const other = await connectAgent(service, member);
   await setSuspended(service.sql, member.accountId, true, 'test');
   expect(await statusOnceEnded(tokens.access_token)).toBe(401);
   expect((await refresh(service, agent, tokens.refresh_token)).error).toBe('invalid_grant');
+  expect((await revoke(service, other.tokens.refresh_token)).status).toBe(200);
   await setSuspended(service.sql, member.accountId, false, 'test');
   expect((await refresh(service, agent, tokens.refresh_token)).status).toBe(200);
-});
-
-test('an agent that ends its connection while the account is suspended has ended it for good', async () => {
-  const { member, agent, tokens } = await connectedMember(service);
-  await setSuspended(service.sql, member.accountId, true, 'test');
-  expect((await revoke(service, tokens.refresh_token)).status).toBe(200);
-  await setSuspended(service.sql, member.accountId, false, 'test');
-  expect((await refresh(service, agent, tokens.refresh_token)).error).toBe('invalid_grant');
-  expect(await statusOnceEnded(tokens.access_token)).toBe(401);
+  expect((await refresh(service, other.agent, other.tokens.refresh_token)).error).toBe('invalid_grant');
+  expect(await statusOnceEnded(other.tokens.access_token)).toBe(401);
 });
 
 test('a consent that another member of the browser sends again does not give them the first one’s code', async () => {

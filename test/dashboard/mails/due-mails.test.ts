@@ -189,9 +189,8 @@ test('calls of the API bring the mails about within a minute', async () => {
 });
 
 test('what was sent to a member is forgotten with them', async () => {
-  const { accountId, use, due } = await createOwner();
-  const [user] = await sql`SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId}`;
-  const sent = async () => (await sql`SELECT 1 FROM dashboard_sent_mails WHERE user_id = ${user!.id}`).length;
+  const { accountId, userId, use, due } = await createOwner();
+  const sent = async () => (await sql`SELECT 1 FROM dashboard_sent_mails WHERE user_id = ${userId}`).length;
   await use(10);
   await due();
   expect(await sent()).toBe(2);

@@ -18,9 +18,6 @@ const eventsOf = (member: string) =>
   service.logLines
     .filter(({ msg, member: of }) => msg === 'security' && of === member)
     .map(({ event }) => event);
-const idOf = async ({ email }: Person) =>
-  (await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${email}`)[0]!.id as string;
-
 test('it is set up by a picture or a text, after a code; other sessions end, and a mail and the history say so', async () => {
   const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
   const person = await createMember(service, { visitor });
@@ -47,8 +44,7 @@ test('it is set up by a picture or a text, after a code; other sessions end, and
   expect((await mail.mailTo(person.email)).text).toContain('Your second factor was turned on');
   expect((await loadHistory(service.sql, person.accountId)).at(-1)!.kind).toBe('second-factor-on');
   // Neither is readable in a copy of the database.
-  const [row] =
-    await service.sql`SELECT * FROM dashboard_second_factors WHERE "userId" = ${await idOf(person)}`;
+  const [row] = await service.sql`SELECT * FROM dashboard_second_factors WHERE "userId" = ${person.userId}`;
   expect(JSON.stringify(row)).not.toContain(page.textOf('#backup-codes')!.slice(0, 5));
   const [stored] = await service.sql`SELECT * FROM dashboard_second_factors WHERE "secret" = ${secret}`;
   expect(stored).toBeUndefined();
@@ -81,7 +77,7 @@ test('a sign-in wants the password, then a code; each code works once; the page 
   const third = createVisitor(service.baseUrl);
   await signIn(third, person);
   expect((await giveCode(third, codes[0]!)).status).toBe(401);
-  expect(eventsOf(await idOf(person)).slice(-4)).toEqual([
+  expect(eventsOf(person.userId).slice(-4)).toEqual([
     'sign-in code failed',
     'sign-in',
     'sign-in code asked',
@@ -157,7 +153,7 @@ test('each lock is twice as long as the one before, up to a day, until a right c
   await mail.mailTo(person.email); // it was turned on
   const factor = (change: object) => service.sql`
     UPDATE dashboard_second_factors SET ${service.sql({ ...change })}
-    WHERE "userId" = (SELECT "id" FROM dashboard_users WHERE "email" = ${person.email})`;
+    WHERE "userId" = ${person.userId}`;
   for (const seconds of [900, 1800, 3600]) {
     const lockedS = await lock(person);
     expect(lockedS).toBeGreaterThan(seconds - 60);
@@ -177,14 +173,13 @@ test('each lock is twice as long as the one before, up to a day, until a right c
 
 test('a wrong code that was checked while a lock began does not shorten it', async () => {
   const { person } = await enrolled(service);
-  const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
   const lockAgain = () => service.sql`
-    UPDATE dashboard_second_factors SET "lockedUntil" = now() + interval '15 minutes' WHERE "userId" = ${user!.id}`;
-  await service.sql`UPDATE dashboard_second_factors SET locks = 3 WHERE "userId" = ${user!.id}`;
+    UPDATE dashboard_second_factors SET "lockedUntil" = now() + interval '15 minutes' WHERE "userId" = ${person.userId}`;
+  await service.sql`UPDATE dashboard_second_factors SET locks = 3 WHERE "userId" = ${person.userId}`;
   await lockAgain();
   await lockAgain();
   const [row] = await service.sql`
-    SELECT locks, "lockedUntil" > now() + interval '119 minutes' AS "isLong" FROM dashboard_second_factors WHERE "userId" = ${user!.id}`;
+    SELECT locks, "lockedUntil" > now() + interval '119 minutes' AS "isLong" FROM dashboard_second_factors WHERE "userId" = ${person.userId}`;
   expect(row).toMatchObject({ locks: 4, isLong: true });
 });
 
@@ -205,7 +200,7 @@ test('wrong codes that meet send one mail about their lock', async () => {
   await mail.mailTo(person.email);
   await service.sql`
     UPDATE dashboard_second_factors SET "failedVerificationCount" = 9
-    WHERE "userId" = (SELECT "id" FROM dashboard_users WHERE "email" = ${person.email})`;
+    WHERE "userId" = ${person.userId}`;
   const visitors = await Promise.all([1, 2, 3, 4].map(() => waitingFor(person)));
   await Promise.all(visitors.map((visitor, index) => giveCode(visitor, `AAAAA-0000${index}`)));
   expect((await mail.mailTo(person.email)).text).toContain('Ten wrong codes');
@@ -229,11 +224,11 @@ test('neither a reset of the password nor an invitation leads past it, and a res
   await giveCode(visitor, codes[0]!);
   expect(await isSignedIn(visitor)).toBe(true);
 
-  const { accountId } = (
-    await service.sql`
-    SELECT account_id AS "accountId" FROM dashboard_members WHERE user_id = ${await idOf(person)}`
-  )[0]!;
-  const { token } = await invite(service.sql, { accountId, email: person.email }, 'cli:test');
+  const { token } = await invite(
+    service.sql,
+    { accountId: person.accountId, email: person.email },
+    'cli:test',
+  );
   const invited = createVisitor(service.baseUrl);
   await invited.submit(`/dashboard/invitation?token=${token}`, { password: newPerson().password });
   expect(await isSignedIn(invited)).toBe(false);
