@@ -35,7 +35,7 @@ export interface IndexStore {
   build(
     lock: DirectoryLock,
     directoryId: string,
-    of: Pick<CurrentGeneration, 'id' | 'table' | 'rows'>,
+    of: Pick<CurrentGeneration, 'table' | 'rows'>,
     progress: Progress,
   ): Promise<string | null>;
   /** Whether searches find what a generation has: its index is there, is this directory's, and can be asked. */

@@ -54,10 +54,13 @@ export function rollbackIndex(context: DirectoryContext, progress: Progress): Pr
       );
     }
     const store = openIndexStore(context);
-    const isReady = await store.isReady(id, previous);
-    const built = isReady ? null : await store.build(lock, id, previous, progress);
+    let { index } = previous;
+    if (!(await store.isReady(id, previous))) {
+      progress.note('the directory before the import has no index that answers: it is built from Postgres');
+      index = (await store.build(lock, id, previous, progress)) ?? index;
+    }
     context.signal.throwIfAborted();
-    await makePreviousCurrent(lock, { ...previous, index: built ?? previous.index });
+    await makePreviousCurrent(lock, { ...previous, index });
     return changedStatus(context);
   });
 }

@@ -6,7 +6,6 @@ import { SECOND } from '../../platform/units.ts';
 export interface IndexMeta {
   /** The directory's id, because an index of another database must be neither searched nor removed. */
   directory: string;
-  generation: number;
   fingerprint: string;
 }
 

@@ -24,7 +24,7 @@ async function dieWhileBuilding({ tools, alias, mode }: Workbench): Promise<void
   await tools.sql`CREATE TABLE directory_g000999 (nif text)`;
   await tools.sql`CREATE TABLE directory_g000999_vocabulary (word text)`;
   const { id } = await readDirectory(tools.sql);
-  const meta = { directory: id, generation: 999, fingerprint: '' };
+  const meta = { directory: id, fingerprint: '' };
   if (mode === 'full') await createIndex(tools.elasticsearch!, `${alias}-left`, meta);
 }
 
@@ -117,7 +117,7 @@ test('an alias that leads to the index of another database stays where it is', a
   bench = await createWorkbench('full');
   const client = bench.tools.elasticsearch!;
   const other = `${bench.alias}-other`;
-  await createIndex(client, other, { directory: 'another', generation: 1, fingerprint: '' });
+  await createIndex(client, other, { directory: 'another', fingerprint: '' });
   await client.indices.putAlias({ index: other, name: bench.alias });
   await bench.importText(csv(0, 10));
   expect(Object.keys(await client.indices.getAlias({ name: bench.alias }))).toEqual([other]);

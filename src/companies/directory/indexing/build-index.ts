@@ -18,7 +18,7 @@ import { loadTable } from './load.ts';
 export interface BuildOptions {
   prefix: string;
   directoryId: string;
-  of: Pick<CurrentGeneration, 'id' | 'table' | 'rows'>;
+  of: Pick<CurrentGeneration, 'table' | 'rows'>;
   signal: AbortSignal;
   progress: Progress;
 }
@@ -34,21 +34,17 @@ export async function buildIndex(
   sql: Sql,
   { prefix, directoryId, of, signal, progress }: BuildOptions,
 ): Promise<string> {
-  const { id: generation, rows } = of;
   const name = newIndexName(prefix, directoryId);
   progress.phase('indexing');
-  await createIndex(client, name, {
-    directory: directoryId,
-    generation,
-    fingerprint: mappingFingerprint(),
-  });
+  await createIndex(client, name, { directory: directoryId, fingerprint: mappingFingerprint() });
   await loadTable(client, sql, of, name, { signal, progress });
   progress.phase('merging the index');
   await mergeIndex(client, name, signal);
   progress.phase('checking the index');
   await refreshIndex(client, name, signal);
   const documents = await countDocuments(client, name, signal);
-  if (documents !== rows) throw new IndexError(`the new index has ${documents} documents for ${rows} rows`);
+  if (documents !== of.rows)
+    throw new IndexError(`the new index has ${documents} documents for ${of.rows} rows`);
   await finishIndex(client, name, signal);
   // Before any search uses the index, because with one copy the death of its node would end every search.
   await untilCopied(client, name, { signal, progress });
