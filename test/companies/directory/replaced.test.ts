@@ -1,13 +1,18 @@
-/** Every reader of the directory, while imports replace its generation, and drop its table, in the middle of the read. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+/** Every reader of the directory, in each store, while imports replace its generation, and drop its table or index, in the middle of the read. */
+import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
+import type { Client } from '@elastic/elasticsearch';
+import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { type Resolution, resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import { createCompanyNames } from '../../../src/companies/search/company-names.ts';
+import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { SECOND } from '../../../src/platform/units.ts';
 import { runHere } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
+import { elasticsearchUrl } from '../../support/elasticsearch.ts';
+import type { Mode } from '../../support/modes.ts';
 import { startProxy, type TcpProxy } from '../../support/proxy.ts';
 import { matchesOf, readerOf, searchEntries, searchOf } from '../../support/search-entries.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
@@ -17,33 +22,77 @@ const SRC = join(import.meta.dir, '../../../src');
 /** Companies of the first generation. The others have as many more as their number. */
 const COMPANIES = 40;
 
-let bench: Workbench;
-let proxy: TcpProxy;
-let sql: Sql;
-let generation = 0;
-let url: string;
-/** Happens before a piece for Postgres, about a statement, is passed on. */
-let beforePiece: (piece: Buffer) => Promise<void> | undefined = () => undefined;
+/** A directory, and the way to its store, on which each request can be stopped. */
+interface Store {
+  bench: Workbench;
+  proxy: TcpProxy;
+  /** Postgres's, in embedded mode through the proxy. */
+  url: string;
+  sql: Sql;
+  /** Through the proxy. */
+  client: Client | null;
+  /** The number of imports. */
+  generation: number;
+  /** Happens before a piece for the store, about a statement or a request, is passed on. */
+  beforePiece(piece: Buffer): Promise<void> | undefined;
+}
 
-beforeAll(async () => {
-  bench = await createWorkbench('postgres');
-  await importNext();
-  proxy = await startProxy(bench.database.url, { sent: (piece) => beforePiece(piece) });
-  url = proxy.url(bench.database.url);
-  sql = connectPostgres(url, { max: 1 });
-});
+const stores = new Map<Mode, Store>();
 afterAll(async () => {
-  await sql.end({ timeout: 1 });
-  await proxy.close();
-  await bench.close();
+  for (const { bench, proxy, sql, client } of stores.values()) {
+    await client?.close();
+    await sql.end({ timeout: 1 });
+    await proxy.close();
+    await bench.close();
+  }
 });
+
+async function openStore(mode: Mode): Promise<Store> {
+  const bench = await createWorkbench(mode);
+  const storeUrl = mode === 'full' ? elasticsearchUrl : bench.database.url;
+  const proxy = await startProxy(storeUrl, { sent: (piece) => store.beforePiece(piece) });
+  const url = mode === 'full' ? bench.database.url : proxy.url(storeUrl);
+  const sql = connectPostgres(url, { max: 1 });
+  const client =
+    mode === 'full'
+      ? createElasticsearch({ elasticsearchUrl: proxy.url(storeUrl), elasticsearchApiKey: null })
+      : null;
+  const store: Store = { bench, proxy, url, sql, client, generation: 0, beforePiece: () => undefined };
+  stores.set(mode, store);
+  await importNext(store);
+  return store;
+}
 
 const fileOf = (generation: number) =>
   csv(0, COMPANIES + generation, (n) => `Azul Mar ${generation} ${n % 2 === 0 ? 'Azul' : 'Sol'} ${n}`);
 
-async function importNext(): Promise<void> {
-  generation += 1;
-  await bench.importText(fileOf(generation), { replace: true });
+async function importNext(store: Store): Promise<void> {
+  store.generation += 1;
+  await store.bench.importText(fileOf(store.generation), { replace: true });
+}
+
+/**
+ * Imports take longer than a search of Elasticsearch may, so the next generation is imported before, and the present one is put back.
+ * @returns its coming, as that of an import whose generation stays as the previous one, or of two
+ */
+async function prepareNext(store: Store): Promise<(imports: number) => Promise<void>> {
+  const { sql, elasticsearch } = store.bench.tools;
+  const { current } = await readDirectory(sql);
+  await importNext(store);
+  const next = (await readDirectory(sql)).current;
+  await sql`UPDATE directory SET current = ${current.id}, previous = ${next.id}`;
+  store.generation -= 1;
+  return async (imports) => {
+    await sql`UPDATE directory SET current = ${next.id}, previous = ${current.id}`;
+    if (imports > 1) await elasticsearch!.indices.delete({ index: current.index! });
+    store.generation += 1;
+  };
+}
+
+async function prepareImports(store: Store): Promise<(imports: number) => Promise<void>> {
+  return async (imports) => {
+    for (let i = 0; i < imports; i += 1) await importNext(store);
+  };
 }
 
 /** The generations whose names are in a text. */
@@ -53,8 +102,8 @@ const generationsIn = (text: string) => [
 
 interface Reader {
   /** @returns the generations that the answer is from */
-  read(): Promise<number[]>;
-  /** Pieces that are worth a switch. A command sends others before it reads the directory. */
+  read(store: Store): Promise<number[]>;
+  /** Pieces that are worth a switch. A command sends others before it reads the directory. By default those of Postgres, or searches. */
   counts?: (piece: Buffer) => boolean;
 }
 
@@ -68,7 +117,7 @@ function search(find: () => Promise<unknown[]>): Reader {
 }
 
 function command(words: string[], readAnswer: (stdout: string) => number[]): Reader {
-  const read = async () => {
+  const read = async ({ url }: Store) => {
     const { code, stdout, stderr } = await runHere({ DATABASE_URL: url }, ...words);
     expect([code, stderr]).toEqual([0, stderr]);
     return readAnswer(stdout);
@@ -77,37 +126,43 @@ function command(words: string[], readAnswer: (stdout: string) => number[]): Rea
   return { read, counts: (piece) => piece[0] !== 0 && piece.includes('directory') };
 }
 
-/** The files that read tables of generations. */
-const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
-  'companies/search/search.ts': async () => {
-    const postgres = searchOf(sql);
+type OpenReaders = (store: Store) => Promise<Record<string, Reader>>;
+
+/** The files that read what either store has of a generation. */
+const IN_BOTH_STORES: Record<string, OpenReaders> = {
+  'companies/search/search.ts': async ({ sql, client }) => {
+    const directory = searchOf(sql, client);
     return {
-      name: search(() => searchEntries(postgres, 'azul')),
-      nif: search(() => searchEntries(postgres, nif(7))),
+      name: search(() => searchEntries(directory, 'azul')),
+      nif: search(() => searchEntries(directory, nif(7))),
     };
   },
-  'companies/search/company-names.ts': async () => {
-    const names = createCompanyNames(sql);
-    return { names: search(async () => [...(await names([nif(7), nif(8)])).values()]) };
-  },
-  'companies/matches/matches.ts': async () => {
-    const find = matchesOf(sql);
+  'companies/matches/matches.ts': async ({ sql, client }) => {
+    const find = matchesOf(sql, client);
     return {
       many: search(() => matchEntries(find, 'azul')),
       few: search(() => matchEntries(find, 'sol mar 17')),
     };
   },
-  'companies/resolve/resolve-reader.ts': async () => {
-    const withReader = readerOf(sql);
+  'companies/resolve/resolve-reader.ts': async ({ sql, client }) => {
+    const withReader = readerOf(sql, client);
     const resolve = (name: string) => async () => {
       const [{ candidates }] = (await withTimeout(
         withReader((reader) => resolveNames(reader, [name])),
         60 * SECOND,
-        'Postgres',
+        'the directory',
       )) as [Resolution];
       return candidates;
     };
     return { near: search(resolve('Azull Mar 17')), frequent: search(resolve('Azul Mar')) };
+  },
+};
+
+/** The files that read tables of generations, with or without Elasticsearch. */
+const IN_POSTGRES: Record<string, OpenReaders> = {
+  'companies/search/company-names.ts': async ({ sql }) => {
+    const names = createCompanyNames(sql);
+    return { names: search(async () => [...(await names([nif(7), nif(8)])).values()]) };
   },
   'companies/directory/directory-commands.ts': async () => ({
     export: command(['companies', 'export'], generationsIn),
@@ -115,14 +170,10 @@ const READERS: Record<string, () => Promise<Record<string, Reader>>> = {
   'companies/directory/index-status.ts': async () => ({
     status: command(['index', 'status', '--json'], (stdout) => [JSON.parse(stdout).documents - COMPANIES]),
   }),
-  'companies/directory/directory-import.ts': async () => {
+  'companies/directory/directory-import.ts': async ({ bench }) => {
     const path = await bench.write('dry.csv', fileOf(1));
     const words = ['companies', 'import', path, '--replace', '--force', '--dry-run', '--json'];
-    const readAnswer = (stdout: string) => {
-      const { removed } = JSON.parse(stdout);
-      return [removed + 1];
-    };
-    return { 'dry run': command(words, readAnswer) };
+    return { 'dry run': command(words, (stdout) => [JSON.parse(stdout).removed + 1]) };
   },
 };
 
@@ -145,30 +196,37 @@ test('these are the files that learn which generation is current', async () => {
     const text = await Bun.file(join(SRC, path)).text();
     if (/readDirectory\(|openCurrent\(|current\.read\(|directory_generations/.test(text)) found.push(path);
   }
-  expect(found.sort()).toEqual([...Object.keys(READERS), ...OTHERS].sort());
+  const readers = Object.keys({ ...IN_BOTH_STORES, ...IN_POSTGRES });
+  expect(found.sort()).toEqual([...readers, ...OTHERS].sort());
 });
 
-test.each(Object.entries(READERS))(
-  '%s: no answer mixes two generations, and no read fails',
-  async (_, open) => {
-    for (const [name, { read, counts = () => true }] of Object.entries(await open())) {
+const ofMode = (mode: Mode, readers: Record<string, OpenReaders>) =>
+  Object.entries(readers).map(([file, open]) => [file, mode, open] as const);
+
+test.each([...ofMode('postgres', { ...IN_BOTH_STORES, ...IN_POSTGRES }), ...ofMode('full', IN_BOTH_STORES)])(
+  '%s, %s: no answer mixes two generations, and no read fails',
+  async (_, mode, open) => {
+    const store = stores.get(mode) ?? (await openStore(mode));
+    const isSearch = (piece: Buffer) => mode === 'postgres' || piece.includes('/_msearch');
+    for (const [name, { read, counts = isSearch }] of Object.entries(await open(store))) {
       // The first read learns the generation and prepares the statements.
-      expect(await read()).toEqual([generation]);
-      // After one import the table is still there, after two it is not.
+      expect(await read(store)).toEqual([store.generation]);
+      // After one import the table or index is still there, after two it is not.
       for (const imports of [1, 2]) {
         for (let n = 1; ; n += 1) {
-          const before = generation;
+          const change = await (mode === 'full' ? prepareNext : prepareImports)(store);
+          const before = store.generation;
           let left = n;
-          beforePiece = async (piece) => {
-            if (!counts(piece) || --left !== 0) return;
-            for (let i = 0; i < imports; i += 1) await importNext();
+          store.beforePiece = async (piece) => {
+            if (counts(piece) && --left === 0) await change(imports);
           };
-          const found = await read();
+          const found = await read(store);
           if (left > 0) break;
           expect([name, n, found.length]).toEqual([name, n, 1]);
-          expect(found[0]).toBeWithin(before, generation + 1);
+          expect(found[0]).toBeWithin(before, store.generation + 1);
         }
       }
     }
   },
+  120_000,
 );
