@@ -26,10 +26,7 @@ const PURGE_PAUSE_MS = 30 * SECOND;
  *
  * @returns how many rows of the journal were counted, and whether there may be more
  */
-export async function rollUpCalls(
-  sql: Sql,
-  atOnce = ROWS_AT_ONCE,
-): Promise<{ rows: number; isFull: boolean }> {
+export async function rollUpCalls(sql: Sql): Promise<{ rows: number; isFull: boolean }> {
   const [journal] = await sql<{ isEmpty: boolean }[]>`
     SELECT make_activity_days(), NOT EXISTS (SELECT FROM call_journal WHERE NOT counted AND NOT owed) AS "isEmpty"`;
   if (journal!.isEmpty) return { rows: 0, isFull: false };
@@ -42,7 +39,7 @@ export async function rollUpCalls(
           SELECT attempt FROM (
             SELECT attempt, sum(cardinality(account_ids)) OVER (ROWS UNBOUNDED PRECEDING) AS so_far
             FROM (SELECT attempt, account_ids FROM call_journal
-              WHERE (SELECT taken FROM numbers) IS NOT NULL AND NOT counted AND NOT owed LIMIT ${atOnce}) AS first) AS summed
+              WHERE (SELECT taken FROM numbers) IS NOT NULL AND NOT counted AND NOT owed LIMIT ${ROWS_AT_ONCE}) AS first) AS summed
           WHERE so_far <= ${CALLS_AT_ONCE}))
         FOR UPDATE SKIP LOCKED))
       RETURNING *
@@ -55,7 +52,7 @@ export async function rollUpCalls(
     ), charged AS (${writeActivity(sql, 'charge', callRows(sql, sql`SELECT account_id, at, key_id, activity, calls FROM entry`))}
     )
     SELECT count(*) AS rows,
-      count(*) >= ${atOnce} OR coalesce(sum(cardinality(account_ids)), 0) > ${CALLS_AT_ONCE - MAX_CALLS} AS "isFull"
+      count(*) >= ${ROWS_AT_ONCE} OR coalesce(sum(cardinality(account_ids)), 0) > ${CALLS_AT_ONCE - MAX_CALLS} AS "isFull"
     FROM batch`;
   return only(counted);
 }

@@ -373,7 +373,7 @@ test('a reader that goes on from `last` gets each row once, in the order of numb
   const writers = Array.from({ length: 3 }, async () => {
     while (isWriting) {
       await chargeCalls(sql, [callOf(accountId), callOf(accountId)], randomUUID());
-      await rollUpCalls(sql, 2);
+      await rollUpCalls(sql);
     }
   });
   const seen: number[] = [];

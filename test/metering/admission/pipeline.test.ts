@@ -320,22 +320,6 @@ describe('a request whose quote waits for its body', () => {
     }
     expect(await costs(accountId)).toEqual({ tokens: 14, used: 200, credits: 0 });
   });
-
-  test('is one request in the queue: 40 of 100 credits at once refuse no single lookup of another account', async () => {
-    const limits = { requestsPerMinute: 1000 };
-    const [busy, other] = [
-      await createCaller(sql, { limits, included: 4000 }),
-      await createCaller(sql, { limits }),
-    ];
-    const kinds = await inOneTurn(() =>
-      Promise.all([
-        ...Array.from({ length: 40 }, () => serve(busy.key, costing(100))),
-        ...Array.from({ length: 20 }, async () => (await ask(other.key)).kind),
-      ]),
-    );
-    expect(kinds).toEqual(Array(60).fill(null));
-    expect((await ledgerOf(sql, busy.accountId)).used).toBe(4000);
-  });
 });
 
 describe('what a request costs', () => {

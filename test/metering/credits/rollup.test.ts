@@ -49,29 +49,6 @@ test('calls are read the same before and after the roll-up, and rolling up again
   expect((await callsOf('calls_by_day', accountId))[1]).toEqual({ key: 'b', kind: 'lookup', calls: 2 });
 });
 
-test('rolled up by several at once, in small steps, while calls come in: each call is counted once', async () => {
-  const callers = await Promise.all(Array.from({ length: 5 }, () => createCaller(sql, { included: 1000 })));
-  const credits = createCredits(sql);
-  let spending = true;
-  const rollups = Array.from({ length: 3 }, async () => {
-    while (spending) await rollUpCalls(sql, 2);
-  });
-  for (let round = 0; round < 40; round += 1) {
-    await Promise.all(
-      callers.map(({ accountId }) => credits.charge({ accountId, keyId: 'a', kind: 'lookup', credits: 1 })),
-    );
-    // As a reader sees it in the middle of all that.
-    for (const { accountId } of callers) expect((await ledgerOf(sql, accountId)).calls).toBe(round + 1);
-  }
-  spending = false;
-  await Promise.all(rollups);
-  await rollUpCalls(sql);
-  for (const { accountId } of callers) {
-    expect(await callsOf('key_counts', accountId)).toEqual([{ key: 'a', kind: 'lookup', calls: 40 }]);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 40, credits: 0, calls: 40 });
-  }
-});
-
 test('a transaction that has locked an account delays nobody’s roll-up, not even its own', async () => {
   const callers = await Promise.all([1, 2].map(() => createCaller(sql, { included: 10 })));
   for (const { accountId } of callers) await chargeOne(createCredits(sql), accountId);

@@ -441,13 +441,13 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
     return [];
   },
 
-  *rollUpCalls(tx, atOnce = 2000) {
+  *rollUpCalls(tx) {
     const isFresh = (row: JournalRow) => !row.counted && !row.owed;
     if (!tx.scan(JOURNAL).some(([, row]) => isFresh(row))) return { rows: 0, isFull: false };
     const taken = yield* takeNumbers(tx, 20_000);
     const batch: JournalRow[] = [];
     const seen = tx.scan(JOURNAL).filter(([, row]) => isFresh(row));
-    for (const [attempt] of seen.slice(0, atOnce)) {
+    for (const [attempt] of seen) {
       if (!tx.tryLock(JOURNAL, attempt)) continue;
       const row = tx.current(JOURNAL, attempt);
       if (row === null || !isFresh(row)) continue;
@@ -461,7 +461,7 @@ const WRITES: Record<string, (tx: Transaction, ...args: never[]) => Steps<unknow
       taken,
       batch.flatMap(({ entries }) => activityOf(entries, 1)),
     );
-    return { rows: batch.length, isFull: batch.length >= atOnce };
+    return { rows: batch.length, isFull: false };
   },
 
   // Operators.
