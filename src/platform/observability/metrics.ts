@@ -20,15 +20,8 @@ export function createMetrics() {
       new Counter({ name, help, labelNames, registers }),
     gauge: (name: string, help: string) => new Gauge({ name, help, registers }),
     /** A gauge that is read at each scrape. */
-    gaugeOf: (name: string, help: string, read: () => number) =>
-      new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(read());
-        },
-      }),
+    gaugeOf: (name: string, help: string, read: () => number): void =>
+      declare.gaugesOf(async () => read(), [{ name, help, value: (value) => value }]),
     /** A counter whose totals are kept elsewhere: at each scrape `read` gives the total for each value of the label. */
     counterOf: (name: string, help: string, label: string, read: () => Record<string, number>) =>
       new Counter({

@@ -1,7 +1,6 @@
-import { type Periodic, startInterval } from '../runtime/interval.ts';
-import { NoAnswerError, OverloadedError } from '../runtime/timeout.ts';
+import { NoAnswerError } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
-import { openAsker } from './asker.ts';
+import { type Canary, startCanary } from './canary.ts';
 import { connectPostgres, type PostgresOptions, type Sql } from './connect.ts';
 
 const ASK_EVERY_MS = 0.25 * SECOND;
@@ -27,33 +26,33 @@ export type Pools = ReturnType<typeof createPools>;
 export function createPools(url: string, onSilent: () => void = () => {}) {
   const replacements: (() => void)[] = [];
   const open = new Set<Sql>();
-  const canary = openAsker(() =>
-    connectPostgres(url, { max: 1, applicationName: 'company-directory canary' }, { max_lifetime: null }),
-  );
   /** The canary's process in Postgres, which changes at a silent reconnection. */
   let backend: number | 'new' | 'lost' = 'new';
+  let canary: Canary | null = null;
 
-  async function ask(): Promise<void> {
-    const before = backend;
-    try {
-      const [row] = await canary.ask(
-        (sql) => sql<Server[]>`SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS "isStandby"`,
-        SILENCE_MS,
-      );
-      const { pid, isStandby } = row!;
-      backend = isStandby ? 'lost' : pid;
-      if (isStandby) canary.replace();
-      // Connections may have been lost together with the canary's.
-      else if (before !== 'new' && before !== backend) replaceAll();
-    } catch (error) {
-      // A busy process has not waited for the server.
-      if (error instanceof OverloadedError) return;
-      backend = 'lost';
-      if (typeof before !== 'number' || !(error instanceof NoAnswerError)) return;
-      onSilent();
-      replaceAll();
-    }
-  }
+  const connectCanary = () =>
+    connectPostgres(url, { max: 1, applicationName: 'company-directory canary' }, { max_lifetime: null });
+  const start = () =>
+    startCanary(connectCanary, {
+      ask: (sql) => sql<Server[]>`SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS "isStandby"`,
+      everyMs: ASK_EVERY_MS,
+      timeoutMs: SILENCE_MS,
+      onAnswer([row]) {
+        const before = backend;
+        const { pid, isStandby } = row!;
+        backend = isStandby ? 'lost' : pid;
+        if (isStandby) canary!.replace();
+        // Connections may have been lost together with the canary's.
+        else if (before !== 'new' && before !== backend) replaceAll();
+      },
+      onFailure(error) {
+        const before = backend;
+        backend = 'lost';
+        if (typeof before !== 'number' || !(error instanceof NoAnswerError)) return;
+        onSilent();
+        replaceAll();
+      },
+    });
 
   function replaceAll(): void {
     for (const replace of replacements) replace();
@@ -65,8 +64,6 @@ export function createPools(url: string, onSilent: () => void = () => {}) {
     return pool;
   }
 
-  let asking: Periodic | null = null;
-
   return {
     /** Opens a pool, which connects at the first query. One without a statement timeout is not replaced. */
     open(options: PostgresOptions = {}): Sql {
@@ -74,8 +71,8 @@ export function createPools(url: string, onSilent: () => void = () => {}) {
       const first = connect(options);
       const { statementTimeoutMs = 0 } = options;
       if (statementTimeoutMs === 0) return first;
-      asking ??= startInterval(ask, ASK_EVERY_MS);
-      void asking.run();
+      canary ??= start();
+      void canary.run();
       let pool = connect(options);
       replacements.push(() => {
         const replaced = pool;
@@ -91,8 +88,7 @@ export function createPools(url: string, onSilent: () => void = () => {}) {
       });
     },
     async close(how: { timeout: number }): Promise<void> {
-      const ended = [canary.end(0), ...[...open].map((pool) => pool.end(how))];
-      await Promise.all([asking?.stop(), ...ended]);
+      await Promise.all([canary?.stop(), ...[...open].map((pool) => pool.end(how))]);
     },
   };
 }

@@ -1,8 +1,6 @@
 import { codeOf, RefusedError } from '../errors.ts';
-import { startInterval } from '../runtime/interval.ts';
-import { OverloadedError } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
-import { openAsker } from './asker.ts';
+import { startCanary } from './canary.ts';
 import type { Sql } from './connect.ts';
 
 const CHECK_EVERY_MS = 2 * SECOND;
@@ -43,30 +41,23 @@ export async function watchSession(
   { everyMs, timeoutMs } = { everyMs: CHECK_EVERY_MS, timeoutMs: CHECK_TIMEOUT_MS },
 ) {
   const { pid, startedAt } = session;
-  const watch = openAsker(connect);
   const { promise: lost, reject } = Promise.withResolvers<never>();
   lost.catch(() => {});
   let silentChecks = 0;
-
-  async function check(): Promise<void> {
-    try {
-      const rows = await watch.ask(
-        (sql) => sql`SELECT FROM pg_stat_activity WHERE pid = ${pid} AND backend_start::text = ${startedAt}`,
-        timeoutMs,
-      );
+  const { run, stop } = startCanary(connect, {
+    ask: (sql) => sql`SELECT FROM pg_stat_activity WHERE pid = ${pid} AND backend_start::text = ${startedAt}`,
+    everyMs,
+    timeoutMs,
+    onAnswer(rows) {
       silentChecks = 0;
       if (rows.length === 0) reject(sessionLost());
-    } catch (error) {
-      // Silence, or a restart: the next checks show which.
-      if (!(error instanceof OverloadedError)) silentChecks += 1;
+    },
+    // Silence, or a restart: the next checks show which.
+    onFailure() {
+      silentChecks += 1;
       if (silentChecks === SILENT_CHECKS) reject(postgresSilent());
-    }
-  }
-
-  const checks = startInterval(check, everyMs);
-  await checks.run();
-  return {
-    lost,
-    stop: () => Promise.all([checks.stop(), watch.end(0)]),
-  };
+    },
+  });
+  await run();
+  return { lost, stop };
 }
