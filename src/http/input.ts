@@ -10,6 +10,13 @@ export function inputOf({ params, query, body }: ApiRoute): TProperties {
   return { ...params?.properties, ...query?.properties, ...body?.properties };
 }
 
+/** The input of a route that the reference shows. */
+export function exampleOf({ params, query, body }: ApiRoute): Input {
+  const parameters = Object.entries({ ...params?.properties, ...query?.properties });
+  const values = parameters.map(([name, { examples }]) => [name, examples[0]]);
+  return { ...Object.fromEntries(values), ...body?.examples[0] };
+}
+
 /**
  * Reads the input of a route without a body from the address of a request. A parameter is absent if the address lacks it; of
  * several values in a query the first counts. Malformed escapes stay as they are, so such a NIF is not valid, and a search for

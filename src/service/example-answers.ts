@@ -1,4 +1,5 @@
 import type { ApiRoute } from '../http/api-route.ts';
+import { exampleOf } from '../http/input.ts';
 import { type CallContext, NOTHING_PAID } from '../metering/admission/quote.ts';
 import type { Handlers } from './endpoints.ts';
 
@@ -22,12 +23,9 @@ const CONTEXT: Pick<CallContext, 'caller' | 'rate'> = {
  */
 export async function exampleAnswers(handlers: Handlers): Promise<ReadonlyMap<ApiRoute, unknown>> {
   const answers = [...handlers].map(async ([route, handler]): Promise<[ApiRoute, unknown]> => {
-    const { params, query, body, exampleAnswer } = route;
-    if (exampleAnswer !== undefined) return [route, exampleAnswer];
-    const parameters = Object.entries({ ...params?.properties, ...query?.properties });
-    const input = Object.fromEntries(parameters.map(([name, { examples }]) => [name, examples[0]]));
+    if (route.exampleAnswer !== undefined) return [route, route.exampleAnswer];
     const context = { ...CONTEXT, arrivedMs: performance.now(), claim: async () => null };
-    const quote = await handler.quote({ ...input, ...body?.examples[0] }, context);
+    const quote = await handler.quote(exampleOf(route), context);
     const answer = await quote.answer({ ...NOTHING_PAID, spent: quote.credits });
     if (!answer.ok)
       throw new Error(`the example request of ${route.detail.operationId} gets ${answer.problem.kind}`);

@@ -1,6 +1,7 @@
 /** The rights of a key: every endpoint and tool has one, and a key without it is refused after its token and before all else. */
 import { afterAll, expect, test } from 'bun:test';
-import { type ApiRoute, methodOf } from '../../src/http/api-route.ts';
+import { methodOf } from '../../src/http/api-route.ts';
+import { exampleOf } from '../../src/http/input.ts';
 import { RIGHTS, type Right } from '../../src/http/right.ts';
 import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
 import { activityRoute } from '../../src/metering/activity/activity-route.ts';
@@ -11,7 +12,7 @@ import { secretStart } from '../../src/platform/observability/redaction.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { requestFor } from '../companies/test-world/requests.ts';
 import { type Caller, startApi } from '../support/api.ts';
-import { ask } from '../support/ask.ts';
+import { ask, tokensOf } from '../support/ask.ts';
 import { csv } from '../support/companies.ts';
 import { META, REVISION, resultOf, send } from '../support/mcp.ts';
 import { eventually } from '../support/until.ts';
@@ -33,8 +34,6 @@ async function keyWith(
   await createKey(api.sql, accountId, 'given away', 'test', null, secret, { budget: null, only });
   return secret;
 }
-
-const tokensOf = ({ headers }: { headers: Headers }) => Number(headers.get('ratelimit-remaining'));
 
 /** A right that is not the route's. */
 const otherThan = (right: Right | null) => RIGHTS.find((one) => one !== right)!;
@@ -84,19 +83,11 @@ test.each(routes.filter(([, { right }]) => right !== null))(
   },
 );
 
-function inputOf({ params, query, body }: ApiRoute): Record<string, unknown> {
-  const parameters = Object.entries({ ...params?.properties, ...query?.properties });
-  return {
-    ...Object.fromEntries(parameters.map(([name, { examples }]) => [name, examples[0]])),
-    ...body?.examples[0],
-  };
-}
-
 test.each([...TOOLS.values()].map((tool) => [tool.name, tool] as const))(
   '%s: a key without its right has an error of the tool, or the key in place of the account',
   async (name, { route, right, otherwise }) => {
     const key = await keyWith([otherThan(right)]);
-    const result = await resultOf(api, name, inputOf(route), { key });
+    const result = await resultOf(api, name, exampleOf(route), { key });
     if (otherwise === undefined) {
       expect(result).toMatchObject({ isError: true, structuredContent: { status: 403 } });
       expect(result.content[0].text).toMatch(/^The key may not do this\..*Stop, and tell the user\./);

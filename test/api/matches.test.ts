@@ -1,7 +1,7 @@
 /** GET /matches over HTTP, in both modes: every sentence of docs/api.md about them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, startApi } from '../support/api.ts';
-import { ask } from '../support/ask.ts';
+import { ask, tokensOf } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 import { MODES } from '../support/modes.ts';
 
@@ -35,7 +35,6 @@ describe.each([...MODES])('matches over HTTP (%s)', (mode) => {
     locality: '',
     primary_cae: '',
   });
-  const remaining = ({ headers }: { headers: Headers }) => Number(headers.get('RateLimit-Remaining'));
 
   test('a query finds names by any words, in the envelope and with the entries of the search', async () => {
     const { key } = await api.caller(plenty);
@@ -64,10 +63,10 @@ describe.each([...MODES])('matches over HTTP (%s)', (mode) => {
 
   test('a query is a token and a credit of the kind `match`, whatever it finds', async () => {
     const { accountId, key } = await api.caller(slow);
-    const before = remaining(await ask(api, '/usage', { key }));
+    const before = tokensOf(await ask(api, '/usage', { key }));
     await get(key, 'padaria');
     await get(key, 'nada');
-    expect(before - remaining(await ask(api, '/usage', { key }))).toBe(3);
+    expect(before - tokensOf(await ask(api, '/usage', { key }))).toBe(3);
     expect(await api.ledger({ accountId })).toEqual({ used: 2, credits: 0 });
     const kinds = await api.sql`SELECT kind, sum(calls)::int AS calls FROM calls_by_day
       WHERE account_id = ${accountId} GROUP BY kind`;

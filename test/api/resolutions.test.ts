@@ -1,7 +1,7 @@
 /** POST /resolutions over HTTP, in both modes: every sentence of docs/api.md about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, startApi } from '../support/api.ts';
-import { ask } from '../support/ask.ts';
+import { ask, tokensOf } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 import { MODES } from '../support/modes.ts';
 import { eventually } from '../support/until.ts';
@@ -28,7 +28,6 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
 
   const resolve = (key: string, names: unknown, headers: Record<string, string> = {}) =>
     ask(api, '/resolutions', { key, headers, json: { names } });
-  const remaining = ({ headers }: { headers: Headers }) => Number(headers.get('RateLimit-Remaining'));
   const statuses = (body: { data: { status: number }[] }) => body.data.map(({ status }) => status);
 
   test('a name gets its words, candidates and evidence, and whether the first is clear', async () => {
@@ -118,11 +117,11 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
 
   test('a request is a token, and a credit of the kind `resolve` for each name with a candidate', async () => {
     const { accountId, key } = await api.caller(slow);
-    const before = remaining(await ask(api, '/usage', { key }));
+    const before = tokensOf(await ask(api, '/usage', { key }));
     const answer = await resolve(key, ['Leica', UNKNOWN, 'Leica', 'Padaria Nortte', UNKNOWN]);
     expect(statuses(answer.body)).toEqual([200, 200, 200, 200, 200]);
     expect(answer.headers.get('X-Credits')).toBe('3');
-    expect(before - remaining(await ask(api, '/usage', { key }))).toBe(2);
+    expect(before - tokensOf(await ask(api, '/usage', { key }))).toBe(2);
     await eventually(() => api.ledger({ accountId }), { used: 3, credits: 0 });
     const kinds = async () =>
       Array.from(

@@ -1,7 +1,7 @@
 /** The faces of a route, of which each reads the input once the call has its token. */
 import { expect, test } from 'bun:test';
 import { type ApiRoute, methodOf } from '../../src/http/api-route.ts';
-import type { Input } from '../../src/http/input.ts';
+import { exampleOf, type Input } from '../../src/http/input.ts';
 import { createMcp } from '../../src/mcp/mcp-route.ts';
 import { TOOLS } from '../../src/mcp/tools.ts';
 import { createRestFace, type FaceCall } from '../../src/metering/admission/face.ts';
@@ -30,14 +30,6 @@ const handler = {
     return free(() => ({ ok: true, json: '{}' }));
   },
 };
-
-function exampleOf({ params, query, body }: ApiRoute): Input {
-  const parameters = Object.entries({ ...params?.properties, ...query?.properties });
-  return {
-    ...Object.fromEntries(parameters.map(([name, { examples }]) => [name, examples[0]])),
-    ...body?.examples[0],
-  };
-}
 
 function requestTo(route: ApiRoute, headers: Record<string, string>): Request {
   const input = exampleOf(route);

@@ -28,6 +28,10 @@ export async function ask(
   return call(url, path, options);
 }
 
+/** The tokens that are left behind an answer. */
+export const tokensOf = ({ headers }: Pick<CallAnswer, 'headers'>) =>
+  Number(headers.get('RateLimit-Remaining'));
+
 /** Further text that no log may hold: names that a provider gave, secrets of the configuration. */
 export function keepSecret(...texts: string[]): void {
   for (const text of texts) confidential.add(JSON.stringify(text).slice(1, -1));

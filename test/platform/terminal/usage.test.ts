@@ -48,27 +48,6 @@ describe('--help', () => {
   });
 });
 
-test('wrong usage ends with exit code 2, a line that begins with error, and nothing on stdout', async () => {
-  const wrong = [
-    ['nonsense'],
-    ['account', 'nonsense'],
-    ['account', 'show'],
-    ['account', 'show', 'a', 'b'],
-    ['account', 'list', '--nonsense'],
-    ['account', 'create', '--name'],
-    ['migrate', 'now'],
-    ['key', 'create'],
-    ['companies', 'import', ''],
-    ['companies', 'import', 'a.csv', '--rejects', ''],
-    ['debts', 'export', '--kind', 'tax', '--output', ' '],
-  ];
-  const outcomes = await Promise.all(wrong.map((words) => runHere(NOWHERE, ...words)));
-  for (const [index, { code, stdout, stderr }] of outcomes.entries()) {
-    expect([wrong[index], code, stdout]).toEqual([wrong[index], 2, '']);
-    expect(stderr).toMatch(/^error: /);
-  }
-});
-
 test('no command, or a group alone, shows what there is on stderr and ends with exit code 2', async () => {
   for (const words of [[], ['account'], ['index']]) {
     const { code, stdout, stderr } = await runHere(NOWHERE, ...words);
