@@ -25,8 +25,10 @@ export async function testsNear(
   durations: Record<string, number>,
 ): Promise<NearTests> {
   const git = (...words: string[]) => Bun.$`git ${words}`.cwd(root).text();
+  // What the revision has since is not of this branch.
+  const base = (await git('merge-base', revision, 'HEAD')).trim();
   const listed = await Promise.all([
-    git('diff', '--name-only', revision),
+    git('diff', '--name-only', base),
     git('ls-files', '--others', '--exclude-standard'),
   ]);
   const changed = new Set(listed.join('').split('\n').filter(Boolean));
