@@ -72,9 +72,13 @@ export interface Tools extends DashboardParts, AuthParts, LayoutTools {
 /** A notice above every page. */
 export interface Notice {
   look: 'warn' | 'bad';
+  /** What it is of: the plan, credits, or a key. */
+  about: string;
   /** Its first sentence, without links: a narrow window shows the beginning of it. */
   lead: HtmlValue;
-  content: Html;
+  more?: HtmlValue;
+  /** The way to the remedy. */
+  remedy?: Html;
 }
 
 export interface User {

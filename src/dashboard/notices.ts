@@ -4,7 +4,7 @@ import { DAY, SECOND } from '../platform/units.ts';
 import { suspensionText } from './account/suspension-text.ts';
 import type { MemberContext, Notice } from './context.ts';
 import { keyName } from './keys/key-parts.ts';
-import { buyLink, contactLink, endOf, html, sentence } from './ui/html.ts';
+import { buyLink, endOf, html, sentence, withContact } from './ui/html.ts';
 import { filled } from './ui/states.ts';
 import { allowanceNotice } from './usage/allowance.ts';
 
@@ -44,20 +44,17 @@ async function suspendedNotice(context: MemberContext): Promise<Notice> {
     WHERE account_id = ${account.id} AND ${isRefusal(tools.sql)}`;
   const { refused } = row!;
   const lead = await suspensionText(context, account.id);
-  const content = html`<p class="notice bad" role="status"><span>${lead} ${refused > 0 && messages.refusedRequests(formats.number(refused))}</span></p>`;
-  return { look: 'bad', lead, content };
+  const more = refused > 0 && messages.refusedRequests(formats.number(refused));
+  return { look: 'bad', about: 'suspension', lead, more };
 }
 
 /** The end of Plus, within 7 days before it and 30 days after it. */
 async function planNotices(context: MemberContext): Promise<Notice[]> {
   const { messages, formats, tools, account } = context;
   const { planUntil, plan } = account;
-  const remedy = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.creditsTitle}</a>`;
-  const contact = contactLink(context);
-  const notices = (lead: string): Notice[] => {
-    const content = html`<div class="notice warn" role="status" data-plan><p>${lead}</p><p>${remedy}${contact && html` · ${contact}`}</p></div>`;
-    return [{ look: 'warn', lead, content }];
-  };
+  const link = buyLink(context) ?? html`<a href="${tools.base}/credits">${messages.creditsTitle}</a>`;
+  const remedy = withContact(context, link);
+  const notices = (lead: string): Notice[] => [{ look: 'warn', about: 'plan', lead, remedy }];
   if (planUntil !== null && planUntil.getTime() < Date.now() + LAPSES_SOON_MS) {
     const free = await readPlan(tools.sql, 'free');
     const after = [formats.number(free.includedCredits), formats.number(free.keyLimit)] as const;
@@ -106,37 +103,27 @@ async function keyNotices(context: MemberContext): Promise<Notice[]> {
     WHERE k.account_id = ${context.account.id} AND k.revoked_at IS NULL AND k.ends_at BETWEEN now() - interval '30 days' AND now() + interval '7 days'
     ORDER BY k.ends_at DESC`;
   const { ended = [], soon = [] } = Object.groupBy(keys, ({ hasEnded }) => (hasEnded ? 'ended' : 'soon'));
-  const refused = ended.slice(0, MAX_KEYS).map((key) => keyNotice(context, 'bad', key));
-  return [...soonNotice(context, soon), ...refused];
+  const some = [...(soon.length === 1 ? soon : []), ...ended.slice(0, MAX_KEYS)];
+  const notices = some.map((key) => keyNotice(context, key));
+  return soon.length > 1 ? [soonNotice(context, soon.length), ...notices] : notices;
 }
 
 /** One notice for all keys that end soon. */
-function soonNotice(context: MemberContext, keys: EndingKey[]): Notice[] {
-  const { messages, tools, formats } = context;
-  if (keys.length === 1) return [keyNotice(context, 'warn', keys[0]!)];
-  if (keys.length === 0) return [];
-  const lead = messages.keysEndSoon(formats.number(keys.length));
-  const link = html`<a href="${tools.base}/keys?state=ending">${messages.openKeys}</a>`;
-  const content = html`<div class="notice warn" role="status"><p>${lead}</p> <p>${link}</p></div>`;
-  return [{ look: 'warn', lead, content }];
+function soonNotice({ messages, tools, formats }: MemberContext, count: number): Notice {
+  const remedy = html`<a href="${tools.base}/keys?state=ending">${messages.openKeys}</a>`;
+  return { look: 'warn', about: 'keys', lead: messages.keysEndSoon(formats.number(count)), remedy };
 }
 
-/** The notice of one key: `bad` for one that has expired. */
-function keyNotice(
-  { messages, tools, formats }: MemberContext,
-  look: Notice['look'],
-  key: EndingKey,
-): Notice {
-  const { id, refused, endsAt } = key;
-  const state = messages.states[look === 'bad' ? 'keyEnded' : 'keyEndsSoon'];
-  const lead = sentence((end) => filled(state, [keyName(key, messages), end]), endOf(formats, endsAt));
-  const isUsed = look === 'bad' && refused > 0;
-  const content = html`
-<div class="notice ${look}" role="status" data-key="${id}">
-  <p>${lead} ${isUsed && messages.refusedRequests(formats.number(refused))}</p>
-  <p><a href="${tools.base}/keys/${id}">${messages.openKey}</a></p>
-</div>`;
-  return { look, lead, content };
+function keyNotice({ messages, tools, formats }: MemberContext, key: EndingKey): Notice {
+  const { id, refused, endsAt, hasEnded } = key;
+  const state = messages.states[hasEnded ? 'keyEnded' : 'keyEndsSoon'];
+  return {
+    look: hasEnded ? 'bad' : 'warn',
+    about: id,
+    lead: sentence((end) => filled(state, [keyName(key, messages), end]), endOf(formats, endsAt)),
+    more: hasEnded && refused > 0 && messages.refusedRequests(formats.number(refused)),
+    remedy: html`<a href="${tools.base}/keys/${id}">${messages.openKey}</a>`,
+  };
 }
 
 /** SQL: a row of error answers counts calls that were refused with 401 today or yesterday (UTC). */

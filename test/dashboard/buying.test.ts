@@ -82,11 +82,11 @@ test('an account with purchased credits that it does not spend is led to the swi
   const list = { list: '500002576 500002568' };
   const remedies = async (page: Promise<PageAnswer>, place: string) => (await page).linksOf(`${place} a`);
   const spending = '/dashboard/credits/spending';
-  expect(await remedies(visitor.get('/dashboard'), '[data-allowance=low]')).toEqual([spending]);
+  expect(await remedies(visitor.get('/dashboard'), '[data-notice="credits low"]')).toEqual([spending]);
   expect(await remedies(visitor.submit('/dashboard/screen', list), '[data-price]')).toEqual([spending]);
   const screened = visitor.submit('/dashboard/screen', { ...list, price: '2' });
   expect(await remedies(screened, '#rest')).toEqual([spending]);
-  expect(await remedies(visitor.get('/dashboard'), '[data-allowance=none]')).toEqual([spending]);
+  expect(await remedies(visitor.get('/dashboard'), '[data-notice="credits none"]')).toEqual([spending]);
   expect(await remedies(visitor.submit('/dashboard/screen', list), '[data-price]')).toEqual([spending]);
   const tried = visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
   expect((await remedies(tried, '[data-forget-form]'))[0]).toBe(spending);

@@ -88,7 +88,13 @@ function foldedNotices(notices: Notice[]): Html {
   return html`
 <details class="notices${notices.length === 1 && ' single'}">
   <summary class="notice ${look}"><span class="notice-lead">${lead}</span>${notices.length > 1 && html`<span>+${notices.length - 1}</span>`}</summary>
-  ${notices.map(({ content }) => content)}
+  ${notices.map(
+    ({ look, about, lead, more, remedy }) => html`
+  <div class="notice ${look}" role="status" data-notice="${about}">
+    <p>${lead} ${more}</p>
+    ${remedy && html`<p>${remedy}</p>`}
+  </div>`,
+  )}
 </details>`;
 }
 

@@ -45,6 +45,12 @@ export function contactLink({ messages, tools }: LayoutContext): HtmlValue {
   return contact !== null && html`<a href="${contact}">${text === contact ? messages.contact : text}</a>`;
 }
 
+/** A way to a remedy, and the link to the operator behind it. */
+export function withContact(context: LayoutContext, remedy: Html): Html {
+  const contact = contactLink(context);
+  return html`${remedy}${contact && html` · ${contact}`}`;
+}
+
 /** The link to the address where the account buys credits; `null` if BUY_URL is not set. @param look of the style sheet */
 export function buyLink({ messages, tools, account }: MemberContext, look = 'buy'): Html | null {
   const address = buyAddress(tools.config.buyUrl, account.id);

@@ -1,6 +1,6 @@
 import { type AccountDetails, creditsLeft } from '../../metering/accounts/account-store.ts';
 import type { MemberContext, Notice } from '../context.ts';
-import { buyLink, contactLink, type Html, html, moreCredits, pricesOf } from '../ui/html.ts';
+import { buyLink, type Html, html, moreCredits, pricesOf, withContact } from '../ui/html.ts';
 import { filled } from '../ui/states.ts';
 import { forecast } from './credits-page.ts';
 
@@ -69,12 +69,7 @@ export async function allowanceNotice(context: MemberContext): Promise<Notice[]>
         ? filled(states.noneIncluded)
         : filled(credits === 0 ? states.none : states.switchedOff, [start], [until]),
   }[state];
-  const contact = contactLink(context);
-  const look = state === 'none' ? 'bad' : 'warn';
-  const content = html`
-<div class="notice ${look}" role="status" data-allowance="${state}">
-  <p>${texts} ${state !== 'none' && lasts}</p>
-  <p>${moreCredits(context)}${contact && html` · ${contact}`}</p>
-</div>`;
-  return [{ look, lead: texts, content }];
+  const [look, more] = state === 'none' ? (['bad', null] as const) : (['warn', lasts] as const);
+  const remedy = withContact(context, moreCredits(context));
+  return [{ look, about: `credits ${state}`, lead: texts, more, remedy }];
 }

@@ -218,7 +218,7 @@ async function endingKey() {
   const { visitor, id } = made;
   const expire = (at: Date) => service.sql`UPDATE api_keys SET expires_at = ${at} WHERE id = ${id}`;
   const notice = async (language = 'en') =>
-    (await visitor.get('/dashboard', { 'Accept-Language': language })).textOf(`[data-key=${id}]`);
+    (await visitor.get('/dashboard', { 'Accept-Language': language })).textOf(`[data-notice=${id}]`);
   return { ...made, expire, notice };
 }
 

@@ -20,7 +20,8 @@ const setUsed = (accountId: string, used: number) =>
 
 test('the notice is on every page from 80% on, with a forecast, unless purchased credits last, and leads to the remedy', async () => {
   const { visitor, accountId } = await createMember(service);
-  const notice = async (path = '') => (await visitor.get(`/dashboard${path}`)).textOf('[data-allowance]');
+  const notice = async (path = '') =>
+    (await visitor.get(`/dashboard${path}`)).textOf('[data-notice^=credits]');
   await setUsed(accountId, 399);
   expect(await notice()).toBeNull();
   await setUsed(accountId, 400);
@@ -97,7 +98,7 @@ test('the end of Plus is said from 7 days before it until 30 days after it', asy
     await service.sql`
       UPDATE balances SET plus_anchor = now() - interval '60 days', plus_until = now() + ${days} * interval '1 day',
         period_start = now() - interval '60 days', period_end = now() + ${days} * interval '1 day' WHERE account_id = ${accountId}`;
-    const notice = (await visitor.get('/dashboard/keys')).textOf('[data-plan]');
+    const notice = (await visitor.get('/dashboard/keys')).textOf('[data-notice=plan]');
     expect([days, notice !== null]).toEqual([days, isSaid]);
   }
 });
