@@ -104,11 +104,6 @@ export const ROWS: Record<string, Panel[]> = {
     { title: 'Items of a batch', unit: 'short', queries: [[perBatch('batch_items_total'), '{{stage}}']] },
     { title: 'Time of a batch', unit: 's', queries: [[perBatch('batch_run_seconds_total'), '{{stage}}']] },
     {
-      title: 'Time in which items waited for no batch',
-      unit: 's',
-      queries: [[rate('batch_gap_seconds_total', 'stage'), '{{stage}}']],
-    },
-    {
       title: 'Searches from the cache',
       unit: 'reqps',
       queries: [[rate('search_cache_answers_total', 'outcome'), '{{outcome}}']],

@@ -157,18 +157,16 @@ const SERIES: Record<string, Labels[] | { some: Labels[]; because: string }> = {
   },
   search_cache_answers_total: ['hit', 'miss'].map((outcome) => ({ outcome })),
   ...Object.fromEntries(
-    ['batch_runs_total', 'batch_items_total', 'batch_run_seconds_total', 'batch_gap_seconds_total'].map(
-      (name) => [
-        name,
-        {
-          some: ['key', 'credit', 'record', 'records', 'debts', 'usage', 'bucket', 'match', 'resolve'].map(
-            (stage) => ({ stage }),
-          ),
-          because:
-            'the stages are those of the configured stores; each has its series when its batcher is made',
-        },
-      ],
-    ),
+    ['batch_runs_total', 'batch_items_total', 'batch_run_seconds_total'].map((name) => [
+      name,
+      {
+        some: ['key', 'credit', 'record', 'records', 'debts', 'usage', 'bucket', 'match', 'resolve'].map(
+          (stage) => ({ stage }),
+        ),
+        because:
+          'the stages are those of the configured stores; each has its series when its batcher is made',
+      },
+    ]),
   ),
 };
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import { allTotals, type BatchTotals } from '../runtime/batch-totals.ts';
+import { BATCH_TOTALS, type BatchTotals } from '../runtime/batcher.ts';
 import { SECOND } from '../units.ts';
 import { VERSION } from '../version.ts';
 import { createRequestCounts } from './request-counts.ts';
@@ -85,7 +85,7 @@ export function createMetrics() {
     },
   });
   for (const [name, help, of] of BATCH_COUNTERS) {
-    const read = () => Object.fromEntries([...allTotals()].map(([stage, totals]) => [stage, of(totals)]));
+    const read = () => Object.fromEntries([...BATCH_TOTALS].map(([stage, totals]) => [stage, of(totals)]));
     declare.counterOf(name, help, 'stage', read);
   }
   return {
@@ -102,14 +102,9 @@ type GaugeOf<Answer> = { name: string; help: string } & (
   | { label: string; values(answer: Answer): Record<string, number | boolean | null> }
 );
 
-/** How well batches work: items a batch, time in flight, and time in which items waited though a batch could have started. */
+/** How well batches work: items a batch, and time in flight. */
 const BATCH_COUNTERS: [name: string, help: string, of: (totals: BatchTotals) => number][] = [
   ['batch_runs_total', 'Batches sent to a store, by stage.', ({ batches }) => batches],
   ['batch_items_total', 'Items of these batches.', ({ items }) => items],
   ['batch_run_seconds_total', 'Time from the start of a batch to its answer.', ({ runMs }) => runMs / SECOND],
-  [
-    'batch_gap_seconds_total',
-    'Time in which items waited while no batch was in flight.',
-    ({ gapMs }) => gapMs / SECOND,
-  ],
 ];

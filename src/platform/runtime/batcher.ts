@@ -1,6 +1,16 @@
 import { SECOND } from '../units.ts';
-import { countBatch, noBatches, totalsOf } from './batch-totals.ts';
 import { type Bound, OverloadedError, withTimeout } from './timeout.ts';
+
+/** Counters of the batches of one stage. */
+export interface BatchTotals {
+  batches: number;
+  items: number;
+  /** Time in flight. */
+  runMs: number;
+}
+
+/** By stage, of this process since it started. */
+export const BATCH_TOTALS = new Map<string, BatchTotals>();
 
 export interface BatchOptions {
   /** The dependency that answers, for error messages. */
@@ -46,7 +56,8 @@ export function createBatcher<Item, Result>(
     timeoutMs = BATCH_TIMEOUT_MS,
   }: BatchOptions,
 ): (item: Item) => Promise<Result> {
-  const totals = stage === undefined ? noBatches() : totalsOf(stage);
+  const totals = BATCH_TOTALS.get(stage ?? '') ?? { batches: 0, items: 0, runMs: 0 };
+  if (stage !== undefined) BATCH_TOTALS.set(stage, totals);
   type Queued = PromiseWithResolvers<Result> & { item: Item; queuedAtMs: number };
   const queue: Queued[] = [];
   let inFlight = 0;
@@ -74,7 +85,9 @@ export function createBatcher<Item, Result>(
 
   async function settle(batch: Queued[]): Promise<void> {
     inFlight += 1;
-    const countEnd = countBatch(totals, batch.length, batch[0]!.queuedAtMs);
+    const startedAtMs = performance.now();
+    totals.batches += 1;
+    totals.items += batch.length;
     let isAnswered = false;
     try {
       const items = batch.map(({ item }) => item);
@@ -85,7 +98,7 @@ export function createBatcher<Item, Result>(
       for (const { reject } of batch) reject(error);
     } finally {
       inFlight -= 1;
-      countEnd();
+      totals.runMs += performance.now() - startedAtMs;
       // A turn that refuses everything is long, and brings no item that would start the next batch. After a failure the
       // callers come first: they may want to leave the dependency alone.
       if (isAnswered && isOverdue(performance.now())) start();
