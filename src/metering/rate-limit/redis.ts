@@ -2,7 +2,7 @@ import Redis from 'ioredis';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
-import { type Bucket, type RateDecision, takeOfEach, UNITS_PER_TOKEN } from './bucket.ts';
+import { type Bucket, type BucketState, type RateDecision, takeOfEach, UNITS_PER_TOKEN } from './bucket.ts';
 import { createEmptyBuckets } from './empty-buckets.ts';
 import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';
@@ -13,8 +13,6 @@ const REDIS_TIMEOUT_MS = 200;
 /** After a timeout, Redis is not asked for this long: a hung Redis delays one request a second, not every request. */
 const PAUSE_AFTER_TIMEOUT_MS = 1 * SECOND;
 const KEY_PREFIX = 'tokens:';
-/** Buckets of a request: its account's, its key's, and that of the account's connections. */
-const MOST_BUCKETS = 3;
 /**
  * One script in flight; requests that arrive meanwhile share the next. Each script has its own timeout. After a failure the
  * next one isn't sent, because its requests have waited long enough.
@@ -37,15 +35,11 @@ export function connectRedis(url: string): Redis {
   return redis;
 }
 
-/** The buckets of a request: its account's, then its shares. */
+/** The buckets of a request, three at most: its account's, then its shares. */
 type TokenRequest = Bucket[];
 
-/** A bucket of a script. `alone` counts the requests that need a token of it and of no other. */
-interface AskedBucket {
-  limit: number;
-  alone: number;
-  units: number;
-}
+/** A bucket of a script. */
+type AskedBucket = Pick<BucketState, 'units' | 'limit'>;
 
 type BucketCommands = Redis & {
   takeTokensBuffer(keys: number, ...keysAndArguments: (string | Buffer)[]): Promise<Buffer>;
@@ -72,29 +66,22 @@ export function createRedisRateLimiter(
 
   const isPaused = () => performance.now() < pausedUntilMs;
 
-  /** Takes tokens by one script, and deals them as it does: to the requests without shares first, each kind in its order. */
+  /** Takes tokens by one script, and deals them as it does: in the order of the requests. */
   async function takeAll(requests: TokenRequest[]): Promise<RateDecision[]> {
     // Requests that queued while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
     const askedAtMs = performance.now();
     const buckets = new Map<string, AskedBucket>();
-    const shared: TokenRequest[] = [];
-    for (const request of requests) {
-      for (const { id, limit } of request)
-        if (!buckets.has(id)) buckets.set(id, { limit, alone: 0, units: 0 });
-      if (request.length === 1) buckets.get(request[0]!.id)!.alone += 1;
-      else shared.push(request);
-    }
-    const answer = (await runScript(redis, buckets, shared)).values();
+    for (const { id, limit } of requests.flat()) if (!buckets.has(id)) buckets.set(id, { limit, units: 0 });
+    const answer = (await runScript(redis, buckets, requests)).values();
     const nowUs = answer.next().value!;
     for (const bucket of buckets.values()) bucket.units = answer.next().value!;
-    const deal = (request: TokenRequest) =>
+    const decisions = requests.map((request) =>
       takeOfEach(
         request.map(({ id }) => buckets.get(id)!),
         nowUs,
-      );
-    const alone = requests.map((request) => (request.length === 1 ? deal(request) : null));
-    const decisions = alone.map((decision, index) => decision ?? deal(requests[index]!));
+      ),
+    );
     // An answer that is too late for its requests counts here, too.
     local.lower(buckets);
     for (const [id, { units, limit }] of buckets) {
@@ -133,17 +120,15 @@ export function createRedisRateLimiter(
 }
 
 /** Runs take.lua. @returns Redis's time in microseconds, then the units that each bucket held */
-async function runScript(redis: Redis, buckets: Map<string, AskedBucket>, shared: TokenRequest[]) {
+async function runScript(redis: Redis, buckets: Map<string, AskedBucket>, requests: TokenRequest[]) {
   const ids = [...buckets.keys()];
   const keys = ids.map((id) => KEY_PREFIX + id);
-  const numbers = [...buckets.values()].flatMap(({ limit, alone }) => [limit, alone]);
   const places = new Map(ids.map((id, index) => [id, index + 1]));
-  const sharing = shared.flatMap((request) =>
-    Array.from({ length: MOST_BUCKETS }, (_, index) => places.get(request[index]?.id ?? '') ?? 0),
-  );
-  const doubles = [numbers, ...(sharing.length > 0 ? [sharing] : [])].map((part) =>
-    Buffer.from(new Float64Array(part).buffer),
-  );
+  const placeOf = (bucket: Bucket | undefined) => (bucket === undefined ? 0 : places.get(bucket.id)!);
+  const doubles = [
+    [...buckets.values()].map(({ limit }) => limit),
+    requests.flatMap(([account, key, connections]) => [account, key, connections].map(placeOf)),
+  ].map((part) => Buffer.from(new Float64Array(part).buffer));
   const answer = await (redis as BucketCommands).takeTokensBuffer(keys.length, ...keys, ...doubles);
   // Copied, because doubles must begin at a multiple of eight.
   return new Float64Array(new Uint8Array(answer).buffer);

@@ -1,12 +1,11 @@
--- Takes tokens from buckets. KEYS are the buckets. ARGV[1] has two doubles for each: its capacity and refill in requests a minute,
--- and how many requests want a token of it alone. ARGV[2], if it is there, has three doubles for each request that wants a token
--- of several buckets: their places in KEYS, 0 for none. It gets one of each, or none of any. The algorithm and its units are
--- those of bucket.ts. Redis's clock decides, so that all instances share one.
+-- Takes tokens from buckets. KEYS are the buckets. ARGV[1] has a double for each: its capacity and refill in requests a minute. ARGV[2] has
+-- three doubles for each request: the places in KEYS of the buckets that it wants a token of, 0 for none. In their order it gets one of
+-- each, or none of any. The algorithm and its units are those of bucket.ts. Redis's clock decides, so that all instances share one.
 -- Answers doubles: the time in microseconds, then the units that each bucket held. Doubles hold these whole numbers exactly,
 -- and cost half of what text does.
 -- A bucket is kept as three doubles: units, time and limit.
 local call, pack, unpack_doubles = redis.call, struct.pack, struct.unpack
-local min, max, floor = math.min, math.max, math.floor
+local min, max = math.min, math.max
 local UNITS_PER_TOKEN = 60000000
 local BUCKET_BYTES = 24
 -- A minute fills any bucket, whatever its limit: an absent one is full. Not sooner: a bucket that is full by its limit of now
@@ -20,8 +19,8 @@ local buckets = call('MGET', unpack(KEYS))
 local held, left, limits = {}, { [0] = math.huge }, {}
 local position = 1
 for i, key in ipairs(KEYS) do
-  local limit, wanted
-  limit, wanted, position = unpack_doubles('<dd', ARGV[1], position)
+  local limit
+  limit, position = unpack_doubles('<d', ARGV[1], position)
   local units = limit * UNITS_PER_TOKEN
   local bucket = buckets[i]
   if bucket and #bucket == BUCKET_BYTES then
@@ -29,16 +28,14 @@ for i, key in ipairs(KEYS) do
     local elapsed = min(max(now - at, 0), UNITS_PER_TOKEN)
     units = min(units, units_then + elapsed * max(limit, limit_then))
   end
-  held[i], limits[i] = units, limit
-  left[i] = units - min(wanted, floor(units / UNITS_PER_TOKEN)) * UNITS_PER_TOKEN
+  held[i], left[i], limits[i] = units, units, limit
 end
-local sharing = ARGV[2] or ''
 position = 1
-while position <= #sharing do
+while position <= #ARGV[2] do
   local a, b, c
-  a, b, c, position = unpack_doubles('<ddd', sharing, position)
+  a, b, c, position = unpack_doubles('<ddd', ARGV[2], position)
   if min(left[a], left[b], left[c]) >= UNITS_PER_TOKEN then
-    for _, i in ipairs({ a, b, c }) do left[i] = left[i] - UNITS_PER_TOKEN end
+    left[a], left[b], left[c] = left[a] - UNITS_PER_TOKEN, left[b] - UNITS_PER_TOKEN, left[c] - UNITS_PER_TOKEN
   end
 end
 for i, key in ipairs(KEYS) do

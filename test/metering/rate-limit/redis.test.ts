@@ -33,11 +33,18 @@ describe('buckets in Redis', () => {
 });
 
 describe('the script', () => {
-  type Script = { takeTokensBuffer(keys: number, key: string, argument: Buffer): Promise<Buffer> };
+  type Script = { takeTokensBuffer(keys: number, key: string, ...doubles: Buffer[]): Promise<Buffer> };
   const doublesOf = (bytes: Buffer) => [...new Float64Array(new Uint8Array(bytes).buffer)];
   const bytesOf = (...numbers: number[]) => Buffer.from(Float64Array.from(numbers).buffer);
   const run = async (key: string, limit: number, wanted: number) =>
-    doublesOf(await (redis as unknown as Script).takeTokensBuffer(1, key, bytesOf(limit, wanted)));
+    doublesOf(
+      await (redis as unknown as Script).takeTokensBuffer(
+        1,
+        key,
+        bytesOf(limit),
+        bytesOf(...Array.from({ length: wanted }, () => [1, 0, 0]).flat()),
+      ),
+    );
 
   test('computes what bucket.ts computes, to the unit, by the clock that it answers', async () => {
     const key = `tokens:${newAccount()}`;
