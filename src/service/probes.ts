@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DirectoryHealth } from '../companies/directory/watch.ts';
 import type { OpenDirectory } from '../companies/search/open-search.ts';
 import type { LedgerEvent } from '../metering/credits/charge.ts';
-import { chargeCalls } from '../metering/credits/charge-calls.ts';
+import { chargeCalls } from '../metering/credits/charge-batch.ts';
 import { nodePool } from '../platform/elasticsearch/nodes.ts';
 import type { Log } from '../platform/observability/log.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';

@@ -48,7 +48,7 @@ export interface PostgresOptions {
   /**
    * For statements that find rows by their keys only: each is planned once a connection, for an index. Planning took longer
    * than running them, and a sequential scan looked cheap for a few accounts. The remaining plans find rows in the order of
-   * their keys, or of the given keys (src/metering/credits/charge-calls.ts).
+   * their keys, or of the given keys (src/metering/credits/charge-batch.ts).
    */
   pointQueries?: boolean;
 }

@@ -105,7 +105,7 @@ interface Server {
   statementTimeoutMs: number;
 }
 
-/** The first version whose `RETURNING` tells what a row held before (src/metering/credits/charge-calls.ts). */
+/** The first version whose `RETURNING` tells what a row held before (src/metering/credits/charge-batch.ts). */
 const OLDEST_VERSION = 18;
 
 /** No other encoding than UTF-8 stores all names. SQL_ASCII also stores bytes that are no text, and sorts and cuts by bytes. */

@@ -5,7 +5,7 @@ import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { listActivity, readActivity } from '../../../src/metering/activity/activity-store.ts';
 import { purgeActivity } from '../../../src/metering/activity/purge.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
-import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
+import { chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
 import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';

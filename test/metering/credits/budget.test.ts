@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import type { Call } from '../../../src/metering/credits/call.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
-import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
+import { chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';

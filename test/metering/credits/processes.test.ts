@@ -1,8 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { chargeBatch } from '../../../src/metering/credits/charge-batch.ts';
-import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
+import { chargeBatch, chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
-import { chargeCalls } from '../../../src/metering/credits/charge-calls.ts';
+import { chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
 import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
 import { purgeJournal, rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';

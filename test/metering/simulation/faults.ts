@@ -96,19 +96,19 @@ export const FAULTS: Fault[] = [
     'randomUUID()',
   ]),
   ...inFile(
-    'credits/charge-calls.ts',
+    'credits/charge-batch.ts',
     [
       'every call of a batch gets the share of the first',
       'spent: spent?.[index] ?? credits',
       'spent: spent?.[0] ?? credits',
     ],
     ['`left` forgets the budget', 'left![keyId] ?? Number.POSITIVE_INFINITY', 'Number.POSITIVE_INFINITY'],
+    [
+      'a short charge is taken for a whole one',
+      'if (codeOf(error) !== SHORT) throw error;',
+      'if (codeOf(error) !== SHORT) throw error;\n    return [{ purchased: null, left: null }];',
+    ],
   ),
-  ...inFile('credits/charge-batch.ts', [
-    'a short charge is taken for a whole one',
-    'if (codeOf(error) !== SHORT) throw error;',
-    'if (codeOf(error) !== SHORT) throw error;\n    return [{ purchased: null, left: null }];',
-  ]),
   ...inFile(
     'accounts/locked.ts',
     ['a locked account stays locked', 'if (!isLocked) locked.delete(id);', ''],

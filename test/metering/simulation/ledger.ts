@@ -5,7 +5,7 @@ import {
   REPEAT_WINDOW_MS,
   type Shortage,
 } from '../../../src/metering/credits/call.ts';
-import type { ChargedBatch } from '../../../src/metering/credits/charge-calls.ts';
+import type { ChargedBatch } from '../../../src/metering/credits/charge-batch.ts';
 import type { ClaimEnd } from '../../../src/metering/credits/claim.ts';
 import { REFUND_WINDOW_MS, type Refund } from '../../../src/metering/credits/refund.ts';
 import type { Caller } from '../../../src/metering/keys/authenticate.ts';

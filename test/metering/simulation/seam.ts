@@ -18,8 +18,7 @@ export type Statement = (
 const STATEMENTS: Record<string, string[]> = {
   'accounts/locked.ts': ['lockBalance', 'findLocked'],
   'credits/activity.ts': ['makeActivityDays'],
-  'credits/charge-batch.ts': ['chargeAtOnce'],
-  'credits/charge-calls.ts': ['chargeCalls'],
+  'credits/charge-batch.ts': ['chargeAtOnce', 'chargeCalls'],
   'credits/claim.ts': ['claimRequest', 'releaseClaim', 'endClaim', 'voidSending'],
   'credits/left.ts': ['readLeft'],
   'credits/refund.ts': ['refundCredits', 'owedRows', 'refundRows'],
