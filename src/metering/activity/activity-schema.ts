@@ -2,7 +2,6 @@ import { type Static, Type } from '@sinclair/typebox';
 import { enumeration } from '../../http/enumeration.ts';
 import { REASONS } from '../../http/problems.ts';
 import { ACTIVITY } from './activity-feed.ts';
-import { ROW_KINDS } from './activity-store.ts';
 
 const Nullable = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(
   schema: T,
@@ -26,7 +25,7 @@ const ActivityRowSchema = Type.Object(
       'The `X-Request-Id` of its answer, which is the one that you sent, if you did; otherwise `call`.',
     ),
     kind: enumeration(
-      [...ROW_KINDS],
+      ['charge', 'return', 'answer'],
       '`charge`: the call cost credits. `return`: some came back. `answer`: the answer was a problem or refused, or repeated an earlier one.',
     ),
     key: Nullable(Type.String(), 'The id of the key; `null` means that the call was made in the dashboard.'),

@@ -12,8 +12,6 @@ import { MINUTE, SECOND } from '../../platform/units.ts';
 import { ACTIVITY } from './activity-feed.ts';
 import type { ListedRow } from './activity-schema.ts';
 
-export const ROW_KINDS = ['charge', 'return', 'answer'] as const;
-
 /** A row of an account's activity, with the members of the endpoint's (`ActivityRow` of the reference). */
 export type ActivityRow = Omit<ListedRow, 'id' | 'at' | 'unlisted'> & {
   number: number;
