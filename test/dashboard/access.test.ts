@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
+import { ROUTES } from '../../src/dashboard/routes.ts';
 import { sendRaw } from '../support/client.ts';
 import { createCaller } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
@@ -104,19 +105,21 @@ const changes: [path: string, fields: Record<string, string>][] = [
   ['/sign-out', {}],
 ];
 
-test('a form without its token, or with one of another visitor, is refused and does nothing', async () => {
+test('each form without its token, or with one of another visitor, is refused and does nothing', async () => {
+  const { visitor, accountId, id } = await createMemberWithKey(service);
   const { visitor: attacker } = await createMember(service);
   const theirs = await formTokenOf(attacker, '/dashboard/keys');
-  const before = await stateOf(ownerAccount);
-  for (const [path, fields] of [...changes, [`/keys/${ownerKeyId}/revoke`, {}] as const]) {
-    for (const token of [undefined, '', 'x', theirs, `${theirs.slice(0, -2)}AA`]) {
-      const sent: Record<string, string> = token === undefined ? fields : { ...fields, form_token: token };
-      const answer = await owner.post(`/dashboard${path}`, sent);
-      expect([path, token, answer.status]).toEqual([path, token, 403]);
+  const before = await stateOf(accountId);
+  const fields = Object.assign({}, ...changes.map(([, fields]) => fields));
+  for (const [path, { POST, opensSession }] of Object.entries(ROUTES))
+    for (const form_token of POST === undefined ? [] : [undefined, theirs, `${theirs.slice(0, -2)}AA`]) {
+      // A member needs no session, so their form leads on.
+      const sender = opensSession ? createVisitor(service.baseUrl) : visitor;
+      const answer = await sender.post(`/dashboard${path.replace(':id', id)}`, { ...fields, form_token });
+      expect([path, form_token, answer.status]).toEqual([path, form_token, 403]);
     }
-  }
-  expect(await stateOf(ownerAccount)).toEqual(before);
-  expect((await owner.get('/dashboard')).status).toBe(200);
+  expect(await stateOf(accountId)).toEqual(before);
+  expect((await visitor.get('/dashboard')).status).toBe(200);
 });
 
 test('a form that another site sends is refused, even with its token', async () => {

@@ -37,18 +37,6 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
   const basePath = `${pathname}/auth`;
   const isSecure = origin.startsWith('https:');
   const cookies = cookieNames(isSecure);
-  /**
-   * Mails a link, unless the email has had all its mails of this purpose: the answer is the same, because another one tells of a user.
-   * In the background, because better-auth may call it in a transaction, whose pool is small.
-   */
-  const mail = (kind: 'confirm' | 'reset', email: string, path: string, request?: Request) => {
-    const language = preferredLanguage(request?.headers.get('accept-language') ?? null);
-    const readerWithin = async () => {
-      const waitS = await countAttempt(sql, mailsTo(email, kind === 'reset' ? kind : 'sign-up'));
-      return waitS === null ? findReader(sql, email, language) : null;
-    };
-    void mailer?.send(MAILS[kind]({ url: dashboardUrl + path }), readerWithin());
-  };
 
   const auth = betterAuth({
     appName: 'dashboard',
@@ -74,8 +62,15 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
       maxPasswordLength: PASSWORD.max,
       // The answer to a sign-up does not tell whether the email has an account; the mail to its owner does.
       requireEmailVerification: mailer !== null,
-      sendResetPassword: async ({ user, token }, request) =>
-        mail(user.emailVerified ? 'reset' : 'confirm', user.email, `/reset?token=${token}`, request),
+      // Unless the email has had all its mails of this purpose: the answer is the same, because another one tells of a user. In the
+      // background, because better-auth may call it in a transaction, whose pool is small.
+      async sendResetPassword({ user: { email, emailVerified }, token }, request) {
+        const kind = emailVerified ? 'reset' : 'confirm';
+        const language = preferredLanguage(request?.headers.get('accept-language') ?? null);
+        const readerWithin = async () =>
+          (await countAttempt(sql, mailsTo(email, kind))) === null ? findReader(sql, email, language) : null;
+        void mailer?.send(MAILS[kind]({ url: `${dashboardUrl}/reset?token=${token}` }), readerWithin());
+      },
       revokeSessionsOnPasswordReset: true,
     },
     plugins: [

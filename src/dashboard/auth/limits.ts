@@ -26,7 +26,7 @@ export const mailsOf = (door: Door) => (door.isShared ? [] : ofDoor('mail', door
 /** Mails that are sent to an email, by their purpose and the account that asks, so that strangers don't use up an owner's. */
 export const mailsTo = (
   email: string,
-  purpose: 'sign-up' | 'reset' | `${'invitation' | 'new-email'} ${string}`,
+  purpose: 'confirm' | 'reset' | `${'invitation' | 'new-email'} ${string}`,
 ) => limit(`mail-${purpose} ${hashOf(email)}`, 5, HOUR);
 
 /** Failed guesses of passwords from one address. */

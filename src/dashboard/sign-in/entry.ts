@@ -113,10 +113,7 @@ ${signUpForm}${conditions(context)}`;
     };
     const answer = await withConstantTime(context, make(), () => tools.mails);
     // Of two sign-ups at once, one makes the user. The other's answer must not tell that there was none.
-    const isTwice =
-      tools.mails &&
-      answer.code === 'FAILED_TO_CREATE_USER' &&
-      (await findEmailOwner(tools.sql, email)) !== null;
+    const isTwice = tools.mails && answer.code === 'FAILED_TO_CREATE_USER';
     if (!answer.ok && !isTwice) {
       // Perhaps the form was sent twice, and the first answer was dropped.
       const known = tools.mails ? null : await signInWith(context, email, password);

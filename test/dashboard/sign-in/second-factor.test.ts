@@ -278,12 +278,3 @@ test('new backup codes and turning it off want the password and a code; an opera
     'cli:test',
   ]);
 });
-
-test('its forms are refused without their token', async () => {
-  const { visitor, person, codes } = await enrolled(service);
-  const waiting = await waitingFor(person);
-  expect((await waiting.post('/dashboard/sign-in/code', { code: codes[0]! })).status).toBe(403);
-  for (const path of ['/set-up', '/confirm', '/codes', '/off'])
-    expect((await visitor.post(PAGE + path, { present: person.password })).status).toBe(403);
-  expect((await giveCode(waiting, codes[0]!)).status).toBe(303);
-});
