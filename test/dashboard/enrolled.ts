@@ -19,7 +19,7 @@ export function codeOf(secret: string, steps = 0): string {
 /** A member who has turned the second factor on; the code of `codeOf(secret)` is used. */
 export async function enrolled(service: TestService) {
   const { visitor, ...person } = await createMember(service);
-  const page = await visitor.submit(`${PAGE}/set-up`, { present: person.password });
+  const page = await visitor.submit(PAGE, { present: person.password });
   const secret = page.textOf('#secret')!;
   const codes = page.document.querySelector('#backup-codes')!.textContent!.split('\n');
   const answer = await visitor.post(`${PAGE}/confirm`, { ...fieldsOf(page), code: codeOf(secret) });

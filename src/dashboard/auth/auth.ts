@@ -199,7 +199,12 @@ export function createAuth({ sql, publicUrl, secret, config, mailer, log }: Auth
     /** Whether it is the password of the user whose session the cookie opens. */
     async isPassword(cookie: string | null, password: string): Promise<boolean> {
       const headers = new Headers({ cookie: cookie ?? '' });
-      return (await doneOrNull(auth.api.verifyPassword({ body: { password }, headers }))) !== null;
+      const checking = auth.api.verifyPassword({ body: { password }, headers });
+      const refused = (error: unknown) => {
+        if (isAPIError(error) && error.statusCode < 500) return null;
+        throw error;
+      };
+      return (await checking.catch(refused)) !== null;
     },
 
     /** The user that a link to a new password was sent to, which stays unused; `null` means that it is wrong, used or too old. */
@@ -243,14 +248,4 @@ interface Answer {
   token?: string;
   totpURI?: string;
   backupCodes?: string[];
-}
-
-/** The answer of better-auth to a call; `null` if it refuses. @throws when the call could not be done, as with Postgres away */
-async function doneOrNull<T>(call: Promise<T>): Promise<T | null> {
-  try {
-    return await call;
-  } catch (error) {
-    if (isAPIError(error) && error.statusCode < 500) return null;
-    throw error;
-  }
 }

@@ -50,8 +50,8 @@ ${contact && html`<p class="aside hint">${contact}</p>`}`,
 const wrongCode = ({ messages }: PageContext, status: number) =>
   refuse(status, { faults: { code: messages.codeWrong } });
 
-/** GET /dashboard/settings/second-factor: without one it is the form that sets it up. */
-export async function showSecondFactor(context: MemberContext): Promise<PageResponse> {
+/** What is on; without a second factor the form that sets it up. */
+async function showSecondFactor(context: MemberContext): Promise<PageResponse> {
   const { messages, tools, user } = context;
   const link = (path: string, label: string) =>
     html`<p><a href="${tools.base}${PATH}/${path}">${label}</a></p>`;
@@ -73,27 +73,22 @@ function sheet(context: MemberContext, content: Html, refusal: Refusal | null = 
 
 type Answer = Awaited<ReturnType<MemberContext['tools']['auth']['call']>>;
 
-/**
- * A form that calls an endpoint of better-auth with the password.
- * @param options.wantsCode whether it asks for a code, too @param options.way where it is sent to, and where it can be left to
- */
+/** A form that calls an endpoint of better-auth with the password. @param wantsCode whether it asks for a code, too */
 const passwordForm = (
   endpoint: string,
   [title, lead]: [title: Plain, lead: Plain],
   done: (context: MemberContext, answer: Answer) => Promise<PageResponse>,
-  {
-    wantsCode = false,
-    way = { cancel: PATH },
-  }: { wantsCode?: boolean; way?: { path?: string; cancel: string } } = {},
+  wantsCode = true,
 ) =>
   memberForm({
     password: true,
     page({ messages, tools, user }) {
       const button = messages[title];
+      const cancel = wantsCode ? PATH : '/settings';
       const fields = wantsCode ? [codeField(messages, messages.codeOrBackupHint)] : [];
       const mustSetUp = tools.config.secondFactor === 'owners' && !user.hasSecondFactor;
       const required = mustSetUp && html`<p>${messages.secondFactorRequired}</p>`;
-      return { title: button, lead: html`${required}<p>${messages[lead]}</p>`, fields, button, ...way };
+      return { title: button, lead: html`${required}<p>${messages[lead]}</p>`, fields, button, cancel };
     },
     async submit(context) {
       const refusal = wantsCode && context.user.hasSecondFactor ? await codeRefusal(context) : null;
@@ -104,14 +99,16 @@ const passwordForm = (
     },
   });
 
-/** /dashboard/settings/second-factor/set-up: makes a new secret and backup codes, which a code then confirms. */
-export const setUp = passwordForm(
+/** Makes a new secret and backup codes, which a code then confirms. */
+const setUp = passwordForm(
   '/two-factor/enable',
   ['setUp', 'secondFactorLead'],
   async (context, answer) => setUpSheet(context, answer, null),
-  // Without a second factor its page is this form.
-  { way: { path: `${PATH}/set-up`, cancel: '/settings' } },
+  false,
 );
+
+/** /dashboard/settings/second-factor */
+export const secondFactor = { GET: showSecondFactor, POST: setUp.POST };
 
 /** The secret and the backup codes, which are shown until a right code turns the second factor on. */
 function setUpSheet(
@@ -123,7 +120,7 @@ function setUpSheet(
   const secret = new URL(totpUri).searchParams.get('secret') ?? '';
   const confirmForm = form(context, {
     path: `${PATH}/confirm`,
-    back: `${PATH}/set-up`,
+    back: PATH,
     // A wrong code comes back with them, because they are stored in no form that could be shown again.
     hidden: { uri: totpUri, codes: backupCodes.join(' ') },
     fields: [{ ...codeField(messages, messages.codeHint), inputMode: 'numeric' }],
@@ -156,7 +153,6 @@ export const newBackupCodes = passwordForm(
   <p><a class="button" href="${tools.base}${PATH}">${messages.backupCodesKept}</a></p>`,
     );
   },
-  { wantsCode: true },
 );
 
 /** /dashboard/settings/second-factor/off */
@@ -167,7 +163,6 @@ export const turnOff = passwordForm(
     if (context.user.hasSecondFactor) await changed(context, 'off');
     return redirectTo(context, '/settings?done=off', cookies);
   },
-  { wantsCode: true },
 );
 
 /** Checks the code that a signed-in user gives. Few are taken in a day, because a guess here is not one of a sign-in. */

@@ -11,7 +11,7 @@ const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
 test('on a narrow phone in Portuguese the pages of secrets fit, and axe finds nothing serious', () =>
   browsing.inBrowser({ viewport: { width: 360, height: 740 }, locale: 'pt-PT' }, async (page) => {
     const person = await browsing.enter(page.context());
-    await page.goto(dashboard('/settings/second-factor/set-up'));
+    await page.goto(dashboard('/settings/second-factor'));
     await page.fill('#present', person.password);
     await page.click('main form button[type=submit]');
     await page.waitForSelector('svg.qr');

@@ -22,7 +22,7 @@ test('it is set up by a picture or a text, after a code; other sessions end, and
   const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
   const person = await createMember(service, { visitor });
   await signIn(other, person);
-  const page = await visitor.submit(`${PAGE}/set-up`, { present: person.password });
+  const page = await visitor.submit(PAGE, { present: person.password });
   const secret = page.textOf('#secret')!;
   const uri = new URL(page.document.querySelector('a[href^="otpauth:"]')!.getAttribute('href')!);
   expect(uri.searchParams.get('secret')).toBe(secret);
