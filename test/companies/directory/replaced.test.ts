@@ -211,6 +211,9 @@ test.each([...ofMode('postgres', { ...IN_BOTH_STORES, ...IN_POSTGRES }), ...ofMo
     for (const [name, { read, counts = isSearch }] of Object.entries(await open(store))) {
       // The first read learns the generation and prepares the statements.
       expect(await read(store)).toEqual([store.generation]);
+      // A read that begins after an import is of it, also if another generation is known.
+      await importNext(store);
+      expect(await read(store)).toEqual([store.generation]);
       // After one import the table or index is still there, after two it is not.
       for (const imports of [1, 2]) {
         for (let n = 1; ; n += 1) {
