@@ -35,7 +35,7 @@ interface Ranked extends DirectoryEntry, Compared, Shown {
 }
 
 /** The candidates that are compared word by word. */
-export const MAX_COMPARED = 40;
+const MAX_COMPARED = 40;
 /** The candidates in an answer. */
 export const MAX_CANDIDATES = 5;
 
@@ -67,8 +67,8 @@ export interface Outcome {
 }
 
 /** Ranks the candidates of a name. @param candidates each entry once */
-export function rank(name: WeighedName, candidates: DirectoryEntry[], maxCompared = MAX_COMPARED): Outcome {
-  const ranked = likeliest(name, candidates, maxCompared)
+export function rank(name: WeighedName, candidates: DirectoryEntry[]): Outcome {
+  const ranked = likeliest(name, candidates)
     .map((candidate) => rankOne(name, candidate))
     .sort(compareRanked);
   const shown = ranked.filter((candidate) => isShown(name, candidate));
@@ -79,9 +79,8 @@ export function rank(name: WeighedName, candidates: DirectoryEntry[], maxCompare
 function likeliest(
   { normalized, words, weights, body }: WeighedName,
   candidates: DirectoryEntry[],
-  most: number,
 ): DirectoryEntry[] {
-  if (candidates.length <= most) return candidates;
+  if (candidates.length <= MAX_COMPARED) return candidates;
   const beginnings = words.map((word) => ` ${word.slice(0, 3)}`);
   const lacking = (candidate: DirectoryEntry) => {
     if (candidate.normalized === normalized) return -1;
@@ -101,7 +100,7 @@ function likeliest(
         one.candidate.normalized.length - other.candidate.normalized.length ||
         compareResults(one.candidate, other.candidate),
     )
-    .slice(0, most)
+    .slice(0, MAX_COMPARED)
     .map(({ candidate }) => candidate);
 }
 

@@ -12,12 +12,7 @@ export interface Read {
 }
 
 /** The most entries of each read. */
-export interface ReadLimits {
-  any: number;
-  both: number;
-  all: number;
-}
-export const READ_LIMITS: ReadLimits = { any: 600, both: 300, all: 100 };
+const LIMITS = { any: 600, both: 300, all: 100 };
 
 /** Keys of one word of the name, of which an entry has one. */
 interface Group {
@@ -33,7 +28,7 @@ const MAX_PARTNERS = 3;
  * The reads for a name: the entries that have any of its rarest words, those that have two of the frequent ones, and those that
  * have all words that the directory knows.
  */
-export function readsOf(name: KnownName, limits = READ_LIMITS): Read[] {
+export function readsOf(name: KnownName): Read[] {
   const { body } = name;
   const places = heavyPlaces(name.words).filter((at) => !body?.places.includes(at));
   const asked = places.length === 0 && body === null ? [...name.words.keys()] : places;
@@ -47,20 +42,20 @@ export function readsOf(name: KnownName, limits = READ_LIMITS): Read[] {
   let entries = 0;
   for (const group of smallestFirst.slice(0, MAX_GROUPS)) {
     entries += group.size;
-    if (entries > limits.any) break;
+    if (entries > LIMITS.any) break;
     any.push(group);
   }
   const rest = smallestFirst.filter((group) => known.includes(group) && !any.includes(group));
   const frequent = rest.length > 0 ? rest : smallestFirst;
   const reads: Read[] = [];
-  if (any.length > 0) reads.push({ groups: [any.flatMap(({ keys }) => keys)], limit: limits.any });
+  if (any.length > 0) reads.push({ groups: [any.flatMap(({ keys }) => keys)], limit: LIMITS.any });
   if (rest.length > 1) {
     const partners = rest.slice(1, 1 + MAX_PARTNERS).flatMap(({ keys }) => keys);
-    reads.push({ groups: [rest[0]!.keys, partners], limit: limits.both });
+    reads.push({ groups: [rest[0]!.keys, partners], limit: LIMITS.both });
   } else if (any.length === 0 && frequent.length > 0) {
-    reads.push({ groups: [frequent[0]!.keys], limit: limits.both });
+    reads.push({ groups: [frequent[0]!.keys], limit: LIMITS.both });
   }
-  if (known.length > 1) reads.push({ groups: known.map(({ keys }) => keys), limit: limits.all });
+  if (known.length > 1) reads.push({ groups: known.map(({ keys }) => keys), limit: LIMITS.all });
   return reads;
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
@@ -45,28 +44,24 @@ export function openResolve(
 export const openReader = (sql: Sql, elasticsearch: Client | null, current: CurrentDirectory): WithReader =>
   createReader(current, openStore(sql, elasticsearch, { name: 'Elasticsearch', timeoutMs: TIMEOUT_MS }), sql);
 
-/** A clock, the CPU time of this process, and a pause. Tests replace them. */
-const SYSTEM = {
-  nowMs: () => performance.now(),
-  cpuMs() {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1000;
-  },
-  pause: (ms: number): Promise<unknown> => sleep(ms),
-};
+/** CPU time of this process. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
 
 /**
  * Resolves names in batches. After each batch names rest for as long as the process had CPU meanwhile, so that all lists together
  * take at most 500 ms of CPU a second, and single calls have the other half of the core.
  */
-export function createNameResolver(withReader: WithReader, { nowMs, cpuMs, pause } = SYSTEM): Resolve {
+export function createNameResolver(withReader: WithReader): Resolve {
   let restsUntilMs = 0;
   return createBatcher<string, Resolution>(async (names, bound) => {
-    const restMs = restsUntilMs - nowMs();
-    if (restMs > 0) await pause(restMs);
+    const restMs = restsUntilMs - performance.now();
+    if (restMs > 0) await Bun.sleep(restMs);
     const startedMs = cpuMs();
     const resolutions = await withReader((reader) => resolveNames(reader, names), bound);
-    restsUntilMs = nowMs() + cpuMs() - startedMs;
+    restsUntilMs = performance.now() + cpuMs() - startedMs;
     return resolutions;
   }, BATCHES);
 }

@@ -4,11 +4,11 @@
  * entries from either store, and the vocabulary from Postgres.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { DirectoryEntry, SearchEntry } from '../search/document.ts';
-import { MAX_COMPARED, type Outcome, rank } from './order.ts';
-import { READ_LIMITS, readsOf } from './reads.ts';
+import type { SearchEntry } from '../search/document.ts';
+import { type Outcome, rank } from './order.ts';
+import { readsOf } from './reads.ts';
 import type { DirectoryReader } from './resolve-reader.ts';
-import { type KnownName, readVocabulary } from './vocabulary.ts';
+import { readVocabulary } from './vocabulary.ts';
 import { isHeavy, readWords, type WeighedName } from './words.ts';
 
 /** The outcome of a name. */
@@ -25,32 +25,22 @@ export type Resolve = (name: string) => Promise<Resolution>;
 /** Names that are resolved together: each statement is for all of them. */
 export const NAMES_AT_ONCE = 4;
 
-export const LIMITS = { reads: READ_LIMITS, compared: MAX_COMPARED };
-
 /**
  * Resolves some names by one directory. The outcome for a name doesn't depend on the others. The event loop is given back after each
  * name.
  */
-export async function resolveNames(
-  reader: DirectoryReader,
-  names: string[],
-  limits = LIMITS,
-): Promise<Resolution[]> {
+export async function resolveNames(reader: DirectoryReader, names: string[]): Promise<Resolution[]> {
   const known = await readVocabulary(reader, names.map(readWords));
-  const reads = known.map((name) => readsOf(name, limits.reads));
+  const reads = known.map(readsOf);
   const found = await reader.find(reads.flat());
   const resolutions: Resolution[] = [];
   for (const [at, name] of known.entries()) {
     const entries = found.splice(0, reads[at]!.length).flat();
-    resolutions.push(resolutionOf(name, entries, limits.compared));
+    const byNif = new Map(entries.map((entry) => [entry.nif, entry]));
+    resolutions.push({ name, ...rank(name, [...byNif.values()]) });
     await setImmediate();
   }
   return resolutions;
-}
-
-function resolutionOf(name: KnownName, entries: DirectoryEntry[], compared: number): Resolution {
-  const byNif = new Map(entries.map((entry) => [entry.nif, entry]));
-  return { name, ...rank(name, [...byNif.values()], compared) };
 }
 
 /** The outcome of a text with a NIF. @param entry the one of the NIF; `undefined` means that the directory has none */

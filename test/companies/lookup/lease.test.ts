@@ -157,6 +157,14 @@ test('a caller that has lost its lease gets the record of the attempt that has i
   expect([await titleOf(number), asked.length]).toEqual(['newer', 1]);
 });
 
+test('a caller that follows a dead attempt begins the refresh itself when that lease has expired', async () => {
+  const number = nif(next++);
+  await take(createRefreshLeases(database.sql, 200), number);
+  const { refresh, asked } = refresherOf(async () => {});
+  expect(await refresh(number, await newPayer(), inTime())).toMatchObject({ source: 'nif.pt' });
+  expect(asked).toEqual([number]);
+});
+
 test('a caller whose record came after its lease begins again while it has time, and fails afterwards', async () => {
   const [number, late] = [nif(next++), nif(next++)];
   const again = refresherOf(async (asked) => asked === 1 && expire(number));

@@ -8,10 +8,19 @@ export const SPELLINGS = real.spellings;
 /** Names from such contracts, of companies that the directory doesn't have. */
 export const STRANGERS: string[] = real.strangers;
 
-/** Real names, and the names that searches have trouble with. */
+/** More names than a read takes, and than are compared. */
+const CROWD = [
+  ...Array.from({ length: 700 }, (_, n) => `Tanoaria ${n % 2 ? 'Lilás' : 'de Lilás'} ${n % 350}, Lda`),
+  ...Array.from({ length: 120 }, (_, n) => `Cordoaria Carmim ${n}`),
+];
+
+/** Real names, the names that searches have trouble with, and a crowd. */
 export const DIRECTORY: SearchEntry[] = [
   ...real.directory.map(([nif, legalName]) => ({ nif: nif!, legalName: legalName! })),
-  ...testEntries().map(({ legalName }, at) => ({ nif: nif(at), legalName })),
+  ...[...testEntries().map(({ legalName }) => legalName), ...CROWD].map((legalName, at) => ({
+    nif: nif(at),
+    legalName,
+  })),
 ];
 
 const quote = (text: string) => `"${text.replaceAll('"', '""')}"`;
@@ -46,6 +55,14 @@ export function hardNames(): string[] {
       'e',
       '½ dose',
     ],
+    ...[
+      'Tanoaria Lilás',
+      'Tanoaria Lilas 17',
+      'Tanoaira Lilaz',
+      'Tanoaria Carmim',
+      'Lilás Tanoaria de 3 e 4',
+    ],
+    ...['Cordoaria Carmim', 'Cordoaria 7', 'Cordoaria Carmim Lilás', 'Cordoaria Carmin 119 Norte'],
     ...["'; DROP TABLE directory; --", '{"match_all":{}}', 'silva & | ! :*', "o''neill", '\u0000', '\ud800'],
   ];
 }

@@ -1,7 +1,7 @@
 /** Names resolved by Postgres, by Elasticsearch and by the oracle: equal in NIFs, order, sums, evidence and `clear`. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { buildSearchIndexes } from '../../../src/companies/directory/tables.ts';
-import { LIMITS, resolveNames } from '../../../src/companies/resolve/resolve.ts';
+import { resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import type { WithReader } from '../../../src/companies/resolve/resolve-reader.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
@@ -9,12 +9,10 @@ import '../../support/modes.ts';
 import { readerOf } from '../../support/search-entries.ts';
 import { createWorkbench, tablesOf } from '../../support/workbench.ts';
 import { csvOf, DIRECTORY, hardNames, SPELLINGS, STRANGERS } from './names.ts';
-import { CAPS, createResolveOracle, type OracleAnswer } from './resolve-oracle.ts';
+import { createResolveOracle, type OracleAnswer } from './resolve-oracle.ts';
 import { plain } from './resolve-support.ts';
 
 const NAMES = [...SPELLINGS.map(({ written }) => written), ...STRANGERS, ...hardNames()];
-/** A directory of some hundred names reaches these. */
-const SMALL_LIMITS = { reads: { any: 6, both: 4, all: 3 }, compared: 5 };
 
 const readers: Record<string, WithReader> = {};
 
@@ -34,8 +32,8 @@ afterAll(async () => {
   await bench.close();
 });
 
-async function resolveAll(reader: string, names: string[], limits = LIMITS): Promise<OracleAnswer[]> {
-  const resolve = (some: string[]) => readers[reader]!((one) => resolveNames(one, some, limits));
+async function resolveAll(reader: string, names: string[]): Promise<OracleAnswer[]> {
+  const resolve = (some: string[]) => readers[reader]!((one) => resolveNames(one, some));
   const answers: OracleAnswer[] = [];
   for (let from = 0; from < names.length; from += 10) {
     answers.push(...(await resolve(names.slice(from, from + 10))).map(plain));
@@ -47,13 +45,6 @@ describe.each(['Postgres', 'Elasticsearch'])('%s', (reader) => {
   test('answers as the rule says, computed from the whole directory', async () => {
     const answers = await resolveAll(reader, NAMES);
     for (const [at, name] of NAMES.entries()) expect([name, answers[at]!]).toEqual([name, oracle(name)]);
-  });
-
-  test('cuts the reads and the comparison in the order of results', async () => {
-    const caps = { ...CAPS, ...SMALL_LIMITS.reads, compared: SMALL_LIMITS.compared };
-    const answers = await resolveAll(reader, NAMES, SMALL_LIMITS);
-    for (const [at, name] of NAMES.entries())
-      expect([name, answers[at]!]).toEqual([name, oracle(name, caps)]);
   });
 
   test('gives a name the same answer alone and beside others', async () => {

@@ -1,6 +1,5 @@
 /**
- * The rule of docs/resolutions.md, computed from a whole directory in memory: slow, plain, and without any code of src/companies/resolve. Its
- * caps are parameters, so that a small directory reaches them.
+ * The rule of docs/resolutions.md, computed from a whole directory in memory: slow, plain, and without any code of src/companies/resolve.
  */
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { oracleNormalize, oracleSortKey } from '../name-oracle.ts';
@@ -11,13 +10,7 @@ const LIGHT =
   );
 const isHeavy = (word: string) => !LIGHT.includes(word);
 
-export interface Caps {
-  any: number;
-  both: number;
-  all: number;
-  compared: number;
-}
-export const CAPS: Caps = { any: 600, both: 300, all: 100, compared: 40 };
+const CAPS = { any: 600, both: 300, all: 100, compared: 40 };
 
 export interface OracleAnswer {
   clear: boolean;
@@ -253,7 +246,6 @@ export function oracleRank(
   weights: number[],
   isKnown: (word: string) => boolean,
   candidates: Row[],
-  compared: number,
 ): Pick<OracleAnswer, 'clear' | 'candidates'> {
   const heavy = weights.filter((_, at) => isHeavy(name[at]!));
   const body = bodyOf(name);
@@ -269,9 +261,9 @@ export function oracleRank(
     );
   };
   const likeliest =
-    candidates.length <= compared
+    candidates.length <= CAPS.compared
       ? candidates
-      : stable(candidates, (row) => [lacks(row), row.normalized.length]).slice(0, compared);
+      : stable(candidates, (row) => [lacks(row), row.normalized.length]).slice(0, CAPS.compared);
   const all = likeliest.map((row) => {
     const { evidence, ...rest } = oracleEvidence(name, weights, row.words);
     const weighOf = (test: (kind: string) => boolean) =>
@@ -410,7 +402,7 @@ export function createResolveOracle(entries: readonly SearchEntry[]) {
     return perMillion <= 20 ? 8 : perMillion <= 500 ? 4 : perMillion <= 5000 ? 2 : 1;
   };
 
-  return (text: string, caps = CAPS): OracleAnswer => {
+  return (text: string): OracleAnswer => {
     const normalized = oracleNormalize(text);
     let words = normalized === '' ? [] : normalized.split(' ').slice(0, 24);
     const heavyPlaces = [...words.keys()].filter((at) => isHeavy(words[at]!));
@@ -465,7 +457,7 @@ export function createResolveOracle(entries: readonly SearchEntry[]) {
     const sorted = stable([...same, ...other], ({ size }) => [size]);
     const any: Group[] = [];
     for (const one of sorted.slice(0, 3)) {
-      if (sum([...any, one].map(({ size }) => size)) > caps.any) break;
+      if (sum([...any, one].map(({ size }) => size)) > CAPS.any) break;
       any.push(one);
     }
     const rest = stable(
@@ -478,26 +470,20 @@ export function createResolveOracle(entries: readonly SearchEntry[]) {
       rows.filter((row) => groups.every((one) => has(row, one))).slice(0, cap);
     const found = new Set<Row>();
     const take = (some: Row[]) => some.forEach((row) => void found.add(row));
-    if (any.length > 0) take(read([any.flatMap(({ keys }) => keys)], caps.any));
-    if (rest.length > 1) take(read([rest[0]!.keys, rest.slice(1, 4).flatMap(({ keys }) => keys)], caps.both));
-    else if (any.length === 0 && sorted.length > 0) take(read([(rest[0] ?? sorted[0])!.keys], caps.both));
+    if (any.length > 0) take(read([any.flatMap(({ keys }) => keys)], CAPS.any));
+    if (rest.length > 1) take(read([rest[0]!.keys, rest.slice(1, 4).flatMap(({ keys }) => keys)], CAPS.both));
+    else if (any.length === 0 && sorted.length > 0) take(read([(rest[0] ?? sorted[0])!.keys], CAPS.both));
     if (same.length > 1)
       take(
         read(
           same.map(({ keys }) => keys),
-          caps.all,
+          CAPS.all,
         ),
       );
     const candidates = rows.filter((row) => found.has(row));
     return {
       words: heavy.map((word) => ({ word, weight: weights[words.indexOf(word)]! })),
-      ...oracleRank(
-        { written: text, normalized, words },
-        weights,
-        (word) => count(word) > 0,
-        candidates,
-        caps.compared,
-      ),
+      ...oracleRank({ written: text, normalized, words }, weights, (word) => count(word) > 0, candidates),
     };
   };
 }
