@@ -91,25 +91,13 @@ function createLoop() {
   };
 }
 
-test('a turn that reads a burst of 256 requests delays none, however slow', () => {
-  const { turns, read } = createLoop();
-  read(256, 10);
-  expect(turns.estimateMs()).toBe(0);
-});
-
-test('in a longer turn a request is expected to wait six times the turn so far', () => {
-  const { turns, read } = createLoop();
-  read(512, 0.25);
-  expect(turns.estimateMs()).toBe(768);
-});
-
-test('the next turn begins without a delay, and without the requests of the one before', () => {
+test('in a turn of more than 256 requests one is expected to wait six times the turn so far, and none in the next', () => {
   const { turns, read, endTurn } = createLoop();
-  read(512, 0.25);
+  const expected = (requests: number, eachMs: number) => {
+    read(requests, eachMs);
+    return turns.estimateMs();
+  };
+  expect([expected(256, 10), endTurn(), expected(512, 0.25)]).toEqual([0, undefined, 768]);
   endTurn();
-  expect(turns.estimateMs()).toBe(0);
-  read(256, 0.25);
-  expect(turns.estimateMs()).toBe(0);
-  read(256, 0.25);
-  expect(turns.estimateMs()).toBe(768);
+  expect([turns.estimateMs(), expected(256, 0.25), expected(256, 0.25)]).toEqual([0, 0, 768]);
 });
