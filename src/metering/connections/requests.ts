@@ -1,7 +1,8 @@
 /** Requests for a connection. Each waits for the consent of a member, in the browser that began it. */
-import { hash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
+import { hashSecret } from '../keys/secret.ts';
 
 /** A request waits this long. */
 export const REQUEST_S = (10 * MINUTE) / SECOND;
@@ -15,8 +16,6 @@ export interface ConnectionRequest {
   clientName: string | null;
 }
 
-const sha256 = (text: string) => hash('sha256', text, 'buffer');
-
 /** @param browser the value of a cookie of the browser @returns the id of the request */
 export async function storeRequest(
   sql: Sql,
@@ -26,7 +25,7 @@ export async function storeRequest(
   const id = randomBytes(16).toString('base64url');
   await sql`
     INSERT INTO connection_requests (id_sha256, browser_sha256, client_id, redirect_uri, parameters, until)
-    VALUES (${sha256(id)}, ${sha256(browser)}, ${clientId}, ${redirectUri}, ${sql.json(parameters)},
+    VALUES (${hashSecret(id)}, ${hashSecret(browser)}, ${clientId}, ${redirectUri}, ${sql.json(parameters)},
       now() + ${REQUEST_S} * interval '1 second')`;
   return id;
 }
@@ -35,16 +34,16 @@ export async function storeRequest(
 export async function findRequest(sql: Sql, id: string, browser: string): Promise<ConnectionRequest | null> {
   const [request] = await sql<ConnectionRequest[]>`
     SELECT client_id AS "clientId", redirect_uri AS "redirectUri", parameters, client_name AS "clientName" FROM connection_requests
-    WHERE id_sha256 = ${sha256(id)} AND browser_sha256 = ${sha256(browser)} AND until > now()`;
+    WHERE id_sha256 = ${hashSecret(id)} AND browser_sha256 = ${hashSecret(browser)} AND until > now()`;
   return request ?? null;
 }
 
 /** Keeps the name of a client that was found to take codes at the request's address. */
 export async function nameClient(sql: Sql, id: string, clientName: string): Promise<void> {
-  await sql`UPDATE connection_requests SET client_name = ${clientName} WHERE id_sha256 = ${sha256(id)}`;
+  await sql`UPDATE connection_requests SET client_name = ${clientName} WHERE id_sha256 = ${hashSecret(id)}`;
 }
 
 /** Ends a request. */
 export async function dropRequest(sql: Sql, id: string): Promise<void> {
-  await sql`DELETE FROM connection_requests WHERE id_sha256 = ${sha256(id)}`;
+  await sql`DELETE FROM connection_requests WHERE id_sha256 = ${hashSecret(id)}`;
 }

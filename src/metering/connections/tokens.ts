@@ -2,7 +2,7 @@
  * The secrets of a connection's client: a code once, then access tokens and refresh tokens. All have the form of a key, so that logs hide
  * them, and only their hashes are stored.
  */
-import { createHash, hash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { HOUR, MINUTE, SECOND } from '../../platform/units.ts';
 import type { Actor } from '../accounts/events.ts';
@@ -152,7 +152,7 @@ async function revoke(sql: Transaction, { id, clientId }: LockedConnection): Pro
 }
 
 function isVerifier(verifier: string, challenge: string): boolean {
-  const made = Buffer.from(createHash('sha256').update(verifier).digest('base64url'));
+  const made = Buffer.from(hash('sha256', verifier, 'base64url'));
   const known = Buffer.from(challenge);
   return made.length === known.length && timingSafeEqual(made, known);
 }
