@@ -265,7 +265,7 @@ An invitation grants the role written in it → dashboard/account: an owner invi
 a present member keeps the role they had → dashboard/account: an invitation without a role keeps the role
 during a suspension → dashboard/account: an invitation is accepted during a suspension
 Pending invitations to and by a member end → dashboard/account: an owner who becomes %s → dashboard/account: makes links and invitations to the old address dead
-chosen behind its link, which then signs in, once → dashboard/auth: asks for no password → dashboard/auth: from before mail
+chosen behind its link, which then signs in, once → dashboard/sign-in: asks for no password → dashboard/sign-in: from before mail
 one of ten backup codes → dashboard/sign-in: a sign-in wants the password, then a code → dashboard/sign-in: backup codes have no letters
 password reset does not lead past it → dashboard/sign-in: neither a reset of the password
 lock it for 15 minutes, then twice as long → dashboard/sign-in: five wrong codes → dashboard/sign-in: each lock is twice as long
@@ -283,8 +283,8 @@ Every mail is in both languages → dashboard/mails: is in both languages → da
 gets no text that a customer typed → dashboard/mails: names the account to a member → dashboard/account: the mail of an invitation names
 sends mails about its suspension and about security only → dashboard/mails: is sent by a suspended account only
 A member has a mail after each change → dashboard/sign-in: a new password is told by mail → dashboard/account: changes when the link → dashboard/sign-in: it is set up by a picture → dashboard/sign-in: wrong codes that meet
-at most five mails an hour for each purpose → dashboard/auth: no more than five mails → dashboard/account: of one member can be asked for five times → dashboard/account: the invitations of other accounts
-are answered alike → dashboard/auth: no more than five mails
+at most five mails an hour for each purpose → dashboard/sign-in: no more than five mails → dashboard/account: of one member can be asked for five times → dashboard/account: the invitations of other accounts
+are answered alike → dashboard/sign-in: no more than five mails
 
 their credits, too, by day (UTC), key and kind → metering/notes: answers are told apart → metering/notes: counts are kept for 13 months → dashboard/usage: calls and errors of a key in 30 days
 ended over 30 days ago → metering/notes: a secret that is refused counts → metering/notes: 401s of keys that ended → metering/notes: one that is stopped writes all
@@ -320,7 +320,7 @@ No request is refused if two instances → failures: SHUTDOWN_DELAY_S
 The first new instance migrates → metering: counters and keyed requests are carried over → platform/postgres: two processes that migrate at once
 Back up before → platform/postgres: a database of another version is refused
 ends it within 5 seconds → metering/keys: with an overlap of 0 ends every earlier secret
-A secret that no store checks → dashboard/sign-in: with another secret a session
+A secret that no store checks → dashboard/auth: one that is made in DATA_DIR
 account list --email finds the account → platform/terminal: a list has the accounts → metering/accounts: a list has each account’s emails
 has the calls with that X-Request-Id → metering/activity: a list is filtered by key
 adds once for each reference → metering/accounts: the same reference ten times

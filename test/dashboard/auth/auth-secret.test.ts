@@ -3,6 +3,8 @@ import { chmod, chown, link, mkdir, mkdtemp, readFile, rm, stat, symlink, writeF
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keptAuthSecret } from '../../../src/dashboard/auth/auth-secret.ts';
+import { startDashboardService } from '../service.ts';
+import { createMember, createVisitor } from '../visitor.ts';
 
 const SECRET = 'a secret that another user of this machine knows';
 
@@ -22,13 +24,24 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 
-test('a secret that was made before is kept, readable by its owner alone', async () => {
-  const made = await keptAuthSecret(dataDir);
-  expect(await modeOf(kept)).toBe(0o600);
-  expect(await keptAuthSecret(dataDir)).toBe(made);
+test('one that is made in DATA_DIR is its owner’s alone, and outlives a restart; with another one a session is none', async () => {
+  const start = (more = {}) => startDashboardService({ DATA_DIR: dataDir, AUTH_SECRET: '', ...more });
+  const first = await start();
+  const secret = await readFile(kept, 'utf8');
+  expect([secret.trim().length >= 43, await modeOf(kept)]).toEqual([true, 0o600]);
+  const { visitor } = await createMember({ ...first, config: { authSecret: secret.trim() } });
   await chmod(kept, 0o644);
-  expect(await keptAuthSecret(dataDir)).toBe(made);
-  expect(await modeOf(kept)).toBe(0o600);
+  const again = await start({ DATABASE_URL: first.databaseUrl });
+  expect([await readFile(kept, 'utf8'), await modeOf(kept)]).toEqual([secret, 0o600]);
+  const other = await start({ DATABASE_URL: first.databaseUrl, AUTH_SECRET: 'y'.repeat(40) });
+  const statuses: number[] = [];
+  for (const { baseUrl } of [first, again, other]) {
+    const returning = createVisitor(baseUrl);
+    for (const [name, value] of visitor.cookies) returning.cookies.set(name, value);
+    statuses.push((await returning.get('/dashboard')).status);
+  }
+  expect(statuses).toEqual([200, 200, 303]);
+  for (const service of [other, again, first]) await service.stop();
 });
 
 test.each<[string, () => Promise<unknown>, string]>([

@@ -1,8 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { runHere } from '../../support/command.ts';
-import { createFolder } from '../../support/folder.ts';
 import type { TestService } from '../../support/service.ts';
 import { startDashboardService } from '../service.ts';
 import { createVisitor, formTokenOf, makeKey, newPerson, type PageAnswer, signUp } from '../visitor.ts';
@@ -197,46 +194,5 @@ describe('invitations', () => {
     await service.sql`UPDATE dashboard_invitations SET expires_at = now() WHERE account_id = ${account.id}`;
     const page = await createVisitor(service.baseUrl).get(answer.link.slice(service.baseUrl.length));
     expect([page.status, page.textOf('h1')]).toEqual([404, 'This link is not valid any more']);
-  });
-});
-
-describe('AUTH_SECRET', () => {
-  const services: TestService[] = [];
-  afterEach(async () => {
-    for (const service of services.splice(0).reverse()) await service.stop();
-  });
-
-  test('absent: one is made and kept in DATA_DIR for its owner alone, and outlives a restart', async () => {
-    const dataDir = createFolder('secret');
-    const env = { DATA_DIR: dataDir, AUTH_SECRET: '' };
-    const start = async (more = {}) => {
-      const service = await startDashboardService({ ...env, ...more });
-      services.push(service);
-      return service;
-    };
-    const first = await start();
-    const secret = await readFile(join(dataDir, 'auth-secret'), 'utf8');
-    expect(secret.trim().length).toBeGreaterThanOrEqual(43);
-    expect((await stat(join(dataDir, 'auth-secret'))).mode & 0o777).toBe(0o600);
-    const visitor = createVisitor(first.baseUrl);
-    await signUp(visitor);
-    const again = await start({ DATABASE_URL: first.databaseUrl });
-    expect(await readFile(join(dataDir, 'auth-secret'), 'utf8')).toBe(secret);
-    const returning = createVisitor(again.baseUrl);
-    for (const [name, value] of visitor.cookies) returning.cookies.set(name, value);
-    expect((await returning.get('/dashboard')).status).toBe(200);
-  });
-
-  test('with another secret a session is no session', async () => {
-    const other = await startDashboardService({
-      DATABASE_URL: open.databaseUrl,
-      AUTH_SECRET: 'y'.repeat(40),
-    });
-    services.push(other);
-    const visitor = createVisitor(open.baseUrl);
-    await signUp(visitor);
-    const copy = createVisitor(other.baseUrl);
-    for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
-    expect((await copy.get('/dashboard')).status).toBe(303);
   });
 });

@@ -1,16 +1,241 @@
+/** Links that are mailed: of a sign-up, a forgotten password, a new email and an invitation. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { invite } from '../../../src/dashboard/account/invitations.ts';
+import { until } from '../../support/until.ts';
 import { startMailedDashboard } from '../service.ts';
-import { createMember, createVisitor, formTokenOf, linkTo } from '../visitor.ts';
+import {
+  createMember,
+  createVisitor,
+  formTokenOf,
+  linkTo,
+  newPerson,
+  type PageAnswer,
+  signUpByMail,
+  type Visitor,
+} from '../visitor.ts';
 
-const { mail, service, stop } = await startMailedDashboard();
+const { mail, service, stop } = await startMailedDashboard({ MAIL_FROM: 'Directory <hello@example.com>' });
 afterAll(() => stop());
 
 const KINDS = ['reset', 'email', 'invitation'] as const;
+const visit = (language = 'en') => createVisitor(service.baseUrl, { language });
+const accountsOf = async (email: string) =>
+  (
+    await service.sql`
+      SELECT 1 FROM dashboard_members m JOIN dashboard_users u ON u."id" = m.user_id WHERE u."email" = ${email}`
+  ).length;
+const said = (answer: PageAnswer) => [answer.status, answer.textOf('[role=alert]')] as const;
+
+async function timed<T>(work: Promise<T>): Promise<{ value: T; ms: number }> {
+  const startMs = performance.now();
+  const value = await work;
+  return { value, ms: performance.now() - startMs };
+}
+
+describe('a sign-up', () => {
+  test('is answered alike whether or not the email has an account; its owner reads which', async () => {
+    const person = newPerson();
+    await signUpByMail(visit(), mail, person);
+    const [first, second] = [visit(), visit()];
+    const taken = await timed(
+      first.submit('/dashboard/sign-up', { ...person, email: person.email.toUpperCase() }),
+    );
+    const other = newPerson();
+    const free = await timed(second.submit('/dashboard/sign-up', { ...other }));
+    const shown = async ({ value }: typeof free, visitor: Visitor) => {
+      const page = await visitor.get('/dashboard/sign-up/again');
+      return [
+        ...[value.status, value.headers.get('location'), page.status],
+        ...[value.headers.getSetCookie().length, visitor.cookies.get('dashboard.sign_up')!.length],
+        page.textOf('main')!.replace(/\S+@example\.com/i, 'ADDRESS'),
+      ];
+    };
+    expect(await shown(taken, first)).toEqual(await shown(free, second));
+    expect(taken.value.headers.get('location')).toBe('/dashboard/sign-up/again');
+    // The shortest time of both is the same pause; how much longer either takes is not asserted.
+    expect(Math.min(taken.ms, free.ms)).toBeGreaterThanOrEqual(395);
+
+    const told = await mail.mailTo(person.email);
+    expect(told.text).toContain('Open this link to choose a new password.');
+    expect(told.text).toContain(`${service.baseUrl}/dashboard/reset?token=`);
+    expect((await mail.mailTo(other.email)).text).toContain('confirm your email and choose a password');
+  });
+
+  test('that is sent twice at once is answered alike, too: twice that a mail was sent', async () => {
+    const member = await createMember(service);
+    for (const { email } of [newPerson(), newPerson(), newPerson(), member]) {
+      const visitors = [visit(), visit()];
+      const tokens = await Promise.all(visitors.map((visitor) => formTokenOf(visitor, '/dashboard/sign-up')));
+      const fields = { ...newPerson(), email };
+      const answers = await Promise.all(
+        visitors.map((visitor, index) =>
+          visitor.post('/dashboard/sign-up', { ...fields, form_token: tokens[index] }),
+        ),
+      );
+      expect(answers.map((answer) => [answer.status, answer.headers.get('location')])).toEqual(
+        Array(2).fill([303, '/dashboard/sign-up/again']),
+      );
+    }
+  });
+
+  test('shows the address, and sends the link again', async () => {
+    const visitor = visit();
+    const person = newPerson();
+    await visitor.submit('/dashboard/sign-up', { ...person });
+    const page = await visitor.get('/dashboard/sign-up/again');
+    expect([page.status, page.textOf('h1')]).toEqual([200, 'Check your email']);
+    expect(page.textOf('.lead')).toStartWith(`A link for ${person.email} is on its way, unless it had five`);
+    await mail.mailTo(person.email);
+    const again = await visitor.submit('/dashboard/sign-up/again', {});
+    expect([again.status, again.headers.get('location')]).toEqual([303, '/dashboard/forgot?done=sent']);
+    expect(await linkTo(mail, person.email)).toStartWith('/dashboard/reset?token=');
+  });
+
+  test('asks for no password: it is chosen behind the link, which signs in once, in any browser', async () => {
+    const visitor = visit();
+    const { name, email, password } = newPerson();
+    expect((await visitor.get('/dashboard/sign-up')).document.querySelector('#password')).toBeNull();
+    await visitor.submit('/dashboard/sign-up', { name, email });
+    const link = await linkTo(mail, email);
+    await visit().get(link); // as a mail scanner does
+    expect(said(await visitor.submit(link, { password: 'short' }))[0]).toBe(422);
+    expect((await visitor.get('/dashboard')).status).toBe(303);
+    expect(await accountsOf(email)).toBe(0);
+    const elsewhere = visit();
+    // A session of another user in the browser is not in the way.
+    await createMember(service, { visitor: elsewhere });
+    const answer = await elsewhere.submit(link, { password });
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard?done=confirmed']);
+    const overview = await elsewhere.get('/dashboard?done=confirmed');
+    expect([overview.status, overview.textOf('[role=status]')]).toEqual([200, 'Your address is confirmed.']);
+    expect([overview.textOf('.account strong'), await accountsOf(email)]).toEqual([name, 1]);
+    // Within its hour the link is no reset.
+    expect((await visit().get(link)).status).toBe(404);
+    expect((await visit().submit('/dashboard/sign-in', { email, password })).status).toBe(303);
+  });
+
+  test('of a stranger with the address of another person opens nothing to them', async () => {
+    const [stranger, owner] = [visit(), visit()];
+    const person = newPerson();
+    await stranger.submit('/dashboard/sign-up', { ...person });
+    const own = newPerson().password;
+    await owner.submit(await linkTo(mail, person.email), { password: own });
+    expect((await owner.get('/dashboard')).status).toBe(200);
+    expect((await stranger.get('/dashboard')).status).toBe(303);
+    expect((await stranger.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+  });
+
+  test('from before mail: its session is none, and its password has the link sent, not more', async () => {
+    const { visitor, ...person } = await createMember(service);
+    await service.sql`UPDATE dashboard_users SET "emailVerified" = false WHERE "email" = ${person.email}`;
+    expect((await visitor.get('/dashboard')).status).toBe(303);
+    const wrong: [number, string] = [
+      401,
+      'The email or the password is wrong, or the email is not confirmed yet: see your mail.',
+    ];
+    for (const given of [{ ...person, password: 'not the password' }, newPerson(), person])
+      expect(said(await visitor.submit('/dashboard/sign-in', { ...given }))).toEqual(wrong);
+    const { password } = newPerson();
+    await visitor.submit(await linkTo(mail, person.email), { password });
+    expect((await visitor.get('/dashboard/settings')).textOf('dl code')).toBe(person.accountId);
+    expect((await visit().submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+  });
+
+  test('comes from MAIL_FROM, with a link to PUBLIC_URL', async () => {
+    const person = newPerson();
+    await visit().submit('/dashboard/sign-up', { ...person });
+    const sent = await mail.mailTo(person.email);
+    expect(sent.from).toBe('hello@example.com');
+    expect(sent.text).toContain(`${service.baseUrl}/dashboard/reset?token=`);
+  });
+});
+
+describe('a forgotten password', () => {
+  test('is reset by a link that works once; every session ends, and guesses are forgotten', async () => {
+    const { visitor, ...person } = await createMember(service);
+    const stranger = visit();
+    await stranger.submit('/dashboard/forgot', { email: person.email });
+    const link = await linkTo(mail, person.email);
+    expect(link).toStartWith('/dashboard/reset?token=');
+    const stored = JSON.stringify(await service.sql`SELECT * FROM dashboard_verifications`);
+    expect(stored).not.toContain(link.split('=')[1]!);
+
+    const password = 'chosen again 1234';
+    await service.sql`
+      INSERT INTO dashboard_attempts
+      VALUES ('guess ' || encode(sha256(${person.email}), 'hex'), 30, now() + interval '1 hour')`;
+    expect((await stranger.submit('/dashboard/sign-in', { ...person })).status).toBe(429);
+    expect((await stranger.submit(link, { password })).headers.get('location')).toBe(
+      '/dashboard/sign-in?done=password',
+    );
+    expect((await visitor.get('/dashboard')).status).toBe(303);
+    expect((await stranger.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
+    expect((await stranger.submit('/dashboard/sign-in', { ...person, password })).status).toBe(303);
+    expect((await visit().get(link)).status).toBe(404);
+  });
+
+  test('is answered alike for an email that has no account', async () => {
+    const person = await createMember(service);
+    const known = await timed(visit().submit('/dashboard/forgot', { email: person.email }));
+    const unknown = await timed(visit().submit('/dashboard/forgot', { email: newPerson().email }));
+    const shown = ({ value }: typeof known) => [value.status, value.textOf('main')];
+    expect(shown(known)).toEqual(shown(unknown));
+    expect(Math.min(known.ms, unknown.ms)).toBeGreaterThanOrEqual(395);
+    await mail.mailTo(person.email);
+  });
+});
+
+test('no more than five mails an hour and purpose go to one address, and strangers are answered alike', async () => {
+  const person = await createMember(service);
+  const unknown = newPerson();
+  for (let asked = 0; asked < 7; asked += 1) {
+    for (const { email } of [person, unknown]) {
+      const answer = await visit().submit('/dashboard/forgot', { email });
+      expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/forgot?done=sent']);
+    }
+  }
+  await until('five mails', () => mail.received(person.email) >= 5);
+  const owner = await createMember(service);
+  await owner.visitor.submit(
+    '/dashboard/settings/members',
+    { email: unknown.email, present: owner.password },
+    { form: 'main section form' },
+  );
+  expect((await mail.mailTo(unknown.email)).text).toContain('invites you');
+  for (let asked = 0; asked < 7; asked += 1) {
+    expect((await visit().submit('/dashboard/sign-up', { ...person })).status).toBe(303);
+  }
+  expect([mail.received(person.email), mail.received(unknown.email)]).toEqual([5, 0]);
+});
+
+test('no page claims a mail that a silent limit may have kept back, and none tells whether an address is known', async () => {
+  for (const [language, unless] of [
+    ['en', 'unless it had five this hour'],
+    ['pt-PT', 'salvo se já recebeu cinco nesta hora'],
+  ] as const) {
+    const [person, unknown] = [await createMember(service), newPerson()];
+    const send = async (path: string, fields: object) => {
+      const visitor = visit(language);
+      const form_token = await formTokenOf(visitor);
+      const { headers } = await visitor.post(`/dashboard${path}`, { ...fields, form_token });
+      return visitor.get(headers.get('location')!);
+    };
+    const pagesOf = async ({ email }: { email: string }) => {
+      const pages = [await send('/sign-up', { name: 'Rita', email }), await send('/forgot', { email })];
+      return pages.map((page) => page.textOf('main')!.replace(/\S+@example\.com/, 'EMAIL'));
+    };
+    for (const _ of ['with room', 'full']) {
+      const pages = await pagesOf(person);
+      expect(pages).toEqual(await pagesOf(unknown));
+      for (const page of pages) expect(page).toContain(unless);
+      await service.sql`UPDATE dashboard_attempts SET attempts = 5 WHERE starts_with(key, 'mail-')`;
+    }
+  }
+});
 
 describe('a token of a wrong shape', () => {
   test('is a dead link: with a NUL, of a wrong length, of a wrong alphabet', async () => {
-    const visitor = createVisitor(service.baseUrl);
+    const visitor = visit();
     const logged = service.logLines.length;
     const form_token = await formTokenOf(visitor);
     const choice = { name: 'Maria', password: 'correct horse battery', form_token };
@@ -28,7 +253,7 @@ describe('a token of a wrong shape', () => {
 describe('a link of the right shape that no longer works', () => {
   test('says so when it is opened, and when its form is sent: reset', async () => {
     const { email } = await createMember(service);
-    const visitor = createVisitor(service.baseUrl);
+    const visitor = visit();
     await visitor.submit('/dashboard/forgot', { email });
     const link = await linkTo(mail, email);
     const form_token = await formTokenOf(visitor, link);
@@ -43,7 +268,7 @@ describe('a link of the right shape that no longer works', () => {
 
 describe('one-time tokens', () => {
   test('do not leave the page in a Referer, whatever the answer is', async () => {
-    const visitor = createVisitor(service.baseUrl);
+    const visitor = visit();
     for (const kind of KINDS) {
       for (const token of ['x', 'a'.repeat(24), 'a.b.c', 'a'.repeat(32)]) {
         const { headers } = await visitor.get(`/dashboard/${kind}?token=${token}`);
@@ -58,7 +283,7 @@ describe('a password', () => {
 
   test('is reset whole or not at all: a fault in between leaves the link, the sessions and the old password', async () => {
     const { visitor, ...person } = await createMember(service);
-    const stranger = createVisitor(service.baseUrl);
+    const stranger = visit();
     await stranger.submit('/dashboard/forgot', { email: person.email });
     const link = await linkTo(mail, person.email);
 
@@ -66,19 +291,17 @@ describe('a password', () => {
       expect((await stranger.submit(link, { password: NEW })).status).toBe(503);
     });
     expect((await visitor.get('/dashboard')).status).toBe(200);
-    expect((await createVisitor(service.baseUrl).submit('/dashboard/sign-in', { ...person })).status).toBe(
-      303,
-    );
+    expect((await visit().submit('/dashboard/sign-in', { ...person })).status).toBe(303);
 
     expect((await stranger.submit(link, { password: NEW })).status).toBe(303);
     expect((await visitor.get('/dashboard')).status).toBe(303);
     const again = { email: person.email, password: NEW };
-    expect((await createVisitor(service.baseUrl).submit('/dashboard/sign-in', again)).status).toBe(303);
+    expect((await visit().submit('/dashboard/sign-in', again)).status).toBe(303);
   });
 
   test('is changed whole or not at all: a fault in between leaves the other sessions and the old password', async () => {
     const { visitor, ...person } = await createMember(service);
-    const elsewhere = createVisitor(service.baseUrl);
+    const elsewhere = visit();
     await elsewhere.submit('/dashboard/sign-in', { ...person });
     const change = () => visitor.submit('/dashboard/settings', { present: person.password, password: NEW });
     await failing('dashboard_sessions', async () => {
@@ -103,7 +326,7 @@ describe('a password', () => {
 });
 
 test('a used or bad link leads to a new one', async () => {
-  const visitor = createVisitor(service.baseUrl);
+  const visitor = visit();
   const token = 'x'.repeat(32);
   const bad = (path: string) => visitor.get(`/dashboard/${path}`);
   for (const [path, way] of [
