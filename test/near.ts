@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 
-/** The time of the tests near a change, by their durations in a whole run: about 8 s of several processes on two cores. */
-const NEAR_MS = 20_000;
+/** The time of the tests near a change, by their durations in a whole run: about 6 s of several processes on two cores. */
+const NEAR_MS = 12_000;
 /** That of a file without a duration yet. */
 const USUAL_MS = 2000;
 const ELASTICSEARCH = 'test/support/elasticsearch.ts';

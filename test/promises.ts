@@ -207,7 +207,7 @@ Never changed below /api/v1 → api: a lookup: result and data → api: a search
 a key keeps its form → metering/keys: a key is svc_ and 40 characters
 Each change is in the changelog
 
-Free has 20 requests a minute and 500 credits → api: usage of a Free account → metering/accounts: Free begins where the account became Free
+Free has 20 requests a minute and 500 credits → api: usage of a Free account → metering/usage: whole, to the letter → metering/accounts: Free begins where the account became Free
 All keys of an account share one bucket → api: all keys of an account share its bucket → metering/rate-limit: a minute of steady use
 bounds the lookups that ask a source
 Purchased credits are spent after the included ones → metering/credits: included credits are spent first
