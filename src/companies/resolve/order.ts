@@ -269,8 +269,20 @@ function haveSameInitials(
 /** In the order of the evidence. */
 const heavyWeights = ({ weights }: WeighedName) => weights.filter((weight) => weight > 0);
 
-/** docs/api.md: order of results. `<` would put both halves of a character above U+FFFF before U+E000. */
+/** docs/api.md: order of results. */
 function compareResults(one: DirectoryEntry, other: DirectoryEntry): number {
-  const keyOf = ({ sortKey, nif }: DirectoryEntry) => Buffer.from(`${sortKey}\t${nif}`);
-  return Buffer.compare(keyOf(one), keyOf(other));
+  return compareCodePoints(one.sortKey, other.sortKey) || compareCodePoints(one.nif, other.nif);
+}
+
+/** Compares as UTF-8 does. `<` would put both halves of a character above U+FFFF before U+E000. */
+export function compareCodePoints(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
+  return placeOf(one, at) - placeOf(other, at);
+}
+
+function placeOf(text: string, at: number): number {
+  if (at >= text.length) return -1;
+  const unit = text.charCodeAt(at);
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

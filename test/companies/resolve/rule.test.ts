@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { bodyOf } from '../../../src/companies/resolve/bodies.ts';
 import { editsOf, isWithinEdits } from '../../../src/companies/resolve/edits.ts';
 import { compare } from '../../../src/companies/resolve/evidence.ts';
-import { rank } from '../../../src/companies/resolve/order.ts';
+import { compareCodePoints, rank } from '../../../src/companies/resolve/order.ts';
 import { isHeavy, readWords, type WeighedName, weightOf } from '../../../src/companies/resolve/words.ts';
 import { oracleNormalize, oracleSortKey } from '../name-oracle.ts';
 import { oracleDistance, oracleEvidence, oracleRank } from './resolve-oracle.ts';
@@ -281,5 +281,19 @@ describe('the order', () => {
     expect(shown('sul gaia norte este', [4, 2, 8, 8], 'gaia')).toBe(0);
     expect(shown('sul gaia norte este', [4, 4, 8, 8], 'gaia verde')).toBe(0);
     expect(shown('sul gaia norte este', [4, 4, 8, 8], 'verde gaia')).toBe(0);
+  });
+
+  test('texts are compared as their UTF-8 bytes', async () => {
+    const text = fc.string({
+      unit: fc.constantFrom('a', '\ue000', '\u{20000}', '\u{1f600}', '\uffe0'),
+      maxLength: 4,
+    });
+    await fc.assert(
+      fc.property(text, text, (one, other) => {
+        expect(Math.sign(compareCodePoints(one, other))).toBe(
+          Buffer.compare(Buffer.from(one), Buffer.from(other)),
+        );
+      }),
+    );
   });
 });
