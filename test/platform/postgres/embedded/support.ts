@@ -88,7 +88,9 @@ export function spawnHolder(dataDir: string, script = HOLDER, environment: Recor
 /** Starts a process that joins and waits until it has. */
 export async function startHolder(...args: Parameters<typeof spawnHolder>): Promise<Holder> {
   const child = spawnHolder(...args);
-  const url = await firstLine(child.stdout);
+  // It prints the address at once, or ends without a word.
+  const { value } = await child.stdout.getReader().read();
+  const url = new TextDecoder().decode(value).trim();
   if (url === '') throw new Error(`the holder ended: ${await new Response(child.stderr).text()}`);
   return {
     url,
@@ -103,18 +105,6 @@ export async function startHolder(...args: Parameters<typeof spawnHolder>): Prom
       await child.exited;
     },
   };
-}
-
-async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
-  let text = '';
-  const reader = stream.getReader();
-  const decoder = new TextDecoder();
-  while (!text.includes('\n')) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    text += decoder.decode(value);
-  }
-  return text.split('\n')[0] ?? '';
 }
 
 /** Asks one thing over a new connection. */
