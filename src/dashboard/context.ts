@@ -129,6 +129,8 @@ export interface Traits {
   endsSession?: true;
   /** Its form makes a call, which has the API's own limits of time. */
   calls?: true;
+  /** It waits for a place of a download, longer than a page may take (dashboard.ts). */
+  waits?: true;
   /** A member who is no owner gets 403. */
   ownersOnly?: true;
   /** The fields that survive the end of a session, because the page takes them from its address. */

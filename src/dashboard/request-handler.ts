@@ -35,6 +35,7 @@ const SESSION_TIMEOUT_MS = 3 * SECOND;
 const ACCOUNT_TIMEOUT_MS = 3 * SECOND;
 /** The bound of a page, except `Try it`, whose call has the API's own limits. */
 const PAGE_TIMEOUT_MS = 10 * SECOND;
+const WAITING_TIMEOUT_MS = 20 * SECOND;
 
 /** Where owners set up a second factor, before anything else if it is required. */
 const SECOND_FACTOR = '/settings/second-factor';
@@ -217,7 +218,8 @@ export function createRequestHandler(tools: Tools) {
     if (refusal !== null) return refusal;
     if (route.for === 'anyone') return withTimeout(route[method]!(context), PAGE_TIMEOUT_MS, 'the page');
     const page = memberPage({ ...context, session: session! }, route, method);
-    return route.calls ? page : withTimeout(page, PAGE_TIMEOUT_MS, 'the page');
+    const timeoutMs = route.waits ? WAITING_TIMEOUT_MS : PAGE_TIMEOUT_MS;
+    return route.calls ? page : withTimeout(page, timeoutMs, 'the page');
   }
 
   /** The answer to a form that its page must not get; `null` if it may. */

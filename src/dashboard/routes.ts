@@ -43,7 +43,7 @@ export const ROUTES: Record<string, Route> = {
   '/invitation': { for: 'anyone', hasPassword: true, ...links.invitation },
   '': { for: 'member', GET: overview.showOverview },
   '/activity': { for: 'member', GET: activity.showActivity },
-  '/usage.csv': { for: 'member', GET: csv.downloadUsage },
+  '/usage.csv': { for: 'member', waits: true, GET: csv.downloadUsage },
   '/keys': { for: 'member', keeps: ['name', 'expires'], resends: ['name', 'expires'], ...keys.keys },
   '/keys/:id': { for: 'member', GET: key.showKey },
   '/keys/:id/end-secret': { for: 'member', ...key.endSecret },
@@ -70,7 +70,7 @@ export const ROUTES: Record<string, Route> = {
   '/settings/members/:id/role': { for: 'member', ownersOnly: true, hasPassword: true, ...members.role },
   '/settings/sessions': { for: 'member', POST: settings.signOutOthers },
   '/settings/history': { for: 'member', GET: accountData.showHistory },
-  '/settings/account.json': { for: 'member', GET: accountData.downloadAccount },
+  '/settings/account.json': { for: 'member', waits: true, GET: accountData.downloadAccount },
   '/settings/delete': { for: 'member', ownersOnly: true, hasPassword: true, ...accountData.deletion },
   '/settings/alerts': { for: 'member', POST: settings.changeAlerts },
 };
