@@ -10,9 +10,7 @@ import { join } from 'node:path';
 
 const API = `
 The endpoints are below /api/v1, all with Authorization → api: 401 unauthorized
-This page and the specification are the contract
 600 requests a minute for an address → dashboard/connections: a network has 600 requests a minute
-A token is one of the account's bucket
 The answers below are those of a test key → demo: the answers of docs/api.md are those of the demo's test key
 
 At most 20 entries, without further pages → companies/search: of more than 20 exact matches the first 20
@@ -24,7 +22,6 @@ from one directory, the current one → companies/directory: %s: no answer mixes
 
 At most 20 companies whose name has every word → companies/matches: any words of any names answer what the oracle answers → api: at most 20 entries
 Answers, problems, normalization and NIF queries → api: a query finds names by any words, in the envelope → companies/matches: the query of a text
-every letter of a word right
 Names that begin with the query come first → companies/matches: names that begin with the query come first
 X-Query-Words: 8 of 11 → api: a query of over eight words is asked by its first eight
 
@@ -32,7 +29,6 @@ Up to 100 names for one token → api: takes \${most} items → api: costs one t
 typing errors, other word order → companies/resolve: finds real spellings
 at most five candidates, with the evidence → companies/resolve: answers as the rule says → companies/resolve: equals the plain passes
 the first candidate alone has this name → companies/resolve: %s with the weights %j beside %j: clear is
-The directory may lack the company that was meant
 A text with a NIF is that NIF → api: a text with a NIF is that NIF
 answer is charged after the reads → api: nothing is reserved
 also if you have left → metering/admission: is charged for reads that are done
@@ -43,13 +39,11 @@ charges clear names only → api: with clear_only the names that are not clear c
 one list of an account at a time → companies/resolve: an account's second list waits for its first → companies/resolve: names of all lists together rest
 waits over 3 s for → companies/resolve: a list that waits
 names not begun after 8 s → companies/resolve: names that have not begun
-other rules
 
 first maximal run of exactly nine ASCII digits → companies: reads a NIF in a query
 Any number of spaces, tabs, no-break spaces → companies: agrees with removing separators first
 A path takes the nine digits and separators only → api: %s by %s takes a NIF with separators, with PT unless it is a path
 
-Of query and legal name
 NFKD, marks removed, lower case → companies: agrees with an oracle for any text
 Every run of characters other than letters and digits → companies: agrees with an oracle for every code point
 Trailing legal forms are removed → companies: %j is matched as %j
@@ -124,7 +118,6 @@ An older cursor is a free changes-expired → api: a cursor before changes that 
 one bad NIF, or a cursor of the future → api: a cursor that was never given out
 are in no change → api: natural persons are in the dataset and in no change
 
-share these rules
 one element an item, in the order asked → api: has one element an item → api: credits for some items only
 repeated items are answered and charged each time → api: a repeated NIF costs a credit each time
 costs one credit, too; one that is service-unavailable → metering/admission: of a batch lookup each item with a problem is counted → dashboard: of %s with an item %s
@@ -187,36 +180,30 @@ At /mcp the body is read before the right → api: %s: a key without its right h
 refuses a request with a key before it looks → metering/admission: an overloaded service refuses every request
 Try again after authentication-failed → failures: no key can be looked up → api: 429 rate-limit-exceeded
 is a bare 400; a path of over 1,000 characters → service: every path refuses a Host → service: the router gets none in place of a long parameter
-costs it again
 On one connection wait for each answer → api: a connection on which requests don't wait
 
 RateLimit-Limit, -Remaining and -Policy → api: %s costs a token and its credit → metering/rate-limit: with tokens left, Reset
 each is the tighter of both → api: a key beyond its share is refused
 answer from the stage of the token on → http: says of each status whether it has RateLimit headers
 X-Request-Id names a request in the log → http: has one line a request → http: a key is replaced
-Put no name, NIF or key into it
 X-Credits of every answer after the stage of the key → api: by %s: answers and bad input of %s → api: by %s: refusals of %s
 A refund is stored before its answer is sent → metering/credits: a refund ends when it is stored, or after 2 s
 keeps the credits charged → failures: kill -9 under load loses no credit
 After 30 s another sending may use → metering/credits: was charged: the next one finds its charge → metering/credits: stays charged when another sending has claimed
 Cache-Control: private, no-store → http: is JSON in UTF-8 whatever the caller accepts
 
-Without a new version may come
 ignores members and headers that it does not know → http: every answer is open
 Never changed below /api/v1 → api: a lookup: result and data → api: a search: data and error → api: %s costs a token
 a key keeps its form → metering/keys: a key is svc_ and 40 characters
-Each change is in the changelog
 
 Free has 20 requests a minute and 500 credits → api: usage of a Free account → metering/usage: whole, to the letter → metering/accounts: Free begins where the account became Free
 All keys of an account share one bucket → api: all keys of an account share its bucket → metering/rate-limit: a minute of steady use
-bounds the lookups that ask a source
 Purchased credits are spent after the included ones → metering/credits: included credits are spent first
 An account can stop at its allowance → metering/credits: calls of an account that keeps its purchased credits
 Credits count in the period → metering/credits: a plan changes while the call waits
 `;
 
 const MEMBERS = `
-has the operator's commands
 are in force on every instance within 5 seconds → metering/keys: \${what}: within 5 s where the notification is lost → api: a revoked key and a suspended account are refused → api: each change costs a credit
 A bucket keeps its tokens → metering/rate-limit: a bucket that is full again keeps just its tokens → metering/rate-limit: computes what bucket.ts computes
 A plan change opens a new period → metering/accounts: to Plus counts periods from its start

@@ -12,8 +12,9 @@ import { postgresUrl } from '../support/database.ts';
 import { elasticsearchUrl } from '../support/elasticsearch.ts';
 import { createFolder } from '../support/folder.ts';
 import { nifPtFound, startProvider } from '../support/provider.ts';
+import { redisUrl } from '../support/redis.ts';
 import { createTestIndexAlias } from '../support/search-index.ts';
-import { startSecurePostgres, startSecureRedis, startTlsProxy } from '../support/secure-servers.ts';
+import { startSecurePostgres, startTlsProxy } from '../support/secure-servers.ts';
 import { createCaller, type ServiceProcess, spawnService } from '../support/service.ts';
 
 const HOSTS = ['localhost', '127.0.0.1'];
@@ -57,12 +58,12 @@ afterAll(async () => {
 
 /** Redis, Elasticsearch and nif.pt with one certificate. */
 async function startOthers(certificate: Certificate): Promise<Record<string, string>> {
-  const redis = await startSecureRedis(certificate);
+  const redis = await startTlsProxy(certificate, redisUrl);
   const elasticsearch = await startTlsProxy(certificate, elasticsearchUrl);
   const nifPt = await startTlsProxy(certificate, provider.url);
-  closing.push(redis.stop, elasticsearch.close, nifPt.close);
+  closing.push(redis.close, elasticsearch.close, nifPt.close);
   return {
-    REDIS_URL: redis.url,
+    REDIS_URL: `rediss://${redisUrl.replace(/^redis:\/\/|[^@]*$/g, '')}127.0.0.1:${redis.port}`,
     ELASTICSEARCH_URL: `https://localhost:${elasticsearch.port}`,
     NIF_PT_URL: `https://127.0.0.1:${nifPt.port}/`,
   };

@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { cacheFolder, createRunFolder, removeFolder } from '../servers/folders.ts';
 import type { NativeContext } from '../servers/native.ts';
-import { freePort, startOnFreePort } from '../servers/ports.ts';
 import { acceptsQueries, startPostgres } from '../servers/postgres.ts';
-import { type ServerProcess, startProcess, stopProcess } from '../servers/processes.ts';
-import { ensureRedis } from '../servers/redis.ts';
+import { type ServerProcess, stopProcess } from '../servers/processes.ts';
 import { serverUser } from '../servers/server-user.ts';
 import { haveKeeper } from '../servers/shared.ts';
 import type { Certificate } from './certificates.ts';
@@ -44,36 +42,6 @@ export async function startSecurePostgres(certificate: Certificate): Promise<Sec
     },
     stop,
   };
-}
-
-/** Starts a Redis that speaks TLS alone. */
-export async function startSecureRedis(
-  certificate: Certificate,
-): Promise<{ url: string; stop(): Promise<void> }> {
-  const { context, stop } = await createContext();
-  const missing = await ensureRedis(context.cache, context.say);
-  if (missing !== undefined) throw new Error(missing);
-  const files = writeCertificate(context, certificate);
-  const port = await startOnFreePort('Redis', async () => {
-    const port = await freePort();
-    const server = startProcess({
-      command: 'redis-server',
-      args: [
-        ...['--port', '0', '--tls-port', String(port), '--bind', '127.0.0.1', '--dir', context.runFolder],
-        ...['--tls-cert-file', files.cert, '--tls-key-file', files.key, '--tls-auth-clients', 'no'],
-        ...['--save', '', '--appendonly', 'no'],
-      ],
-      user: context.user,
-    });
-    context.own(server, 'SIGKILL');
-    return {
-      server,
-      port,
-      isReady: async () =>
-        (await certificateOf(connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }))) !== null,
-    };
-  });
-  return { url: `rediss://127.0.0.1:${port}`, stop };
 }
 
 /** A TLS server of this process that passes everything on to a server that speaks none. */
