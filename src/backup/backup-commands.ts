@@ -88,7 +88,7 @@ The file is checked to its end before anything changes, and then everything in i
 this version. Restore only a file that you trust, because it can run any statement in the database.
 
 A restore brings back all that ended after the backup, such as revoked keys. End it again before the service starts
-(docs/operating.md). With Elasticsearch run "index rebuild" afterwards, as the answer says.
+(docs/operating.md). If the answer says so, run "index rebuild" afterwards.
 
 Examples:
   DATA_DIR=restored bun directory restore directory.backup
@@ -107,12 +107,13 @@ of is the moment of the copy; next is the command that brings the search index, 
       const report = await withTools((tools) =>
         withProgress(async (progress): Promise<RestoreReport> => {
           const restored = await restoreInto(tools, reader, progress);
+          const { checkDirectory } = await import('../companies/directory/watch.ts');
           progress.note(BRINGS_BACK);
           return {
             restored: file,
             of: reader.header.at,
             ...restored,
-            next: tools.elasticsearch === null ? null : 'index rebuild',
+            next: (await checkDirectory(tools)).warning === null ? null : 'index rebuild',
             milliseconds: Math.round(performance.now() - startedMs),
           };
         }, signal),
