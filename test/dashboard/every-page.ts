@@ -6,7 +6,7 @@ import '../../src/dashboard/ui/assets.ts';
 import '../../src/dashboard/ui/assets/dashboard.css' with { type: 'text' };
 import '../../src/dashboard/ui/html.ts';
 import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
-import { authorizePath, registerAgent } from './connections/agent.ts';
+import { authorizePath, connectAgent, registerAgent } from './connections/agent.ts';
 import { faultsOfWidth } from './faults-of-width.ts';
 import { fillAccount, LONG, memberPages, VISITOR_PAGES } from './full-account.ts';
 import { createMember } from './visitor.ts';
@@ -91,10 +91,15 @@ export async function testEveryPage(locale: string, colorScheme: 'light' | 'dark
       }),
     );
 
-    test('the consent that an agent asks for', () =>
+    test('the consent that an agent asks for, and its connection', () =>
       inBrowser(async (page) => {
         await browsing.enter(page.context(), member);
         await page.goto(service.baseUrl + authorizePath(await registerAgent(service, { name: LONG })));
+        await expectNoFaults(page);
+        await connectAgent(service, member);
+        const [key] = await service.sql<{ id: string }[]>`
+          SELECT id FROM api_keys WHERE account_id = ${member.accountId} AND is_connection`;
+        await page.goto(`${service.baseUrl}/dashboard/keys/${key!.id}`);
         await expectNoFaults(page);
       }));
   });

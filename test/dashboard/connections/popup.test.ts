@@ -1,10 +1,8 @@
 /** The way of consent in a window that another site has opened, in Chromium. */
 import { afterAll, expect, test } from 'bun:test';
 import { startBrowsedDashboard } from '../browser.ts';
-import { faultsOfWidth } from '../faults-of-width.ts';
-import { LONG } from '../full-account.ts';
 import { createMember } from '../visitor.ts';
-import { authorizePath, callTool, connectAgent, exchange, registerAgent } from './agent.ts';
+import { authorizePath, callTool, exchange, registerAgent } from './agent.ts';
 
 const { service, browsing, stop } = await startBrowsedDashboard({ OAUTH_REGISTRATION: 'on' });
 afterAll(stop);
@@ -50,22 +48,3 @@ test('a site that opens it in a window gets the code there, after a redirect to 
     await site.stop(true);
   }
 });
-
-test.each(['en-GB', 'pt-PT'])(
-  'the pages of consent and of a connection can be read and used, also narrow (%s)',
-  async (locale) => {
-    await browsing.inBrowser({ locale, viewport: { width: 360, height: 740 } }, async (page) => {
-      const member = await browsing.enter(page.context());
-      await connectAgent(service, member);
-      const [key] = await service.sql<
-        { id: string }[]
-      >`SELECT id FROM api_keys WHERE account_id = ${member.accountId}`;
-      const consent = authorizePath(await registerAgent(service, { name: LONG }));
-      for (const path of [consent, `/dashboard/keys/${key!.id}`, '/dashboard/keys']) {
-        await page.goto(service.baseUrl + path);
-        await browsing.inspect(page);
-        expect(await faultsOfWidth(page, path)).toEqual([]);
-      }
-    });
-  },
-);
