@@ -43,13 +43,10 @@ async function sendBad(visitor: Visitor, path: string, right: Right): Promise<st
       const selector = `main form[action="${form.getAttribute('action')}"]`;
       const answer = await visitor.submit(path, typed, { form: selector });
       const fault = name === 'name' && path.endsWith('/delete') ? wrongAccountName : message;
-      const focused = answer.document.querySelector('[autofocus]')?.id;
-      expect([path, answer.status, answer.textOf(`#${name}-fault`), focused]).toEqual([
-        path,
-        422,
-        fault,
-        name,
-      ]);
+      expect([path, answer.status, answer.textOf(`#${name}-fault`)]).toEqual([path, 422, fault]);
+      const focused = answer.document.querySelector('[autofocus]')!;
+      expect([focused.id, focused.getAttribute('aria-invalid')]).toEqual([name, 'true']);
+      expect(focused.getAttribute('aria-describedby')).toStartWith(`${name}-fault`);
       for (const field of fields.filter((field) => ['name', 'email'].includes(field)))
         expect(answer.document.querySelector(`#${field}`)!.getAttribute('value')).toBe(typed[field]);
       for (const secret of [typed.present, typed.password]) expect(answer.text).not.toContain(secret);

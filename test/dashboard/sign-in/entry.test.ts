@@ -48,6 +48,7 @@ describe('sign-up', () => {
     const again = { ...person, email: person.email.toUpperCase(), password: 'another password' };
     const answer = await createVisitor(open.baseUrl).submit('/dashboard/sign-up', again);
     expect(said(answer)).toEqual([422, 'There is an account with this email already. Sign in instead.']);
+    expect(answer.document.querySelector('.fault a')!.getAttribute('href')).toBe('/dashboard/sign-in');
   });
 
   test('at most five an hour come from one address, even at once; another address is not held up', async () => {
