@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Client, estypes } from '@elastic/elasticsearch';
+import { allOf, buildSearchIndexes, fillTable, finishTable } from '../../src/companies/directory/tables.ts';
 import { CONFIRMED_MS, readDirectoryId } from '../../src/companies/search/current.ts';
 import type { SearchEntry } from '../../src/companies/search/document.ts';
 import { directoryEntry, readMapping, searchDocument } from '../../src/companies/search/document.ts';
-import { searchIndexStatements } from '../../src/companies/search/postgres-store.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { urlOf } from '../servers/shared.ts';
 
@@ -60,30 +60,27 @@ export async function makeIndexCurrent(client: Client, sql: Sql, index: string):
   await Bun.sleep(CONFIRMED_MS);
 }
 
-/** Creates a table of entries with the indexes that searches need. */
+/** Creates a generation's table of entries, in the order of results, with the indexes of both kinds of searches. */
 export async function createSearchTable(
   sql: Sql,
   table: string,
   entries: readonly SearchEntry[],
 ): Promise<void> {
   const rows = entries.map(({ nif, legalName }) => directoryEntry(nif, legalName));
+  const unsorted = `${table}_unsorted`;
+  await sql`CREATE TABLE ${sql(unsorted)} (LIKE directory_g000001)`;
   await sql`
-    CREATE TABLE ${sql(table)} (
-      nif text COLLATE "C" PRIMARY KEY,
-      legal_name text NOT NULL,
-      normalized_name text COLLATE "C" NOT NULL,
-      sort_key text COLLATE "C" NOT NULL
-    )`;
-  await sql`
-    INSERT INTO ${sql(table)}
+    INSERT INTO ${sql(unsorted)}
     SELECT * FROM unnest(
       ${rows.map((row) => row.nif)}::text[],
       ${rows.map((row) => row.legalName)}::text[],
       ${rows.map((row) => row.normalized)}::text[],
       ${rows.map((row) => row.sortKey)}::text[]
     )`;
-  for (const statement of searchIndexStatements(table)) await sql.unsafe(statement);
-  await sql`VACUUM ANALYZE ${sql(table)}`;
+  await fillTable(sql, table, allOf(unsorted));
+  await sql`DROP TABLE ${sql(unsorted)}`;
+  await finishTable(sql, table);
+  await buildSearchIndexes(sql, table);
 }
 
 /** Makes a table the current generation's. */

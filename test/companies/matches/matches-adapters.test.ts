@@ -13,6 +13,7 @@ import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { matchesOf } from '../../support/search-entries.ts';
 import {
   createSearchIndex,
+  createSearchTable,
   createTestIndexAlias,
   makeIndexCurrent,
   makeTableCurrent,
@@ -20,7 +21,7 @@ import {
 import { inOneTurn } from '../../support/stopped-clock.ts';
 import { numbered, testEntries } from '../search/entries.ts';
 import { createMatchOracle } from './matches-oracle.ts';
-import { createMatchTable, isForWords, matchEntries } from './matches-support.ts';
+import { isForWords, matchEntries } from './matches-support.ts';
 
 /** Half of all names have `de`, a quarter `sociedade`; words meet often, seldom or never. */
 function crowd() {
@@ -69,7 +70,7 @@ async function openDatabase(): Promise<TestDatabase> {
 
 async function openPostgres(limits?: ReadLimits): Promise<Finder<WordsQuery>> {
   const database = await openDatabase();
-  await createMatchTable(database.sql, 'directory_g900000', entries);
+  await createSearchTable(database.sql, 'directory_g900000', entries);
   await makeTableCurrent(database.sql, 'directory_g900000');
   if (limits === undefined) return matchesOf(database.sql);
   return createMatches(openCurrent(database.sql, null), createWalkingStore(database.sql, limits), 2);

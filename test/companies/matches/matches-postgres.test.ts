@@ -3,10 +3,10 @@ import { expect, test } from 'bun:test';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { matchesOf } from '../../support/search-entries.ts';
-import { makeTableCurrent } from '../../support/search-index.ts';
+import { createSearchTable, makeTableCurrent } from '../../support/search-index.ts';
 import { numbered } from '../search/entries.ts';
 import { createMatchOracle } from './matches-oracle.ts';
-import { createMatchTable, matchEntries } from './matches-support.ts';
+import { matchEntries } from './matches-support.ts';
 
 const NAMES = 30_000;
 const TABLE = 'directory_g900000';
@@ -22,7 +22,7 @@ const crowded = numbered(
 
 test('a query reads a fraction of the 30,000 names, whatever its words', async () => {
   await using database = await createTestDatabase('matches_cost');
-  await createMatchTable(database.sql, TABLE, crowded);
+  await createSearchTable(database.sql, TABLE, crowded);
   await makeTableCurrent(database.sql, TABLE);
   const oracle = createMatchOracle(crowded);
   const one = connectPostgres(database.url, { max: 1 });

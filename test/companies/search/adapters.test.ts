@@ -55,6 +55,25 @@ const names = entries.map(({ legalName }) => legalName);
 const beginnings = beginningsOf(names, 60);
 const normalizedBeginnings = beginningsOf(names.map(normalizeName).filter(Boolean), 30);
 const anyText = fc.sample(fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }), 100);
+const hostile = [
+  '"',
+  "'; DROP TABLE directory_generations; --",
+  '{"match_all":{}}',
+  '\n{"index":"_all"}\n{"query":{"match_all":{}}}\n',
+  'a\u0000b',
+  '\u0000',
+  '\u202existo',
+  '\u200fzenite\u200e',
+  '\ud800',
+  'xisto\udc00',
+  `${'x'.repeat(10_240)}`,
+  `${'a '.repeat(5_120)}`,
+  `${'\ufdfa'.repeat(3_000)}`,
+  `${'\u{1f600}'.repeat(2_500)}`,
+  'zenite\\',
+  '\\u007a',
+  '?xisto~2^5',
+];
 /** A slow machine answers so many within the time of a search. */
 const TOGETHER = 20;
 
@@ -162,35 +181,12 @@ describe.each(adapters)('search by %s', (_, adapter) => {
     expect(await namesOf('.*')).toEqual([]);
   });
 
-  test('hostile queries are answered like any other', async () => {
-    const hostile = [
-      '"',
-      "'; DROP TABLE directory_generations; --",
-      '{"match_all":{}}',
-      '\n{"index":"_all"}\n{"query":{"match_all":{}}}\n',
-      'a\u0000b',
-      '\u0000',
-      '\u202existo',
-      '\u200fzenite\u200e',
-      '\ud800',
-      'xisto\udc00',
-      `${'x'.repeat(10_240)}`,
-      `${'a '.repeat(5_120)}`,
-      `${'\ufdfa'.repeat(3_000)}`,
-      `${'\u{1f600}'.repeat(2_500)}`,
-      'zenite\\',
-      '\\u007a',
-      '?xisto~2^5',
-    ];
-    await expectAnswers(hostile);
-  });
-
   test('every beginning of a name answers what the oracle answers', () => expectAnswers(beginnings));
 
   test('every beginning of a normalized name answers what the oracle answers', () =>
     expectAnswers(normalizedBeginnings));
 
-  test('any text at all answers what the oracle answers', () => expectAnswers(anyText));
+  test('any text at all answers what the oracle answers', () => expectAnswers([...hostile, ...anyText]));
 
   test('every entry is found by its NIF', async () => {
     // On a busy machine, all of them at once would queue for longer than a search may.
