@@ -6,8 +6,8 @@ export interface Table {
   /** Those that are stored; Postgres computes the others. */
   columns: string[];
   /**
-   * The statement that makes it, without its constraints and indexes. Tables of the migrations don't need it, so it has no defaults and
-   * no computed columns.
+   * The statement that makes it, without its constraints and indexes. Tables of the migrations don't need it, so it has nothing but
+   * the types of its columns.
    */
   create: string;
   /** The statements that complete it once it has its rows. */
@@ -41,8 +41,8 @@ export async function readTables(sql: Sql | Transaction): Promise<Table[]> {
           THEN format('PARTITION OF %s %s', (SELECT inhparent::regclass FROM pg_inherits WHERE inhrelid = t.oid),
             pg_get_expr(relpartbound, t.oid))
           ELSE format('(%s)', (SELECT string_agg(concat_ws(' ', quote_ident(attname), format_type(atttypid, atttypmod),
-              CASE WHEN attcollation <> typcollation THEN format('COLLATE %s', attcollation::regcollation) END,
-              CASE WHEN attnotnull THEN 'NOT NULL' END), ', ' ORDER BY attnum)
+              CASE WHEN attcollation <> typcollation THEN format('COLLATE %s', attcollation::regcollation) END), ', '
+              ORDER BY attnum)
             FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
             WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped)) END
         || coalesce(' WITH (' || array_to_string(reloptions, ', ') || ')', '') AS create,

@@ -64,7 +64,7 @@ async function contentOf(sql: Sql): Promise<Record<string, string>> {
 const schemaOf = async (sql: Sql) => ({
   tables: (await readTables(sql)).map(({ estimate, ...table }) => table),
   columns: await sql`
-    SELECT table_name, column_name, column_default, generation_expression FROM information_schema.columns
+    SELECT table_name, column_name, data_type, collation_name, is_nullable, column_default, generation_expression FROM information_schema.columns
     WHERE table_schema = current_schema() ORDER BY 1, ordinal_position`,
   sequences: await readSequences(sql),
   foreignKeys: await readForeignKeys(sql),
