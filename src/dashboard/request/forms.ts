@@ -97,7 +97,6 @@ export interface Field {
   maxLength?: number;
   minLength?: number;
   optional?: boolean;
-  placeholder?: string;
   /** The keyboard of a phone. */
   inputMode?: 'numeric';
 }
@@ -142,7 +141,7 @@ export function field(field: Field & { fault?: HtmlValue; focus?: boolean }): Ht
   ${
     options === undefined
       ? html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${field.autocomplete ?? 'off'}"${field.optional !== true && html` required`}
-    maxlength="${maxLength}"${minLength !== undefined && html` minlength="${minLength}"`}${states}${field.inputMode && html` inputmode="${field.inputMode}"`}${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${['text', 'search'].includes(type) && html` spellcheck="false"`}>`
+    maxlength="${maxLength}"${minLength !== undefined && html` minlength="${minLength}"`}${states}${field.inputMode && html` inputmode="${field.inputMode}"`}${['text', 'search'].includes(type) && html` spellcheck="false"`}>`
       : html`<select id="${name}" name="${name}"${states}>${options.map(([option, label]) => html`<option value="${option}"${option === value && html` selected`}>${label}</option>`)}</select>`
   }
   ${field.fault && html`<p class="fault" id="${name}-fault" role="alert">${field.fault}</p>`}

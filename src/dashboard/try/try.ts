@@ -10,7 +10,7 @@ import { creditsLeft } from '../../metering/accounts/account-store.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import { isFirstSending } from '../auth/limits.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
-import { curl, EXAMPLE_QUERY } from '../reference/code-samples.ts';
+import { curl } from '../reference/code-samples.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { failureNotice, field, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
@@ -108,7 +108,6 @@ ${failureNotice(refusal?.message)}
     type: 'search',
     value: queryOf(context),
     maxLength: MAX_QUERY,
-    placeholder: EXAMPLE_QUERY,
     hint: messages.searchHint,
     focus: tried === null,
     fault: refusal?.faults?.q,

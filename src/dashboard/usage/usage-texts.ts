@@ -47,7 +47,7 @@ export const USAGE_TEXTS = {
 
   hoursTitle: ['The last 48 hours', 'As últimas 48 horas'],
   plotLead: `Credits spent, and requests that were refused or failed, in UTC
-    Créditos gastos, e pedidos recusados ou com erro, em UTC`,
+    Créditos gastos e pedidos recusados ou com erro, em UTC`,
   activityOf: ['See these requests', 'Ver estes pedidos'],
   latest: ['Latest', 'Mais recentes'],
   older: ['Older', 'Anteriores'],
