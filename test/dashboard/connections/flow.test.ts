@@ -209,13 +209,16 @@ test('a member who leaves or is removed ends the connections that are theirs, an
   expect((await callTool(service, kept.access_token)).status).toBe(200);
 });
 
-test('a suspended account’s agents are refused until it is resumed, and one that ends its connection meanwhile has ended it for good', async () => {
+test('a suspended account connects no agent, its agents are refused until it is resumed, and one that ends its connection meanwhile has ended it for good', async () => {
   const { member, agent, tokens } = await connectedMember(service);
   const other = await connectAgent(service, member);
   await setSuspended(service.sql, member.accountId, true, 'test');
   expect(await statusOnceEnded(tokens.access_token)).toBe(401);
   expect((await refresh(service, agent, tokens.refresh_token)).error).toBe('invalid_grant');
   expect((await revoke(service, other.tokens.refresh_token)).status).toBe(200);
+  await member.visitor.submit('/dashboard/sign-in', { ...member });
+  const path = await openConsent(member.visitor, await registerAgent(service));
+  expect((await consent(member.visitor, member, path)).status).toBe(403);
   await setSuspended(service.sql, member.accountId, false, 'test');
   expect((await refresh(service, agent, tokens.refresh_token)).status).toBe(200);
   expect((await refresh(service, other.agent, other.tokens.refresh_token)).error).toBe('invalid_grant');
