@@ -12,12 +12,7 @@ import { VERSION } from '../platform/version.ts';
 import { readSequences, readTables, type Table } from './catalogue.ts';
 import { type Block, encode, type Header } from './file.ts';
 
-export interface BackupReport {
-  file: string;
-  /** Of the packed file. */
-  bytes: number;
-  milliseconds: number;
-}
+export type BackupReport = Awaited<ReturnType<typeof backUp>>;
 
 export type BackupTools = Pick<CommandTools, 'databaseUrl' | 'sql' | 'signal'>;
 
@@ -26,9 +21,10 @@ export type BackupTools = Pick<CommandTools, 'databaseUrl' | 'sql' | 'signal'>;
  * dies leaves the file of the last one as it is.
  *
  * @param file `-` means standard output
+ * @returns with the bytes of the packed file
  * @throws FileError when the file can't be written
  */
-export async function backUp(tools: BackupTools, file: string, progress: Progress): Promise<BackupReport> {
+export async function backUp(tools: BackupTools, file: string, progress: Progress) {
   const startedMs = performance.now();
   // Before the query: rows that nobody begins to read end in an uncaught error.
   const output = file === '-' ? null : await openOutputFile(file, tools.signal);

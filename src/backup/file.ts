@@ -52,11 +52,7 @@ export async function* encode(header: Header, blocks: AsyncIterable<Block>): Asy
 /** What a damaged file can make us keep: the longest line, and the largest block. */
 const MOST_BYTES = 64 * MIB;
 
-export interface BackupReader {
-  header: Header;
-  /** @throws {FileError} at the end, too, if the file is damaged or cut off; until then a caller must not rely on what it got */
-  blocks: AsyncGenerator<Block>;
-}
+export type BackupReader = Awaited<ReturnType<typeof decode>>;
 
 /**
  * Reads a file as far as its header.
@@ -65,7 +61,7 @@ export interface BackupReader {
  * @param name for messages: the path, or `standard input`
  * @throws {FileError} it is no backup, or damaged
  */
-export async function decode(packed: AsyncIterable<Uint8Array>, name: string): Promise<BackupReader> {
+export async function decode(packed: AsyncIterable<Uint8Array>, name: string) {
   const input = createInput(unpacked(packed, name), name);
   const hasher = new Bun.CryptoHasher('sha256');
   const first = await input.line();
@@ -73,6 +69,7 @@ export async function decode(packed: AsyncIterable<Uint8Array>, name: string): P
   const { format, ...header } = parse<Header & { format: string }>(first, name);
   if (format !== FORMAT) throw noBackup(name);
   hasher.update(first);
+  /** @throws {FileError} at the end, too, if the file is damaged or cut off; until then a caller must not rely on what it got */
   async function* blocks(): AsyncGenerator<Block> {
     for (;;) {
       const line = await input.line();

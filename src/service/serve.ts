@@ -83,17 +83,6 @@ const RESOLVE_POOL = { ...POSTGRES_POOL, max: 1, pointQueries: true };
  */
 const DASHBOARD_POOL = { ...POSTGRES_POOL, max: 4, lockTimeoutMs: 0.2 * SECOND };
 
-export interface RunningService {
-  /** The service's own address. */
-  publicUrl: string;
-  port: number;
-  /**
-   * Readiness fails, and the service answers for `SHUTDOWN_DELAY_S`. Then it closes the port, finishes requests, voids a batch
-   * in doubt and closes everything, within `LONGEST_STOP_MS`.
-   */
-  stop(): Promise<void>;
-}
-
 export interface ServiceOptions {
   /** By default the service creates its log. */
   log?: Log;
@@ -108,7 +97,7 @@ export interface ServiceOptions {
  *
  * @throws RefusedError in one line when the port is taken or Postgres can't be reached
  */
-export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
+export async function startService(config: Config, options: ServiceOptions = {}) {
   const onFailed = (what: string, error: unknown) => log.error({ err: error }, `closing ${what} failed`);
   const cleanup = createCleanup(onFailed);
   // Work beside requests. It uses connections of `cleanup`, so it is closed before them.
@@ -230,6 +219,10 @@ export async function startService(config: Config, options: ServiceOptions = {})
     listen(app, createUnknown({ observer, dashboard }), config, port);
     log.info({ address: publicUrl, listens: `${config.host}:${port}`, version: VERSION }, 'listening');
 
+    /**
+     * Readiness fails, and the service answers for `SHUTDOWN_DELAY_S`. Then it closes the port, finishes requests, voids a batch in doubt
+     * and closes everything, within `LONGEST_STOP_MS`.
+     */
     async function stop(): Promise<void> {
       isLeaving = true;
       await waitForBalancers(config, log);

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/environment.ts';
 import { tlsFault } from '../config/tls.ts';
 import { adviceOf, messageOf, RefusedError } from '../errors.ts';
-import type { PostgresOptions, Sql } from '../postgres/connect.ts';
+import type { PostgresOptions } from '../postgres/connect.ts';
 import { openEmbeddedPostgres } from '../postgres/embedded/embedded.ts';
 import { migrate } from '../postgres/migrate.ts';
 import { createPools } from '../postgres/pools.ts';
@@ -12,19 +12,7 @@ import { createCleanup } from '../runtime/shutdown.ts';
 import { withTimeout } from '../runtime/timeout.ts';
 import { SECOND } from '../units.ts';
 
-/** The two stores that both the server and the commands work on. */
-export interface Stores {
-  /** Also of the embedded Postgres. It holds a password. */
-  databaseUrl: string;
-  sql: Sql;
-  /** `null` means search by an index in Postgres. */
-  elasticsearch: Client | null;
-  /** Opens another pool of a server process. The stores close it. */
-  openPool(options: PostgresOptions): Sql;
-  /** Names of the migrations that were applied now. */
-  migrated: string[];
-  close(): Promise<void>;
-}
+export type Stores = Awaited<ReturnType<typeof openStores>>;
 
 export interface StoreOptions {
   signal?: AbortSignal;
@@ -36,13 +24,13 @@ export interface StoreOptions {
 }
 
 /**
- * Opens Postgres (the embedded one if no URL is set), applies missing migrations under their lock, and makes the
+ * Opens the stores that both the server and the commands work on: Postgres (the embedded one if no URL is set), applies missing migrations under their lock, and makes the
  * Elasticsearch client if one is configured.
  *
  * @throws RefusedError in one line when Postgres can't be reached, is older than 18 or only reads, or can't be migrated
  * @throws ConfigError when the database's encoding is not UTF-8, or connections do not take our settings
  */
-export async function openStores(config: Config, options: StoreOptions = {}): Promise<Stores> {
+export async function openStores(config: Config, options: StoreOptions = {}) {
   const cleanup = createCleanup((what, error) =>
     options.onLog?.(`closing ${what} failed: ${messageOf(error)}`),
   );
@@ -76,8 +64,18 @@ export async function openStores(config: Config, options: StoreOptions = {}): Pr
     const migrated = await migrate(databaseUrl, config.databaseUrl === null ? config.dataDir : null);
     const elasticsearch = await openElasticsearch(config);
     if (elasticsearch !== null) cleanup.add('Elasticsearch', () => elasticsearch.close());
-    const close = () => cleanup.runInReverse();
-    return { databaseUrl, sql, elasticsearch, openPool: pools.open, migrated, close };
+    return {
+      /** Also of the embedded Postgres. It holds a password. */
+      databaseUrl,
+      sql,
+      /** `null` means search by an index in Postgres. */
+      elasticsearch,
+      /** Opens another pool of a server process. The stores close it. */
+      openPool: pools.open,
+      /** Names of the migrations that were applied now. */
+      migrated,
+      close: () => cleanup.runInReverse(),
+    };
   } catch (error) {
     await cleanup.runInReverse();
     throw error;

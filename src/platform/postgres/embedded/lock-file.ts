@@ -3,23 +3,17 @@ import { EXCLUSIVE, SHARED, tryFlock } from '../../runtime/flock.ts';
 import { MINUTE, SECOND } from '../../units.ts';
 import { giveToOwner, type Layout } from './paths.ts';
 
-/** A lock between processes by {@link tryFlock}. */
-export interface LockFile {
-  fd: number;
-  tryExclusive(): boolean;
-  tryShared(): boolean;
-  /** Closes the file. A child that shares the lock keeps it. */
-  close(): void;
-}
+export type LockFile = ReturnType<typeof openLockFile>;
 
-/** Opens (and makes, mode 0600) a lock file; nothing is locked yet. */
-export function openLockFile(layout: Layout, path: string): LockFile {
+/** Opens (and makes, mode 0600) the file of a lock between processes by {@link tryFlock}; nothing is locked yet. */
+export function openLockFile(layout: Layout, path: string) {
   const fd = openSync(path, 'a', 0o600);
   giveToOwner(layout, path);
   return {
     fd,
     tryExclusive: () => tryFlock(fd, EXCLUSIVE),
     tryShared: () => tryFlock(fd, SHARED),
+    /** Closes the file. A child that shares the lock keeps it. */
     close: () => closeSync(fd),
   };
 }
