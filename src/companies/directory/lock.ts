@@ -45,7 +45,8 @@ export async function withDirectoryLock<T>(
     try {
       return await work(lock);
     } finally {
-      await release(lock).catch(() => {}); // a lost connection has released it already
+      // The holder stays in the row, and counts no more. A lost connection has released the lock already.
+      await sql`SELECT pg_advisory_unlock(${DIRECTORY_LOCK})`.catch(() => {});
     }
   });
 }
@@ -102,13 +103,6 @@ export async function readHolder(sql: Sql): Promise<LockHolder | null> {
 
 export function describeHolder({ holder, doing, since }: LockHolder): string {
   return `${holder} (${doing}, since ${toSecond(since)})`;
-}
-
-async function release({ sql, backend }: DirectoryLock): Promise<void> {
-  await sql`
-    UPDATE directory SET lock_backend = NULL, lock_holder = NULL, lock_doing = NULL, lock_since = NULL
-    WHERE lock_backend = ${backend}`;
-  await sql`SELECT pg_advisory_unlock(${DIRECTORY_LOCK})`;
 }
 
 /** @throws RefusedError when the lock's connection was lost in the meantime */

@@ -27,16 +27,15 @@ async function findLeftovers({ elasticsearch, config }: DirectoryContext, sql: S
   const kept = previous === null ? [current] : [current, previous];
   const alias = config.elasticsearchPrefix;
   const own = elasticsearch === null ? [] : await ownIndices(elasticsearch, alias, sql, id);
+  const names = (isLeft: (index: (typeof own)[number]) => boolean) =>
+    own.filter(isLeft).map(({ name }) => name);
   const isOf = (index: (typeof own)[number], generation: Generation) =>
     index.directory === id && index.name === generation.index;
-  const names = (some: typeof own) => some.map(({ name }) => name);
   const isThere = own.some((index) => isOf(index, current));
   return {
     generations: generations.filter((generation) => !kept.some(({ id }) => id === generation.id)),
-    indices: names(
-      own.filter((index) => index.aliases.length === 0 && !kept.some((one) => isOf(index, one))),
-    ),
-    behind: names(own.filter((index) => isThere && index.aliases.includes(alias) && !isOf(index, current))),
+    indices: names((index) => index.aliases.length === 0 && !kept.some((one) => isOf(index, one))),
+    behind: names((index) => isThere && index.aliases.includes(alias) && !isOf(index, current)),
     current,
   };
 }

@@ -17,13 +17,6 @@ export function rowSource(file: string): RowSource {
   return file === '-' ? { stdin: Bun.stdin.stream() } : { path: file };
 }
 
-/** The progress of reading, in bytes of the file on disk (compressed, for gzip). It changes while reading. */
-interface ByteProgress {
-  readonly bytesRead: number;
-  /** `null` means that it is not known, as on a pipe. */
-  readonly bytesTotal: number | null;
-}
-
 export type ByteSource = Awaited<ReturnType<typeof openSource>>;
 
 const CHUNK_BYTES = 256 * KIB;
@@ -69,7 +62,8 @@ export async function openSource(source: RowSource, signal: AbortSignal = new Ab
   return {
     /** For messages: the path, or `standard input`. */
     name,
-    progress: progress as ByteProgress,
+    /** In bytes of the file on disk (compressed, for gzip). It changes while reading; `bytesTotal` of a pipe is `null`. */
+    progress,
     /**
      * Writes bytes into `target` from `at` on and returns their number; 0 at the end.
      * @throws {FileError} the file can't be read, or is damaged gzip

@@ -4,10 +4,10 @@ import { MAX_GRAM, readEntry, type SortedEntry } from './document.ts';
 import type { WordGroup } from './generation-reader.ts';
 import { MAX_RESULTS } from './search.ts';
 
-/** What is read of a search's answer; Elasticsearch writes nothing else. */
-const HIT_PATH = 'hits.hits.sort';
-/** `status` keeps one element a search, also if nothing was found. */
-const FILTER_PATH = ['status', 'timed_out', 'error.type', HIT_PATH].map((path) => `responses.${path}`);
+/** What is read of an answer; Elasticsearch writes nothing else. `status` keeps one element a search, also if nothing was found. */
+const FILTER_PATH = ['status', 'timed_out', 'error.type', 'hits.hits.sort'].map(
+  (path) => `responses.${path}`,
+);
 
 /** The two lines of an `_msearch` that ask for one search. */
 export type SearchLines = [header: estypes.MsearchRequestItem, body: estypes.MsearchRequestItem];
