@@ -3,6 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { isValidNif } from '../../../src/companies/nif.ts';
 import { calledUpBy, WORLD } from '../../../src/companies/test-world/world.ts';
 import { PROBLEMS, type ProblemName } from '../../../src/http/problems.ts';
+import { purgeActivity } from '../../../src/metering/activity/purge.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
+import type { KeyLimits } from '../../../src/metering/keys/limits.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { keyRoute } from '../../../src/metering/usage/key-route.ts';
 import { usageRoute } from '../../../src/metering/usage/usage-route.ts';
@@ -10,6 +13,7 @@ import { API_ROUTES } from '../../../src/service/endpoints.ts';
 import { type Api, type Caller, startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
 import type { CallAnswer, CallOptions } from '../../support/client.ts';
+import { nif } from '../../support/companies.ts';
 import { callTool, toolOf, WAYS } from '../../support/mcp.ts';
 import { createTestKey } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
@@ -33,29 +37,36 @@ async function testCaller() {
   return { caller, key: await createTestKey(api.sql, caller.accountId) };
 }
 
-test.each(CASES)('%s answers %s at will', async (_name, kind, route) => {
-  const [path, options] = requestFor(route, kind);
-  const answer = await ask(api, path, { ...options, key: kind === 'unauthorized' ? generateSecret() : key });
-  expect([answer.status, answer.kind]).toEqual([PROBLEMS[kind].status, kind]);
-  if (kind === 'unauthorized') return;
-  expect(answer.headers.get('x-test-key')).toBe('true');
-  if (kind === 'rate-limit-exceeded') expect(answer.headers.get('ratelimit-remaining')).toBe('0');
-  if (kind === 'service-unavailable') expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-  if (kind === 'monthly-quota-exceeded') expect(answer.body.buy).toStartWith('https://shop.example/buy');
-});
-
 /** A text that says that a credit was spent. */
 const CLAIM = /\b(?:has|have) cost (?!nothing)|(?<!Nothing|No credit) was charged/;
 
-test.each(CASES)('%s does not say of %s that it has cost a credit', async (_name, kind, route) => {
-  if (kind === 'unauthorized') return;
-  const [path, options] = requestFor(route, kind);
-  const { body } = await ask(api, path, { ...options, key });
-  expect(JSON.stringify(body)).not.toMatch(CLAIM);
-  if (!hasTool(route)) return;
-  const told = await (await callTool(api, ...toolOf(path, options.body as string), { key })).text();
-  expect(told).not.toMatch(CLAIM);
-});
+const headersOf = ({ headers }: CallAnswer) =>
+  [...headers.keys()].filter((name) => name !== 'x-test-key').toSorted();
+/** The headers of each problem at will. */
+const atWill: { kind: ProblemName; case: string; headers: string[] }[] = [];
+
+test.each(CASES)(
+  '%s answers %s at will, and does not say that it has cost a credit',
+  async (name, kind, route) => {
+    const [path, options] = requestFor(route, kind);
+    const answer = await ask(api, path, {
+      ...options,
+      key: kind === 'unauthorized' ? generateSecret() : key,
+    });
+    expect([answer.status, answer.kind]).toEqual([PROBLEMS[kind].status, kind]);
+    // No request with a test key is `unauthorized`.
+    if (kind === 'unauthorized') return;
+    atWill.push({ kind, case: name, headers: headersOf(answer) });
+    expect(answer.headers.get('x-test-key')).toBe('true');
+    if (kind === 'rate-limit-exceeded') expect(answer.headers.get('ratelimit-remaining')).toBe('0');
+    if (kind === 'service-unavailable') expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    if (kind === 'monthly-quota-exceeded') expect(answer.body.buy).toStartWith('https://shop.example/buy');
+    expect(JSON.stringify(answer.body)).not.toMatch(CLAIM);
+    if (!hasTool(route)) return;
+    const told = await (await callTool(api, ...toolOf(path, options.body as string), { key })).text();
+    expect(told).not.toMatch(CLAIM);
+  },
+);
 
 test('a problem that comes before the body is one over HTTP at a tool, too, except a short call over the rate; any other is a result', async () => {
   for (const { kind, nif } of WORLD.problems) {
@@ -263,3 +274,87 @@ test('the debts of the companies are what the feed leaves', () => {
   }
   expect(WORLD.companies.map(({ nif, debts }) => [nif, { ...debts }])).toEqual([...left]);
 });
+
+const newCaller = (options = {}) => api.caller({ limits: { requestsPerMinute: 6000 }, ...options });
+
+/** Asks with a new key between both statements. */
+async function whileBroken(breaking: string, mending: string, path: string): Promise<CallAnswer> {
+  const { key } = await newCaller();
+  // An earlier one may have taken Postgres away.
+  await eventually(async () => (await ask(api, '/datasets', { key })).status, 200);
+  await api.sql.unsafe(breaking);
+  return ask(api, path, { key }).finally(() => api.sql.unsafe(mending));
+}
+
+/** Asks with a key that has limits. */
+async function askLimited(limits: Partial<KeyLimits>): Promise<CallAnswer> {
+  const { accountId } = await newCaller();
+  const key = generateSecret();
+  await createKey(api.sql, accountId, '', 'test', null, key, limits);
+  return ask(api, '/companies?q=a', { key });
+}
+
+/** How a key that is no test key gets each problem. */
+const REAL: { [kind in ProblemName]?: () => Promise<CallAnswer> } = {
+  validation: async () => ask(api, '/companies', { key: (await newCaller()).key }),
+  'company-not-found': async () => ask(api, `/companies/${nif(1)}`, { key: (await newCaller()).key }),
+  'company-lookup-failed': async () => {
+    api.provider.answer(nif(2), { result: 'surprise' });
+    return ask(api, `/companies/${nif(2)}`, { key: (await newCaller()).key });
+  },
+  'changes-expired': async () => {
+    await api.sql`UPDATE debt_change_numbers SET last = 10, purged = 10`;
+    return ask(api, '/debts/changes', { ...post({ after: 'chg_1' }), key: (await newCaller()).key });
+  },
+  'activity-expired': async () => {
+    await purgeActivity(api.sql, 1);
+    return ask(api, '/activity?after=act_1', { key: (await newCaller()).key });
+  },
+  'rate-limit-exceeded': async () => {
+    const { key } = await newCaller({ limits: { requestsPerMinute: 1 } });
+    await ask(api, '/usage', { key });
+    return ask(api, '/usage', { key });
+  },
+  'monthly-quota-exceeded': async () =>
+    ask(api, '/companies?q=a', { key: (await newCaller({ included: 0 })).key }),
+  'key-budget-exceeded': () => askLimited({ budget: { credits: 0, per: 'day' }, only: null }),
+  'key-budget-spent': () => askLimited({ budget: { credits: 0, per: 'ever' }, only: null }),
+  'not-permitted': () => askLimited({ budget: null, only: ['usage'] }),
+  'authentication-failed': () => {
+    api.proxies.postgres.down();
+    return ask(api, '/usage', { key: generateSecret() }).finally(api.proxies.postgres.up);
+  },
+  'service-unavailable': () =>
+    whileBroken(
+      'ALTER TABLE debt_datasets RENAME TO hidden',
+      'ALTER TABLE hidden RENAME TO debt_datasets',
+      '/datasets',
+    ),
+  'search-failed': async () => {
+    const [row] = await api.sql`
+      SELECT table_name AS name FROM directory_generations WHERE id = (SELECT current FROM directory)`;
+    const { name } = row!;
+    const mending = `ALTER TABLE hidden RENAME TO ${name}`;
+    return whileBroken(`ALTER TABLE ${name} RENAME TO hidden`, mending, '/companies?q=unasked');
+  },
+  // A date that the program does not expect there.
+  'internal-error': () =>
+    whileBroken(
+      `UPDATE directory_generations SET loaded_at = 'infinity'`,
+      'UPDATE directory_generations SET loaded_at = NULL',
+      '/datasets',
+    ),
+};
+
+test.each([...new Set(CASES.map(([, kind]) => kind))].filter((kind) => kind !== 'unauthorized'))(
+  '%s at will has the headers of the real one',
+  async (kind) => {
+    const meet = REAL[kind];
+    if (meet === undefined) throw new Error(`REAL has no request of a real key that meets ${kind}`);
+    const real = await meet();
+    expect(real.kind).toBe(kind);
+    const same = atWill.filter((one) => one.kind === kind);
+    expect(same).not.toEqual([]);
+    for (const one of same) expect(one).toEqual({ ...one, headers: headersOf(real) });
+  },
+);
