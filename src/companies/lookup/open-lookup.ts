@@ -7,7 +7,7 @@ import { startInterval } from '../../platform/runtime/interval.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
 import { createSources } from '../sources/create-sources.ts';
-import { isDefaultNifPtUrl, LIMIT_WINDOWS, type LimitWindow } from '../sources/nif-pt.ts';
+import { LIMIT_WINDOWS, type LimitWindow } from '../sources/nif-pt.ts';
 import { SOURCE_OUTCOMES } from '../sources/source-types.ts';
 import { createFindRefusal, createLookup, type FindRefusal, type Lookup } from './lookup.ts';
 import { createCompanyReader, type FindCompanies, type FindCompany } from './lookup-store.ts';
@@ -29,9 +29,7 @@ export function openLookup(
     },
   });
   for (const source of sources) cleanup.add(source.name, () => source.close());
-  if (config.nifPtKey === null && isDefaultNifPtUrl(config.nifPtUrl)) {
-    log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
-  }
+  if (!sources.some(({ name }) => name === 'nif.pt')) log.warn('NIF_PT_KEY is not set: nif.pt is not asked');
   // The whole lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s (docs/api.md: refresh); the rest is for the way out.
   const timeoutMs = 2 * config.providerTimeoutMs + 0.9 * SECOND;
   const { findCompany, findCompanies } = createCompanyReader(pointQueries, config.recordMaxAgeS, timeoutMs);

@@ -2,8 +2,9 @@
  * Sources of company records: nif.pt, then VIES or eInforma (one adapter each), with a shared client (`source-client.ts`), a circuit breaker
  * and text cleaning (`clean-text.ts`). No source is trusted: every answer is checked and cleaned, and a fault never holds its text.
  */
+import { DEFAULT_NIF_PT_URL } from '../../platform/config/config.ts';
 import { createEinforma } from './einforma.ts';
-import { createNifPt, isDefaultNifPtUrl, type LimitWindow } from './nif-pt.ts';
+import { createNifPt, type LimitWindow } from './nif-pt.ts';
 import type { CompanySource, SourceName, SourcesConfig } from './source-types.ts';
 import { createVies } from './vies.ts';
 
@@ -21,7 +22,7 @@ export interface SourcesOptions {
 export function createSources(config: SourcesConfig, options: SourcesOptions = {}): CompanySource[] {
   const { now = () => performance.now(), onLimit = () => {} } = options;
   const sources: CompanySource[] = [];
-  if (config.nifPtKey !== null || !isDefaultNifPtUrl(config.nifPtUrl)) {
+  if (config.nifPtKey !== null || new URL(config.nifPtUrl).href !== DEFAULT_NIF_PT_URL) {
     sources.push(createNifPt(config, now, (window) => onLimit('nif.pt', window)));
   }
   if (config.registry === 'vies') sources.push(createVies(config, now));

@@ -1,4 +1,3 @@
-import { DEFAULT_NIF_PT_URL } from '../../platform/config/config.ts';
 import { isObject } from '../../platform/runtime/json.ts';
 import { HOUR, MINUTE } from '../../platform/units.ts';
 import { capitalText, currencyText } from './capital.ts';
@@ -20,11 +19,6 @@ export type LimitWindow = (typeof LIMIT_WINDOWS)[number];
  * every hour, so that newly bought credits are used soon.
  */
 const PAUSE_MS: Record<LimitWindow, number> = { minute: MINUTE, hour: HOUR, day: HOUR, month: HOUR };
-
-/** The default URL isn't asked without a key (docs/configuration.md, NIF_PT_KEY). */
-export function isDefaultNifPtUrl(url: string): boolean {
-  return new URL(url).href === DEFAULT_NIF_PT_URL;
-}
 
 /**
  * The primary provider: `GET {url}?json=1&q=<nif>&key=<key>`. It answers everything with HTTP 200; `result` has the kind. After

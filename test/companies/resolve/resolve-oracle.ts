@@ -163,28 +163,32 @@ export function oracleEvidence(name: string[], weights: number[], candidate: str
     used.add(place);
     found.set(at, 'same');
   });
-  for (let from = 0; from < name.length; from++) {
-    for (const count of [5, 4, 3, 2]) {
-      const run = name.slice(from, from + count);
-      if (run.length < count || run.some((_, step) => found.has(from + step))) continue;
-      const place = free(candidate, used, (other) => other === run.join(''));
-      if (place < 0) continue;
-      used.add(place);
-      run.forEach((_, step) => void found.set(from + step, { joined: candidate[place]! }));
-      break;
+  /** Neighbours of one side that are a word of the other, both not taken yet. */
+  const join = (
+    [neighbours, taken]: [string[], { has(at: number): boolean }],
+    [whole, takenToo]: [string[], { has(at: number): boolean }],
+    explain: (places: number[], at: number) => void,
+  ) => {
+    for (const from of neighbours.keys()) {
+      for (const count of [5, 4, 3, 2]) {
+        const places = [...neighbours.keys()].slice(from, from + count);
+        if (places.length < count || places.some((place) => taken.has(place))) continue;
+        const joined = places.map((place) => neighbours[place]).join('');
+        const at = free(whole, takenToo, (word) => word === joined);
+        if (at < 0) continue;
+        explain(places, at);
+        break;
+      }
     }
-  }
-  for (let from = 0; from < candidate.length; from++) {
-    for (const count of [5, 4, 3, 2]) {
-      const run = candidate.slice(from, from + count);
-      if (run.length < count || run.some((_, step) => used.has(from + step))) continue;
-      const at = free(name, found, (word) => word === run.join(''));
-      if (at < 0) continue;
-      found.set(at, { joined: run.join(' ') });
-      run.forEach((_, step) => void used.add(from + step));
-      break;
-    }
-  }
+  };
+  join([name, found], [candidate, used], (places, at) => {
+    used.add(at);
+    for (const place of places) found.set(place, { joined: candidate[at]! });
+  });
+  join([candidate, used], [name, found], (places, at) => {
+    found.set(at, { joined: places.map((place) => candidate[place]).join(' ') });
+    for (const place of places) used.add(place);
+  });
   const pass = (kind: string, test: (word: string, other: string, at: number) => boolean) =>
     name.forEach((word, at) => {
       if (found.has(at) || !isHeavy(word)) return;
