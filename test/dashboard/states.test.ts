@@ -19,7 +19,7 @@ import { until } from '../support/until.ts';
 import { storeCalls } from './service.ts';
 import { startMailServer } from './smtp.ts';
 import { type Place, type Shown, STATES, type State } from './state-places.ts';
-import { createMember, createVisitor, formTokenOf, makeKey, type PageAnswer } from './visitor.ts';
+import { createMemberWithKey, createVisitor, formTokenOf, type PageAnswer } from './visitor.ts';
 
 const database = await createTestDatabase('states');
 const { sql } = database;
@@ -39,12 +39,10 @@ type Member = Awaited<ReturnType<typeof newMember>>;
 
 /** A member, and the account's only key. */
 async function newMember() {
-  const member = await createMember({ ...service, sql });
-  const secret = await makeKey(member.visitor);
+  const member = await createMemberWithKey({ ...service, sql });
   // A key that was created for less than a week has no mail a week before its end.
   await sql`UPDATE api_keys SET created_at = now() - interval '30 days' WHERE account_id = ${member.accountId}`;
-  const [key] = await sql<{ id: string }[]>`SELECT id FROM api_keys WHERE account_id = ${member.accountId}`;
-  return { ...member, id: key!.id, secret, stranger: createVisitor(service.baseUrl) };
+  return { ...member, stranger: createVisitor(service.baseUrl) };
 }
 const DAY_MS = 86_400_000;
 const cli = createCommandLine(database.url, { SMTP_URL: mail.url });
