@@ -262,7 +262,7 @@ has these events → dashboard/account-data: is everything that changed the acco
 members with a confirmed address get a mail → dashboard/mails: a mail about %s goes to no member
 when 80% and when 100% → dashboard/mails: each member gets one mail at 80% → dashboard/mails: of two thresholds
 when a key has spent its budget → dashboard/mails: a member has one mail when a key has spent → dashboard/mails: each month has its own mail → dashboard/mails: a budget of a day
-a day before a key ends → dashboard/mails: a member has one mail 7 days before a key → dashboard/mails: keys of one stage → dashboard/mails: a connection has a mail
+a day before a key ends → dashboard/mails: a member has one mail 7 days before a key → dashboard/mails: a member with very many keys → dashboard/mails: a connection has a mail
 7 days before Plus ends → dashboard/mails: a member has one mail 7 days before the plan ends
 A mail is sent once two runs → dashboard/mails: credits that are back at the next run → dashboard/mails: a mail about %s goes to no member
 

@@ -58,8 +58,6 @@ export interface AuthParts extends Pick<DashboardParts, 'sql' | 'config' | 'publ
 
 /** The parts of the dashboard that pages use. */
 export interface Tools extends DashboardParts, AuthParts, LayoutTools {
-  /** Whether mail can be sent. */
-  mails: boolean;
   auth: Auth;
   readAccount: ReadAccount;
   companyNames: CompanyNames;

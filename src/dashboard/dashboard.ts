@@ -78,7 +78,6 @@ export async function createDashboard(parts: DashboardParts) {
       readAccount: createAccountReader(sql),
       companyNames: createCompanyNames(sql),
       secret,
-      mails: mailer !== null,
       notices: pageNotices,
       mailer,
       downloads: createGate(DOWNLOADS),

@@ -113,7 +113,7 @@ function pendingList(context: MemberContext, pending: PendingInvitation[]): Html
     [
       messages.change,
       ({ email }) => [
-        context.tools.mails && button(PATH, email, messages.confirmAgain),
+        context.tools.mailer && button(PATH, email, messages.confirmAgain),
         button(`${PATH}/withdraw`, email, messages.withdraw),
       ],
       'end',
@@ -132,7 +132,7 @@ const roleOptions = ({ roles }: Messages): [string, string][] => [
 
 function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
   const { messages, tools, user } = context;
-  if (!tools.mails) {
+  if (!tools.mailer) {
     const contact = contactLink(context);
     return html`<p>${sentence(messages.inviteNoMail, contact && html` (${contact})`)}</p>`;
   }

@@ -70,7 +70,7 @@ export const ownEmail = memberForm({
     const title = messages.changeEmail;
     const lead = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
     const operator = html`${messages.changeEmailNoMail} ${contactLink(context)}`;
-    if (!tools.mails) return messagePage(context, 200, title, operator);
+    if (!tools.mailer) return messagePage(context, 200, title, operator);
     const fields = [{ ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint }];
     return { title, lead, fields, button: messages.sendLink, cancel: '/settings' };
   },
@@ -80,7 +80,7 @@ export const ownEmail = memberForm({
   }),
   async submit(context) {
     const { tools, messages, sent, client, account, user } = context;
-    if (!tools.mails) return messagePage(context, 403, messages.changeEmail, messages.changeEmailNoMail);
+    if (!tools.mailer) return messagePage(context, 403, messages.changeEmail, messages.changeEmailNoMail);
     const email = sent('email').trim().toLowerCase();
     const done = redirectTo(context, '/settings?done=email');
     if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) return done;

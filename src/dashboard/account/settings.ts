@@ -57,7 +57,7 @@ ${facts(about, 'card')}
 </section>
 <div>
 ${
-  tools.mails &&
+  tools.mailer &&
   html`
 <section class="card" aria-labelledby="alerts-title">
   <h2 id="alerts-title">${messages.alerts}</h2>

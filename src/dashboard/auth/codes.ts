@@ -13,15 +13,11 @@ export function makeBackupCodes(): string[] {
   return Array.from({ length: COUNT }, () => grouped(Array.from({ length: LENGTH }, letter).join('')));
 }
 
-/** A code of the second factor as a user gave it, with any case, hyphens and blanks. */
-export interface GivenCode {
-  /** Six digits are of the app; all else may be a backup code. */
-  kind: 'app' | 'backup';
-  /** As better-auth has it. */
-  code: string;
-}
-
-export function readCode(text: string): GivenCode {
+/**
+ * A code of the second factor as a user gave it, with any case, hyphens and blanks. Six digits are of the app; all else may be a backup code.
+ * @returns `code` as better-auth has it
+ */
+export function readCode(text: string): { kind: 'app' | 'backup'; code: string } {
   const plain = text.replace(/[\s\p{Pd}]/gu, '').toLowerCase();
   return /^\d{6}$/.test(plain) ? { kind: 'app', code: plain } : { kind: 'backup', code: grouped(plain) };
 }

@@ -33,7 +33,11 @@ export async function signInWith(
     return answer.cookies;
   };
   const guessed = checkGuess(context, { id: member?.userId ?? null, email }, check);
-  const outcome = await withConstantTime(context, guessed, ({ isRight }) => tools.mails && !isRight);
+  const outcome = await withConstantTime(
+    context,
+    guessed,
+    ({ isRight }) => tools.mailer !== null && !isRight,
+  );
   logSecurity(context, outcome.isRight ? done : `sign-in ${failedOrRefused(outcome.retryAfterS)}`, member);
   return outcome;
 }

@@ -53,7 +53,7 @@ export const signIn = formHandlers({
     const { sent, tools, messages } = context;
     const email = sent('email').trim();
     const password = sent('password');
-    const text = tools.mails ? messages.wrongOrUnconfirmed : messages.wrongSignIn;
+    const text = tools.mailer ? messages.wrongOrUnconfirmed : messages.wrongSignIn;
     const wrong = refuse(401, { faults: { password: text } });
     if (!isEmail(email) || password === '') return wrong;
     const outcome = await signInWith(context, email, password);
@@ -82,7 +82,7 @@ export const signUp = formHandlers({
       fields: [
         { name: 'name', label: messages.name, hint: messages.nameHint, autocomplete: 'organization' },
         emailField(messages.email),
-        ...(tools.mails ? [] : [newPassword(messages, messages.password)]),
+        ...(tools.mailer ? [] : [newPassword(messages, messages.password)]),
       ],
       button: title,
       refusal,
@@ -96,7 +96,7 @@ ${signUpForm}${conditions(context)}`;
   },
   // Before the sign-up counts: a typing error must not be one of the few that an address has.
   faults: (context) =>
-    faultsOf(context, context.tools.mails ? ['name', 'email'] : ['name', 'email', 'password']),
+    faultsOf(context, context.tools.mailer ? ['name', 'email'] : ['name', 'email', 'password']),
   limit: ({ client }) => signUpsOf(client),
   async submit(context) {
     const { sent, tools, messages, client, url } = context;
@@ -105,26 +105,26 @@ ${signUpForm}${conditions(context)}`;
     const name = sent('name').trim();
     const email = sent('email').trim();
     // With mail nobody ever knows this one.
-    const password = tools.mails ? newLinkToken() : sent('password');
+    const password = tools.mailer ? newLinkToken() : sent('password');
     const make = async () => {
       const answer = await tools.auth.call('/sign-up/email', { name, email, password }, client);
-      if (tools.mails) await tools.auth.call('/request-password-reset', { email }, client);
+      if (tools.mailer) await tools.auth.call('/request-password-reset', { email }, client);
       return answer;
     };
-    const answer = await withConstantTime(context, make(), () => tools.mails);
+    const answer = await withConstantTime(context, make(), () => tools.mailer !== null);
     // Of two sign-ups at once, one makes the user. The other's answer must not tell that there was none.
-    const isTwice = tools.mails && answer.code === 'FAILED_TO_CREATE_USER';
+    const isTwice = tools.mailer && answer.code === 'FAILED_TO_CREATE_USER';
     if (!answer.ok && !isTwice) {
       // Perhaps the form was sent twice, and the first answer was dropped.
-      const known = tools.mails ? null : await signInWith(context, email, password);
+      const known = tools.mailer ? null : await signInWith(context, email, password);
       if (known?.isRight === true) return redirectTo(context, to, known.cookies);
       const isTaken = answer.code?.startsWith('USER_ALREADY_EXISTS') === true;
       const signIn = html`<a href="${tools.base}${pathTo('/sign-in', to)}">${messages.signInInstead}</a>`;
       const fault = isTaken ? html`${messages.emailTaken} ${signIn}` : messages.emailInvalid;
       return refuse(422, { faults: { email: fault } });
     }
-    logSecurity(context, 'sign-up', tools.mails ? null : await findEmailOwner(tools.sql, email));
-    if (tools.mails) return redirectTo(context, '/sign-up/again', [awaitLink(context, email, to)]);
+    logSecurity(context, 'sign-up', tools.mailer ? null : await findEmailOwner(tools.sql, email));
+    if (tools.mailer) return redirectTo(context, '/sign-up/again', [awaitLink(context, email, to)]);
     return redirectTo(context, to, answer.cookies);
   },
 });
@@ -137,7 +137,7 @@ const leadOf = ({ messages }: PageContext, to: string): string =>
 export async function seeMail(context: PageContext): Promise<PageResponse> {
   const { messages, tools } = context;
   const { email } = awaitedLink(context);
-  if (email === null || !tools.mails) return redirectTo(context, '/sign-up');
+  if (email === null || !tools.mailer) return redirectTo(context, '/sign-up');
   const again = { path: '/forgot', hidden: { email }, button: messages.confirmAgain, look: 'quiet' } as const;
   // It says no more than is sure: a full limit is silent.
   const lead = messages.seeMailLead(email);

@@ -31,7 +31,7 @@ export const forgot = formHandlers({
     const title = messages.forgotTitle;
     const after = html`<a href="${tools.base}/sign-in">${messages.signIn}</a>`;
     const operator = html`${messages.forgotNoMail} ${contactLink(context)}`;
-    if (!tools.mails) return cardPage(context, { title, lead: operator, after, ...refusal });
+    if (!tools.mailer) return cardPage(context, { title, lead: operator, after, ...refusal });
     const fields = [emailField(messages.email)];
     const body = form(context, { fields, button: messages.sendLink, refusal });
     return cardPage(context, { title, lead: messages.forgotLead, body, after, ...refusal });
@@ -41,7 +41,7 @@ export const forgot = formHandlers({
   async submit(context) {
     const { tools, messages, client, sent } = context;
     const email = sent('email').trim();
-    if (!tools.mails) return refuse(403, { message: messages.forgotNoMail });
+    if (!tools.mailer) return refuse(403, { message: messages.forgotNoMail });
     await withConstantTime(context, tools.auth.call('/request-password-reset', { email }, client));
     return redirectTo(context, '/forgot?done=sent');
   },

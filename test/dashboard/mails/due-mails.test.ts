@@ -218,15 +218,6 @@ test('a member has one mail 7 days before a key ends, one a day before, and one 
   expect(await due()).toBeNull();
 });
 
-test('keys of one stage share a mail', async () => {
-  const { accountId, id, due } = await createOwner('pt-PT');
-  const { id: second } = await createKey(sql, accountId, 'segunda', 'test');
-  for (const key of [id, second]) await revokeKey(sql, key, 'test');
-  const text = await due();
-  expect(text).toContain('O histórico da conta diz por quem.');
-  for (const key of [id, second]) expect(text).toContain(`/keys/${key}`);
-});
-
 test('a connection has a mail when it was revoked, and none before or at its end, which its use moves', async () => {
   const { id, expire, due } = await createOwner();
   await sql`UPDATE api_keys SET is_connection = true WHERE id = ${id}`;
