@@ -87,30 +87,24 @@ export function listActivity(
   { order, behind, rows }: ActivitySlice,
 ): Promise<ActivityRow[]> {
   const { key, problems, day, request, from } = filter;
-  const conditions: RowsQuery[] = [isAfter(sql, sql`(SELECT removed FROM activity_numbers)`)];
-  if (behind !== undefined)
-    conditions.push(
-      order === 'ASC' ? isAfter(sql, sql`${behind}::bigint`) : isBefore(sql, accountId, behind),
-    );
-  // Further answers are of any key.
-  if (key !== undefined) conditions.push(sql`key_id = ${key} AND unlisted IS NULL`);
-  // `<>` literally, so that a list of answers is read by their index.
-  if (problems)
-    conditions.push(
-      sql`kind <> 'charge' AND kind = 'answer' AND (problem IS NOT NULL OR unlisted IS NOT NULL)`,
-    );
-  if (request !== undefined) conditions.push(sql`(request_id = ${request} OR call_id::text = ${request})`);
-  // A row is never written before its call counts.
-  if (from !== undefined) conditions.push(sql`at >= ${from} AND last >= activity_number(${from})`);
-  if (day !== undefined) {
-    const start = sql`(${day}::date::timestamp AT TIME ZONE 'UTC')`;
-    conditions.push(
+  const start = sql`(${day ?? null}::date::timestamp AT TIME ZONE 'UTC')`;
+  const conditions: (RowsQuery | false | undefined)[] = [
+    isAfter(sql, sql`(SELECT removed FROM activity_numbers)`),
+    behind !== undefined &&
+      (order === 'ASC' ? isAfter(sql, sql`${behind}::bigint`) : isBefore(sql, accountId, behind)),
+    // Further answers are of any key.
+    key !== undefined && sql`key_id = ${key} AND unlisted IS NULL`,
+    // `<>` literally, so that a list of answers is read by their index.
+    problems && sql`kind <> 'charge' AND kind = 'answer' AND (problem IS NOT NULL OR unlisted IS NOT NULL)`,
+    request !== undefined && sql`(request_id = ${request} OR call_id::text = ${request})`,
+    // A row is never written before its call counts.
+    from !== undefined && sql`at >= ${from} AND last >= activity_number(${from})`,
+    day !== undefined &&
       sql`at >= ${start} AND at < ${start} + interval '1 day' AND last >= activity_number(${start})`,
-    );
-  }
+  ];
   return answerOf(sql<ActivityRow[]>`
     SELECT ${rowColumns(sql)} FROM activity
-    WHERE account_id = ${accountId} ${conditions.map((condition) => sql`AND ${condition} `)}
+    WHERE account_id = ${accountId} ${conditions.flatMap((condition) => (condition ? sql`AND ${condition} ` : []))}
     ORDER BY last ${sql.unsafe(order)}, number ${sql.unsafe(order)} LIMIT ${rows}`);
 }
 
