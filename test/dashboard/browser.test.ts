@@ -4,15 +4,13 @@ import { invite } from '../../src/dashboard/account/invitations.ts';
 import { createAccount } from '../../src/metering/accounts/account-store.ts';
 import { nif } from '../support/companies.ts';
 import { until } from '../support/until.ts';
-import { type Browsing, startBrowsedDashboard } from './browser.ts';
+import { startBrowsedDashboard } from './browser.ts';
 import { usedBy } from './service.ts';
 import { createMember, createVisitor, formTokenOf, newPerson } from './visitor.ts';
 
 const { service, browsing, stop } = await startBrowsedDashboard();
 afterAll(() => stop());
-const inBrowser: Browsing['inBrowser'] = (options, visit) => browsing.inBrowser(options, visit);
-const enter: Browsing['enter'] = (context) => browsing.enter(context);
-const inspect: Browsing['inspect'] = (page, path) => browsing.inspect(page, path);
+const { inBrowser, enter, inspect } = browsing;
 
 const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
 const figure = async (page: Page, name: string) =>

@@ -48,32 +48,12 @@ const FAULTS = `(async () => {
 
 type Member = Awaited<ReturnType<typeof createMember>>;
 
-export interface Browsing {
-  /** Runs in a new browser, and fails when a page breaks its Content-Security-Policy or throws. */
-  inBrowser(
-    options: Parameters<Browser['newContext']>[0],
-    visit: (page: Page) => Promise<void>,
-  ): Promise<void>;
-  /** Gives the browser the session of a member, or of a new one. */
-  enter(context: BrowserContext, member?: Member): Promise<Member>;
-  /**
-   * Opens all folded parts of a page, but no menu of the bar. Its faults: those of axe that are not minor, a page that is wider than its
-   * window, and elements that can't be reached by keyboard.
-   */
-  faultsOf(page: Page): Promise<string[]>;
-  /**
-   * Fails if the page has faults.
-   * @param path without it, the page as it is
-   */
-  inspect(page: Page, path?: string): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** A real browser for the pages of one service. */
-async function openBrowser(service: TestService): Promise<Browsing> {
+async function openBrowser(service: TestService) {
   const browser = await launchBrowser();
   const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
 
+  /** Runs in a new browser, and fails when a page breaks its Content-Security-Policy or throws. */
   async function inBrowser(
     options: Parameters<Browser['newContext']>[0],
     visit: (page: Page) => Promise<void>,
@@ -95,6 +75,7 @@ async function openBrowser(service: TestService): Promise<Browsing> {
     }
   }
 
+  /** Gives the browser the session of a member, or of a new one. */
   async function enter(context: BrowserContext, known?: Member) {
     const member = known ?? (await createMember(service));
     await context.addCookies(
@@ -103,6 +84,10 @@ async function openBrowser(service: TestService): Promise<Browsing> {
     return member;
   }
 
+  /**
+   * Opens all folded parts of a page, but no menu of the bar. Its faults: those of axe that are not minor, a page that is wider than its
+   * window, and elements that can't be reached by keyboard.
+   */
   async function faultsOf(page: Page): Promise<string[]> {
     await page.evaluate(OPEN_DETAILS);
     // Through the debugger, not as a script of the page: its Content-Security-Policy would not let it in.
@@ -111,6 +96,7 @@ async function openBrowser(service: TestService): Promise<Browsing> {
     return found.map((fault) => `${page.url()}: ${fault}`);
   }
 
+  /** Fails if the page has faults. @param path without it, the page as it is */
   async function inspect(page: Page, path?: string): Promise<void> {
     if (path !== undefined) await page.goto(dashboard(path));
     expect(await faultsOf(page)).toEqual([]);
