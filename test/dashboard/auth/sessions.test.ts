@@ -259,29 +259,18 @@ test('the last use is exact to ten minutes', async () => {
   expect(await usedMinutesAgo()).toBe(0);
 });
 
-describe('a browser’s name', () => {
-  test.each([
-    [FIREFOX, 'Firefox, Windows'],
-    [
-      'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15',
-      'Safari, macOS',
-    ],
-    [
-      'Mozilla/5.0 (iPhone; CPU iPhone OS 26_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Mobile/15E148 Safari/604.1',
-      'Safari, iOS',
-    ],
-    [
-      'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/153.0.0.0 Mobile Safari/537.36',
-      'Chrome, Android',
-    ],
-    [
-      'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/153.0.0.0 Safari/537.36 Edg/153.0.0.0',
-      'Edge, Windows',
-    ],
-    [
-      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/153.0.0.0 Safari/537.36',
-      'Chrome, Linux',
-    ],
-    ['curl/8.14.1', 'curl/8.14.1'],
-  ])('%s is %s', (userAgent, name) => expect(browserName(userAgent)).toBe(name));
-});
+const webkit = (system: string, rest: string) =>
+  `Mozilla/5.0 (${system}) AppleWebKit/537.36 (KHTML, like Gecko) ${rest}`;
+
+test.each([
+  ['Firefox, Windows', FIREFOX],
+  ['Safari, macOS', webkit('Macintosh; Intel Mac OS X 10_15_7', 'Version/26.0 Safari/605.1.15')],
+  [
+    'Safari, iOS',
+    webkit('iPhone; CPU iPhone OS 26_0 like Mac OS X', 'Version/26.0 Mobile/15E148 Safari/604.1'),
+  ],
+  ['Chrome, Android', webkit('Linux; Android 10; K', 'Chrome/153.0.0.0 Mobile Safari/537.36')],
+  ['Edge, Windows', webkit('Windows NT 10.0; Win64; x64', 'Chrome/153.0.0.0 Safari/537.36 Edg/153.0.0.0')],
+  ['Chrome, Linux', webkit('X11; Linux x86_64', 'HeadlessChrome/153.0.0.0 Safari/537.36')],
+  ['curl/8.14.1', 'curl/8.14.1'],
+])('a browser is named %s', (name, userAgent) => expect(browserName(userAgent)).toBe(name));

@@ -64,41 +64,24 @@ test('a client is read over TLS from the one address that was checked', async ()
   expect(resolved).toEqual([HOST]);
 });
 
-test.each<[string, () => Response | Promise<Response>, string]>([
+const sends =
+  (body: () => string | ReadableStream<Uint8Array>, type = 'application/json') =>
+  () =>
+    new Response(body(), { headers: { 'Content-Type': type } });
+const json = (changed: object, type?: string) =>
+  sends(() => JSON.stringify({ ...DOCUMENT, ...changed }), type);
+
+test.each<[string, () => Response, string]>([
   ['redirects', () => Response.redirect('https://agent.example/other.json', 302), 'status 302'],
   ['is missing', () => new Response('', { status: 404 }), 'status 404'],
-  [
-    'is no JSON by its type',
-    () => new Response(JSON.stringify(DOCUMENT), { headers: { 'Content-Type': 'text/html' } }),
-    'no JSON',
-  ],
-  [
-    'is no JSON',
-    () => new Response('<html>', { headers: { 'Content-Type': 'application/json' } }),
-    'no JSON',
-  ],
-  ['is larger than 5 KiB', () => Response.json({ ...DOCUMENT, more: 'x'.repeat(6000) }), 'more than 5 KiB'],
-  [
-    'has no end',
-    () => new Response(endless(), { headers: { 'Content-Type': 'application/json' } }),
-    'more than',
-  ],
-  [
-    'is another client’s',
-    () => Response.json({ ...DOCUMENT, client_id: 'https://agent.example/other.json' }),
-    'it is the document of another client',
-  ],
-  [
-    'has no addresses for codes',
-    () => Response.json({ client_id: ID, client_name: 'Agent' }),
-    'no redirect_uris',
-  ],
-  [
-    'wants a secret',
-    () => Response.json({ ...DOCUMENT, token_endpoint_auth_method: 'client_secret_post' }),
-    'no public client',
-  ],
-  ['is a list', () => Response.json([DOCUMENT]), 'no object'],
+  ['is no JSON by its type', json({}, 'text/html'), 'no JSON'],
+  ['is no JSON', sends(() => '<html>'), 'no JSON'],
+  ['is larger than 5 KiB', json({ more: 'x'.repeat(6000) }), 'more than 5 KiB'],
+  ['has no end', sends(endless), 'more than'],
+  ['is another client’s', json({ client_id: 'https://agent.example/a' }), 'it is the document of another'],
+  ['has no addresses for codes', json({ redirect_uris: undefined }), 'no redirect_uris'],
+  ['wants a secret', json({ token_endpoint_auth_method: 'client_secret_post' }), 'no public client'],
+  ['is a list', sends(() => JSON.stringify([DOCUMENT])), 'no object'],
 ])('a document that %s is refused', async (_, given, reason) => {
   answer = given;
   await expect(read()).rejects.toThrow(`${HOST}: ${reason}`);
