@@ -126,7 +126,7 @@ key-budget-exceeded or key-budget-spent, if → api: a budget of a %s: a list ge
 the whole answer is that 429 (or 403) → api: no credit at all → api: a budget of a %s
 has limit and reset, service-unavailable has retryAfter → api: credits for some items only → companies/lookup: is not charged, alone and in a list
 A NIF is a number of nine digits → api: POST %s takes a number of nine digits as a NIF
-at most 64 KiB, arrives within 10 s → api: a body of POST %s that is no JSON object → http: a body that trickles in is not valid
+at most 64 KiB, arrives within 10 s → api: a body of POST %s that is no JSON object → http: a body has ten seconds
 Any other is a validation that costs the token → api: each is a validation that names its member → api: a member that the schema of POST %s does not name
 
 left is what the account can still spend → api: $plan, used $used of $limit

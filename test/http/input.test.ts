@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { expect, jest, test } from 'bun:test';
 import { lookupRoute } from '../../src/companies/lookup/lookup-route.ts';
 import { searchRoute } from '../../src/companies/search/search-route.ts';
 import type { ApiRoute } from '../../src/http/api-route.ts';
@@ -57,6 +57,22 @@ test('a body that trickles in is not valid after its time, however much of it ca
   const request = new Request('http://service/', { method: 'POST', headers: HEADERS, body });
   expect(await readJson(request, NEVER, 50)).toEqual({ json: null, sent: 'too slow' });
   expect(sent).toBeGreaterThan(1);
+});
+
+test('a body has ten seconds to arrive', async () => {
+  const body = new ReadableStream<Uint8Array>();
+  const request = new Request('http://service/', { method: 'POST', headers: HEADERS, body });
+  const seen: unknown[] = [];
+  const turn = setImmediate;
+  jest.useFakeTimers();
+  const reading = readJson(request, NEVER);
+  for (const ms of [9_999, 2]) {
+    jest.advanceTimersByTime(ms);
+    for (let turns = 0; turns < 5; turns += 1) await new Promise(turn);
+    seen.push(await Promise.race([reading, 'waits']));
+  }
+  jest.useRealTimers();
+  expect(seen).toEqual(['waits', { json: null, sent: 'too slow' }]);
 });
 
 test('a byte order mark does not matter', async () => {
