@@ -24,8 +24,8 @@ export interface StoreOptions {
 }
 
 /**
- * Opens the stores that both the server and the commands work on: Postgres (the embedded one if no URL is set), applies missing migrations under their lock, and makes the
- * Elasticsearch client if one is configured.
+ * Opens the stores of the server and of commands: Postgres (the embedded one if no URL is set), with missing migrations applied under
+ * their lock, and the Elasticsearch client if one is configured.
  *
  * @throws RefusedError in one line when Postgres can't be reached, is older than 18 or only reads, or can't be migrated
  * @throws ConfigError when the database's encoding is not UTF-8, or connections do not take our settings

@@ -4,32 +4,24 @@
  */
 import { once } from 'node:events';
 import { constants, getPriority, setPriority } from 'node:os';
-import type { Client } from '@elastic/elasticsearch';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
 import { ConfigError, userName } from '../config/environment.ts';
 import { adviceOf, messageOf, RefusedError } from '../errors.ts';
 import { withoutSecrets } from '../observability/redaction.ts';
-import type { Sql } from '../postgres/connect.ts';
 import { orAborted } from '../runtime/or-aborted.ts';
-import { openStores } from '../stores/stores.ts';
+import { openStores, type Stores } from '../stores/stores.ts';
 import { SECOND } from '../units.ts';
 import { watchInterrupts } from './interrupt.ts';
 import { printable, printableJson } from './text.ts';
 
-export interface CommandTools {
+export type CommandTools = Omit<Stores, 'openPool' | 'close'> & {
   config: Config;
-  databaseUrl: string;
-  sql: Sql;
-  /** `null` means that the directory is searched in Postgres. */
-  elasticsearch: Client | null;
-  /** Names of the migrations that were applied before this command ran. */
-  migrated: string[];
   /** Aborts on Ctrl-C, SIGTERM and SIGHUP. A second Ctrl-C ends the process at once. */
   signal: AbortSignal;
   /** The author of changes in the ledger, e.g. `cli:maria`. */
   actor: string;
-}
+};
 
 /** Commander's arguments of an action: the command's own, its options, the command. */
 // biome-ignore lint/suspicious/noExplicitAny: commander types its arguments so
