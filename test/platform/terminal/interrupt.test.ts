@@ -1,6 +1,6 @@
 /** One Ctrl-C ends every command that waits for a pipe, and its sessions in Postgres. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { closeSync, constants, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { constants as os } from 'node:os';
 import type { Command } from 'commander';
 import { createAccount } from '../../../src/metering/accounts/account-store.ts';
@@ -165,13 +165,20 @@ const waitsOf = (pid: number | 'self') =>
 const waitsForOtherEnd = (pid: number) =>
   waitsOf(pid).includes('wait_for_partner') || !/[a-z]/.test(waitsOf('self'));
 
-/** Whether a pipe holds no further byte, so that its writer waits. */
+/** Whether a pipe has no room for a further page, so that its writer waits. */
 function isFull(fd: number): boolean {
+  const page = Buffer.alloc(4096, '\n');
+  if (!fits(fd, page)) return true;
+  readSync(fd, page);
+  return false;
+}
+
+/** Writes to a pipe, if it has room for all of it. */
+function fits(fd: number, bytes: Uint8Array): boolean {
   try {
-    writeSync(fd, '\n');
-    return false;
+    return writeSync(fd, bytes) > 0;
   } catch {
-    return true;
+    return false;
   }
 }
 
@@ -245,7 +252,7 @@ describe('one Ctrl-C ends a command', () => {
     const pipe = makePipe();
     const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
     try {
-      while (!isFull(reader)) {}
+      while (fits(reader, Buffer.from('\n'))) {}
       const words = [account, '--add', '7', '--reference', 'interrupted'];
       const { interrupt } = await start('account credits', pipe, '> PIPE', words);
       await until('the credits', async () => {
