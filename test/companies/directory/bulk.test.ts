@@ -47,11 +47,18 @@ test.each<[string, (ms: number, tries: number) => State, string | null, leastMs:
   ['away for 9.9 seconds is waited out', (ms) => (ms < 9_900 ? 'gone' : 'well'), null, 9_900, 10 * SECOND],
   ['away is waited out for 10 seconds', () => 'gone', 'reset', 10 * SECOND, 10 * SECOND],
   [
+    'busy for 2 minutes and then away for 8 seconds is waited out',
+    (ms) => (ms < 2 * MINUTE ? 'busy' : ms < 2 * MINUTE + 8 * SECOND ? 'gone' : 'well'),
+    null,
+    2 * MINUTE + 8 * SECOND,
+    2 * MINUTE + 10 * SECOND,
+  ],
+  [
     'busy and away in turn is an end',
     (_, tries) => (tries % 2 === 0 ? 'busy' : 'gone'),
     '',
-    10 * SECOND,
     5 * MINUTE,
+    5 * MINUTE + 10 * SECOND,
   ],
   ['refusing an entry for itself is not asked again', () => 'wrong', WRONG, 0, 0],
 ])('an Elasticsearch that is %s', async (_, stateAt, error, leastMs, mostMs) => {

@@ -32,7 +32,8 @@ const CLOCK = { nowMs: () => performance.now(), sleep: (ms: number) => Bun.sleep
 
 /**
  * Sends one bulk request. It is idempotent, because every document's id is its NIF. A whole request is retried, with pauses,
- * if Elasticsearch is overloaded or away for a moment. Both times count from the first failure, so that alternating failures end, too.
+ * if Elasticsearch is overloaded or away for a moment. The time away counts from the last answer, and the overloaded time from the
+ * first failure, so that alternating failures end, too.
  *
  * @throws the last error when that lasts too long, and every error that a retry doesn't repair
  */
@@ -44,6 +45,7 @@ export async function sendBulk(
   { nowMs, sleep }: typeof CLOCK = CLOCK,
 ): Promise<void> {
   let failingSinceMs: number | null = null;
+  let goneSinceMs: number | null = null;
   for (;;) {
     signal.throwIfAborted();
     try {
@@ -53,7 +55,10 @@ export async function sendBulk(
       const isGone = isNodeFault(error);
       if (!isGone && !isBusy(error)) throw error;
       failingSinceMs ??= nowMs();
-      const leftMs = failingSinceMs + (isGone ? GONE_PATIENCE_MS : BUSY_PATIENCE_MS) - nowMs();
+      goneSinceMs = isGone ? (goneSinceMs ?? nowMs()) : null;
+      const untilMs =
+        goneSinceMs === null ? failingSinceMs + BUSY_PATIENCE_MS : goneSinceMs + GONE_PATIENCE_MS;
+      const leftMs = untilMs - nowMs();
       if (leftMs <= 0) throw error;
       // With jitter, so that refused requests don't return together. The last try is at the end of the time.
       await sleep(Math.min(leftMs, PAUSE_MS * (0.5 + Math.random())));
