@@ -1,5 +1,6 @@
 import { errors } from '@elastic/elasticsearch';
 import { messageOf, RefusedError } from '../../platform/errors.ts';
+import { SearchError } from '../search/msearch.ts';
 import { IndexError } from './indexing/indices.ts';
 
 /** The meaning of an error of Elasticsearch, in a few words. */
@@ -14,7 +15,7 @@ export function failureOf(error: unknown): string {
 
 /** Whether an error is a failure of Elasticsearch, or of an index in it. */
 const isOfIndex = (error: unknown): boolean =>
-  error instanceof errors.ElasticsearchClientError || error instanceof IndexError;
+  [errors.ElasticsearchClientError, IndexError, SearchError].some((kind) => error instanceof kind);
 
 /** A failure of Elasticsearch as one line for an operator. @param outcome said to the operator; `null` when no change was meant */
 export function plainError(error: unknown, outcome: 'nothing has changed' | null): RefusedError {

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { checkDirectory } from '../../../src/companies/directory/watch.ts';
+import type { readMapping } from '../../../src/companies/search/document.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { MODES } from '../../support/modes.ts';
 import { searchEntries, searchOf } from '../../support/search-entries.ts';
@@ -127,6 +128,37 @@ describe('an index in Elasticsearch', () => {
     count.mockRestore();
     expect([await bench.status(), await indicesOf(bench)]).toEqual(before);
   });
+
+  test.each<[what: string, edit: (mapping: ReturnType<typeof readMapping>) => void, told: string]>([
+    [
+      'short beginnings',
+      ({ settings }) => (settings.analysis.filter.beginnings.min_gram = 3),
+      "don't find NIF",
+    ],
+    [
+      'words',
+      ({ mappings }) => (mappings.properties.normalized_name.fields.words.analyzer = 'beginnings'),
+      "don't find NIF",
+    ],
+    [
+      'NIFs',
+      ({ mappings }) => Object.assign(mappings.properties.nif, { index: false }),
+      'Elasticsearch answered',
+    ],
+  ])(
+    'whose mapping file was edited so that it finds no %s is refused before searches go to it',
+    async (_, edit, told) => {
+      const { indices } = bench.tools.elasticsearch!;
+      const create = indices.create.bind(indices);
+      const creating = spyOn(indices, 'create').mockImplementation(((given: never, options: never) => {
+        edit(given);
+        return create(given, options);
+      }) as never);
+      await expect(bench.importText(csv(0, 20))).rejects.toThrow(told);
+      creating.mockRestore();
+      expect([await bench.rows(), await indicesOf(bench)]).toEqual([[], []]);
+    },
+  );
 
   test('is not needed by an empty directory', async () => {
     expect(await checkDirectory(bench.tools)).toEqual({ warning: null });

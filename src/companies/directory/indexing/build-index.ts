@@ -1,8 +1,12 @@
 import type { Client } from '@elastic/elasticsearch';
 import type { Sql } from '../../../platform/postgres/connect.ts';
 import type { Progress } from '../../../platform/terminal/progress.ts';
+import { MINUTE } from '../../../platform/units.ts';
 import type { CurrentGeneration } from '../../search/current.ts';
-import { mappingFingerprint } from '../../search/document.ts';
+import { type DirectoryEntry, MAX_GRAM, mappingFingerprint } from '../../search/document.ts';
+import { createElasticsearchStore } from '../../search/elasticsearch-store.ts';
+import type { GenerationReader } from '../../search/generation-reader.ts';
+import { MAX_RESULTS } from '../../search/search.ts';
 import { untilCopied } from './copies.ts';
 import {
   countDocuments,
@@ -13,7 +17,7 @@ import {
   newIndexName,
   refreshIndex,
 } from './indices.ts';
-import { loadTable } from './load.ts';
+import { loadTable, readPages } from './load.ts';
 
 export interface BuildOptions {
   prefix: string;
@@ -45,8 +49,29 @@ export async function buildIndex(
   const documents = await countDocuments(client, name, signal);
   if (documents !== of.rows)
     throw new IndexError(`the new index has ${documents} documents for ${of.rows} rows`);
+  const reader = createElasticsearchStore(client, CHECK)({ ...of, id: 0, index: name });
+  const { value: page = [] } = await readPages(sql, of.table, signal).next();
+  await checkSearches(reader, page);
   await finishIndex(client, name, signal);
   // Before any search uses the index, because with one copy the death of its node would end every search.
   await untilCopied(client, name, { signal, progress });
   return name;
+}
+
+const SAMPLES = 12;
+const CHECK = { name: 'Elasticsearch', timeoutMs: MINUTE };
+
+/** An edited mapping file may give an index that has every name and finds none. @param page rows that include the sample */
+async function checkSearches({ byNif, byPrefix, byWords }: GenerationReader, page: DirectoryEntry[]) {
+  const sample = page.filter((_, at) => at % Math.ceil(page.length / SAMPLES) === 0);
+  const check = async ({ nif, normalized }: DirectoryEntry) => {
+    const beginnings = [1, MAX_GRAM, Infinity].map((length) => [...normalized].slice(0, length).join(''));
+    const words = normalized.split(' ').map((word) => [[word]]);
+    const asked = [byWords(words, null, MAX_RESULTS), ...beginnings.map((text) => byPrefix(text, true))];
+    // It may be behind as many others.
+    for (const found of await Promise.all([byNif(nif), ...(normalized === '' ? [] : asked)]))
+      if (found.length < MAX_RESULTS && found.every((entry) => entry.nif !== nif))
+        throw new IndexError(`searches in the new index don't find NIF ${nif}`);
+  };
+  await Promise.all(sample.map(check));
 }
