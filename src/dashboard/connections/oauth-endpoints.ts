@@ -207,8 +207,9 @@ export function connectionRoutes(parts: DashboardParts) {
         const body = await readJson(request, parts.stopping);
         return bounds.within(async () => {
           const retryAfterS = await countAttempt(sql, ...registrationsOf(from));
-          const document = body === 'unread' ? null : body.json;
-          return retryAfterS === null ? register(sql, document) : tooMany(retryAfterS);
+          // A body in chunks has no length before it is read.
+          const isWhole = body !== 'unread' && body.sent.length <= MAX_BODY_BYTES;
+          return retryAfterS === null ? register(sql, isWhole ? body.json : null) : tooMany(retryAfterS);
         });
       },
     });

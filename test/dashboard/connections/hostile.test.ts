@@ -5,6 +5,7 @@ import { connectionRoutes } from '../../../src/dashboard/connections/oauth-endpo
 import type { DashboardParts } from '../../../src/dashboard/context.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import { KIB } from '../../../src/platform/units.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember } from '../visitor.ts';
 import { connectAgent, exchange, waitingCode } from './agent.ts';
@@ -147,6 +148,21 @@ test.each(ENDPOINTS)('a body over 8 KiB is refused before anything is read or as
   const request = requestTo(path, newAddress(), { 'Content-Length': '8193' });
   const { status } = await app.handle(request);
   expect([status, request.bodyUsed, counts]).toEqual([413, false, { statements: 0, tokens: 0 }]);
+});
+
+test('a client whose registration comes in chunks of over 8 KiB together is refused', async () => {
+  const register = (fill: string) => {
+    const document = JSON.stringify({ redirect_uris: ['https://agent.example/code'], fill });
+    return fetch(`${baseUrl}/oauth/register`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': newAddress() },
+      body: (async function* () {
+        yield document;
+      })(),
+    });
+  };
+  expect((await register('')).status).toBe(201);
+  expect((await register('a'.repeat(8 * KIB))).status).toBe(400);
 });
 
 test('requests of strangers have half of the pool at most, and each network has its turn', async () => {
