@@ -20,7 +20,7 @@ async function lookUp(request: Request, nif: string): Promise<Response> {
   const secret = request.headers.get('Authorization')?.slice('Bearer '.length) ?? '';
   const [key] = await sql<{ id: string; accountId: string; requestsPerMinute: number }[]>`
     SELECT k.id, a.id AS "accountId", coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute"
-    FROM api_keys k JOIN accounts a ON a.id = k.account_id JOIN balances b ON b.account_id = a.id JOIN plans ON plans.name = b.plan
+    FROM api_keys k JOIN accounts a ON a.id = k.account_id JOIN counters c ON c.id = a.id JOIN plans ON plans.name = c.plan
     WHERE k.secret_sha256 = ${new Bun.CryptoHasher('sha256').update(secret).digest()}
       AND now() < k.ends_at AND a.suspended_at IS NULL`;
   if (key === undefined) return refuse(401);
@@ -31,9 +31,9 @@ async function lookUp(request: Request, nif: string): Promise<Response> {
 
   const [entry] = await sql`
     WITH paid AS (
-      UPDATE balances SET used = used + 1
-      WHERE account_id = ${key.accountId} AND now() < period_end AND used < included_credits
-      RETURNING account_id
+      UPDATE counters SET used = used + 1
+      WHERE id = ${key.accountId} AND now() < period_end AND used < included_credits
+      RETURNING id
     )
     INSERT INTO obvious_journal (account_id, key_id, credits) SELECT account_id, ${key.id}, 1 FROM paid RETURNING id`;
   if (entry === undefined) return refuse(429);

@@ -81,7 +81,7 @@ export const ProblemSchema = Type.Object(
 
 /**
  * The declaration of an endpoint, for its route and the reference (openapi.ts). A body is checked by its schema (body-check.ts).
- * Nothing is validated before the token, because bad input is charged (specification, Order).
+ * Nothing is validated before the token, because bad input is charged (specification, Endpoints).
  */
 export interface ApiRoute {
   /** The right that a key needs; `null` means that the route is open to every key. */

@@ -90,7 +90,7 @@ type ApiParts = Pick<AppParts, 'pipeline' | 'observer' | 'handlers' | 'stopping'
 
 /**
  * The metered endpoints. Elysia validates nothing: each request goes through the pipeline, and its input is read after its token,
- * because bad input is charged (specification, Order).
+ * because bad input is charged (specification, Endpoints).
  *
  * Admission in a `derive`, which runs before validation, was tried: lookups cost as much, refusals 5.5% more, and the pipeline was in two
  * places. Elysia also takes the last `q` of several, this API the first.

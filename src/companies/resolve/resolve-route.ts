@@ -133,7 +133,7 @@ const LISTS_IN_TURN: GateLimits = {
   maxWaiting: 200,
   maxWaitMs: 3 * SECOND,
 };
-/** A name that has not begun by then is `service-unavailable`. A hundred of the worst names take two seconds. */
+/** A name that has not begun by then is `service-unavailable`. A hundred of the worst names take three seconds of CPU, and as long in rests. */
 const LIST_TIMEOUT_MS = 8 * SECOND;
 
 const BLANK = 'The name holds only white space.';

@@ -80,7 +80,7 @@ interface OnceCall {
   input: Input;
 }
 
-/** The quote of a call that takes an `Idempotency-Key`. Bad input has its quote, too: it is charged (specification, Order). */
+/** The quote of a call that takes an `Idempotency-Key`. Bad input has its quote, too: it is charged (specification, Endpoints). */
 export async function quoteOnce(
   { route, handler, request: { headers, url }, sent, fault, reason = 'member', input }: OnceCall,
   context: CallContext,

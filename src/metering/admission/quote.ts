@@ -71,7 +71,7 @@ export interface Handler<Of = Input> {
   /**
    * Starts the reads that the answer needs: a lookup reads its record while its credit is charged. It must cost nobody anything,
    * because without a credit its result is dropped. Input that is not valid has its quote, too, because it is charged
-   * (specification, Order).
+   * (specification, Endpoints).
    *
    * @param input a body has passed the route's schema; each parameter of an address is a text, or absent
    */

@@ -12,7 +12,7 @@ import { SECOND } from '../../platform/units.ts';
 import { type Call, type Charge, type Claim, REPEAT_WINDOW_MS, type Shortage } from './call.ts';
 import { type Refund, refundCredits } from './refund.ts';
 
-/** Longer than any endpoint takes to answer once its body is read. */
+/** Longer than any endpoint takes to answer once its body is read, with `PROVIDER_TIMEOUT_MS` up to 14 s. */
 const LIVE_MS = 30 * SECOND;
 /** A sending waits so long for another one. It is the time of a slow answer, so clients wait as well. */
 const WAIT_MS = 20 * SECOND;

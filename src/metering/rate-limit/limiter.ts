@@ -1,6 +1,6 @@
 /**
  * The rate limit: `bucket.ts` has the arithmetic, `redis.ts` shares buckets by `take.lua`, `process.ts` keeps them in this process.
- * Only time fills a bucket of this process, so that a late or failing Redis never gives extra tokens.
+ * Only time fills a bucket of this process, so that a late or failing Redis adds at most one bucket in each process.
  */
 import type { Bucket, RateDecision } from './bucket.ts';
 

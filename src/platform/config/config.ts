@@ -163,7 +163,7 @@ export const SETTINGS = {
     'PROVIDER_TIMEOUT_MS',
     '5000',
     integer(1, 100 * SECOND),
-    'For a whole request to a source. A lookup takes at most twice that and 1 s.',
+    'For a whole request to a source. A lookup takes at most twice that and 1 s; above 14000 the claim of an `Idempotency-Key` may end before its answer.',
   ),
   recordMaxAgeS: setting(
     'RECORD_MAX_AGE_S',
