@@ -59,7 +59,8 @@ export async function buildIndex(
 }
 
 const SAMPLES = 12;
-const CHECK = { name: 'Elasticsearch', timeoutMs: MINUTE };
+/** All samples are asked at once, and a cold index may be slow. */
+const CHECK = { name: 'Elasticsearch', queueTimeoutMs: MINUTE, timeoutMs: MINUTE };
 
 /** An edited mapping file may give an index that has every name and finds none. @param page rows that include the sample */
 async function checkSearches({ byNif, byPrefix, byWords }: GenerationReader, page: DirectoryEntry[]) {
