@@ -149,11 +149,10 @@ export function startLoad(
    * @returns the outcomes of that one
    * @throws when a sending has no answer
    */
-  const requestAgain: typeof requestTimed = async (run, key, question) => {
-    const running = instances.flatMap((instance) => instance.run ?? []);
+  const requestAgain = async ([run, other]: InstanceRun[], key: string, question: Question) => {
     const send = (to: InstanceRun) => requestTimed(to, key, question);
-    const first = await Promise.all([send(run), send(pick(running))]);
-    const answers = [...first, await send(run)];
+    const first = await Promise.all([send(run!), send(other!)]);
+    const answers = [...first, await send(run!)];
     const priced = (outcomes: Outcome[]) => outcomes.filter(isPriced).length;
     const isTold = first.some(([outcome]) => outcome?.kind === 'monthly-quota-exceeded');
     if (question.isLast && isTold && first.some((outcomes) => priced(outcomes) > 0))
@@ -164,11 +163,16 @@ export function startLoad(
   const ask = async (run: InstanceRun, account: KnownAccount, question: Question): Promise<void> => {
     const seen = load.seen.get(account.id)!;
     const beganAtMs = performance.now();
+    // Whichever is asked first may charge a keyed request.
+    const asked =
+      question.idempotencyKey === undefined
+        ? [run]
+        : [run, pick(instances.flatMap((instance) => instance.run ?? []))];
     let outcomes: Outcome[];
     try {
-      outcomes = await (question.idempotencyKey === undefined
+      outcomes = await (asked.length === 1
         ? requestTimed(run, account.key, question)
-        : requestAgain(run, account.key, question));
+        : requestAgain(asked, account.key, question));
     } catch {
       seen.unseen += question.credits;
       count(load.answers, 'no answer');
@@ -187,7 +191,8 @@ export function startLoad(
     const unavailable = outcomes.filter(({ status }) => status === 503).length;
     if (unavailable > 0) {
       const credits = outcomes.length === 1 ? question.credits : unavailable;
-      run.doubtful.push({ accountId: account.id, credits, answeredAtMs: endedAtMs });
+      for (const { doubtful } of new Set(asked))
+        doubtful.push({ accountId: account.id, credits, answeredAtMs: endedAtMs });
     }
   };
 
