@@ -108,6 +108,7 @@ describe('a body in chunks', () => {
     const answer = await sendRaw(api, inChunks(key, 12));
     expect(answer).toStartWith('HTTP/1.1 400');
     expect(answer).toContain('/problems/validation');
+    expect(answer).toContain('The body is over 64 KiB.');
     expect((await api.ledger({ accountId })).used).toBe(1);
   });
 

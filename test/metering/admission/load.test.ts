@@ -68,6 +68,17 @@ test('what gets done while most are refused is not taken for all that can be don
   expect(quarter(3000)).toBe(2000 / 12);
 });
 
+test('a stall is forgotten once the stage has drained, so that the burst behind it is no overload', () => {
+  const stage = createStage();
+  stage.begin(100);
+  stage.pass(1000);
+  expect(stage.delay.estimateMs()).toBeGreaterThan(2000);
+  stage.finish(100);
+  stage.pass(60_000);
+  stage.begin(1000);
+  expect(stage.delay.estimateMs()).toBe(250);
+});
+
 /** An event loop whose turns the test ends, by a clock that it moves. */
 function createLoop() {
   let nowMs = 1000;

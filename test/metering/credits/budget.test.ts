@@ -206,7 +206,7 @@ describe('a keyed request', () => {
     expect((await ledgerOf(sql, key.accountId)).used).toBe(5);
   });
 
-  test('whose budget sufficed for a part is refused by this budget again, but not by another key', async () => {
+  test('whose budget sufficed for a part is refused by this budget again while the key has it, but not by another key', async () => {
     const key = await createLimited({ credits: 3, per: 'ever' });
     const other = { ...key, keyId: (await createKey(sql, key.accountId, '', 'test')).id };
     const identity = randomUUID();
@@ -215,6 +215,8 @@ describe('a keyed request', () => {
         ...{ spent: 3, reason: one === key ? { credits: 3, per: 'ever' } : null },
       });
     expect(await usedOf(key)).toEqual([3, 3]);
+    await limitKey(sql, key.keyId, { budget: null }, 'test');
+    expect(await chargeKeyed(ledgers[0]!, call(key, 5), identity)).toMatchObject({ spent: 3, reason: null });
   });
 });
 

@@ -145,11 +145,13 @@ export function limiterSuite({ limiter, pass, toleranceUs }: LimiterUnderTest): 
   });
 
   test('at one moment the shares are exact, and what they are refused is left to the account', async () => {
-    const [account, key] = [newAccount(), shareOf(4)];
-    const shared = Array.from({ length: 16 }, () => limiter().take(account, 10, [key]));
+    const [account, connections, key] = [newAccount(), shareOf(10), shareOf(4)];
+    const shared = Array.from({ length: 16 }, () => limiter().take(account, 10, [connections, key]));
     const alone = Array.from({ length: 16 }, () => limiter().take(account, 10));
     const [ofKey, ofAccount] = [await Promise.all(shared), await Promise.all(alone)];
     expect(takenOf(ofKey)).toBeLessThanOrEqual(4);
     expect(takenOf(ofKey) + takenOf(ofAccount)).toBe(10);
+    const { remaining } = await limiter().take(newAccount(), 10, [connections]);
+    expect(remaining).toBe(10 - takenOf(ofKey) - 1);
   });
 }
