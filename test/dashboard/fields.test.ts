@@ -59,19 +59,28 @@ async function sendBad(visitor: Visitor, path: string, right: Right): Promise<st
 test('in the forms of members', async () => {
   const { visitor, accountId, id, ...person } = await createMemberWithKey(service);
   const pages = await memberPages(service, accountId, id);
-  const paths = pages.map(([, path]) => `/dashboard${path}`);
-  paths.push(await openConsent(visitor, await registerAgent(service)));
+  const consent = await openConsent(visitor, await registerAgent(service));
   const right = {
     ...{ name: person.name, email: newPerson().email, password: newPerson().password },
     ...{ present: person.password, per: 'day', answer: 'yes' },
   };
   const changes = () => service.sql`SELECT id FROM account_events WHERE account_id = ${accountId}`;
   const before = (await changes()).length;
-  const sent: string[] = [];
-  for (const path of paths) sent.push(...(await sendBad(visitor, path, right)));
-  const counts = Map.groupBy(sent, (name) => name);
-  for (const [name, forms] of Object.entries({ name: 4, email: 2, password: 1, present: 9 }))
-    expect([name, counts.get(name)!.length >= forms]).toEqual([name, true]);
+  const forms: Record<string, string[]> = { name: [], email: [], password: [], present: [] };
+  for (const [route, path] of [
+    ...pages.map(([route, path]) => [route, `/dashboard${path}`] as const),
+    ['/connect/consent', consent] as const,
+  ])
+    for (const field of await sendBad(visitor, path, right)) forms[field]!.push(route);
+  // docs/members.md: these want the member's password.
+  expect(forms.present).toEqual([
+    ...['/settings', '/settings/email'],
+    ...['', '/codes', '/off'].map((path) => `/settings/second-factor${path}`),
+    ...['', '/:id/remove', '/:id/role'].map((path) => `/settings/members${path}`),
+    ...['/settings/delete', '/connect/consent'],
+  ]);
+  for (const [name, least] of Object.entries({ name: 4, email: 2, password: 1 }))
+    expect([name, forms[name]!.length >= least]).toEqual([name, true]);
   expect((await changes()).length).toBe(before);
 });
 
