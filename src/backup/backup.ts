@@ -21,7 +21,7 @@ export type BackupTools = Pick<CommandTools, 'databaseUrl' | 'sql' | 'signal'>;
  * dies leaves the file of the last one as it is.
  *
  * @param file `-` means standard output
- * @returns with the bytes of the packed file
+ * @returns `bytes` are those of the packed file
  * @throws FileError when the file can't be written
  */
 export async function backUp(tools: BackupTools, file: string, progress: Progress) {

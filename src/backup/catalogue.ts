@@ -5,10 +5,7 @@ export interface Table {
   name: string;
   /** Those that are stored; Postgres computes the others. */
   columns: string[];
-  /**
-   * The statement that makes it, without its constraints and indexes. Tables of the migrations don't need it, so it has nothing but
-   * the types of its columns.
-   */
+  /** The statement that makes it, of columns with nothing but their types. Tables of the migrations don't need it. */
   create: string;
   /** The statements that complete it once it has its rows. */
   complete: string[];

@@ -176,6 +176,20 @@ test('a Postgres that leaves one look after the other without an answer counts a
   await stop();
 });
 
+test('looks without an answer count in a row only', async () => {
+  const looks = [...'+----+----+'];
+  const answer = async () => {
+    if (looks.shift() === '-') throw new Error('ECONNREFUSED');
+    return [{}];
+  };
+  const sql = Object.assign(answer, { end: async () => {} }) as unknown as Sql;
+  const pace = { everyMs: 1, timeoutMs: 1000 };
+  const { lost, stop } = await watchSession(() => sql, { pid: 1, startedAt: '' }, pace);
+  await until('the looks', () => looks.length === 0);
+  await stop();
+  expect(await Promise.race([lost, 'watched'])).toBe('watched');
+});
+
 test('looks that a busy process had no time to read do not count', async () => {
   const { lost, stop } = await watch();
   proxy.hang();
