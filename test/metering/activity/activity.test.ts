@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
+import { ok } from '../../../src/http/answer.ts';
 import { listActivity, readActivity } from '../../../src/metering/activity/activity-store.ts';
 import { purgeActivity } from '../../../src/metering/activity/purge.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
@@ -204,6 +205,8 @@ test('a list is filtered by key, endpoint, outcome, day and request, and read in
   const notes = createNotes(sql);
   for (const kind of ['validation', 'rate-limit-exceeded', 'internal-error'] as const)
     noteProblem(notes, { accountId, keyId: 'b' }, kind, newCall());
+  // A repetition is an answer without a problem.
+  notes.answered({ accountId, keyId: 'b' }, newCall().trace, ok({}), { spent: 2, isRepeated: true });
   await notes.write();
   const all = { order: 'DESC', rows: 100 } as const;
   const found = async (
@@ -218,7 +221,7 @@ test('a list is filtered by key, endpoint, outcome, day and request, and read in
   expect(await found({ key: 'a', problems: false, day: at(0).toISOString().slice(0, 10) })).toHaveLength(2);
   expect(await found({ day: at(1).toISOString().slice(0, 10) })).toEqual([]);
   expect(await found({ from: at(-1) })).toEqual([]);
-  expect(await found({ from: at(1) })).toHaveLength(6);
+  expect(await found({ from: at(1) })).toHaveLength(7);
   for (const order of ['ASC', 'DESC'] as const) {
     const whole = await listActivity(sql, accountId, {}, { order, rows: 100 });
     const first = await listActivity(sql, accountId, {}, { order, rows: 4 });
