@@ -75,7 +75,7 @@ function demoConfig(providerUrl: string): Config {
 
 /** The dashboard shows them beside what a customer has left. */
 const EXAMPLE_PRICES = {
-  plusPrice: { en: '29 € a month', pt: '29 € por mês' },
+  plusPrice: { en: '€29 a month', pt: '29 € por mês' },
   creditsPrice: creditsPrice('CREDITS_PRICE', '10 EUR 1000'),
   contact: 'mailto:sales@example.com',
 };

@@ -104,10 +104,10 @@ export const PROBLEMS = {
   },
   'key-budget-exceeded': {
     status: 429,
-    title: 'The budget of the key is used up',
+    title: 'The credit limit of the key is reached',
     cause:
-      'The key has a budget of credits for a day or a month (UTC), and has spent it. The account may have credits.',
-    fix: 'Wait for `reset`, or ask the owner of the account for a higher budget or another key. No credit was charged.',
+      'The key has a credit limit for a day or a month (UTC), and has reached it. The account may have credits.',
+    fix: 'Wait for `reset`, or ask the owner of the account for a higher limit or another key. No credit was charged.',
     pt: {
       title: 'O limite de créditos da chave foi atingido',
       cause:
@@ -117,11 +117,11 @@ export const PROBLEMS = {
   },
   'key-budget-spent': {
     status: 403,
-    title: 'The budget of the key is spent',
-    cause: 'The key has a budget of credits that does not come back, and has spent it.',
-    fix: 'Ask the owner of the account for a higher budget or another key. No credit was charged.',
+    title: 'The total credit limit of the key is reached',
+    cause: 'The key has a credit limit in total, which is not renewed, and has reached it.',
+    fix: 'Ask the owner of the account for a higher limit or another key. No credit was charged.',
     pt: {
-      title: 'O limite total da chave foi atingido',
+      title: 'O limite total de créditos da chave foi atingido',
       cause: 'A chave tem um limite de créditos no total, que não se renova, e atingiu-o.',
       fix: 'Peça ao proprietário da conta um limite maior ou outra chave. Nenhum crédito foi cobrado.',
     },
@@ -129,8 +129,8 @@ export const PROBLEMS = {
   'not-permitted': {
     status: 403,
     title: 'The key may not do this',
-    cause: 'The key has some rights only, and this endpoint or tool is not among them.',
-    fix: 'Ask the owner of the account for a key with this right. `GET /key` says which rights the key has. Nothing was charged.',
+    cause: 'The key has some permissions only, and this endpoint or tool is not among them.',
+    fix: 'Ask the owner of the account for a key with this permission. `GET /key` says which permissions the key has. Nothing was charged.',
     pt: {
       title: 'A chave não tem esta permissão',
       cause: 'A chave só tem algumas permissões, e esta operação ou ferramenta não está entre elas.',
@@ -144,7 +144,7 @@ export const PROBLEMS = {
     fix: 'Try again shortly. Nothing was charged.',
     pt: {
       title: 'Não foi possível verificar a chave',
-      cause: 'O serviço não conseguiu agora procurar a chave. A chave pode bem ser válida.',
+      cause: 'De momento, o serviço não conseguiu procurar a chave. A chave pode ser válida.',
       fix: 'Tente de novo dentro de momentos. Nada foi cobrado.',
     },
   },
@@ -155,7 +155,7 @@ export const PROBLEMS = {
     fix: 'Try again shortly. The request has cost its credit.',
     pt: {
       title: 'A pesquisa falhou',
-      cause: 'Não foi possível agora pesquisar o diretório.',
+      cause: 'De momento, não foi possível pesquisar o diretório.',
       fix: 'Tente de novo dentro de momentos. O pedido custou o seu crédito.',
     },
   },
@@ -202,8 +202,8 @@ export const PROBLEMS = {
     pt: {
       title: 'O serviço não está disponível neste momento',
       cause:
-        'Não foi possível contar os créditos da conta, ou ler a utilização, os dados guardados ou o diretório, ou o serviço está sobrecarregado. Ou não há dados recentes da empresa, e as atualizações da conta ou de todas as contas acabaram. Ou o elemento de uma consulta múltipla seria a décima primeira empresa a atualizar.',
-      fix: 'Tente de novo depois dos segundos que `Retry-After` indica: até à meia-noite (UTC), se acabaram as atualizações do dia. Nenhum crédito foi cobrado.',
+        'Não foi possível contar os créditos da conta, ou ler a utilização, os dados guardados ou o diretório, ou o serviço está sobrecarregado. Ou não há dados recentes da empresa, e as atualizações da conta ou de todas as contas esgotaram-se. Ou o elemento de uma consulta múltipla seria a décima primeira empresa a atualizar.',
+      fix: 'Tente de novo depois dos segundos que `Retry-After` indica: até à meia-noite (UTC), se se esgotaram as atualizações do dia. Nenhum crédito foi cobrado.',
     },
   },
   'internal-error': {
@@ -237,8 +237,8 @@ export const REASONS = {
     'O corpo não é JSON, ou é demasiado grande ou lento.',
   ],
   member: [
-    'A member is missing, not known, or not what the endpoint takes.',
-    'Um membro falta, não é conhecido, ou não é o que a operação recebe.',
+    'A field is missing, not known, or not what the endpoint takes.',
+    'Um campo falta, não é conhecido, ou não é o que a operação recebe.',
   ],
   'idempotency-key': ['`Idempotency-Key` is not valid.', '`Idempotency-Key` não é válido.'],
   cursor: [

@@ -59,7 +59,7 @@ test.each(routes)(
     expect([status, kind, body.detail, headers.get('x-credits')]).toEqual([
       403,
       'not-permitted',
-      `The key lacks the right "${right}".`,
+      `The key lacks the permission "${right}".`,
       '0',
     ]);
     expect((await api.ledger(caller)).used).toBe(used);

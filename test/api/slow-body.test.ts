@@ -45,12 +45,12 @@ const CHANGES: [name: string, change: (caller: Caller) => Promise<unknown>, answ
   [
     'the key gets other rights',
     ({ keyId }) => limitKey(sql, keyId, { only: ['search'] }, 'test'),
-    /not-permitted|lacks the right/,
+    /not-permitted|lacks the permission/,
   ],
   [
     'the key gets a budget of nothing',
     ({ keyId }) => limitKey(sql, keyId, { budget: { credits: 0, per: 'ever' } }, 'test'),
-    /key-budget-spent|The budget of the key is 0 credits/,
+    /key-budget-spent|The credit limit of the key is 0/,
   ],
 ];
 

@@ -133,7 +133,7 @@ test('what happens at 0 stands beside what is left, with the prices as they were
     'Com 0 créditos: os pedidos são recusados, sem custo, até 1 ',
   );
   // One text stands in both languages.
-  expect(portuguese.textOf('[data-at-zero]')).toContain('Plus: 29 € <a month> · Créditos: 10 € por 1000');
+  expect(portuguese.textOf('[data-at-zero]')).toContain('Plus: 29 € <a month> · Créditos: 10 € por 1 000');
   // A price ends with no full stop, so nothing follows it.
   await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 7 }]);
   expect((await visitor.get('/dashboard')).textOf('[data-at-zero]')).toMatch(

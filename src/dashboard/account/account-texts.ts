@@ -8,13 +8,13 @@ export const ACCOUNT_TEXTS = {
   newEmail: ['New email', 'Novo email'],
   newEmailHint: ['We send a link there to confirm it.', 'Enviaremos uma ligação para o confirmar.'],
   emailSame: ['That is your email already.', 'Esse já é o seu email.'],
-  changeEmailNoMail: `This service sends no mail. Have its operator invite the new address.
+  changeEmailNoMail: `This service sends no email. Have its operator invite the new address.
     Este serviço não envia emails. Peça ao operador que convide o novo endereço.`,
   access: ['Access', 'Acesso'],
   members: ['Members', 'Membros'],
   membersLead: `Owners invite and remove members, change roles, and rename and delete the account.
     Os proprietários convidam e removem membros, alteram as funções e o nome da conta, e eliminam-na.`,
-  inviteNoMail: `This service sends no mail. To invite another member, ask its operator{contact}.
+  inviteNoMail: `This service sends no email. To invite another member, ask its operator{contact}.
     Este serviço não envia emails. Para convidar outro membro, peça ao operador{contact}.`,
   roles: {
     owner: ['Owner', 'Proprietário'],
@@ -23,7 +23,7 @@ export const ACCOUNT_TEXTS = {
   invite: ['Invite a member', 'Convidar um membro'],
   isMember: ['This address already belongs to a member.', 'Este endereço já é de um membro.'],
   changeRole: ['Change the role', 'Alterar a função'],
-  accountNameHint: ['Members see it here and in mails.', 'Os membros veem-no aqui e nos emails.'],
+  accountNameHint: ['Members see it here and in emails.', 'Os membros veem-no aqui e nos emails.'],
   tooManyMembers: `The account has 100 members and pending invitations, which is the most. Remove one first.
     A conta tem 100 membros e convites pendentes, que é o máximo. Remova um primeiro.`,
   pendingInvitations: ['Pending invitations', 'Convites pendentes'],
@@ -92,5 +92,5 @@ export const ACCOUNT_TEXTS = {
   alerts: ['Emails about usage, plan and keys', 'Emails sobre a utilização, o plano e as chaves'],
   alertsOn: `On: at 80% and 100% of the plan’s credits, when a key reaches its credit limit (not that of a day), and before and when the plan or a key ends.
     Ativo: aos 80% e 100% dos créditos do plano, quando uma chave atinge o seu limite de créditos (exceto o diário), e antes do fim e no fim do plano ou de uma chave.`,
-  alertsOff: ['Off: you get none of these mails.', 'Inativo: não recebe estes emails.'],
+  alertsOff: ['Off: you get none of these emails.', 'Inativo: não recebe estes emails.'],
 } as const satisfies Texts & { events: Record<EventKind, [string, string]> };

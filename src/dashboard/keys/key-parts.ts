@@ -45,7 +45,7 @@ export function lastUse(
   counts: KeyCounts = NO_COUNTS,
 ): HtmlValue {
   if (key.lastUsed !== null) return moment(formats, key.lastUsed);
-  return counts.credits > 0 ? messages.justNow : messages.never;
+  return counts.credits > 0 ? messages.recently : messages.never;
 }
 
 /** Links to what can be done with a key. An expired one gets no new secret, and a revoked one nothing. */
@@ -80,7 +80,7 @@ export function newSecretCard(context: MemberContext, { id, secret, previousUnti
 <section class="card new-key" role="status" tabindex="-1" autofocus data-forget-form>
   <h2>${messages.newKey}</h2>
   <p>${messages.newKeyLead}</p>
-  ${previousUntil !== null && html`<p>${messages.previousUntil(formats.instant(previousUntil))}</p>`}
+  ${previousUntil !== null && html`<p>${previousUntil.getTime() > Date.now() ? messages.previousUntil(formats.instant(previousUntil)) : messages.previousEnded}</p>`}
   ${copyable(messages, { id: 'new-secret', label: messages.newKey, text: secret })}
   <p class="hint">${messages.lostSecret} <a href="${tools.base}/keys/${id}/rotate">${messages.rotate}</a></p>
   <p>${messages.newKeyTry}</p>

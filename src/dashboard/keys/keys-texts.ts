@@ -10,19 +10,19 @@ export const KEY_TEXTS = {
     Um assistente com o Model Context Protocol (MCP) pode usar a sua chave, pelo mesmo custo.`,
   agentAddress: ['Its address:', 'O endereço:'],
   agentCommand: ['For Claude Code, with your key in it:', 'Para o Claude Code, com a sua chave:'],
-  justNow: ['A moment ago', 'Há instantes'],
+  recently: ['Recently', 'Recentemente'],
   creditsOfWeek: ['Credits, 7 days', 'Créditos, 7 dias'],
   refusedOfWeek: ['Refused, 7 days', 'Recusados, 7 dias'],
   limitKey: ['Limit this key', 'Limitar esta chave'],
-  limitLead: `Permissions, requests a minute and a first credit limit are in force within 5 seconds, a changed limit at once.
-    As permissões, os pedidos por minuto e um primeiro limite valem em menos de 5 segundos; um limite alterado vale logo.`,
+  limitLead: `Permissions, requests a minute and a first credit limit take effect within 5 seconds, a changed limit at once.
+    As permissões, os pedidos por minuto e um primeiro limite de créditos entram em vigor em menos de 5 segundos; um limite alterado, de imediato.`,
   keyBudget: ['Credit limit', 'Limite de créditos'],
-  keyBudgetHint: `The most credits that it spends. Empty: as many as the account has.
-    O máximo de créditos que gasta. Vazio: tantos quantos a conta tiver.`,
+  keyBudgetHint: `The most credits that it may spend. Empty: no limit of its own.
+    O máximo de créditos que pode gastar. Vazio: sem limite próprio.`,
   keyBudgetPer: ['Period', 'Período'],
   numberInvalid: ['Write a whole number from {min} to {max}.', 'Escreva um número inteiro de {min} a {max}.'],
-  keyShareHint: `The most requests a minute, of those of the account. Empty: all of them.
-    O máximo de pedidos por minuto, dos da conta. Vazio: todos.`,
+  keyShareHint: `Its share of the account’s requests a minute. Empty: no limit of its own.
+    A sua parte dos pedidos por minuto da conta. Vazio: sem limite próprio.`,
   budgetPeriods: {
     day: ['per day (UTC)', 'por dia (UTC)'],
     month: ['per calendar month (UTC)', 'por mês civil (UTC)'],
@@ -48,7 +48,7 @@ export const KEY_TEXTS = {
   rights: {
     search: ['Search', 'Pesquisar'],
     matches: ['Search by words', 'Pesquisar por palavras'],
-    resolve: ['Resolve names', 'Encontrar empresas por nomes'],
+    resolve: ['Find a list of names', 'Procurar uma lista de nomes'],
     lookup: ['Look up companies', 'Consultar empresas'],
     debts: ['Screen for debts', 'Verificar dívidas'],
     changes: ['Follow changes of debts', 'Seguir alterações de dívidas'],
@@ -64,7 +64,7 @@ export const KEY_TEXTS = {
   connectionEndTitle: ['End the connection “{name}”?', 'Terminar a ligação “{name}”?'],
   connectionEndLead: `The agent’s requests are refused within 5 seconds. To go on, it must be connected again.
     Os pedidos do agente são recusados em menos de 5 segundos. Para continuar, terá de ser ligado de novo.`,
-  connectBudgetHint: ['The most credits that it spends.', 'O máximo de créditos que gasta.'],
+  connectBudgetHint: ['The most credits that it may spend.', 'O máximo de créditos que pode gastar.'],
   connectBudgetMissing: ['An agent needs a credit limit.', 'Um agente precisa de um limite de créditos.'],
   connectRightsHint: ['A lookup shows debts, too.', 'Uma consulta também mostra dívidas.'],
   connectRightsMissing: ['Tick what the agent may do.', 'Marque o que o agente pode fazer.'],
@@ -115,7 +115,10 @@ export const KEY_TEXTS = {
   endSecretTitle: ['End the old secret of “{name}”?', 'Terminar o segredo anterior de “{name}”?'],
   endSecretLead: `Requests with it are refused within 5 seconds. The current secret goes on working.
     Os pedidos com ele são recusados em menos de 5 segundos. O segredo atual continua a funcionar.`,
-  expiryHint: ['Its last day, in UTC. Empty: it does not end.', 'O último dia, em UTC. Vazio: não expira.'],
+  expiryHint: [
+    'Its last day, in UTC. Empty: it does not expire.',
+    'O último dia, em UTC. Vazio: não expira.',
+  ],
   validUntil: ['Valid until', 'Válida até'],
   oldSecretUntil: ['Old secret until', 'Segredo anterior até'],
   changeTitle: ['Change “{name}”', 'Alterar “{name}”'],
@@ -128,12 +131,14 @@ export const KEY_TEXTS = {
   notRotated: {
     expired: `The key has expired, so it gets no new secret. Change the last day first.
       A chave expirou, por isso não recebe um novo segredo. Altere primeiro a validade.`,
-    often: `The key has got {limit} new secrets in 24 hours, which is the most. Try again later.
+    often: `The key has had {limit} new secrets in 24 hours, which is the most. Try again later.
       A chave já recebeu {limit} segredos novos em 24 horas, que é o máximo. Tente de novo mais tarde.`,
     repeated: `This form was sent before, and the key has its new secret. If you lost it, make another.
       Este formulário já tinha sido enviado, e a chave já tem um novo segredo. Se o perdeu, crie outro.`,
   },
   previousUntil: ['The previous secret works until {end}.', 'O segredo anterior funciona até {end}.'],
+  previousEnded: `The previous secret stops working within 5 seconds.
+    O segredo anterior deixa de funcionar em menos de 5 segundos.`,
   newKey: ['Your new secret', 'O seu novo segredo'],
   newKeyLead: ['Copy it now: it is shown only this once.', 'Copie-o agora: só é mostrado desta vez.'],
   newKeyTry: `Try it in a terminal. Every example of the reference reads this variable:

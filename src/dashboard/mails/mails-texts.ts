@@ -4,22 +4,22 @@ export const MAIL_TEXTS = {
   mailAccount: ['Account: {account}', 'Conta: {account}'],
   mailInvitationSubject: ['Invitation to an account', 'Convite para uma conta'],
   mailInvitedBy: `{inviter} invites you to use the account of their company here.
-    Recebeu de {inviter} um convite para a conta da respetiva empresa neste serviço.`,
+    Recebeu um convite de {inviter} para usar a conta da sua empresa neste serviço.`,
   mailInvitedByOperator: `The operator of this service invites you to an account here.
-    Recebeu do operador deste serviço um convite para uma conta.`,
+    Recebeu um convite do operador deste serviço para uma conta.`,
   mailInvitation: `Open this link to choose a password. It works once, until {until}.
     Abra esta ligação para escolher uma palavra-passe. Funciona uma vez, até {until}.`,
   mailInvitationElsewhere: `
     You sign in with this address already, and an address belongs to one account only. Sign in to leave or delete that account, then open this link. Or ask for an invitation to another address. The link works once, until {until}.
     Já inicia sessão com este endereço, e um endereço pertence a uma só conta. Inicie sessão para abandonar ou eliminar essa conta, e abra depois esta ligação. Ou peça um convite para outro endereço. A ligação funciona uma vez, até {until}.`,
-  mailInvitationIgnore: ['If you do not expect this, do nothing.', 'Se não o espera, não faça nada.'],
+  mailInvitationIgnore: ['If you did not expect this, ignore it.', 'Se não o esperava, ignore este email.'],
   mailNewPassword: `The operator sends you this link for a new password. It works once, until {until}.
     O operador envia-lhe esta ligação para uma nova palavra-passe. Funciona uma vez, até {until}.`,
   mailSuspendedSubject: ['Your account is suspended', 'A sua conta está suspensa'],
   mailDeletedSubject: ['Your account was deleted', 'A sua conta foi eliminada'],
   mailDeleted: `{by} deleted this account. Its keys are refused, and its members and names are removed.
     {by} eliminou esta conta. As chaves são recusadas, e os membros e nomes foram removidos.`,
-  mailDeletedEnd: `Nothing brings it back. If you did not expect this, tell the operator of this service.
+  mailDeletedEnd: `It can’t be restored. If you did not expect this, tell the operator of this service.
     Não é possível recuperá-la. Se não o esperava, avise o operador deste serviço.`,
   mailConfirm: `Open this link to confirm your email and choose a password. It works for an hour.
     Abra esta ligação para confirmar o seu email e escolher uma palavra-passe. É válida durante uma hora.`,
@@ -32,16 +32,16 @@ export const MAIL_TEXTS = {
   mailChangeAsked: `Someone with your password asked for it. Not you? Change your password now: that stops it.
     Alguém com a sua palavra-passe fez o pedido. Se não foi um pedido seu, altere já a palavra-passe: isso impede-o.`,
   mailChangedSubject: ['Your email was changed', 'O seu email foi alterado'],
-  mailChanged: `This address no longer signs in. If it was not you, tell the operator of this service at once.
-    Este endereço já não inicia sessão. Se não fez este pedido, avise de imediato o operador.`,
+  mailChanged: `You no longer sign in with this address. If it was not you, tell the operator of this service at once.
+    Já não inicia sessão com este endereço. Se não fez este pedido, avise de imediato o operador.`,
   mailPasswordChangedSubject: ['Your password was changed', 'A sua palavra-passe foi alterada'],
   mailPasswordChanged: `Other sessions have ended. Not you? Choose a new password here, and tell the operator.
     As outras sessões terminaram. Se não foi uma alteração sua, escolha aqui outra palavra-passe e avise o operador.`,
   mailSecondFactorOnSubject: ['Your second factor was turned on', 'O seu segundo fator foi ativado'],
   mailSecondFactorOffSubject: ['Your second factor was turned off', 'O seu segundo fator foi desativado'],
   mailBackupCodesSubject: ['Your backup codes were renewed', 'Códigos de recuperação renovados'],
-  mailNotYou: `It holds from your next sign-in on. Not you? Change your password now, and tell the operator.
-    Vale a partir do próximo início de sessão. Se não foi uma alteração sua, altere já a palavra-passe e avise o operador.`,
+  mailNotYou: `It applies from your next sign-in. Not you? Change your password now, and tell the operator.
+    Aplica-se a partir do próximo início de sessão. Se não foi uma alteração sua, altere já a palavra-passe e avise o operador.`,
   mailSecondFactorReset: `The operator turned it off. Set it up again. Did you not ask? Tell the operator now.
     O operador desativou-o. Configure-o de novo. Se não o pediu, avise já o operador.`,
   mailConnectedSubject: ['An agent was connected', 'Foi ligado um agente'],
@@ -62,7 +62,7 @@ export const MAIL_TEXTS = {
     Até lá, os pedidos além do plano gastam créditos comprados (saldo: {credits}).`,
   mailUsageStops: `Until then, requests beyond the plan are refused, at no cost.
     Até lá, os pedidos além do plano são recusados, sem custo.`,
-  mailUsageOff: ['Turn these mails off in the settings:', 'Desative estes emails nas definições:'],
+  mailUsageOff: ['Turn these emails off in the settings:', 'Desative estes emails nas definições:'],
   mailPlanSubject: {
     week: ['Your plan ends within 7 days', 'O seu plano termina nos próximos 7 dias'],
     ended: ['Your plan has ended', 'O seu plano terminou'],
@@ -83,12 +83,12 @@ export const MAIL_TEXTS = {
     revoked: ['API keys were revoked', 'Chaves que foram revogadas'],
   },
   mailKeyLead: {
-    week: ['Change the last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
-    day: ['Change the last day if programs still use them.', 'Altere a validade se ainda são usadas.'],
+    week: ['Change the last day if programs still use them.', 'Altere a validade se ainda forem usadas.'],
+    day: ['Change the last day if programs still use them.', 'Altere a validade se ainda forem usadas.'],
     expired: `Requests with them are refused, at no cost. A new last day makes them work again.
       Os pedidos com elas são recusados, sem custo. Com uma nova validade voltam a funcionar.`,
     revoked: `Requests with them are refused, at no cost. The account history says by whom.
       Os pedidos com elas são recusados, sem custo. O histórico da conta diz por quem.`,
   },
-  mailIgnore: ['If you did not ask for this, do nothing.', 'Se não fez este pedido, não faça nada.'],
+  mailIgnore: ['If you did not ask for this, ignore it.', 'Se não fez este pedido, ignore este email.'],
 } as const;

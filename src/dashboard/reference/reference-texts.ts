@@ -4,8 +4,8 @@ export const REFERENCE_TEXTS = {
   frontTitle: ['Portuguese companies, by one API', 'As empresas portuguesas, numa só API'],
   aboutAgents: `A JSON API for programs, a dashboard for people, and tools for assistants (MCP).
     Uma API JSON para programas, um painel para pessoas e ferramentas para assistentes (MCP).`,
-  aboutCost: `A search or a lookup costs 1 credit. A refused request costs nothing, and a test key is free. An account is free, with credits each month.
-    Uma pesquisa ou uma consulta custa 1 crédito. Um pedido recusado não custa nada, e uma chave de teste é gratuita. A conta é gratuita, com créditos todos os meses.`,
+  aboutCost: `A search or a lookup costs 1 credit. Beyond your credits or limits requests are refused, at no cost. A test key is free. An account is free, with credits each month.
+    Uma pesquisa ou uma consulta custa 1 crédito. Além dos seus créditos ou limites, os pedidos são recusados, sem custo. Uma chave de teste é gratuita. A conta é gratuita, com créditos todos os meses.`,
   referenceLead: `Every endpoint, with an example that runs when your key is in the variable API_KEY. A test key gets the answers shown, except those about usage.
     Todas as operações, com um exemplo que funciona com a sua chave na variável API_KEY. Uma chave de teste recebe as respostas indicadas, exceto as da utilização.`,
   forAgents: ['For agents (MCP)', 'Para agentes (MCP)'],

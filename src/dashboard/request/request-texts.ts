@@ -16,11 +16,11 @@ export const REQUEST_TEXTS = {
   passwordInvalid: ['A password has {min} to {max} characters.', 'Deve ter de {min} a {max} caracteres.'],
   passwordCommon: `This password is too common: it is among the first that are guessed. Choose another.
     Esta palavra-passe é demasiado comum: é das primeiras a ser adivinhadas. Escolha outra.`,
-  passwordKnown: `Too near to your email, your name or the name of this service. Choose another.
+  passwordKnown: `Too similar to your email, your name or the name of this service. Choose another.
     Demasiado parecida com o seu email, o seu nome ou o nome deste serviço. Escolha outra.`,
   tooMany: ['Too many attempts. Try again in {wait}.', 'Demasiadas tentativas. Espere {wait}.'],
   ownersOnly: ['Only an owner can do this', 'Só um proprietário o pode fazer'],
-  ownersOnlyLead: ['Ask an owner: the page of members names them.', 'A página dos membros indica quem são.'],
+  ownersOnlyLead: ['Ask an owner: the Members page lists them.', 'A página dos membros indica quem são.'],
   localTime: ['local time', 'hora local'],
   formTooLarge: `The form is larger than {max} KiB. Nothing was done or charged: send less of it.
     O formulário tem mais de {max} KiB. Nada foi feito nem cobrado: envie menos.`,
@@ -34,7 +34,7 @@ export const REQUEST_TEXTS = {
   tooManyRequestsLead: `You sent many requests within a minute. Nothing was charged. Wait a few seconds.
     Enviou muitos pedidos num minuto. Nada foi cobrado. Espere uns segundos.`,
   chargedPerhaps: `The request was made before, and may have been charged. A list is free for ten minutes.
-    O pedido foi feito antes, e pode ter sido cobrado. Uma lista não volta a custar durante dez minutos.`,
+    O pedido foi feito antes, e pode ter sido cobrado. Durante dez minutos, a mesma lista não volta a ser cobrada.`,
   keptList: `Your list. It is in the field again when you have signed in here; without scripts, copy it.
     A sua lista. Volta ao campo quando iniciar sessão aqui; sem scripts, copie-a.`,
   ownList: ['Your list', 'A sua lista'],

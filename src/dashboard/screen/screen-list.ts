@@ -11,6 +11,8 @@ export const LINE_END = /\r\n?|\n/;
 
 /** Nine digits in one, or three groups of three. No digit stands beside them. */
 const NUMBERS = /(?<!\d|\d[.-])\d{3}(?:\d{6}|[ \u00a0\u202f.-]\d{3}[ \u00a0\u202f.-]\d{3})(?!\d)/g;
+/** A Portuguese telephone number, beside the NIF of its row. */
+const TELEPHONE = /^(?:2|9[1236])/;
 /** The first row names the columns. */
 const HEADING = /\b(?:nif|nipc|contribuinte|vat|tax)\b/i;
 /** A spreadsheet has rounded the number, as in 5,00003E+08. */
@@ -56,9 +58,11 @@ export function readNifList(text: string): NifList | number {
   const rows = lines.flatMap((whole, index): Row[] => {
     const [behind = '', chosen] = CHOSEN.exec(whole) ?? [];
     const shown = { line: index + 1, text: whole.slice(0, whole.length - behind.length).trim() };
-    const numbers = chosen
+    const found = chosen
       ? [chosen]
       : Array.from(whole.matchAll(NUMBERS), ([number]) => normalizeNif(number)!);
+    const hasOne = found.filter(isValidNif).length === 1;
+    const numbers = found.filter((number) => !hasOne || isValidNif(number) || !TELEPHONE.test(number));
     if (numbers.length === 0) {
       const isLeftAway = shown.text === '' || (index === 0 && HEADING.test(shown.text));
       return isLeftAway ? [] : [{ ...shown, nif: null, leftOut: reasonOf(whole) }];

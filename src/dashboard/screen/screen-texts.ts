@@ -5,16 +5,16 @@ export const SCREEN_TEXTS = {
   screenLead: `Each company costs 1 credit. Credits left: {available}. You see the price first. Lists are not stored.
     Cada empresa custa 1 crédito. Créditos disponíveis: {available}. Verá primeiro o preço. As listas não são guardadas.`,
   screenLabel: ['NIFs, at most {max}', 'NIF, no máximo {max}'],
-  screenHint: `One on each line, or rows of a table: every number of nine digits is read.
-    Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos.`,
+  screenHint: `One on each line, or rows of a table: every number of nine digits is read. Rows without one can be found by name.
+    Um por linha, ou linhas de uma tabela: lê-se cada número de nove algarismos. As linhas sem NIF podem ser procuradas pelo nome.`,
   screenWorkbook: `This is a workbook. Save it as CSV in your spreadsheet, and choose that file.
-    Isto é um livro de folha de cálculo. Guarde-o como CSV e escolha esse ficheiro.`,
+    Isto é uma folha de cálculo. Guarde-a como CSV e escolha esse ficheiro.`,
   screenFile: ['Or a file', 'Ou um ficheiro'],
   screenFileHint: `Text or CSV. Its rows go into the field above.
     Texto ou CSV. As linhas vão para o campo acima.`,
   screenRead: ['Read the list', 'Ler a lista'],
   screenNone: `No NIF found: nine digits with a right check digit. Save tables as CSV. Nothing was charged.
-    Nenhum NIF encontrado: são nove algarismos, com o de controlo certo. Guarde tabelas em CSV. Nada foi cobrado.`,
+    Nenhum NIF encontrado: são nove algarismos, com o algarismo de controlo certo. Guarde tabelas em CSV. Nada foi cobrado.`,
   screenTooMany: `It has {count} NIFs, and one list {max} at most: screen it in parts. Nothing was charged.
     Tem {count} NIF, e cada lista no máximo {max}: verifique-a por partes. Nada foi cobrado.`,
   screenTooLong: `It has {count} rows, and one list {max} at most: read it in parts. Nothing was charged.
@@ -49,10 +49,13 @@ export const SCREEN_TEXTS = {
     Procurar {count} de {total} nomes. Créditos: de 1 a {count}`,
   screenCandidates: ['Companies with this name', 'Empresas com este nome'],
   screenNoCandidate: ['None found', 'Nenhuma encontrada'],
-  screenNotClear: ['No clear one', 'Nenhuma única'],
+  screenNotClear: ['No clear one', 'Nenhuma inequívoca'],
   screenChoose: ['None of these', 'Nenhuma destas'],
-  screenClear: ['Clear', 'Única'],
-  screenClearOnly: ['Clear matches only: others cost nothing', 'Só as únicas: as outras não custam nada'],
+  screenClear: ['Clear', 'Inequívoca'],
+  screenClearOnly: [
+    'Clear matches only: others cost nothing',
+    'Só as inequívocas: as outras não custam nada',
+  ],
   screenTake: `Choose, and read the list again: the NIFs go behind their names.
     Escolha e volte a ler a lista: os NIF ficam a seguir aos nomes.`,
   screenAtLeast: `Nothing was found. A request costs at least 1.
@@ -77,7 +80,7 @@ export const SCREEN_TEXTS = {
   screenAbsent: `Not being on the list does not mean having no debts: it has those above a certain amount only.
     Não constar da lista não significa não ter dívidas: só inclui dívidas acima de um certo valor.`,
   screenMissing: `This list was never imported here. Not being on it says nothing.
-    Esta lista nunca foi importada aqui. Não constar dela nada diz.`,
+    Esta lista nunca foi importada aqui. Não constar dela não diz nada.`,
   screenRefused: `Not screened, because the credits did not suffice, and not charged: {count}.
     Por verificar, porque os créditos não chegaram, e não cobradas: {count}.`,
   screenFailed: `Not screened, and not charged: {count}.

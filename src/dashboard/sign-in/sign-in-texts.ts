@@ -10,11 +10,11 @@ export const SIGN_IN_TEXTS = {
   forgotTitle: ['Reset the password', 'Repor a palavra-passe'],
   forgotLead: `We send you a link that works for an hour.
     Enviamos uma ligação, válida durante uma hora.`,
-  forgotNoMail: `This service sends no mail. Ask its operator for a new link.
+  forgotNoMail: `This service sends no email. Ask its operator for a new link.
     Este serviço não envia emails. Peça uma nova ligação ao operador.`,
   seeMail: ['Check your email', 'Verifique o seu email'],
-  seeMailLead: `A link for {email} is on its way, unless it had five this hour. It works for an hour.
-    Uma ligação para {email} vai a caminho, salvo se já recebeu cinco nesta hora. É válida durante uma hora.`,
+  seeMailLead: `A link for {email} is on its way, unless five were sent this hour. It works for an hour.
+    Uma ligação para {email} vai a caminho, salvo se já foram enviadas cinco nesta hora. É válida durante uma hora.`,
   confirmButton: ['Confirm', 'Confirmar'],
   invitationTitle: ['Choose a password', 'Escolha uma palavra-passe'],
   invitationLead: `You were invited to the account “{account}”. Your sign-in is {email}.
@@ -30,7 +30,7 @@ export const SIGN_IN_TEXTS = {
   newLink: ['Ask for a new link', 'Pedir uma nova ligação'],
 
   wrongSignIn: ['The email or the password is wrong.', 'Email ou palavra-passe incorretos.'],
-  wrongOrUnconfirmed: `The email or the password is wrong, or the email is not confirmed yet: see your mail.
+  wrongOrUnconfirmed: `The email or the password is wrong, or the email is not confirmed yet: check your email.
     Email ou palavra-passe incorretos, ou o email ainda não foi confirmado: verifique o seu email.`,
   emailTaken: ['There is an account with this email already.', 'Já existe uma conta com este email.'],
   signInInstead: ['Sign in instead.', 'Inicie sessão.'],

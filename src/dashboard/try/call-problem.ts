@@ -57,11 +57,11 @@ function explained({ messages }: MemberContext, { kind }: Problem): Html {
   return html`<strong>${title}.</strong> ${prose(cause)} ${prose(fix)}`;
 }
 
-/** A bracket of debt in words: `7,500 € to 25,000 €`. */
+/** A bracket of debt in words: `€7,500 to €25,000`. */
 export function bracketText(
   { messages, formats }: PageContext,
   { start, end }: { start: number; end: number | null },
 ): string {
-  const amount = (euros: number) => `${formats.number(euros)} €`;
-  return end === null ? messages.openBracket(amount(start)) : messages.bracket(amount(start), amount(end));
+  const from = formats.euros(start);
+  return end === null ? messages.openBracket(from) : messages.bracket(from, formats.euros(end));
 }

@@ -189,12 +189,14 @@ async function details(context: MemberContext, company: Company): Promise<Html> 
   const { capital, capital_currency, nature } = company.structure;
   // An answer that was paid is shown, also if Postgres is away by now.
   const datasets = await readDatasets(tools.sql).catch(() => null);
-  const currency = capital_currency === 'EUR' ? '€' : capital_currency;
   const debt = (bracket: Company['tax_debt'], dataset?: DebtDataset | null) => {
     // Without a dataset nothing is known about debts.
     if (bracket === null) return dataset == null ? messages.dataNone : messages.noBracket;
     return html`${bracketText(context, bracket)}, ${messages.dataOf} ${dateOf(formats, bracket.last_updated)}`;
   };
+  const amount = Number(capital);
+  const money =
+    capital_currency === 'EUR' ? formats.euros(amount) : `${formats.number(amount)} ${capital_currency}`;
   const address = [company.address, `${company.zipcode} ${company.city}`.trim()].filter(Boolean).join(', ');
   const rows: Fact[] = [
     [messages.legalName, company.title],
@@ -205,7 +207,7 @@ async function details(context: MemberContext, company: Company): Promise<Html> 
     [messages.companyStatus, company.status],
     [messages.legalNature, nature],
     // A source that does not know the capital leaves 0.
-    [messages.capital, Number(capital) > 0 && `${formats.number(Number(capital))} ${currency}`],
+    [messages.capital, amount > 0 && money],
     [messages.dataTax, debt(company.tax_debt, datasets?.debts.tax)],
     [messages.dataSocialSecurity, debt(company.social_security_debt, datasets?.debts['social-security'])],
   ];

@@ -85,8 +85,8 @@ export const COMMON_TEXTS = {
   dataNone: ['not imported', 'por importar'],
   connections: ['Connected agents', 'Agentes ligados'],
   client: ['Agent of', 'Agente de'],
-  clientCalls: ['It calls itself', 'Chama-se a si próprio'],
-  clientSendsTo: ['Sends you back to', 'Leva-o de volta a'],
+  clientCalls: ['It calls itself', 'Identifica-se como'],
+  clientSendsTo: ['Sends you back to', 'Encaminha para'],
   clientUnknown: ['an unchecked program', 'um programa não verificado'],
   suspendedRefusal: `Nothing was done, and nothing was charged: this account is suspended.
     Nada foi feito nem cobrado: esta conta está suspensa.`,
@@ -134,14 +134,14 @@ export const COMMON_TEXTS = {
   done: {
     '?done=confirmed': ['Your address is confirmed.', 'O seu endereço está confirmado.'],
     '/sign-in?done=email-changed': ['Your email is changed.', 'O seu email foi alterado.'],
-    '/forgot?done=sent': `If this address has an account, the link is on its way, unless it had five this hour.
-      Se este endereço tiver uma conta, a ligação vai a caminho, salvo se já recebeu cinco nesta hora.`,
+    '/forgot?done=sent': `If this address has an account, the link is on its way, unless five were sent this hour.
+      Se este endereço tiver uma conta, a ligação vai a caminho, salvo se já foram enviadas cinco nesta hora.`,
     '/sign-in?done=out': ['You are signed out.', 'Terminou a sessão.'],
     '/sign-in?done=password': ['Sign in with your new password.', 'Inicie sessão com a nova palavra-passe.'],
     '/sign-in?done=left': ['You have left the account.', 'Abandonou a conta.'],
     '/sign-in?done=deleted': ['The account is deleted.', 'A conta foi eliminada.'],
     '/sign-in?done=code-ended': `The code was not given in time, or was wrong too often. Sign in again.
-      O código não foi dado a tempo, ou esteve errado demasiadas vezes. Inicie sessão de novo.`,
+      O código não foi introduzido a tempo, ou estava errado demasiadas vezes. Inicie sessão de novo.`,
     '/settings/second-factor?done=on': `The second factor is on. Other devices are signed out.
       O segundo fator está ativo. As sessões noutros dispositivos terminaram.`,
     '/settings?done=off': `The second factor is off. Other devices are signed out.

@@ -38,6 +38,12 @@ function createFormats(language: Language) {
   const at = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' });
   const numbers = new Intl.NumberFormat(locale, { useGrouping: 'always' });
+  const euros = new Intl.NumberFormat(locale, {
+    style: 'currency',
+    currency: 'EUR',
+    useGrouping: 'always',
+    trailingZeroDisplay: 'stripIfInteger',
+  });
   const instants = at({ dateStyle: 'long', timeStyle: 'short' });
   const durations = new Intl.DurationFormat(locale, { style: 'long' });
   const months = at({ month: 'long', year: 'numeric' });
@@ -48,6 +54,8 @@ function createFormats(language: Language) {
   const moment = (value: Date) => `${date(value)}, ${value.toISOString().slice(11, 16)}`;
   return {
     number: (value: number) => numbers.format(value),
+    /** `€7,500`, in Portuguese `7 500 €`. */
+    euros: (value: number) => euros.format(value),
     /** A number with its sign, as a change is shown. */
     signed: (value: number) => `${value < 0 ? '−' : '+'}${numbers.format(Math.abs(value))}`,
     /** `21 November 2026 at 10:00 UTC`. */

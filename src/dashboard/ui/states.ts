@@ -79,7 +79,7 @@ export const STATE_TEXTS = {
   keyEndsSoon: {
     happened: ['The key “{name}” works until {end}.', 'A chave “{name}” é válida até {end}.'],
     cost: ['Until then nothing changes.', 'Até lá nada muda.'],
-    next: ['Change the last day if programs still use it.', 'Altere a validade se ainda é usada.'],
+    next: ['Change the last day if programs still use it.', 'Altere a validade se ainda for usada.'],
   },
   keyEnded: {
     happened: `The key “{name}” expired: it was valid until {end}.

@@ -72,7 +72,7 @@ export function quotaExceeded(
 
 /** The refusal of a key that has spent its budget. */
 export function budgetExceeded({ credits, per, resetAt, retryAfterS }: SpentBudget): ProblemAnswer {
-  const none = credits === 0 ? 'The budget of the key is 0 credits: it can make free calls alone.' : null;
+  const none = credits === 0 ? 'The credit limit of the key is 0: it can make free calls alone.' : null;
   if (resetAt === null)
     return problem('key-budget-spent', none ?? `The key has spent its ${counted(credits, 'credit')}.`);
   const reset = new Date(resetAt).toISOString();
@@ -85,7 +85,7 @@ export function budgetExceeded({ credits, per, resetAt, retryAfterS }: SpentBudg
 
 /** The refusal of a key that lacks a right. */
 export const notPermitted = (right: Right): ProblemAnswer =>
-  problem('not-permitted', `The key lacks the right "${right}".`);
+  problem('not-permitted', `The key lacks the permission "${right}".`);
 
 const US_PER_SECOND = SECOND * 1000;
 

@@ -221,7 +221,7 @@ export function creditsPrice(name: string, value: string): { en: string; pt: str
   const price = { amount: Number(amount), currency, credits: Number(credits) };
   const money = { style: 'currency', currency, trailingZeroDisplay: 'stripIfInteger' } as const;
   const textIn = (language: string, between: string) =>
-    `${price.amount.toLocaleString(language, money)} ${between} ${price.credits.toLocaleString(language)}`;
+    `${price.amount.toLocaleString(language, money)} ${between} ${price.credits.toLocaleString(language, { useGrouping: 'always' })}`;
   return { en: textIn('en', 'for'), pt: textIn('pt-PT', 'por'), price };
 }
 

@@ -59,7 +59,7 @@ describe('the email', () => {
     expect(answer.headers.get('location')).toBe('/dashboard/sign-in?done=email-changed');
     const signIn = await elsewhere.get('/dashboard/sign-in?done=email-changed');
     expect(signIn.textOf('[role=status]')).toBe('Your email is changed.');
-    expect((await mail.mailTo(person.email)).text).toContain('This address no longer signs in');
+    expect((await mail.mailTo(person.email)).text).toContain('You no longer sign in with this address');
     expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(email);
     expect(await latestOf(accountId)).toBe('email-changed');
     expect((await visit().submit(link, {}).catch(String)).toString()).toContain('has no form');
@@ -171,7 +171,7 @@ test('without mail the page says whom to ask, and the form changes nothing', asy
   try {
     const { visitor, ...person } = await createMember(silent);
     const page = await visitor.get(EMAIL);
-    expect(page.textOf('main')).toContain('This service sends no mail');
+    expect(page.textOf('main')).toContain('This service sends no email');
     expect(page.textOf('main')).toContain('ajuda@example.com');
     expect(page.document.querySelector('main form')).toBeNull();
     const form_token = await formTokenOf(visitor, NAME);

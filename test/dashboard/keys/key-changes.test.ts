@@ -31,6 +31,7 @@ test('a rotation shows the new secret once; the previous one works on, and the p
   expect(page.textOf('.list th[scope=row]')).toContain('Old secret until');
   expect(page.textOf('[data-figure=quota]')).toBe('1 of 2 in use');
   const last = await visitor.submit(`/dashboard/keys/${id}/rotate`, { overlap: '0' });
+  expect(last.textOf('.new-key')).toContain('The previous secret stops working within 5 seconds.');
   for (const old of [secret, rotated]) await until('the refusal', async () => (await usage(old)) === 401);
   expect(await usage(last.textOf('#new-secret')!)).toBe(200);
 });
@@ -203,10 +204,10 @@ test('the list has the credits and the refusals of 7 days, and no key that was c
       SELECT ${accountId}::text, (now() AT TIME ZONE 'UTC')::date - 6, ${id}::text, kind, 5
       FROM unnest('{rate-limit-exceeded,401,4xx,5xx}'::text[]) AS kind`,
   );
-  expect(await cells()).toEqual(['A moment ago', '7', '10']);
+  expect(await cells()).toEqual(['Recently', '7', '10']);
   // The page of the key says the same.
   const page = await visitor.get(`/dashboard/keys/${id}`);
-  expect(page.textOf('main dl')).toEndWith('Last usedA moment ago');
+  expect(page.textOf('main dl')).toEndWith('Last usedRecently');
   expect(page.textOf('main')).not.toContain('Never');
 });
 

@@ -21,7 +21,7 @@ test('an invitation is mailed in both languages, and the answer says so', async 
   const { text } = await mail.mailTo('ana@example.com');
   expect(text).toContain(answer.link);
   expect(text).toContain('The operator of this service invites you to an account here.');
-  expect(text).toContain('Recebeu do operador deste serviço um convite para uma conta.');
+  expect(text).toContain('Recebeu um convite do operador deste serviço para uma conta.');
   expect(text).not.toContain('Padaria Central');
   const { code, json, stderr } = await unmailed.run(
     'account',

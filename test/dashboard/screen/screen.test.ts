@@ -40,6 +40,7 @@ test.each([
   ['beside each other', `${nif(1)} ${nif(2)}`, [nif(1), nif(2)]],
   ['with the prefix of VAT', `PT${nif(1)}`, [nif(1)]],
   ['rows of a table', `Nome;NIPC;Total\n"A, Lda";${nif(1)};1.250,00\n"B 2";${nif(2)};12`, [nif(1), nif(2)]],
+  ['beside telephone numbers', `A, Lda;${nif(1)};912345678\n253 111 222;${nif(2)}`, [nif(1), nif(2)]],
   ['inside longer numbers', `1${nif(1)} ${nif(2)}0 1.${nif(3)}`, []],
 ])('a pasted list of NIFs %s', (_name, text, nifs) => {
   expect(listOf(text).nifs).toEqual(nifs);
@@ -47,9 +48,9 @@ test.each([
 
 test('a pasted list loses no row: each has its number, or the reason why it is not screened', () => {
   const { nifs, rows } = listOf(
-    `NIF;Nome\n${nif(1)};A\n\n${WRONG_CHECK_DIGIT};B\n${nif(1)};A, Lda\n50000257;C\n5,00003E+08;D\nn/d\n${nif(2)} ${nif(3)}`,
+    `NIF;Nome\n${nif(1)};A\n\n${WRONG_CHECK_DIGIT};B\n${nif(1)};A, Lda\n50000257;C\n5,00003E+08;D\nn/d\n${nif(2)} ${nif(3)}\n${nif(4)};253 111 222`,
   );
-  expect(nifs).toEqual([nif(1), nif(2), nif(3)]);
+  expect(nifs).toEqual([nif(1), nif(2), nif(3), nif(4)]);
   expect(rows.map(({ line, nif, leftOut, firstLine }) => [line, nif, leftOut, firstLine ?? null])).toEqual([
     [2, nif(1), null, null],
     [4, WRONG_CHECK_DIGIT, 'wrong', null],
@@ -59,6 +60,7 @@ test('a pasted list loses no row: each has its number, or the reason why it is n
     [8, null, 'missing', null],
     [9, nif(2), null, null],
     [9, nif(3), null, null],
+    [10, nif(4), null, null],
   ]);
   expect(rows[2]!.text).toBe(`${nif(1)};A, Lda`);
 });
@@ -124,10 +126,10 @@ test('answers with the debtors first, charges each company once, and gives the s
   const list = `${WRONG_CHECK_DIGIT}\n${nif(1)};Um\n${nif(3)};Três\n${nif(5)}\nn/d\n${nif(3)}`;
   const page = await run(visitor, list, 3);
   expect(page.textOf('#answer-title')).toBe('On a list of debtors: 2 of 3');
-  const found = ['On a list of debtors', '7,500 € to 25,000 €', 'not imported'] as const;
+  const found = ['On a list of debtors', '€7,500 to €25,000', 'not imported'] as const;
   expect(rowsOf(page, '.screened')).toEqual([
     [`${nif(3)};Três`, nif(3), 'Empresa 000003', ...found],
-    [nif(5), nif(5), 'not in the directory', 'On a list of debtors', '1,000,000 € or more', 'not imported'],
+    [nif(5), nif(5), 'not in the directory', 'On a list of debtors', '€1,000,000 or more', 'not imported'],
     [nif(3), nif(3), 'Empresa 000003', `${found[0]} (The same as row 3)`, ...found.slice(1)],
     [WRONG_CHECK_DIGIT, WRONG_CHECK_DIGIT, '', 'Wrong check digit', '', ''],
     [`${nif(1)};Um`, nif(1), 'Empresa 000001', 'Not on the list', '–', 'not imported'],

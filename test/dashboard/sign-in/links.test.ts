@@ -84,7 +84,9 @@ describe('a sign-up', () => {
     await visitor.submit('/dashboard/sign-up', { ...person });
     const page = await visitor.get('/dashboard/sign-up/again');
     expect([page.status, page.textOf('h1')]).toEqual([200, 'Check your email']);
-    expect(page.textOf('.lead')).toStartWith(`A link for ${person.email} is on its way, unless it had five`);
+    expect(page.textOf('.lead')).toStartWith(
+      `A link for ${person.email} is on its way, unless five were sent`,
+    );
     await mail.mailTo(person.email);
     const again = await visitor.submit('/dashboard/sign-up/again', {});
     expect([again.status, again.headers.get('location')]).toEqual([303, '/dashboard/forgot?done=sent']);
@@ -131,7 +133,7 @@ describe('a sign-up', () => {
     expect((await visitor.get('/dashboard')).status).toBe(303);
     const wrong: [number, string] = [
       401,
-      'The email or the password is wrong, or the email is not confirmed yet: see your mail.',
+      'The email or the password is wrong, or the email is not confirmed yet: check your email.',
     ];
     for (const given of [{ ...person, password: 'not the password' }, newPerson(), person])
       expect(said(await visitor.submit('/dashboard/sign-in', { ...given }))).toEqual(wrong);
@@ -210,8 +212,8 @@ test('no more than five mails an hour and purpose go to one address, and strange
 
 test('no page claims a mail that a silent limit may have kept back, and none tells whether an address is known', async () => {
   for (const [language, unless] of [
-    ['en', 'unless it had five this hour'],
-    ['pt-PT', 'salvo se já recebeu cinco nesta hora'],
+    ['en', 'unless five were sent this hour'],
+    ['pt-PT', 'salvo se já foram enviadas cinco nesta hora'],
   ] as const) {
     const [person, unknown] = [await createMember(service), newPerson()];
     const send = async (path: string, fields: object) => {

@@ -29,7 +29,7 @@ test('runs the metered chain: a token and a credit each, counted as made in the 
   expect(lookup.textOf('main dl')).toContain('Nexperience');
   // No debts were imported, which is not "no debts".
   expect(lookup.textOf('main dl')).toEndWith(
-    'Share capital5,000 €Tax debtsnot importedSocial security debtsnot imported',
+    'Share capital€5,000Tax debtsnot importedSocial security debtsnot imported',
   );
   await service.sql`
     UPDATE companies SET details = replace(details::text, '5000.00', '0')::json WHERE nif = ${NIF}`;
