@@ -99,7 +99,7 @@ async function enrol({ url, command }: Service, account: string): Promise<string
   const joined = await visitor.submit(pathname + search, PERSON);
   if (joined.status !== 303) throw new Error(`the invitation was answered ${joined.status}`);
   const page = '/dashboard/settings/second-factor';
-  const shown = await visitor.submit(`${page}/set-up`, { present: PERSON.password });
+  const shown = await visitor.submit(page, { present: PERSON.password });
   const secret = shown.textOf('#secret')!;
   await visitor.post(`${page}/confirm`, { ...fieldsOf(shown), code: codeOf(secret) });
   return secret;
