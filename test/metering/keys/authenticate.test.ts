@@ -193,6 +193,26 @@ describe('what is remembered', () => {
     expect(queries).toBe(2);
   });
 
+  test('a query takes along 500 keys at most, so that it stays short', async () => {
+    const { accountId, key } = await createCaller(sql);
+    const secrets = Array.from({ length: 600 }, () => generateSecret());
+    await sql`
+      INSERT INTO api_keys (id, account_id, start, secret_sha256)
+      SELECT 'key_' || n, ${accountId}, 'svc_', decode(hash, 'hex')
+      FROM unnest(${secrets.map((secret) => hashSecret(secret).toString('hex'))}::text[]) WITH ORDINALITY AS made (hash, n)`;
+    const askAll = () => Promise.all(secrets.map(bearer));
+    await startAfresh();
+    proxy.hang();
+    await askAll();
+    await askAll();
+    nowMs += 3000;
+    await bearer(key);
+    nowMs += 1500;
+    queries = 0;
+    expect((await askAll()).map((caller) => caller?.accountId)).toEqual(Array(600).fill(accountId));
+    expect(queries).toBe(1);
+  });
+
   test('unknown keys are remembered up to 10,000 and no further', async () => {
     const first = generateSecret();
     await bearer(first);
