@@ -199,7 +199,7 @@ describe('the request of an agent', () => {
     const agent = await registerAgent(service, { redirectUri: 'http://127.0.0.1:1234/callback' });
     const other = { ...agent, redirectUri: 'http://127.0.0.1:4321/callback' };
     const page = await member.visitor.get(await openConsent(member.visitor, other));
-    expect(page.text).toContain('It leads to a program on this computer.');
+    expect(page.text).toContain('It sends you to a program on this computer.');
     const elsewhere = { ...agent, redirectUri: 'http://localhost:4321/callback' };
     expect((await member.visitor.get(await openConsent(member.visitor, elsewhere))).status).toBe(400);
   });
