@@ -226,10 +226,11 @@ test('of two browsers that sign each other out, the one whose session has ended 
   for (let round = 0; round < 20; round += 1) {
     const { visitor: own, ...person } = await createMember(service);
     const other = await signIn(person, '203.0.113.11', FIREFOX);
-    const sent = [own, other].map(async (visitor) => {
-      const form_token = await formTokenOf(visitor, SETTINGS);
-      return visitor.post(`${SETTINGS}/sessions`, { form_token });
-    });
+    // Before either is signed out.
+    const tokens = [await formTokenOf(own, SETTINGS), await formTokenOf(other, SETTINGS)];
+    const sent = [own, other].map((visitor, at) =>
+      visitor.post(`${SETTINGS}/sessions`, { form_token: tokens[at]! }),
+    );
     const done = (await Promise.all(sent)).filter(({ headers }) =>
       /done=ended/.test(headers.get('location') ?? ''),
     );
