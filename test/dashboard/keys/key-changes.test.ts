@@ -76,6 +76,13 @@ test('one form changes a key, and writes each change; another account’s key an
     /^staging Valid until 31 Dec 2999 .* 5 of 5 left today$/,
   );
   expect((await visitor.submit(`/dashboard/keys/${id}/change`, { name: 'a\u0007' })).status).toBe(422);
+  // An expired key keeps its end, which is no end of a day.
+  const [ended] =
+    await service.sql`UPDATE api_keys SET expires_at = now() - interval '2 days' WHERE id = ${id} RETURNING expires_at`;
+  expect((await visitor.submit(`/dashboard/keys/${id}/change`, { name: 'old' })).status).toBe(303);
+  expect(await service.sql`SELECT name, expires_at FROM api_keys WHERE id = ${id}`).toEqual([
+    { name: 'old', ...ended },
+  ]);
   const stranger = await withKey();
   for (const change of ['change', 'rotate']) {
     expect((await stranger.visitor.get(`/dashboard/keys/${id}/${change}`)).status).toBe(404);
