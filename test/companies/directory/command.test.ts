@@ -184,7 +184,9 @@ test('rejects have the order of the file, superseded rows among the others', asy
 });
 
 test('what can not be read or used is one line and exit 1; wrong usage is 2', async () => {
+  const own = await bench.write('own.csv', 'nif,legal_name\n1,2\n');
   const cases: [string[], number, RegExp][] = [
+    [[own, '--rejects', own], 1, /is the file that is read/],
     [[bench.path('missing.csv')], 1, /^error: .+missing\.csv: no such file\n$/],
     [[bench.path('.')], 1, /^error: .+\n$/],
     [[await bench.write('columns.csv', 'a,b\n1,2\n')], 1, /^error: .+\n$/],
