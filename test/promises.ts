@@ -152,7 +152,7 @@ at most 20 answers of an account every five seconds → api: of many refusals in
 Rows are kept ACTIVITY_DAYS → metering/activity: whole days go once they are over → api: with ACTIVITY_DAYS=0
 An older cursor is a free activity-expired → api: a reader goes on from next
 that is no next is a free validation → api: a reader goes on from next
-A key with some rights, but not activity → api: GET /activity has the rows of the account → api: a test key gets the rows of its world
+A key with some permissions, but not activity → api: GET /activity has the rows of the account → api: a test key gets the rows of its world
 
 have their number of companies and these → companies/datasets: each kind of debts has its own date
 a list that was never imported is null → companies/datasets: nothing was imported

@@ -56,7 +56,7 @@ export const PROBLEM_MEMBERS = {
     enumeration(['key', 'account'], 'In `rate-limit-exceeded`: whose limit refused the request.'),
   ),
   limit: Type.Optional(
-    Type.Integer({ description: 'The included allowance; absent for a key that has some rights only.' }),
+    Type.Integer({ description: 'The included allowance; absent for a key that has some permissions only.' }),
   ),
   reset: Type.Optional(
     Type.String({

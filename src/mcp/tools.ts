@@ -83,7 +83,7 @@ const TABLE: Record<string, [route: ApiRoute, description: string, row?: Row]> =
   ],
   get_usage: [
     usageRoute,
-    "The account's plan, what it can still spend (`left`; a key with a budget only `key_left`), its included credits (`quotas.requests`: used, limit), purchased ones (`credits`), when the included ones reset, and its requests a minute. Ask before work that takes many calls.",
+    "The account's plan, what it can still spend (`left`; a key with a credit limit only `key_left`), its included credits (`quotas.requests`: used, limit), purchased ones (`credits`), when the included ones reset, and its requests a minute. Ask before work that takes many calls.",
     { otherwise: keyRoute },
   ],
   list_datasets: [

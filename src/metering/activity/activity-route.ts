@@ -27,7 +27,7 @@ export const activityRoute: ApiRoute = {
     summary: 'Follow your calls',
     pt: { summary: 'Seguir a atividade', cost: 'nenhum crédito' },
     description:
-      "The account's calls that cost credits, gave some back, were a problem, or repeated an earlier one: oldest first, at most 1,000 rows, some seconds after the call. Go on with `next`: it repeats no row and misses no charge or return. The `credits` of a day (UTC, by `at`) that is kept as a whole add up to the credits of that day in the dashboard, key by key. Of many answers without a charge in a few seconds one row says how many more there were. A key with some rights, but not `activity`, gets its own calls alone. Costs a rate-limit token and no credit.",
+      "The account's calls that cost credits, gave some back, were a problem, or repeated an earlier one: oldest first, at most 1,000 rows, some seconds after the call. Go on with `next`: it repeats no row and misses no charge or return. The `credits` of a day (UTC, by `at`) that is kept as a whole add up to the credits of that day in the dashboard, key by key. Of many answers without a charge in a few seconds one row says how many more there were. A key with some permissions, but not `activity`, gets its own calls alone. Costs a rate-limit token and no credit.",
   },
 };
 

@@ -20,7 +20,7 @@ const KeyAnswerSchema = Type.Object(
         start: Type.String({ description: 'The first characters of its secret.' }),
         expires: Instant('The key is refused from then on, UTC; `null` means never.'),
         only: Type.Union([Type.Array(enumeration([...RIGHTS], '')), Type.Null()], {
-          description: 'Its rights; `null` means all.',
+          description: 'Its permissions; `null` means all.',
         }),
         budget: Type.Union(
           [
@@ -35,7 +35,7 @@ const KeyAnswerSchema = Type.Object(
             ),
             Type.Null(),
           ],
-          { description: 'Its budget; `null` means that the credits of the account are its only bound.' },
+          { description: 'Its credit limit; `null` means that the credits of the account are its only bound.' },
         ),
         requests_per_minute: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
           description: "Its share of the account's requests a minute; `null` means that it has none.",
@@ -75,7 +75,7 @@ export const keyRoute: ApiRoute = {
     summary: 'Get the key',
     pt: { summary: 'Consultar a chave', cost: 'nenhum crédito' },
     description:
-      'Reports the key of this request: its rights, its budget and what is spent of it, and its share of the requests a minute. Every key may ask. Costs a rate-limit token and no credit, and works when the credits are used up. All keys of an account share its requests a minute.',
+      'Reports the key of this request: its permissions, its credit limit and what is spent of it, and its share of the requests a minute. Every key may ask. Costs a rate-limit token and no credit, and works when the credits are used up. All keys of an account share its requests a minute.',
   },
 };
 

@@ -16,7 +16,7 @@ export const UsageAnswerSchema = Type.Object(
       ),
       key_left: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
         description:
-          'Credits that the key of this request can still spend; `null` means that it has no budget.',
+          'Credits that the key of this request can still spend; `null` means that it has no credit limit.',
       }),
       spendPurchased: Type.Boolean({
         description: 'Whether purchased credits pay for calls beyond the included allowance.',
