@@ -35,7 +35,7 @@ const KeyAnswerSchema = Type.Object(
             ),
             Type.Null(),
           ],
-          { description: 'Its credit limit; `null` means that the credits of the account are its only bound.' },
+          { description: 'Its credit limit; `null` means that only the credits of the account bound it.' },
         ),
         requests_per_minute: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
           description: "Its share of the account's requests a minute; `null` means that it has none.",
