@@ -33,7 +33,7 @@ async function lookUp(request: Request, nif: string): Promise<Response> {
     WITH paid AS (
       UPDATE counters SET used = used + 1
       WHERE id = ${key.accountId} AND now() < period_end AND used < included_credits
-      RETURNING id
+      RETURNING id AS account_id
     )
     INSERT INTO obvious_journal (account_id, key_id, credits) SELECT account_id, ${key.id}, 1 FROM paid RETURNING id`;
   if (entry === undefined) return refuse(429);
