@@ -107,8 +107,9 @@ of is the moment of the copy; next is the command that brings the search index, 
       const report = await withTools((tools) =>
         withProgress(async (progress): Promise<RestoreReport> => {
           const restored = await restoreInto(tools, reader, progress);
-          const { checkDirectory } = await import('../companies/directory/watch.ts');
           progress.note(BRINGS_BACK);
+          progress.phase('checking the directory');
+          const { checkDirectory } = await import('../companies/directory/watch.ts');
           return {
             restored: file,
             of: reader.header.at,

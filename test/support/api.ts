@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { importCompanies } from '../../src/companies/directory/directory-import.ts';
 import { findAccount } from '../../src/metering/accounts/account-store.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
-
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { checkLog } from './ask.ts';

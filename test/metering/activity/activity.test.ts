@@ -131,7 +131,7 @@ test('account delete removes the activity', async () => {
 
 test('notes that wait in vain for their turn are written with the next ones, twenty of an account at most', async () => {
   const { accountId } = await createCaller(sql);
-  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 50 });
+  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 300 });
   const notes = createNotes(impatient);
   const note = (count: number) => {
     for (let n = 0; n < count; n += 1)
@@ -140,8 +140,11 @@ test('notes that wait in vain for their turn are written with the next ones, twe
   const holder = await sql.reserve();
   await holder.unsafe('BEGIN; SELECT FROM activity_numbers FOR UPDATE');
   note(15);
-  await notes.write();
-  note(25);
+  const writing = notes.write();
+  await waitingForLock(sql, 1);
+  note(15);
+  await writing;
+  note(10);
   await notes.write();
   await holder.unsafe('COMMIT');
   holder.release();
