@@ -60,13 +60,14 @@ export const reset = linkPage('reset', {
     const newPassword = sent('password');
     const answer = await tools.auth.call('/reset-password', { token, newPassword }, client);
     if (!answer.ok) return null;
-    if (!owner.isConfirmed) {
-      await tools.sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${owner.userId}`;
-      const { to } = awaitedLink(context);
-      return signInBehind(context, owner.email, newPassword, to || '?done=confirmed');
-    }
-    await forgetGuesses(tools.sql, owner.email);
-    await passwordChanged(context, 'password reset', owner);
+    const { userId, accountId, email, isConfirmed } = owner;
+    if (!isConfirmed)
+      await tools.sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${userId}`;
+    // Of a sign-up it is the first one.
+    if (isConfirmed || accountId !== null) await passwordChanged(context, 'password reset', owner);
+    const { to } = awaitedLink(context);
+    if (!isConfirmed) return signInBehind(context, email, newPassword, to || '?done=confirmed');
+    await forgetGuesses(tools.sql, email);
     return redirectTo(context, '/sign-in?done=password');
   },
 });

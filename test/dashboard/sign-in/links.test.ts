@@ -1,6 +1,7 @@
 /** Links that are mailed: of a sign-up, a forgotten password, a new email and an invitation. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { invite } from '../../../src/dashboard/account/invitations.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { until } from '../../support/until.ts';
 import { startMailedDashboard } from '../service.ts';
 import {
@@ -140,6 +141,9 @@ describe('a sign-up', () => {
     const { password } = newPerson();
     await visitor.submit(await linkTo(mail, person.email), { password });
     expect((await visitor.get('/dashboard/settings')).textOf('dl code')).toBe(person.accountId);
+    expect((await mail.mailTo(person.email)).text).toContain('Your password was changed');
+    const kinds = (await loadHistory(service.sql, person.accountId)).map(({ kind }) => kind);
+    expect(kinds).toContain('password-changed');
     expect((await visit().submit('/dashboard/sign-in', { ...person })).status).toBe(401);
   });
 
