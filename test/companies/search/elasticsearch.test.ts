@@ -37,14 +37,14 @@ async function openSearch(some = entries, asked: Client = client) {
 }
 
 /** An Elasticsearch whose searches have these answers in turn; the rest is the real one's. */
-function answering(bodies: string[]) {
+function answering(bodies: string[], status = 200) {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
       const headers = { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' };
-      if (pathname.endsWith('/_msearch')) return new Response(bodies.shift(), { headers });
+      if (pathname.endsWith('/_msearch')) return new Response(bodies.shift(), { headers, status });
       const { method, body } = request;
       return fetch(elasticsearchUrl + pathname + search, { method, headers: request.headers, body });
     },
@@ -78,6 +78,20 @@ test('any other answer than entries for every search is an error, not an empty r
   for (const body of [...bad, ...pages])
     expect([body, await search('500000000').catch(() => 'failed')]).toEqual([body, 'failed']);
   expect(await search('500000000')).toEqual([azul!]);
+  await asked.close();
+  server.stop();
+});
+
+test('a refusal is told by its type alone: its text may have the query, and no log has one', async () => {
+  const error = { type: 'parse_exception', reason: 'no such thing as [azul]' };
+  const server = answering([JSON.stringify({ error, status: 400 })], 400);
+  const asked = createElasticsearch({ elasticsearchUrl: server.url, elasticsearchApiKey: null })!;
+  const search = await openSearch(entries, asked);
+  const failure = await search('azul').then(String, ({ message, stack, ...more }) =>
+    JSON.stringify([message, stack, more]),
+  );
+  expect(failure).toContain('parse_exception');
+  expect(failure).not.toContain('azul');
   await asked.close();
   server.stop();
 });
