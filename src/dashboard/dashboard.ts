@@ -66,7 +66,7 @@ export async function createDashboard(parts: DashboardParts) {
   const pageTools: LayoutTools = { config, publicUrl, root, base, assets };
   const addressOf = createClientAddress(config.trustProxy);
   const boundsOf = createBounds(parts.rateLimiter);
-  let answer: Awaited<ReturnType<typeof open>> | null = null;
+  let opening: ReturnType<typeof open> | null = null;
 
   /** Runs at the first page. better-auth takes 200 ms and 30 MB to load, which an instance without pages saves. */
   async function open() {
@@ -99,8 +99,12 @@ export async function createDashboard(parts: DashboardParts) {
       }
       const template = `/dashboard${ROUTES[path] === undefined ? '/unknown' : path}`;
       return observer.observe(request, template, async (trace) => {
-        answer ??= await open();
-        return answer(request, peer, path, trace);
+        // One for all who come meanwhile: its bounds are of the process.
+        opening ??= open().catch((error) => {
+          opening = null;
+          throw error;
+        });
+        return (await opening)(request, peer, path, trace);
       });
     },
     /** The pages of the service that need no sign-in. */

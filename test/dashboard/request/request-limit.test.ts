@@ -1,6 +1,9 @@
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, spyOn, test } from 'bun:test';
+import type { DashboardParts } from '../../../src/dashboard/context.ts';
+import { createDashboard } from '../../../src/dashboard/dashboard.ts';
 import { networkOf } from '../../../src/dashboard/request/client-address.ts';
 import { createRequestLimit } from '../../../src/dashboard/request/request-limit.ts';
+import * as requestHandler from '../../../src/dashboard/request-handler.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import { call } from '../../support/client.ts';
 import { startDashboardService } from '../service.ts';
@@ -183,4 +186,22 @@ test('the dashboard has four connections to itself, however many requests come a
     WHERE datname = current_database() AND query ~ 'dashboard_sessions' AND application_name LIKE '%serve'`;
   expect(connections!.count).toBeLessThanOrEqual(4);
   expect(errors()).toEqual([]);
+});
+
+test('the first visitors, who come together, share the bounds of one dashboard', async () => {
+  const opened = spyOn(requestHandler, 'createRequestHandler');
+  const { baseUrl, sql, config } = service;
+  const dashboard = await createDashboard({
+    ...{ sql, publicUrl: baseUrl, config, log: { warn() {}, error() {} } },
+    ...{ rateLimiter: createProcessRateLimiter(), stopping: new AbortController().signal },
+    observer: {
+      observe: (_: Request, _route: string, answer: (trace: object) => unknown) => answer({ requestId: 'x' }),
+    },
+  } as unknown as DashboardParts);
+  const visit = () => dashboard.handle(new Request(`${baseUrl}/dashboard/sign-in`), null, '/sign-in');
+  const answers = await Promise.all([visit(), visit(), visit()]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(opened).toHaveBeenCalledTimes(1);
+  opened.mockRestore();
+  await dashboard.close();
 });
