@@ -22,13 +22,7 @@ export async function warnOfSuperuser(sql: Sql, log: Pick<Log, 'warn'>): Promise
  * that is not a loopback address. Each warning is one line that names its variable.
  */
 export function startWarnings(
-  {
-    host,
-    signUp,
-    smtpUrl,
-    trustProxy,
-    metricsToken,
-  }: Pick<Config, 'host' | 'signUp' | 'smtpUrl' | 'trustProxy' | 'metricsToken'>,
+  { host, signUp, smtpUrl, trustProxy, metricsToken }: Config,
   publicUrl: string,
 ): string[] {
   const { protocol, hostname } = new URL(publicUrl);
