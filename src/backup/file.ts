@@ -49,7 +49,7 @@ export async function* encode(header: Header, blocks: AsyncIterable<Block>): Asy
   yield Buffer.from(`end ${JSON.stringify({ sha256: hasher.digest('hex') })}\n`);
 }
 
-/** What a damaged file can make us keep: the longest line, and the largest block. */
+/** The bound of a line and of a block, because a damaged file must not fill the memory. */
 const MOST_BYTES = 64 * MIB;
 
 export type BackupReader = Awaited<ReturnType<typeof decode>>;
@@ -120,29 +120,35 @@ async function* unpacked(packed: AsyncIterable<Uint8Array>, name: string): Async
 
 /** Lines and runs of bytes from chunks of any size. */
 function createInput(chunks: AsyncGenerator<Buffer>, name: string) {
-  let read: Buffer = Buffer.alloc(0);
-  /** @param lengthOf the length of what is taken; 0 means that its end has not been read yet */
-  async function take(lengthOf: () => number): Promise<Buffer> {
-    for (let length = lengthOf(); length === 0 || length > read.length; length = lengthOf()) {
+  let rest: Buffer = Buffer.alloc(0);
+  /** @param endIn finds the end in a chunk behind `before` bytes; 0 means that it is not in this chunk */
+  async function take(endIn: (chunk: Buffer, before: number) => number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    let length = 0;
+    let end = endIn(rest, 0);
+    while (end === 0) {
+      parts.push(rest);
+      length += rest.length;
       const { value, done } = await chunks.next();
-      if (done || read.length > MOST_BYTES) throw damaged(name);
-      read = Buffer.concat([read, value]);
+      if (done || length > MOST_BYTES) throw damaged(name);
+      rest = value;
+      end = endIn(rest, length);
     }
-    const taken = read.subarray(0, lengthOf());
-    read = read.subarray(taken.length);
-    return taken;
+    parts.push(rest.subarray(0, end));
+    rest = rest.subarray(end);
+    return Buffer.concat(parts);
   }
   return {
     /** The next line, with its line break. */
-    line: () => take(() => read.indexOf('\n') + 1),
-    bytes: (count: number) => take(() => count),
+    line: () => take((chunk) => chunk.indexOf('\n') + 1),
+    bytes: (count: number) => take((chunk, before) => (count <= before + chunk.length ? count - before : 0)),
     /** Whether exactly this text is left. */
     async endsWith(text: string): Promise<boolean> {
       for await (const chunk of chunks) {
-        if (read.length > text.length) return false;
-        read = Buffer.concat([read, chunk]);
+        if (rest.length > text.length) return false;
+        rest = Buffer.concat([rest, chunk]);
       }
-      return read.toString('latin1') === text;
+      return rest.toString('latin1') === text;
     },
   };
 }
