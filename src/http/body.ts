@@ -18,12 +18,10 @@ export type Unread =
 /** The reason why a body has no JSON that could be parsed. */
 type NoJson = 'not JSON' | Exclude<Unread, 'gone' | 'stopping'>;
 
-export interface BodyLimits {
+interface BodyLimits {
   maxBytes: number;
   /** For the whole body. */
   timeoutMs: number;
-  /** Aborted when the service stops. */
-  stopping: AbortSignal;
 }
 
 /**
@@ -33,10 +31,13 @@ export interface BodyLimits {
  * Bun gathers the body, which takes 6 µs; read by its chunks it took 36. A body in chunks that is too large is read on. If it gets
  * too large for Bun, Bun answers 413 in place of the caller's answer. So the caller must not charge for it: the body is
  * `gone`.
+ *
+ * @param stopping aborted when the service stops
  */
 export async function readBody(
   request: Request,
-  { maxBytes, timeoutMs, stopping }: BodyLimits,
+  stopping: AbortSignal,
+  { maxBytes, timeoutMs }: BodyLimits,
 ): Promise<Buffer | Unread> {
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return 'too large';
   if (stopping.aborted) return 'stopping';
@@ -70,19 +71,19 @@ export async function dropBody(request: Request): Promise<void> {
 export type JsonBody = { json: unknown; sent: Uint8Array | NoJson } | 'unread';
 
 /**
- * The JSON of a request of the API. `json` is null for a body that is not `application/json` in UTF-8, is over 64 KiB, or
- * takes over 10 s.
+ * The JSON of a request. `json` is null for a body that is not `application/json` in UTF-8, or is over its limits: those of the API are
+ * 64 KiB and 10 s.
  *
  * @param stopping aborted when the service stops
  */
 export async function readJson(
   request: Request,
   stopping: AbortSignal,
-  timeoutMs = JSON_TIMEOUT_MS,
+  { maxBytes = MAX_JSON_BYTES, timeoutMs = JSON_TIMEOUT_MS }: Partial<BodyLimits> = {},
 ): Promise<JsonBody> {
   const type = request.headers.get('content-type') ?? '';
   if (!/^application\/json\s*(;|$)/i.test(type)) return { json: null, sent: 'not JSON' };
-  const body = await readBody(request, { maxBytes: MAX_JSON_BYTES, timeoutMs, stopping });
+  const body = await readBody(request, stopping, { maxBytes, timeoutMs });
   if (body === 'gone' || body === 'stopping') return 'unread';
   return typeof body === 'string' ? { json: null, sent: body } : { json: parseUntrusted(body), sent: body };
 }

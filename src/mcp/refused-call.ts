@@ -18,7 +18,7 @@ export function isShort({ headers }: Request): boolean {
  * @param stopping aborted when the service stops
  */
 export async function callIdOf(request: Request, stopping: AbortSignal): Promise<string | number | null> {
-  const body = await readJson(request, stopping, TIMEOUT_MS);
+  const body = await readJson(request, stopping, { timeoutMs: TIMEOUT_MS });
   if (body === 'unread' || !isObject(body.json)) return null;
   const { id, method } = body.json;
   return method === 'tools/call' && (typeof id === 'string' || typeof id === 'number') ? id : null;

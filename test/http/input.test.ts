@@ -55,7 +55,7 @@ test('a body that trickles in is not valid after its time, however much of it ca
     },
   });
   const request = new Request('http://service/', { method: 'POST', headers: HEADERS, body });
-  expect(await readJson(request, NEVER, 50)).toEqual({ json: null, sent: 'too slow' });
+  expect(await readJson(request, NEVER, { timeoutMs: 50 })).toEqual({ json: null, sent: 'too slow' });
   expect(sent).toBeGreaterThan(1);
 });
 

@@ -204,12 +204,11 @@ export function connectionRoutes(parts: DashboardParts) {
       method: 'POST',
       perMinute: REGISTRATIONS_PER_MINUTE,
       async handle({ request, from, bounds }) {
-        const body = await readJson(request, parts.stopping);
+        const body = await readJson(request, parts.stopping, { maxBytes: MAX_BODY_BYTES });
         return bounds.within(async () => {
           const retryAfterS = await countAttempt(sql, ...registrationsOf(from));
-          // A body in chunks has no length before it is read.
-          const isWhole = body !== 'unread' && body.sent.length <= MAX_BODY_BYTES;
-          return retryAfterS === null ? register(sql, isWhole ? body.json : null) : tooMany(retryAfterS);
+          if (retryAfterS !== null) return tooMany(retryAfterS);
+          return register(sql, body === 'unread' ? null : body.json);
         });
       },
     });

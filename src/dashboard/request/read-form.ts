@@ -29,7 +29,7 @@ export async function readForm(
 ): Promise<URLSearchParams | NoForm> {
   const type = request.headers.get('content-type') ?? '';
   if (!type.startsWith('application/x-www-form-urlencoded')) return new URLSearchParams();
-  const body = await readBody(request, { maxBytes, timeoutMs: FORM_TIMEOUT_MS, stopping });
+  const body = await readBody(request, stopping, { maxBytes, timeoutMs: FORM_TIMEOUT_MS });
   if (typeof body === 'string') return body;
   return hasTooManyFields(body, MAX_FIELDS) ? 'too many fields' : new URLSearchParams(body.toString('utf8'));
 }
