@@ -78,10 +78,8 @@ export const change = keyForm({
     if ('refused' in read) return read;
     const { name, expires, limits } = read;
     const { budget, only, requests_per_minute: share } = key;
-    const present = {
-      ...{ only, requests_per_minute: share },
-      budget: budget && { credits: budget.credits, per: budget.per },
-    };
+    const spendable = budget && { credits: budget.credits, per: budget.per };
+    const present = { budget: spendable, only, requests_per_minute: share };
     // A test key has no budget, and only a changed share puts a connection of 0.1.0 into the bucket of all connections.
     const changed = {
       only: limits.only,
@@ -89,23 +87,17 @@ export const change = keyForm({
       ...(limits.requests_per_minute !== share && { requests_per_minute: limits.requests_per_minute }),
     };
     const actor = actorOf(user);
-    const changes: [kind: EventKind, isChanged: boolean, write: () => Promise<unknown>][] = [
-      [
-        'key-expiry-changed',
-        expires?.getTime() !== key.expires?.getTime(),
-        () => expireKey(tools.sql, key.id, expires, actor),
-      ],
-      ['key-limited', !Bun.deepEquals(limits, present), () => limitKey(tools.sql, key.id, changed, actor)],
-      ['key-renamed', name !== key.name, () => renameKey(tools.sql, key.id, name, actor)],
-    ];
-    const made = changes.filter(([, isChanged]) => isChanged);
-    const refusal = await limited(
-      context,
-      made.map(([kind]) => changesOf(user, kind)),
-    );
+    const changes: [kind: EventKind, write: () => Promise<unknown>][] = [];
+    if (expires?.getTime() !== key.expires?.getTime())
+      changes.push(['key-expiry-changed', () => expireKey(tools.sql, key.id, expires, actor)]);
+    if (!Bun.deepEquals(limits, present))
+      changes.push(['key-limited', () => limitKey(tools.sql, key.id, changed, actor)]);
+    if (name !== key.name) changes.push(['key-renamed', () => renameKey(tools.sql, key.id, name, actor)]);
+    const counted = changes.map(([kind]) => changesOf(user, kind));
+    const refusal = await limited(context, counted);
     if (refusal !== null) return refusal;
     try {
-      for (const [, , write] of made) await write();
+      for (const [, write] of changes) await write();
     } catch (error) {
       if (!(error instanceof TooManyKeysError)) throw error;
       return refuse(409, { message: messages.tooManyKeys[error.bound](formats.number(error.limit)) });
