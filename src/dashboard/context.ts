@@ -70,7 +70,7 @@ export interface Tools extends DashboardParts, AuthParts, LayoutTools {
 /** A notice above every page. */
 export interface Notice {
   look: 'warn' | 'bad';
-  /** What it is of: the plan, credits, or a key. */
+  /** Its subject: `suspension`, `plan`, `credits` and their state, `keys`, or the id of a key. */
   about: string;
   /** Its first sentence, without links: a narrow window shows the beginning of it. */
   lead: HtmlValue;

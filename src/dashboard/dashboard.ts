@@ -99,7 +99,7 @@ export async function createDashboard(parts: DashboardParts) {
       }
       const template = `/dashboard${ROUTES[path] === undefined ? '/unknown' : path}`;
       return observer.observe(request, template, async (trace) => {
-        // One for all who come meanwhile: its bounds are of the process.
+        // All requests share one handler, because its bounds are those of the process. If it fails to open, the next request tries again.
         opening ??= open().catch((error) => {
           opening = null;
           throw error;

@@ -19,7 +19,7 @@ export const NO_INDEX = '(none)';
 interface IndexState {
   name: string;
   documents: number;
-  /** What is wrong with it, in a few words, or `null`. */
+  /** A few words say what is wrong with the index. `null` means that it has no fault. */
   fault: string | null;
 }
 

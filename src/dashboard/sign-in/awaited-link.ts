@@ -17,7 +17,7 @@ export function awaitLink({ tools }: PageContext, email: string, to: string): st
   return writeCookie(COOKIE, value, cookieScopeOf(tools), LIFE_MS);
 }
 
-/** What a browser has signed up with: `email` is `null` if it has not, and `to` is '' for the overview. */
+/** Reads the cookie of {@link awaitLink}. An `email` of `null` means that there is none, and a `to` of '' means the overview. */
 export function awaitedLink({ request }: PageContext): { email: string | null; to: string } {
   const parts = readCookie(request.headers.get('cookie'), COOKIE).split('.');
   const [email = '', to = ''] = parts.map((part) => Buffer.from(part, 'base64url').toString());

@@ -63,7 +63,7 @@ export const reset = linkPage('reset', {
     const { userId, accountId, email, isConfirmed } = owner;
     if (!isConfirmed)
       await tools.sql`UPDATE dashboard_users SET "emailVerified" = true WHERE "id" = ${userId}`;
-    // Of a sign-up it is the first one.
+    // The password of a sign-up is its first one, so it changes nothing.
     if (isConfirmed || accountId !== null) await passwordChanged(context, 'password reset', owner);
     const { to } = awaitedLink(context);
     if (!isConfirmed) return signInBehind(context, email, newPassword, to || '?done=confirmed');

@@ -50,7 +50,7 @@ ${contact && html`<p class="aside hint">${contact}</p>`}`,
 const wrongCode = ({ messages }: PageContext, status: number) =>
   refuse(status, { faults: { code: messages.codeWrong } });
 
-/** What is on; without a second factor the form that sets it up. */
+/** Shows the second factor of the member, or the form that sets it up if it is off. */
 async function showSecondFactor(context: MemberContext): Promise<PageResponse> {
   const { messages, tools, user } = context;
   const link = (path: string, label: string) =>
