@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
-import { type Answer, okJson } from '../../http/answer.ts';
+import { okJson } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
-import { type Handler, single } from '../../metering/admission/quote.ts';
+import type { Handler } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from '../search/answer.ts';
-import { missingQ, type QueryInput, searchProblem } from '../search/search-route.ts';
+import { type QueryInput, queryHandler } from '../search/search-route.ts';
 import { SearchAnswerSchema } from '../search/search-schema.ts';
 import { MAX_WORDS, type MatchQuery, parseMatchQuery } from './matches-query.ts';
 
@@ -35,21 +35,9 @@ export const matchesRoute: ApiRoute = {
 };
 
 /** Finds companies by words. */
-export function createMatchHandler(answer: AnswerQuery<MatchQuery>): Handler<QueryInput> {
-  return {
-    quote({ q = '' }) {
-      if (q.trim() === '') return single('match', missingQ);
-      return { ...single('match', () => answerTo(q)), isSearch: true };
-    },
-  };
-
-  async function answerTo(q: string): Promise<Answer> {
+export const createMatchHandler = (answer: AnswerQuery<MatchQuery>): Handler<QueryInput> =>
+  queryHandler('match', async (q) => {
     const { sent, ...query } = parseMatchQuery(q);
     const headers = sent === undefined ? sent : { 'X-Query-Words': `${MAX_WORDS} of ${sent}` };
-    try {
-      return okJson(await answer(query), headers);
-    } catch (cause) {
-      return searchProblem(cause);
-    }
-  }
-}
+    return okJson(await answer(query), headers);
+  });

@@ -8,6 +8,7 @@ import {
   unavailable,
 } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
+import type { CallKind } from '../../http/call-kind.ts';
 import { type Handler, single } from '../../metering/admission/quote.ts';
 import type { AnswerQuery } from './answer.ts';
 import { DirectoryAwayError } from './search.ts';
@@ -38,34 +39,28 @@ export const searchRoute: ApiRoute = {
   },
 };
 
+/** Searches the directory. */
+export const createSearchHandler = (search: AnswerQuery<ParsedQuery>): Handler<QueryInput> =>
+  queryHandler('search', async (q) => okJson(await search(parseQuery(q))));
+
 /** The input of a route with a query. */
 export interface QueryInput {
   q?: string;
 }
 
-/** Searches the directory. */
-export function createSearchHandler(search: AnswerQuery<ParsedQuery>): Handler<QueryInput> {
-  return {
-    quote({ q = '' }) {
-      if (q.trim() === '') return single('search', missingQ);
-      return { ...single('search', () => answer(q)), isSearch: true };
-    },
-  };
-
-  async function answer(q: string): Promise<Answer> {
-    try {
-      return okJson(await search(parseQuery(q)));
-    } catch (cause) {
-      return searchProblem(cause);
-    }
-  }
-}
-
 const MISSING_Q =
   '`q` is missing or holds only white space. It takes a company name or a NIF, for example: padaria';
 
-/** The answer to a call without a query. */
-export const missingQ = (): ProblemAnswer => problem('validation', MISSING_Q, { reason: 'query' });
+/** A handler of calls with a query. @param answer answers a query that is not blank. Its failure is a {@link searchProblem} */
+export const queryHandler = (
+  kind: CallKind,
+  answer: (q: string) => Promise<Answer>,
+): Handler<QueryInput> => ({
+  quote({ q = '' }) {
+    if (q.trim() === '') return single(kind, () => problem('validation', MISSING_Q, { reason: 'query' }));
+    return { ...single(kind, () => answer(q).catch(searchProblem)), isSearch: true };
+  },
+});
 
 /** The problem of a search that failed. @throws a fault of this program */
 export function searchProblem(cause: unknown): ProblemAnswer {
