@@ -80,7 +80,7 @@ interface KnownKey {
   askedAtMs: number;
   /** The number of notifications that had arrived when Postgres was asked. */
   askedAtChange: number;
-  /** Whether a request has found it here. */
+  /** Whether a request has found it here since Postgres was last asked for it. */
   isUsed: boolean;
 }
 
@@ -127,8 +127,11 @@ export async function createAuthenticator(
     const asked = new Set(hashes);
     for (const [hash, entry] of known) {
       if (asked.size >= MAX_ASKED || entry.askedAtMs > askedAtMs - TAKEN_ALONG_AFTER_MS) break;
-      if (entry.isUsed) asked.add(hash);
-      else if (entry.untilMs <= askedAtMs) known.delete(hash);
+      if (entry.isUsed) {
+        asked.add(hash);
+        // So that neither a query beside this one nor one after its failure asks again.
+        entry.isUsed = false;
+      } else if (entry.untilMs <= askedAtMs) known.delete(hash);
     }
     const askedAtChange = changes;
     const rows = new Map((await bound(callersQuery(sql, [...asked]))).map((row) => [row.hash, row]));

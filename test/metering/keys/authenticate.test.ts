@@ -29,6 +29,8 @@ let listeners: Sql[];
 let authenticator: Authenticator;
 let nowMs: number;
 let queries: number;
+/** The hashes that each query asks for. */
+let asked: string[][];
 /** Answers of Postgres reach the authenticator when it resolves. */
 let held: Promise<unknown> | null;
 /** Keys that come at once are one turn's, however slow the machine is. */
@@ -54,6 +56,7 @@ async function startAfresh(): Promise<void> {
   listeners.push(listener);
   authenticator = await createAuthenticator(counted(sql, listener), undefined, () => nowMs);
   queries = 0;
+  asked = [];
 }
 
 /** The pool, its queries counted and held, its notifications heard through the proxy. */
@@ -61,6 +64,7 @@ function counted(pool: Sql, listener: Sql): Sql {
   return new Proxy(pool, {
     apply(target, self, parameters) {
       queries += 1;
+      asked.push(parameters.at(-1));
       const query = Reflect.apply(target, self, parameters);
       if (held === null) return query;
       return Promise.all([query, held]).then(([rows]) => rows);
@@ -191,6 +195,28 @@ describe('what is remembered', () => {
     expect(queries).toBe(1);
     expect(await bearer(unused.key)).toMatchObject({ keyId: unused.keyId });
     expect(queries).toBe(2);
+  });
+
+  test('a query takes along no key that a query beside it has taken along', async () => {
+    const [inUse, first, second] = [
+      await createCaller(sql),
+      await createCaller(sql),
+      await createCaller(sql),
+    ];
+    await startAfresh();
+    for (let use = 0; use < 2; use += 1) await bearer(inUse.key);
+    nowMs += 2500;
+    asked = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    const answers = [bearer(first.key)];
+    await until('the first query', () => asked.length === 1);
+    answers.push(bearer(second.key));
+    await until('the query beside it', () => asked.length === 2);
+    resolve();
+    await Promise.all(answers);
+    const hashOf = ({ key }: { key: string }) => hashSecret(key).toString('base64');
+    expect(asked).toEqual([[hashOf(first), hashOf(inUse)], [hashOf(second)]]);
   });
 
   test('a query takes along 500 keys at most, so that it stays short', async () => {
