@@ -17,4 +17,4 @@ export interface GenerationReader {
 }
 
 /** Opens a generation in a store. Each question has its time, and fails when the generation was removed. */
-export type OpenGeneration = (generation: CurrentGeneration) => GenerationReader;
+export type OpenGeneration = (generation: Omit<CurrentGeneration, 'id'>) => GenerationReader;

@@ -49,7 +49,7 @@ export async function buildIndex(
   const documents = await countDocuments(client, name, signal);
   if (documents !== of.rows)
     throw new IndexError(`the new index has ${documents} documents for ${of.rows} rows`);
-  const reader = createElasticsearchStore(client, CHECK)({ ...of, id: 0, index: name });
+  const reader = createElasticsearchStore(client, CHECK)({ ...of, index: name });
   const { value: page = [] } = await readPages(sql, of.table, signal).next();
   await checkSearches(reader, page);
   await finishIndex(client, name, signal);
@@ -62,7 +62,7 @@ const SAMPLES = 12;
 /** All samples are asked at once, and a cold index may be slow. */
 const CHECK = { name: 'Elasticsearch', queueTimeoutMs: MINUTE, timeoutMs: MINUTE };
 
-/** An edited mapping file may give an index that has every name and finds none. @param page rows that include the sample */
+/** Searches for a sample of the page, because an index of an edited mapping file may have every name and find none. */
 async function checkSearches({ byNif, byPrefix, byWords }: GenerationReader, page: DirectoryEntry[]) {
   const sample = page.filter((_, at) => at % Math.ceil(page.length / SAMPLES) === 0);
   const check = async ({ nif, normalized }: DirectoryEntry) => {
