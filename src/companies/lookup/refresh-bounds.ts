@@ -27,7 +27,7 @@ export class RefreshesUsedUpError extends Error {
 
   constructor(
     readonly bound: RefreshBound,
-    /** What was used up. An account whose limits have changed since has another bound. */
+    /** The refreshes that the bound allowed. The refusal counts only for accounts with this limit. */
     readonly limit: number | null,
     /** When the bound has room again, by Postgres's clock, and by `performance.now()`. */
     readonly roomAt: Date,

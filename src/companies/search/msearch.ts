@@ -4,7 +4,7 @@ import { MAX_GRAM, readEntry, type SortedEntry } from './document.ts';
 import type { WordGroup } from './generation-reader.ts';
 import { MAX_RESULTS } from './search.ts';
 
-/** What is read of an answer; Elasticsearch writes nothing else. `status` keeps one element a search, also if nothing was found. */
+/** Elasticsearch writes only these members of an answer. `status` keeps one element a search, also if nothing was found. */
 const FILTER_PATH = ['status', 'timed_out', 'error.type', 'hits.hits.sort'].map(
   (path) => `responses.${path}`,
 );
