@@ -175,8 +175,8 @@ It carries WWW-Authenticate: Bearer → api: 401 unauthorized → api: the schem
 Without a key of the scheme Bearer → api: 401 unauthorized
 Every key that is not valid, however short → api: 401 unauthorized
 A request passes these stages → api: 401 unauthorized → api: 429 rate-limit-exceeded → api: 429 monthly-quota-exceeded → api: %s: the refusal takes a token
-After a body, key and right are looked at again → api: while bodies are on their way
-At /mcp the body is read before the right → api: %s: a key without its right has an error of the tool
+After a body, key and permission are looked at again → api: while bodies are on their way
+At /mcp the body is read before the permission → api: %s: a key without its right has an error of the tool
 refuses a request with a key before it looks → metering/admission: an overloaded service refuses every request
 Try again after authentication-failed → failures: no key can be looked up → api: 429 rate-limit-exceeded
 is a bare 400; a path of over 1,000 characters → service: every path refuses a Host → service: the router gets none in place of a long parameter
@@ -306,6 +306,7 @@ searches are free 503s → companies/directory: a copy has no index → companie
 No request is refused if two instances → failures: SHUTDOWN_DELAY_S
 The first new instance migrates → metering: counters and keyed requests are carried over → platform/postgres: two processes that migrate at once
 Back up before → platform/postgres: a database of another version is refused
+Each holds up to 37 connections → service: an instance that searches in Postgres holds
 ends it within 5 seconds → metering/keys: with an overlap of 0 ends every earlier secret
 A secret that no store checks → dashboard/auth: one that is made in DATA_DIR
 account list --email finds the account → platform/terminal: a list has the accounts → metering/accounts: a list has each account’s emails
