@@ -57,7 +57,7 @@ async function readPages(language: Language): Promise<Map<string, string>> {
       status,
       headers.get('content-language'),
       document.documentElement.getAttribute('lang'),
-    ]).toEqual([...[path, 200, lang, lang]]);
+    ]).toEqual([path, 200, lang, lang]);
     // Answers of the API, and descriptions of its reference, are in English everywhere.
     for (const english of document.querySelectorAll('[lang=en]:not(html)')) english.remove();
     const attributes = [...document.querySelectorAll('[aria-label], [title]')].map(

@@ -309,6 +309,7 @@ test('an owner renames the account, a member does not; the pages, the mails and 
   expect((await rui.get(path)).document.querySelector('[name=account]')).toBeNull();
   await rui.submit(path, { account: 'Of Rui' });
   expect((await ana.get('/dashboard')).text).not.toContain('Of Rui');
+  expect((await ana.submit(path, { account: ' ' })).textOf('#account-fault')).toContain('1 to 200');
   await ana.submit(path, { account: 'Café Sol' });
   expect((await ana.get('/dashboard')).textOf('header summary .cut')).toBe('Café Sol');
   expect((await kindsOf(accountId)).at(-1)).toBe('account-renamed');
@@ -396,6 +397,7 @@ test('the mail of an invitation names the inviter by address, says to a user of 
     expect(text).toContain(`${ana.email} invites you`);
     expect(text).toContain(said);
     expect(text).not.toContain('evil');
+    if (to === portuguese.email) expect(text.indexOf('convida-o')).toBeLessThan(text.indexOf('invites you'));
   }
 });
 

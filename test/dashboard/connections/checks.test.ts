@@ -430,12 +430,17 @@ describe('limits by address', () => {
     expect((await visitor.submit('/dashboard/sign-in', { email, password })).status).toBe(303);
   });
 
-  test('bound the requests that wait', async () => {
+  test('bound the requests that wait, and registrations', async () => {
     const visitor = createVisitor(baseUrl, { address });
     const path = authorizePath(await registerAgent(service));
     await visitor.get(path);
     await sql`UPDATE dashboard_attempts SET attempts = 100 WHERE key = ${`connect ${address}`}`;
     expect((await visitor.get(path)).status).toBe(429);
+    const headers = { 'X-Forwarded-For': address };
+    const register = () => fetch(`${baseUrl}/oauth/register`, { method: 'POST', headers, body: '{}' });
+    await register();
+    await sql`UPDATE dashboard_attempts SET attempts = 20 WHERE key = ${`register ${address}`}`;
+    expect((await register()).status).toBe(429);
   });
 });
 

@@ -216,3 +216,12 @@ test('an address that is refused asks no store for the second that it has to wai
   for (let sent = 0; sent < 10; sent += 1) expect(await enter('192.0.2.1')).toBe(true);
   expect(await enter('192.0.2.1')).toBe(false);
 });
+
+test('a /48 of IPv6 has the tokens of four addresses', async () => {
+  const { enter } = createTakes();
+  let taken = 0;
+  for (let sent = 0; sent < 4000; sent += 1)
+    if (await enter(`2001:db8:1:${(sent % 40).toString(16)}::${sent.toString(16)}`)) taken += 1;
+  expect(taken).toBe(2400);
+  expect(await enter('2001:db8:2::1')).toBe(true);
+});

@@ -170,4 +170,13 @@ test('faults of a form stand at their fields, all at once, and the first of them
     'A password has 12 to 128 characters.',
   ]);
   expect(page.document.querySelector('.notice')).toBeNull();
+  const wrong = await visitor.submit('/dashboard/sign-in', {
+    email: 'nobody@example.com',
+    password: 'wrong',
+  });
+  expect([wrong.status, focused(wrong), wrong.textOf('#password-fault')]).toEqual([
+    401,
+    'password',
+    'The email or the password is wrong.',
+  ]);
 });

@@ -2,8 +2,10 @@
 import { afterAll, expect, test } from 'bun:test';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
 import { creditHistory } from '../../../src/dashboard/usage/credits-page.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
+import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { startDashboardService, storeCalls } from '../service.ts';
 import { createMember, createVisitor } from '../visitor.ts';
 
@@ -103,8 +105,8 @@ test('the end of Plus is said from 7 days before it until 30 days after it', asy
   }
 });
 
-test('purchased credits are switched off after a question, which says when that refuses requests', async () => {
-  const { visitor, accountId } = await createMember(service);
+test('purchased credits are switched off after a question, which says when that refuses requests, and the ledger says by whom', async () => {
+  const { visitor, accountId, userId } = await createMember(service);
   const question = () => visitor.get('/dashboard/credits/spending');
   expect((await question()).document.querySelector('main form button')!.className).toBe('');
   expect((await question()).text).not.toContain('requests are refused');
@@ -113,8 +115,22 @@ test('purchased credits are switched off after a question, which says when that 
     'The included credits are used. If you turn this off, requests are refused until',
   );
   await visitor.submit('/dashboard/credits/spending', {});
+  const last = (await loadHistory(service.sql, accountId)).at(-1)!;
+  expect([last.kind, last.actor]).toEqual(['limits', `dashboard:${userId}`]);
   expect((await visitor.get('/dashboard/credits')).text).toContain('Purchased credits stay.');
   expect((await question()).textOf('main form button')).toBe('Turn on');
+});
+
+test('keys beyond the plan are said to work, and not to be in its places', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const notice = async () => (await visitor.get('/dashboard/keys')).textOf('[data-over-limit]');
+  await changePlan(service.sql, accountId, 'plus', {}, 'test');
+  for (const name of ['a', 'b', 'c']) await createKey(service.sql, accountId, name, 'test');
+  expect(await notice()).toBeNull();
+  await changePlan(service.sql, accountId, 'free', {}, 'test');
+  expect(await notice()).toStartWith(
+    'Keys that work: 3. The plan has room for 2. All of them go on working, for nothing.',
+  );
 });
 
 test('the history has each grant with its reference, and what calls spent between grants', async () => {

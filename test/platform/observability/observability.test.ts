@@ -92,6 +92,16 @@ test('a count that is kept elsewhere is shown as it is, however often it is aske
   }
 });
 
+test('CPU time is that of the process', async () => {
+  const metrics = createMetrics();
+  const shown = async () => Number(/^process_cpu_seconds_total (\S+)$/m.exec(await metrics.text())![1]) * 1e6;
+  const before = process.cpuUsage();
+  const value = await shown();
+  const after = process.cpuUsage();
+  expect(value).toBeGreaterThanOrEqual(before.user + before.system - 1);
+  expect(value).toBeLessThanOrEqual(after.user + after.system + 1);
+});
+
 test('batches are counted by stage', async () => {
   const shown = async () => {
     const text = await createMetrics().text();
