@@ -10,7 +10,7 @@ import { join } from 'node:path';
 
 const API = `
 The endpoints are below /api/v1, all with Authorization → api: 401 unauthorized
-600 requests a minute for an address → dashboard/connections: a network has 600 requests a minute
+600 requests a minute for an address → dashboard/reference: a network has 600 requests a minute
 The answers below are those of a test key → demo: the answers of docs/api.md are those of the demo's test key
 
 At most 20 entries, without further pages → companies/search: of more than 20 exact matches the first 20

@@ -82,6 +82,7 @@ test('in the forms of members', async () => {
   for (const [name, least] of Object.entries({ name: 4, email: 2, password: 1 }))
     expect([name, forms[name]!.length >= least]).toEqual([name, true]);
   expect((await changes()).length).toBe(before);
+  expect(mail.received(right.email)).toBe(0);
 });
 
 test('in the forms of visitors', async () => {
