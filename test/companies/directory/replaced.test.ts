@@ -1,11 +1,12 @@
 /** Every reader of the directory, in each store, while imports replace its generation, and drop its table or index, in the middle of the read. */
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Client } from '@elastic/elasticsearch';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { tidyNow } from '../../../src/companies/directory/tidy.ts';
 import { type Resolution, resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import { createCompanyNames } from '../../../src/companies/search/company-names.ts';
+import { CONFIRMED_MS } from '../../../src/companies/search/current.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
@@ -38,8 +39,27 @@ interface Store {
   beforePiece(piece: Buffer): Promise<void> | undefined;
 }
 
+/** Every import ends CONFIRMED_MS after its change. Its readers are of this process, so their clock jumps, and nothing waits. */
+function jumpForImports(): { restore(): void } {
+  let jumpedMs = 0;
+  const [now, sleep] = [performance.now.bind(performance), Bun.sleep];
+  const spies = [
+    spyOn(performance, 'now').mockImplementation(() => now() + jumpedMs),
+    spyOn(Bun, 'sleep').mockImplementation(async (ms) => {
+      if (ms !== CONFIRMED_MS) return sleep(ms);
+      jumpedMs += CONFIRMED_MS;
+    }),
+  ];
+  return { restore: () => spies.forEach((spy) => void spy.mockRestore()) };
+}
+
 const stores = new Map<Mode, Store>();
+let clock: ReturnType<typeof jumpForImports>;
+beforeAll(() => {
+  clock = jumpForImports();
+});
 afterAll(async () => {
+  clock.restore();
   for (const { bench, proxy, sql, client } of stores.values()) {
     await client?.close();
     await sql.end({ timeout: 1 });
