@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { startApi } from '../../support/api.ts';
 import { ask, keepSecret } from '../../support/ask.ts';
 import { nif } from '../../support/companies.ts';
+import { readMetrics } from '../../support/metrics.ts';
 import {
   einformaReport,
   nifPtError,
@@ -119,8 +120,9 @@ test('after a limit answer nif.pt is not asked for a while', async () => {
   const told = api.logLines.filter(({ msg }) => msg === 'a source has reached its limit');
   expect(told).toEqual([expect.objectContaining({ level: 40, source: 'nif.pt', window: 'minute' })]);
   expect(api.logLines.filter(({ reason }) => reason === 'skipped')).toEqual([]);
-  const metrics = await (await fetch(`${api.baseUrl}/metrics`)).text();
-  expect(metrics).toContain('\nsource_limits_total{source="nif.pt",window="minute"} 1\n');
+  expect(await readMetrics(api)).toMatchObject({
+    'source_limits_total{source="nif.pt",window="minute"}': 1,
+  });
 });
 
 test('eInforma as the registry answers where nif.pt fails, with its own "not found" as a 404', async () => {

@@ -11,6 +11,7 @@ import { type Instance, startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
 import type { CallAnswer } from '../../support/client.ts';
 import { nif } from '../../support/companies.ts';
+import { readMetrics } from '../../support/metrics.ts';
 import { nifPtFound, nifPtLimit, nifPtNotFound } from '../../support/provider.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
 import { eventually, until } from '../../support/until.ts';
@@ -51,15 +52,8 @@ async function refreshesOf(accountId: string): Promise<number> {
   return row?.refreshes ?? 0;
 }
 
-async function metric(name: string, at: Pick<Instance, 'baseUrl'> = api): Promise<number> {
-  const metrics = await (await fetch(`${at.baseUrl}/metrics`)).text();
-  return Number(
-    metrics
-      .split('\n')
-      .find((line) => line.startsWith(`${name} `))
-      ?.split(' ')[1],
-  );
-}
+const metric = async (name: string, at: Pick<Instance, 'baseUrl'> = api) =>
+  (await readMetrics(at))[name] ?? Number.NaN;
 
 /** Checks the 503 of a bound: its text, and when to come back. @returns the instant that it names */
 function refusedUntil(problem: { status: number; type: string; detail: string }, text: string): number {
