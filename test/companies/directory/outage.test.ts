@@ -93,6 +93,22 @@ test('Elasticsearch gone right behind the change: the change is done, and no com
   expect(await bench.status()).toEqual({ index: first.index, previous: null, documents: 10 });
 });
 
+test('Elasticsearch gone while leftovers are cleared away: one line, and nothing changes', async () => {
+  await bench.importText(csv(0, 10));
+  const { indices } = bench.tools.elasticsearch!;
+  const list = indices.get.bind(indices) as (...args: unknown[]) => Promise<unknown>;
+  const replaced = (...args: unknown[]) => {
+    proxy.down();
+    return list(...args);
+  };
+  Object.assign(indices, { get: replaced });
+  for (const run of [() => bench.importText(csv(0, 20)), bench.rebuild]) {
+    await expect(run()).rejects.toThrow(`${CLOSED}: nothing has changed; ${CHECK}`);
+    proxy.up();
+  }
+  expect(await bench.rows()).toHaveLength(10);
+});
+
 /** Elasticsearch behind a server that does `before` when the next index is to be made. */
 function startBefore(before: () => Promise<void>) {
   return Bun.serve({

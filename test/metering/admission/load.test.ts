@@ -29,6 +29,27 @@ test('a crowd that comes before anything is known is not let in whole', () => {
   expect(stage.delay.estimateMs()).toBe(62.5);
 });
 
+test('a burst onto a service with little to do is not called an overload', () => {
+  const stage = createStage();
+  for (let request = 0; request < 100; request += 1) {
+    stage.begin(1);
+    stage.pass(10);
+    stage.finish(1);
+  }
+  stage.begin(300);
+  expect(stage.delay.estimateMs()).toBe(75);
+});
+
+test('with a queue, the wait is what is under way divided by what gets done', () => {
+  const stage = createStage();
+  stage.begin(2500);
+  stage.pass(250);
+  stage.finish(1250); // 5 a millisecond
+  expect(stage.delay.estimateMs()).toBe(250);
+  stage.begin(3750);
+  expect(stage.delay.estimateMs()).toBe(1000);
+});
+
 test('a stage that stands still shows within a second', () => {
   const stage = createStage();
   stage.begin(64);

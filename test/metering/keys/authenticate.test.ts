@@ -6,7 +6,7 @@ import {
   type Caller,
   createAuthenticator,
 } from '../../../src/metering/keys/authenticate.ts';
-import { revokeKey } from '../../../src/metering/keys/key-store.ts';
+import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import { generateSecret, hashSecret, hasSecretLength } from '../../../src/metering/keys/secret.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
@@ -239,6 +239,25 @@ describe('what is remembered', () => {
     expect(queries).toBe(1);
   });
 
+  test('keys that come at once share a query', async () => {
+    const callers = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql)));
+    await startAfresh();
+    const found = await Promise.all([...callers.map(({ key }) => bearer(key)), bearer(generateSecret())]);
+    expect(found.map((caller) => caller?.keyId)).toEqual([...callers.map(({ keyId }) => keyId), undefined]);
+    expect(queries).toBe(1);
+  });
+
+  test('an unknown key costs one query a second', async () => {
+    const key = generateSecret();
+    await bearer(key);
+    nowMs += 999;
+    await bearer(key);
+    expect(queries).toBe(1);
+    nowMs += 1;
+    await bearer(key);
+    expect(queries).toBe(2);
+  });
+
   test('unknown keys are remembered up to 10,000 and no further', async () => {
     const first = generateSecret();
     await bearer(first);
@@ -260,6 +279,18 @@ describe('what is remembered', () => {
     await insertKey(accountId, key);
     nowMs += 1000;
     expectLike(await bearer(key), { accountId });
+  });
+
+  test('changes of accounts do not make refused keys cost queries', async () => {
+    const { accountId, key } = await createCaller(sql);
+    await bearer(key);
+    const unknown = generateSecret();
+    await bearer(unknown);
+    await changeLimits(sql, accountId, { requestsPerMinute: 7 }, 'test');
+    await soon(key, { requestsPerMinute: 7 });
+    queries = 0;
+    expect(await bearer(unknown)).toBeNull();
+    expect(queries).toBe(0);
   });
 });
 
@@ -347,6 +378,22 @@ describe('changes reach every instance', () => {
     expect(queries).toBe(1);
     expectLike(await bearer(changed.key), { requestsPerMinute: 7 });
     expect(queries).toBe(2);
+  });
+
+  test('every key of a changed account is asked for again, and is remembered again', async () => {
+    const { accountId, key } = await createCaller(sql, { plan: 'plus' });
+    const { secret: second } = await createKey(sql, accountId, '', 'test');
+    for (const requestsPerMinute of [7, 8, 9]) {
+      await bearer(key);
+      await bearer(second);
+      await changeLimits(sql, accountId, { requestsPerMinute }, 'test');
+      await soon(key, { requestsPerMinute });
+      await soon(second, { requestsPerMinute });
+    }
+    queries = 0;
+    await bearer(key);
+    await bearer(second);
+    expect(queries).toBe(0);
   });
 
   test('a connection for notifications that breaks is made again, and what was missed is forgotten', async () => {

@@ -54,6 +54,17 @@ test('a key with one character mistyped is refused', () => {
   );
 });
 
+test('a key with two neighbours swapped is refused', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 4, max: 42 }), (at) => {
+      const secret = generateSecret();
+      const [one, other] = [secret[at]!, secret[at + 1]!];
+      fc.pre(one !== other);
+      expect(isWellFormedSecret(secret.slice(0, at) + other + one + secret.slice(at + 2))).toBe(false);
+    }),
+  );
+});
+
 test('garbage of any form is refused', () => {
   const secret = generateSecret();
   const garbage = [
@@ -74,6 +85,14 @@ test('garbage of any form is refused', () => {
   ];
   expect(garbage.filter(isWellFormedSecret)).toEqual([]);
   fc.assert(fc.property(fc.string(), (text) => !isWellFormedSecret(text)));
+});
+
+test('nearly no text of the right form passes by chance', () => {
+  const shaped = fc.array(fc.constantFrom(...ALPHABET), { minLength: 40, maxLength: 40 });
+  fc.assert(
+    fc.property(shaped, (characters) => !isWellFormedSecret(`svc_${characters.join('')}`)),
+    { numRuns: 5000 },
+  );
 });
 
 test('what is kept is the SHA-256 and the prefix with six more characters', () => {

@@ -239,6 +239,21 @@ test('counts are kept for 13 months', async () => {
   expect(await countsOf(accountId)).toEqual({ 'key_-1 4xx': 1, 'key_0 4xx': 1 });
 });
 
+test('answers of a write that Postgres does not take are not counted, and later ones are', async () => {
+  const caller = await createCaller(sql);
+  const behindProxy = connectPostgres(proxy.url(database.url), { max: 2 });
+  await behindProxy`SELECT 1`;
+  const errors = createNotes(behindProxy);
+  noteProblem(errors, caller, 'service-unavailable');
+  proxy.down();
+  await expect(errors.write()).rejects.toThrow();
+  proxy.up();
+  noteProblem(errors, caller, 'service-unavailable');
+  await errors.write();
+  expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 5xx`]: 1 });
+  await behindProxy.end({ timeout: 1 });
+});
+
 test('answers that Postgres has written without acknowledging it are counted once', async () => {
   const caller = await createCaller(sql);
   const behindProxy = connectPostgres(proxy.url(database.url), { max: 2 });
@@ -270,6 +285,26 @@ test('memory is bounded: what it has no room for is not counted', async () => {
   await errors.write();
   const counts = await Promise.all(callers.map(({ accountId }) => countsOf(accountId)));
   expect(counts.map((count) => Object.values(count))).toEqual([[3], [3], []]);
+});
+
+test('a write that waits too long for its turn loses no count: it and the parts behind it come with the next one', async () => {
+  const caller = await createCaller(sql);
+  const errors = createNotes(impatient);
+  noteProblem(errors, { accountId: caller.accountId, keyId: 'key_0' }, 'validation');
+  await errors.write();
+  const expected: Record<string, number> = {};
+  for (let key = 0; key < 1200; key += 1) {
+    noteProblem(errors, { accountId: caller.accountId, keyId: `key_${key}` }, 'validation');
+    expected[`key_${key} 4xx`] = 1;
+  }
+  await sql.begin(async (locking) => {
+    await locking`SELECT FROM daily_counts WHERE account_id = ${caller.accountId} AND key_id = '*' FOR UPDATE`;
+    // No fault for the log, because nothing is lost.
+    await errors.write();
+  });
+  expect(await countsOf(caller.accountId)).toEqual({ 'key_0 4xx': 1 });
+  await errors.write();
+  expect(await countsOf(caller.accountId)).toEqual({ ...expected, 'key_0 4xx': 2 });
 });
 
 describe('a deleted account', () => {

@@ -60,33 +60,35 @@ test.each([
     'a period that ends in the middle of a day is labelled with that day',
     () => createPlus('2026-03-15T15:30:00Z'),
     [
-      ['2026-04-15T15:29:59.999Z', '2026-03-15', '2026-04-15'],
-      ['2026-04-15T15:30:00Z', '2026-04-15', '2026-05-15'],
+      ['2026-04-15T15:29:59.999Z', '2026-03-15', '2026-04-15', '2026-04-15T15:30:00.000Z'],
+      ['2026-04-15T15:30:00Z', '2026-04-15', '2026-05-15', '2026-05-15T15:30:00.000Z'],
     ],
   ],
   [
     'a period that ends at midnight is labelled with the day before',
     () => createPlus('2026-03-15T00:00:00Z'),
-    [['2026-04-14T23:59:59.999Z', '2026-03-15', '2026-04-14']],
+    [['2026-04-14T23:59:59.999Z', '2026-03-15', '2026-04-14', '2026-04-15T00:00:00.000Z']],
   ],
   [
     'a period that ends just after midnight is labelled with that day',
     () => createPlus('2026-03-15T00:00:00.001Z'),
-    [['2026-03-20T00:00:00Z', '2026-03-15', '2026-04-15']],
+    [['2026-03-20T00:00:00Z', '2026-03-15', '2026-04-15', '2026-04-15T00:00:00.001Z']],
   ],
   [
     'a period of Free is labelled with the first and the last day of the month, December and leap February included',
     () => createAccountAt(sql, new Date('2023-12-05T00:00:00Z'), { plan: 'free' }),
     [
-      ['2023-12-31T23:59:59.999Z', '2023-12-01', '2023-12-31'],
-      ['2024-01-01T00:00:00Z', '2024-01-01', '2024-01-31'],
-      ['2024-02-10T00:00:00Z', '2024-02-01', '2024-02-29'],
+      ['2023-12-31T23:59:59.999Z', '2023-12-01', '2023-12-31', '2024-01-01T00:00:00.000Z'],
+      ['2024-01-01T00:00:00Z', '2024-01-01', '2024-01-31', '2024-02-01T00:00:00.000Z'],
+      ['2024-02-10T00:00:00Z', '2024-02-01', '2024-02-29', '2024-03-01T00:00:00.000Z'],
     ],
   ],
 ])('%s', async (_, create, labels) => {
   const id = await create();
-  for (const [at, start, end] of labels)
-    expect((await usageAt(id, at!)).period).toEqual({ start: start!, end: end! });
+  for (const [at, start, end, resetAt] of labels) {
+    const { period, ...usage } = await usageAt(id, at!);
+    expect([period, usage.resetAt]).toEqual([{ start: start!, end: end! }, resetAt!]);
+  }
 });
 
 test('after a boundary `used` is 0 before anything is charged, and the lapsed subscription is Free', async () => {
