@@ -3,7 +3,6 @@ import { type Answer, ok, problem, unavailable } from '../../../src/http/answer.
 import type { Trace } from '../../../src/http/observe.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
 import type { FaceCall } from '../../../src/metering/admission/face.ts';
-import { createListHandler, type Item } from '../../../src/metering/admission/list-handler.ts';
 import {
   createPipeline,
   type Pipeline,
@@ -12,12 +11,12 @@ import {
 import {
   type CallContext,
   free,
-  NOTHING_PAID,
   type Payment,
   type Quote,
   single,
 } from '../../../src/metering/admission/quote.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
+import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import {
   type Authenticator,
   type Caller,
@@ -30,13 +29,12 @@ import { createProcessRateLimiter } from '../../../src/metering/rate-limit/proce
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { OverloadedError } from '../../../src/platform/runtime/timeout.ts';
-import { API_ROUTES } from '../../../src/service/endpoints.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { CALLER } from '../../support/handler.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { inOneTurn, stopClock } from '../../support/stopped-clock.ts';
-import { until } from '../../support/until.ts';
+import { eventually, until } from '../../support/until.ts';
 import { ledgerOf } from '../credits/ledger.ts';
 
 let ledgerSql: Sql;
@@ -205,6 +203,12 @@ describe('a request whose quote waits for its body', () => {
     expect(await told(costing(4, undefined, { identity }))).toEqual(['4', 4]);
     expect(await told(costing(4, someBack, { identity }))).toEqual(['0', 0]);
     expect(await told(async () => free(() => unavailable('away')))).toEqual(['0', 0]);
+    const refunded = async () => {
+      await refundOwed(sql);
+      return ledgerOf(sql, accountId);
+    };
+    // Of a repetition nothing is refunded.
+    await eventually(refunded, { used: 25, credits: 0, calls: 25 });
   });
 
   test('costs no credit when it fails before, when the client has left, or when credits can not be counted', async () => {
@@ -552,31 +556,4 @@ test('of a batch lookup each item with a problem is counted, and costs a credit 
   await ask(key, async () => ({ ok: true, json: '{}', itemProblems }));
   const costs = [1, 1, 0, 0];
   expect(countedErrors).toEqual(kinds.map((kind, index) => `${keyId} ${kind} ${costs[index]}`));
-});
-
-test('an item whose store fails after its credit was charged gets the credit back, and the others keep theirs', async () => {
-  const items = ['found', 'away', 'late'].map((asked): Item => {
-    const answer = asked === 'found' ? ({ ok: true, json: '"debts":{}' } as const) : unavailable(asked);
-    return { asked, isCharged: true, answer: () => (asked === 'late' ? Promise.resolve(answer) : answer) };
-  });
-  const { quote } = createListHandler({
-    route: API_ROUTES.find(({ path }) => path === '/debts')!,
-    publicUrl: 'http://service',
-    list: 'nifs',
-    item: 'nif',
-    max: 1000,
-    quote: async () => ({ items }),
-  });
-  const quoted = await quote({ nifs: items.map(({ asked }) => asked) }, {} as CallContext);
-  expect(quoted.credits).toBe(3);
-  const refunds: number[] = [];
-  const answer = await quoted.answer({
-    ...NOTHING_PAID,
-    spent: 3,
-    refund: (credits) => void refunds.push(credits),
-  });
-  expect(answer.ok && JSON.parse(answer.json).data.map(({ status }: { status: number }) => status)).toEqual([
-    200, 503, 503,
-  ]);
-  expect(refunds).toEqual([2]);
 });
