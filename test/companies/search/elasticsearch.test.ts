@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import { NoIndexError } from '../../../src/companies/search/elasticsearch-store.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { createOracleSearch } from '../../support/oracle.ts';
@@ -56,27 +57,38 @@ test('any other answer than entries for every search is an error, not an empty r
   const item = (sort: unknown[]) => ({ status: 200, timed_out: false, hits: { hits: [{ sort }] } });
   const entry = 'azul\t500000000Azul, Lda';
   const nothing = { status: 200, timed_out: false };
-  const bad = [
+  const noEntries = 'Elasticsearch did not answer every search of the request with directory entries';
+  const entryless = [
     {},
     [],
     { responses: {} },
     { responses: [null] },
     { responses: [] },
     { responses: [nothing, nothing] },
-    { responses: [{}] },
     { responses: [{ ...nothing, hits: { hits: 7 } }] },
-    { responses: [{ ...nothing, timed_out: true }] },
-    { responses: [{ status: 404, error: { type: 'index_not_found_exception' } }] },
     ...[[], [null], [7], ['azul'], ['azul\t50000257Azul'], ['azul 500000257Azul', entry]].map((sort) => ({
       responses: [item(sort)],
     })),
-  ].map((body) => JSON.stringify(body));
-  const pages = ['', '<html>', '{"responses":['];
-  const server = answering([...bad, ...pages, JSON.stringify({ responses: [item([entry])] })]);
+  ];
+  const failed: [object, string][] = [
+    [{}, 'Elasticsearch answered 0'],
+    [{ ...nothing, timed_out: true }, 'Elasticsearch answered too late'],
+    [{ status: 404, error: { type: 'index_not_found_exception' } }, 'no search index'],
+  ];
+  const told: [body: string, message: string][] = [
+    ...entryless.map((body): [string, string] => [JSON.stringify(body), noEntries]),
+    ...failed.map(([one, message]): [string, string] => [JSON.stringify({ responses: [one] }), message]),
+    ['', noEntries],
+    ['<html>', 'JSON'],
+    ['{"responses":[', 'JSON'],
+  ];
+  const server = answering([...told.map(([body]) => body), JSON.stringify({ responses: [item([entry])] })]);
   const asked = createElasticsearch({ elasticsearchUrl: server.url, elasticsearchApiKey: null })!;
   const search = await openSearch(entries, asked);
-  for (const body of [...bad, ...pages])
-    expect([body, await search('500000000').catch(() => 'failed')]).toEqual([body, 'failed']);
+  for (const [body, message] of told) {
+    const outcome = await search('500000000').catch(messageOf);
+    expect([body, outcome]).toEqual([body, expect.stringContaining(message)]);
+  }
   expect(await search('500000000')).toEqual([azul!]);
   await asked.close();
   server.stop();
