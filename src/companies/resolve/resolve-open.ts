@@ -44,24 +44,31 @@ export function openResolve(
 export const openReader = (sql: Sql, elasticsearch: Client | null, current: CurrentDirectory): WithReader =>
   createReader(current, openStore(sql, elasticsearch, { name: 'Elasticsearch', timeoutMs: TIMEOUT_MS }), sql);
 
-/** CPU time of this process. */
-function cpuMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-}
+/** Monotonic, with the CPU time of this process. Tests have one of their own. */
+const CLOCK = {
+  nowMs: () => performance.now(),
+  cpuMs() {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  },
+  sleep: (ms: number) => Bun.sleep(ms),
+};
 
 /**
  * Resolves names in batches. After each batch names rest for as long as the process had CPU meanwhile, so that all lists together
  * take at most 500 ms of CPU a second, and single calls have the other half of the core.
  */
-export function createNameResolver(withReader: WithReader): Resolve {
+export function createNameResolver(
+  withReader: WithReader,
+  { nowMs, cpuMs, sleep }: typeof CLOCK = CLOCK,
+): Resolve {
   let restsUntilMs = 0;
   return createBatcher<string, Resolution>(async (names, bound) => {
-    const restMs = restsUntilMs - performance.now();
-    if (restMs > 0) await Bun.sleep(restMs);
+    const restMs = restsUntilMs - nowMs();
+    if (restMs > 0) await sleep(restMs);
     const startedMs = cpuMs();
     const resolutions = await withReader((reader) => resolveNames(reader, names), bound);
-    restsUntilMs = performance.now() + cpuMs() - startedMs;
+    restsUntilMs = nowMs() + cpuMs() - startedMs;
     return resolutions;
   }, BATCHES);
 }

@@ -1,5 +1,5 @@
 /** The load of a list of names on the directory and the process: it never crowds out other lists and calls. */
-import { expect, jest, spyOn, test } from 'bun:test';
+import { expect, jest, test } from 'bun:test';
 import { companyOf, type Resolve, resolveNames } from '../../../src/companies/resolve/resolve.ts';
 import { createNameResolver } from '../../../src/companies/resolve/resolve-open.ts';
 import type { DirectoryReader } from '../../../src/companies/resolve/resolve-reader.ts';
@@ -158,30 +158,26 @@ test('near words are sought of words with at most 16 letters, and parts of those
 });
 
 test('names of all lists together rest after a batch for as long as it had CPU', async () => {
-  const clock = stopClock();
-  let [cpuMs, tookMs] = [0, 0];
+  let [now, cpu, tookMs] = [0, 0, 0];
   const rests: number[] = [];
-  const cpu = spyOn(process, 'cpuUsage').mockImplementation(() => ({ user: 1000 * cpuMs, system: 0 }));
-  const sleep = spyOn(Bun, 'sleep').mockImplementation(async (ms) => {
-    rests.push(Math.round(Number(ms)));
-    clock.pass(Number(ms));
-  });
+  const clock = {
+    nowMs: () => now,
+    cpuMs: () => cpu,
+    async sleep(ms: number) {
+      rests.push(ms);
+      now += ms;
+    },
+  };
   const { reader } = directoryOf([], async () => {
-    cpuMs += tookMs / 2;
-    clock.pass(tookMs);
+    cpu += tookMs / 2;
+    now += tookMs;
   });
-  const resolve = createNameResolver((work) => work(reader));
-  try {
-    // Each batch looks twice, and takes half of its time in CPU.
-    for (tookMs of [10, 40, 0, 20, 20]) await resolve('padaria');
-    clock.pass(15);
-    await resolve('padaria');
-    await resolve('padaria');
-  } finally {
-    cpu.mockRestore();
-    sleep.mockRestore();
-    clock.restore();
-  }
+  const resolve = createNameResolver((work) => work(reader), clock);
+  // Each batch looks twice, and takes half of its time in CPU.
+  for (tookMs of [10, 40, 0, 20, 20]) await resolve('padaria');
+  now += 15;
+  await resolve('padaria');
+  await resolve('padaria');
   expect(rests).toEqual([10, 40, 20, 5, 20]);
 });
 
