@@ -9,8 +9,6 @@ import { SECOND } from '../src/platform/units.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
 import { createFolder } from './support/folder.ts';
-// `bun run check` runs this file after a change of it.
-import '../docker-compose.yml' with { type: 'text' };
 
 interface Compose {
   services: Record<

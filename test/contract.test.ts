@@ -10,13 +10,6 @@ import { SETTINGS } from '../src/platform/config/config.ts';
 import { API_ROUTES } from '../src/service/endpoints.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
-// `bun run check` runs this file after a change of them.
-import '../README.md' with { type: 'text' };
-import '../CHANGELOG.md' with { type: 'text' };
-import '../docs/api.md' with { type: 'text' };
-import '../docs/configuration.md' with { type: 'text' };
-import '../docs/mcp.md' with { type: 'text' };
-import '../docs/performance.md' with { type: 'text' };
 
 test('the programs and documents that a customer reads have the key in API_KEY', async () => {
   const read = /(?:\$\{?|\benv\.|environ\[["']|getenv\(["']|env-var )((?:[A-Z]+_)*KEY)\b/g;

@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 /** The time of the tests near a change, by their durations in a whole run: about 6 s of several processes on two cores. */
 const NEAR_MS = 12_000;
@@ -15,8 +15,8 @@ export interface NearTests {
 
 /**
  * The test files that show first whether a change is right: those that differ from a revision or are new, then those that import what
- * differs, and those in the folder of the same name, the quickest first, as many as fit into {@link NEAR_MS}. Those that want an
- * Elasticsearch, which starts for 20 s, are among them only if one runs.
+ * differs, or name it if it is no code, and those in the folder of the same name, the quickest first, as many as fit into
+ * {@link NEAR_MS}. Those that want an Elasticsearch, which starts for 20 s, are among them only if one runs.
  * @param durations of the files, in milliseconds
  */
 export async function testsNear(
@@ -33,14 +33,20 @@ export async function testsNear(
   ]);
   const changed = new Set(listed.join('').split('\n').filter(Boolean));
   const folders = new Set([...changed].map((path) => dirname(path).replace(/^src\b/, 'test')));
+  const read = [...changed].filter((path) => !path.endsWith('.ts')).map((path) => basename(path));
   const scanner = new Bun.Transpiler({ loader: 'ts' });
+  const textOf = (file: string) => Bun.file(join(root, file)).text();
   const known = new Map<string, Promise<string[]>>();
   const importsOf = (file: string) =>
     known.getOrInsertComputed(file, async () => {
-      const code = await Bun.file(join(root, file)).text();
-      const paths = scanner.scanImports(code).map(({ path }) => path);
+      const paths = scanner.scanImports(await textOf(file)).map(({ path }) => path);
       return paths.filter((path) => path.startsWith('.')).map((path) => join(dirname(file), path));
     });
+  async function isNear(test: string): Promise<boolean> {
+    if (folders.has(dirname(test)) || (await importsOf(test)).some((path) => changed.has(path))) return true;
+    const text = read.length > 0 ? await textOf(test) : '';
+    return read.some((name) => text.includes(name));
+  }
   async function wantsElasticsearch(file: string, seen = new Set<string>()): Promise<boolean> {
     if (file === ELASTICSEARCH) return true;
     if (seen.has(file) || !/^test\/.*\.ts$/.test(file)) return false;
@@ -54,7 +60,7 @@ export async function testsNear(
   const runsElasticsearch = Boolean(process.env.TEST_ELASTICSEARCH_URL || process.env.ELASTICSEARCH_URL);
   for (const test of new Bun.Glob('test/**/*.test.ts').scanSync(root)) {
     if (changed.has(test)) near.run.push(test);
-    else if (folders.has(dirname(test)) || (await importsOf(test)).some((path) => changed.has(path))) {
+    else if (await isNear(test)) {
       const fits = runsElasticsearch || !(await wantsElasticsearch(test));
       (fits ? further : near.leftOut).push(test);
     }
