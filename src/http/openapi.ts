@@ -12,7 +12,7 @@ import {
   TEST_KEY_HEADER,
   templateOf,
 } from './api-route.ts';
-import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemName, problemType } from './problems.ts';
+import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemName, problemBody } from './problems.ts';
 import { permits, RIGHT_GROUPS } from './right.ts';
 
 /** Headers of every answer to a known caller. */
@@ -41,30 +41,8 @@ const WITHOUT_TOKEN: Partial<Record<ProblemName, string>> = {
 
 type Json = Record<string, unknown>;
 
-/** The members of the document that pages show. It has further ones, which nothing here reads. */
-export interface OpenApi {
-  servers: { url: string }[];
-  paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema> };
-}
-
-export interface Operation {
-  tags: string[];
-  operationId: string;
-  summary: string;
-  description: string;
-  'x-cost': string;
-  'x-pt': { summary: string; cost: string };
-  parameters: {
-    name: string;
-    in: 'path' | 'query' | 'header';
-    required: boolean;
-    description: string;
-    example: string;
-  }[];
-  requestBody?: { required: true; content: { 'application/json': { schema: Schema; example: unknown } } };
-  responses: Record<string, DocumentedAnswer>;
-}
+export type OpenApi = ReturnType<typeof createOpenApi>;
+export type Operation = ReturnType<typeof describeRoute>;
 
 interface DocumentedAnswer {
   description: string;
@@ -99,7 +77,7 @@ export function createOpenApi(
   contact: string | null = null,
 ) {
   const schemas: Record<string, Schema> = {};
-  const paths: OpenApi['paths'] = {};
+  const paths: Record<string, Record<string, Operation>> = {};
   for (const route of routes) {
     paths[templateOf(route.path)] = {
       ...paths[templateOf(route.path)],
@@ -144,7 +122,7 @@ function describeRoute(
   route: ApiRoute,
   schemas: Record<string, Schema>,
   example: unknown,
-): Operation {
+) {
   const kinds = problemsOf(route);
   const responses: Record<string, DocumentedAnswer> = {
     200: {
@@ -178,7 +156,10 @@ function describeRoute(
         [PROBLEM_CONTENT_TYPE]: {
           schema: reference(ProblemSchema, schemas),
           examples: Object.fromEntries(
-            here.map((kind) => [kind, { value: exampleProblem(publicUrl, kind) }]),
+            here.map((kind) => [
+              kind,
+              { value: { ...problemBody(publicUrl, { kind }), ...EXAMPLE_MEMBERS[kind] } },
+            ]),
           ),
         },
       },
@@ -192,16 +173,7 @@ function describeRoute(
     description: `${description}\n\nCosts ${costOf(route)}.`,
     'x-cost': costOf(route),
     'x-pt': pt,
-    parameters: parametersOf(route).map(
-      ({ name, place, isRequired, schema: { description, examples, ...schema } }) => ({
-        name,
-        in: place,
-        required: isRequired,
-        description,
-        schema,
-        example: examples[0],
-      }),
-    ),
+    parameters: parametersOf(route),
     ...(route.body !== undefined && {
       requestBody: {
         required: true,
@@ -212,14 +184,6 @@ function describeRoute(
     }),
     responses,
   };
-}
-
-/** A parameter of a route; its schema has a description and an example. */
-interface Parameter {
-  name: string;
-  place: 'path' | 'query' | 'header';
-  isRequired: boolean;
-  schema: TSchema & { description: string; examples: [string] };
 }
 
 const HEADERS = Type.Object({
@@ -233,13 +197,16 @@ const HEADERS = Type.Object({
   ),
 });
 
-function parametersOf({ params, query, body }: ApiRoute): Parameter[] {
-  const of = (place: Parameter['place'], object: TObject | undefined) =>
-    Object.entries(object?.properties ?? {}).map(([name, schema]) => ({
+/** The schema of a parameter has a description and an example. */
+function parametersOf({ params, query, body }: ApiRoute) {
+  const of = (place: 'path' | 'query' | 'header', object: TObject | undefined) =>
+    Object.entries(object?.properties ?? {}).map(([name, { description, examples, ...schema }]) => ({
       name,
-      place,
-      isRequired: object!.required?.includes(name) ?? false,
-      schema: schema as Parameter['schema'],
+      in: place,
+      required: object!.required?.includes(name) ?? false,
+      description: description!,
+      schema,
+      example: examples[0] as string,
     }));
   const headers = body === undefined ? undefined : HEADERS;
   return [...of('path', params), ...of('query', query), ...of('header', headers)];
@@ -270,11 +237,6 @@ const EXAMPLE_MEMBERS: { [kind in ProblemName]?: Json } = {
   'monthly-quota-exceeded': { quota: 'monthly_credits', limit: 500, reset: '2026-12-01T00:00:00.000Z' },
   'key-budget-exceeded': { reset: '2026-11-27T00:00:00.000Z' },
 };
-
-function exampleProblem(publicUrl: string, kind: ProblemName): Json {
-  const { title, status, cause } = PROBLEMS[kind];
-  return { type: problemType(publicUrl, kind), title, status, detail: cause, ...EXAMPLE_MEMBERS[kind] };
-}
 
 function headersOf(
   descriptions: Record<string, string>,
