@@ -3,19 +3,20 @@
  * `tokens.ts` has the secrets of their clients.
  */
 import { RefusedError } from '../../platform/errors.ts';
-import { secretStart } from '../../platform/observability/redaction.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { DAY, MINUTE, SECOND } from '../../platform/units.ts';
-import { lockAccount, newId, requireAccount } from '../accounts/account-store.ts';
+import { lockAccount, requireAccount } from '../accounts/account-store.ts';
 import { recordEvent } from '../accounts/events.ts';
-import { type KeyLimits, limitNewKey } from '../keys/limits.ts';
+import { clock } from '../accounts/plan.ts';
+import { insertKey } from '../keys/key-store.ts';
+import type { KeyLimits } from '../keys/limits.ts';
 import { generateSecret, hashSecret } from '../keys/secret.ts';
 
 /** Connections that an account may have at the same time. */
 export const MAX_CONNECTIONS = 50;
 
 /** A code is exchanged within this time, or its connection has ended. */
-const CODE_S = MINUTE / SECOND;
+const CODE_MS = MINUTE;
 
 /** A connection ends this long after its latest refresh. */
 export const IDLE_S = (30 * DAY) / SECOND;
@@ -41,7 +42,7 @@ export interface NewConnection {
 }
 
 /**
- * Creates a connection, which ends after {@link CODE_S} unless its client exchanges the code. A consent that is sent twice creates one.
+ * Creates a connection, which ends after {@link CODE_MS} unless its client exchanges the code. A consent that is sent twice creates one.
  *
  * @returns the id of its key; `null` if an earlier sending of the consent created it and it is in use, has ended or is another member's
  * @throws TooManyConnectionsError when the account has too many
@@ -65,22 +66,14 @@ export async function createConnection(
       SELECT 1 FROM api_keys WHERE account_id = ${accountId} AND ends_at > now() AND is_connection`;
     if (active.length >= MAX_CONNECTIONS)
       throw new TooManyConnectionsError(`the account has ${MAX_CONNECTIONS} connections: end one first`);
-    const id = newId('key');
-    const secret = generateSecret();
-    await sql`
-      INSERT INTO api_keys (id, account_id, name, start, secret_sha256, expires_at, is_connection)
-      VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)},
-        clock_timestamp() + ${CODE_S} * interval '1 second', true)`;
-    await limitNewKey(sql, { id, test: false }, limits);
+    const expires = new Date((await clock(sql)).getTime() + CODE_MS);
+    const key = { accountId, name, secret: generateSecret(), expires, isConnection: true };
+    const id = await insertKey(sql, key, limits);
     await sql`
       INSERT INTO connections (key_id, account_id, member_id, client_id, client_name, redirect_uri, code_sha256, challenge)
       VALUES (${id}, ${accountId}, ${memberId}, ${clientId}, ${clientName}, ${redirectUri}, ${hashSecret(code)}, ${challenge})`;
-    const actor = `dashboard:${memberId}`;
-    await recordEvent(sql, accountId, {
-      kind: 'connection-created',
-      actor,
-      detail: { key: id, client: name },
-    });
+    const detail = { key: id, client: name };
+    await recordEvent(sql, accountId, { kind: 'connection-created', actor: `dashboard:${memberId}`, detail });
     return { id, isNew: true };
   });
 }

@@ -5,7 +5,7 @@ import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { SECOND } from '../../platform/units.ts';
-import { settleBudgets } from '../keys/limits.ts';
+import { settleBudgets } from '../keys/limit-key.ts';
 import { callRows, callsOfBatch, writeActivity } from './activity.ts';
 import { addDailyCounts } from './daily-counts.ts';
 import { MAX_CALLS, REFUND_WINDOW_MS, refundOwed } from './refund.ts';

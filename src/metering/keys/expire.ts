@@ -3,8 +3,7 @@ import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { lockAccount, requireAccount } from '../accounts/account-store.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
-import { clock } from '../accounts/plan.ts';
-import { lockKey, refuseConnection, refuseWithoutRoom } from './key-store.ts';
+import { lockKey, refuseConnection, refusePast, refuseWithoutRoom } from './key-store.ts';
 
 /**
  * Changes the end of a key, or gives a key that has expired a new one (docs/commands.md). An expired key then takes a place
@@ -27,10 +26,7 @@ export async function expireKey(
     // Key first, then account, as in every change of a key. Under both, two keys at once for the last place get one.
     await lockAccount(sql, accountId);
     if (revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
-    const now = await clock(sql);
-    if (expires !== null && expires <= now) {
-      throw new RefusedError(`a key can't expire at ${expires.toISOString()}: that is not in the future`);
-    }
+    await refusePast(sql, expires);
     // Not `now()`, which is before the wait for the locks: a key that has ended meanwhile may have lost its place.
     const rows = await sql<{ isSame: boolean; hasEnded: boolean }[]>`
       SELECT expires_at IS NOT DISTINCT FROM ${expires}::timestamptz AS "isSame", ends_at <= clock_timestamp() AS "hasEnded"

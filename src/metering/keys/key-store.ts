@@ -7,10 +7,11 @@ import { type AccountDetails, lockAccount, newId, requireAccount } from '../acco
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { clock, type Plan } from '../accounts/plan.ts';
 import {
+  type Budget,
+  inOrder,
   type KeyLimits,
   limitColumns,
   limitDetail,
-  limitNewKey,
   UNLIMITED,
   type UsedBudget,
 } from './limits.ts';
@@ -88,15 +89,11 @@ export async function createKey(
     if (known !== undefined || (await isPreviousSecret(sql, secret))) {
       throw new KeyExistsError('the key was created earlier');
     }
-    await refuseTooMany(sql, await requireAccount(sql, accountId), isTestSecret(secret));
-    const id = newId('key');
-    if (expires !== null && expires <= (await clock(sql))) {
-      throw new RefusedError(`a key can't expire at ${expires.toISOString()}: that is not in the future`);
-    }
-    await sql`
-      INSERT INTO api_keys (id, account_id, name, start, secret_sha256, expires_at)
-      VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)}, ${expires})`;
-    await limitNewKey(sql, { id, test: isTestSecret(secret) }, limits);
+    const test = isTestSecret(secret);
+    await refuseTooMany(sql, await requireAccount(sql, accountId), test);
+    await refusePast(sql, expires);
+    refuseBudgetOf({ test }, limits.budget);
+    const id = await insertKey(sql, { accountId, name, secret, expires }, limits);
     const isLimited = Object.values(limits).some((limit) => limit !== null);
     const detail = {
       key: id,
@@ -106,6 +103,23 @@ export async function createKey(
     await recordEvent(sql, accountId, { kind: 'key-created', actor, detail });
     return { id, secret };
   });
+}
+
+/** Stores a key that nothing refuses, and its counter. @returns its new id */
+export async function insertKey(
+  sql: Transaction,
+  key: { accountId: string; name: string; secret: string; expires: Date | null; isConnection?: boolean },
+  { budget, only, requests_per_minute }: KeyLimits,
+): Promise<string> {
+  const { accountId, name, secret, expires, isConnection = false } = key;
+  const id = newId('key');
+  await sql`
+    INSERT INTO api_keys (id, account_id, name, start, secret_sha256, expires_at, rights, requests_per_minute, is_connection, shares_rate)
+    VALUES (${id}, ${accountId}, ${name}, ${secretStart(secret)}, ${hashSecret(secret)}, ${expires}, ${only && inOrder(only)},
+      ${requests_per_minute}, ${isConnection}, ${isConnection})`;
+  await sql`
+    INSERT INTO counters (id, included_credits, per) VALUES (${id}, ${budget?.credits ?? null}, ${budget?.per ?? 'ever'})`;
+  return id;
 }
 
 /** Whether a rotation has replaced the secret. */
@@ -191,6 +205,17 @@ export async function lockKey(sql: Transaction, id: string): Promise<LockedKey> 
 export function refuseConnection(id: string, { isConnection }: LockedKey): void {
   if (isConnection)
     throw new RefusedError(`the key ${id} is a connection: its client renews it, and \`key revoke\` ends it`);
+}
+
+/** @throws RefusedError for an end that is not in the future */
+export async function refusePast(sql: Transaction, expires: Date | null): Promise<void> {
+  if (expires !== null && expires <= (await clock(sql)))
+    throw new RefusedError(`a key can't expire at ${expires.toISOString()}: that is not in the future`);
+}
+
+/** @throws RefusedError for a test key with a budget */
+export function refuseBudgetOf({ test }: Pick<ApiKey, 'test'>, budget: Budget | null | undefined): void {
+  if (test && budget) throw new RefusedError('a test key spends no credits, so it can have no budget');
 }
 
 /** Gives a key another name. The ledger says that it was renamed, and no name. @throws RefusedError for an unknown key */
