@@ -1,4 +1,4 @@
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 
 /** The time of the tests near a change, by their durations in a whole run: about 6 s of several processes on two cores. */
 const NEAR_MS = 12_000;
@@ -33,7 +33,9 @@ export async function testsNear(
   ]);
   const changed = new Set(listed.join('').split('\n').filter(Boolean));
   const folders = new Set([...changed].map((path) => dirname(path).replace(/^src\b/, 'test')));
-  const read = [...changed].filter((path) => !path.endsWith('.ts')).map((path) => basename(path));
+  const read = [...changed]
+    .filter((path) => !path.endsWith('.ts'))
+    .map((path) => (extname(path) === '' ? path : basename(path)));
   const scanner = new Bun.Transpiler({ loader: 'ts' });
   const textOf = (file: string) => Bun.file(join(root, file)).text();
   const known = new Map<string, Promise<string[]>>();

@@ -1,13 +1,20 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createCompanyReader } from '../../../src/companies/lookup/lookup-store.ts';
+import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
+import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { RefusedError } from '../../../src/platform/errors.ts';
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import { createLogTo } from '../../../src/platform/observability/log.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { openDedicated } from '../../../src/platform/postgres/dedicated.ts';
 import { createPools, type Pools } from '../../../src/platform/postgres/pools.ts';
 import { isSessionLost, watchSession } from '../../../src/platform/postgres/session-watch.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
+import { createHealth } from '../../../src/service/health.ts';
+import { storeProbes } from '../../../src/service/probes.ts';
 import { createTestDatabase, postgresUrl } from '../../support/database.ts';
 import { startProxy, type TcpProxy } from '../../support/proxy.ts';
+import { searchOf } from '../../support/search-entries.ts';
 import { until } from '../../support/until.ts';
 
 let proxy: TcpProxy;
@@ -140,6 +147,50 @@ test('a process that was busy takes no server for gone', async () => {
   expect(await backendOf(sql)).toBe(before);
   expect(silences).toBe(0);
 });
+
+/** Work that gives up waiting for a connection of a Postgres that hangs. */
+const GIVEN_UP: Record<string, (sql: Sql) => Promise<void>> = {
+  'the probe of readiness': async (sql) => {
+    const probes = storeProbes({ sql, elasticsearch: null, search: searchOf(database.sql) }, () => ({
+      warning: null,
+    }));
+    const health = createHealth(probes, () => false, createLogTo({ write: () => {} }));
+    expect((await health.ready()).status).toBe(503);
+  },
+  'the look for a key': async (sql) => {
+    const authenticator = await createAuthenticator(sql);
+    await expect(authenticator.authenticate(generateSecret())).rejects.toThrow('did not answer');
+    await authenticator.close();
+  },
+  'the look for a record': async (sql) => {
+    await expect(createCompanyReader(sql, 60).findCompany('500002576')).rejects.toThrow('did not answer');
+  },
+};
+
+test.each(Object.entries(GIVEN_UP))(
+  '%s takes its statement back, so that it never runs later',
+  async (_, work) => {
+    proxy.hang();
+    const pool = connectPostgres(proxy.url(database.url), { max: 1 });
+    const queries: { cancelled: unknown }[] = [];
+    const kept = new Proxy(pool, {
+      apply(target, self, parameters) {
+        const query = Reflect.apply(target, self, parameters);
+        queries.push(query);
+        return query;
+      },
+      // Notifications are heard of a Postgres that lives.
+      get: (target, name) => Reflect.get(name === 'listen' ? database.sql : target, name),
+    });
+    await work(kept);
+    // The caller may get its answer a moment before.
+    await until(
+      'the statement taken back',
+      () => queries.length > 0 && queries.every(({ cancelled }) => cancelled === true),
+    );
+    await pool.end({ timeout: 0 });
+  },
+);
 
 // A command's session.
 

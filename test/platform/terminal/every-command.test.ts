@@ -1,9 +1,11 @@
-/** Every command that prints an answer ends when the answer can't be written. */
+/** Every command: it ends when its answer can't be written, answers what it declares, and reads nothing whole that grows. */
 import { afterAll, expect, test } from 'bun:test';
 import type { Command } from 'commander';
 import { helpOf } from '../../../tools/commands.ts';
 import { bareEnvironment, createCommandLine, MAIN, runHereUnwritten } from '../../support/command.ts';
 import { csv } from '../../support/companies.ts';
+import { growAccount } from '../../support/grown-account.ts';
+import { startRowCounter } from '../../support/row-counter.ts';
 import { importMain } from '../../support/whole.ts';
 import { createWorkbench } from '../../support/workbench.ts';
 import { commandNames } from './command-names.ts';
@@ -101,4 +103,38 @@ test('every command that declares a JSON answer answers these members and no oth
   }
   expect(given).toEqual(wanted);
   expect(given.length).toBeGreaterThan(25);
+});
+
+/** The most rows that Postgres may answer at once, and rows of everything in an account that has grown. */
+const [MOST, ROWS] = [1000, 1500];
+
+test('no command reads whole what grew, and a list has every row', async () => {
+  const bench = await createWorkbench('postgres');
+  const { sql, url } = bench.database;
+  const { account, words } = await prepareCommands(bench);
+  const counter = await startRowCounter(url);
+  const { json, run } = createCommandLine(counter.url(url));
+  // The last places of members are free for the commands that need one.
+  const { memberId } = await growAccount(sql, account, ROWS);
+  await sql`DELETE FROM dashboard_members WHERE account_id = ${account} AND user_id > ${memberId}`;
+  await sql`
+    INSERT INTO accounts (id, name) SELECT 'acc_' || n, 'Padaria' FROM generate_series(1, ${ROWS}::integer) AS n`;
+  await sql`
+    INSERT INTO balances (account_id, plan, period_plan, period_start, period_end)
+    SELECT 'acc_' || n, 'free', 'free', now(), now() + interval '1 month' FROM generate_series(1, ${ROWS}::integer) AS n`;
+  expect((await json('key', 'list', account)).length).toBe(ROWS + 1);
+  expect((await json('account', 'list')).length).toBe(ROWS + 1);
+  expect((await json('account', 'history', account)).length).toBeGreaterThan(2 * ROWS);
+  expect((await json('account', 'activity', account)).length).toBe(ROWS);
+  const found: Record<string, number> = {};
+  for (const [name, wordsOf] of Object.entries(words)) {
+    const further = await wordsOf();
+    counter.most();
+    const { code, stderr } = await run(...name.split(' '), ...further);
+    const rows = counter.most();
+    if (code !== 0 || rows > MOST) found[`${name} → ${code} ${stderr}`] = rows;
+  }
+  await counter.close();
+  await bench.close();
+  expect(found).toEqual({});
 });
