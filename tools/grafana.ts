@@ -96,7 +96,7 @@ export const ROWS: Record<string, Panel[]> = {
       queries: [
         ['max(refreshes_today)', 'today'],
         ['max(refreshes_per_day)', 'REFRESHES_PER_DAY'],
-        ['sum by (budget) (increase(refreshes_refused_total[$__rate_interval]))', 'refused: {{budget}}'],
+        ['sum by (bound) (increase(refreshes_refused_total[$__rate_interval]))', 'refused: {{bound}}'],
       ],
     },
   ],

@@ -148,7 +148,7 @@ const SERIES: Record<string, Labels[] | { some: Labels[]; because: string }> = {
     'account-minute': 1,
     'all-day': 1,
     'free-day': 1,
-  }).map((budget) => ({ budget })),
+  }).map((bound) => ({ bound })),
   list_items_total: {
     some: ['lookups', 'debts'].flatMap((path) =>
       ['200', '503'].map((status) => ({ route: `${BASE_PATH}/${path}`, status })),

@@ -83,13 +83,13 @@ function createLookupMetrics(metrics: Metrics, sources: string[]) {
   for (const window of LIMIT_WINDOWS) limits.inc({ source: 'nif.pt', window }, 0);
   const refused = metrics.counter(
     'refreshes_refused_total',
-    'Lookups that were refused because the refreshes of their account, or of all accounts, were used up, by budget.',
-    'budget',
+    'Lookups that were refused because the refreshes of their account, or of all accounts, were used up, by bound.',
+    'bound',
   );
-  for (const budget of REFRESH_BOUNDS) refused.inc({ budget }, 0);
+  for (const bound of REFRESH_BOUNDS) refused.inc({ bound }, 0);
   return {
     onAnswer: (source: string, outcome: string) => requests.inc({ source, outcome }),
     onLimit: (source: string, window: LimitWindow) => limits.inc({ source, window }),
-    onUsedUp: (bound: RefreshBound) => refused.inc({ budget: bound }),
+    onUsedUp: (bound: RefreshBound) => refused.inc({ bound }),
   };
 }

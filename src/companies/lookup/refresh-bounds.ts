@@ -22,8 +22,7 @@ export type RefreshBound = (typeof REFRESH_BOUNDS)[number];
 
 /** A refresh was refused because a bound is used up. The process remembers it until the bound has room again. */
 export class RefreshesUsedUpError extends Error {
-  /** As logs have it. Operators know a bound as a budget, from logs and metrics. */
-  override readonly name = 'OverBudgetError';
+  override readonly name = 'RefreshesUsedUpError';
 
   constructor(
     readonly bound: RefreshBound,

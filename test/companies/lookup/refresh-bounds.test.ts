@@ -77,7 +77,7 @@ describe("an account's refreshes of a day", () => {
   test('beyond them a lookup is a 503 until midnight, free, and no source is asked; fresh records are answered', async () => {
     const { accountId, key } = await api.caller();
     const [last, refused] = [nif(next++), nif(next++)];
-    const before = await metric('refreshes_refused_total{budget="account-day"}');
+    const before = await metric('refreshes_refused_total{bound="account-day"}');
     await setRefreshes(accountId, PER_DAY - 1);
     expect((await look(last, key)).status).toBe(200);
     for (let lookup = 0; lookup < 2; lookup += 1) {
@@ -88,7 +88,7 @@ describe("an account's refreshes of a day", () => {
     expect((await look(last, key)).status).toBe(200);
     await eventually(async () => (await api.ledger({ accountId })).used, 2);
     expect(await refreshesOf(accountId)).toBe(PER_DAY);
-    expect((await metric('refreshes_refused_total{budget="account-day"}')) - before).toBe(2);
+    expect((await metric('refreshes_refused_total{bound="account-day"}')) - before).toBe(2);
   });
 
   test("begin again the next day, and grow with the account's requests per minute", async () => {
