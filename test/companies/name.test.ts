@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { cleanName, normalizationFingerprint, normalizeName, sortKey } from '../../src/companies/name.ts';
 import { exampleNames } from './example-names.ts';
-import { oracleNormalize, oracleSortKey } from './name-oracle.ts';
+import { oracleNormalize, oracleSortKey } from './oracles.ts';
 
 /** Characters that rules turn on: letters of forms, punctuation, marks, compatibility forms, surrogates. */
 const trickyCharacter = fc.constantFrom(

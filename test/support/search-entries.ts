@@ -1,3 +1,4 @@
+import { expect } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import { openMatches } from '../../src/companies/matches/matches.ts';
 import { openReader } from '../../src/companies/resolve/resolve-open.ts';
@@ -7,6 +8,7 @@ import { openSearch } from '../../src/companies/search/open-search.ts';
 import type { DirectorySearch } from '../../src/companies/search/search.ts';
 import { parseQuery } from '../../src/companies/search/search-query.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
+import { inOneTurn } from './stopped-clock.ts';
 
 /** As an instance of the service that starts now. Without a client Postgres searches. */
 export const searchOf = (sql: Sql, client: Client | null = null) =>
@@ -15,6 +17,22 @@ export const matchesOf = (sql: Sql, client: Client | null = null) =>
   openMatches(sql, client, openCurrent(sql, client));
 export const readerOf = (sql: Sql, client: Client | null = null) =>
   openReader(sql, client, openCurrent(sql, client));
+
+/** A slow machine answers so many within the time of a search. */
+const TOGETHER = 20;
+
+/** Asks several queries at the same time, so that they share batches, and compares the answers with those of an oracle. */
+export async function expectAnswers(
+  queries: string[],
+  find: (q: string) => Promise<SearchEntry[]>,
+  oracle: (q: string) => SearchEntry[],
+): Promise<void> {
+  for (let from = 0; from < queries.length; from += TOGETHER) {
+    const some = queries.slice(from, from + TOGETHER);
+    const answers = await inOneTurn(() => Promise.all(some.map(find)));
+    for (const [i, q] of some.entries()) expect([q, answers[i]]).toEqual([q, oracle(q)]);
+  }
+}
 
 /** The entries that a directory finds for `q`, as a caller types it. */
 export async function searchEntries(directory: DirectorySearch, q: string): Promise<SearchEntry[]> {

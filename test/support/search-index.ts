@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Client, estypes } from '@elastic/elasticsearch';
 import { allOf, buildSearchIndexes, fillTable, finishTable } from '../../src/companies/directory/tables.ts';
-import { CONFIRMED_MS, readDirectoryId } from '../../src/companies/search/current.ts';
+import { readDirectoryId } from '../../src/companies/search/current.ts';
 import type { SearchEntry } from '../../src/companies/search/document.ts';
 import { directoryEntry, readMapping, searchDocument } from '../../src/companies/search/document.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { urlOf } from '../servers/shared.ts';
+import { createTestDatabase } from './database.ts';
 
 /**
  * A name that no other test uses for indices.
@@ -23,49 +24,31 @@ export function createTestIndexAlias(): { alias: string; cleanup(): Promise<void
   return { alias, cleanup };
 }
 
-/** Creates an Elasticsearch index of the mapping file and puts the entries into it, searchable at once. */
-export async function createSearchIndex(
-  client: Client,
-  index: string,
-  entries: readonly SearchEntry[],
-): Promise<void> {
-  const { settings, mappings } = readMapping();
-  await client.indices.create({
-    index,
-    settings: { ...settings, number_of_replicas: 0 } as estypes.IndicesIndexSettings,
-    mappings: mappings as estypes.MappingTypeMapping,
-  });
-  if (entries.length > 0) {
-    const operations = entries.flatMap(({ nif, legalName }) => [
-      { index: { _id: nif } },
-      searchDocument(directoryEntry(nif, legalName)),
-    ]);
-    const answer = await client.bulk({ index, operations });
-    const failed = answer.items.find(({ index: item }) => item?.error);
-    if (failed) throw new Error(`an entry was refused: ${JSON.stringify(failed)}`);
-  }
-  await client.indices.refresh({ index });
+/**
+ * A directory of some entries, whatever their NIFs: its table with the indexes of both kinds of searches, and with a client its index of
+ * the mapping file.
+ */
+export async function createDirectory(entries: readonly SearchEntry[], client: Client | null = null) {
+  const database = await createTestDatabase('search');
+  const { alias, cleanup } = createTestIndexAlias();
+  const { url, sql } = database;
+  const table = 'directory_g900000';
+  await createTable(sql, table, entries);
+  const index = client === null ? null : `${alias}-1`;
+  if (index !== null) await createIndex(client!, index, entries, await readDirectoryId(sql));
+  // The index of no rows is not asked.
+  await sql`
+    INSERT INTO directory_generations (id, table_name, index_name, rows, origin, created_by)
+    VALUES (900000, ${table}, ${index}, ${Math.max(1, entries.length)}, 'import', 'test')`;
+  await sql`UPDATE directory SET current = 900000`;
+  const close = async () => {
+    if (index !== null) await cleanup();
+    await database.drop();
+  };
+  return { url, sql, table, index, close, [Symbol.asyncDispose]: close };
 }
 
-/** Makes an index the current generation's, which has a row, as a command does: afterwards each search sees it. */
-export async function makeIndexCurrent(client: Client, sql: Sql, index: string): Promise<void> {
-  await client.indices.putMapping({ index, _meta: { directory: await readDirectoryId(sql) } });
-  await sql.begin(async (transaction) => {
-    const [row] = await transaction<{ id: number }[]>`
-      INSERT INTO directory_generations (id, table_name, index_name, rows, origin, created_by)
-      VALUES (nextval('directory_generation_ids'), 'none', ${index}, 1, 'import', 'test')
-      ON CONFLICT (index_name) DO UPDATE SET rows = 1 RETURNING id`;
-    await transaction`UPDATE directory SET current = ${row!.id}`;
-  });
-  await Bun.sleep(CONFIRMED_MS);
-}
-
-/** Creates a generation's table of entries, in the order of results, with the indexes of both kinds of searches. */
-export async function createSearchTable(
-  sql: Sql,
-  table: string,
-  entries: readonly SearchEntry[],
-): Promise<void> {
+async function createTable(sql: Sql, table: string, entries: readonly SearchEntry[]): Promise<void> {
   const rows = entries.map(({ nif, legalName }) => directoryEntry(nif, legalName));
   const unsorted = `${table}_unsorted`;
   await sql`CREATE TABLE ${sql(unsorted)} (LIKE directory_g000001)`;
@@ -83,12 +66,26 @@ export async function createSearchTable(
   await buildSearchIndexes(sql, table);
 }
 
-/** Makes a table the current generation's. */
-export async function makeTableCurrent(sql: Sql, table: string): Promise<void> {
-  await sql.begin(async (transaction) => {
-    const [row] = await transaction<{ id: number }[]>`
-      INSERT INTO directory_generations (id, table_name, rows, origin, created_by)
-      VALUES (nextval('directory_generation_ids'), ${table}, 0, 'import', 'test') RETURNING id`;
-    await transaction`UPDATE directory SET current = ${row!.id}`;
+/** Creates an index with the entries, searchable at once. @param directory the id that its `_meta` has */
+async function createIndex(
+  client: Client,
+  index: string,
+  entries: readonly SearchEntry[],
+  directory: string,
+): Promise<void> {
+  const { settings, mappings } = readMapping();
+  await client.indices.create({
+    index,
+    settings: { ...settings, number_of_replicas: 0 } as estypes.IndicesIndexSettings,
+    mappings: { ...mappings, _meta: { directory } } as estypes.MappingTypeMapping,
   });
+  if (entries.length > 0) {
+    const operations = entries.flatMap(({ nif, legalName }) => [
+      { index: { _id: nif } },
+      searchDocument(directoryEntry(nif, legalName)),
+    ]);
+    const { items } = await client.bulk({ index, operations, refresh: true });
+    const failed = items.find(({ index: item }) => item?.error);
+    if (failed) throw new Error(`an entry was refused: ${JSON.stringify(failed)}`);
+  }
 }

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { MODES } from '../../support/modes.ts';
-import { createOracleSearch } from '../../support/oracle.ts';
 import { searchEntries, searchOf } from '../../support/search-entries.ts';
 import { until } from '../../support/until.ts';
 import { createWorkbench } from '../../support/workbench.ts';
+import { createSearchOracle } from '../oracles.ts';
 
 const CLIENTS = 4;
 const QUERIES = [
@@ -42,8 +42,8 @@ const toCsv = (names: Names) => {
 };
 
 const answersOf = (names: Names) => {
-  const oracle = createOracleSearch([...names].map(([n, legalName]) => ({ nif: nif(n), legalName })));
-  return new Map(QUERIES.map((q) => [q, JSON.stringify(oracle.answer(q).map(entryText))]));
+  const oracle = createSearchOracle([...names].map(([n, legalName]) => ({ nif: nif(n), legalName })));
+  return new Map(QUERIES.map((q) => [q, JSON.stringify(oracle(q).map(entryText))]));
 };
 const entryText = ({ nif, legalName }: SearchEntry) => `${nif} ${legalName}`;
 

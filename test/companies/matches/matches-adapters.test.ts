@@ -1,26 +1,18 @@
-/** One suite for every form of matches: the plain one in memory, Postgres, Elasticsearch. */
+/** One suite for both stores of matches. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createMatches } from '../../../src/companies/matches/matches.ts';
-import { createWalkingStore, type ReadLimits } from '../../../src/companies/matches/matches-postgres.ts';
+import { createWalkingStore } from '../../../src/companies/matches/matches-postgres.ts';
 import type { WordsQuery } from '../../../src/companies/matches/matches-query.ts';
 import { normalizeName } from '../../../src/companies/name.ts';
 import { openCurrent } from '../../../src/companies/search/current.ts';
 import type { Finder } from '../../../src/companies/search/search.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
-import { matchesOf } from '../../support/search-entries.ts';
-import {
-  createSearchIndex,
-  createSearchTable,
-  createTestIndexAlias,
-  makeIndexCurrent,
-  makeTableCurrent,
-} from '../../support/search-index.ts';
-import { inOneTurn } from '../../support/stopped-clock.ts';
+import { expectAnswers, matchesOf } from '../../support/search-entries.ts';
+import { createDirectory } from '../../support/search-index.ts';
+import { createMatchOracle } from '../oracles.ts';
 import { numbered, testEntries } from '../search/entries.ts';
-import { createMatchOracle } from './matches-oracle.ts';
 import { isForWords, matchEntries } from './matches-support.ts';
 
 /** Half of all names have `de`, a quarter `sociedade`; words meet often, seldom or never. */
@@ -59,36 +51,15 @@ const entries = [
   ]),
 ];
 const oracle = createMatchOracle(entries);
-const { alias, cleanup } = createTestIndexAlias();
-const databases: TestDatabase[] = [];
-
-async function openDatabase(): Promise<TestDatabase> {
-  const database = await createTestDatabase('matches');
-  databases.push(database);
-  return database;
-}
-
-async function openPostgres(limits?: ReadLimits): Promise<Finder<WordsQuery>> {
-  const database = await openDatabase();
-  await createSearchTable(database.sql, 'directory_g900000', entries);
-  await makeTableCurrent(database.sql, 'directory_g900000');
-  if (limits === undefined) return matchesOf(database.sql);
-  return createMatches(openCurrent(database.sql, null), createWalkingStore(database.sql, limits), 2);
-}
-
-const postgres = await openPostgres();
-const byIndex = await openPostgres({ walked: 2, lookedThrough: 12 });
 const client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
-await createSearchIndex(client, `${alias}-1`, entries);
-const { sql } = await openDatabase();
-await makeIndexCurrent(client, sql, `${alias}-1`);
-const elasticsearch = matchesOf(sql, client);
-
+const directory = await createDirectory(entries, client);
 afterAll(async () => {
   await client.close();
-  await cleanup();
-  await Promise.all(databases.map((database) => database.drop()));
+  await directory.close();
 });
+
+const { sql } = directory;
+const soonByIndex = createWalkingStore(sql, { walked: 2, lookedThrough: 12 });
 
 /** Words of a name or of two, cut somewhere: the same for every adapter. */
 const words = fc
@@ -115,26 +86,14 @@ const ofAnyText = fc.sample(
   100,
 );
 
-/** A slow machine answers so many within the time of a search. */
-const TOGETHER = 20;
-
-const adapters: [string, () => Finder<WordsQuery>][] = [
-  ['Elasticsearch', () => elasticsearch],
-  ['Postgres', () => postgres],
-  ['Postgres that soon asks its index', () => byIndex],
-];
-
-describe.each(adapters)('matches by %s', (_, adapter) => {
-  const matches = (q: string) => matchEntries(adapter(), q);
+describe.each<[string, Finder<WordsQuery>]>([
+  ['Elasticsearch', matchesOf(sql, client)],
+  ['Postgres', matchesOf(sql)],
+  ['Postgres that soon asks its index', createMatches(openCurrent(sql, null), soonByIndex, 2)],
+])('matches by %s', (_, store) => {
+  const matches = (q: string) => matchEntries(store, q);
   const namesOf = async (q: string) => (await matches(q)).map(({ legalName }) => legalName);
-  /** Asks several at the same time, so that they share batches. */
-  async function expectAnswers(queries: string[]): Promise<void> {
-    for (let from = 0; from < queries.length; from += TOGETHER) {
-      const some = queries.slice(from, from + TOGETHER);
-      const answers = await inOneTurn(() => Promise.all(some.map((q) => matches(q))));
-      for (const [i, q] of some.entries()) expect([q, answers[i]]).toEqual([q, oracle(q)]);
-    }
-  }
+  const expectOracle = (queries: string[]) => expectAnswers(queries, matches, oracle);
 
   test('names that begin with the query come first, then whole words, then the rest', async () => {
     expect(await namesOf('zurique')).toEqual(['Zurique', 'Zuriquex', 'A Zurique, Lda', 'B-Zurique Lda']);
@@ -156,7 +115,7 @@ describe.each(adapters)('matches by %s', (_, adapter) => {
       '\u{20000}'.repeat(70),
       '\u337f'.repeat(495),
     ]) {
-      await expectAnswers([word, `${word}c`, `um ${word}`, `${word} um`, [...word].slice(0, -1).join('')]);
+      await expectOracle([word, `${word}c`, `um ${word}`, `${word} um`, [...word].slice(0, -1).join('')]);
     }
   });
 
@@ -177,10 +136,10 @@ describe.each(adapters)('matches by %s', (_, adapter) => {
       ...['{"match_all":{}}', '* de', 'silva} {x', 'silva,NULL', '\\x00 silva', '\ud800', '?silva~2^5 OR de'],
       ...['x'.repeat(10_240), '\ufdfa', '\u{20000}'.repeat(2_000)],
     ];
-    await expectAnswers(queries);
+    await expectOracle(queries);
   });
 
-  test('any words of any names answer what the oracle answers', () => expectAnswers(ofNames));
+  test('any words of any names answer what the oracle answers', () => expectOracle(ofNames));
 
-  test('any text at all answers what the oracle answers', () => expectAnswers(ofAnyText));
+  test('any text at all answers what the oracle answers', () => expectOracle(ofAnyText));
 });

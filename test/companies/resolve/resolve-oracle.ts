@@ -2,7 +2,7 @@
  * The rule of docs/resolutions.md, computed from a whole directory in memory: slow, plain, and without any code of src/companies/resolve.
  */
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
-import { oracleNormalize, oracleSortKey } from '../name-oracle.ts';
+import { oracleNormalize, oracleSortKey } from '../oracles.ts';
 
 const LIGHT =
   'a o e y de da do das dos d em no na para com por lda ld limitada sa unip unipessoal sociedade soc sgps sad crl epe eirl ace eem eim ip ltd sl slu gmbh sucursal'.split(

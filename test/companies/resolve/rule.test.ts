@@ -6,7 +6,7 @@ import { editsOf, isWithinEdits } from '../../../src/companies/resolve/edits.ts'
 import { compare } from '../../../src/companies/resolve/evidence.ts';
 import { compareCodePoints, rank } from '../../../src/companies/resolve/order.ts';
 import { isHeavy, readWords, type WeighedName, weightOf } from '../../../src/companies/resolve/words.ts';
-import { oracleNormalize, oracleSortKey } from '../name-oracle.ts';
+import { oracleNormalize, oracleSortKey } from '../oracles.ts';
 import { oracleDistance, oracleEvidence, oracleRank } from './resolve-oracle.ts';
 import { plain, plainEvidence } from './resolve-support.ts';
 

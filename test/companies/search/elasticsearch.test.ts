@@ -1,39 +1,29 @@
 /** Searches by an Elasticsearch that answers in its own ways, in other ways than its own, or half. */
-import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import { NoIndexError } from '../../../src/companies/search/elasticsearch-store.ts';
 import { createElasticsearch } from '../../../src/platform/elasticsearch/client.ts';
 import { messageOf } from '../../../src/platform/errors.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
-import { createOracleSearch } from '../../support/oracle.ts';
 import { searchEntries, searchOf } from '../../support/search-entries.ts';
-import { createSearchIndex, createTestIndexAlias, makeIndexCurrent } from '../../support/search-index.ts';
+import { createDirectory } from '../../support/search-index.ts';
+import { createSearchOracle } from '../oracles.ts';
 import { numbered } from './entries.ts';
 
 const entries = numbered(500_000_000, ['Azul, Lda', 'Azulejos do Sul, S.A.', 'Verde']);
 const [azul] = entries;
 
-const client = createElasticsearch({ elasticsearchUrl, elasticsearchApiKey: null })!;
-afterAll(() => client.close());
-let database: TestDatabase;
-let index: string;
-let cleanup: () => Promise<void>;
-beforeEach(async () => {
-  const names = createTestIndexAlias();
-  ({ cleanup } = names);
-  index = `${names.alias}-1`;
-  database = await createTestDatabase('search');
-});
-afterEach(async () => {
-  await cleanup();
-  await database.drop();
+const clientOf = (url: string) => createElasticsearch({ elasticsearchUrl: url, elasticsearchApiKey: null })!;
+const client = clientOf(elasticsearchUrl);
+const shared = await createDirectory(entries, client);
+afterAll(async () => {
+  await shared.close();
+  await client.close();
 });
 
-async function openSearch(some = entries, asked: Client = client) {
-  await createSearchIndex(client, index, some);
-  await makeIndexCurrent(client, database.sql, index);
-  const directory = searchOf(database.sql, asked);
+function openSearch(asked: Client, sql: Sql = shared.sql) {
+  const directory = searchOf(sql, asked);
   return (q: string) => searchEntries(directory, q);
 }
 
@@ -50,7 +40,14 @@ function answering(bodies: string[], status = 200) {
       return fetch(elasticsearchUrl + pathname + search, { method, headers: request.headers, body });
     },
   });
-  return { url: server.url.origin, stop: () => server.stop(true) };
+  const asked = clientOf(server.url.origin);
+  return {
+    search: openSearch(asked),
+    async [Symbol.asyncDispose]() {
+      await asked.close();
+      await server.stop(true);
+    },
+  };
 }
 
 test('any other answer than entries for every search is an error, not an empty result', async () => {
@@ -82,30 +79,24 @@ test('any other answer than entries for every search is an error, not an empty r
     ['<html>', 'JSON'],
     ['{"responses":[', 'JSON'],
   ];
-  const server = answering([...told.map(([body]) => body), JSON.stringify({ responses: [item([entry])] })]);
-  const asked = createElasticsearch({ elasticsearchUrl: server.url, elasticsearchApiKey: null })!;
-  const search = await openSearch(entries, asked);
+  const right = JSON.stringify({ responses: [item([entry])] });
+  await using elasticsearch = answering([...told.map(([body]) => body), right]);
+  const { search } = elasticsearch;
   for (const [body, message] of told) {
     const outcome = await search('500000000').catch(messageOf);
     expect([body, outcome]).toEqual([body, expect.stringContaining(message)]);
   }
   expect(await search('500000000')).toEqual([azul!]);
-  await asked.close();
-  server.stop();
 });
 
 test('a refusal is told by its type alone: its text may have the query, and no log has one', async () => {
   const error = { type: 'parse_exception', reason: 'no such thing as [azul]' };
-  const server = answering([JSON.stringify({ error, status: 400 })], 400);
-  const asked = createElasticsearch({ elasticsearchUrl: server.url, elasticsearchApiKey: null })!;
-  const search = await openSearch(entries, asked);
-  const failure = await search('azul').then(String, ({ message, stack, ...more }) =>
-    JSON.stringify([message, stack, more]),
-  );
+  await using elasticsearch = answering([JSON.stringify({ error, status: 400 })], 400);
+  const failure = await elasticsearch
+    .search('azul')
+    .then(String, ({ message, stack, ...more }) => JSON.stringify([message, stack, more]));
   expect(failure).toContain('parse_exception');
   expect(failure).not.toContain('azul');
-  await asked.close();
-  server.stop();
 });
 
 test('frozen in the middle of an answer: the search fails within its bound, the next ones work', async () => {
@@ -121,11 +112,8 @@ test('frozen in the middle of an answer: the search fails within its bound, the 
       },
     },
   });
-  const stuck = createElasticsearch({
-    elasticsearchUrl: `http://127.0.0.1:${server.port}`,
-    elasticsearchApiKey: null,
-  })!;
-  const search = await openSearch(entries, stuck);
+  const stuck = clientOf(`http://127.0.0.1:${server.port}`);
+  const search = openSearch(stuck);
   // These are more than the runs that may be in flight at once: if one never ended, the later ones would never begin.
   for (let round = 0; round < 2; round += 1) {
     const outcomes = await Promise.allSettled(Array.from({ length: 100 }, () => search('azul')));
@@ -144,19 +132,22 @@ test('names of one batch that share the search for their equals each get all of 
     'Rosa',
     'Rosa Brava',
   ]);
-  const search = await openSearch(crowd);
-  const oracle = createOracleSearch(crowd);
+  await using directory = await createDirectory(crowd, client);
+  const search = openSearch(client, directory.sql);
+  const oracle = createSearchOracle(crowd);
   for (const batch of [
     ['azul', 'verde', 'rosa', 'r', 'azul 07', 'nada'],
     ['azul'],
     ['rosa', 'rosa', 'verde m'],
   ]) {
-    expect(await Promise.all(batch.map(search))).toEqual(batch.map((q) => oracle.answer(q)));
+    expect(await Promise.all(batch.map(search))).toEqual(batch.map(oracle));
   }
 });
 
 test('an index that is closed or lost fails each search, and one without entries finds nothing', async () => {
-  const search = await openSearch([]);
+  await using directory = await createDirectory([], client);
+  const index = directory.index!;
+  const search = openSearch(client, directory.sql);
   const searches = () => Promise.all(['azul', '500000000'].map((q) => search(q).catch((error) => error)));
   expect(await searches()).toEqual([[], []]);
   await client.indices.close({ index });
