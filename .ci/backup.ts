@@ -10,8 +10,7 @@ import { join } from 'node:path';
 import { connectPostgres } from '../src/platform/postgres/connect.ts';
 import { openEmbeddedPostgres } from '../src/platform/postgres/embedded/embedded.ts';
 import { freePort } from '../src/service/listen.ts';
-import { codeOf, fieldsOf } from '../test/dashboard/enrolled.ts';
-import { createVisitor } from '../test/dashboard/visitor.ts';
+import { codeOf, createVisitor, fieldsOf } from '../test/dashboard/visitor.ts';
 import { csv, nif } from '../test/support/companies.ts';
 import { createProcesses, isReady, ROOT, runShell, START_TIMEOUT_MS, shellBlocks, until } from './parts.ts';
 

@@ -22,7 +22,7 @@ plugin({
 });
 
 // A hash of a password keeps a core busy for 60 to 100 ms: the 45 files of the dashboard took 81 s of CPU with the full cost, and 44 s
-// with this one. Processes of the service have the full cost (dashboard/neighbour.test.ts), so they and this process don't take each
+// with this one. Processes of the service have the full cost (dashboard/outages.test.ts), so they and this process don't take each
 // other's hashes. The library has no option for its cost, only for another function.
 plugin({
   name: 'cheap hashes of passwords',

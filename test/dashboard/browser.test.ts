@@ -5,10 +5,11 @@ import { createAccount } from '../../src/metering/accounts/account-store.ts';
 import { nif } from '../support/companies.ts';
 import { until } from '../support/until.ts';
 import { startBrowsedDashboard } from './browser.ts';
+import { authorizePath, callTool, exchange, registerAgent } from './connections/agent.ts';
 import { usedBy } from './service.ts';
 import { createMember, createVisitor, formTokenOf, newPerson } from './visitor.ts';
 
-const { service, browsing, stop } = await startBrowsedDashboard();
+const { service, browsing, stop } = await startBrowsedDashboard({ OAUTH_REGISTRATION: 'on' });
 afterAll(() => stop());
 const { inBrowser, enter, inspect } = browsing;
 
@@ -377,6 +378,48 @@ test('without scripts, a second click creates no second key, and its secret is s
     await page.waitForSelector('#new-secret');
     expect([sent, await keysOf(accountId)]).toEqual([2, 1]);
   }));
+
+test('a site that opens it in a window gets the code there, after a redirect to another host, and a message from the window', async () => {
+  // Two sites: the window comes back to the one, which leads on to the other, as hosts of agents do.
+  const site = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch({ url }) {
+      const { pathname, search, port } = new URL(url);
+      if (pathname === '/callback') return Response.redirect(`http://localhost:${port}/done${search}`, 302);
+      const script =
+        pathname === '/done'
+          ? 'opener.postMessage(location.search, "*")'
+          : 'onmessage = ({ data }) => { document.title = data }';
+      return new Response(`<script>${script}</script>`, { headers: { 'Content-Type': 'text/html' } });
+    },
+  });
+  try {
+    const agent = await registerAgent(service, { redirectUri: `http://127.0.0.1:${site.port}/callback` });
+    const { email, password } = await createMember(service);
+    await inBrowser({}, async (page) => {
+      await page.goto(`http://127.0.0.1:${site.port}/`);
+      const opened = page.waitForEvent('popup');
+      await page.evaluate(
+        `void window.open(${JSON.stringify(service.baseUrl + authorizePath(agent))}, 'connect')`,
+      );
+      const popup = await opened;
+      await popup.fill('#email', email);
+      await popup.fill('#password', password);
+      await popup.click('main form button[type=submit]');
+      await popup.waitForSelector('#present');
+      await popup.fill('#present', password);
+      await popup.click('main form button[type=submit]:has-text("Connect")');
+      await page.waitForFunction('document.title.includes("code=")');
+      const answer = new URLSearchParams(await page.title());
+      expect([answer.get('state'), answer.get('iss')]).toEqual([agent.state, service.baseUrl]);
+      const { access_token } = await exchange(service, agent, answer.get('code')!);
+      expect((await callTool(service, access_token)).status).toBe(200);
+    });
+  } finally {
+    await site.stop(true);
+  }
+});
 
 /** The heights of the bars that the reader sees, as multiples of the smallest. */
 async function barHeights(page: Page): Promise<number[]> {

@@ -5,9 +5,8 @@ import '../../src/dashboard/request/layout.ts';
 import '../../src/dashboard/ui/assets.ts';
 import '../../src/dashboard/ui/assets/dashboard.css' with { type: 'text' };
 import '../../src/dashboard/ui/html.ts';
-import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
+import { ALL_PARTS, faultsOfWidth, startBrowsedDashboard } from './browser.ts';
 import { authorizePath, connectAgent, registerAgent } from './connections/agent.ts';
-import { faultsOfWidth } from './faults-of-width.ts';
 import { fillAccount, LONG, memberPages, VISITOR_PAGES } from './full-account.ts';
 import { createMember } from './visitor.ts';
 

@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { MESSAGES } from '../../src/dashboard/messages.ts';
+import { ROUTES } from '../../src/dashboard/routes.ts';
 import { openConsent, registerAgent } from './connections/agent.ts';
 import { memberPages } from './full-account.ts';
 import { startDashboardService, startMailedDashboard } from './service.ts';
@@ -79,6 +80,11 @@ test('in the forms of members', async () => {
     ...['', '/:id/remove', '/:id/role'].map((path) => `/settings/members${path}`),
     ...['/settings/delete', '/connect/consent'],
   ]);
+  // Their forms take no page's place (neighbour.test.ts).
+  const ofPasswords = Object.keys(ROUTES).filter(
+    (path) => ROUTES[path]!.for === 'member' && ROUTES[path]!.hasPassword,
+  );
+  expect(forms.present!.toSorted()).toEqual(ofPasswords.toSorted());
   for (const [name, least] of Object.entries({ name: 4, email: 2, password: 1 }))
     expect([name, forms[name]!.length >= least]).toEqual([name, true]);
   expect((await changes()).length).toBe(before);

@@ -1,16 +1,13 @@
-import { afterAll, expect, spyOn, test } from 'bun:test';
-import { chmod, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+import { scryptSync } from 'node:crypto';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { removeExpired } from '../../src/dashboard/account-data/wings.ts';
-import { keptAuthSecret } from '../../src/dashboard/auth/auth-secret.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { createFolder } from '../support/folder.ts';
 import { startProxy } from '../support/proxy.ts';
 import { spawnService, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { usedBy } from './service.ts';
-import { createMember, createVisitor, formTokenOf, newPerson, signUp } from './visitor.ts';
+import { createMember, createVisitor, formTokenOf, newPerson, signUp, type Visitor } from './visitor.ts';
 
 const database = await createTestDatabase('outages');
 const proxy = await startProxy(database.url);
@@ -103,22 +100,38 @@ test('Postgres away: a link is not called dead, and works when Postgres is back'
   expect((await stranger.post('/dashboard/invitation', fields)).status).toBe(303);
 });
 
-test('an instance whose first visitor comes while Postgres is away serves the next one when it is back', async () => {
-  const { visitor } = await createMember({ ...service, sql: database.sql });
-  const env = { DATABASE_URL: proxy.url(database.url), AUTH_SECRET: 'x'.repeat(40), REGISTRY: 'none' };
-  const instance = await spawnService(env);
-  try {
-    proxy.down();
+describe('a process of its own', () => {
+  let instance: Awaited<ReturnType<typeof spawnService>>;
+  beforeAll(async () => {
+    instance = await spawnService({ ...env, REGISTRY: 'none' });
+  });
+  afterAll(() => instance.kill());
+
+  test('whose first visitor comes while Postgres is away serves the next one when it is back', async () => {
+    const { visitor } = await createMember({ ...service, sql: database.sql });
     const late = createVisitor(instance.baseUrl);
     for (const [name, value] of visitor.cookies) late.cookies.set(name, value);
-    expect((await late.get('/dashboard')).status).toBe(503);
-    expect((await createVisitor(instance.baseUrl).get('/dashboard/sign-in')).status).toBe(200);
+    proxy.down();
+    const statusOf = async (visitor: Visitor, path: string) => (await visitor.get(path)).status;
+    const statuses = [
+      await statusOf(late, '/dashboard'),
+      await statusOf(createVisitor(instance.baseUrl), '/dashboard/sign-in'),
+    ];
     proxy.up();
-    await until('the dashboard', async () => (await late.get('/dashboard')).status === 200);
-  } finally {
-    proxy.up();
-    await instance.kill();
-  }
+    expect(statuses).toEqual([503, 200]);
+    await until('the dashboard', async () => (await statusOf(late, '/dashboard')) === 200);
+  });
+
+  // The services that tests start in their own process have cheaper hashes (test/setup.ts).
+  test('stores a password as scrypt with the full cost', async () => {
+    const { email, password } = await signUp(createVisitor(instance.baseUrl));
+    const [stored] = await database.sql<{ hash: string }[]>`
+      SELECT c."password" AS hash FROM dashboard_credentials c JOIN dashboard_users u ON u."id" = c."userId"
+      WHERE u."email" = ${email}`;
+    const [salt, key] = stored!.hash.split(':');
+    const cost = { N: 16_384, r: 16, p: 1, maxmem: 64 * 1024 * 1024 };
+    expect(key).toBe(scryptSync(password, salt!, 64, cost).toString('hex'));
+  });
 });
 
 test('a sign-up that fails in its middle leaves nothing behind, and can be repeated', async () => {
@@ -164,13 +177,4 @@ test('what has ended, and who never confirmed their email, is forgotten, and no 
     ...['attempts new', 'link new', 'session new', 'user confirmed', 'user young'],
   ]);
   expect((await visitor.get('/dashboard')).status).toBe(200);
-});
-
-test('processes that start at once keep one secret; a damaged one is refused, not replaced', async () => {
-  const folder = createFolder('secret');
-  const secrets = await Promise.all(Array.from({ length: 8 }, () => keptAuthSecret(folder)));
-  expect(new Set(secrets).size).toBe(1);
-  await chmod(join(folder, 'auth-secret'), 0o600);
-  await writeFile(join(folder, 'auth-secret'), 'short');
-  await expect(keptAuthSecret(folder)).rejects.toThrow('is damaged');
 });

@@ -7,8 +7,7 @@ import { importBrackets } from '../companies/debts/debts-support.ts';
 import { createCommandLine } from '../support/command.ts';
 import { csv, nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';
-import { ALL_PARTS, startBrowsedDashboard } from './browser.ts';
-import { faultsOfWidth } from './faults-of-width.ts';
+import { ALL_PARTS, faultsOfWidth, startBrowsedDashboard } from './browser.ts';
 import { LONG } from './full-account.ts';
 import { storeCalls } from './service.ts';
 

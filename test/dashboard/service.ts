@@ -1,8 +1,9 @@
+import { SMTPServer } from 'smtp-server';
 import type { CallKind } from '../../src/http/call-kind.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { storeCallCounts } from '../support/counts.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { startMailServer } from './smtp.ts';
+import { until } from '../support/until.ts';
 
 /** The service as the dashboard's tests want it: sign-up is open, and `X-Forwarded-For` is believed. */
 export function startDashboardService(env: Record<string, string> = {}): Promise<TestService> {
@@ -40,4 +41,72 @@ export async function storeCalls(
       sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - ${daysAgo}::integer, ${keyId}, ${kind}, ${count})`,
     );
   }
+}
+
+interface ReceivedMail {
+  from: string;
+  to: string[];
+  /** Headers and body, decoded. */
+  text: string;
+}
+
+export interface MailServer {
+  url: string;
+  /** The next mail to an address that has not been asked for yet. @throws when none comes */
+  mailTo(address: string): Promise<ReceivedMail>;
+  /** Mails to an address that came and have not been asked for. */
+  received(address: string): number;
+  /** The most connections that were open at once. */
+  mostConnections(): number;
+  stop(): Promise<void>;
+}
+
+/** A real SMTP server on a free port that keeps what it is given. */
+export async function startMailServer(): Promise<MailServer> {
+  const mails: ReceivedMail[] = [];
+  let open = 0;
+  let most = 0;
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    closeTimeout: 1,
+    onConnect(_session, done) {
+      most = Math.max(most, ++open);
+      done();
+    },
+    onClose() {
+      open -= 1;
+    },
+    async onData(stream, { envelope }, done) {
+      const text = (await new Response(stream).text()).replaceAll('\r\n', '\n');
+      const to = envelope.rcptTo.map(({ address }) => address);
+      mails.push({
+        from: envelope.mailFrom ? envelope.mailFrom.address : '',
+        to,
+        text: decodeQuotedPrintable(text),
+      });
+      done();
+    },
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.server.address() as { port: number };
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    async mailTo(address) {
+      const find = () => mails.findIndex((mail) => mail.to.includes(address));
+      await until(`a mail to ${address}`, () => find() !== -1);
+      return mails.splice(find(), 1)[0]!;
+    },
+    received: (address) => mails.filter((mail) => mail.to.includes(address)).length,
+    mostConnections: () => most,
+    stop: () => new Promise<void>((resolve) => server.close(resolve)),
+  };
+}
+
+function decodeQuotedPrintable(text: string): string {
+  if (!/^content-transfer-encoding: quoted-printable/im.test(text)) return text;
+  const bytes = text
+    .replace(/=\n/g, '')
+    .replace(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString('utf8');
 }

@@ -3,7 +3,7 @@ import { hashPassword } from 'better-auth/crypto';
 import { parseHTML } from 'linkedom';
 import { SECOND } from '../../src/platform/units.ts';
 import type { TestService } from '../support/service.ts';
-import type { MailServer } from './smtp.ts';
+import type { MailServer } from './service.ts';
 
 type Page = ReturnType<typeof parseHTML>['document'];
 
@@ -247,3 +247,38 @@ export function randomAddress(): string {
   const group = () => randomBytes(2).toString('hex');
   return `2001:db8:${group()}:${group()}::1`;
 }
+
+const SECOND_FACTOR = '/dashboard/settings/second-factor';
+
+/** The code that an app shows (RFC 6238), `steps` times 30 seconds from now. */
+export function codeOf(secret: string, steps = 0): string {
+  const bits = [...secret].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter));
+  const binary = bits.map((value) => value.toString(2).padStart(5, '0')).join('');
+  const key = Buffer.from((binary.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
+  const digest = createHmac('sha1', key).update(counter).digest();
+  const number = digest.readUInt32BE(digest.at(-1)! & 15) & 0x7fffffff;
+  return String(number % 1_000_000).padStart(6, '0');
+}
+
+/** A member who has turned the second factor on; the code of `codeOf(secret)` is used. */
+export async function enrolled(service: TestService) {
+  const { visitor, ...person } = await createMember(service);
+  const page = await visitor.submit(SECOND_FACTOR, { present: person.password });
+  const secret = page.textOf('#secret')!;
+  const codes = page.document.querySelector('#backup-codes')!.textContent!.split('\n');
+  const answer = await visitor.post(`${SECOND_FACTOR}/confirm`, { ...fieldsOf(page), code: codeOf(secret) });
+  if (answer.headers.get('location') !== `${SECOND_FACTOR}?done=on`)
+    throw new Error(`not turned on: ${answer.status}`);
+  return { visitor, person, page, secret, codes };
+}
+
+/** The hidden fields of a page's form. */
+export const fieldsOf = ({ document }: PageAnswer) =>
+  Object.fromEntries(
+    [...document.querySelectorAll('main form input[type=hidden]')].map((input) => [
+      input.getAttribute('name')!,
+      input.getAttribute('value')!,
+    ]),
+  );

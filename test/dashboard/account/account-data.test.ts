@@ -5,7 +5,6 @@ import { createUser } from '../../../src/dashboard/account/invitations.ts';
 import { exportAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { until } from '../../support/until.ts';
-import { pageRequest } from '../crowd.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, createVisitor, makeKey, newPerson, type Visitor } from '../visitor.ts';
 
@@ -97,11 +96,12 @@ test('two downloads run at once, one of an account; readers that stop keep no ot
       SELECT ${accountId}, 'plan', 'test', repeat('x', 1000) FROM generate_series(1, 12000)`;
     visitors.push(visitor);
   }
-  const address = { hostname: '127.0.0.1', port: Number(new URL(service.baseUrl).port) };
   /** Reads the beginning of a download, and no more. */
   const start = async ({ cookies }: Visitor) => {
-    const socket = connect(address.port, address.hostname);
-    socket.write(pageRequest(address, cookies, 'GET', DOWNLOAD));
+    const { host, port } = new URL(service.baseUrl);
+    const socket = connect(Number(port), '127.0.0.1');
+    const cookie = [...cookies].map((pair) => pair.join('=')).join('; ');
+    socket.write(`GET ${DOWNLOAD} HTTP/1.1\r\nHost: ${host}\r\nCookie: ${cookie}\r\n\r\n`);
     const closed = new Promise((resolve) => socket.on('close', resolve));
     const [head] = await once(socket, 'data');
     socket.pause();

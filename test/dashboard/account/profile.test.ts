@@ -4,8 +4,7 @@ import { askEmailChange, confirmEmailChange } from '../../../src/dashboard/accou
 import { findInvitation, invite } from '../../../src/dashboard/account/invitations.ts';
 import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
-import { startDashboardService } from '../service.ts';
-import { startMailServer } from '../smtp.ts';
+import { startDashboardService, startMailServer } from '../service.ts';
 import { createMember, createVisitor, formTokenOf, linkTo, newPerson } from '../visitor.ts';
 
 const NAME = '/dashboard/settings/name';

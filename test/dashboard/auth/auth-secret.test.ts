@@ -65,3 +65,10 @@ test("another user's file is refused, but root reads that of the owner of DATA_D
   await chown(dataDir, 65_534, 65_534);
   expect(await keptAuthSecret(dataDir)).toBe(SECRET);
 });
+
+test('processes that start at once keep one secret; a damaged one is refused, not replaced', async () => {
+  const secrets = await Promise.all(Array.from({ length: 8 }, () => keptAuthSecret(dataDir)));
+  expect(new Set(secrets).size).toBe(1);
+  await writeFile(kept, 'short');
+  await expect(keptAuthSecret(dataDir)).rejects.toThrow('is damaged');
+});

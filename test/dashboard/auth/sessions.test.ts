@@ -5,11 +5,21 @@ import { browserName } from '../../../src/dashboard/account/settings.ts';
 import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { until } from '../../support/until.ts';
-import { codeOf, fieldsOf } from '../enrolled.ts';
-import { pausing } from '../pausing.ts';
 import { startMailedDashboard } from '../service.ts';
-import { createMember, createVisitor, formTokenOf, linkTo, type Person, type Visitor } from '../visitor.ts';
+import {
+  codeOf,
+  createMember,
+  createVisitor,
+  fieldsOf,
+  formTokenOf,
+  linkTo,
+  newPerson,
+  type Person,
+  signUpByMail,
+  type Visitor,
+} from '../visitor.ts';
 
 const NEW = 'another long password';
 const SETTINGS = '/dashboard/settings';
@@ -71,6 +81,49 @@ test('pages to which a session leads that a suspension has ended say the reason,
   for (const page of [form, signIn])
     expect(page.textOf('.notice.bad')).toContain('Reason: Invoice 17 is overdue');
 });
+
+/**
+ * Holds every statement that writes a session of the dashboard at the given point.
+ * @param during told how to wait until one is held, and how to let all go on
+ */
+async function pausing(
+  sql: Sql,
+  point: 'BEFORE INSERT' | 'AFTER DELETE',
+  during: (reached: () => Promise<void>, go: () => Promise<void>) => Promise<void>,
+) {
+  const LOCK = 4711;
+  // Longer than the service waits for other locks.
+  await sql.unsafe(`
+    CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = '10s' AS
+    $$ BEGIN PERFORM pg_advisory_xact_lock_shared(${LOCK}); RETURN NEW; END $$;
+    CREATE TRIGGER pause ${point} ON dashboard_sessions FOR EACH ROW EXECUTE FUNCTION pause()`);
+  const holder = await sql.reserve();
+  await holder`SELECT pg_advisory_lock(${LOCK})`;
+  let isHeld = true;
+  const go = async () => {
+    if (isHeld) await holder`SELECT pg_advisory_unlock(${LOCK})`;
+    isHeld = false;
+  };
+  const reached = () =>
+    until(
+      'the pause',
+      async () =>
+        (
+          await sql`
+            SELECT 1 FROM pg_locks
+            WHERE locktype = 'advisory' AND objid = ${LOCK} AND NOT granted
+              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+        ).length > 0,
+      5000,
+    );
+  try {
+    await during(reached, go);
+  } finally {
+    await go();
+    holder.release();
+    await sql.unsafe('DROP TRIGGER pause ON dashboard_sessions; DROP FUNCTION pause()');
+  }
+}
 
 describe('a sign-in with the old password while a reset runs', () => {
   async function startReset(person: Person): Promise<() => Promise<number>> {
@@ -275,3 +328,57 @@ test.each([
   ['Chrome, Linux', webkit('X11; Linux x86_64', 'HeadlessChrome/153.0.0.0 Safari/537.36')],
   ['curl/8.14.1', 'curl/8.14.1'],
 ])('a browser is named %s', (name, userAgent) => expect(browserName(userAgent)).toBe(name));
+
+test('every step of a sign-in is logged with the address, the member and the account, and no secret', async () => {
+  const address = '203.0.113.40';
+  const visitor = createVisitor(service.baseUrl, { address });
+  const person = newPerson();
+  const { accountId } = await signUpByMail(visitor, mail, person);
+  const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
+  await visitor.submit('/dashboard/sign-in', { ...person }).catch(() => {}); // signed in: there is no form
+  await visitor.submit('/dashboard/settings', { present: 'not the password', password: 'second password' });
+  await visitor.submit('/dashboard/settings', { present: person.password, password: 'second password' });
+  await visitor.submit('/dashboard', {}, { form: 'form.sign-out' });
+  await visitor.submit('/dashboard/sign-in', { ...person, password: 'not the password' });
+  await visitor.submit('/dashboard/sign-in', { ...newPerson() });
+  await mail.mailTo(person.email); // the password was changed
+  await visitor.submit('/dashboard/forgot', { email: person.email });
+  const link = await linkTo(mail, person.email);
+  await visitor.submit(link, { password: 'third password' });
+  const { token } = await invite(service.sql, { accountId, email: person.email }, 'test');
+  await visitor.submit(`/dashboard/invitation?token=${token}`, { name: 'x', password: 'fourth password' });
+  await service.sql`UPDATE dashboard_attempts SET attempts = 100 WHERE key LIKE 'guess %'`;
+  await createVisitor(service.baseUrl, { address }).submit('/dashboard/sign-in', { ...person });
+
+  const unknown = { address, keepDays: 30, level: 30 };
+  const known = { ...unknown, member: user!.id, account: accountId };
+  const logged = service.logLines
+    .filter((line) => line.msg === 'security' && line.address === address)
+    .map(({ time: _time, requestId: _requestId, msg: _msg, ...event }) => event);
+  expect(logged).toEqual([
+    { ...unknown, event: 'sign-up' },
+    { ...unknown, member: user!.id, event: 'sign-in' }, // the first: the account is made after it
+    { ...known, event: 'password check failed' },
+    { ...known, event: 'password changed' },
+    { ...known, event: 'sign-out' },
+    { ...known, event: 'sign-in failed' },
+    { ...unknown, event: 'sign-in failed' },
+    { ...known, event: 'password reset' },
+    { ...known, event: 'invitation accepted' },
+    { ...known, event: 'sign-in' },
+    { ...known, event: 'sign-in refused' },
+  ]);
+  const written = JSON.stringify(service.logLines);
+  const resetToken = link.split('=')[1]!;
+  for (const secret of [
+    person.email,
+    '@',
+    person.password,
+    'password"',
+    token,
+    resetToken,
+    'token=',
+    'not the password',
+  ])
+    expect([secret, written.includes(secret)]).toEqual([secret, false]);
+});

@@ -9,9 +9,8 @@ import { MAX_CONNECTIONS } from '../../../src/metering/connections/connection-st
 import { expireKey } from '../../../src/metering/keys/expire.ts';
 import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
-import { codeOf, enrolled } from '../enrolled.ts';
 import { startMailedDashboard } from '../service.ts';
-import { createMember, createVisitor, linkTo, newPerson, usageStatus } from '../visitor.ts';
+import { codeOf, createMember, createVisitor, enrolled, linkTo, newPerson, usageStatus } from '../visitor.ts';
 import {
   answerOf,
   askedMember,

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { createUser } from '../../../src/dashboard/account/invitations.ts';
 import { createCommandLine } from '../../support/command.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { startMailServer } from '../smtp.ts';
+import { startMailServer } from '../service.ts';
 
 const database = await createTestDatabase('command_mail');
 const mail = await startMailServer();

@@ -3,9 +3,18 @@ import { afterAll, expect, test } from 'bun:test';
 import { invite } from '../../../src/dashboard/account/invitations.ts';
 import { resetSecondFactor } from '../../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
-import { codeOf, enrolled, fieldsOf } from '../enrolled.ts';
 import { startMailedDashboard } from '../service.ts';
-import { createMember, createVisitor, linkTo, newPerson, type Person, type Visitor } from '../visitor.ts';
+import {
+  codeOf,
+  createMember,
+  createVisitor,
+  enrolled,
+  fieldsOf,
+  linkTo,
+  newPerson,
+  type Person,
+  type Visitor,
+} from '../visitor.ts';
 
 const PAGE = '/dashboard/settings/second-factor';
 const { service, mail, stop } = await startMailedDashboard();
