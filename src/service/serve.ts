@@ -162,7 +162,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const directory = openDirectory(config, stores, metrics);
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
     const readLeft = createLeftReader(pointQueries);
-    const adapters = {
+    const parts = {
+      ...served,
+      price: config.creditsPrice?.price,
       readAccount: createAccountReader(pointQueries),
       readLeft,
       readKey: createKeyReader(pointQueries),
@@ -175,7 +177,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       screen: createScreen(pointQueries),
       readPage: (options: PageOptions) => readPage(pointQueries, options),
     };
-    const handlers = openEndpoints(adapters, served, config);
+    const handlers = openEndpoints(parts, config);
     const openApi = createOpenApi(
       publicUrl,
       [...handlers.keys()],

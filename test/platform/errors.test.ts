@@ -82,7 +82,7 @@ describe('an outage is not a bug', () => {
     const generation = { id: 1, table: 'none', index: 'companies', rows: 1 };
     const current: CurrentDirectory = { read: (work) => work(generation), confirmed: () => null };
     const directory = createSearch(current, createElasticsearchStore(client, INDEX_BATCHES));
-    const handler = createSearchHandler((query) => directory.find(query).then(String));
+    const handler = createSearchHandler({ search: (query) => directory.find(query).then(String) });
     expect(await kindOf(handler, { q: 'abaco' })).toBe('search-failed');
     await client.close();
   });
@@ -90,11 +90,13 @@ describe('an outage is not a bug', () => {
   test('for a usage, when what stands for Postgres resets the connection', async () => {
     answer = (socket) => socket.resetAndDestroy();
     const sql = connectPostgres(`postgres://test@${address}/test`, { max: 1 });
-    const notAsked = () => Promise.reject(new Error('the key has no budget'));
-    const handler = createUsageHandler(async () => {
-      await sql`SELECT 1`;
-      throw new Error('Postgres has answered');
-    }, notAsked);
+    const handler = createUsageHandler({
+      async readAccount() {
+        await sql`SELECT 1`;
+        throw new Error('Postgres has answered');
+      },
+      readKey: () => Promise.reject(new Error('the key has no budget')),
+    });
     expect(await kindOf(handler, {})).toBe('service-unavailable');
     await sql.end({ timeout: 0 });
   });
@@ -123,23 +125,25 @@ describe('a bug in what a handler asks is thrown on, to become an internal error
   const bug = () => Promise.reject(new TypeError("null is not an object (evaluating 'row.nif')"));
   const outage = () => Promise.reject(new Error('Postgres did not answer within 2000 ms'));
   const lookup = (findCompany: () => Promise<never>) =>
-    createLookupHandler(
+    createLookupHandler({
       findCompany,
-      createLookup({
+      lookUp: createLookup({
         refresher: { refresh: () => Promise.reject(new Error('asked')) },
         timeoutMs: 1000,
       }),
-      () => null,
-    );
+      findRefusal: () => null,
+    });
 
   const CASES: [string, Input, string, (find: () => Promise<never>) => Handler][] = [
-    ['a search', { q: 'abaco' }, 'search-failed', createSearchHandler],
+    ['a search', { q: 'abaco' }, 'search-failed', (search) => createSearchHandler({ search })],
     ['a lookup', { nif: '500002576' }, 'service-unavailable', lookup],
-    ['usage', {}, 'service-unavailable', (find) => createUsageHandler(find, find)],
+    ['usage', {}, 'service-unavailable', (find) => createUsageHandler({ readAccount: find, readKey: find })],
   ];
   test('a search that queued too long in this process is service-unavailable', async () => {
     const overloaded = () => Promise.reject(new OverloadedError('queued too long'));
-    expect(await kindOf(createSearchHandler(overloaded), { q: 'abaco' })).toBe('service-unavailable');
+    expect(await kindOf(createSearchHandler({ search: overloaded }), { q: 'abaco' })).toBe(
+      'service-unavailable',
+    );
   });
 
   test.each(CASES)('%s: an outage stays its own problem', async (_name, input, kind, create) => {

@@ -77,8 +77,8 @@ export const datasetsRoute: ApiRoute = {
   },
 };
 
-export const createDatasetsHandler = (read: ReadDatasets): Handler =>
-  freeHandler('The datasets could not be read.', async () => ok(presentDatasets(await read())));
+export const createDatasetsHandler = ({ readDatasets }: { readDatasets: ReadDatasets }): Handler =>
+  freeHandler('The datasets could not be read.', async () => ok(presentDatasets(await readDatasets())));
 
 function presentDatasets({ directory, debts }: Datasets): DatasetsAnswer {
   const present = (dataset: DebtDataset | null) =>

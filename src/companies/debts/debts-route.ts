@@ -10,7 +10,7 @@ import {
 } from '../../metering/admission/list-handler.ts';
 import type { Handler } from '../../metering/admission/quote.ts';
 import { QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
-import { createGate, type GateLimits } from '../../platform/runtime/gate.ts';
+import { createGate, type Gate, type GateLimits } from '../../platform/runtime/gate.ts';
 import { FileDigestOrNull } from '../file-digest.ts';
 import { invalidNif, listedNif, NIF_LIST } from '../nif-parameter.ts';
 import { type Debts, DebtsSchema, writeDebts } from './bracket.ts';
@@ -91,11 +91,11 @@ export const ONE_LIST: GateLimits = {
 };
 
 /** Answers with the debt brackets of a list of companies. Nothing of the list is stored. */
-export function createDebtsHandler(
-  screen: Screen,
-  parts: ListService,
+export function createDebtsHandler({
+  screen,
   gate = createGate(ONE_LIST),
-): Handler<ListInput> {
+  ...parts
+}: ListService & { screen: Screen; gate?: Gate }): Handler<ListInput> {
   const handler = createListHandler({
     ...parts,
     ...NIFS,

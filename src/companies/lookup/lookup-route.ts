@@ -36,20 +36,20 @@ export const lookupRoute: ApiRoute = {
 };
 
 /** Answers with the record of one company, which is read while the credit is charged. What is known to be free is not charged. */
-export function createLookupHandler(
-  findCompany: FindCompany,
-  lookUp: Lookup,
-  findRefusal: FindRefusal,
-): Handler<{ nif: string }> {
+export function createLookupHandler(parts: {
+  findCompany: FindCompany;
+  lookUp: Lookup;
+  findRefusal: FindRefusal;
+}): Handler<{ nif: string }> {
   return {
     quote(input, { caller, arrivedMs }) {
       const nif = validNif(input.nif);
       if (nif === null) return single('lookup', invalidNif);
-      const record = findCompany(nif);
+      const record = parts.findCompany(nif);
       // Without a credit nobody awaits it.
       record.catch(() => {});
       const quote = single('lookup', async () => {
-        const outcome = await lookUp(nif, record, caller, arrivedMs);
+        const outcome = await parts.lookUp(nif, record, caller, arrivedMs);
         if (!outcome.ok) return outcome;
         const { company } = outcome;
         return okJson(`{"result":"success","data":${writeCompany(company)}}`, {
@@ -57,7 +57,7 @@ export function createLookupHandler(
           'Last-Modified': new Date(company.fetchedAt).toUTCString(),
         });
       });
-      const refusing = findRefusal(nif, record, caller);
+      const refusing = parts.findRefusal(nif, record, caller);
       if (refusing === null) return quote;
       return refusing.then((refusal) => (refusal === null ? quote : free(() => refusal)));
     },

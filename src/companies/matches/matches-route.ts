@@ -35,9 +35,9 @@ export const matchesRoute: ApiRoute = {
 };
 
 /** Finds companies by words. */
-export const createMatchHandler = (answer: AnswerQuery<MatchQuery>): Handler<QueryInput> =>
+export const createMatchHandler = ({ match }: { match: AnswerQuery<MatchQuery> }): Handler<QueryInput> =>
   queryHandler('match', async (q) => {
     const { sent, ...query } = parseMatchQuery(q);
     const headers = sent === undefined ? sent : { 'X-Query-Words': `${MAX_WORDS} of ${sent}` };
-    return okJson(await answer(query), headers);
+    return okJson(await match(query), headers);
   });

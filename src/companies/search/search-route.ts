@@ -40,7 +40,7 @@ export const searchRoute: ApiRoute = {
 };
 
 /** Searches the directory. */
-export const createSearchHandler = (search: AnswerQuery<ParsedQuery>): Handler<QueryInput> =>
+export const createSearchHandler = ({ search }: { search: AnswerQuery<ParsedQuery> }): Handler<QueryInput> =>
   queryHandler('search', async (q) => okJson(await search(parseQuery(q))));
 
 /** The input of a route with a query. */

@@ -32,7 +32,7 @@ export const activityRoute: ApiRoute = {
 };
 
 /** Answers with the rows after a cursor. */
-export function createActivityHandler(readActivity: ReadActivity): Handler {
+export function createActivityHandler({ readActivity }: { readActivity: ReadActivity }): Handler {
   return freeHandler('The activity could not be read.', async ({ caller }, { after: given }) => {
     const { accountId, keyId, only } = caller;
     const after = given === undefined ? null : ACTIVITY.read(String(given));

@@ -88,7 +88,7 @@ export const createKeyReader = (sql: Sql): ReadKey =>
     (ids) => sql<ApiKey[]>`SELECT ${keyColumns(sql)} FROM api_keys WHERE id = ANY (${ids}::text[])`,
   );
 
-export function createKeyHandler(readKey: ReadKey): Handler {
+export function createKeyHandler({ readKey }: { readKey: ReadKey }): Handler {
   return freeHandler('The key could not be read.', async ({ caller }) => {
     const key = await readKey(caller.keyId);
     const { name, start, only, budget, requests_per_minute, test } = key;

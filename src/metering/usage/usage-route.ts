@@ -44,13 +44,17 @@ export const usageRoute: ApiRoute = {
 };
 
 /** Reports the account as it stands after this request's admission. */
-export function createUsageHandler(readAccount: ReadAccount, readKey: ReadKey, price?: Price): Handler {
+export function createUsageHandler(parts: {
+  readAccount: ReadAccount;
+  readKey: ReadKey;
+  price?: Price | undefined;
+}): Handler {
   return freeHandler('The usage of the account could not be read.', async ({ caller, rate }) => {
     const [account, key] = await Promise.all([
-      readAccount(caller.accountId),
-      caller.budget === null ? null : readKey(caller.keyId),
+      parts.readAccount(caller.accountId),
+      caller.budget === null ? null : parts.readKey(caller.keyId),
     ]);
-    return ok(presentUsage(account, keyLeft(key?.budget), rate.account ?? rate, price));
+    return ok(presentUsage(account, keyLeft(key?.budget), rate.account ?? rate, parts.price));
   });
 }
 

@@ -23,7 +23,10 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 const directory = async () => (await readDatasets(bench.tools.sql)).directory;
 const answer = async () => {
-  const answer = await runHandler(createDatasetsHandler(createDatasetsReader(bench.tools.sql)), {});
+  const answer = await runHandler(
+    createDatasetsHandler({ readDatasets: createDatasetsReader(bench.tools.sql) }),
+    {},
+  );
   if (!answer.ok) throw new Error(answer.problem.kind);
   return JSON.parse(answer.json);
 };

@@ -17,8 +17,8 @@ function setUp(held: number) {
     if (screened.push(one) > held) one.resolve(NO_DEBTS);
     return one.promise;
   };
-  const parts = { publicUrl: 'http://service' };
-  const handler = createDebtsHandler(screen, parts, createGate({ ...ONE_LIST, maxWaitMs: 60_000 }));
+  const gate = createGate({ ...ONE_LIST, maxWaitMs: 60_000 });
+  const handler = createDebtsHandler({ publicUrl: 'http://service', screen, gate });
   async function ask(accountId: string): Promise<string> {
     const caller = { ...CALLER, accountId };
     const pay = (credits: number) => {

@@ -42,11 +42,7 @@ test('the time of a lookup begins with its arrival: what the admission took is n
   const timeoutMs = 100_000;
   const silent = { refresh: () => new Promise<never>(() => {}), sweep: async () => {} };
   const lookUp = createLookup({ refresher: silent, timeoutMs });
-  const handler = createLookupHandler(
-    async () => null,
-    lookUp,
-    () => null,
-  );
+  const handler = createLookupHandler({ findCompany: async () => null, lookUp, findRefusal: () => null });
   const arrivedMs = performance.now() - timeoutMs + 100;
   expect(await runHandler(handler, { nif: '500002576' }, { arrivedMs })).toMatchObject({
     problem: { kind: 'service-unavailable' },

@@ -12,7 +12,7 @@ import { keyRoute } from '../../../src/metering/usage/key-route.ts';
 import { usageRoute } from '../../../src/metering/usage/usage-route.ts';
 import { readConfig } from '../../../src/platform/config/config.ts';
 import { createMetrics } from '../../../src/platform/observability/metrics.ts';
-import { type Adapters, API_ROUTES, openEndpoints } from '../../../src/service/endpoints.ts';
+import { API_ROUTES, type EndpointParts, openEndpoints } from '../../../src/service/endpoints.ts';
 import type { CallOptions } from '../../support/client.ts';
 import { callMessage, toolOf } from '../../support/mcp.ts';
 import { CASES, hasTool, requestFor } from './requests.ts';
@@ -31,7 +31,10 @@ function refuse(name: string) {
 
 const SERVED = { publicUrl: 'http://service', stopping: new AbortController().signal };
 const refusing = ['readAccount', 'readKey', ...Object.keys(TEST_WORLD)].map((name) => [name, refuse(name)]);
-const handlers = openEndpoints(Object.fromEntries(refusing) as Adapters, SERVED, readConfig({}));
+const handlers = openEndpoints(
+  { ...(Object.fromEntries(refusing) as EndpointParts), ...SERVED },
+  readConfig({}),
+);
 const pipeline = createPipeline({
   authenticator: {
     authenticate: async () => ({

@@ -21,10 +21,10 @@ const sql = database.sql;
 afterAll(() => database.drop());
 
 async function usageAt(accountId: string, at: string): Promise<UsageAnswer['data']> {
-  const handler = createUsageHandler(
-    createAccountReader(sql, () => new Date(at)),
-    createKeyReader(sql),
-  );
+  const handler = createUsageHandler({
+    readAccount: createAccountReader(sql, () => new Date(at)),
+    readKey: createKeyReader(sql),
+  });
   const answer = await runHandler(handler, {}, { caller: { ...CALLER, accountId } });
   if (!answer.ok) throw new Error(answer.problem.kind);
   return (JSON.parse(answer.json) as UsageAnswer).data;

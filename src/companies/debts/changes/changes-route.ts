@@ -32,9 +32,9 @@ export const debtChangesRoute: ApiRoute = {
 };
 
 /** Answers with the changes after a cursor. */
-export function createDebtChangesHandler(
-  readPage: ReadPage,
-): Handler<Static<typeof DebtChangesRequestSchema>> {
+export function createDebtChangesHandler(parts: {
+  readPage: ReadPage;
+}): Handler<Static<typeof DebtChangesRequestSchema>> {
   return {
     async quote(body) {
       const companies = body.nifs?.map((nif) => listedNif(String(nif))) ?? null;
@@ -49,7 +49,7 @@ export function createDebtChangesHandler(
       const kinds = DEBT_KINDS.filter((kind) => body.kinds?.includes(API_KINDS[kind]) ?? true);
       let page: Awaited<ReturnType<ReadPage>>;
       try {
-        page = await readPage({ after, nifs, kinds });
+        page = await parts.readPage({ after, nifs, kinds });
       } catch (cause) {
         const failure = failureAnswer(cause, unavailable('The changes could not be read.', cause));
         return free(() => failure);
