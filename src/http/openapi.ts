@@ -66,22 +66,21 @@ export interface Schema {
 /**
  * The OpenAPI 3.1 document of the service, made from its routes.
  *
- * @param examples the body of a 200 of each route
+ * @param examples the routes, and the body of a 200 of each
  * @param contact a `mailto:` or `https:` address; `null` means that the operator has set none
  * @elysiajs/openapi would not help: most of this file says which problem kinds share a status, and which headers each has.
  */
 export function createOpenApi(
   publicUrl: string,
-  routes: ApiRoute[],
   examples: ReadonlyMap<ApiRoute, unknown>,
   contact: string | null = null,
 ) {
   const schemas: Record<string, Schema> = {};
   const paths: Record<string, Record<string, Operation>> = {};
-  for (const route of routes) {
+  for (const [route, example] of examples) {
     paths[templateOf(route.path)] = {
       ...paths[templateOf(route.path)],
-      [methodOf(route).toLowerCase()]: describeRoute(publicUrl, route, schemas, examples.get(route)),
+      [methodOf(route).toLowerCase()]: describeRoute(publicUrl, route, schemas, example),
     };
   }
   return {

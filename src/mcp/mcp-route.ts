@@ -23,7 +23,7 @@ import type { Conversation } from './sdk.ts';
 import { seenBy, toolsOf } from './tools.ts';
 import { isTooWide, MAX_VALUES } from './width.ts';
 
-interface McpParts {
+export interface McpParts {
   publicUrl: string;
   pipeline: Pipeline;
   handlers: ReadonlyMap<ApiRoute, Handler>;

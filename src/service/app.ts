@@ -1,32 +1,14 @@
 import { Elysia } from 'elysia';
-import { type Dashboard, dashboardRoutes, NO_PAGE } from '../dashboard/dashboard.ts';
+import { dashboardRoutes, NO_PAGE } from '../dashboard/dashboard.ts';
 import { methodNotAllowed, problem } from '../http/answer.ts';
 import { BASE_PATH, endpointOf, MCP_PATH, methodOf, statusesOf, templateOf } from '../http/api-route.ts';
-import type { Observer } from '../http/observe.ts';
 import { pathOf } from '../http/url.ts';
-import { createMcp } from '../mcp/mcp-route.ts';
+import { createMcp, type McpParts } from '../mcp/mcp-route.ts';
 import { createRestFace } from '../metering/admission/face.ts';
-import type { Pipeline } from '../metering/admission/pipeline.ts';
-import type { Metrics } from '../platform/observability/metrics.ts';
-import type { Handlers } from './endpoints.ts';
-import type { Health } from './health.ts';
 import type { AnswerUnknown } from './listen.ts';
-import { publicRoutes } from './public-routes.ts';
+import { type PublicParts, publicRoutes } from './public-routes.ts';
 
-export interface AppParts {
-  handlers: Handlers;
-  publicUrl: string;
-  pipeline: Pipeline;
-  observer: Observer;
-  metrics: Metrics;
-  metricsToken: string | null;
-  health: Health;
-  /** The OpenAPI document of the endpoints. */
-  openApi: Record<string, unknown>;
-  dashboard: Dashboard;
-  /** Aborted when the service stops. */
-  stopping: AbortSignal;
-}
+export type AppParts = McpParts & PublicParts;
 
 /**
  * All routes together, without a socket (listen.ts opens that).
@@ -57,7 +39,7 @@ export function createApp(parts: AppParts) {
       )
       .use(apiRoutes(parts))
       .use(mcpRoute(parts))
-      .use(publicRoutes({ ...parts, pages: parts.dashboard.publicPages }))
+      .use(publicRoutes(parts))
       .use(dashboardRoutes(parts.dashboard))
       .use(parts.dashboard.connectionRoutes)
       // A browser at the bare address gets the front page; other clients are led to the reference, relative as behind a proxy's path.
@@ -86,8 +68,6 @@ export function createUnknown({
         );
 }
 
-type ApiParts = Pick<AppParts, 'pipeline' | 'observer' | 'handlers' | 'stopping'>;
-
 /**
  * The metered endpoints. Elysia validates nothing: each request goes through the pipeline, and its input is read after its token,
  * because bad input is charged (specification, Endpoints).
@@ -95,7 +75,7 @@ type ApiParts = Pick<AppParts, 'pipeline' | 'observer' | 'handlers' | 'stopping'
  * Admission in a `derive`, which runs before validation, was tried: lookups cost as much, refusals 5.5% more, and the pipeline was in two
  * places. Elysia also takes the last `q` of several, this API the first.
  */
-function apiRoutes({ pipeline, observer, handlers, stopping }: ApiParts) {
+function apiRoutes({ pipeline, observer, handlers, stopping }: AppParts) {
   const app = new Elysia({ name: 'api', prefix: BASE_PATH });
   for (const [path, routes] of Map.groupBy(handlers.keys(), ({ path }) => path)) {
     const template = BASE_PATH + templateOf(path);

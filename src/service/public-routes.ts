@@ -9,19 +9,21 @@ import { isLoopbackHost } from '../platform/config/addresses.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Health } from './health.ts';
 
-interface PublicParts {
+export interface PublicParts {
   observer: Observer;
   health: Health;
   metrics: Metrics;
   metricsToken: string | null;
-  openApi: Record<string, unknown>;
-  pages: Dashboard['publicPages'];
+  /** The OpenAPI document of the endpoints. */
+  openApi: object;
+  dashboard: Dashboard;
 }
 
 type Page = Answer | Response | Promise<Answer | Response>;
 
 /** The routes without an API key: health, metrics, the reference, and the pages of problems. */
-export function publicRoutes({ observer, health, metrics, metricsToken, openApi, pages }: PublicParts) {
+export function publicRoutes({ observer, health, metrics, metricsToken, openApi, dashboard }: PublicParts) {
+  const pages = dashboard.publicPages;
   const app = new Elysia({ name: 'public' });
   const openApiJson = JSON.stringify(openApi);
 

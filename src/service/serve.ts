@@ -158,12 +158,12 @@ export async function startService(config: Config, options: ServiceOptions = {})
       log,
       buyUrl: config.buyUrl,
     });
-    const served = { publicUrl, stopping: stopping.signal, countItem: createItemCounter(metrics) };
     const directory = openDirectory(config, stores, metrics);
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
     const readLeft = createLeftReader(pointQueries);
     const parts = {
-      ...served,
+      publicUrl,
+      countItem: createItemCounter(metrics),
       price: config.creditsPrice?.price,
       readAccount: createAccountReader(pointQueries),
       readLeft,
@@ -178,23 +178,10 @@ export async function startService(config: Config, options: ServiceOptions = {})
       readPage: (options: PageOptions) => readPage(pointQueries, options),
     };
     const handlers = openEndpoints(parts, config);
-    const openApi = createOpenApi(
-      publicUrl,
-      [...handlers.keys()],
-      await exampleAnswers(handlers),
-      config.contact,
-    );
-    const dashboard = await createDashboard({
-      ...served,
-      sql: stores.openPool(DASHBOARD_POOL),
-      config,
-      log,
-      observer,
-      pipeline,
-      rateLimiter,
-      handlers,
-      openApi,
-    });
+    const openApi = createOpenApi(publicUrl, await exampleAnswers(handlers), config.contact);
+    const served = { publicUrl, stopping: stopping.signal, observer, pipeline, handlers, openApi };
+    const sql = stores.openPool(DASHBOARD_POOL);
+    const dashboard = await createDashboard({ ...served, sql, config, log, rateLimiter });
     tasks.add('the dashboard', () => dashboard.close());
 
     const allProbes = [
@@ -204,18 +191,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ];
     const health = createHealth(allProbes, () => isLeaving, log);
     observeDependencies(health, stores, log, metrics);
-    const app = createApp({
-      publicUrl,
-      pipeline,
-      observer,
-      metrics,
-      metricsToken: config.metricsToken,
-      health,
-      handlers,
-      openApi,
-      dashboard,
-      stopping: stopping.signal,
-    });
+    const { metricsToken } = config;
+    const app = createApp({ ...served, metrics, metricsToken, health, dashboard });
     warnAtStart(log, config, publicUrl);
     await warnOfSuperuser(stores.sql, log);
     listen(app, createUnknown({ observer, dashboard }), config, port);

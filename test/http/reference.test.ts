@@ -12,7 +12,7 @@ import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { createTestKey } from '../support/service.ts';
 
-const document = createOpenApi('https://api.example', API_ROUTES, new Map());
+const document = createOpenApi('https://api.example', new Map(API_ROUTES.map((route) => [route, undefined])));
 interface Operation {
   operationId: string;
   parameters: { name: string; in: string; example: string; schema: { type: string; pattern: string } }[];
@@ -46,8 +46,7 @@ test('every operation is in one of the groups, and the contact is the operatorâ€
   const tags = Object.values(document.paths).flatMap((path) => Object.values(path).map((one) => one.tags));
   expect(new Set(tags.flat())).toEqual(new Set(document.tags.map(({ name }) => name)));
   expect(tags.filter(({ length }) => length !== 1)).toEqual([]);
-  const contactOf = (contact: string | null) =>
-    createOpenApi('https://a.example', [], new Map(), contact).info;
+  const contactOf = (contact: string | null) => createOpenApi('https://a.example', new Map(), contact).info;
   expect(contactOf(null)).not.toHaveProperty('contact');
   expect(contactOf('mailto:help@a.example?subject=API')).toMatchObject({
     contact: { email: 'help@a.example' },
