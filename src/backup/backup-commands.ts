@@ -1,12 +1,6 @@
 import type { Command } from 'commander';
 import { RefusedError } from '../platform/errors.ts';
-import {
-  declareAnswer,
-  defineCommand,
-  interruptible,
-  printAnswer,
-  withTools,
-} from '../platform/terminal/command.ts';
+import { defineAnswer, defineCommand, withTools } from '../platform/terminal/command.ts';
 import { count, duration, withProgress } from '../platform/terminal/progress.ts';
 import { recordRun } from '../platform/terminal/runs.ts';
 import { fields, printableJson } from '../platform/terminal/text.ts';
@@ -60,18 +54,6 @@ With - it goes to standard error.`,
 const describeBackup = ({ file, bytes, milliseconds }: BackupReport) =>
   fields({ file, bytes: count(bytes), time: duration(milliseconds) });
 
-/** The answer of `restore`. */
-interface RestoreReport {
-  restored: string;
-  /** The instant of the copy, RFC 3339. */
-  of: string;
-  tables: number;
-  rows: number;
-  /** The command that brings the search index; `null` means that Postgres has it already. */
-  next: string | null;
-  milliseconds: number;
-}
-
 const BRINGS_BACK =
   'what ended after the backup, such as revoked keys, works again: end it before the service starts (docs/operating.md)';
 
@@ -80,7 +62,6 @@ function defineRestore(program: Command): void {
     .command('restore')
     .description('put a backup into an empty database, or a new DATA_DIR')
     .argument('<file>', 'the file of a backup; - for standard input')
-    .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
@@ -94,18 +75,16 @@ Examples:
   DATA_DIR=restored bun directory restore directory.backup
   ssh backups@example.com 'cat directory.backup' | bun directory restore -`,
     );
-  declareAnswer(
+  // The stores are opened behind the check, because a broken file must not even make a new installation.
+  defineAnswer(
     command,
     `{restored, of, tables, rows, next, milliseconds}
 of is the moment of the copy; next is the command that brings the search index, or null.`,
-  );
-  // Not by defineCommand: a broken file must not even make a new installation.
-  command.action((file: string) =>
-    interruptible(async (signal) => {
+    async (signal, file: string) => {
       const startedMs = performance.now();
       const reader = await withProgress((progress) => openBackup(file, signal, progress), signal);
-      const report = await withTools((tools) =>
-        withProgress(async (progress): Promise<RestoreReport> => {
+      return withTools((tools) =>
+        withProgress(async (progress) => {
           const restored = await restoreInto(tools, reader, progress);
           progress.note(BRINGS_BACK);
           progress.phase('checking the directory');
@@ -119,18 +98,14 @@ of is the moment of the copy; next is the command that brings the search index, 
           };
         }, signal),
       );
-      const { json } = command.opts<{ json?: boolean }>();
-      await printAnswer(`${json ? printableJson(report) : describeRestore(report)}\n`);
-    }),
+    },
+    ({ tables, rows, next, milliseconds, ...report }) =>
+      fields({
+        ...report,
+        tables: count(tables),
+        rows: count(rows),
+        time: duration(milliseconds),
+        ...(next === null ? {} : { next: `bun directory ${next}` }),
+      }),
   );
-}
-
-function describeRestore({ tables, rows, next, milliseconds, ...report }: RestoreReport): string {
-  return fields({
-    ...report,
-    tables: count(tables),
-    rows: count(rows),
-    time: duration(milliseconds),
-    ...(next === null ? {} : { next: `bun directory ${next}` }),
-  });
 }

@@ -64,35 +64,29 @@ export async function readSequences(sql: Sql | Transaction): Promise<Sequence[]>
     ORDER BY 1`;
 }
 
-/** Indexes, and the constraints that have one: to build them behind the rows takes a fraction of the time. Those of partitions stay. */
-export async function readIndexes(sql: Sql | Transaction): Promise<Removable[]> {
+/**
+ * What is away while rows are restored, in the order of its removal: foreign keys, which would want their rows in an order; triggers of
+ * our own, which would count the rows a second time; and indexes with the constraints that have one, because to build them behind the
+ * rows takes a fraction of the time. Foreign keys and triggers of partitions are their tables'; indexes of partitions stay.
+ */
+export async function readRemovable(sql: Sql | Transaction): Promise<Removable[]> {
   return sql<Removable[]>`
-    SELECT CASE WHEN conname IS NULL THEN format('DROP INDEX %s', indexrelid::regclass)
-        ELSE format('ALTER TABLE %s DROP CONSTRAINT %I', indrelid::regclass, conname) END AS remove,
-      CASE WHEN conname IS NULL THEN pg_get_indexdef(indexrelid, 0, true)
-        ELSE format('ALTER TABLE %s ADD CONSTRAINT %I %s', indrelid::regclass, conname, pg_get_constraintdef(c.oid)) END AS restore
-    FROM pg_index JOIN pg_class t ON t.oid = indrelid
-      LEFT JOIN pg_constraint c ON conindid = indexrelid AND conrelid = indrelid AND contype IN ('p', 'u', 'x')
-    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND NOT relispartition
-    ORDER BY 1`;
-}
-
-/** Foreign keys between tables, which would want their rows in an order. Those of partitions are their tables'. */
-export async function readForeignKeys(sql: Sql | Transaction): Promise<Removable[]> {
-  return sql<Removable[]>`
-    SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS remove,
-      format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) AS restore
-    FROM pg_constraint
-    WHERE connamespace = current_schema()::regnamespace AND contype = 'f' AND conparentid = 0
-    ORDER BY 1`;
-}
-
-/** Triggers of our own, which would count the rows of a restore a second time. */
-export async function readTriggers(sql: Sql | Transaction): Promise<Removable[]> {
-  return sql<Removable[]>`
-    SELECT format('ALTER TABLE %s DISABLE TRIGGER %I', tgrelid::regclass, tgname) AS remove,
-      format('ALTER TABLE %s ENABLE TRIGGER %I', tgrelid::regclass, tgname) AS restore
-    FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
-    WHERE relnamespace = current_schema()::regnamespace AND NOT tgisinternal AND tgparentid = 0
-    ORDER BY 1`;
+    SELECT remove, restore FROM (
+      SELECT CASE contype WHEN 'f' THEN 1 ELSE 3 END AS step,
+        format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS remove,
+        format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(c.oid)) AS restore
+      FROM pg_constraint c JOIN pg_class t ON t.oid = conrelid
+      WHERE connamespace = current_schema()::regnamespace AND conparentid = 0
+        AND (contype = 'f' OR contype IN ('p', 'u', 'x') AND relkind = 'r' AND NOT relispartition)
+      UNION ALL
+      SELECT 2, format('ALTER TABLE %s DISABLE TRIGGER %I', tgrelid::regclass, tgname),
+        format('ALTER TABLE %s ENABLE TRIGGER %I', tgrelid::regclass, tgname)
+      FROM pg_trigger JOIN pg_class t ON t.oid = tgrelid
+      WHERE relnamespace = current_schema()::regnamespace AND NOT tgisinternal AND tgparentid = 0
+      UNION ALL
+      SELECT 3, format('DROP INDEX %s', indexrelid::regclass), pg_get_indexdef(indexrelid, 0, true)
+      FROM pg_index JOIN pg_class t ON t.oid = indrelid
+      WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND NOT relispartition
+        AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND conrelid = indrelid AND contype IN ('p', 'u', 'x'))
+    ) AS removable ORDER BY step, remove`;
 }

@@ -11,7 +11,7 @@ import { FileError, fileSystemError } from '../platform/terminal/file-error.ts';
 import type { Progress } from '../platform/terminal/progress.ts';
 import { VERSION } from '../platform/version.ts';
 import type { BackupTools } from './backup.ts';
-import { readForeignKeys, readIndexes, readTables, readTriggers } from './catalogue.ts';
+import { readRemovable, readTables } from './catalogue.ts';
 import { type BackupReader, type Block, decode, type Header } from './file.ts';
 
 /** The tables that have rows in a new database, because its migrations insert them. */
@@ -128,7 +128,7 @@ async function replaceAll(
   for (const name of present.filter((each) => !wanted.includes(each)))
     await run(`DROP TABLE ${quoted(name)}`);
   const kept = present.filter((name) => wanted.includes(name));
-  const set = [...(await readForeignKeys(sql)), ...(await readTriggers(sql)), ...(await readIndexes(sql))];
+  const set = await readRemovable(sql);
   for (const { remove } of set) await run(remove);
   await run(`TRUNCATE ${kept.map(quoted).join(', ')}`);
   const made = header.tables.filter(({ name }) => !present.includes(name));

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { copyFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readForeignKeys, readSequences, readTables, readTriggers } from '../../src/backup/catalogue.ts';
+import { readRemovable, readSequences, readTables } from '../../src/backup/catalogue.ts';
 import { FILLED_WHEN_NEW, openBackup, restoreInto } from '../../src/backup/restore.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { quoted } from '../../src/platform/postgres/identifier.ts';
@@ -67,8 +67,7 @@ const schemaOf = async (sql: Sql) => ({
     SELECT table_name, column_name, data_type, collation_name, is_nullable, column_default, generation_expression FROM information_schema.columns
     WHERE table_schema = current_schema() ORDER BY 1, ordinal_position`,
   sequences: await readSequences(sql),
-  foreignKeys: await readForeignKeys(sql),
-  triggers: await readTriggers(sql),
+  removable: await readRemovable(sql),
 });
 
 test('a restored database has every row of every table, its indexes, constraints, triggers and sequences', async () => {

@@ -52,14 +52,25 @@ export function defineCommand<Answer>(
   command: Command,
   answer: string,
   run: (tools: CommandTools, ...args: ActionArguments) => Promise<Answer>,
+  describe?: (answer: Answer) => string,
+): Command {
+  const work = (_: AbortSignal, ...args: ActionArguments) => withTools((tools) => run(tools, ...args));
+  return defineAnswer(command, answer, work, describe);
+}
+
+/** {@link defineCommand} without the stores, for a command that opens them itself. */
+export function defineAnswer<Answer>(
+  command: Command,
+  answer: string,
+  run: (signal: AbortSignal, ...args: ActionArguments) => Promise<Answer>,
   describe: (answer: Answer) => string = String,
 ): Command {
   return declareAnswer(command, answer)
     .option('--json', 'print one JSON document')
     .action((...args: ActionArguments) =>
-      interruptible(async () => {
+      interruptible(async (signal) => {
         const { json } = command.opts<{ json?: boolean }>();
-        const answer = await withTools((tools) => run(tools, ...args));
+        const answer = await run(signal, ...args);
         if (answer === undefined) return;
         await printAnswer(`${json === true ? printableJson(answer) : describe(answer)}\n`);
       }),
