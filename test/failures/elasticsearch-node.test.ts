@@ -9,7 +9,7 @@ import { statusReport } from '../../src/companies/directory/index-status.ts';
 import { untilCopied } from '../../src/companies/directory/indexing/copies.ts';
 import { newIndexName } from '../../src/companies/directory/indexing/indices.ts';
 import { rollbackIndex } from '../../src/companies/directory/rebuild.ts';
-import { findAccount } from '../../src/metering/accounts/account-store.ts';
+import { requireAccount } from '../../src/metering/accounts/account-store.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import type { Progress } from '../../src/platform/terminal/progress.ts';
 import { csv } from '../support/companies.ts';
@@ -99,7 +99,7 @@ function startClients() {
   };
 }
 
-const booked = async () => (await findAccount(service.sql, caller.accountId))!.used;
+const booked = async () => (await requireAccount(service.sql, caller.accountId)).used;
 
 let isNodeBAlive = true;
 

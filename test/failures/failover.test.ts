@@ -1,6 +1,6 @@
 /** The death of a Postgres primary under load, with a standby that commits wait for. */
 import { afterAll, expect, test } from 'bun:test';
-import { findAccount } from '../../src/metering/accounts/account-store.ts';
+import { requireAccount } from '../../src/metering/accounts/account-store.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { codeOf } from '../../src/platform/errors.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
@@ -122,5 +122,5 @@ test('every request of a client that repeats ends in its answer, and the books a
   const expected = ['200', '503 service-unavailable', '500 authentication-failed', failed];
   expect([...statuses.keys()].filter((status) => !expected.includes(status))).toEqual([]);
   const charged = answered + (statuses.get(failed) ?? 0);
-  await until('exact books', async () => (await findAccount(sql, accountId))!.used === charged);
+  await until('exact books', async () => (await requireAccount(sql, accountId)).used === charged);
 });

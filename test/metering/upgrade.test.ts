@@ -1,7 +1,7 @@
 /** The migrations after 0.1.0 carry its rows over, and a process of 0.1.0 loses nothing beside the new tables. */
 import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { findAccount } from '../../src/metering/accounts/account-store.ts';
+import { requireAccount } from '../../src/metering/accounts/account-store.ts';
 import { createCredits } from '../../src/metering/credits/charge.ts';
 import { refundOwed } from '../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../src/metering/credits/rollup.ts';
@@ -198,7 +198,11 @@ test('counters and keyed requests are carried over, and charges, voids and refun
     [2, 49, 0, 2],
     [3, 0, 3, 3],
   ]);
-  expect(await findAccount(sql, bought.accountId)).toMatchObject({ used: 2, usedPurchased: 1, credits: 49 });
+  expect(await requireAccount(sql, bought.accountId)).toMatchObject({
+    used: 2,
+    usedPurchased: 1,
+    credits: 49,
+  });
   expect(
     (await limitKey(sql, limited.keyId, { budget: { credits: 9, per: 'day' } }, 'test')).budget!.used,
   ).toBe(3);

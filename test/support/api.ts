@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { importCompanies } from '../../src/companies/directory/directory-import.ts';
-import { findAccount } from '../../src/metering/accounts/account-store.ts';
+import { requireAccount } from '../../src/metering/accounts/account-store.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
@@ -117,7 +117,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     importDirectory: (csv) => importDirectory(database, direct, csv),
     command: (...words) => runHere(direct, ...words),
     async ledger({ accountId }) {
-      const { used, credits } = (await findAccount(sql, accountId))!;
+      const { used, credits } = await requireAccount(sql, accountId);
       return { used, credits };
     },
     stop,

@@ -125,7 +125,7 @@ export async function listAccounts(
     (${last?.id ?? null}::text IS NULL OR (a.created_at, a.id) > (SELECT created_at, id FROM accounts WHERE id = ${last?.id ?? null}))`;
   return sql<ListedAccount[]>`
     SELECT a.id, a.name, a.plan, a.credits, a.suspended, emails
-    FROM (${accountRows(sql, behind, null)}) a CROSS JOIN LATERAL (SELECT ${emails(sql, sql`a.id`)} AS emails) m
+    FROM (${accountRows(sql, behind)}) a CROSS JOIN LATERAL (SELECT ${emails(sql, sql`a.id`)} AS emails) m
     WHERE (${address}::text IS NULL OR ${address} = ANY (emails))
       AND (${above ?? null}::bigint IS NULL OR a.used * 100 >= a."includedCredits" * ${above ?? null}::bigint)
     ORDER BY a.created_at, a.id LIMIT ${ACCOUNTS_AT_A_TIME}`;
@@ -140,44 +140,30 @@ export async function emailsOf(sql: Sql, id: string): Promise<string[]> {
 const emails = (sql: Sql, account: RowsQuery) => sql`
   ARRAY (SELECT "email" FROM account_members WHERE account_id = ${account} ORDER BY "email")`;
 
-/**
- * An account as it stands at `instant`, by default now by Postgres's clock.
- * @returns `null` when there is none
- */
-export async function findAccount(
-  sql: Sql | Transaction,
-  id: string,
-  instant?: Date,
-): Promise<AccountDetails | null> {
-  const [row] = await findAccountsQuery(sql, [id], instant);
-  return row === undefined ? null : detailsOf(row);
-}
-
 interface AccountRow extends Omit<AccountDetails, 'period'> {
   start: Date;
   end: Date;
   created_at: Date;
 }
 
-/** {@link findAccount} as a query, of several accounts in no order, for callers that bound its wait. */
-export function findAccountsQuery(sql: Sql | Transaction, ids: string[], instant: Date | null = null) {
-  return sql<AccountRow[]>`${accountRows(sql, sql`a.id = ANY (${ids}::text[])`, instant)}`;
+/** Several accounts in no order, as a query for callers that bound its wait. */
+export function findAccountsQuery(sql: Sql | Transaction, ids: string[]) {
+  return sql<AccountRow[]>`${accountRows(sql, sql`a.id = ANY (${ids}::text[])`)}`;
 }
 
-/** SQL for the accounts that meet the condition, as they stand at the instant (`null` means now), without deleted ones. */
-function accountRows(sql: Sql | Transaction, condition: RowsQuery, instant: Date | null) {
+/** SQL for the accounts that meet the condition, as they stand now by Postgres's clock, without deleted ones. */
+function accountRows(sql: Sql | Transaction, condition: RowsQuery) {
   return sql`
     SELECT a.id, a.name, c.period_plan AS plan, c.credits, a.suspended_at IS NOT NULL AS suspended, a.created_at,
       CASE WHEN c.period_plan = 'plus' THEN c.plus_until END AS "planUntil",
       c.period_start AS start, c.period_end AS end, c.used, c.used_purchased AS "usedPurchased",
-      (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.ends_at > instant AND NOT k.is_test AND NOT k.is_connection) AS keys,
+      (SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.ends_at > now() AND NOT k.is_test AND NOT k.is_connection) AS keys,
       plans.api_keys AS "keyLimit",
       coalesce(a.requests_per_minute, plans.requests_per_minute) AS "requestsPerMinute",
       coalesce(c.included_credits, plans.included_credits) AS "includedCredits",
       c.spend_purchased AS "spendPurchased"
     FROM accounts a JOIN counters ON counters.id = a.id
-      CROSS JOIN (SELECT coalesce(${instant}::timestamptz, now()) AS instant) AS clock
-      CROSS JOIN LATERAL counter_at(counters, instant) AS c
+      CROSS JOIN LATERAL counter_at(counters, now()) AS c
       JOIN plans ON plans.name = c.period_plan
     WHERE ${condition} AND a.deleted_at IS NULL`;
 }
@@ -186,11 +172,11 @@ export function detailsOf({ start, end, created_at: _, ...account }: AccountRow)
   return { ...account, period: { start, end } };
 }
 
-/** @throws RefusedError when there is none */
+/** An account as it stands now by Postgres's clock. @throws RefusedError when there is none */
 export async function requireAccount(sql: Sql | Transaction, id: string): Promise<AccountDetails> {
-  const account = await findAccount(sql, id);
-  if (account === null) throw unknownAccount(id);
-  return account;
+  const [row] = await findAccountsQuery(sql, [id]);
+  if (row === undefined) throw unknownAccount(id);
+  return detailsOf(row);
 }
 
 /** Takes the account's row locks, so that concurrent changes queue up. @throws RefusedError when there is none */

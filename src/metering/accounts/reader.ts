@@ -6,9 +6,8 @@ import { type AccountDetails, detailsOf, findAccountsQuery } from './account-sto
 /** Reads an account as it stands now by Postgres's clock. @throws when there is none, or Postgres is away */
 export type ReadAccount = (id: string) => Promise<AccountDetails>;
 
-/** @param instant the instant to read at, for tests; by default Postgres's clock */
-export function createAccountReader(sql: Sql, instant?: () => Date): ReadAccount {
-  const read = createRowReader('account', (ids) => findAccountsQuery(sql, ids, instant?.()));
+export function createAccountReader(sql: Sql): ReadAccount {
+  const read = createRowReader('account', (ids) => findAccountsQuery(sql, ids));
   return async (id) => detailsOf(await read(id));
 }
 

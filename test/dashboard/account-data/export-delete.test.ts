@@ -6,7 +6,7 @@ import { acceptInvitation, findInvitation, invite } from '../../../src/dashboard
 import { deleteAccount, exportAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { recordSignIn } from '../../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
-import { createAccount, findAccount, listAccounts } from '../../../src/metering/accounts/account-store.ts';
+import { createAccount, listAccounts, requireAccount } from '../../../src/metering/accounts/account-store.ts';
 import { changeLimits, setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
@@ -237,7 +237,7 @@ describe('a deletion', () => {
     const { id, key, pending } = await createFullAccount();
     await deleteAccount(sql, id, 'cli:rui');
     const gone = `there is no account "${id}"`;
-    expect(await findAccount(sql, id)).toBeNull();
+    await expect(requireAccount(sql, id)).rejects.toThrow(gone);
     expect((await listAccounts(sql)).map((account) => account.id)).not.toContain(id);
     expect(await findInvitation(sql, pending.token)).toBeNull();
     await expect(createKey(sql, id, '', 'test')).rejects.toThrow(gone);

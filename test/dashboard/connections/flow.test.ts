@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { createUser } from '../../../src/dashboard/account/invitations.ts';
 import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
-import { findAccount } from '../../../src/metering/accounts/account-store.ts';
+import { requireAccount } from '../../../src/metering/accounts/account-store.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { MAX_CONNECTIONS } from '../../../src/metering/connections/connection-store.ts';
 import { expireKey } from '../../../src/metering/keys/expire.ts';
@@ -65,7 +65,7 @@ test('an agent that a member connects calls tools at /mcp alone, refreshes, and 
   const { member, agent, tokens } = await connectedMember(service);
   expect(tokens).toMatchObject({ status: 200, token_type: 'Bearer', expires_in: 3600 });
   expect((await callTool(service, tokens.access_token, SEARCH)).body.result.isError).toBeUndefined();
-  expect((await findAccount(service.sql, member.accountId))!.used).toBe(1);
+  expect((await requireAccount(service.sql, member.accountId)).used).toBe(1);
   expect(await usageStatus(service, tokens.access_token)).toBe(401);
   const next = await refresh(service, agent, tokens.refresh_token);
   for (const token of [next.access_token, tokens.access_token])
@@ -246,7 +246,7 @@ test('connections take no place of the plan; an account has at most 50', async (
     409,
     'The account has 50 connected agents, which is the most. End one first.',
   ]);
-  expect((await findAccount(service.sql, member.accountId))!.keys).toBe(0);
+  expect((await requireAccount(service.sql, member.accountId)).keys).toBe(0);
   expect((await member.visitor.submit('/dashboard/keys', { name: 'own' })).textOf('#new-secret')).toMatch(
     /^svc_/,
   );

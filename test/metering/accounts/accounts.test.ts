@@ -1,5 +1,5 @@
-import { afterAll, describe, expect, test } from 'bun:test';
-import { createAccount, findAccount, listAccounts } from '../../../src/metering/accounts/account-store.ts';
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
+import { createAccount, listAccounts, requireAccount } from '../../../src/metering/accounts/account-store.ts';
 import { changeLimits, changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits, MAX_BALANCE } from '../../../src/metering/accounts/grant.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
@@ -7,9 +7,12 @@ import { RefusedError } from '../../../src/platform/errors.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
 import { chargeMany, ledgerOf } from '../credits/ledger.ts';
+import { createTestClock, installTestClock, releaseTestClock } from './account-at.ts';
 
 const database = await createTestDatabase('accounts');
 const sql = database.sql;
+await installTestClock(database.url);
+afterEach(() => releaseTestClock(sql));
 afterAll(() => database.drop());
 
 const create = async (plan: 'free' | 'plus' = 'free') =>
@@ -19,6 +22,12 @@ const create = async (plan: 'free' | 'plus' = 'free') =>
 const eventsOf = async (id: string) => {
   const rows = await sql`SELECT kind, actor, detail FROM account_events WHERE account_id = ${id} ORDER BY id`;
   return rows.map(({ kind, actor, detail }) => [kind, actor, detail]);
+};
+
+/** An account as it will stand at an instant. */
+const accountAt = async (id: string, instant: Date) => {
+  await createTestClock(sql, instant.toISOString());
+  return requireAccount(sql, id);
 };
 
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000);
@@ -74,7 +83,7 @@ describe('a change of plan', () => {
     expect(free.period.start.getTime()).toBeWithin(plus.period.start.getTime(), Date.now() + 1000);
     expect(free.period.end.toISOString()).toMatch(/-01T00:00:00\.000Z$/);
     // The next month is a whole one.
-    const next = (await findAccount(sql, id, free.period.end))!.period;
+    const next = (await accountAt(id, free.period.end)).period;
     expect(next.start).toEqual(free.period.end);
   });
 
@@ -84,7 +93,7 @@ describe('a change of plan', () => {
     await sql`UPDATE balances SET used = 9 WHERE account_id = ${id}`;
     const renewed = await changePlan(sql, id, 'plus', {}, 'test');
     expect(renewed).toMatchObject({ plan: 'plus', used: 0 });
-    expect((await findAccount(sql, id, inHours(2)))!.plan).toBe('plus');
+    expect((await accountAt(id, inHours(2))).plan).toBe('plus');
   });
 
   test('of a lapsed subscription to Free is no change; to Plus it is one', async () => {
@@ -128,7 +137,7 @@ describe('a change of plan', () => {
       const outcome = await changePlan(sql, id, 'plus', terms, 'test').catch((error) => error);
       expect(outcome).toBeInstanceOf(Error);
     }
-    expect((await findAccount(sql, id))!.plan).toBe('free');
+    expect((await requireAccount(sql, id)).plan).toBe('free');
     expect(await eventsOf(id)).toHaveLength(1);
   });
 });

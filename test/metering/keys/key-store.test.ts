@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
-import { createAccount, findAccount, requireAccount } from '../../../src/metering/accounts/account-store.ts';
+import { createAccount, requireAccount } from '../../../src/metering/accounts/account-store.ts';
 import { findKey, pageOfKeys } from '../../../src/metering/keys/key-list.ts';
 import { type ApiKey, createKey, listKeys, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { generateSecret, hashSecret } from '../../../src/metering/keys/secret.ts';
@@ -64,12 +64,12 @@ test('an account has five test keys, and they take no place of its plan', async 
   const first = await createTestKey();
   for (let count = 1; count < 5; count += 1) await createTestKey();
   await expect(createTestKey()).rejects.toThrow('5 test keys');
-  expect((await findAccount(sql, account))!.keys).toBe(0);
+  expect((await requireAccount(sql, account)).keys).toBe(0);
   await createKey(sql, account, '', 'test');
   await createKey(sql, account, '', 'test');
   await revokeKey(sql, first.id, 'test');
   await createTestKey(new Date(Date.now() + 60_000));
-  expect((await findAccount(sql, account))!.keys).toBe(2);
+  expect((await requireAccount(sql, account)).keys).toBe(2);
 });
 
 test('Plus has room for many; once it lapses, those it has stay and no further one is made', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { createAccount, findAccount } from '../../../src/metering/accounts/account-store.ts';
+import { createAccount, requireAccount } from '../../../src/metering/accounts/account-store.ts';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { findKey } from '../../../src/metering/keys/key-list.ts';
@@ -99,7 +99,7 @@ describe('a rotation', () => {
       expires,
       previousUntil: rotated.previousUntil,
     });
-    expect((await findAccount(sql, accountId))!.keys).toBe(1);
+    expect((await requireAccount(sql, accountId)).keys).toBe(1);
     const events = await sql`
       SELECT actor, detail FROM account_events WHERE account_id = ${accountId} AND kind = 'key-rotated'`;
     expect(events.map((row) => ({ ...row }))).toEqual([

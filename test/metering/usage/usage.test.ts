@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, afterEach, expect, test } from 'bun:test';
 import { createAccountReader } from '../../../src/metering/accounts/reader.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
@@ -18,13 +18,15 @@ import { chargeMany } from '../credits/ledger.ts';
 const database = await createTestDatabase('usage');
 await installTestClock(database.url);
 const sql = database.sql;
+afterEach(() => releaseTestClock(sql));
 afterAll(() => database.drop());
 
 async function usageAt(accountId: string, at: string): Promise<UsageAnswer['data']> {
   const handler = createUsageHandler({
-    readAccount: createAccountReader(sql, () => new Date(at)),
+    readAccount: createAccountReader(sql),
     readKey: createKeyReader(sql),
   });
+  await createTestClock(sql, at);
   const answer = await runHandler(handler, {}, { caller: { ...CALLER, accountId } });
   if (!answer.ok) throw new Error(answer.problem.kind);
   return (JSON.parse(answer.json) as UsageAnswer).data;
