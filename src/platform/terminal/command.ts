@@ -87,7 +87,7 @@ export async function print(part: string | Uint8Array): Promise<void> {
 }
 
 /** Prints the answer of a command that has done its work. A late interruption ends only the wait for its reader. */
-export async function printAnswer(text: string): Promise<void> {
+async function printAnswer(text: string): Promise<void> {
   await write(text).catch((error) => {
     throw error === interrupts?.reason ? unwritten(messageOf(error)) : error;
   });
@@ -103,7 +103,7 @@ async function write(part: string | Uint8Array): Promise<void> {
 let interrupts: AbortSignal | null = null;
 
 /** Runs a command, or a part of one, which Ctrl-C, SIGTERM and SIGHUP interrupt. */
-export async function interruptible<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+async function interruptible<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   if (interrupts !== null) return run(interrupts);
   const { signal, release } = watchInterrupts(new RefusedError('interrupted'));
   interrupts = signal;
