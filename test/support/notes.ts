@@ -1,7 +1,7 @@
 import { problem } from '../../src/http/answer.ts';
 import type { Trace } from '../../src/http/observe.ts';
 import type { ProblemName } from '../../src/http/problems.ts';
-import type { Owner } from '../../src/metering/notes/kept.ts';
+import type { Owner } from '../../src/metering/credits/call.ts';
 import type { Notes } from '../../src/metering/notes/notes.ts';
 
 /** Notes the answer to a request: a problem that cost so many credits. Without a `callId` it is in no activity. */

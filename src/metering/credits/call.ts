@@ -5,11 +5,15 @@ import type { Budget } from '../keys/limits.ts';
 /** A request that is sent again within this time is not charged again (docs/api.md: Idempotency-Key). */
 export const REPEAT_WINDOW_MS = 10 * MINUTE;
 
-/** A request that needs credits: a single call one, a list one for each of its items. */
-export interface Call {
+/** The account and the key of a call. */
+export interface Owner {
   accountId: string;
   /** '' for a call made in the dashboard. */
   keyId: string;
+}
+
+/** A request that needs credits: a single call one, a list one for each of its items. */
+export interface Call extends Owner {
   kind: CallKind;
   credits: number;
   /**
@@ -48,7 +52,7 @@ export interface SpentBudget extends Budget {
 /** Why a call gets fewer credits than it needs: of its account, or of its key if that has fewer left. */
 export type Shortage = Quota | SpentBudget;
 
-/** The claim of a sending, which is ended once: by a refund of its charge, or by a release. */
+/** The claim of a sending, which is ended once: by a refund of its own charge, or else by a release. */
 export interface Claim {
   /** UUID made from the request. */
   request: string;
@@ -58,7 +62,7 @@ export interface Claim {
   earlier: Earlier | null;
 }
 
-interface Earlier {
+export interface Earlier {
   kept: number;
   /** Why it got fewer credits than it needs, as it is now. Another key is told nothing of a budget. */
   reason: Shortage | null;
@@ -72,7 +76,7 @@ export interface Charge {
   reason: Shortage | null;
   /** Whether an earlier sending of the request was charged, and this one was not. */
   isRepeated: boolean;
-  /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask. */
+  /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask, or got none. */
   left: number | null;
   /**
    * Refunds some of these credits, because the items that they paid for are answered 503. The roll-up pays them out some seconds

@@ -3,7 +3,7 @@ import type { Trace } from '../../http/observe.ts';
 import { PROBLEMS, type Problem, type ProblemName, type Reason } from '../../http/problems.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { makeActivityDays, writeActivity } from '../credits/activity.ts';
-import type { Kept, Owner } from './kept.ts';
+import type { Owner } from '../credits/call.ts';
 
 /** Rows of an account in a write. Refusals before a token are free and have no other bound. */
 const ROWS_AN_ACCOUNT = 20;
@@ -30,12 +30,10 @@ interface AnswerRow extends Partial<NotedAnswer> {
   unlisted?: number;
 }
 
-/** By account, its rows, and how many answers have none. */
-type Noted = Map<string, { rows: AnswerRow[]; unlisted: number }>;
-
 /** The answers of one process for the activity. @param maxRows for tests */
 export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
-  let noted: Noted = new Map();
+  /** By account, its rows, and how many answers have none. */
+  const noted = new Map<string, { rows: AnswerRow[]; unlisted: number }>();
   let rows = 0;
 
   /** Notes an answer that tells more than its charge: a problem, also of an item, or a repetition of an earlier answer. */
@@ -61,39 +59,20 @@ export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
     account.rows.push({ ...ids, at: new Date(), endpoint, ...answer });
   }
 
-  /** Keeps an account's rows for the next write, within the bounds. */
-  function keepRows(id: string, earlier: { rows: AnswerRow[]; unlisted: number }): void {
-    const later = noted.get(id);
-    const all = [...earlier.rows, ...(later?.rows ?? [])];
-    const free = maxRows - rows + (later?.rows.length ?? 0);
-    const kept = all.slice(0, Math.min(ROWS_AN_ACCOUNT, free));
-    noted.set(id, {
-      rows: kept,
-      unlisted: earlier.unlisted + (later?.unlisted ?? 0) + all.length - kept.length,
-    });
-    rows += kept.length - (later?.rows.length ?? 0);
+  function take(): AnswerRow[] | null {
+    if (noted.size === 0) return null;
+    const taken = [...noted].flatMap(([id, account]) => rowsOf(id, account));
+    noted.clear();
+    rows = 0;
+    return taken;
   }
 
-  const kept: Kept<Noted> = {
-    take() {
-      if (noted.size === 0) return null;
-      const taken = noted;
-      noted = new Map();
-      rows = 0;
-      return taken;
-    },
-    async store(taken) {
-      await makeActivityDays(sql);
-      await writeAnswers(
-        sql,
-        [...taken].flatMap(([id, account]) => rowsOf(id, account)),
-      );
-    },
-    keep(taken) {
-      for (const [id, account] of taken) keepRows(id, account);
-    },
-  };
-  return { note, ...kept };
+  async function store(taken: AnswerRow[]): Promise<void> {
+    await makeActivityDays(sql);
+    await writeAnswers(sql, taken);
+  }
+
+  return { note, take, store };
 }
 
 /** What is noted of an answer: its problem, each kind and reason of a problem of its items, and whether it repeats an earlier one. */

@@ -2,8 +2,8 @@ import { type ErrorKind, errorKindOf } from '../../http/error-kind.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { HOUR, MINUTE } from '../../platform/units.ts';
+import type { Owner } from '../credits/call.ts';
 import { addDailyCounts } from '../credits/daily-counts.ts';
-import type { Kept, Owner } from './kept.ts';
 
 /** The most counters in memory, and in a statement. Further ones are not counted until the next write. */
 const MAX_COUNTERS = 10_000;
@@ -29,7 +29,7 @@ export function createCounts(sql: Sql, maxCounters = MAX_COUNTERS) {
   const counters = new Map<string, Counter>();
   /** The minute of each secret's last use, so that a secret is written once a minute. */
   const known = new Map<string, number>();
-  let uses = new Set<string>();
+  const uses = new Map<string, number>();
 
   /** Notes a use of the secret with this SHA-256, in base64. */
   function used(hash: string): void {
@@ -37,44 +37,31 @@ export function createCounts(sql: Sql, maxCounters = MAX_COUNTERS) {
     if (known.get(hash) === minute) return;
     if (known.size >= MAX_SECRETS) known.clear();
     known.set(hash, minute);
-    uses.add(hash);
+    uses.set(hash, minute);
   }
 
   /** Counts an error answer. @param credits that it cost */
   function add({ accountId, keyId }: Owner, problem: ProblemName, credits: number): void {
+    const kind = errorKindOf(problem);
     const hour = Math.floor(Date.now() / HOUR);
-    addCounter({ accountId, keyId, kind: errorKindOf(problem), hour, calls: 1, credits });
-  }
-
-  function addCounter(counter: Counter): void {
-    const { accountId, keyId, kind, hour, calls, credits } = counter;
     const id = `${accountId} ${hour} ${keyId} ${kind}`;
     const earlier = counters.get(id);
     if (earlier !== undefined) {
-      earlier.calls += calls;
+      earlier.calls += 1;
       earlier.credits += credits;
-    } else if (counters.size < maxCounters) counters.set(id, counter);
+    } else if (counters.size < maxCounters)
+      counters.set(id, { accountId, keyId, kind, hour, calls: 1, credits });
   }
 
-  const kept: Kept<Taken> = {
-    take() {
-      if (counters.size === 0 && uses.size === 0) return null;
-      const written = [...uses].flatMap((hash): [string, number][] => {
-        const minute = known.get(hash);
-        return minute === undefined ? [] : [[hash, minute]];
-      });
-      const taken = { counters: [...counters.values()], uses: written };
-      counters.clear();
-      uses = new Set();
-      return taken;
-    },
-    store: (taken) => storeCounts(sql, taken),
-    keep({ counters, uses: written }) {
-      for (const counter of counters) addCounter(counter);
-      for (const [hash] of written) uses.add(hash);
-    },
-  };
-  return { used, add, ...kept };
+  function take(): Taken | null {
+    if (counters.size === 0 && uses.size === 0) return null;
+    const taken = { counters: [...counters.values()], uses: [...uses] };
+    counters.clear();
+    uses.clear();
+    return taken;
+  }
+
+  return { used, add, take, store: (taken: Taken) => storeCounts(sql, taken) };
 }
 
 /**

@@ -12,10 +12,10 @@ import { answerOf } from '../../platform/postgres/answer.ts';
 import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import { SECOND } from '../../platform/units.ts';
+import type { Owner } from '../credits/call.ts';
 import { isRolledBack } from '../credits/void.ts';
 import { createAnswerNotes } from './answers.ts';
 import { createCounts } from './counts.ts';
-import type { Kept, Owner } from './kept.ts';
 
 const WRITE_EVERY_MS = 5 * SECOND;
 
@@ -36,6 +36,8 @@ export interface NotesOptions {
 export function createNotes(sql: Sql, { keepsActivity = true, maxCounters, maxRows }: NotesOptions = {}) {
   const counts = createCounts(sql, maxCounters);
   const answers = createAnswerNotes(sql, maxRows);
+  const writeCounts = writerOf(counts);
+  const writeAnswers = writerOf(answers);
 
   /**
    * Notes the answer to a known caller: a problem, also of each item, and a repetition of an earlier answer.
@@ -53,7 +55,7 @@ export function createNotes(sql: Sql, { keepsActivity = true, maxCounters, maxRo
 
   /** Writes what was noted. @throws the first failure, after the other notes were written */
   async function write(): Promise<void> {
-    const outcomes = [await flush(counts), await flush(answers)];
+    const outcomes = [await writeCounts(), await writeAnswers()];
     for (const { error } of outcomes) if (error !== undefined) throw error;
   }
 
@@ -71,17 +73,31 @@ export function createNotes(sql: Sql, { keepsActivity = true, maxCounters, maxRo
   return { used: counts.used, answered, write, start };
 }
 
-async function flush<Taken>({ take, store, keep }: Kept<Taken>): Promise<{ error?: unknown }> {
-  const taken = take();
-  if (taken === null) return {};
-  try {
-    await answerOf(store(taken));
-    return {};
-  } catch (error) {
-    if (isRolledBack(error)) keep(taken);
-    // Another statement has its turn, for example a deletion: no fault.
-    return isLockTimeout(error) ? {} : { error };
-  }
+/** Notes of one kind in memory. Each has a bound; what it has no room for is not noted. */
+interface Kept<Taken> {
+  /** Takes all of them, to be written; `null` means that there are none. */
+  take(): Taken | null;
+  /** Writes them in one statement. */
+  store(taken: Taken): PromiseLike<unknown>;
+}
+
+/** Writes notes of one kind: first those of an earlier write, if Postgres has answered that nothing of it was written. */
+function writerOf<Taken>({ take, store }: Kept<Taken>) {
+  let unwritten: Taken | null = null;
+  return async function write(): Promise<{ error?: unknown }> {
+    const isEarlier = unwritten !== null;
+    const taken = unwritten ?? take();
+    unwritten = null;
+    if (taken === null) return {};
+    try {
+      await answerOf(store(taken));
+      return isEarlier ? write() : {};
+    } catch (error) {
+      if (isRolledBack(error)) unwritten = taken;
+      // Another statement has its turn, for example a deletion: no fault.
+      return isLockTimeout(error) ? {} : { error };
+    }
+  };
 }
 
 /** The problems of an answer, of its items too, each with the credits that it cost. */
