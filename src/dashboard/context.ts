@@ -7,7 +7,7 @@ import type { AccountDetails } from '../metering/accounts/account-store.ts';
 import type { ReadAccount } from '../metering/accounts/reader.ts';
 import type { Pipeline } from '../metering/admission/pipeline.ts';
 import type { Handler } from '../metering/admission/quote.ts';
-import type { RateLimiter } from '../metering/rate-limit/limiter.ts';
+import type { RateLimiter } from '../metering/rate-limit/bucket.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Log } from '../platform/observability/log.ts';
 import type { Sql } from '../platform/postgres/connect.ts';

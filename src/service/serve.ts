@@ -27,7 +27,6 @@ import { NOTHING_PAID } from '../metering/admission/quote.ts';
 import { entryOf } from '../metering/credits/activity.ts';
 import type { Call } from '../metering/credits/call.ts';
 import { createCredits } from '../metering/credits/charge.ts';
-import { createLeftReader } from '../metering/credits/left.ts';
 import { startCallRollup } from '../metering/credits/rollup.ts';
 import { createAuthenticator } from '../metering/keys/authenticate.ts';
 import { createNotes } from '../metering/notes/notes.ts';
@@ -160,20 +159,19 @@ export async function startService(config: Config, options: ServiceOptions = {})
     });
     const directory = openDirectory(config, stores, metrics);
     const matchPool = stores.elasticsearch === null ? stores.openPool(MATCH_POOL) : stores.sql;
-    const readLeft = createLeftReader(pointQueries);
     const parts = {
       publicUrl,
       countItem: createItemCounter(metrics),
       price: config.creditsPrice?.price,
       readAccount: createAccountReader(pointQueries),
-      readLeft,
+      readLeft: credits.left,
       readKey: createKeyReader(pointQueries),
       readActivity: (...asked: Parameters<ReadActivity>) => readActivity(stores.sql, ...asked),
       readDatasets: createDatasetsReader(stores.sql),
       search: directory.answering(directory.search),
       match: openMatch({ ...stores, sql: matchPool }, directory),
       resolve: openResolve({ ...stores, sql: stores.openPool(RESOLVE_POOL) }, directory),
-      ...openLookup(config, { ...stores, pointQueries, readLeft }, tasks, log, metrics),
+      ...openLookup(config, { ...stores, pointQueries, readLeft: credits.left }, tasks, log, metrics),
       screen: createScreen(pointQueries),
       readPage: (options: PageOptions) => readPage(pointQueries, options),
     };

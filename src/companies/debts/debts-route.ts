@@ -1,14 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
-import { inTurn } from '../../metering/admission/in-turn.ts';
 import {
   createListHandler,
   type ItemAnswer,
   type ListInput,
   type ListService,
 } from '../../metering/admission/list-handler.ts';
-import type { Handler } from '../../metering/admission/quote.ts';
+import { type Handler, inTurn } from '../../metering/admission/quote.ts';
 import { QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
 import { createGate, type Gate, type GateLimits } from '../../platform/runtime/gate.ts';
 import { FileDigestOrNull } from '../file-digest.ts';

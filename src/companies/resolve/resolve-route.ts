@@ -3,7 +3,6 @@ import { problem, unavailable } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { enumeration } from '../../http/enumeration.ts';
 import { type ItemList, itemSchema, listRequestSchema } from '../../http/list-schema.ts';
-import { inTurn } from '../../metering/admission/in-turn.ts';
 import {
   createListHandler,
   type Item,
@@ -12,7 +11,7 @@ import {
   type ListService,
   type QuotedList,
 } from '../../metering/admission/list-handler.ts';
-import type { Handler } from '../../metering/admission/quote.ts';
+import { type Handler, inTurn } from '../../metering/admission/quote.ts';
 import type { ReadLeft } from '../../metering/credits/left.ts';
 import { createGate, type Gate, type GateLimits } from '../../platform/runtime/gate.ts';
 import { SECOND } from '../../platform/units.ts';

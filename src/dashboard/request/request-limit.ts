@@ -1,4 +1,4 @@
-import type { RateLimiter } from '../../metering/rate-limit/limiter.ts';
+import type { RateLimiter } from '../../metering/rate-limit/bucket.ts';
 import { createGate } from '../../platform/runtime/gate.ts';
 import { SECOND } from '../../platform/units.ts';
 import type { Door } from '../context.ts';

@@ -2,8 +2,9 @@
  * A route has several faces: a request over HTTP (here), a tool of agents (src/mcp), and a member's own call (src/dashboard/try).
  * Each reads the input once the call has its token. The handler gets an object, and knows nothing of its face.
  */
+import { createHash } from 'node:crypto';
 import { problem } from '../../http/answer.ts';
-import type { ApiRoute } from '../../http/api-route.ts';
+import { type ApiRoute, IDEMPOTENCY_KEY } from '../../http/api-route.ts';
 import { type JsonBody, jsonFault, readJson } from '../../http/body.ts';
 import { createBodyCheck } from '../../http/body-check.ts';
 import type { CallKind } from '../../http/call-kind.ts';
@@ -11,8 +12,10 @@ import { createAddressReader, type Input } from '../../http/input.ts';
 import type { Reason } from '../../http/problems.ts';
 import type { Right } from '../../http/right.ts';
 import { pathOf, searchOf } from '../../http/url.ts';
-import { INVALID_KEY, identityOf, keyOf } from './identity.ts';
 import { type CallContext, free, type Handler, type Quote, single } from './quote.ts';
+
+const KEY = new RegExp(IDEMPOTENCY_KEY);
+const INVALID_KEY = 'Idempotency-Key is not 1 to 64 letters of A to Z, a to z, 0 to 9, "_" and "-".';
 
 /** A call as its face makes it. */
 export interface FaceCall {
@@ -71,7 +74,7 @@ interface OnceCall {
   route: ApiRoute;
   handler: Handler;
   request: Pick<Request, 'headers' | 'url'>;
-  /** The body, or a tool's name and arguments, as identityOf takes it. */
+  /** The body, or a tool's name and arguments. */
   sent: string | Uint8Array;
   /** Why the input is not valid; `null` means that the route's schema takes it. */
   fault: string | null;
@@ -80,14 +83,14 @@ interface OnceCall {
   input: Input;
 }
 
-/** The quote of a call that takes an `Idempotency-Key`. Bad input has its quote, too: it is charged (specification, Endpoints). */
+/** The quote of a call that takes an `Idempotency-Key` (docs/api.md: Idempotency-Key). Bad input has its quote, too: it is charged (specification, Endpoints). */
 export async function quoteOnce(
   { route, handler, request: { headers, url }, sent, fault, reason = 'member', input }: OnceCall,
   context: CallContext,
 ): Promise<Quote> {
-  const key = keyOf(headers);
-  if (key === null) return refused(route, INVALID_KEY, 'idempotency-key');
-  if (key !== undefined && route.charge !== null) {
+  const key = headers.get('idempotency-key');
+  if (key !== null && !KEY.test(key)) return refused(route, INVALID_KEY, 'idempotency-key');
+  if (key !== null && route.charge !== null) {
     const address = pathOf(url) + searchOf(url);
     const paidBefore = await context.claim(identityOf(context.caller.accountId, key, address, sent));
     if (fault === null) return handler.quote(input, { ...context, paidBefore });
@@ -99,4 +102,14 @@ export async function quoteOnce(
 function refused({ charge }: ApiRoute, detail: string, reason: Reason): Quote {
   const answer = () => problem('validation', detail, { reason });
   return charge === null ? free(answer) : single(charge, answer);
+}
+
+/**
+ * Identifies a request with an `Idempotency-Key`, so that it is charged once, however often it is sent.
+ *
+ * @param address path and query, as they were sent
+ * @param sent beside them: the body, or a tool's name and arguments
+ */
+function identityOf(accountId: string, key: string, address: string, sent: string | Uint8Array) {
+  return createHash('sha256').update(`${accountId}\n${key}\n${address}\n`).update(sent).digest('hex');
 }

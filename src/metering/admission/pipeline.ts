@@ -27,12 +27,10 @@ import { SECOND } from '../../platform/units.ts';
 import { buyAddress } from '../accounts/buy-address.ts';
 import type { Claim } from '../credits/call.ts';
 import type { Credits } from '../credits/charge.ts';
-import { StillUnderWayError } from '../credits/claim.ts';
 import { type Authenticator, bearerToken, type Caller } from '../keys/authenticate.ts';
 import { hasSecretLength } from '../keys/secret.ts';
 import type { Notes } from '../notes/notes.ts';
-import type { RateDecision } from '../rate-limit/bucket.ts';
-import type { RateLimiter } from '../rate-limit/limiter.ts';
+import type { RateDecision, RateLimiter } from '../rate-limit/bucket.ts';
 import type { FaceCall } from './face.ts';
 import { createLoad } from './load.ts';
 import { NOTHING_PAID, type Payment, type Quote } from './quote.ts';
@@ -137,9 +135,11 @@ export function createPipeline(parts: PipelineParts) {
         const claimFor = async (identity: string) => {
           if (caller!.isTest) return null;
           const sinceMs = performance.now();
-          const claimed = await claimRequest(caller!, identity, request.signal);
-          if ('problem' in claimed) throw new NotClaimedError(end(caller!, trace, claimed, rate));
-          claim = claimed;
+          try {
+            claim = await credits.claim(caller!, identity, request.signal);
+          } catch (cause) {
+            throw new NotClaimedError(end(caller!, trace, refusals.notClaimed(cause), rate));
+          }
           // It may have waited for another sending.
           const ended = performance.now() - sinceMs > LONG_CLAIM_MS ? await lookAgain() : null;
           if (ended !== null) throw new NotClaimedError(ended);
@@ -200,21 +200,6 @@ export function createPipeline(parts: PipelineParts) {
   async function outsideQueue<T>(waited: Promise<T>): Promise<T> {
     load.admissions.leave();
     return waited.finally(load.admissions.enter);
-  }
-
-  /** The claim of a request that is charged once, or the answer to one that is not claimed. */
-  async function claimRequest(
-    caller: Caller,
-    identity: string,
-    signal: AbortSignal,
-  ): Promise<Claim | ProblemAnswer> {
-    try {
-      return await credits.claim(caller, identity, signal);
-    } catch (cause) {
-      if (cause instanceof StillUnderWayError) return refusals.stillUnderWay(cause);
-      const unclaimed = unavailable('Whether the request was charged before could not be read.', cause);
-      return failureAnswer(cause, unclaimed);
-    }
   }
 
   const refusedBy = (refusal: ProblemAnswer): Payment => ({ ...NOTHING_PAID, refusal });

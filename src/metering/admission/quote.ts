@@ -1,6 +1,13 @@
-import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../../http/answer.ts';
+import {
+  type Answer,
+  failureAnswer,
+  overloaded,
+  type ProblemAnswer,
+  unavailable,
+} from '../../http/answer.ts';
 import type { CallKind } from '../../http/call-kind.ts';
 import type { Input } from '../../http/input.ts';
+import type { Gate } from '../../platform/runtime/gate.ts';
 import type { Charge } from '../credits/call.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
@@ -13,7 +20,7 @@ export interface CallContext {
   /** The buckets after this request took its token. */
   rate: RateDecision;
   /**
-   * Claims a request with this identity, which is charged once (identity.ts), before its handler reads anything.
+   * Claims a request with this identity, which is charged once (face.ts), before its handler reads anything.
    * @returns the credits that an earlier sending was charged and has kept; `null` means that none was, or that it costs nothing
    * @throws when another sending is under way for too long, or Postgres is away; then the request is a free 503
    */
@@ -92,3 +99,24 @@ export const freeHandler = (
   quote: (input, context) =>
     free(() => answer(context, input).catch((cause) => failureAnswer(cause, unavailable(unread, cause)))),
 });
+
+/** A handler whose calls are answered in turn: each enters the gate before its reads, and leaves it with its answer. */
+export function inTurn<Of>(gate: Gate, handler: Handler<Of>): Handler<Of> {
+  return {
+    async quote(input, context) {
+      let leave: () => void;
+      try {
+        leave = await gate.enter(context.caller.accountId);
+      } catch (cause) {
+        const answer = failureAnswer(cause, overloaded(cause));
+        return free(() => answer);
+      }
+      try {
+        return { ...(await handler.quote(input, context)), end: leave };
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    },
+  };
+}

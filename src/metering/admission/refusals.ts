@@ -1,20 +1,25 @@
 /** The answers with which the pipeline ends a request before its handler, and the RateLimit headers of every answer. */
-
-import { type ProblemAnswer, problem } from '../../http/answer.ts';
+import { failureAnswer, type ProblemAnswer, problem, unavailable } from '../../http/answer.ts';
 import type { Right } from '../../http/right.ts';
 import { SECOND } from '../../platform/units.ts';
 import type { Quota, SpentBudget } from '../credits/call.ts';
-import type { StillUnderWayError } from '../credits/claim.ts';
+import { StillUnderWayError } from '../credits/claim.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
 
-/** The answer to a sending of a request that another sending keeps for too long. */
-export const stillUnderWay = (cause: StillUnderWayError) =>
-  problem('service-unavailable', 'Another sending with this Idempotency-Key is under way.', {
+/** The answer to a request with an `Idempotency-Key` that was not claimed. */
+export function notClaimed(cause: unknown): ProblemAnswer {
+  if (!(cause instanceof StillUnderWayError))
+    return failureAnswer(
+      cause,
+      unavailable('Whether the request was charged before could not be read.', cause),
+    );
+  return problem('service-unavailable', 'Another sending with this Idempotency-Key is under way.', {
     reason: 'under-way',
     headers: { 'Retry-After': String(cause.retryAfterS) },
     cause,
   });
+}
 
 /** The same for every token that is no valid key (docs/api.md: 401). */
 const NO_VALID_KEY = 'The key is unknown, revoked or expired, or its account is suspended.';

@@ -16,10 +16,10 @@ import { BATCH_TIMEOUT_MS, createBatcher } from '../../platform/runtime/batcher.
 import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { createLockedAccounts } from '../accounts/locked.ts';
-import type { Call, Charge, Claim } from './call.ts';
+import type { Call, Charge, Claim, Earlier } from './call.ts';
 import { type ChargedBatch, paidOf, chargeBatch as sendBatch } from './charge-batch.ts';
 import { type ClaimEnd, createClaims, endClaim, releaseClaim, voidSending } from './claim.ts';
-import { createLeft } from './left.ts';
+import { createLeft, type ReadLeft } from './left.ts';
 import { MAX_CALLS, type Refund, refundCredits } from './refund.ts';
 import { isRolledBack, voidAttempt } from './void.ts';
 
@@ -44,6 +44,8 @@ const MAX_EMPTY = 10_000;
 /** An answer waits so long for its refund. */
 const REFUND_WAIT_MS = 2 * SECOND;
 const LEDGER = 'the credit ledger';
+/** The charge of a sending that was charged nothing, so nothing comes back. */
+const NOTHING_CHARGED = { spent: 0, isRepeated: false, left: null, async refund() {} };
 
 /**
  * The one way to charge credits. A batch is one row of the ledger, with an id; a batch whose outcome is unknown is voided by
@@ -85,14 +87,12 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
    * @throws when Postgres gave no answer within 2 s (4 s for a counter that was empty), an earlier batch is in doubt, or the client has left. The call costs nothing.
    */
   async function charge(call: Call): Promise<Charge> {
-    if (call.claim?.earlier) return repeated(call, call.claim);
+    if (call.claim?.earlier) return repeated(call, call.claim.earlier);
     const known = [call.accountId, call.keyId].filter((id) => empty.has(id));
     if (known.length > 0) {
       throwUnlessOpen();
       const { credits, reason } = await readLeft(call);
-      const refund = async () => call.claim && release(call.claim);
-      if (reason !== null)
-        return { spent: 0, reason, isRepeated: false, left: call.wantsLeft ? 0 : null, refund };
+      if (reason !== null) return { ...NOTHING_CHARGED, reason };
       if (credits > 0) for (const id of known) empty.delete(id);
     }
     const charged = await (call.claim === undefined ? enqueue(call) : enqueueAlone(call));
@@ -115,7 +115,9 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       const charges = chargesOf(attempt, charged, outcome);
       return calls.map((call) => charges.get(call));
     } catch (error) {
-      if (isRolledBack(error)) failed(attempt);
+      onEvent?.('failed');
+      // Postgres has answered that nothing was charged.
+      if (isRolledBack(error)) unsettled.delete(attempt);
       else if (claim === undefined) doubt(attempt, () => voidAttempt(sql, attempt));
       else {
         // The void ends the claim, so nothing else may.
@@ -132,8 +134,8 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   }
 
   /**
-   * Claims a request for a sending of it, and waits for another one to end (claim.ts). Each claim is ended: by `refund` of its charge,
-   * or by {@link release}.
+   * Claims a request for a sending of it, and waits for another one to end (claim.ts). The end of each request is {@link release},
+   * which does nothing if `refund` of its own charge has ended the claim.
    */
   async function claim(...asked: Parameters<typeof claimRequest>): Promise<Claim> {
     throwUnlessOpen();
@@ -148,34 +150,23 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   }
 
   /** The part of an earlier sending's charge that a sending can use. */
-  async function repeated(call: Call, claim: Claim): Promise<Charge> {
-    const { kept, reason } = claim.earlier!;
+  async function repeated(call: Call, { kept, reason }: Earlier): Promise<Charge> {
     const spent = Math.min(kept, call.credits);
+    // What is paid is no reason to refuse, so `null` means here that Postgres could not say.
+    const read = call.wantsLeft ? await readLeft(call).catch(() => null) : null;
+    const left = read?.credits ?? null;
     return {
+      ...NOTHING_CHARGED,
       spent,
       reason: spent < call.credits ? reason : null,
       isRepeated: true,
-      // What is paid is no reason to refuse, so `null` means here that Postgres could not say.
-      left: call.wantsLeft
-        ? await readLeft(call).then(
-            ({ credits }) => credits,
-            () => null,
-          )
-        : null,
-      refund: async () => release(claim),
+      left,
     };
-  }
-
-  /** Postgres has answered that nothing was charged. */
-  function failed(id: string): void {
-    unsettled.delete(id);
-    onEvent?.('failed');
   }
 
   /** The outcome of a charge is unknown. Nothing is charged until Postgres has acknowledged its void. */
   function doubt(id: string, sendVoid: () => PromiseLike<unknown>): void {
     if (mode === 'open') mode = 'in doubt';
-    onEvent?.('failed');
     void settle('voided', id, () => withTimeout(sendVoid(), BATCH_TIMEOUT_MS, LEDGER));
   }
 
@@ -239,5 +230,8 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     if (unsettled.size > 0) onLost?.(unsettled);
   }
 
-  return { claim, release, charge, close };
+  /** The credits that an account and its key can spend now. */
+  const left: ReadLeft = async (caller) => (await readLeft(caller)).credits;
+
+  return { claim, release, charge, left, close };
 }

@@ -9,7 +9,7 @@ import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
-import { type Call, type Charge, type Claim, REPEAT_WINDOW_MS, type Shortage } from './call.ts';
+import { type Charge, type Claim, type Owner, REPEAT_WINDOW_MS, type Shortage } from './call.ts';
 import { type Refund, refundCredits } from './refund.ts';
 
 /** Longer than any endpoint takes to answer once its body is read, with `PROVIDER_TIMEOUT_MS` up to 14 s. */
@@ -83,15 +83,13 @@ export function voidSending(sql: Sql, { request, sending }: Claim) {
     ON CONFLICT (attempt) DO UPDATE SET owed = true`;
 }
 
-type Owner = Pick<Call, 'accountId' | 'keyId'>;
-
 /** Of names of our own (RFC 9562, 6.6): an arbitrary UUID. */
 const NAMESPACE = '4b0e6f52-6a0c-4c0f-9d3e-2f7b1c9a8d54';
 
 /**
  * Claims requests. A second sending waits for the first one to end.
  * @param release ends a claim whose outcome is unknown
- * @param identity of the request (src/metering/admission/identity.ts)
+ * @param identity of the request (src/metering/admission/face.ts)
  * @throws StillUnderWayError after {@link WAIT_MS}; another error when Postgres gave no answer. Nothing is claimed for long then
  */
 export function createClaims(sql: Sql, release: (claim: Claim) => void) {

@@ -1,13 +1,11 @@
 import { READS } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
-import type { Call, Shortage } from './call.ts';
+import type { Owner, Shortage } from './call.ts';
 import { leftOf, PLAN } from './charge-batch.ts';
 
 /** The credits that an account and its key can spend now; 0 for an account that is gone. @throws when Postgres is away */
-export type ReadLeft = (caller: Caller) => Promise<number>;
-
-type Caller = Pick<Call, 'accountId' | 'keyId'>;
+export type ReadLeft = (caller: Owner) => Promise<number>;
 
 interface Left {
   credits: number;
@@ -28,16 +26,11 @@ const LEFT = `
       WHERE id IN (account_id, key_id) ORDER BY spendable, id LIMIT 1) AS tightest ON true
   ORDER BY position`;
 
-function readLeft(sql: Sql, callers: Caller[]) {
+function readLeft(sql: Sql, callers: Owner[]) {
   const ids = [callers.map(({ accountId }) => accountId), callers.map(({ keyId }) => keyId)];
   return sql.unsafe<Left[]>(LEFT, ids, { prepare: true });
 }
 
 /** Callers of one turn of the event loop share a query. It locks nothing: a charge may find less. */
 export const createLeft = (sql: Sql) =>
-  createBatcher((callers: Caller[], bound) => bound(readLeft(sql, callers)), READS);
-
-export function createLeftReader(sql: Sql): ReadLeft {
-  const read = createLeft(sql);
-  return async (caller) => (await read(caller)).credits;
-}
+  createBatcher((callers: Owner[], bound) => bound(readLeft(sql, callers)), READS);

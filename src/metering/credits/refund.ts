@@ -15,8 +15,6 @@ export const REFUND_WINDOW_MS = REPEAT_WINDOW_MS + MINUTE;
 /** Calls of a row of the journal at most: those of a batch. */
 export const MAX_CALLS = 500;
 
-/** Rows of the journal that are read at once. */
-const ROWS_AT_ONCE = 1000;
 /** Calls that one statement refunds, besides those of its last row: so long its accounts stay locked. */
 const CALLS_AT_ONCE = 1000;
 
@@ -66,7 +64,7 @@ export async function refundOwed(sql: Sql, countCharges = async (): Promise<void
   for await (const rows of inPages<OwedRow>((last) => owedRows(sql, last))) {
     await countCharges();
     await makeActivityDays(sql);
-    for (const part of Map.groupBy(rows, ({ part }) => Math.floor(part)).values()) await refundUnlocked(part);
+    await refundUnlocked(rows);
   }
 
   async function refundUnlocked(rows: OwedRow[]): Promise<void> {
@@ -91,17 +89,17 @@ export async function refundOwed(sql: Sql, countCharges = async (): Promise<void
 interface OwedRow {
   attempt: string;
   accountIds: string[];
-  /** The rows of a part are refunded by one statement. */
-  part: number;
 }
 
-/** The journal's rows that owe credits, in the order of their ids, behind the last one. */
+/** The journal's rows that owe credits, in the order of their ids, behind the last one: as many as one statement refunds. */
 const owedRows = (sql: Sql, last?: OwedRow) => sql<OwedRow[]>`
-  SELECT attempt, account_ids AS "accountIds", sum(cardinality(account_ids)) OVER (ORDER BY attempt) / ${CALLS_AT_ONCE}::bigint AS part
-  FROM (SELECT attempt, account_ids FROM call_journal
-    WHERE owed AND account_ids <> '{}' AND attempt > ${last?.attempt ?? '00000000-0000-0000-0000-000000000000'}
-    ORDER BY attempt LIMIT ${ROWS_AT_ONCE}) AS page
-  ORDER BY attempt`;
+  SELECT attempt, account_ids AS "accountIds"
+  FROM (
+    SELECT attempt, account_ids, sum(cardinality(account_ids)) OVER (ORDER BY attempt) - cardinality(account_ids) AS calls_before
+    FROM (SELECT attempt, account_ids FROM call_journal
+      WHERE owed AND account_ids <> '{}' AND attempt > ${last?.attempt ?? '00000000-0000-0000-0000-000000000000'}
+      ORDER BY attempt LIMIT ${CALLS_AT_ONCE}) AS page) AS summed
+  WHERE calls_before < ${CALLS_AT_ONCE} ORDER BY attempt`;
 
 /**
  * Empties rows of the journal and refunds what they took. The empty rows stay for a while, because the same void or refund can

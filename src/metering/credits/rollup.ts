@@ -68,22 +68,17 @@ export async function purgeJournal(sql: Sql): Promise<void> {
   );
 }
 
-/** @returns whether another part may follow. The process whose turn it is rolls up the calls of all. */
-async function rollUpPart(sql: Sql): Promise<boolean> {
-  try {
-    return (await rollUpCalls(sql)).isFull;
-  } catch (error) {
-    if (isLockTimeout(error)) return false;
-    throw error;
-  }
-}
-
 /** Keeps the journal short while the service runs. The next process rolls up what is left when it stops. */
 export function startCallRollup(sql: Sql, log: Log, cleanup: Cleanup) {
   let succeedingSinceMs = Number.POSITIVE_INFINITY;
 
+  /** The process whose turn it is counts the calls of all, so another one may wait in vain. */
   async function countCharges(): Promise<void> {
-    for (let isFull = true; isFull; ) isFull = await rollUpPart(sql);
+    try {
+      for (let isFull = true; isFull; ) ({ isFull } = await rollUpCalls(sql));
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+    }
   }
 
   async function rollUp(): Promise<void> {

@@ -7,7 +7,7 @@ import type { Probe } from '../../platform/observability/probe.ts';
 import type { Cleanup } from '../../platform/runtime/shutdown.ts';
 import { withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
-import type { RateLimiter } from './limiter.ts';
+import type { RateLimiter } from './bucket.ts';
 import { createProcessRateLimiter } from './process.ts';
 import { connectRedis, createRedisRateLimiter } from './redis.ts';
 

@@ -2,9 +2,15 @@ import Redis from 'ioredis';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
-import { type Bucket, type BucketState, type RateDecision, takeOfEach, UNITS_PER_TOKEN } from './bucket.ts';
+import {
+  type Bucket,
+  type BucketState,
+  type RateDecision,
+  type RateLimiter,
+  takeOfEach,
+  UNITS_PER_TOKEN,
+} from './bucket.ts';
 import { createEmptyBuckets } from './empty-buckets.ts';
-import type { RateLimiter } from './limiter.ts';
 import { createProcessRateLimiter } from './process.ts';
 import takeScript from './take.lua' with { type: 'text' };
 
@@ -38,8 +44,8 @@ export function connectRedis(url: string): Redis {
 /** The buckets of a request, three at most: its account's, then its shares. */
 type TokenRequest = Bucket[];
 
-/** A bucket of a script. */
-type AskedBucket = Pick<BucketState, 'units' | 'limit'>;
+/** A bucket of a script, and its place among the keys. */
+type AskedBucket = Pick<BucketState, 'units' | 'limit'> & { place: number };
 
 type BucketCommands = Redis & {
   takeTokensBuffer(keys: number, ...keysAndArguments: (string | Buffer)[]): Promise<Buffer>;
@@ -72,7 +78,8 @@ export function createRedisRateLimiter(
     if (isPaused()) throw new Error('Redis is left alone for a moment');
     const askedAtMs = performance.now();
     const buckets = new Map<string, AskedBucket>();
-    for (const { id, limit } of requests.flat()) if (!buckets.has(id)) buckets.set(id, { limit, units: 0 });
+    for (const { id, limit } of requests.flat())
+      if (!buckets.has(id)) buckets.set(id, { limit, units: 0, place: buckets.size + 1 });
     const answer = (await runScript(redis, buckets, requests)).values();
     const nowUs = answer.next().value!;
     for (const bucket of buckets.values()) bucket.units = answer.next().value!;
@@ -121,10 +128,8 @@ export function createRedisRateLimiter(
 
 /** Runs take.lua. @returns Redis's time in microseconds, then the units that each bucket held */
 async function runScript(redis: Redis, buckets: Map<string, AskedBucket>, requests: TokenRequest[]) {
-  const ids = [...buckets.keys()];
-  const keys = ids.map((id) => KEY_PREFIX + id);
-  const places = new Map(ids.map((id, index) => [id, index + 1]));
-  const placeOf = (bucket: Bucket | undefined) => (bucket === undefined ? 0 : places.get(bucket.id)!);
+  const keys = [...buckets.keys()].map((id) => KEY_PREFIX + id);
+  const placeOf = (bucket: Bucket | undefined) => (bucket === undefined ? 0 : buckets.get(bucket.id)!.place);
   const doubles = [
     [...buckets.values()].map(({ limit }) => limit),
     requests.flatMap(([account, key, connections]) => [account, key, connections].map(placeOf)),

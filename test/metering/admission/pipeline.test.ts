@@ -24,7 +24,7 @@ import {
 } from '../../../src/metering/keys/authenticate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
 import { errorsOf } from '../../../src/metering/notes/notes.ts';
-import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
+import type { RateLimiter } from '../../../src/metering/rate-limit/bucket.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
@@ -493,7 +493,7 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
     [
       'the ledger',
       'a request could not be answered',
-      () => ({ credits: { claim: bug, release() {}, charge: bug, close: bug } }),
+      () => ({ credits: { claim: bug, release() {}, charge: bug, left: bug, close: bug } }),
       { tokens: 1 },
     ],
     [

@@ -157,6 +157,7 @@ describe('a sending whose process has died', () => {
     expect(second.charge).toMatchObject({ spent: 5, isRepeated: true });
     await first.charge.refund(5);
     await second.charge.refund(0);
+    other.release(second.claim);
     await refundOwed(sql);
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
     expect(await send(one, request)).toMatchObject({ spent: 5, isRepeated: true });

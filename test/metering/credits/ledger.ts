@@ -49,8 +49,8 @@ export async function voidAndRefund(sql: Sql, attempts: string[]): Promise<void>
 export async function chargeKeyed(ledger: Credits, call: Call, identity: string, back = 0): Promise<Charge> {
   const claim = await ledger.claim(call, identity);
   const charge = await ledger.charge({ ...call, claim });
-  if (charge.spent === 0) ledger.release(claim);
-  else await charge.refund(Math.min(back, charge.spent));
+  await charge.refund(Math.min(back, charge.spent));
+  ledger.release(claim);
   return charge;
 }
 

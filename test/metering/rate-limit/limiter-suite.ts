@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { once } from 'node:events';
 import type Redis from 'ioredis';
-import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
+import type { RateLimiter } from '../../../src/metering/rate-limit/bucket.ts';
 import { connectRedis } from '../../../src/metering/rate-limit/redis.ts';
 
 /** A connection to Redis that is ready. */

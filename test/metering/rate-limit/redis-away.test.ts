@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import type Redis from 'ioredis';
-import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
+import type { RateLimiter } from '../../../src/metering/rate-limit/bucket.ts';
 import { createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { redisUrl } from '../../support/redis.ts';

@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import type Redis from 'ioredis';
 import {
   MAX_REQUESTS_PER_MINUTE,
+  type RateLimiter,
   UNITS_PER_TOKEN,
   unitsNow,
 } from '../../../src/metering/rate-limit/bucket.ts';
-import type { RateLimiter } from '../../../src/metering/rate-limit/limiter.ts';
 import { createRedisRateLimiter } from '../../../src/metering/rate-limit/redis.ts';
 import { redisUrl } from '../../support/redis.ts';
 import { connected, limiterSuite } from './limiter-suite.ts';

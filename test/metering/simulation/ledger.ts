@@ -246,7 +246,6 @@ const READS: Record<string, (tx: Transaction, ...args: never[]) => unknown> = {
       .map(([attempt, { entries }]) => ({
         attempt,
         accountIds: entries.map(({ accountId }) => accountId),
-        part: 0,
       }));
   },
 
