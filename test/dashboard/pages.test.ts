@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { storeRecord } from '../support/records.ts';
+import { fillAccount, memberPages } from './full-account.ts';
 import { startDashboardService, storeCalls } from './service.ts';
 import { createMember, createVisitor, formTokenOf, makeKey, newPerson, signUp } from './visitor.ts';
 
@@ -96,3 +97,31 @@ test('a name of what every object has is no notice, nor is the notice of another
     expect(page.textOf('[role=status]')).toBeNull();
   }
 });
+
+test.each(['en', 'pt'] as const)(
+  'each number of a page in %s has its groups of three digits',
+  async (language) => {
+    const priced = await startDashboardService({
+      CREDITS_PRICE: '1500 EUR 100000',
+      SMTP_URL: 'smtp://127.0.0.1:9',
+    });
+    try {
+      const { visitor, accountId } = await createMember(priced);
+      const pages = await memberPages(priced, accountId, await fillAccount(priced, accountId));
+      const price = { en: '€1,500 for 100,000', pt: '1 500 € por 100 000' }[language];
+      for (const [, path] of pages) {
+        const { document } = await visitor.get(`/dashboard${path}`, { 'Accept-Language': language });
+        for (const other of document.querySelectorAll('code, pre, time, [lang=en]:not(html)')) other.remove();
+        // A year, a standard and an address are no counts.
+        const text = document.body.innerHTML
+          .replace(/<[^>]*>/g, '\n')
+          .replace(/&#160;/g, ' ')
+          .replace(/\b20\d\d\b|RFC \d+|\S+@\S+/g, '');
+        expect([path, text.match(/.{0,20}\d{4,}.{0,20}/g)]).toEqual([path, null]);
+        if (path === '/credits') expect(text).toContain(price);
+      }
+    } finally {
+      await priced.stop();
+    }
+  },
+);

@@ -219,9 +219,11 @@ export function creditsPrice(name: string, value: string): { en: string; pt: str
   const [, amount, currency, credits] = /^(\d{1,9}(?:\.\d\d?)?) ([A-Z]{3}) ([1-9]\d{0,8})$/.exec(value) ?? [];
   if (currency === undefined) return priceTexts(name, value);
   const price = { amount: Number(amount), currency, credits: Number(credits) };
-  const money = { style: 'currency', currency, trailingZeroDisplay: 'stripIfInteger' } as const;
+  // As on pages, where Portuguese has blanks in numbers of four digits, too.
+  const useGrouping = 'always' as const;
+  const money = { style: 'currency', currency, trailingZeroDisplay: 'stripIfInteger', useGrouping } as const;
   const textIn = (language: string, between: string) =>
-    `${price.amount.toLocaleString(language, money)} ${between} ${price.credits.toLocaleString(language, { useGrouping: 'always' })}`;
+    `${price.amount.toLocaleString(language, money)} ${between} ${price.credits.toLocaleString(language, { useGrouping })}`;
   return { en: textIn('en', 'for'), pt: textIn('pt-PT', 'por'), price };
 }
 

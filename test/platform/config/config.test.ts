@@ -282,6 +282,10 @@ test('a price of credits is three parts, of which texts are made, or the texts',
     pt: '9,50\u00a0€ por 12\u00a0500',
     price,
   });
+  expect(of('1500 EUR 1000')).toMatchObject({
+    en: '€1,500 for 1,000',
+    pt: '1\u00a0500\u00a0€ por 1\u00a0000',
+  });
   expect(of('10 € for 1,000 | 10 € por 1 000')).toEqual({ en: '10 € for 1,000', pt: '10 € por 1 000' });
   expect(of('10 € for 1,000')).toEqual({ en: '10 € for 1,000', pt: '10 € for 1,000' });
 });
