@@ -20,9 +20,8 @@ import {
   table,
 } from '../ui/html.ts';
 import { filled } from '../ui/states.ts';
-import { keySection, sumOf } from '../usage/calls.ts';
-import { loadDailyCalls } from '../usage/daily-calls.ts';
-import { seriesOf } from '../usage/plot.ts';
+import { keySection } from '../usage/calls.ts';
+import { creditsOf, loadDailyCalls } from '../usage/daily-calls.ts';
 import { limitFacts } from './key-limits.ts';
 import { changeLinks, keyBadges, keyForm, keyName, lastUse } from './key-parts.ts';
 
@@ -38,7 +37,7 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
     loadDailyCalls(tools.sql, account, DAYS, id),
   ]);
   if (key === null || used === null) return notFoundPage(context);
-  const counts = { credits: sumOf(seriesOf(history.rows, 'credits', messages)), refused: 0 };
+  const counts = { credits: creditsOf(history.rows), refused: 0 };
   const about: Fact[] = [
     ...(key.connection
       ? await connectionFacts(context)

@@ -103,7 +103,7 @@ export const KEY_TEXTS = {
     Os pedidos com {start}… são recusados em menos de 5 segundos, em todo o lado. Esta ação é irreversível.`,
   revokeButton: ['Revoke this key', 'Revogar esta chave'],
   keyExpiryInvalid: ['The last day must be today or later.', 'O último dia tem de ser hoje ou depois.'],
-  keyUse: ['Use in the last {days} days', 'Utilização nos últimos {days} dias'],
+  keyUse: ['Requests in the last {days} days', 'Pedidos nos últimos {days} dias'],
   secrets: ['Secrets', 'Segredos'],
   currentSecret: ['Current', 'Atual'],
   oldSecret: ['Old', 'Anterior'],

@@ -2,38 +2,45 @@ import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../context.ts';
 import { type Html, type HtmlValue, html, scrollTable } from '../ui/html.ts';
-import { type DailyHistory, loadHours } from './daily-calls.ts';
-import { daySlots, hourSlots, plotSeries, type Series, type Slot, seriesOf, seriesOfHours } from './plot.ts';
+import { creditsOf, type DailyHistory, loadHours } from './daily-calls.ts';
+import {
+  creditSeries,
+  daySlots,
+  hourSlots,
+  plotSeries,
+  requestSeries,
+  type Series,
+  type Slot,
+} from './plot.ts';
 import { daysMenu, isMonth, type Range } from './range.ts';
 
 /** The overview's plot of credits, with its choice of days. */
 export function callsSection(context: MemberContext, history: DailyHistory, range: Range): Html {
   const { messages, formats, tools } = context;
-  const all = seriesOf(history.rows, 'credits', messages);
+  const all = creditSeries(history.rows, messages);
   const [from, to] = [history.from, history.to].map((day) => formats.date(new Date(day))) as [string, string];
   const days = isMonth(range) ? messages.plotBetween(from, to) : messages.plotSince(from);
   return plotCard(context, {
     id: 'calls',
     title: messages.plotTitle,
-    lead: html`${totalOf(context, all)}${all.length > 0 && html` · ${days}`}`,
+    lead: html`${totalOf(context, history)}${all.length > 0 && html` · ${days}`}`,
     menu: daysMenu(context, range, history.first),
     slots: daySlots(history, formats),
     all,
     isOfMonth: isMonth(range),
-    beside: html`<a href="${tools.base}/usage.csv?days=${range}" download>${messages.csv}</a>`,
+    beside: html`<a href="${tools.base}/usage.csv?days=${range}">${messages.csv}</a>`,
   });
 }
 
-/** The credits that a key has spent on some days, and its requests that were refused or failed. */
+/** The requests of a key on some days by their outcome, and the credits that it has spent. */
 export function keySection(context: MemberContext, history: DailyHistory, days: number): Html {
   const { messages, formats, id } = context;
-  const credits = seriesOf(history.rows, 'credits', messages);
   return plotCard(context, {
     id: 'use',
     title: messages.keyUse(String(days)),
-    lead: html`${messages.plotLead} · ${totalOf(context, credits)}`,
+    lead: html`${messages.requestsLead} · ${totalOf(context, history)}`,
     slots: daySlots(history, formats),
-    all: [...credits, ...seriesOf(history.rows, 'errors', messages)],
+    all: requestSeries(history.rows, messages),
     filter: { key: id },
   });
 }
@@ -41,15 +48,15 @@ export function keySection(context: MemberContext, history: DailyHistory, days: 
 /** The last hours, to see whether calls fail now. Nothing for an account without any. */
 export async function hoursSection(context: MemberContext): Promise<HtmlValue> {
   const { messages, formats, tools, account } = context;
-  const all = seriesOfHours(await loadHours(tools.sql, account.id), messages);
-  if (sumOf(all) === 0) return null;
-  const { hoursTitle: title, plotLead: lead } = messages;
+  const all = requestSeries(await loadHours(tools.sql, account.id), messages);
+  if (all.length === 0) return null;
+  const { hoursTitle: title, requestsLead: lead } = messages;
   return plotCard(context, { id: 'hours', title, lead, slots: hourSlots(formats), all });
 }
 
-/** The number of credits in the plot. */
-function totalOf({ messages, formats }: MemberContext, all: Series[]): Html {
-  return html`<span data-figure="plotted">${messages.plotTotal(formats.number(sumOf(all)))}</span>`;
+/** The credits of some days. */
+function totalOf({ messages, formats }: MemberContext, { rows }: DailyHistory): Html {
+  return html`<span data-figure="plotted">${messages.plotTotal(formats.number(creditsOf(rows)))}</span>`;
 }
 
 interface Plot {
@@ -102,7 +109,7 @@ function plotCard(context: MemberContext, plot: Plot): Html {
 }
 
 /** The sum of the series' totals. */
-export const sumOf = (all: Series[]) => all.reduce((sum, { total }) => sum + total, 0);
+const sumOf = (all: Series[]) => all.reduce((sum, { total }) => sum + total, 0);
 
 /** The plot's numbers, a row for each of its bars, the latest first. A day leads to its calls as long as the service keeps them. */
 function tableOf({ messages, formats, tools }: MemberContext, { all, slots, filter = {} }: Plot): Html {

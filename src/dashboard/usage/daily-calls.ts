@@ -17,6 +17,9 @@ export interface DailyCalls extends Counts {
 /** The calls of a day, of every kind. */
 export const callsOf = (row: Counts): number => CALL_KINDS.reduce((sum, kind) => sum + row[kind], 0);
 
+/** The credits of some days. */
+export const creditsOf = (rows: Counts[]): number => rows.reduce((sum, row) => sum + callsOf(row), 0);
+
 /** The days of a range: none after today by Postgres's clock, and none before the account's first call or error. */
 export interface DailyHistory extends Days {
   /** The day of the account's first call or error; `null` if it has none. */

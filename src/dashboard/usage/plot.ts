@@ -117,9 +117,6 @@ export interface Series {
   total: number;
 }
 
-/** The unit of a plot: the credits of charged calls, or errors. */
-export type Counted = 'credits' | 'errors';
-
 const COLOURS: Record<CallKind | ErrorKind, Colour> = {
   search: 1,
   match: 2,
@@ -134,27 +131,27 @@ const COLOURS: Record<CallKind | ErrorKind, Colour> = {
   '5xx': 'error-2',
 };
 
-/** The counts of each slot, each kind that has any apart. */
-export function seriesOf(rows: DailyCalls[], counted: Counted, messages: Messages): Series[] {
-  const labels = { ...messages.callKinds, ...messages.errorKinds };
-  const kinds = counted === 'credits' ? CALL_KINDS : ERROR_KINDS;
-  return kinds
-    .map((kind) => series(labels[kind], COLOURS[kind], rows, (row) => row[kind]))
-    .filter(({ total }) => total > 0);
-}
+/** The credits of each kind of calls that has any. */
+export const creditSeries = (rows: DailyCalls[], { callKinds }: Messages): Series[] =>
+  CALL_KINDS.flatMap((kind) => series(callKinds[kind], COLOURS[kind], rows, (row) => row[kind]));
 
-/** The credits spent, and the errors of each kind that has any, of the last hours. */
-export const seriesOfHours = (rows: DailyCalls[], messages: Messages): Series[] => [
-  series(messages.plotTitle, 1, rows, callsOf),
-  ...seriesOf(rows, 'errors', messages),
+/**
+ * Requests, and items of lists, by their outcome. Each stands in one series, so that the height of a bar has one unit: one that an error
+ * has charged is no answered one.
+ */
+export const requestSeries = (rows: DailyCalls[], { answered, errorKinds }: Messages): Series[] => [
+  ...series(answered, 1, rows, (row) => Math.max(0, callsOf(row) - row.errorCredits)),
+  ...ERROR_KINDS.flatMap((kind) => series(errorKinds[kind], COLOURS[kind], rows, (row) => row[kind])),
 ];
 
+/** A series; none without a count. */
 function series(
   label: string,
   colour: Colour,
   rows: DailyCalls[],
   count: (row: DailyCalls) => number,
-): Series {
+): Series[] {
   const counts = new Map(rows.map((row) => [row.day, count(row)]));
-  return { label, colour, counts, total: counts.values().reduce((sum, count) => sum + count, 0) };
+  const total = counts.values().reduce((sum, count) => sum + count, 0);
+  return total === 0 ? [] : [{ label, colour, counts, total }];
 }

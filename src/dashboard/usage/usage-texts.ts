@@ -45,9 +45,10 @@ export const USAGE_TEXTS = {
     Cada pedido aparece aqui em poucos segundos.`,
   table: ['The numbers as a table', 'Os números em tabela'],
 
-  hoursTitle: ['The last 48 hours', 'As últimas 48 horas'],
-  plotLead: `Credits spent, and requests that were refused or failed, in UTC
-    Créditos gastos e pedidos recusados ou com erro, em UTC`,
+  hoursTitle: ['Requests in the last 48 hours', 'Pedidos nas últimas 48 horas'],
+  requestsLead: `Requests and items of lists, each once, by their outcome, in UTC
+    Pedidos e itens de listas, cada um uma vez, pelo resultado, em UTC`,
+  answered: ['Answered (200)', 'Respondidos (200)'],
   activityOf: ['See these requests', 'Ver estes pedidos'],
   latest: ['Latest', 'Mais recentes'],
   older: ['Older', 'Anteriores'],

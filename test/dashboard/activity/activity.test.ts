@@ -5,7 +5,7 @@ import { writeActivity } from '../../../src/metering/credits/activity.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { storeActivity } from '../../support/activity.ts';
 import { call } from '../../support/client.ts';
-import { storeCallCounts, storeErrorCounts } from '../../support/counts.ts';
+import { storeCallCounts, storeCostlyErrorCounts, storeErrorCounts } from '../../support/counts.ts';
 import { until } from '../../support/until.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, createMemberWithKey, type PageAnswer, type Visitor } from '../visitor.ts';
@@ -191,20 +191,26 @@ test('the days of a plot and refused calls of a key lead to the calls', async ()
   expect(await links('/keys', '.keys td a')).toEqual([`/dashboard/activity?key=${id}&problems=yes`]);
 });
 
-test('the last 48 hours have what was spent and what failed, hour by hour', async () => {
+test('the last 48 hours have what was answered and what failed, each request once, hour by hour', async () => {
   const { visitor, accountId } = await createMember(service);
   expect((await visitor.get('/dashboard/activity')).document.querySelector('#hours')).toBeNull();
   const rows = (kind: string, count: number) => service.sql`
     VALUES (${accountId}, ${TODAY}::date, '', ${kind}, ${count}::integer), (${accountId}, ${TODAY}::date - 3, '', ${kind}, 100)`;
   await storeCallCounts(service.sql, rows('search', 4));
   await storeErrorCounts(service.sql, rows('rate-limit-exceeded', 13));
+  // A credit of these four.
+  await storeCostlyErrorCounts(
+    service.sql,
+    service.sql`VALUES (${accountId}, ${TODAY}::date, '', '4xx', 2, 1)`,
+  );
   const page = await visitor.get('/dashboard/activity');
   expect(page.textsOf('#hours .legend li')).toEqual([
-    'Credits spent 4',
+    'Answered (200) 3',
     'Too many requests in a minute (429) 13',
+    'Not valid, not found or expired (400, 404, 410) 2',
   ]);
   expect(page.document.querySelector('#hours tbody time')!.getAttribute('datetime')).toBe(`${TODAY}T00:00Z`);
-  expect(page.textsOf('#hours tbody td')).toEqual(['4', '13', '17']);
+  expect(page.textsOf('#hours tbody td')).toEqual(['3', '13', '2', '18']);
   const filtered = await visitor.get('/dashboard/activity?problems=yes');
   expect(filtered.document.querySelector('#hours')).toBeNull();
 });

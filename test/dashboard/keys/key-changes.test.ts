@@ -338,10 +338,10 @@ test('calls with a key that has ended are counted by key, and the page of the ke
     await fetch(`${service.url}/companies?q=${query}`, { headers: { Authorization: `Bearer ${secret}` } });
   }
   const counts = async () => (await visitor.get(`/dashboard/keys/${id}`)).textsOf('.legend li');
-  expect(await counts()).toEqual(['Searches 2']);
+  expect(await counts()).toEqual(['Answered (200) 2']);
   await visitor.submit(`/dashboard/keys/${id}/revoke`, {});
   await until('the refusal', async () => (await usage(secret)) === 401);
-  await eventually(counts, ['Searches 2', 'Key or secret had ended (401) 1']);
+  await eventually(counts, ['Answered (200) 2', 'Key or secret had ended (401) 1']);
 });
 
 test('the page of a key tells whether the old secret is still used, and ends it now', async () => {

@@ -223,7 +223,7 @@ test('last month is one link away, with its calls and a CSV of the same days', a
     `Days shown: ${name}`,
     name,
   ]);
-  const lines = (await visitor.get(page.linksOf('[download]')[0]!)).text.split('\r\n').slice(1, -1);
+  const lines = (await visitor.get(page.linksOf('#calls .under > a')[0]!)).text.split('\r\n').slice(1, -1);
   expect(lines.map((line) => line.split(',')[0])).toEqual([`"${from}"`, `"${to}"`]);
   // The other language keeps the days.
   expect(page.linksOf('[hreflang=pt]')).toEqual([`?lang=pt&days=${monthBefore(day(0), 1)}`]);
@@ -237,7 +237,7 @@ test('a month without calls says so', async () => {
   expect([none.status, none.textOf('.empty')]).toEqual([200, 'No credits spent on these days']);
 });
 
-test('calls and errors of a key in 30 days are summed by kind, listed by day, and stand beside each other in the CSV', async () => {
+test('calls and errors of a key in 30 days are summed by outcome, each once, listed by day, and stand beside each other in the CSV', async () => {
   const { visitor, accountId } = await createMember(service);
   const { id: keyId } = await createKey(service.sql, accountId, 'web', 'test');
   const { sql } = service;
@@ -255,7 +255,7 @@ test('calls and errors of a key in 30 days are summed by kind, listed by day, an
   );
   const page = await visitor.get(`/dashboard/keys/${keyId}`);
   expect(page.textsOf('#use .legend li')).toEqual([
-    'Lookups 1,500',
+    'Answered (200) 300',
     'Too many requests in a minute (429) 3',
     'No credits left (429) 4',
     'Limits of a key (403, 429) 5',
@@ -265,14 +265,14 @@ test('calls and errors of a key in 30 days are summed by kind, listed by day, an
   expect(page.textsOf('#use .plot title')).toEqual([
     expect.stringMatching(/: 2 Failed here \(500 to 503\): 2$/),
     expect.stringMatching(
-      /: 2,712 Lookups: 1,500 Too many requests in a minute \(429\): 3 No credits left \(429\): 4 Limits of a key \(403, 429\): 5 Not valid/,
+      /: 1,512 Answered \(200\): 300 Too many requests in a minute \(429\): 3 No credits left \(429\): 4 Limits of a key \(403, 429\): 5 Not valid/,
     ),
   ]);
   expect(
     [...page.document.querySelectorAll('#use tbody time')].map((time) => time.getAttribute('datetime')),
   ).toEqual([today, first]);
   expect(page.cellsOf('#use tbody tr').map(([, ...counts]) => counts)).toEqual([
-    ['1,500', '3', '4', '5', '1,200', '0', '2,712'],
+    ['300', '3', '4', '5', '1,200', '0', '1,512'],
     ['0', '0', '0', '0', '0', '2', '2'],
   ]);
   expect(page.textOf('[data-figure=plotted]')).toBe('1,500 credits');
