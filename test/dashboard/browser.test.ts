@@ -2,10 +2,13 @@ import { afterAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { createAccount } from '../../src/metering/accounts/account-store.ts';
+import { createKey } from '../../src/metering/keys/key-store.ts';
+import { rotateKey } from '../../src/metering/keys/rotate.ts';
 import { nif } from '../support/companies.ts';
 import { until } from '../support/until.ts';
 import { startBrowsedDashboard } from './browser.ts';
 import { authorizePath, callTool, exchange, registerAgent } from './connections/agent.ts';
+import { memberPages } from './full-account.ts';
 import { usedBy } from './service.ts';
 import { createMember, createVisitor, formTokenOf, newPerson } from './visitor.ts';
 
@@ -41,6 +44,7 @@ test('sign up, create a key, use it, see the count and the plot move, revoke it,
     expect(secret).toMatch(/^svc_[a-z2-7]{40}$/);
     // The focus is where the news is.
     expect(await page.evaluate<boolean>(`document.activeElement.matches('.new-key')`)).toBe(true);
+    await inspect(page);
     await page.click('[data-copy=new-secret]');
     await page.waitForSelector('button:has-text("Copied")');
     expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(secret);
@@ -71,6 +75,8 @@ test('sign up, create a key, use it, see the count and the plot move, revoke it,
     expect(await page.textContent('main h1')).toBe('Revoke “production”?');
     await page.click('text=Revoke this key');
     await page.waitForSelector('text=The key is revoked.');
+    expect(await page.evaluate<boolean>(`document.activeElement.matches('.notice.good')`)).toBe(true);
+    await inspect(page);
     await until('the refusal', async () => (await statusOf('/usage', secret)) === 401);
 
     await page.click('.account summary');
@@ -107,6 +113,45 @@ test('a file is read in the browser, its NIFs are screened for the price that wa
     await page.waitForSelector('text=No credit spent: this list was charged before');
     await page.waitForSelector('text=On a list of debtors: 0 of 2');
     expect(await page.textContent('.lead')).toContain('Credits left: 498');
+  }));
+
+test('each question before what can not be undone has the focus on its title; Escape leaves it as its link does', () =>
+  inBrowser({}, async (page) => {
+    const { accountId } = await enter(page.context());
+    const { id } = await createKey(service.sql, accountId, 'web', 'test');
+    await rotateKey(service.sql, id, 86_400, 'test');
+    const asked: string[] = [];
+    for (const [route, path] of await memberPages(service, accountId, id)) {
+      await page.goto(dashboard(path));
+      if ((await page.locator('button.bad').count()) === 0) continue;
+      asked.push(route);
+      expect([route, await page.evaluate<string>('document.activeElement.localName')]).toEqual([route, 'h1']);
+      const back = await page.getAttribute('main .actions a', 'href');
+      await page.keyboard.press('Escape');
+      await page.waitForURL(service.baseUrl + back);
+    }
+    expect(asked).toEqual([
+      '/keys/:id/end-secret',
+      '/keys/:id/revoke',
+      '/settings/members/:id/remove',
+      '/settings/delete',
+    ]);
+  }));
+
+test('a second export within a minute is a page that says how long to wait, and leads to the export again', () =>
+  inBrowser({}, async (page) => {
+    await enter(page.context());
+    for (const path of ['/settings', '/settings/delete']) {
+      await page.goto(dashboard(path));
+      const ask = () => page.click('text=Download the data of this account (JSON)');
+      if (path === '/settings') {
+        const [download] = await Promise.all([page.waitForEvent('download'), ask()]);
+        expect(download.suggestedFilename()).toBe('account.json');
+      }
+      await ask();
+      await page.waitForSelector('text=Too many attempts. Try again in 1 minute.');
+      expect(await page.getAttribute('a:text("Try again")', 'href')).toBe('/dashboard/settings/account.json');
+    }
   }));
 
 test('a list that was sent after the session ended is in its field again after the sign-in', () =>

@@ -39,10 +39,15 @@ const FAULTS = `(async () => {
   const { clientWidth, scrollWidth } = document.documentElement;
   const unreachable = [...document.querySelectorAll('a[href], button, input:not([type=hidden]), summary')]
     .filter((element) => element.tabIndex < 0 && element.getAttribute('aria-hidden') !== 'true' && element.checkVisibility());
+  const ringless = [document.activeElement].filter(
+    (element) => element.matches('[autofocus]') && getComputedStyle(element).outlineStyle === 'none',
+  );
   return [
     ...serious.map(({ id, nodes }) => id + ' at ' + nodes.map(({ html }) => html).join(' ')),
     ...(scrollWidth === clientWidth ? [] : ['it is ' + (scrollWidth - clientWidth) + ' px too wide']),
     ...unreachable.map(({ outerHTML }) => 'no keyboard reaches ' + outerHTML),
+    ...ringless.map(({ outerHTML }) => 'nobody sees the focus on ' + outerHTML),
+    ...[...document.querySelectorAll('[download]:not([href^="data:"])')].map(({ href }) => 'a refusal would be no page: ' + href),
   ];
 })()`;
 
@@ -86,7 +91,8 @@ async function openBrowser(service: TestService) {
 
   /**
    * Opens all folded parts of a page, but no menu of the bar. Its faults: those of axe that are not minor, a page that is wider than its
-   * window, and elements that can't be reached by keyboard.
+   * window, elements that can't be reached by keyboard, a focus that
+   * can't be seen, and links that make a file of a refusal.
    */
   async function faultsOf(page: Page): Promise<string[]> {
     await page.evaluate(OPEN_DETAILS);

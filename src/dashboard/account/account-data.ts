@@ -51,13 +51,12 @@ export function downloadAccount(context: MemberContext): Promise<PageResponse> {
 /** /dashboard/settings/delete: asks for the account's name and the member's password. */
 export const deletion = memberForm({
   password: true,
-  page: ({ messages, formats, account }: MemberContext) => ({
+  page: ({ messages, tools, formats, account }: MemberContext) => ({
     title: messages.deleteTitle(account.name),
     lead: html`
-<p>${messages.deleteLead}</p>
+<p>${messages.deleteLead} <a href="${tools.base}/settings/account.json">${messages.exportAccount}</a></p>
 <p class="notice bad">${messages.deleteCredits(formats.number(lostCredits(account)), formats.number(account.credits))}</p>`,
     fields: [{ name: 'name', label: messages.deleteName, hint: account.name }],
-    focus: false,
     button: messages.deleteAccount,
     look: 'bad',
     cancel: '/settings',

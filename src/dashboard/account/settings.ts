@@ -73,7 +73,7 @@ ${
 <section class="card" aria-labelledby="data-title">
   <h2 id="data-title">${messages.dataTitle}</h2>
   <p>${link('history', messages.accountHistory)}</p>
-  <p><a href="${tools.base}/settings/account.json" download>${messages.exportAccount}</a></p>
+  <p><a href="${tools.base}/settings/account.json">${messages.exportAccount}</a></p>
   ${role === 'owner' && html`<p>${link('delete', messages.deleteAccount)}</p>`}
 </section>
 </div>

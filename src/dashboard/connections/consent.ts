@@ -34,6 +34,7 @@ import { cookieScopeOf, readCookie, writeCookie } from '../request/cookies.ts';
 import { bytesOfForm } from '../request/csrf.ts';
 import { form, presentPassword, type Refusal, redirectTo, refuse } from '../request/forms.ts';
 import { cardPage, messagePage, notFoundPage } from '../request/layout.ts';
+import { tooOftenPage } from '../request/refusals.ts';
 import { POLICY_WITHOUT_FORM_ACTION } from '../request/respond.ts';
 import { type Fact, facts, html } from '../ui/html.ts';
 import {
@@ -84,7 +85,7 @@ async function withRequest<T>(
   let { clientName } = found;
   if (clientName === null) {
     const refusal = await limited(context, [clientsOf(user)]);
-    if (refusal !== null) return tooOften(context, refusal);
+    if (refusal !== null) return tooOftenPage(context, refusal);
     clientName = await readClientName(context, found);
     if (clientName === null)
       return messagePage(context, 400, messages.clientRefused, messages.clientRefusedLead);
@@ -94,9 +95,6 @@ async function withRequest<T>(
   const error = errorOf(known, tools.publicUrl);
   return error === null ? goOn(known) : errorPage(context, known, error);
 }
-
-const tooOften = (context: PageContext, { message, headers }: Refusal) =>
-  messagePage(context, 429, context.messages.tooManyRequests, message, headers);
 
 /** The name of the request's client; `null` if there is no such client, or it takes no codes at the request's address. */
 async function readClientName(
@@ -272,7 +270,7 @@ export async function authorize(context: PageContext): Promise<PageResponse> {
   if (!isOnce || !isClient || !isRedirect(redirectUri) || url.search.length > MAX_PARAMETERS)
     return messagePage(context, 400, messages.connectInvalid, messages.connectInvalidLead);
   const refusal = await limited(context, connectsOf(client));
-  if (refusal !== null) return tooOften(context, refusal);
+  if (refusal !== null) return tooOftenPage(context, refusal);
   const parameters = Object.fromEntries(
     KEPT.flatMap((name) => (sent.has(name) ? [[name, sent.get(name)!]] : [])),
   );

@@ -104,14 +104,19 @@ export interface FormPage extends Form {
   cancel: string;
 }
 
-/** A page of a member with one form, which a link leaves without sending it. */
+/**
+ * A page of a member with one form, which a link leaves without sending it. The focus is on the first field to fill in, else on the title.
+ * A form whose effect can't be undone (`bad`) is a question: its title has the focus, and Escape leaves it, too.
+ */
 export function formPage(context: MemberContext, page: FormPage): Promise<PageResponse> {
-  const { title, lead, refusal } = page;
+  const { title, lead, refusal, fields = [], look } = page;
+  const focus = page.focus !== false && look !== 'bad' && fields.length > 0;
+  const isOnTitle = !focus && refusal?.faults === undefined;
   const body = html`
 <section class="card sheet narrow">
-  <h1>${title}</h1>
+  <h1${isOnTitle && html` tabindex="-1" autofocus`}>${title}</h1>
   ${lead}
-  ${form(context, page)}
+  ${form(context, { ...page, focus })}
 </section>`;
   return memberPage(context, { title, body, ...refusal });
 }

@@ -6,6 +6,7 @@ import type { PageResponse, Visit } from '../context.ts';
 import { type HtmlValue, html } from '../ui/html.ts';
 import { filled } from '../ui/states.ts';
 import { TOKEN_FIELD } from './csrf.ts';
+import type { Refusal } from './forms.ts';
 import { cardPage, messagePage } from './layout.ts';
 import type { NoForm } from './read-form.ts';
 import { hasLinkToken, respond } from './respond.ts';
@@ -95,6 +96,10 @@ export function faultPage(refused: Visit & { trace: Trace }): PageResponse {
   const lead = filled(hasCalled ? { ...postgresAway, cost: messages.chargedPerhaps } : postgresAway);
   return messagePage(refused, 503, messages.failed, lead, RETRY, retry(refused));
 }
+
+/** The page of a visit or a download that comes too early. */
+export const tooOftenPage = (refused: Visit, { message, headers }: Refusal): PageResponse =>
+  messagePage(refused, 429, refused.messages.tooManyRequests, message, headers, retry(refused));
 
 /**
  * The way to send a request again: its form with what was typed, or a link to its page. A form that was not read is sent again by a

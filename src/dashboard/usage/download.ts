@@ -6,7 +6,7 @@ import { KIB, MIB, MINUTE, SECOND } from '../../platform/units.ts';
 import { countAttempt, type Limit } from '../auth/limits.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { tooMany } from '../request/forms.ts';
-import { messagePage } from '../request/layout.ts';
+import { tooOftenPage } from '../request/refusals.ts';
 import { callsOf, type DailyRow, dailyRows, daysOf } from './daily-calls.ts';
 import { rangeOf } from './range.ts';
 
@@ -61,15 +61,14 @@ export async function download(
   { name, type, limit }: { name: string; type: string; limit?: Limit },
   send: (write: WritePart) => Promise<void>,
 ): Promise<PageResponse> {
-  const { messages, tools, account } = context;
+  const { tools, account } = context;
   // A download that waits keeps no place from pages.
   context.leave();
   const leave = await tools.downloads.enter(account.id);
   let sending = Promise.resolve();
   try {
     const early = limit === undefined ? null : tooMany(context, await countAttempt(tools.sql, limit));
-    if (early !== null)
-      return messagePage(context, 429, messages.tooManyRequests, early.message!, early.headers);
+    if (early !== null) return tooOftenPage(context, early);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const isWanted = () => tools.downloads.isWantedBeside(account.id);
     sending = sendParts(context, writable.getWriter(), createPace(isWanted), send);

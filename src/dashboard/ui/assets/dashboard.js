@@ -102,10 +102,11 @@ for (const time of document.querySelectorAll('time[datetime*=T]')) {
   time.append(create('small', { textContent: ` (${own} ${document.body.dataset.local})` }));
 }
 
-// A menu closes at a press beside it, and at Escape.
+// A menu closes at a press beside it, and at Escape, which otherwise leaves a question.
 for (const event of ['click', 'keydown'])
   addEventListener(event, ({ target, key }) => {
     const menu = document.querySelector('.menu[open]');
+    if (menu === null && key === 'Escape') document.querySelector('button.bad + a')?.click();
     if (menu === null || (key === undefined ? menu.contains(target) : key !== 'Escape')) return;
     if (key !== undefined) menu.firstElementChild.focus();
     menu.open = false;
