@@ -92,7 +92,7 @@ test('no search finds out whether a node is back: it gets searches when it has a
   const said: [node: string, isUp: boolean][] = [];
   nodePool(all).onChange = (node, isUp) => void said.push([node, isUp]);
   nodes[0]!.respond = () => new Promise<Response>(() => {});
-  for (let i = 0; i < 3; i += 1) await search(all, 400);
+  for (let i = 0; i < 6; i += 1) await search(all, 400);
   const { host } = nodes[0]!.server.url;
   await until('the node is down', () => said.length === 1);
   expect(nodes[0]!.searches).toBe(1);
