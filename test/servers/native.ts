@@ -28,24 +28,34 @@ export type NativeContext = {
   own(process: ServerProcess, stopSignal: NodeJS.Signals): void;
 };
 
+/** A new run folder for servers. @returns also what ends those that were registered, and removes the folder once `settled` */
+export async function createContext(say: (line: string) => void) {
+  const user = await serverUser();
+  const owned: { process: ServerProcess; stopSignal: NodeJS.Signals }[] = [];
+  const context: NativeContext = {
+    runFolder: createRunFolder(user),
+    cache: cacheFolder(user),
+    user,
+    say,
+    own: (process, stopSignal) => owned.push({ process, stopSignal }),
+  };
+  return {
+    context,
+    async stop(settled?: () => Promise<unknown>): Promise<void> {
+      await Promise.all(owned.map(({ process, stopSignal }) => stopProcess(process, stopSignal)));
+      await settled?.();
+      await removeFolder(context.runFolder);
+    },
+  };
+}
+
 /** Servers from programs on this machine. `start` throws an Error of one line that names everything that is missing. */
 export function createNative(request: StartRequest, say: (line: string) => void) {
-  const owned: { process: ServerProcess; stopSignal: NodeJS.Signals }[] = [];
   const starts: Promise<string>[] = [];
-  let context: Promise<NativeContext> | undefined;
-  const createContext = async (): Promise<NativeContext> => {
-    const user = await serverUser();
-    return {
-      runFolder: createRunFolder(user),
-      cache: cacheFolder(user),
-      user,
-      say,
-      own: (process, stopSignal) => owned.push({ process, stopSignal }),
-    };
-  };
+  let created: ReturnType<typeof createContext> | undefined;
   const start = async (name: ServerName): Promise<string> => {
-    context ??= createContext();
-    const native = await context;
+    created ??= createContext(say);
+    const { context: native } = await created;
     if ((await missingParts(name, native)).length > 0) throw await incomplete(native);
     if (name === 'postgres') return startPostgres(native, request);
     if (name === 'redis') return startRedis(native, request);
@@ -60,15 +70,15 @@ export function createNative(request: StartRequest, say: (line: string) => void)
     },
     /** Stops what it has started, at any moment. */
     async stop(): Promise<void> {
-      if (context === undefined) return;
+      if (created === undefined) return;
       refuseNewProcesses();
-      const { runFolder } = await context;
-      await Promise.all(owned.map(({ process, stopSignal }) => stopProcess(process, stopSignal)));
-      await killEverything();
-      // A start that is still under way would write into the folder again; without its processes it ends at once, unless
-      // it waits for another run's fetch, which is nothing to wait for.
-      await Promise.race([Promise.allSettled(starts), Bun.sleep(SETTLE_TIMEOUT_MS)]);
-      await removeFolder(runFolder);
+      const { stop } = await created;
+      await stop(async () => {
+        await killEverything();
+        // A start that is still under way would write into the folder again; without its processes it ends at once, unless
+        // it waits for another run's fetch, which is nothing to wait for.
+        await Promise.race([Promise.allSettled(starts), Bun.sleep(SETTLE_TIMEOUT_MS)]);
+      });
     },
   };
 }

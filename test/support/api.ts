@@ -1,17 +1,13 @@
 /** The whole service over HTTP, in both modes, with its dependencies behind proxies where a test takes them away. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { importCompanies } from '../../src/companies/directory/directory-import.ts';
 import { requireAccount } from '../../src/metering/accounts/account-store.ts';
-import { readConfig } from '../../src/platform/config/config.ts';
-import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { checkLog } from './ask.ts';
 import { runHere } from './command.ts';
 import type { TestDatabase } from './database.ts';
 import type { Mode } from './modes.ts';
-import { NO_PROGRESS } from './progress.ts';
 import { type Provider, startProvider } from './provider.ts';
 import { startProxy, type TcpProxy } from './proxy.ts';
 import {
@@ -97,7 +93,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     return instance;
   };
 
-  if (options.directory !== undefined) await importDirectory(database, direct, options.directory);
+  if (options.directory !== undefined) await importDirectory(direct, options.directory);
   const first = await startInstance();
   return {
     ...first,
@@ -114,7 +110,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       return instance;
     },
     caller: (given) => createCaller(sql, given),
-    importDirectory: (csv) => importDirectory(database, direct, csv),
+    importDirectory: (csv) => importDirectory(direct, csv),
     command: (...words) => runHere(direct, ...words),
     async ledger({ accountId }) {
       const { used, credits } = await requireAccount(sql, accountId);
@@ -135,23 +131,10 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   }
 }
 
-async function importDirectory(
-  { url, sql }: TestDatabase,
-  env: Record<string, string>,
-  csv: string,
-): Promise<void> {
-  const config = readConfig(env);
-  const elasticsearch = createElasticsearch(config);
-  const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
-  try {
-    const path = join(folder, 'companies.csv');
-    await Bun.write(path, csv);
-    const { signal } = new AbortController();
-    const tools = { config, databaseUrl: url, sql, elasticsearch, signal, actor: 'test' };
-    const how = { replace: true, force: true };
-    await importCompanies(tools, { path }, how, NO_PROGRESS);
-  } finally {
-    await elasticsearch?.close();
-    await rm(folder, { recursive: true, force: true });
-  }
+async function importDirectory(env: Record<string, string>, csv: string): Promise<void> {
+  const path = join(tmpdir(), `directory-${crypto.randomUUID()}.csv`);
+  await Bun.write(path, csv);
+  const { code, stderr } = await runHere(env, 'companies', 'import', path, '--replace', '--force');
+  await rm(path);
+  if (code !== 0) throw new Error(stderr);
 }

@@ -65,13 +65,15 @@ function checkerOf(origin: string): Promise<AnswerChecker> {
 
 /**
  * Opens a connection and sends text on it, such as part of a request.
+ * @param from an address of this machine, which the server sees as its peer
  * @returns `closed` resolves with what was answered, when the connection is closed
  */
-export async function sendText(baseUrl: string, text: string) {
-  const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
+export async function sendText(baseUrl: string, text: string, from = '127.0.0.1') {
+  const port = Number(new URL(baseUrl).port);
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from }).setEncoding('utf8');
   let answer = '';
   socket.on('data', (chunk) => {
-    answer += chunk.toString();
+    answer += chunk;
   });
   socket.on('error', () => {});
   const closed = new Promise<string>((resolve) => socket.on('close', () => resolve(answer)));
@@ -79,17 +81,14 @@ export async function sendText(baseUrl: string, text: string) {
   return { socket, closed };
 }
 
-/**
- * Sends bytes as they stand and reads until the server closes; ask for `Connection: close`.
- * @param from an address of this machine, which the server sees as its peer
- */
-export function sendRaw({ baseUrl }: { baseUrl: string }, text: string, from = '127.0.0.1'): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const port = Number(new URL(baseUrl).port);
-    const socket = connect({ port, host: '127.0.0.1', localAddress: from }, () => socket.write(text));
-    socket.on('data', (chunk) => void chunks.push(chunk as Buffer));
-    socket.on('error', reject);
-    socket.on('close', () => resolve(Buffer.concat(chunks).toString()));
-  });
+/** Sends text as it stands and reads until the server closes; ask for `Connection: close`. @throws when the connection fails */
+export async function sendRaw(
+  { baseUrl }: { baseUrl: string },
+  text: string,
+  from?: string,
+): Promise<string> {
+  const { socket, closed } = await sendText(baseUrl, text, from);
+  const answer = await closed;
+  if (socket.errored) throw socket.errored;
+  return answer;
 }

@@ -96,7 +96,8 @@ async function ensureTemplate(): Promise<string> {
     await dropDatabase(unfinished);
     await sql`CREATE DATABASE ${sql(unfinished)} TEMPLATE template0`;
     await migrate(databaseUrl(unfinished));
-    await waitUntilUnused(unfinished);
+    // A closed connection's server process takes a moment to go; nobody may be on a database that is renamed.
+    await openConnections(unfinished);
     await sql`ALTER DATABASE ${sql(unfinished)} RENAME TO ${sql(template)}`;
     return template;
   } finally {
@@ -105,15 +106,9 @@ async function ensureTemplate(): Promise<string> {
   }
 }
 
-/** A closed connection's server process takes a moment to go; nobody may be on a database that is renamed. */
-async function waitUntilUnused(database: string): Promise<void> {
+/** The sessions that still use the database after five seconds, e.g. `company-directory (idle)`. */
+async function openConnections(database: string): Promise<string[]> {
   const deadline = Date.now() + 5000;
-  while ((await openConnections(database, 0)).length > 0 && Date.now() < deadline) await Bun.sleep(10);
-}
-
-/** The sessions that still use the database after `graceMs`, e.g. `company-directory (idle)`. */
-async function openConnections(database: string, graceMs = 5000): Promise<string[]> {
-  const deadline = Date.now() + graceMs;
   for (;;) {
     const open = await administrator<{ application: string; state: string | null }[]>`
       SELECT application_name AS application, state FROM pg_stat_activity

@@ -4,7 +4,7 @@ import { findJdk } from '../servers/jdk.ts';
 import { freePort } from '../servers/ports.ts';
 import { stopProcess } from '../servers/processes.ts';
 import { startProxy } from './proxy.ts';
-import { createContext } from './secure-servers.ts';
+import { createOwnContext } from './secure-servers.ts';
 
 interface ElasticsearchNode {
   /** As a machine that loses its power: no goodbye. */
@@ -34,7 +34,7 @@ const BALLAST_SHARDS = 8;
 
 /** Both start at once: 30 to 40 s on two busy cores. */
 export async function startElasticsearchPair(): Promise<ElasticsearchPair> {
-  const { context, stop: stopServers } = await createContext();
+  const { context, stop: stopServers } = await createOwnContext();
   const jdk = findJdk(context.user);
   if (jdk === undefined) throw new Error('two Elasticsearch nodes need a JDK 21+ and Maven on this machine');
   const ports = await Promise.all([1, 2, 3, 4].map(freePort));

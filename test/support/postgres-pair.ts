@@ -5,7 +5,7 @@ import postgres from 'postgres';
 import { freePort, startOnFreePort } from '../servers/ports.ts';
 import { acceptsQueries, reachableBinaries, startPostgres } from '../servers/postgres.ts';
 import { run, startProcess } from '../servers/processes.ts';
-import { createContext } from './secure-servers.ts';
+import { createOwnContext } from './secure-servers.ts';
 import { until } from './until.ts';
 
 export interface PostgresPair {
@@ -21,7 +21,7 @@ export interface PostgresPair {
 
 /** Commits on the primary wait for the standby, so that a failover loses nothing. */
 export async function startPostgresPair(): Promise<PostgresPair> {
-  const { context, stop } = await createContext();
+  const { context, stop } = await createOwnContext();
   const primaryUrl = await startPostgres(context, { maxConnections: 100, purpose: 'tests' });
   const primary = new URL(primaryUrl);
   const data = join(context.runFolder, 'postgres');

@@ -3,11 +3,8 @@ import { chownSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect as connectTo } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { cacheFolder, createRunFolder, removeFolder } from '../servers/folders.ts';
-import type { NativeContext } from '../servers/native.ts';
+import { createContext, type NativeContext } from '../servers/native.ts';
 import { acceptsQueries, startPostgres } from '../servers/postgres.ts';
-import { type ServerProcess, stopProcess } from '../servers/processes.ts';
-import { serverUser } from '../servers/server-user.ts';
 import { haveKeeper } from '../servers/shared.ts';
 import type { Certificate } from './certificates.ts';
 import { until } from './until.ts';
@@ -22,7 +19,7 @@ export interface SecurePostgres {
 
 /** Starts a Postgres that takes connections by TLS alone, from the binaries that the embedded one has. */
 export async function startSecurePostgres(certificate: Certificate): Promise<SecurePostgres> {
-  const { context, stop } = await createContext();
+  const { context, stop } = await createOwnContext();
   const files = writeCertificate(context, certificate);
   const settings = { ssl: 'on', ssl_cert_file: files.cert, ssl_key_file: files.key };
   const url = await startPostgres(context, { maxConnections: 50, purpose: 'tests' }, settings);
@@ -62,25 +59,9 @@ export async function startTlsProxy(
 }
 
 /** A run folder for servers of a test's own; `stop` ends them and removes it, and so does the keeper if the test is killed. */
-export async function createContext(): Promise<{ context: NativeContext; stop(): Promise<void> }> {
+export async function createOwnContext() {
   await haveKeeper();
-  const user = await serverUser();
-  const runFolder = createRunFolder(user);
-  const owned: { process: ServerProcess; stopSignal: NodeJS.Signals }[] = [];
-  const context: NativeContext = {
-    runFolder,
-    cache: cacheFolder(user),
-    user,
-    say: () => {},
-    own: (process, stopSignal) => owned.push({ process, stopSignal }),
-  };
-  return {
-    context,
-    async stop() {
-      await Promise.all(owned.map(({ process, stopSignal }) => stopProcess(process, stopSignal)));
-      await removeFolder(runFolder);
-    },
-  };
+  return createContext(() => {});
 }
 
 function writeCertificate({ runFolder, user }: NativeContext, certificate: Certificate) {

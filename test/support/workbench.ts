@@ -13,8 +13,6 @@ import { readDirectory } from '../../src/companies/directory/generations.ts';
 import { changedStatus, type IndexStatus } from '../../src/companies/directory/index-status.ts';
 import { NO_INDEX } from '../../src/companies/directory/index-store.ts';
 import { rebuildIndex, rollbackIndex } from '../../src/companies/directory/rebuild.ts';
-import { normalizeName } from '../../src/companies/name.ts';
-import { readEntry, type SearchDocument } from '../../src/companies/search/document.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import { urlOf } from '../servers/shared.ts';
 import { copyTestDatabase, createTestDatabase, type TestDatabase } from './database.ts';
@@ -102,7 +100,10 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
     rebuild: () => rebuildIndex(tools, NO_PROGRESS),
     rollback: () => rollbackIndex(tools, NO_PROGRESS),
     status: () => statusOf(tools),
-    search: (query) => searchThrough(tools, query),
+    async search(query) {
+      const found = await searchEntries(searchOf(database.sql, tools.elasticsearch), query);
+      return found.map(({ nif, legalName }) => `${nif} ${legalName}`);
+    },
     async rows() {
       const { table } = (await readDirectory(database.sql)).current;
       const rows = await database.sql<{ nif: string; legal_name: string }[]>`
@@ -126,26 +127,6 @@ async function statusOf(tools: DirectoryContext): Promise<IndexStatus> {
   if (tools.elasticsearch === null || status.index === NO_INDEX) return status;
   const { count } = await tools.elasticsearch.count({ index: status.index });
   return { ...status, documents: count };
-}
-
-/** The first 20 names that begin with the query, in the order of sort keys, as one request. */
-async function searchThrough({ sql, elasticsearch }: DirectoryContext, query: string): Promise<string[]> {
-  if (elasticsearch === null) {
-    const entries = await searchEntries(searchOf(sql), query);
-    return entries.map(({ nif, legalName }) => `${nif} ${legalName}`);
-  }
-  const { current } = await readDirectory(sql);
-  if (current.rows === 0) return [];
-  const { hits } = await elasticsearch.search<SearchDocument>({
-    index: current.index!,
-    query: { prefix: { normalized_name: normalizeName(query) } },
-    sort: ['entry'],
-    size: 20,
-  });
-  return hits.hits.map(({ _source }) => {
-    const { nif, legalName } = readEntry(_source!.entry);
-    return `${nif} ${legalName}`;
-  });
 }
 
 /** The names of the indices with its prefix that Elasticsearch has. */
