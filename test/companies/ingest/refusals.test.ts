@@ -1,16 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import {
   appendFileSync,
-  closeSync,
   mkdirSync,
-  openSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
-  readSync,
-  statSync,
   truncateSync,
   utimesSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -262,15 +259,16 @@ test('the last row of standard input may break off, as in a file: what of it can
 
 describe('standard input is refused', () => {
   test('when it is a directory, or closed', async () => {
-    const script = fileWith(
-      'read-stdin.ts',
-      `import { openRows } from ${JSON.stringify(join(import.meta.dir, '../../../src/companies/ingest/open-rows.ts'))};
-      openRows({ stdin: Bun.stdin.stream() }, ['nif']).catch((error) => console.log(error.message));`,
-    );
-    const shell = (command: string) =>
-      Bun.spawnSync(['sh', '-c', command, process.execPath, script]).stdout.toString().trim();
-    expect(shell('"$0" "$1" < /')).toBe('standard input: is a directory, not a file');
-    expect(shell('"$0" "$1" <&-')).toBe('standard input: is empty');
+    const script = `import { openRows } from '../../../src/companies/ingest/open-rows.ts';
+      openRows({ stdin: Bun.stdin.stream() }, ['nif']).catch((error) => console.log(error.message));`;
+    const shell = (input: string) => {
+      const words = ['sh', '-c', `"$0" -e "$1" ${input}`, process.execPath, script];
+      return Bun.spawnSync(words, { cwd: import.meta.dir })
+        .stdout.toString()
+        .trim();
+    };
+    expect(shell('< /')).toBe('standard input: is a directory, not a file');
+    expect(shell('<&-')).toBe('standard input: is empty');
   });
 
   test('when reading fails', async () => {
@@ -316,15 +314,10 @@ describe('an open file', () => {
     await piped.close();
   });
 
-  /** Writes the last byte of a file again. @param mtimeS the time of the change that the file then has */
+  /** Writes a file again as it is. @param mtimeS the time of the change that the file then has */
   function overwrite(path: string, mtimeS?: number): void {
-    const { size, atime } = statSync(path);
-    const fd = openSync(path, 'r+');
-    const last = Buffer.alloc(1);
-    readSync(fd, last, 0, 1, size - 1);
-    writeSync(fd, last, 0, 1, size - 1);
-    closeSync(fd);
-    if (mtimeS !== undefined) utimesSync(path, atime, mtimeS);
+    writeFileSync(path, readFileSync(path));
+    if (mtimeS !== undefined) utimesSync(path, mtimeS, mtimeS);
   }
 
   test('that is cut, emptied or written while it is read is refused, packed or not, also at the same length', async () => {
