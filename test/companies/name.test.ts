@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { cleanName, normalizationFingerprint, normalizeName, sortKey } from '../../src/companies/name.ts';
-import { exampleNames } from './example-names.ts';
+import { isValidNif } from '../../src/companies/nif.ts';
 import { oracleNormalize, oracleSortKey } from './oracles.ts';
+import { exampleCompanies } from './search/entries.ts';
+
+const companies = exampleCompanies();
+const exampleNames = companies.map(({ legalName }) => legalName);
 
 /** Characters that rules turn on: letters of forms, punctuation, marks, compatibility forms, surrogates. */
 const trickyCharacter = fc.constantFrom(
@@ -100,7 +104,7 @@ describe('normalizeName', () => {
   });
 
   test('agrees with an oracle for every real name', () => {
-    for (const name of exampleNames()) {
+    for (const name of exampleNames) {
       expect(normalizeName(name)).toBe(oracleNormalize(name));
       expect(sortKey(name)).toBe(oracleSortKey(name));
     }
@@ -136,7 +140,7 @@ describe('normalizeName', () => {
 
   test('is the same for a name in composed and in decomposed form, in any case', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...exampleNames()), (name) => {
+      fc.property(fc.constantFrom(...exampleNames), (name) => {
         expect(normalizeName(name.normalize('NFD'))).toBe(normalizeName(name));
         expect(normalizeName(name.toUpperCase())).toBe(normalizeName(name));
       }),
@@ -198,4 +202,28 @@ describe('cleanName', () => {
 test('the normalization fingerprint is stable within a process and reads as 16 hexadecimal digits', () => {
   expect(normalizationFingerprint()).toMatch(/^[0-9a-f]{16}$/);
   expect(normalizationFingerprint()).toBe(normalizationFingerprint());
+});
+
+describe('the example directory', () => {
+  test('holds a few hundred companies, each with another valid NIF', () => {
+    expect(companies.length).toBeGreaterThan(500);
+    expect(companies.filter(({ nif }) => !isValidNif(nif))).toEqual([]);
+    expect(new Set(companies.map(({ nif }) => nif)).size).toBe(companies.length);
+  });
+
+  test('holds nobody: no NIF of a natural person', () => {
+    expect(companies.filter(({ nif }) => /^[1-4]/.test(nif))).toEqual([]);
+  });
+
+  test('has clean names that normalize to something, and several that begin alike', () => {
+    expect(companies.filter(({ legalName }) => cleanName(legalName) !== legalName)).toEqual([]);
+    const prefixes = new Map<string, number>();
+    for (const { legalName } of companies) {
+      const normalized = normalizeName(legalName);
+      expect(normalized).not.toBe('');
+      const prefix = normalized.slice(0, 5);
+      prefixes.set(prefix, (prefixes.get(prefix) ?? 0) + 1);
+    }
+    expect(Math.max(...prefixes.values())).toBeGreaterThan(20);
+  });
 });

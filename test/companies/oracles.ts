@@ -51,7 +51,7 @@ interface Row {
 }
 
 /** Entries in the order of results. */
-function rowsOf(entries: readonly SearchEntry[]): Row[] {
+export function rowsOf(entries: readonly SearchEntry[]): Row[] {
   const rows = entries.map((entry) => {
     const normalized = oracleNormalize(entry.legalName);
     const sortKey = Buffer.from(oracleSortKey(entry.legalName));

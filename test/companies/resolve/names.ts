@@ -1,7 +1,10 @@
+import type { Evidence } from '../../../src/companies/resolve/evidence.ts';
+import { heavyWords, type Resolution } from '../../../src/companies/resolve/resolve.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { nif } from '../../support/companies.ts';
 import { testEntries } from '../search/entries.ts';
 import real from './real-names.json' with { type: 'json' };
+import type { OracleAnswer } from './resolve-oracle.ts';
 
 /** Spellings of companies in public contracts, with the NIF that the contract has. They are public data (base.gov.pt). */
 export const SPELLINGS = real.spellings;
@@ -65,4 +68,22 @@ export function hardNames(): string[] {
     ...['Cordoaria Carmim', 'Cordoaria 7', 'Cordoaria Carmim Lilás', 'Cordoaria Carmin 119 Norte'],
     ...["'; DROP TABLE directory; --", '{"match_all":{}}', 'silva & | ! :*', "o''neill", '\u0000', '\ud800'],
   ];
+}
+
+export const plainEvidence = ({ kind, text }: Evidence) =>
+  kind === 'same' || kind === 'missing' ? kind : { [kind]: text };
+
+/** A resolution in the form of the oracle. */
+export function plain({ name, clear, candidates }: Resolution): OracleAnswer {
+  return {
+    clear,
+    words: heavyWords(name),
+    candidates: candidates.map(({ nif, missing, changed, extra, evidence }) => ({
+      nif,
+      missing,
+      changed,
+      extra,
+      evidence: evidence.map(plainEvidence),
+    })),
+  };
 }

@@ -8,9 +8,8 @@ import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import '../../support/modes.ts';
 import { readerOf } from '../../support/search-entries.ts';
 import { createWorkbench, tablesOf } from '../../support/workbench.ts';
-import { csvOf, DIRECTORY, hardNames, SPELLINGS, STRANGERS } from './names.ts';
+import { csvOf, DIRECTORY, hardNames, plain, SPELLINGS, STRANGERS } from './names.ts';
 import { createResolveOracle, type OracleAnswer } from './resolve-oracle.ts';
-import { plain } from './resolve-support.ts';
 
 const NAMES = [...SPELLINGS.map(({ written }) => written), ...STRANGERS, ...hardNames()];
 

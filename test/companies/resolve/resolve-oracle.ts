@@ -2,7 +2,7 @@
  * The rule of docs/resolutions.md, computed from a whole directory in memory: slow, plain, and without any code of src/companies/resolve.
  */
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
-import { oracleNormalize, oracleSortKey } from '../oracles.ts';
+import { oracleNormalize, oracleSortKey, rowsOf } from '../oracles.ts';
 
 const LIGHT =
   'a o e y de da do das dos d em no na para com por lda ld limitada sa unip unipessoal sociedade soc sgps sad crl epe eirl ace eem eim ip ltd sl slu gmbh sucursal'.split(
@@ -386,13 +386,13 @@ export function oracleRank(
   };
 }
 
+/** Entries with their words, in the order of results. */
+export const oracleRows = (entries: readonly SearchEntry[]): Row[] =>
+  rowsOf(entries).map(({ entry, normalized }) => ({ ...entry, normalized, words: normalized.split(' ') }));
+
 /** Resolves names by a whole directory. */
 export function createResolveOracle(entries: readonly SearchEntry[]) {
-  const rows: Row[] = entries
-    .map((entry) => ({ ...entry, normalized: oracleNormalize(entry.legalName) }))
-    .map((row) => ({ ...row, words: row.normalized.split(' ') }));
-  const keys = new Map(rows.map((row) => [row, Buffer.from(oracleSortKey(row.legalName))]));
-  rows.sort((a, b) => Buffer.compare(keys.get(a)!, keys.get(b)!) || Number(a.nif) - Number(b.nif));
+  const rows = oracleRows(entries);
   const counts = new Map<string, number>();
   for (const { words } of rows)
     for (const word of new Set(words)) counts.set(word, (counts.get(word) ?? 0) + 1);

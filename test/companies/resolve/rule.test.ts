@@ -1,14 +1,18 @@
 /** The pure parts of the rule: words, edits, evidence, order and `clear`, beside the oracle's plain forms of them. */
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
+import { halfOf, NEAR_KINDS, nearNames } from '../../../bench/lib/name-sets.ts';
 import { bodyOf } from '../../../src/companies/resolve/bodies.ts';
 import { editsOf, isWithinEdits } from '../../../src/companies/resolve/edits.ts';
 import { compare } from '../../../src/companies/resolve/evidence.ts';
 import { compareCodePoints, rank } from '../../../src/companies/resolve/order.ts';
 import { isHeavy, readWords, type WeighedName, weightOf } from '../../../src/companies/resolve/words.ts';
-import { oracleNormalize, oracleSortKey } from '../oracles.ts';
-import { oracleDistance, oracleEvidence, oracleRank } from './resolve-oracle.ts';
-import { plain, plainEvidence } from './resolve-support.ts';
+import { directoryEntry } from '../../../src/companies/search/document.ts';
+import { resolveAmong } from '../../../src/companies/test-world/memory-reader.ts';
+import { oracleNormalize } from '../oracles.ts';
+import { plain, plainEvidence } from './names.ts';
+import real from './real-names.json' with { type: 'json' };
+import { oracleDistance, oracleEvidence, oracleRank, oracleRows } from './resolve-oracle.ts';
 
 /** Few letters, so that words are often alike. */
 const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '1'), minLength: 1, maxLength: 9 });
@@ -48,7 +52,8 @@ const weight = fc.constantFrom(1, 2, 4, 8);
 /** A name of some words. @param known the numbers by their length of the words that the directory knows; by default none */
 function weighed(names: string[], weights: number[], known = 0, periods = 0): WeighedName {
   return {
-    ...written(names, periods),
+    written: written(names, periods),
+    normalized: names.join(' '),
     words: names,
     weights: names.map((one, at) => (isHeavy(one) ? weights[at % weights.length]! : 0)),
     body: bodyOf(names),
@@ -56,10 +61,8 @@ function weighed(names: string[], weights: number[], known = 0, periods = 0): We
   };
 }
 
-const written = (names: string[], periods: number) => ({
-  written: names.map((one, at) => (isIn(periods, at) ? `${one}.` : one)).join(' '),
-  normalized: names.join(' '),
-});
+const written = (names: string[], periods: number) =>
+  names.map((one, at) => (isIn(periods, at) ? `${one}.` : one)).join(' ');
 
 describe('words', () => {
   test('the first 24 are read, and of these the first 12 heavy ones', () => {
@@ -165,21 +168,12 @@ describe('the order', () => {
         fc.tuple(bits, bits),
         (one, others, weights, [known, periods]) => {
           const name = weighed(one, weights, known, periods);
-          const rows = others.map((other, at) => {
-            const { written: legalName, normalized } = written(other, periods >> at);
-            return {
-              nif: String(500_000_000 + at),
-              legalName,
-              normalized,
-              sortKey: oracleSortKey(legalName),
-            };
-          });
-          const sorted = rows.toSorted((a, b) =>
-            Buffer.compare(Buffer.from(a.sortKey), Buffer.from(b.sortKey)),
+          const entries = others.map((other, at) =>
+            directoryEntry(String(500_000_000 + at), written(other, periods >> at)),
           );
-          const { clear, candidates } = plain({ name, ...rank(name, rows) });
-          const asked = sorted.map((row) => ({ ...row, words: row.normalized.split(' ') }));
-          expect({ clear, candidates }).toEqual(oracleRank(name, name.weights, name.isKnown, asked));
+          const { clear, candidates } = plain({ name, ...rank(name, entries) });
+          const rows = oracleRows(entries);
+          expect({ clear, candidates }).toEqual(oracleRank(name, name.weights, name.isKnown, rows));
         },
       ),
       { numRuns: 2000 },
@@ -262,10 +256,7 @@ describe('the order', () => {
     ['Instituto Norvik e Filhos, IP', [8], ['Instituto Norvik & Filhos, I. P.'], true],
   ])('%s with the weights %j beside %j: clear is %p', (name, weights, candidates, isClear, known = '') => {
     const { words: read, ...rest } = readWords(name);
-    const rows = candidates.map((legalName, at) => {
-      const normalized = oracleNormalize(legalName);
-      return { nif: String(at), legalName, normalized, sortKey: oracleSortKey(legalName) };
-    });
+    const rows = candidates.map((legalName, at) => directoryEntry(String(at), legalName));
     // The directory has the candidates' words, and those of `known`.
     const all = new Set([...known.split(' '), ...rows.flatMap(({ normalized }) => normalized.split(' '))]);
     const asked = { ...weighed(read, weights), ...rest, isKnown: (one: string) => all.has(one) };
@@ -274,9 +265,7 @@ describe('the order', () => {
 
   test('a candidate all of whose words the name has is shown, if the first is among them and one marks a company', () => {
     const shown = (name: string, weights: number[], candidate: string) =>
-      rank(weighed(name.split(' '), weights), [
-        { nif: '1', legalName: candidate, normalized: candidate, sortKey: candidate },
-      ]).candidates.length;
+      rank(weighed(name.split(' '), weights), [directoryEntry('1', candidate)]).candidates.length;
     expect(shown('sul gaia norte este', [4, 4, 8, 8], 'gaia')).toBe(1);
     expect(shown('sul gaia norte este', [4, 2, 8, 8], 'gaia')).toBe(0);
     expect(shown('sul gaia norte este', [4, 4, 8, 8], 'gaia verde')).toBe(0);
@@ -296,4 +285,30 @@ describe('the order', () => {
       }),
     );
   });
+});
+
+const NAMES = real.directory.map(([, name]) => name!);
+
+/** Those of some names that are clear in a directory of other names. */
+async function clearOnes(asked: string[], directory: string[]): Promise<string[]> {
+  const rows = directory.map((name, at) => directoryEntry(String(500_000_000 + at), name));
+  rows.sort((one, other) => (one.sortKey < other.sortKey ? -1 : 1));
+  const clear: string[] = [];
+  for (const name of asked) {
+    const { clear: isClear, candidates } = await resolveAmong(rows, name);
+    if (isClear) clear.push(`${name} is ${candidates[0]!.legalName}, ${candidates[0]!.extra} extra`);
+  }
+  return clear;
+}
+
+test.each(NEAR_KINDS)('a name is not clear by a word near one of its own: %s', async (kind) => {
+  const near = nearNames(NAMES, kind, 100);
+  expect(near).toHaveLength(100);
+  expect(await clearOnes(near, NAMES)).toEqual([]);
+});
+
+test('of the names that half of the directory lacks none is clear without extra words', async () => {
+  const { kept, absent } = halfOf(NAMES, (name) => name, 200);
+  expect(absent).toHaveLength(200);
+  expect((await clearOnes(absent, kept)).filter((one) => one.endsWith(', 0 extra'))).toEqual([]);
 });

@@ -1,5 +1,17 @@
+import { readFileSync } from 'node:fs';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
-import { exampleCompanies } from '../example-names.ts';
+
+/** The rows of the example directory: plain CSV, quotes doubled, no line breaks inside fields. */
+export function exampleCompanies(): SearchEntry[] {
+  const text = readFileSync(new URL('../../../examples/companies.csv', import.meta.url), 'utf8');
+  const [header, ...lines] = text.trimEnd().split('\n');
+  if (header !== 'nif,legal_name') throw new Error(`examples/companies.csv begins with ${header}`);
+  return lines.map((line) => {
+    const field = line.slice(10);
+    const legalName = field.startsWith('"') ? field.slice(1, -1).replaceAll('""', '"') : field;
+    return { nif: line.slice(0, 9), legalName };
+  });
+}
 
 /** NIFs of made-up entries; a directory's check digits don't matter to searches. */
 export function numbered(first: number, names: readonly string[]): SearchEntry[] {
