@@ -330,7 +330,7 @@ credits may have been spent for requests → metering/credits: a credit that may
 and its certificate, or the reason certificate → failures: a certificate %s of
 a mail was not sent → dashboard/mails: a mail about %s goes to no member
 a request failed → platform: a bug is written once a minute
-Elasticsearch doesn't answer as it should → companies/directory: Elasticsearch gone halfway → companies/directory: what answers in its place
+Elasticsearch doesn't answer as it should → companies/directory: Elasticsearch gone %s → companies/directory: what answers in its place
 there is no search index → failures: without an index searches
 the index is another version's, or lost documents → companies/directory: %s brings a directory that another version has normalized → companies/directory: of another mapping is noticed → companies/directory: a lost index
 says of each alert the cause → service: each rule says its cause → service: each line of the log that a rule names

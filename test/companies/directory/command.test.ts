@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { withDirectoryLock } from '../../../src/companies/directory/lock.ts';
-import { bareEnvironment, createCommandLine, MAIN, ROOT, runHere } from '../../support/command.ts';
+import { createCommandLine, runHere } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { digestOf } from '../../support/digest.ts';
-import { until } from '../../support/until.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
 
 let bench: Workbench;
@@ -228,48 +227,6 @@ test('Elasticsearch out of reach is one plain line, and no reason not to report 
     ),
   });
 });
-
-const MANY = Array.from({ length: 20_000 }, (_, n) => n);
-
-test.each([
-  ['CSV', csv(0, MANY.length, (n) => `Interrompida ${n}`), []],
-  [
-    'JSON Lines',
-    MANY.map((n) => `${JSON.stringify({ id: nif(n), name: `Interrompida ${n}` })}\n`).join(''),
-    ['--columns', 'nif=id,legal_name=name'],
-  ],
-])(
-  'Ctrl-C in the middle of an import of %s is answered at once, and changes nothing',
-  async (_, text, options) => {
-    const before = await bench.status();
-    const child = Bun.spawn([process.execPath, MAIN, 'companies', 'import', '-', '--json', ...options], {
-      cwd: ROOT,
-      env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
-      stdin: 'pipe',
-      stdout: 'pipe',
-      stderr: 'pipe',
-    });
-    // More than the reader takes at once, and no end: it waits for the rest.
-    // The process may end before it has read all: a broken pipe.
-    for (const writing of [child.stdin.write(text), child.stdin.flush()])
-      Promise.resolve(writing).catch(() => {});
-    const isReading = async () => {
-      // `state` is checked, because an idle connection still shows its last statement.
-      const rows = await bench.database.sql`
-      SELECT 1 FROM pg_stat_activity
-      WHERE datname = current_database() AND state = 'active' AND query LIKE 'COPY%'`;
-      return rows.length > 0;
-    };
-    await until('the copy', isReading);
-    child.kill('SIGINT');
-    expect(await child.exited).toBe(1);
-    expect(await new Response(child.stderr).text()).toBe(
-      'stopping (Ctrl-C once more ends it at once)\nerror: interrupted: nothing has changed\n',
-    );
-    expect(await new Response(child.stdout).text()).toBe('');
-    expect(await bench.status()).toEqual(before);
-  },
-);
 
 test('an import takes as long as it does when the clock is set back meanwhile', async () => {
   const file = await bench.write('first.csv', csv(0, 10));

@@ -35,28 +35,50 @@ function downWhileIndexing(): void {
   diagnostic.on('response', down);
 }
 
+/** Takes Elasticsearch away at each n-th list of the indices. A command lists them before its change and after it. */
+function downAtList(n: number): void {
+  const { indices } = bench.tools.elasticsearch!;
+  const list = indices.get.bind(indices) as (...args: unknown[]) => Promise<unknown>;
+  let lists = 0;
+  const get = (...args: unknown[]) => {
+    lists += 1;
+    if (lists % n === 0) proxy.down();
+    return list(...args);
+  };
+  Object.assign(indices, { get });
+}
+
 const CLOSED = "Elasticsearch doesn't answer as it should: the connection was closed without a whole answer";
 const CHECK = 'check ELASTICSEARCH_URL and the server';
 
-test('Elasticsearch gone halfway, twice in a row: nothing has changed anywhere, and the next import works', async () => {
-  await bench.importText(csv(0, 10));
-  const before = await bench.status();
-  const indices = await indicesOf(bench);
-  const text = csv(0, 50, (n) => `Nova ${n}`);
-  for (const _ of [1, 2]) {
-    downWhileIndexing();
-    await expect(bench.importText(text)).rejects.toThrow(`: nothing has changed; ${CHECK}`);
-    proxy.up();
-    expect(await bench.rows()).toHaveLength(10);
-    expect(await bench.search('empresa')).toHaveLength(10);
-    expect(await bench.status()).toEqual(before);
-    expect(await checkDirectory(bench.tools)).toEqual({ warning: null });
-    expect(await indicesOf(bench)).toEqual(indices);
-  }
-  expect(await bench.importText(text)).toMatchObject({ imported: 50 });
-  expect(await bench.search('nova 49')).toEqual([`${nif(49)} Nova 49`]);
-  expect(await bench.rollback()).toEqual({ index: before.index, previous: null, documents: 10 });
-});
+test.each<[moment: string, down: () => void]>([
+  ['from the start', () => proxy.down()],
+  ['while leftovers are cleared away', () => downAtList(1)],
+  ['halfway', downWhileIndexing],
+])(
+  'Elasticsearch gone %s: one line, nothing has changed anywhere, and the next import works',
+  async (_, down) => {
+    await bench.importText(csv(0, 10));
+    const { indices } = bench.tools.elasticsearch!;
+    const list = indices.get;
+    const stateOf = async () => [await bench.status(), await indicesOf(bench), await tablesOf(bench)];
+    const [rows, before] = [await bench.rows(), await stateOf()];
+    const text = csv(0, 50, (n) => `Nova ${n}`);
+    for (const run of [() => bench.importText(text), () => bench.importText(text), bench.rebuild]) {
+      down();
+      await expect(run()).rejects.toThrow(`${CLOSED}: nothing has changed; ${CHECK}`);
+      Object.assign(indices, { get: list });
+      proxy.up();
+      // It removes what the run has left.
+      expect(await checkDirectory(bench.tools)).toEqual({ warning: null });
+      expect([await bench.rows(), await stateOf()]).toEqual([rows, before]);
+      expect(await bench.search('empresa')).toHaveLength(10);
+    }
+    expect(await bench.importText(text)).toMatchObject({ imported: 50 });
+    expect(await bench.search('nova 49')).toEqual([`${nif(49)} Nova 49`]);
+    expect((await bench.rollback()).documents).toBe(10);
+  },
+);
 
 test('a lost index: the check says so, and the same file again builds it', async () => {
   const { index } = await bench.importText(csv(0, 10));
@@ -69,17 +91,7 @@ test('a lost index: the check says so, and the same file again builds it', async
 
 test('Elasticsearch gone right behind the change: the change is done, and no command says otherwise', async () => {
   const first = await bench.importText(csv(0, 10));
-  const { indices } = bench.tools.elasticsearch!;
-  const list = indices.get.bind(indices) as (...args: unknown[]) => Promise<unknown>;
-  let lists = 0;
-  Object.assign(indices, {
-    get: (...args: unknown[]) => {
-      lists += 1;
-      // A command lists them before the change, too.
-      if (lists % 2 === 0) proxy.down();
-      return list(...args);
-    },
-  });
+  downAtList(2);
   const after = async <T>(change: Promise<T>) => {
     const outcome = await change;
     proxy.up();
@@ -91,22 +103,6 @@ test('Elasticsearch gone right behind the change: the change is done, and no com
   expect(await bench.status()).toEqual({ ...rebuilt, previous: first.index, documents: 20 });
   await after(bench.rollback());
   expect(await bench.status()).toEqual({ index: first.index, previous: null, documents: 10 });
-});
-
-test('Elasticsearch gone while leftovers are cleared away: one line, and nothing changes', async () => {
-  await bench.importText(csv(0, 10));
-  const { indices } = bench.tools.elasticsearch!;
-  const list = indices.get.bind(indices) as (...args: unknown[]) => Promise<unknown>;
-  const replaced = (...args: unknown[]) => {
-    proxy.down();
-    return list(...args);
-  };
-  Object.assign(indices, { get: replaced });
-  for (const run of [() => bench.importText(csv(0, 20)), bench.rebuild]) {
-    await expect(run()).rejects.toThrow(`${CLOSED}: nothing has changed; ${CHECK}`);
-    proxy.up();
-  }
-  expect(await bench.rows()).toHaveLength(10);
 });
 
 /** Elasticsearch behind a server that does `before` when the next index is to be made. */
@@ -154,27 +150,17 @@ test('a failure of Postgres while the index is built is told as one, and the dir
   expect(await bench.status()).toMatchObject({ previous: before.index, documents: 20 });
 });
 
-test('Elasticsearch away from the start: nothing changes', async () => {
+test('without Elasticsearch a rollback changes nothing, and the status reports what Postgres knows', async () => {
   await bench.importText(csv(0, 10));
-  const before = await bench.status();
+  const { index, previous } = await bench.status();
   proxy.down();
-  for (const run of [() => bench.importText(csv(0, 20)), bench.rebuild, bench.rollback]) {
-    await expect(run()).rejects.toThrow(`${CLOSED}: nothing has changed; ${CHECK}`);
-  }
-  // The command still reports what Postgres knows. It only reads, so its warning does not say that nothing has changed.
+  await expect(bench.rollback()).rejects.toThrow(`${CLOSED}: nothing has changed; ${CHECK}`);
   const notes: string[] = [];
   const report = await statusReport(bench.tools, { note: (text) => notes.push(text) });
+  // It only reads, so its warning does not say that nothing has changed.
   expect(notes).toEqual([`warning: ${CLOSED}: ${CHECK}`]);
-  expect(report).toMatchObject({
-    index: before.index,
-    previous: before.previous,
-    documents: null,
-    agrees: null,
-    datasets: { directory: { companies: 10 } },
-  });
-  proxy.up();
-  expect(await bench.status()).toEqual(before);
-  expect(await bench.rows()).toHaveLength(10);
+  const datasets = { directory: { companies: 10 } };
+  expect(report).toMatchObject({ index, previous, documents: null, agrees: null, datasets });
 });
 
 test('what answers in its place is named in plain words', async () => {

@@ -1,14 +1,16 @@
-/** Sessions that read the directory for long while a command changes it. */
+/** Sessions of Postgres that last long, or are lost, while a command changes the directory. failures/failover.test.ts has a Postgres that dies. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { importCompanies } from '../../../src/companies/directory/directory-import.ts';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { rebuildIndex, rollbackIndex } from '../../../src/companies/directory/rebuild.ts';
 import { tidyNow } from '../../../src/companies/directory/tidy.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { csv } from '../../support/companies.ts';
 import { cancelWaiting, waitingForLock } from '../../support/locks.ts';
 import { MODES } from '../../support/modes.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';
+import { startProxy } from '../../support/proxy.ts';
 import { createWorkbench, tablesOf, type Workbench } from '../../support/workbench.ts';
 
 let bench: Workbench;
@@ -108,4 +110,34 @@ test('a backup that reads an old table does not keep an import; the table goes w
   expect(await tidyNow(bench.tools)).toBe(true);
   expect(await tablesOf(bench)).not.toContain(old!);
   expect(await tablesOf(bench)).toHaveLength(2);
+});
+
+test('a connection that is lost while the server answers ends the import, which changes nothing', async () => {
+  const { url, sql } = bench.database;
+  const proxy = await startProxy(url);
+  const proxied = connectPostgres(proxy.url(url), { applicationName: 'through a proxy' });
+  await bench.importText(csv(0, 3));
+  const before = await bench.status();
+  const path = await bench.write('rows.csv', csv(0, 10));
+  const blocker = await sql.reserve();
+  // The import's comparison waits for it.
+  await blocker.unsafe('BEGIN; LOCK TABLE directory_generations IN ACCESS EXCLUSIVE MODE');
+  const context = { ...bench.tools, databaseUrl: proxy.url(url), sql: proxied };
+  const importing = importCompanies(context, { path }, {}, NO_PROGRESS).catch(messageOf);
+  await waitingForLock(sql, 1);
+  // The session's own connection is never told.
+  proxy.mute();
+  await sql`
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE '%import'`;
+  expect(await importing).toBe(
+    'the connection to Postgres was lost: readers see the old data or the new, never a mix; run the command again',
+  );
+  await blocker.unsafe('ROLLBACK');
+  blocker.release();
+  proxy.up();
+  expect(await bench.status()).toEqual(before);
+  expect((await bench.importText(csv(0, 5))).imported).toBe(2);
+  await proxied.end({ timeout: 1 });
+  await proxy.close();
 });

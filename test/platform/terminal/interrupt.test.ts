@@ -228,7 +228,7 @@ describe('one Ctrl-C ends a command', () => {
       try {
         // A restore reads a file for the first time before it opens a store.
         await until('the rows', () => (isRestore && how === '' ? handlesInterrupts(child.pid) : isCopying()));
-        await interrupt();
+        await interrupt(isRestore ? undefined : 'interrupted: nothing has changed');
       } finally {
         writer.kill('SIGKILL');
         await writer.exited;
