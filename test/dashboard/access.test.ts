@@ -7,13 +7,13 @@ import {
   createMember,
   createMemberWithKey,
   createVisitor,
+  fieldsOf,
   formTokenOf,
   newPerson,
-  signUp,
   type Visitor,
 } from './visitor.ts';
 
-const MEMBER_PAGES = ['', '/keys', '/credits', '/try', '/screen', '/settings', '/usage.csv'];
+const ofMembers = Object.entries(ROUTES).filter(([, route]) => route.for === 'member');
 
 const service = await startDashboardService();
 const {
@@ -26,52 +26,48 @@ afterAll(() => service.stop());
 
 test('without a session every page of a member leads to the sign-in', async () => {
   const stranger = createVisitor(service.baseUrl);
-  for (const page of [...MEMBER_PAGES, `/keys/${ownerKeyId}/revoke`]) {
+  for (const [path, { GET }] of ofMembers) {
+    const page = path.replace(':id', ownerKeyId);
     const answer = await stranger.get(`/dashboard${page}`);
-    expect([page, answer.status, answer.headers.get('location')]).toEqual([
-      page,
-      303,
-      `/dashboard/sign-in${['', '/usage.csv'].includes(page) ? '' : `?to=${encodeURIComponent(page)}`}`,
-    ]);
+    const to = !page || /\./.test(page) ? '' : `?to=${encodeURIComponent(page)}`;
+    expect([page, answer.status, answer.headers.get('location')]).toEqual(
+      GET ? [page, 303, `/dashboard/sign-in${to}`] : [page, 405, null],
+    );
   }
 });
 
-test("a member reaches another account's key by no address: not its page, not its revocation", async () => {
+test("a member reaches another account's key by no address: not its page, not its form", async () => {
   const { visitor: other } = await createMember(service, { name: 'Other Lda' });
-  expect((await other.get(`/dashboard/keys/${ownerKeyId}/revoke`)).status).toBe(404);
-
   // A form with a token of their own, sent to the other's key.
   const form_token = await formTokenOf(other, '/dashboard/keys');
-  const refused = await other.post(`/dashboard/keys/${ownerKeyId}/revoke`, { form_token });
-  expect(refused.status).toBe(404);
-  const [key] = await service.sql`SELECT revoked_at FROM api_keys WHERE id = ${ownerKeyId}`;
-  expect(key!.revoked_at).toBeNull();
+  const before = await stateOf(ownerAccount);
+  for (const [path, { GET, POST }] of ofMembers.filter(([path]) => path.startsWith('/keys/:id'))) {
+    const page = `/dashboard${path.replace(':id', ownerKeyId)}`;
+    if (GET) expect([page, (await other.get(page)).status]).toEqual([page, 404]);
+    if (POST) expect([page, (await other.post(page, { ...FIELDS, form_token })).status]).toEqual([page, 404]);
+  }
+  expect(await stateOf(ownerAccount)).toEqual(before);
 });
 
 test("ids of another account in query, form or header change nothing: every page shows the member's own", async () => {
   const { visitor: other, accountId } = await createMember(service, { name: 'Third Lda' });
-  for (const page of MEMBER_PAGES) {
+  for (const [path] of ofMembers.filter(([path, { GET }]) => GET && !/:id|^.connect|json/.test(path))) {
     const query = `account=${ownerAccount}&account_id=${ownerAccount}&id=${ownerAccount}&key_id=${ownerKeyId}`;
-    const answer = await other.get(`/dashboard${page}?${query}`, { 'X-Account': ownerAccount });
-    expect([page, answer.status]).toEqual([page, 200]);
+    const answer = await other.get(`/dashboard${path}?${query}`, { 'X-Account': ownerAccount });
+    expect([path, answer.status]).toEqual([path, 200]);
     // The addresses of its forms and of the other language have the query.
     const rest = answer.text.replaceAll('&amp;', '&').replaceAll(query, '');
     for (const theirs of ['Owner Lda', ownerKeyId]) expect(rest).not.toContain(theirs);
   }
-  const made = await other.submit('/dashboard/keys', {
-    name: 'sneaky',
-    account: ownerAccount,
-    account_id: ownerAccount,
-  });
-  expect(made.status).toBe(200);
+  const fields = { name: 'sneaky', account: ownerAccount, account_id: ownerAccount };
+  expect((await other.submit('/dashboard/keys', fields)).status).toBe(200);
   const keys = await service.sql`SELECT account_id FROM api_keys WHERE name = 'sneaky'`;
   expect(keys.map((key) => key.account_id)).toEqual([accountId]);
 });
 
 test('a session cookie never opens the API, and an API key never opens the dashboard', async () => {
-  const cookie = [...owner.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   for (const path of ['/usage', '/companies?q=a', '/companies/500002576']) {
-    const answer = await fetch(service.url + path, { headers: { Cookie: cookie } });
+    const answer = await fetch(service.url + path, { headers: { Cookie: cookiesOf(owner) } });
     expect([path, answer.status]).toEqual([path, 401]);
   }
   for (const value of owner.cookies.values()) {
@@ -79,11 +75,10 @@ test('a session cookie never opens the API, and an API key never opens the dashb
     expect((await fetch(`${service.url}/usage`, { headers })).status).toBe(401);
   }
   const { key } = await createCaller(service.sql);
-  for (const page of MEMBER_PAGES) {
-    const stranger = createVisitor(service.baseUrl);
-    const headers = { Authorization: `Bearer ${key}`, Cookie: `dashboard.session_token=${key}` };
-    const answer = await stranger.get(`/dashboard${page}`, headers);
-    expect([page, answer.status]).toEqual([page, 303]);
+  const headers = { Authorization: `Bearer ${key}`, Cookie: `dashboard.session_token=${key}` };
+  for (const [path] of ofMembers.filter(([, { GET }]) => GET)) {
+    const answer = await createVisitor(service.baseUrl).get(`/dashboard${path}`, headers);
+    expect([path, answer.status]).toEqual([path, 303]);
   }
 });
 
@@ -97,54 +92,50 @@ test('a session ends with the sign-out, for a copy of its cookie too', async () 
   expect((await copy.get('/dashboard')).status).toBe(303);
 });
 
-const changes: [path: string, fields: Record<string, string>][] = [
-  ['/keys', { name: 'forged' }],
-  ['/try', { q: 'abaco', kind: 'search' }],
-  ['/screen', { list: '500002576', price: '1' }],
-  ['/settings', { present: 'x'.repeat(12), password: 'y'.repeat(12) }],
-  ['/sign-out', {}],
-];
+/** What each form would do something with. */
+const FIELDS = {
+  ...{ name: 'forged', q: 'abaco', kind: 'search', list: '500002576', price: '1' },
+  ...{ present: 'x'.repeat(12), password: 'y'.repeat(12) },
+};
 
 test('each form without its token, or with one of another visitor, is refused and does nothing', async () => {
   const { visitor, accountId, id } = await createMemberWithKey(service);
   const { visitor: attacker } = await createMember(service);
   const theirs = await formTokenOf(attacker, '/dashboard/keys');
   const before = await stateOf(accountId);
-  const fields = Object.assign({}, ...changes.map(([, fields]) => fields));
   for (const [path, { POST, opensSession }] of Object.entries(ROUTES))
     for (const form_token of POST === undefined ? [] : [undefined, theirs, `${theirs.slice(0, -2)}AA`]) {
       // A member needs no session, so their form leads on.
       const sender = opensSession ? createVisitor(service.baseUrl) : visitor;
-      const answer = await sender.post(`/dashboard${path.replace(':id', id)}`, { ...fields, form_token });
+      const answer = await sender.post(`/dashboard${path.replace(':id', id)}`, { ...FIELDS, form_token });
       expect([path, form_token, answer.status]).toEqual([path, form_token, 403]);
     }
   for (const form_token of ['', 'x'])
-    expect((await visitor.post('/dashboard/keys', { ...fields, form_token })).status).toBe(403);
+    expect((await visitor.post('/dashboard/keys', { ...FIELDS, form_token })).status).toBe(403);
   expect(await stateOf(accountId)).toEqual(before);
   expect((await visitor.get('/dashboard')).status).toBe(200);
 });
 
-test('a form that another site sends is refused, even with its token', async () => {
-  const form = { name: 'x', form_token: await formTokenOf(owner, '/dashboard/keys') };
-  for (const Origin of ['https://evil.example', 'null', `${service.baseUrl}.evil.example`])
-    expect([Origin, (await owner.post('/dashboard/keys', form, { Origin })).status]).toEqual([Origin, 403]);
-});
-
-test('a sign-in form too: nobody is signed in to an account that is not theirs', async () => {
-  const person = newPerson();
-  await signUp(createVisitor(service.baseUrl), person);
-  const victim = createVisitor(service.baseUrl);
-  const answer = await victim.post('/dashboard/sign-in', { ...person }, { Origin: 'https://evil.example' });
-  expect(answer.status).toBe(403);
-  expect([...victim.cookies.keys()]).toEqual(['dashboard.form']);
+test('each form that another site sends is refused, even with its token, and nobody is signed in by one', async () => {
+  const { visitor: member, ...person } = await createMember(service);
+  const form_token = await formTokenOf(member, '/dashboard/keys');
+  for (const [path, { POST, opensSession }] of Object.entries(ROUTES))
+    for (const Origin of POST ? ['https://evil.example', 'null', `${service.baseUrl}.evil.example`] : []) {
+      // A member needs no session, so their form leads on.
+      const sender = opensSession ? createVisitor(service.baseUrl) : member;
+      const own = opensSession ? await formTokenOf(sender) : form_token;
+      const form = { ...FIELDS, ...person, form_token: own };
+      const answer = await sender.post(`/dashboard${path.replace(':id', ownerKeyId)}`, form, { Origin });
+      expect([path, Origin, answer.status]).toEqual([path, Origin, 403]);
+      if (opensSession) expect([...sender.cookies.keys()]).toEqual(['dashboard.form']);
+    }
+  expect((await member.get('/dashboard')).status).toBe(200);
 });
 
 test('what changes something is a POST: a GET of the same address does nothing', async () => {
   const before = await stateOf(ownerAccount);
-  for (const [path, fields] of changes) {
-    await owner.get(`/dashboard${path}?${new URLSearchParams(fields)}`);
-  }
-  await owner.get(`/dashboard/keys/${ownerKeyId}/revoke`);
+  for (const [path, { POST }] of Object.entries(ROUTES))
+    if (POST) await owner.get(`/dashboard${path.replace(':id', ownerKeyId)}?${new URLSearchParams(FIELDS)}`);
   expect(await stateOf(ownerAccount)).toEqual(before);
 });
 
@@ -206,23 +197,18 @@ test.each([
 ] as const)(
   'cookies are HttpOnly, SameSite and kept from the API; with %p Secure: %p',
   async (env, isSecure) => {
-    const own = await startDashboardService(env);
-    try {
-      const visitor = createVisitor(own.baseUrl);
-      const form = await visitor.get('/dashboard/sign-up');
-      const form_token = form.document.querySelector('input[name=form_token]')!.getAttribute('value')!;
-      const Origin = own.config.publicUrl ?? own.baseUrl;
-      const answer = await visitor.post('/dashboard/sign-up', { ...newPerson(), form_token }, { Origin });
-      expect(answer.status).toBe(303);
-      const cookies = [form, answer].flatMap(({ headers }) => headers.getSetCookie());
-      expect(cookies.length).toBe(2);
-      for (const cookie of cookies) {
-        for (const part of [/; HttpOnly/, /; SameSite=Lax/, /; Path=\/dashboard/])
-          expect(cookie).toMatch(part);
-        expect(/; Secure/.test(cookie)).toBe(isSecure);
-      }
-    } finally {
-      await own.stop();
+    await using own = await startDashboardService(env);
+    const visitor = createVisitor(own.baseUrl);
+    const form = await visitor.get('/dashboard/sign-up');
+    const { form_token } = fieldsOf(form);
+    const Origin = own.config.publicUrl ?? own.baseUrl;
+    const answer = await visitor.post('/dashboard/sign-up', { ...newPerson(), form_token }, { Origin });
+    expect(answer.status).toBe(303);
+    const cookies = [form, answer].flatMap(({ headers }) => headers.getSetCookie());
+    expect(cookies.length).toBe(2);
+    for (const cookie of cookies) {
+      for (const part of [/; HttpOnly/, /; SameSite=Lax/, /; Path=\/dashboard/]) expect(cookie).toMatch(part);
+      expect(/; Secure/.test(cookie)).toBe(isSecure);
     }
   },
 );

@@ -47,12 +47,21 @@ async function sendBad(visitor: Visitor, path: string, right: Right): Promise<st
       expect([path, answer.status, answer.textOf(`#${name}-fault`)]).toEqual([path, 422, fault]);
       const focused = answer.document.querySelector('[autofocus]')!;
       expect([focused.id, focused.getAttribute('aria-invalid')]).toEqual([name, 'true']);
+      expect(answer.document.querySelectorAll('[aria-invalid]')).toHaveLength(1);
       expect(focused.getAttribute('aria-describedby')).toStartWith(`${name}-fault`);
       for (const field of fields.filter((field) => ['name', 'email'].includes(field)))
         expect(answer.document.querySelector(`#${field}`)!.getAttribute('value')).toBe(typed[field]);
       for (const secret of [typed.present, typed.password]) expect(answer.text).not.toContain(secret);
       sent.push(name);
     }
+    // All faults at once, before the password is checked.
+    const typed = fields.filter((field) => field in BAD && field !== 'present');
+    if (typed.length < 2) continue;
+    const bad = Object.fromEntries(typed.map((name) => [name, BAD[name]![0]]));
+    const answer = await visitor.submit(path, { ...right, ...bad });
+    const faults = typed.map((name) => answer.textOf(`#${name}-fault`));
+    expect([path, faults]).toEqual([path, typed.map((name) => BAD[name]![1])]);
+    expect(answer.document.querySelector('[autofocus]')!.id).toBe(typed[0]!);
   }
   return sent;
 }
@@ -108,5 +117,8 @@ test('in the forms of visitors', async () => {
   ] as const)
     expect([path, await sendBad(visitor, path, right)]).toEqual([path, [...fields]]);
   const alone = createVisitor(unmailed.baseUrl);
+  // The first field of a new page has the focus.
+  const fresh = await alone.get('/dashboard/sign-up');
+  expect(fresh.document.querySelector('[autofocus]')!.id).toBe('name');
   expect(await sendBad(alone, '/dashboard/sign-up', right)).toEqual(['name', 'email', 'password']);
 });

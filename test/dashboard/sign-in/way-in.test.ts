@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { OpenApi } from '../../../src/http/openapi.ts';
 import { startDashboardService } from '../service.ts';
-import { createMember, createVisitor, formTokenOf, newPerson, type PageAnswer, signUp } from '../visitor.ts';
+import { createMember, createVisitor, formTokenOf, newPerson, signUp } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -155,28 +155,4 @@ describe('the language', () => {
     );
     expect((await visitor.get('/dashboard/sign-in?lang=xx')).textOf('h1')).toBe('Sign in');
   });
-});
-
-test('faults of a form stand at their fields, all at once, and the first of them has the focus', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const focused = (page: PageAnswer) => page.document.querySelector('[autofocus]')!.id;
-  expect(focused(await visitor.get('/dashboard/sign-up'))).toBe('name');
-  const fields = { name: 'Padaria', email: 'nobody', password: 'short' };
-  const page = await visitor.submit('/dashboard/sign-up', fields);
-  expect([page.status, focused(page)]).toEqual([422, 'email']);
-  expect(['name', 'email', 'password'].map((name) => page.textOf(`#${name}-fault`))).toEqual([
-    null,
-    'Write an address like name@example.com.',
-    'A password has 12 to 128 characters.',
-  ]);
-  expect(page.document.querySelector('.notice')).toBeNull();
-  const wrong = await visitor.submit('/dashboard/sign-in', {
-    email: 'nobody@example.com',
-    password: 'wrong',
-  });
-  expect([wrong.status, focused(wrong), wrong.textOf('#password-fault')]).toEqual([
-    401,
-    'password',
-    'The email or the password is wrong.',
-  ]);
 });
