@@ -84,8 +84,7 @@ test('a session cookie never opens the API, and an API key never opens the dashb
 
 test('a session ends with the sign-out, for a copy of its cookie too', async () => {
   const { visitor } = await createMember(service);
-  const copy = createVisitor(service.baseUrl);
-  for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
+  const copy = createVisitor(service.baseUrl, { copied: visitor.cookies });
   expect((await copy.get('/dashboard')).status).toBe(200);
   const answer = await visitor.submit('/dashboard', {}, { form: 'form.sign-out' });
   expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/sign-in?done=out']);

@@ -135,9 +135,7 @@ afterAll(async () => {
 async function memberWith(includedCredits: number) {
   const member = await createMember(service);
   await changeLimits(sql, member.accountId, { includedCredits }, 'test');
-  const visitor = createVisitor(baseUrl);
-  for (const [name, value] of member.visitor.cookies) visitor.cookies.set(name, value);
-  return { ...member, visitor };
+  return { ...member, visitor: createVisitor(baseUrl, { copied: member.visitor.cookies }) };
 }
 
 /** What the page says that the call cost. */

@@ -109,8 +109,7 @@ describe('a process of its own', () => {
 
   test('whose first visitor comes while Postgres is away serves the next one when it is back', async () => {
     const { visitor } = await createMember({ ...service, sql: database.sql });
-    const late = createVisitor(instance.baseUrl);
-    for (const [name, value] of visitor.cookies) late.cookies.set(name, value);
+    const late = createVisitor(instance.baseUrl, { copied: visitor.cookies });
     proxy.down();
     const statusOf = async (visitor: Visitor, path: string) => (await visitor.get(path)).status;
     const statuses = [

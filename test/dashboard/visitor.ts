@@ -44,13 +44,14 @@ interface SubmitOptions {
 /**
  * @param address the visitor's address for the service, which must trust 127.0.0.1 as a proxy. By default a new one, so that no
  * visitor uses up another's sign-ups
+ * @param copied the cookies of another browser
  * @param isPatient whether it sends again what a busy service refuses (503 with `Retry-After`), as the page asks a person to
  */
 export function createVisitor(
   baseUrl: string,
-  { address = randomAddress(), language = 'en', isPatient = false } = {},
+  { address = randomAddress(), language = 'en', isPatient = false, copied = new Map<string, string>() } = {},
 ): Visitor {
-  const cookies = new Map<string, string>();
+  const cookies = new Map(copied);
 
   async function send(
     path: string,

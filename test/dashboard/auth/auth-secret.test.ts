@@ -36,8 +36,7 @@ test('one that is made in DATA_DIR is its owner’s alone, and outlives a restar
   const other = await start({ DATABASE_URL: first.databaseUrl, AUTH_SECRET: 'y'.repeat(40) });
   const statuses: number[] = [];
   for (const { baseUrl } of [first, again, other]) {
-    const returning = createVisitor(baseUrl);
-    for (const [name, value] of visitor.cookies) returning.cookies.set(name, value);
+    const returning = createVisitor(baseUrl, { copied: visitor.cookies });
     statuses.push((await returning.get('/dashboard')).status);
   }
   expect(statuses).toEqual([200, 200, 303]);

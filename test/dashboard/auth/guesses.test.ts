@@ -53,16 +53,12 @@ describe('an address', () => {
   });
 
   test('of a proxy that TRUST_PROXY does not name keeps nobody out, and is warned about once', async () => {
-    const behind = await startDashboardService({ TRUST_PROXY: '' });
-    try {
-      const victim = await createMember(behind);
-      expect(await fail(11, newPerson(), '203.0.113.30', behind)).toEqual([...all(10, 401), 429]);
-      expect(await signIn(victim, true, '203.0.113.31', behind)).toBe(303);
-      const warnings = behind.logLines.filter((line) => line.msg.startsWith('X-Forwarded-For is ignored'));
-      expect(warnings.length).toBe(1);
-    } finally {
-      await behind.stop();
-    }
+    await using behind = await startDashboardService({ TRUST_PROXY: '' });
+    const victim = await createMember(behind);
+    expect(await fail(11, newPerson(), '203.0.113.30', behind)).toEqual([...all(10, 401), 429]);
+    expect(await signIn(victim, true, '203.0.113.31', behind)).toBe(303);
+    const warnings = behind.logLines.filter((line) => line.msg.startsWith('X-Forwarded-For is ignored'));
+    expect(warnings.length).toBe(1);
   });
 });
 

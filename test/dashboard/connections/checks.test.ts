@@ -75,35 +75,27 @@ describe('metadata', () => {
   test.each(['http://directory.example', 'https://directory.example/api'])(
     'with PUBLIC_URL %s there are no connections',
     async (PUBLIC_URL) => {
-      const off = await startDashboardService({ PUBLIC_URL, OAUTH_REGISTRATION: 'on' });
-      try {
-        for (const path of METADATA) expect((await fetch(off.baseUrl + path)).status).toBe(404);
-        for (const path of ENDPOINTS)
-          expect((await fetch(off.baseUrl + path, { method: 'POST' })).status).toBe(404);
-        expect((await callTool(off, null)).challenge).toBe('Bearer');
-        const path = authorizePath(agentOf('client'));
-        expect((await createVisitor(off.baseUrl).get(path)).status).toBe(404);
-      } finally {
-        await off.stop();
-      }
+      await using off = await startDashboardService({ PUBLIC_URL, OAUTH_REGISTRATION: 'on' });
+      for (const path of METADATA) expect((await fetch(off.baseUrl + path)).status).toBe(404);
+      for (const path of ENDPOINTS)
+        expect((await fetch(off.baseUrl + path, { method: 'POST' })).status).toBe(404);
+      expect((await callTool(off, null)).challenge).toBe('Bearer');
+      const path = authorizePath(agentOf('client'));
+      expect((await createVisitor(off.baseUrl).get(path)).status).toBe(404);
     },
   );
 
   test('without OAUTH_REGISTRATION no client registers itself', async () => {
-    const off = await startDashboardService();
-    try {
-      expect((await fetch(`${off.baseUrl}/oauth/register`, { method: 'POST', body: '{}' })).status).toBe(404);
-      const metadata = await (await fetch(`${off.baseUrl}/.well-known/oauth-authorization-server`)).json();
-      expect(metadata).not.toHaveProperty('registration_endpoint');
-      // One that has registered itself before is refused, too.
-      const agent = agentOf('client_before');
-      await off.sql`INSERT INTO connection_clients VALUES ('client_before', 'Before', ${[agent.redirectUri]})`;
-      const member = await createMember(off);
-      const path = await openConsent(member.visitor, agent);
-      expect((await member.visitor.get(path)).textOf('h1')).toBe('This agent can’t be connected');
-    } finally {
-      await off.stop();
-    }
+    await using off = await startDashboardService();
+    expect((await fetch(`${off.baseUrl}/oauth/register`, { method: 'POST', body: '{}' })).status).toBe(404);
+    const metadata = await (await fetch(`${off.baseUrl}/.well-known/oauth-authorization-server`)).json();
+    expect(metadata).not.toHaveProperty('registration_endpoint');
+    // One that has registered itself before is refused, too.
+    const agent = agentOf('client_before');
+    await off.sql`INSERT INTO connection_clients VALUES ('client_before', 'Before', ${[agent.redirectUri]})`;
+    const member = await createMember(off);
+    const path = await openConsent(member.visitor, agent);
+    expect((await member.visitor.get(path)).textOf('h1')).toBe('This agent can’t be connected');
   });
 
   test('pages of other sites may read what agents call, without cookies, but neither /mcp nor pages', async () => {
@@ -400,7 +392,9 @@ describe('limits by address', () => {
     await askToken(service, { ...fields, refresh_token: 'wrong' }, address);
     const refused = await askToken(service, { ...fields, refresh_token: 'wrong' }, address);
     expect([refused.status, refused.error]).toEqual([429, 'temporarily_unavailable']);
-    expect((await askUnread()).status).toBe(429);
+    const unread = await askUnread();
+    expect([unread.status, Number(unread.headers.get('retry-after')) > 80]).toEqual([429, true]);
+    expect((await askToken(service, { ...fields, refresh_token: 'wrong' })).error).toBe('invalid_grant');
     // Another user of the same host refreshes on.
     const right = await askToken(service, { ...fields, refresh_token: tokens.refresh_token }, address);
     expect(right.status).toBe(200);
@@ -436,27 +430,18 @@ describe('limits by address', () => {
     await visitor.get(path);
     await sql`UPDATE dashboard_attempts SET attempts = 100 WHERE key = ${`connect ${address}`}`;
     expect((await visitor.get(path)).status).toBe(429);
-    const headers = { 'X-Forwarded-For': address };
-    const register = () => fetch(`${baseUrl}/oauth/register`, { method: 'POST', headers, body: '{}' });
-    await register();
+    const register = (from: string) =>
+      fetch(`${baseUrl}/oauth/register`, {
+        method: 'POST',
+        headers: { 'X-Forwarded-For': from },
+        body: '{}',
+      });
+    await register(address);
     await sql`UPDATE dashboard_attempts SET attempts = 20 WHERE key = ${`register ${address}`}`;
-    expect((await register()).status).toBe(429);
+    const refused = await register(address);
+    expect([refused.status, Number(refused.headers.get('retry-after')) > 80]).toEqual([429, true]);
+    expect((await register('203.0.113.78')).status).toBe(400);
   });
-});
-
-test('a member makes the service read 30 documents of clients in ten minutes; the next page says when to come back', async () => {
-  const agent = agentOf('https://agent.invalid/client.json');
-  const [member, other] = [await createMember(service), await createMember(service)];
-  const path = await openConsent(member.visitor, agent);
-  for (let count = 1; count <= 30; count += 1) expect((await member.visitor.get(path)).status).toBe(400);
-  const refused = await member.visitor.get(path);
-  expect([refused.status, refused.textOf('h1'), refused.textOf('.lead')]).toEqual([
-    429,
-    'Too many requests',
-    'Too many attempts. Try again in 10 minutes.',
-  ]);
-  expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 601);
-  expect((await other.visitor.get(await openConsent(other.visitor, agent))).status).toBe(400);
 });
 
 test('no token, code, verifier or state is in a log', async () => {
