@@ -176,20 +176,6 @@ test('headers of over 16 KiB together with the address are refused without a pag
   expect([refused.status, refused.text]).toEqual([431, '']);
 });
 
-test('every page has a strict Content-Security-Policy, is not stored, and tells other sites nothing', async () => {
-  for (const page of ['/sign-in', '', '/keys', '/nothing']) {
-    const { headers } = await owner.get(`/dashboard${page}`);
-    const policy = headers.get('content-security-policy') ?? '';
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).toContain("script-src 'self'");
-    expect(policy).toContain("frame-ancestors 'none'");
-    expect(policy).not.toContain('unsafe');
-    expect(headers.get('cache-control')).toBe('private, no-store');
-    expect(headers.get('x-content-type-options')).toBe('nosniff');
-    expect(headers.get('referrer-policy')).toBe('same-origin');
-  }
-});
-
 test.each([
   [{}, false],
   [{ PUBLIC_URL: 'https://api.example.com' }, true],

@@ -43,28 +43,23 @@ test('no page or file, and no page that it links to, reads whole what grew', asy
     .map(([path]) => addressOf(path));
   expect(pages.length).toBeGreaterThan(20);
   const seen = new Set(pages);
+  let most = 0;
   const found: Record<string, number> = {};
   // Pages that are found meanwhile come last.
   for (const page of seen) {
     counter.most();
     const answer = await visitor.get(page);
     const rows = counter.most();
+    most = Math.max(most, rows);
     if (answer.status !== 200 || rows > MOST) found[`${page} → ${answer.status}`] = rows;
     if (!pages.includes(page)) continue;
     for (const link of answer.linksOf('main a[href*="?"]'))
       if (link!.startsWith('/dashboard')) seen.add(link!.replace(/#.*/, ''));
   }
   expect(found).toEqual({});
+  // A page of a long list, and the row that shows that there are more: the counter counts.
+  expect(most).toBeGreaterThan(100);
   expect([...seen].filter((page) => /[?&](before|days=7)/.test(page)).length).toBeGreaterThan(3);
-});
-
-test('the counter sees an answer with more rows', async () => {
-  const { default: postgres } = await import('postgres');
-  const sql = postgres(counter.url(database.url), { max: 1 });
-  counter.most();
-  await sql`SELECT generate_series(1, ${MOST + 1})`;
-  expect(counter.most()).toBe(MOST + 1);
-  await sql.end();
 });
 
 test('a download has every row', async () => {

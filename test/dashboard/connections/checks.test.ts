@@ -467,7 +467,7 @@ test('no token, code, verifier or state is in a log', async () => {
     expect(JSON.stringify(stored)).not.toContain(secret);
 });
 
-test('the pages of the way alone lack the opener policy, the consent alone form-action, and none can be framed', async () => {
+test('every page has a strict policy, is not stored and tells other sites nothing; those of the way alone lack the opener policy, and the consent form-action', async () => {
   const member = await createMember(service);
   const consentPath = await openConsent(member.visitor, await registerAgent(service));
   const to = encodeURIComponent(consentPath.replace('/dashboard', ''));
@@ -489,7 +489,12 @@ test('the pages of the way alone lack the opener policy, the consent alone form-
       const isForgot = path.startsWith('/dashboard/forgot');
       const opener = isOnWay(path) && !isForgot ? null : 'same-origin';
       expect([path, headers.get('cross-origin-opener-policy')]).toEqual([path, opener]);
-      expect([path, policy.includes("frame-ancestors 'none'")]).toEqual([path, true]);
+      for (const part of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"])
+        expect([path, policy]).toEqual([path, expect.stringContaining(part)]);
+      expect(policy).not.toContain('unsafe');
+      expect(
+        ['cache-control', 'x-content-type-options', 'referrer-policy'].map((name) => headers.get(name)),
+      ).toEqual([...['private, no-store', 'nosniff', 'same-origin']]);
       const isConsent = visitor === member.visitor && path === consentPath;
       expect([path, policy.includes("form-action 'self'")]).toEqual([path, !isConsent]);
     }

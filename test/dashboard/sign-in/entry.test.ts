@@ -1,11 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+/** Sign-up, sign-in and invitations; and where a visitor gets to: from a bare address, a deep link, a form that is out of date; and in which language. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import type { OpenApi } from '../../../src/http/openapi.ts';
 import { runHere } from '../../support/command.ts';
-import type { TestService } from '../../support/service.ts';
 import { startDashboardService } from '../service.ts';
-import { createVisitor, formTokenOf, makeKey, newPerson, type PageAnswer, signUp } from '../visitor.ts';
+import {
+  createMember,
+  createVisitor,
+  formTokenOf,
+  makeKey,
+  newPerson,
+  type PageAnswer,
+  signUp,
+} from '../visitor.ts';
 
 const open = await startDashboardService();
-afterAll(() => open.stop());
+const closed = await startDashboardService({ SIGN_UP: 'closed' });
+afterAll(() => Promise.all([open.stop(), closed.stop()]));
 
 const said = (answer: PageAnswer) => [answer.status, answer.textOf('[role=alert]')] as const;
 
@@ -88,22 +98,16 @@ describe('sign-in', () => {
 });
 
 describe('invitations', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startDashboardService({ SIGN_UP: 'closed' });
-  });
-  afterAll(() => service.stop());
-
   async function directory(...args: string[]) {
-    const env = { DATABASE_URL: service.databaseUrl, PUBLIC_URL: service.baseUrl };
+    const env = { DATABASE_URL: closed.databaseUrl, PUBLIC_URL: closed.baseUrl };
     const { code, stderr, json: answer } = await runHere(env, ...args, '--json');
     return { code, stderr, answer };
   }
 
   test('SIGN_UP=closed: nobody signs up, and the pages say so', async () => {
-    const users = async () => (await service.sql`SELECT 1 FROM dashboard_users`).length;
+    const users = async () => (await closed.sql`SELECT 1 FROM dashboard_users`).length;
     const before = await users();
-    const visitor = createVisitor(service.baseUrl);
+    const visitor = createVisitor(closed.baseUrl);
     expect((await visitor.get('/dashboard/sign-up')).status).toBe(403);
     const page = await visitor.get('/dashboard/sign-in');
     expect(page.text).not.toContain('/dashboard/sign-up');
@@ -117,20 +121,20 @@ describe('invitations', () => {
     const { answer: account } = await directory('account', 'create', '--name', 'Invited Lda');
     const { answer } = await directory('account', 'invite', account.id, '--email', 'Maria@Example.com');
     expect(answer).toMatchObject({ id: account.id, email: 'maria@example.com', mailed: false });
-    expect(answer.link).toStartWith(`${service.baseUrl}/dashboard/invitation?token=`);
-    const stored = JSON.stringify(await service.sql`SELECT * FROM dashboard_invitations`);
+    expect(answer.link).toStartWith(`${closed.baseUrl}/dashboard/invitation?token=`);
+    const stored = JSON.stringify(await closed.sql`SELECT * FROM dashboard_invitations`);
     expect(stored).not.toContain(new URL(answer.link).searchParams.get('token')!);
 
-    const path = answer.link.slice(service.baseUrl.length);
-    const visitor = createVisitor(service.baseUrl);
+    const path = answer.link.slice(closed.baseUrl.length);
+    const visitor = createVisitor(closed.baseUrl);
     const choice = { name: 'Maria', password: 'a long password', email: 'mallory@example.com' };
     expect((await visitor.submit(path, choice)).status).toBe(303);
     expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Invited Lda');
     expect((await visitor.get('/dashboard/settings')).text).toContain('maria@example.com');
     await makeKey(visitor);
 
-    expect((await createVisitor(service.baseUrl).get(path)).status).toBe(404);
-    const late = createVisitor(service.baseUrl);
+    expect((await createVisitor(closed.baseUrl).get(path)).status).toBe(404);
+    const late = createVisitor(closed.baseUrl);
     const form_token = await formTokenOf(late);
     const token = new URL(answer.link).searchParams.get('token')!;
     expect((await late.post('/dashboard/invitation', { ...choice, form_token, token })).status).toBe(404);
@@ -140,8 +144,8 @@ describe('invitations', () => {
     const { answer: account } = await directory('account', 'create', '--name', 'Forgetful Lda');
     const take = async (password: string) => {
       const { answer } = await directory('account', 'invite', account.id, '--email', 'forgets@example.com');
-      const visitor = createVisitor(service.baseUrl);
-      const path = answer.link.slice(service.baseUrl.length);
+      const visitor = createVisitor(closed.baseUrl);
+      const path = answer.link.slice(closed.baseUrl.length);
       const page = await visitor.get(path);
       const said = `${page.textOf('h1')}: ${page.textOf('.lead')}`;
       const hasName = page.document.querySelector('#name') !== null;
@@ -171,8 +175,158 @@ describe('invitations', () => {
     expect((await directory('account', 'invite', 'acc_none')).code).toBe(2);
     const { answer: account } = await directory('account', 'create', '--name', 'Late');
     const { answer } = await directory('account', 'invite', account.id, '--email', 'late@example.com');
-    await service.sql`UPDATE dashboard_invitations SET expires_at = now() WHERE account_id = ${account.id}`;
-    const page = await createVisitor(service.baseUrl).get(answer.link.slice(service.baseUrl.length));
+    await closed.sql`UPDATE dashboard_invitations SET expires_at = now() WHERE account_id = ${account.id}`;
+    const page = await createVisitor(closed.baseUrl).get(answer.link.slice(closed.baseUrl.length));
     expect([page.status, page.textOf('h1')]).toEqual([404, 'This link is not valid any more']);
+  });
+});
+
+const placeOf = ({ status, headers }: { status: number; headers: Headers }) => [
+  status,
+  headers.get('location'),
+];
+
+describe('the bare address', () => {
+  const ask = (headers: Record<string, string>, method = 'GET') =>
+    fetch(`${open.baseUrl}/`, { method, headers, redirect: 'manual' });
+
+  test('says to a browser what the service is and costs, with the reference’s example and the way to an account', async () => {
+    const document = (await (await fetch(`${open.baseUrl}/openapi/json`)).json()) as OpenApi;
+    const { example } = document.paths['/companies/{nif}']!.get!.responses[200]!.content['application/json']!;
+    for (const [language, lead] of [
+      ['en', 'Find Portuguese companies by name or NIF'],
+      ['pt', 'Encontre empresas portuguesas pelo nome ou NIF'],
+    ] as const)
+      for (const path of ['/', '/dashboard/sign-in', '/dashboard/sign-up']) {
+        const page = await createVisitor(open.baseUrl, { language }).get(path, { Accept: 'text/html' });
+        expect([path, page.status]).toEqual([path, 200]);
+        expect(page.textOf('.lead')).toStartWith(lead);
+        if (path === '/') {
+          expect(JSON.parse(page.document.querySelector('.about pre')!.textContent!)).toEqual(example);
+          expect(page.textOf('.about')).toMatch(/costs 1 credit|custa 1 crédito/);
+        }
+        const link = path === '/dashboard/sign-up' ? '/dashboard/sign-in' : '/dashboard/sign-up';
+        expect(page.document.querySelector(`main a[href="${link}"]`)).not.toBeNull();
+      }
+  });
+
+  test('leads any other client to the reference, and takes nothing', async () => {
+    for (const headers of [{}, { Accept: 'application/json' }]) {
+      const answer = await ask(headers);
+      expect([answer.status, answer.headers.get('location')]).toEqual([303, 'openapi']);
+    }
+    const answer = await ask({ Accept: 'text/html' }, 'POST');
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/problem+json']);
+  });
+});
+
+test('an address without a page gives a page to browsers, and a problem to any other client', async () => {
+  const ask = async (path: string, Accept: string) => {
+    const answer = await fetch(open.baseUrl + path, { headers: { Accept } });
+    return [answer.status, answer.headers.get('content-type')];
+  };
+  for (const path of ['/problems/x', '/nothing', '/dashboard/nothing']) {
+    expect(await ask(path, 'text/html,*/*;q=0.8')).toEqual([404, 'text/html; charset=utf-8']);
+  }
+  for (const path of ['/problems/x', '/nothing', '/api/v1/nothing'])
+    expect(await ask(path, '*/*')).toEqual([404, 'application/problem+json']);
+  expect(await ask('/api/v1/nothing', 'text/html')).toEqual([404, 'application/problem+json']);
+  expect(await ask('/openapi/', 'text/html')).toEqual([200, 'text/html; charset=utf-8']);
+  expect(await ask('/favicon.ico', 'image/*')).toEqual([200, 'image/svg+xml']);
+});
+
+describe('a page that was asked for without a session', () => {
+  test('opens after the sign-in', async () => {
+    const person = newPerson();
+    await signUp(createVisitor(open.baseUrl), person);
+    const visitor = createVisitor(open.baseUrl);
+    const refused = await visitor.get('/dashboard/credits?days=7');
+    const signIn = refused.headers.get('location')!;
+    expect(signIn).toBe('/dashboard/sign-in?to=%2Fcredits%3Fdays%3D7');
+    const wrong = await visitor.submit(signIn, { ...person, password: 'wrong' });
+    expect(wrong.document.querySelector('input[name=to]')!.getAttribute('value')).toBe('/credits?days=7');
+    expect(placeOf(await visitor.submit(signIn, { ...person }))).toEqual([303, '/dashboard/credits?days=7']);
+    // In another tab that was open meanwhile.
+    expect(placeOf(await visitor.get(signIn))).toEqual([303, '/dashboard/credits?days=7']);
+  });
+
+  test('is never on another site', async () => {
+    const { visitor, ...person } = await createMember(open);
+    for (const to of [
+      '//evil.example',
+      'https://evil.example',
+      '/\\evil.example',
+      '.evil.example',
+      '@evil.example',
+      '/..',
+    ]) {
+      const address = `/dashboard/sign-in?to=${encodeURIComponent(to)}`;
+      expect([to, ...placeOf(await visitor.get(address))]).toEqual([to, 303, '/dashboard']);
+      const answer = await createVisitor(open.baseUrl).submit('/dashboard/sign-in', { ...person, to });
+      expect([to, ...placeOf(answer)]).toEqual([to, 303, '/dashboard']);
+    }
+  });
+});
+
+describe('a form of a tab that is out of date', () => {
+  test('sign-out without a session says that the member is signed out', async () => {
+    const { visitor } = await createMember(open);
+    const form_token = await formTokenOf(visitor, '/dashboard');
+    for (const _ of ['with the session', 'without it'])
+      expect(placeOf(await visitor.post('/dashboard/sign-out', { form_token }))).toEqual([
+        ...[303, '/dashboard/sign-in?done=out'],
+      ]);
+    expect((await visitor.get('/dashboard/sign-in?done=out')).textOf('[role=status]')).toBe(
+      'You are signed out.',
+    );
+  });
+
+  test('a form of a member says that the session is over, and leads back to its page', async () => {
+    const { visitor } = await createMember(open);
+    const form_token = await formTokenOf(visitor, '/dashboard/keys');
+    visitor.cookies.clear();
+    const answer = await visitor.post('/dashboard/keys', { name: 'late', expires: '2099-12-31', form_token });
+    expect([answer.status, answer.textOf('h1')]).toEqual([403, 'You were signed out']);
+    // What was typed is on the page again after the sign-in.
+    expect(answer.document.querySelector('.button')!.getAttribute('href')).toBe(
+      '/dashboard/sign-in?to=%2Fkeys%3Fname%3Dlate%26expires%3D2099-12-31',
+    );
+    await createMember(open, { visitor });
+    const again = await visitor.get('/dashboard/sign-in?to=%2Fkeys%3Fname%3Dtoo%2Blate%26x%3D%25C3%25A9');
+    const back = again.headers.get('location')!;
+    expect(back).toBe('/dashboard/keys?name=too+late&x=%C3%A9');
+    const page = await visitor.get(back);
+    expect(page.document.querySelector('#name')!.getAttribute('value')).toBe('too late');
+    const dated = await visitor.get('/dashboard/keys?name=late&expires=2099-12-31');
+    expect(dated.document.querySelector('#expires')!.getAttribute('value')).toBe('2099-12-31');
+    expect(
+      (await visitor.get('/dashboard/try?q=padaria')).document.querySelector('#q')!.getAttribute('value'),
+    ).toBe('padaria');
+  });
+});
+
+describe('the language', () => {
+  test('can be chosen on every page, and stays', async () => {
+    const visitor = createVisitor(open.baseUrl);
+    const page = await visitor.get('/dashboard/sign-up?x=1&days=7');
+    const link = page.document.querySelector('footer [hreflang=pt]')!;
+    expect([link.textContent, link.getAttribute('href')]).toEqual(['Português', '?lang=pt&x=1&days=7']);
+    const chosen = await visitor.get(`/dashboard/sign-up${link.getAttribute('href')}`);
+    expect(chosen.textOf('h1')).toBe('Criar conta');
+    expect(chosen.headers.get('set-cookie')!.split('; ').sort()).toEqual([
+      'HttpOnly',
+      'Max-Age=31536000',
+      'Path=/dashboard',
+      'SameSite=Lax',
+      'dashboard.language=pt',
+    ]);
+    const later = await visitor.get('/dashboard/sign-in');
+    expect(later.textOf('h1')).toBe('Iniciar sessão');
+    expect(later.document.querySelector('footer [hreflang=en]')!.textContent).toBe('English');
+    await visitor.get('/dashboard/sign-in?lang=en', { 'Accept-Language': 'pt' });
+    expect((await visitor.get('/dashboard/sign-in', { 'Accept-Language': 'pt' })).textOf('h1')).toBe(
+      'Sign in',
+    );
+    expect((await visitor.get('/dashboard/sign-in?lang=xx')).textOf('h1')).toBe('Sign in');
   });
 });

@@ -77,14 +77,12 @@ test('a sign-in wants the password, then a code; each code works once; the page 
   expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/keys']);
   expect(await isSignedIn(visitor)).toBe(true);
 
-  const again = createVisitor(service.baseUrl);
-  await signIn(again, person);
+  const again = await waitingFor(person);
   expect((await giveCode(again, next)).status).toBe(401);
   await giveCode(again, codes[0]!);
   expect(await isSignedIn(again)).toBe(true);
   expect((await again.get(PAGE)).textOf('main')).toContain('9 backup codes are left.');
-  const third = createVisitor(service.baseUrl);
-  await signIn(third, person);
+  const third = await waitingFor(person);
   expect((await giveCode(third, codes[0]!)).status).toBe(401);
   expect(eventsOf(person.userId).slice(-4)).toEqual([
     'sign-in code failed',
@@ -111,8 +109,7 @@ test('backup codes have no letters that look alike, and work with any case, hyph
     (code: string) => code.replace('-', ' - '),
   ];
   for (const [index, write] of ways.entries()) {
-    const other = createVisitor(service.baseUrl);
-    await signIn(other, person);
+    const other = await waitingFor(person);
     expect([index, (await giveCode(other, write(codes[index]!))).status]).toEqual([index, 303]);
   }
   expect((await visitor.get(PAGE)).textOf('main')).toContain('5 backup codes are left.');
@@ -261,8 +258,7 @@ test('new backup codes and turning it off want the password and a code; an opera
   }
   const renewed = await visitor.submit(`${PAGE}/codes`, { present: person.password, code: codes[1]! });
   const fresh = renewed.document.querySelector('#backup-codes')!.textContent!.split('\n');
-  const other = createVisitor(service.baseUrl);
-  await signIn(other, person);
+  const other = await waitingFor(person);
   expect((await giveCode(other, codes[0]!)).status).toBe(401);
   expect((await giveCode(other, fresh[0]!)).status).toBe(303);
 

@@ -1,26 +1,26 @@
 /**
  * `bun run screenshots`: takes the pictures in docs/screenshots, on an embedded Postgres with the demo's data and made-up calls.
- * Not a test: run it when the pages have changed.
+ * Run it when the pages have changed.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NEVER_ABORTED } from '../../src/companies/directory/directory-context.ts';
-import { importCompanies } from '../../src/companies/directory/directory-import.ts';
-import { createUser } from '../../src/dashboard/account/invitations.ts';
-import { importExampleDebts } from '../../src/demo/example-debts.ts';
-import { createAccount } from '../../src/metering/accounts/account-store.ts';
-import { grantCredits } from '../../src/metering/accounts/grant.ts';
-import { createKey } from '../../src/metering/keys/key-store.ts';
-import { readConfig } from '../../src/platform/config/config.ts';
-import { createLogTo } from '../../src/platform/observability/log.ts';
-import type { Sql } from '../../src/platform/postgres/connect.ts';
-import { openStores } from '../../src/platform/stores/stores.ts';
-import { startService } from '../../src/service/serve.ts';
-import { ROOT } from '../support/command.ts';
-import { NO_PROGRESS } from '../support/progress.ts';
-import { launchBrowser } from './browser.ts';
-import { storeCalls } from './service.ts';
+import { NEVER_ABORTED } from '../src/companies/directory/directory-context.ts';
+import { importCompanies } from '../src/companies/directory/directory-import.ts';
+import { createUser } from '../src/dashboard/account/invitations.ts';
+import { importExampleDebts } from '../src/demo/example-debts.ts';
+import { createAccount } from '../src/metering/accounts/account-store.ts';
+import { grantCredits } from '../src/metering/accounts/grant.ts';
+import { createKey } from '../src/metering/keys/key-store.ts';
+import { readConfig } from '../src/platform/config/config.ts';
+import { createLogTo } from '../src/platform/observability/log.ts';
+import type { Sql } from '../src/platform/postgres/connect.ts';
+import { openStores } from '../src/platform/stores/stores.ts';
+import { startService } from '../src/service/serve.ts';
+import { launchBrowser } from '../test/dashboard/browser.ts';
+import { storeCalls } from '../test/dashboard/service.ts';
+import { ROOT } from '../test/support/command.ts';
+import { NO_PROGRESS } from '../test/support/progress.ts';
 
 const FOLDER = join(ROOT, 'docs/screenshots');
 const PERSON = { name: 'Maria', email: 'maria@livraria-moreira.example', password: 'uma palavra longa' };
