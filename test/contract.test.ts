@@ -7,6 +7,7 @@ import { type ApiRoute, BASE_PATH, templateOf } from '../src/http/api-route.ts';
 import { createOpenApi } from '../src/http/openapi.ts';
 import { TOOLS } from '../src/mcp/tools.ts';
 import { SETTINGS } from '../src/platform/config/config.ts';
+import { readMigrations } from '../src/platform/postgres/migrate.ts';
 import { API_ROUTES } from '../src/service/endpoints.ts';
 import { ROOT } from './support/command.ts';
 import { variablesOfConfig } from './support/config-variables.ts';
@@ -57,6 +58,22 @@ test('docs/configuration.md names every variable that the configuration reads, a
   expect([...settings.map(({ name }) => name), ...ofBun].toSorted()).toEqual(names);
   const marked = settings.filter(({ isSecret }) => isSecret).map(({ name }) => name);
   expect(marked.toSorted()).toEqual(secrets);
+});
+
+/** Tables of plans, of directories and their imports, of secrets, and of what has no account. */
+const IMPERSONAL =
+  'activity_numbers activity_parts api_key_previous_secrets command_runs day_refreshes debt_change_numbers debt_datasets directory directory_g000001 directory_g000001_vocabulary directory_generations plans';
+
+test('docs/data-protection.md names every table that may hold personal data', async () => {
+  const made = new Set<string>();
+  for (const { text } of (await readMigrations()).values()) {
+    for (const [, name] of text.matchAll(/^CREATE TABLE (\w+)/gm)) made.add(name!);
+    for (const [, names] of text.matchAll(/^DROP TABLE ([\w, ]+)/gm))
+      for (const name of names!.split(', ')) made.delete(name);
+  }
+  const page = await Bun.file(join(ROOT, 'docs/data-protection.md')).text();
+  const unnamed = [...made].filter((name) => !new RegExp(`\`${name}[\`.]`).test(page));
+  expect(unnamed.toSorted()).toEqual(IMPERSONAL.split(' '));
 });
 
 test('the newest release of CHANGELOG.md is the version of package.json, and the reference has the version of the path', async () => {

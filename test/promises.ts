@@ -336,10 +336,145 @@ the index is another version's, or lost documents → companies/directory: %s br
 says of each alert the cause → service: each rule says its cause → service: each line of the log that a rule names
 `;
 
+const MCP = `
+with the keys, limits and credits of REST → mcp: log line, ledger and statistics → mcp: lists the tools, calls them, reads a problem
+100 credits a day unless you change it → dashboard/connections: the page of consent says who asks
+30 days after its last refresh → dashboard/connections: is its own agent’s, moves the end of the connection
+revision 2026-07-28, and those of 2025 → mcp: lists the tools, calls them, reads a problem → mcp: every scenario passes that applies
+A call is a request of the tool's endpoint → mcp: log line, ledger and statistics → mcp: metrics count a call under its route
+is what the call was charged, in errors too → mcp: a call over the rate is a result → api: by %s: refusals of %s
+is what the key can still spend → mcp: a charged call says how many credits are left → api: the lesser of account and key
+Every other message takes a token and no credit → mcp: a flood of notifications → api: a message of the protocol that calls no tool
+is over 64 KiB, or takes over 10 s → mcp: the text of a refused body → mcp: a call in chunks has no known length
+over 200 members and items beside a tool's lists → mcp: a message has at most 200 members → mcp: the lists of a tool input do not count
+of another host than PUBLIC_URL's is a free 403 → mcp: the foreign origin %s is a 403 → mcp: the own origin, and none
+another method than POST a 405 → mcp: %s is a 405 with Allow
+\`names\`, at most 25; clear_only → mcp: the text of each answer to a wrong call
+have no tool → mcp: there are at most eight tools → api: each right has a route or is known to come
+The price is in a tool's title → mcp: $name: under 60 words, with its price → mcp: $name tells a host what it costs
+is true for the two that may ask a source → mcp: $name tells a host what it costs
+outputSchema may gain members → mcp: the output of a tool is the answer of its route
+that inputSchema refuses, or does not name → mcp: an input that does not exist is refused → mcp: %s with %j: a validation
+or, if over a minute or without credits, to stop → mcp: without credits the text says to stop → mcp: a text of a model says where credits are bought
+A 500 names the X-Request-Id → mcp: the text of a fault of the service
+A call without a token left is such a result → mcp: a call over the rate is a result → mcp: a client of the protocol shows a call over the rate
+if its Content-Length is at most 4 KiB → mcp: %s over the rate
+gets a key that works at /mcp alone → dashboard/connections: an agent that a member connects calls tools at /mcp alone → dashboard/connections: each secret works in its own place alone
+is an https address, or one of this machine → dashboard/connections: with PUBLIC_URL %s there are no connections
+names the first in resource_metadata → dashboard/connections: a 401 at /mcp leads to it
+with OAUTH_REGISTRATION=on, POST /oauth/register → dashboard/connections: without OAUTH_REGISTRATION no client
+All of these except pages and /mcp → dashboard/connections: pages of other sites may read
+A client is public, with PKCE S256 → dashboard/connections: it names the resource and the endpoints, S256 alone
+on a host of OAUTH_CLIENT_HOSTS → dashboard/connections: a host that OAUTH_CLIENT_HOSTS does not name
+one at a time for each → dashboard/connections: of a member one document is read at a time
+over https from a public address → dashboard/connections: nothing is sent to an address that is not public → dashboard/connections: a certificate of another host
+within 3 s, without redirects → dashboard/connections: a host that does not answer in 3 s → dashboard/connections: a document that %s is refused
+is exactly one that the client names → dashboard/connections: a code goes to exactly one → dashboard/connections: with %s leads nowhere
+is PUBLIC_URL/mcp or absent → dashboard/connections: names this resource, or none
+and wants the member's press, password, a budget → dashboard/connections: the consent wants a budget and a right
+A suspended account connects none → dashboard/connections: a suspended account connects no agent
+a faulty request gets a page whose link has the error → dashboard/connections: %s is refused by a page whose link → dashboard/connections: that is denied goes back
+A request waits 10 minutes in its browser → dashboard/connections: waits for ten minutes
+A code lives 60 seconds → dashboard/connections: lives for a minute
+a second exchange with the right verifier revokes → dashboard/connections: is exchanged by its own agent with its verifier → dashboard/connections: of two exchanges at once
+at most 60 work at a time → dashboard/connections: of a connection gets sixty access tokens
+A refresh adds a token, ends none, and is no event → dashboard/connections: is its own agent’s, moves the end
+at most 10 further pairs; later its reuse revokes → dashboard/connections: gets ten further pairs
+the others work for 2 minutes → dashboard/connections: is of a generation
+A body has at most 8 KiB → dashboard/connections: a form with %s is refused → dashboard/connections: a client whose registration comes in chunks
+An account has at most 50 → dashboard/connections: connections take no place of the plan
+but neither rotated nor given another end → dashboard/connections: a connection can be neither rotated → dashboard/connections: a member sees the connection among the keys
+they end with their member or account → dashboard/connections: a member who leaves or is removed
+failures alone are a 429 → dashboard/connections: at the token endpoint failures alone count
+in which a user has signed in is counted for that user → dashboard/connections: a stranger at a member’s address
+a /48 has four times these limits → dashboard/connections: a /48 of IPv6 has the tokens
+`;
+
+const DATA = `
+import with --legal-persons → companies/directory: --legal-persons skips natural persons
+refreshed by a later lookup, not removed by age → companies/lookup: what a refresh does not supply → companies/lookup: a failed refresh is a 502
+refreshes of an account on a day → companies/lookup: begin again the next day, and grow with
+the next import of their kind; 90 days → companies/debts: an import replaces the whole dataset → companies/debts: old changes are removed in small steps
+never confirmed: 7 days → dashboard/account-data: users who never confirmed their email
+30 days after their seven → dashboard/account-data: users who never confirmed their email
+7 days after the last visit; 30 days → dashboard/auth: a session ends after 30 days
+an unconfirmed new email → dashboard/account: a new password ends a change that was asked for
+sign-ins: 90 days or account delete → dashboard: the ledger has the first sign-in of a day
+errors: 13 months → metering/notes: counts are kept for 13 months
+a table a day → metering/activity: whole days go once they are over
+11 minutes after the last sending → metering/credits: after ten minutes it is a new request
+sessions, with IP address and browser → dashboard/auth: the list has browser, times and address
+hold account ids, and no name, email, NIF, query or key → dashboard/connections: no token, code, verifier or state → dashboard/auth: every step of a sign-in is logged
+metrics none of these → http: count requests by route template
+hold the visitor's IP address and the ids of user and account → dashboard/auth: every step of a sign-in is logged
+and, if that fails, VIES → companies/lookup: after a fault of nif.pt
+nothing of natural persons and of the first dataset → api: natural persons are in the dataset and in no change → api: the first dataset of a kind
+imports still write changes for 90 days → service: when it is %s, the endpoint answers
+The next lookup fetches it again → companies/lookup: companies forget ends that → companies/lookup: nor does it bring back one that was forgotten
+goes with the next import that changes something → companies/directory: adds and updates rows, with --replace
+Changes of a company end after 90 days → companies/debts: old changes are removed in small steps
+revokes an account's keys, and removes its members → dashboard/account-data: removes members, sessions, invitations and every name → dashboard/account-data: ends every secret of every key
+The ledger stays, with member for every member → dashboard/account-data: removes members, sessions, invitations and every name
+all that is stored about an account and its members, without secrets → dashboard/account-data: has the account, its members
+removes one member → dashboard/account: a removed member’s session ends at once
+The last owner is refused → dashboard/account: the last owner stays
+and the keys work until key revoke → dashboard/account: a removed member’s session ends at once
+`;
+
+const IMPORTS = `
+Before the first import no name is found → companies/directory: the first import can be undone
+each debt is null → api: before any dataset was imported
+test keys have companies of their own → companies/test-world: no source is asked
+companies that it doesn't have go (removed) → companies/directory: adds and updates rows, with --replace
+with under 90% of the present rows is refused → companies/directory: a --replace with under 90%
+Readers see the old directory until the new one is whole → companies/directory: every answer is the old or the new one → companies/directory: %s, %s: no answer mixes two generations
+when the command has ended, every search sees the new one → api: once an import is done no instance answers
+A run that is killed, interrupted or without Elasticsearch → companies/directory: leaves readers with a whole directory → companies/directory: interrupted at any moment → companies/directory: Elasticsearch gone %s
+A server removes what is left of it → companies/directory: is removed by a server that starts
+names the lock's holder, and exits with 1 → companies/directory: people see in the status who loaded what and when
+Two directories may share an Elasticsearch → companies/directory: a copy has no index until it builds one
+and no index until index rebuild or its next import → companies/directory: a copy has no index → companies/directory: the first import of a copy
+each replaced as a whole, in force for lookups at once → companies/debts: an import replaces the whole dataset → companies/lookup: debts are joined as they are
+refused when its kind would keep under 90% → companies/debts: a file with %s is refused without force
+before the present one or after tomorrow (UTC) → companies/debts: a file with %s is refused without force
+so both take two → companies/debts: a refused file says what its import would announce
+as POST /debts/changes will tell customers → companies/debts: a dry run tells what an import would do → companies/debts: a refused file says what
+returns at once to before the last import → companies/directory: a rollback returns search and Postgres
+doesn't change what it returns to → companies/directory: a rebuild changes what serves
+to import that file with its date → platform/terminal: a dataset of debts goes out and in again
+CSV (commas, semicolons or tabs) → companies/ingest: %s are read, packed or not
+further columns are ignored → companies/ingest: columns under the file’s own names
+JSON Lines with those members → companies/ingest: take text as it is, whole numbers
+empty or null: open-ended → companies/debts: brackets are stored with the date → companies/debts: JSON Lines have amounts as numbers
+with the jq command that makes JSON Lines of them → companies/ingest: a JSON document, with the command
+gzip is unpacked → companies/ingest: a file of several gzip members
+others, such as Excel and ZIP, are refused → companies/ingest: a spreadsheet, an archive → companies/ingest: of another encoding
+names the file's columns or members → companies/ingest: columns under the file’s own names → companies/directory: --columns takes the file’s own names
+A dot reads a member of an object → companies/ingest: a dot goes into an object of JSON
+A file that changes while it is read is refused → companies/ingest: that is cut, emptied or written while it is read
+Bad rows are rejected, the rest is imported → companies/directory: rows that can not be used are rejected
+if every row is, nothing changes and the exit code is 1 → companies/directory: when every row is rejected → companies/debts: when every row is rejected
+more fields than the header → companies/ingest: with text in more columns than the header
+a NIF that comes again later in the file → companies/directory: rejects have the order of the file → companies/debts: brackets that are upside down
+bracket upside down or not whole amounts → companies/debts: brackets that are upside down
+a row over 64 KiB → companies/ingest: are rejected, one of 64 KiB is not → companies/ingest: reject a line over 64 KiB
+quotes that don't close or have text behind them → companies/ingest: cost their own line of CSV
+Names are trimmed; control characters become spaces → companies/directory: rows that can not be used are rejected
+with the line where the row begins → companies/ingest: reads as it is meant → companies/directory: rejects have the order of the file
+can't be the file that is read, also on standard input → platform/terminal: a file that can not be written is refused
+skips NIFs of natural persons → companies/directory: --legal-persons skips natural persons
++ unchanged + rejected; removed counts former companies → platform/terminal: a directory goes out and in again unchanged
+Save the workbook's sheet → companies/directory: the commands of docs/imports.md import what they say
+Natural persons have codes instead of a NIF → companies/directory: --legal-persons skips natural persons
+`;
+
 const DOCUMENTS: Record<string, string> = {
   'docs/api.md': API,
   'docs/members.md': MEMBERS,
   'docs/operating.md': OPERATING,
+  'docs/mcp.md': MCP,
+  'docs/data-protection.md': DATA,
+  'docs/imports.md': IMPORTS,
 };
 
 /** Text without the marks of code, emphasis and links. */

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { askEmailChange } from '../../../src/dashboard/account/email-change.ts';
 import { acceptInvitation, findInvitation, invite } from '../../../src/dashboard/account/invitations.ts';
-import { deleteAccount, exportAccount } from '../../../src/dashboard/account-data/wings.ts';
+import { deleteAccount, exportAccount, removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { recordSignIn } from '../../../src/dashboard/auth/members.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { createAccount, listAccounts, requireAccount } from '../../../src/metering/accounts/account-store.ts';
@@ -327,4 +327,24 @@ describe('a deletion', () => {
       expect({ ...left }).toEqual({ members: 0, invitations: 0, users: 0, keys: 0 });
     }
   });
+});
+
+test('users who never confirmed their email go after 7 days, and invitations 30 days after their end', async () => {
+  const { id: accountId } = await createAccount(sql, { name: 'Test', plan: 'free' }, 'test');
+  for (const days of [6, 8])
+    await sql`
+      INSERT INTO dashboard_users ("id", "name", "email", "emailVerified", "createdAt")
+      VALUES (${`user-${days}`}, 'Eva', ${`user-${days}@example.com`}, false, now() - ${days} * interval '1 day')`;
+  for (const days of [29, 31]) {
+    const email = `guest-${days}@example.com`;
+    await invite(sql, { accountId, email }, 'test');
+    await sql`UPDATE dashboard_invitations SET expires_at = now() - ${days} * interval '1 day' WHERE email = ${email}`;
+  }
+  await removeExpired(sql);
+  const users = await sql`SELECT "email" FROM dashboard_users WHERE "id" LIKE 'user-%'`;
+  const guests = await sql`SELECT email FROM dashboard_invitations WHERE account_id = ${accountId}`;
+  expect([...users, ...guests].map(({ email }) => email)).toEqual([
+    'user-6@example.com',
+    'guest-29@example.com',
+  ]);
 });
