@@ -34,11 +34,7 @@ export const FILLED_WHEN_NEW = [
  * @throws {FileError} it can't be read, is no backup, or is damaged
  * @throws RefusedError when another version wrote it
  */
-export async function openBackup(
-  file: string,
-  signal: AbortSignal,
-  progress: Progress,
-): Promise<BackupReader> {
+export async function openBackup(file: string, signal: AbortSignal, progress: Progress) {
   const name = file === '-' ? 'standard input' : file;
   if (file !== '-') {
     progress.phase(`checking ${file}`);

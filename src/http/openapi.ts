@@ -237,10 +237,7 @@ const EXAMPLE_MEMBERS: { [kind in ProblemName]?: Json } = {
   'key-budget-exceeded': { reset: '2026-11-27T00:00:00.000Z' },
 };
 
-function headersOf(
-  descriptions: Record<string, string>,
-  more: { required?: false } = {},
-): DocumentedAnswer['headers'] {
+function headersOf(descriptions: Record<string, string>, more: { required?: false } = {}) {
   return Object.fromEntries(
     Object.entries(descriptions).map(([name, description]) => [
       name,

@@ -19,7 +19,7 @@ export type ProbeResult = { status: 'up' | 'down'; warning?: string };
 export function createHealth(probes: Probe[], isStopping: () => boolean, log: Pick<Log, 'info' | 'warn'>) {
   const down = new Set<string>();
 
-  async function probe(dependency: Probe): Promise<ProbeResult> {
+  async function probe(dependency: Probe): Promise<[name: string, result: ProbeResult]> {
     const { name } = dependency;
     let status: ProbeResult['status'] = 'up';
     try {
@@ -31,20 +31,17 @@ export function createHealth(probes: Probe[], isStopping: () => boolean, log: Pi
       down.add(name);
     }
     const warning = dependency.warning?.();
-    return warning === undefined ? { status } : { status, warning };
+    return [name, warning === undefined ? { status } : { status, warning }];
   }
 
   let round: Promise<Record<string, ProbeResult>> | null = null;
 
-  async function askAll(): Promise<Record<string, ProbeResult>> {
-    const results = await Promise.all(probes.map(probe));
-    return Object.fromEntries(probes.map(({ name }, index) => [name, results[index]!]));
-  }
-
   function results(): Promise<Record<string, ProbeResult>> {
-    round ??= askAll().finally(() => {
-      round = null;
-    });
+    round ??= Promise.all(probes.map(probe))
+      .then(Object.fromEntries<ProbeResult>)
+      .finally(() => {
+        round = null;
+      });
     return round;
   }
 

@@ -5,6 +5,7 @@ import { type Answer, methodNotAllowed, problem } from '../http/answer.ts';
 import { templateOf } from '../http/api-route.ts';
 import type { Observer } from '../http/observe.ts';
 import { pathBehind } from '../http/url.ts';
+import { bearerToken } from '../metering/keys/authenticate.ts';
 import { isLoopbackHost } from '../platform/config/addresses.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Health } from './health.ts';
@@ -107,8 +108,7 @@ export function mayReadMetrics(
     return isLocal && !PROXY_HEADERS.some((name) => headers.has(name)) ? 'allowed' : 'hidden';
   }
   const digest = (text: string) => hash('sha256', text, 'buffer');
-  // The scheme is matched without regard to case, as for keys.
-  const given = /^bearer +(.*)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? '';
+  const given = bearerToken(headers.get('authorization')) ?? '';
   return timingSafeEqual(digest(given), digest(token)) ? 'allowed' : 'refused';
 }
 

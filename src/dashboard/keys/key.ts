@@ -1,7 +1,7 @@
 import { clientHost } from '../../metering/connections/clients.ts';
 import { findConnection } from '../../metering/connections/connection-store.ts';
 import { endPreviousSecrets } from '../../metering/keys/expire.ts';
-import { DAYS, findKeyDetails, type KeyDetails, type KeySecret } from '../../metering/keys/key-details.ts';
+import { DAYS, type KeySecret, secretsOf } from '../../metering/keys/key-details.ts';
 import { findKey } from '../../metering/keys/key-list.ts';
 import { DAY } from '../../platform/units.ts';
 import { actorNames, actorOf } from '../auth/members.ts';
@@ -31,12 +31,12 @@ export const showKey = (context: MemberContext): Promise<PageResponse> => keyPag
 /** @param refusal of a form about the key */
 export async function keyPage(context: MemberContext, refusal: Refusal | null): Promise<PageResponse> {
   const { messages, tools, id, account, formats } = context;
-  const [key, used, history] = await Promise.all([
-    findKeyDetails(tools.sql, id, account.id),
-    findKey(tools.sql, account.id, id),
+  const key = await findKey(tools.sql, account.id, id);
+  if (key === null) return notFoundPage(context);
+  const [secrets, history] = await Promise.all([
+    secretsOf(tools.sql, id),
     loadDailyCalls(tools.sql, account, DAYS, id),
   ]);
-  if (key === null || used === null) return notFoundPage(context);
   const counts = { credits: creditsOf(history.rows), refused: 0 };
   const about: Fact[] = [
     ...(key.connection
@@ -44,7 +44,7 @@ export async function keyPage(context: MemberContext, refusal: Refusal | null): 
       : ([[messages.begins, html`<code>${key.start}…</code>`]] as Fact[])),
     [messages.keyId, html`<code>${key.id}</code>`],
     [messages.created, moment(formats, key.created)],
-    [messages.lastUsed, lastUse(context, used, counts)],
+    [messages.lastUsed, lastUse(context, key, counts)],
     ...limitFacts(context, key),
   ];
   const body = html`
@@ -53,13 +53,13 @@ ${failureNotice(refusal?.message)}
 ${facts(about, 'card')}
 <p class="actions">${changeLinks(context, key)}</p>
 ${keySection(context, history, DAYS)}
-${key.secrets.length > 1 && secretsCard(context, key)}`;
+${secrets.length > 1 && secretsCard(context, secrets)}`;
   return memberPage(context, { title: keyName(key, messages), body, ...refusal });
 }
 
 /** The secrets of a key that was rotated. */
-function secretsCard(context: MemberContext, key: KeyDetails): Html {
-  const { messages, formats, tools } = context;
+function secretsCard(context: MemberContext, secrets: KeySecret[]): Html {
+  const { messages, formats, tools, id } = context;
   const isOld = ({ until }: KeySecret) => until !== null && until > new Date();
   const name = (secret: KeySecret) => {
     if (secret.until === null) return messages.currentSecret;
@@ -70,17 +70,17 @@ function secretsCard(context: MemberContext, key: KeyDetails): Html {
     [messages.worksUntil, ({ until }) => (until === null ? '–' : endOf(formats, until))],
     [messages.lastUsed, (secret) => lastUse(context, secret)],
   ];
-  const old = key.secrets.filter(isOld);
+  const old = secrets.filter(isOld);
   const isInUse = old.some(({ lastUsed }) => lastUsed !== null && lastUsed.getTime() > Date.now() - DAY);
   const last = Math.max(...old.map(({ until }) => until!.getTime()));
   const question = html`
   <p data-rotated>${old.length > 0 && sentence((end) => filled(messages.states.keyRotated, [end]), endOf(formats, new Date(last)))}</p>
   <p data-old-secret>${isInUse ? messages.oldSecretInUse : messages.oldSecretIdle}</p>
-  <p><a class="button small quiet-bad" href="${tools.base}/keys/${key.id}/end-secret">${messages.endSecret}</a></p>`;
+  <p><a class="button small quiet-bad" href="${tools.base}/keys/${id}/end-secret">${messages.endSecret}</a></p>`;
   return html`
 <section class="card" aria-labelledby="secrets-title">
   <h2 id="secrets-title">${messages.secrets}</h2>
-  ${table(columns, key.secrets)}
+  ${table(columns, secrets)}
   ${old.length > 0 && question}
 </section>`;
 }

@@ -40,11 +40,7 @@ const OLDEST = { order: 'ASC', rows: 1000 } as const;
  * A slice of the ledger of an account, by default its first thousand events; also of a deleted account.
  * @throws RefusedError for an unknown account
  */
-export async function loadHistory(
-  sql: Sql,
-  accountId: string,
-  slice: Slice = OLDEST,
-): Promise<NumberedEntry[]> {
+export async function loadHistory(sql: Sql, accountId: string, slice: Slice = OLDEST) {
   const rows = await sql<(HistoryRow & { id: number })[]>`
     ${historyRows(sql, accountId, sql`, e.id`)} ${inSlice(sql, sql`e.id`, slice)}`;
   const { above, below } = slice;

@@ -72,20 +72,12 @@ export function newId(prefix: 'acc' | 'key'): string {
 type NewAccount = { name: string; plan: Plan } & Subscription;
 
 /** @throws RefusedError for a period that begins in the future or a subscription that ends before it begins */
-export async function createAccount(
-  sql: Sql,
-  account: NewAccount,
-  actor: Actor,
-): Promise<{ id: string; name: string; plan: Plan }> {
+export async function createAccount(sql: Sql, account: NewAccount, actor: Actor) {
   return sql.begin((sql) => createAccountIn(sql, account, actor));
 }
 
 /** {@link createAccount} within the caller's transaction. */
-export async function createAccountIn(
-  sql: Transaction,
-  account: NewAccount,
-  actor: Actor,
-): Promise<{ id: string; name: string; plan: Plan }> {
+export async function createAccountIn(sql: Transaction, account: NewAccount, actor: Actor) {
   const id = newId('acc');
   const now = await clock(sql);
   const { plan, name } = account;
@@ -115,11 +107,7 @@ export type ListedAccount = AccountSummary & { emails: string[] };
 const ACCOUNTS_AT_A_TIME = 1000;
 
 /** Accounts with the emails of their members, oldest first. @param last only accounts that were created after it */
-export async function listAccounts(
-  sql: Sql,
-  { email, above }: AccountFilter = {},
-  last?: ListedAccount,
-): Promise<ListedAccount[]> {
+export async function listAccounts(sql: Sql, { email, above }: AccountFilter = {}, last?: ListedAccount) {
   const address = email?.toLowerCase() ?? null;
   const behind = sql`
     (${last?.id ?? null}::text IS NULL OR (a.created_at, a.id) > (SELECT created_at, id FROM accounts WHERE id = ${last?.id ?? null}))`;

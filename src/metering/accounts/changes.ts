@@ -17,13 +17,7 @@ export interface LimitChange {
  * Moves the account to a plan. A change opens a new period now with nothing used. Periods of Plus are counted from
  * `periodStart`. Free to Free is no change.
  */
-export async function changePlan(
-  sql: Sql,
-  id: string,
-  plan: Plan,
-  subscription: Subscription,
-  actor: Actor,
-): Promise<AccountDetails> {
+export async function changePlan(sql: Sql, id: string, plan: Plan, subscription: Subscription, actor: Actor) {
   return sql.begin(async (sql) => {
     await lockAccount(sql, id);
     const now = await clock(sql);
@@ -72,13 +66,7 @@ export async function changeLimits(sql: Sql, id: string, change: LimitChange, ac
  * @param reason of a suspension, which members see
  * @returns whether it was a change
  */
-export async function setSuspended(
-  sql: Sql,
-  id: string,
-  suspended: boolean,
-  actor: Actor,
-  reason = '',
-): Promise<boolean> {
+export async function setSuspended(sql: Sql, id: string, suspended: boolean, actor: Actor, reason = '') {
   return sql.begin(async (sql) => {
     await lockAccount(sql, id);
     const changed = await sql`

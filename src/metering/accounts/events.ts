@@ -59,11 +59,7 @@ export const ACCOUNT_CHANGED = 'account_changed';
  * Writes a ledger row and, with the commit, tells every instance that the account changed.
  * @returns `false` when the account already has a row with this reference
  */
-export async function recordEvent(
-  sql: Sql | Transaction,
-  accountId: string,
-  event: AccountEvent,
-): Promise<boolean> {
+export async function recordEvent(sql: Sql | Transaction, accountId: string, event: AccountEvent) {
   const rows = await sql`
     INSERT INTO account_events (account_id, kind, actor, credits, balance, note, reference, detail)
     VALUES (${accountId}, ${event.kind}, ${event.actor}, ${event.credits ?? null}, ${event.balance ?? null},

@@ -44,11 +44,7 @@ export async function clock(sql: Transaction): Promise<Date> {
  * The anchor and the end of a subscription that starts now; both are `null` for Free.
  * @throws RefusedError when it begins in the future or ends before it begins
  */
-export function checkSubscription(
-  plan: Plan,
-  { periodStart, until }: Subscription,
-  now: Date,
-): { anchor: Date | null; until: Date | null } {
+export function checkSubscription(plan: Plan, { periodStart, until }: Subscription, now: Date) {
   const anchor = periodStart ?? now;
   if (anchor > now) throw new RefusedError(`--period-start ${iso(anchor)} is in the future`);
   if (until !== undefined && until <= anchor) {

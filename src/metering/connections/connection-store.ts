@@ -48,10 +48,7 @@ export interface NewConnection {
  * @throws TooManyConnectionsError when the account has too many
  * @throws RefusedError for a suspended account, and a user who is no member of it any more
  */
-export async function createConnection(
-  sql: Sql,
-  connection: NewConnection,
-): Promise<{ id: string; isNew: boolean } | null> {
+export async function createConnection(sql: Sql, connection: NewConnection) {
   const { accountId, memberId, clientId, clientName, name, redirectUri, challenge, code, limits } =
     connection;
   return sql.begin(async (sql) => {

@@ -13,12 +13,7 @@ import { lockKey, refuseConnection, refusePast, refuseWithoutRoom } from './key-
  * @throws RefusedError for an unknown or revoked key, a connection, or an instant that is not in the future
  * @throws TooManyKeysError when the plan has no room for an expired key
  */
-export async function expireKey(
-  sql: Sql,
-  id: string,
-  expires: Date | null,
-  actor: Actor,
-): Promise<{ id: string; expires: Date | null }> {
+export async function expireKey(sql: Sql, id: string, expires: Date | null, actor: Actor) {
   return sql.begin(async (sql) => {
     const key = await lockKey(sql, id);
     refuseConnection(id, key);

@@ -1,8 +1,7 @@
 import { CALL_KINDS, type CallKind } from '../../http/call-kind.ts';
 import { ERROR_KINDS, type ErrorKind } from '../../http/error-kind.ts';
-import { RefusedError } from '../../platform/errors.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { type ApiKey, keyColumns } from './key-store.ts';
+import { type ApiKey, keyColumns, unknownKey } from './key-store.ts';
 
 /** The days whose calls and errors count, today among them. */
 export const DAYS = 30;
@@ -23,33 +22,37 @@ export interface KeyDetails extends ApiKey {
   errors: Partial<Record<ErrorKind, number>>;
   /** Credits that these errors cost. */
   errorCredits: number;
-  /** The current one first, then replaced ones that are not forgotten yet, the latest first. */
+  /** As {@link secretsOf} lists them. */
   secrets: KeySecret[];
 }
 
-/** @returns `null` if there is no such key. @param accountId if it is given, only a key of this account is found */
-export async function findKeyDetails(sql: Sql, id: string, accountId?: string): Promise<KeyDetails | null> {
+/** The current secret of a key first, then replaced ones that are not forgotten yet, the latest first. */
+export async function secretsOf(sql: Sql, id: string): Promise<KeySecret[]> {
+  return sql<KeySecret[]>`
+    SELECT secret.until, used_at AS "lastUsed" FROM (
+      SELECT secret_sha256, NULL::timestamptz AS until FROM api_keys WHERE id = ${id}
+      UNION ALL
+      SELECT secret_sha256, until FROM api_key_previous_secrets WHERE key_id = ${id}
+    ) AS secret LEFT JOIN api_key_uses USING (secret_sha256)
+    ORDER BY until DESC NULLS FIRST`;
+}
+
+/** A key with its use, for an operator (docs/commands.md). @throws RefusedError for an unknown key */
+export async function requireKeyDetails(sql: Sql, id: string): Promise<KeyDetails> {
   const [key] = await sql<(ApiKey & { account: string })[]>`
-    SELECT ${keyColumns(sql)}, account_id AS account FROM api_keys
-    WHERE id = ${id} AND account_id = coalesce(${accountId ?? null}, account_id)`;
-  if (key === undefined) return null;
-  const { account } = key;
+    SELECT ${keyColumns(sql)}, account_id AS account FROM api_keys WHERE id = ${id}`;
+  if (key === undefined) throw unknownKey(id);
   const since = sql`(now() AT TIME ZONE 'UTC')::date - ${DAYS - 1}::integer`;
   const [counts, secrets] = await Promise.all([
     sql<{ kind: CallKind | ErrorKind; calls: number; cost: number }[]>`
       SELECT kind, sum(calls)::bigint AS calls, sum(cost)::bigint AS cost FROM (
-        SELECT kind, calls, 0 AS cost FROM calls_by_day WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since}
+        SELECT kind, calls, 0 AS cost FROM calls_by_day
+        WHERE account_id = ${key.account} AND key_id = ${id} AND day >= ${since}
         UNION ALL
         SELECT kind, calls, credits FROM key_counts
-        WHERE account_id = ${account} AND key_id = ${id} AND day >= ${since} AND is_error
+        WHERE account_id = ${key.account} AND key_id = ${id} AND day >= ${since} AND is_error
       ) AS counted GROUP BY kind ORDER BY kind`,
-    sql<KeySecret[]>`
-      SELECT secret.until, used_at AS "lastUsed" FROM (
-        SELECT secret_sha256, NULL::timestamptz AS until FROM api_keys WHERE id = ${id}
-        UNION ALL
-        SELECT secret_sha256, until FROM api_key_previous_secrets WHERE key_id = ${id}
-      ) AS secret LEFT JOIN api_key_uses USING (secret_sha256)
-      ORDER BY until DESC NULLS FIRST`,
+    secretsOf(sql, id),
   ]);
   const callsOf = (kinds: readonly string[]) =>
     Object.fromEntries(counts.flatMap(({ kind, calls }) => (kinds.includes(kind) ? [[kind, calls]] : [])));
@@ -57,11 +60,4 @@ export async function findKeyDetails(sql: Sql, id: string, accountId?: string): 
   const errorCredits = counts.reduce((sum, { cost }) => sum + cost, 0);
   const calls = { ...none, ...callsOf(CALL_KINDS) };
   return { ...key, calls, errors: callsOf(ERROR_KINDS), errorCredits, secrets };
-}
-
-/** {@link findKeyDetails} for an operator (docs/commands.md). @throws RefusedError for an unknown key */
-export async function requireKeyDetails(sql: Sql, id: string): Promise<KeyDetails> {
-  const key = await findKeyDetails(sql, id);
-  if (key === null) throw new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
-  return key;
 }

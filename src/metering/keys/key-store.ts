@@ -196,10 +196,12 @@ export async function lockKey(sql: Transaction, id: string): Promise<LockedKey> 
   const [key] = await sql<LockedKey[]>`
     SELECT account_id AS "accountId", name, is_test AS test, revoked_at AS revoked, is_connection AS "isConnection"
     FROM api_keys WHERE id = ${id} FOR UPDATE`;
-  if (key === undefined)
-    throw new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
+  if (key === undefined) throw unknownKey(id);
   return key;
 }
+
+export const unknownKey = (id: string) =>
+  new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
 
 /** @throws RefusedError for a connection, whose tokens and end are its client's */
 export function refuseConnection(id: string, { isConnection }: LockedKey): void {
@@ -234,11 +236,7 @@ export async function revokeKey(sql: Sql, id: string, actor: Actor): Promise<{ i
 }
 
 /** {@link revokeKey} within the caller's transaction. */
-export async function revokeKeyIn(
-  sql: Transaction,
-  id: string,
-  actor: Actor,
-): Promise<{ id: string; revoked: Date }> {
+export async function revokeKeyIn(sql: Transaction, id: string, actor: Actor) {
   const { accountId, revoked } = await lockKey(sql, id);
   if (revoked !== null) return { id, revoked };
   const rows = await sql<{ revoked: Date }[]>`

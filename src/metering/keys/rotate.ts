@@ -34,13 +34,7 @@ export class RotationError extends RefusedError {
  * @throws RotationError for an expired key, or after {@link ROTATIONS_PER_DAY}
  * @throws KeyExistsError if another rotation has replaced this secret already
  */
-export async function rotateKey(
-  sql: Sql,
-  id: string,
-  overlapS: number,
-  actor: Actor,
-  given?: string,
-): Promise<{ id: string; secret: string; previousUntil: Date }> {
+export async function rotateKey(sql: Sql, id: string, overlapS: number, actor: Actor, given?: string) {
   return sql.begin(async (sql) => {
     const key = await lockKey(sql, id);
     refuseConnection(id, key);

@@ -7,7 +7,7 @@ import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { readActivity } from '../../../src/metering/activity/activity-store.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { endPreviousSecrets } from '../../../src/metering/keys/expire.ts';
-import { findKeyDetails } from '../../../src/metering/keys/key-details.ts';
+import { requireKeyDetails } from '../../../src/metering/keys/key-details.ts';
 import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
@@ -102,7 +102,7 @@ const authenticator = await createAuthenticator(sql, {
 afterAll(() => authenticator.close());
 
 const lastUses = async (id: string) =>
-  (await findKeyDetails(sql, id))!.secrets.map(({ lastUsed }) => lastUsed?.getTime() ?? null);
+  (await requireKeyDetails(sql, id)).secrets.map(({ lastUsed }) => lastUsed?.getTime() ?? null);
 
 test('uses are written to the minute, each secret apart, and an earlier one never replaces a later one', async () => {
   const { key, keyId } = await createCaller(sql);
