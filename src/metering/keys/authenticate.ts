@@ -191,11 +191,8 @@ export async function createAuthenticator(
   };
 }
 
-interface CallerRow extends Pick<KnownKey, 'isConnection' | 'usedAs'> {
-  hash: string;
-  endsInMs: number | null;
-  isRefused: boolean;
-}
+type CallerRow = Caller &
+  Pick<KnownKey, 'isConnection' | 'usedAs'> & { hash: string; endsInMs: number | null; isRefused: boolean };
 
 /**
  * The callers of these secrets, by their SHA-256 in base64. A secret that never was a key's has no row. `isRefused` means that the
@@ -204,7 +201,7 @@ interface CallerRow extends Pick<KnownKey, 'isConnection' | 'usedAs'> {
  * refreshes it. `endsInMs` is `null` if neither the key expires nor the overlap of a previous secret ends.
  */
 function callersQuery(sql: Sql, hashes: string[]) {
-  return sql<(CallerRow & Caller)[]>`
+  return sql<CallerRow[]>`
     SELECT asked.hash, secret.is_connection AS "isConnection",
       CASE WHEN secret.is_connection THEN encode(k.secret_sha256, 'base64') ELSE asked.hash END AS "usedAs",
       CASE WHEN k.ends_at < now() - interval '30 days' THEN ${LONG_ENDED_KEYS} ELSE k.id END AS "keyId",

@@ -1,8 +1,8 @@
 import { RefusedError } from '../../platform/errors.ts';
-import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import { lockAccount, requireAccount } from '../accounts/account-store.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
+import { clock } from '../accounts/plan.ts';
 import { lockKey, refuseConnection, refusePast, refuseWithoutRoom } from './key-store.ts';
 
 /**
@@ -22,13 +22,10 @@ export async function expireKey(sql: Sql, id: string, expires: Date | null, acto
     await lockAccount(sql, accountId);
     if (revoked !== null) throw new RefusedError(`the key ${id} is revoked: create another one`);
     await refusePast(sql, expires);
-    // Not `now()`, which is before the wait for the locks: a key that has ended meanwhile may have lost its place.
-    const rows = await sql<{ isSame: boolean; hasEnded: boolean }[]>`
-      SELECT expires_at IS NOT DISTINCT FROM ${expires}::timestamptz AS "isSame", ends_at <= clock_timestamp() AS "hasEnded"
-      FROM api_keys WHERE id = ${id}`;
-    const { isSame, hasEnded } = only(rows);
-    if (isSame) return { id, expires };
-    if (hasEnded) await refuseWithoutRoom(sql, await requireAccount(sql, accountId), test);
+    if (key.expires?.getTime() === expires?.getTime()) return { id, expires };
+    // By the clock behind the locks: a key that has ended meanwhile may have lost its place.
+    if (key.expires !== null && key.expires <= (await clock(sql)))
+      await refuseWithoutRoom(sql, await requireAccount(sql, accountId), test);
     await sql`UPDATE api_keys SET expires_at = ${expires} WHERE id = ${id}`;
     const detail = { key: id, expires: expires?.toISOString() ?? null };
     await recordEvent(sql, accountId, { kind: 'key-expiry-changed', actor, detail });

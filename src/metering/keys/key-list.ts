@@ -28,17 +28,6 @@ const listedColumns = (sql: Sql) =>
 /** Keys of one kind that {@link pageOfKeys} returns at most. */
 const PAGE = { active: 100, ended: 50 };
 
-/** Keys as a page can show them. */
-export interface KeysPage {
-  /** The latest keys that work, or those that were created before the given one. */
-  active: ListedKey[];
-  /** Whether there are more that were created earlier. */
-  hasOlder: boolean;
-  /** The keys that were revoked or expired last. */
-  ended: ListedKey[];
-  hasMoreEnded: boolean;
-}
-
 /** The states that a list of keys can be narrowed to. `idle` and `ending` are of keys that work. */
 export const KEY_STATES = ['all', 'ending', 'idle', 'ended'] as const;
 
@@ -53,8 +42,12 @@ export interface KeyFilter {
 /** A text is sought in so many of the keys that ended last, because their number has no bound. */
 const SOUGHT_ENDED = 5000;
 
-/** The account's keys without its connections, narrowed by a filter. */
-export async function pageOfKeys(sql: Sql, accountId: string, filter: KeyFilter = {}): Promise<KeysPage> {
+/**
+ * The account's keys without its connections, narrowed by a filter.
+ * @returns the latest keys that work, or those that were created before the given one; those that were revoked or expired last; and of
+ * both whether there are more that were created or ended earlier
+ */
+export async function pageOfKeys(sql: Sql, accountId: string, filter: KeyFilter = {}) {
   const { before = null, text = '', state = 'all' } = filter;
   const matching = sql`
     (${text} = '' OR strpos(lower(name), lower(${text})) > 0 OR starts_with(start, ${text}))`;

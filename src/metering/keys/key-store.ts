@@ -184,7 +184,10 @@ export const keyColumns = (sql: Sql | Transaction) => sql`
   (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = api_keys.id AND now() < until) AS "previousUntil",
   ${limitColumns(sql)}`;
 
-type LockedKey = Pick<ApiKey, 'name' | 'test' | 'revoked'> & { accountId: string; isConnection: boolean };
+type LockedKey = Pick<ApiKey, 'name' | 'test' | 'revoked' | 'expires'> & {
+  accountId: string;
+  isConnection: boolean;
+};
 
 /** A key, locked: changes of one key queue up. @throws RefusedError when there is none, or a secret was given for an id */
 export async function lockKey(sql: Transaction, id: string): Promise<LockedKey> {
@@ -194,7 +197,7 @@ export async function lockKey(sql: Transaction, id: string): Promise<LockedKey> 
     );
   }
   const [key] = await sql<LockedKey[]>`
-    SELECT account_id AS "accountId", name, is_test AS test, revoked_at AS revoked, is_connection AS "isConnection"
+    SELECT account_id AS "accountId", name, is_test AS test, revoked_at AS revoked, expires_at AS expires, is_connection AS "isConnection"
     FROM api_keys WHERE id = ${id} FOR UPDATE`;
   if (key === undefined) throw unknownKey(id);
   return key;

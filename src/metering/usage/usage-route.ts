@@ -2,11 +2,10 @@ import { ok } from '../../http/answer.ts';
 import type { ApiRoute } from '../../http/api-route.ts';
 import type { Price } from '../../platform/config/environment.ts';
 import { utcDay } from '../../platform/dates.ts';
-import { type AccountDetails, creditsLeft } from '../accounts/account-store.ts';
+import { creditsLeft } from '../accounts/account-store.ts';
 import type { ReadAccount } from '../accounts/reader.ts';
 import { freeHandler, type Handler } from '../admission/quote.ts';
-import { budgetCreditsLeft, type UsedBudget } from '../keys/limits.ts';
-import type { RateDecision } from '../rate-limit/bucket.ts';
+import { budgetCreditsLeft } from '../keys/limits.ts';
 import type { ReadKey } from './key-route.ts';
 import { type UsageAnswer, UsageAnswerSchema } from './usage-schema.ts';
 
@@ -43,7 +42,7 @@ export const usageRoute: ApiRoute = {
   },
 };
 
-/** Reports the account as it stands after this request's admission. */
+/** Reports the account as it stands after this request's admission, and what its key can still spend of its budget. */
 export function createUsageHandler(parts: {
   readAccount: ReadAccount;
   readKey: ReadKey;
@@ -54,42 +53,30 @@ export function createUsageHandler(parts: {
       parts.readAccount(caller.accountId),
       caller.budget === null ? null : parts.readKey(caller.keyId),
     ]);
-    return ok(presentUsage(account, keyLeft(key?.budget), rate.account ?? rate, parts.price));
-  });
-}
-
-/** What a key can still spend of its budget; `null` means that it has none. */
-const keyLeft = (budget: UsedBudget | null = null) => budget && budgetCreditsLeft(budget);
-
-/** The usage object of the specification, and `left`, `key_left` and the price of credits. */
-function presentUsage(
-  account: AccountDetails,
-  key_left: number | null,
-  rate: Pick<RateDecision, 'limit' | 'remaining'>,
-  price: Price | undefined,
-): UsageAnswer {
-  const lastInstant = new Date(account.period.end.getTime() - 1);
-  return {
-    success: true,
-    data: {
-      plan: account.plan,
-      credits: account.credits,
-      left: creditsLeft(account),
-      key_left,
-      spendPurchased: account.spendPurchased,
-      ...(price && { price }),
-      resetAt: account.period.end.toISOString(),
-      rateLimit: { limit: rate.limit, remaining: rate.remaining },
-      period: { start: utcDay(account.period.start), end: utcDay(lastInstant) },
-      quotas: {
-        requests: { used: account.used, limit: account.includedCredits, unit: 'calls' },
-        // The specification calls the keys of Plus unlimited. Its room is a bound of ours (docs/members.md: keys).
-        apiKeys: {
-          used: account.keys,
-          limit: account.plan === 'plus' ? null : account.keyLimit,
-          unit: 'keys',
+    const { limit, remaining } = rate.account ?? rate;
+    const lastInstant = new Date(account.period.end.getTime() - 1);
+    return ok<UsageAnswer>({
+      success: true,
+      data: {
+        plan: account.plan,
+        credits: account.credits,
+        left: creditsLeft(account),
+        key_left: key?.budget ? budgetCreditsLeft(key.budget) : null,
+        spendPurchased: account.spendPurchased,
+        ...(parts.price && { price: parts.price }),
+        resetAt: account.period.end.toISOString(),
+        rateLimit: { limit, remaining },
+        period: { start: utcDay(account.period.start), end: utcDay(lastInstant) },
+        quotas: {
+          requests: { used: account.used, limit: account.includedCredits, unit: 'calls' },
+          // The specification calls the keys of Plus unlimited. Its room is a bound of ours (docs/members.md: keys).
+          apiKeys: {
+            used: account.keys,
+            limit: account.plan === 'plus' ? null : account.keyLimit,
+            unit: 'keys',
+          },
         },
       },
-    },
-  };
+    });
+  });
 }
