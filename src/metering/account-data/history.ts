@@ -32,7 +32,7 @@ export function entryOf(row: HistoryRow): HistoryEntry {
 }
 
 /** An event with its number, which grows with time. */
-export type NumberedEntry = HistoryEntry & { id: number };
+type NumberedEntry = HistoryEntry & { id: number };
 
 const OLDEST = { order: 'ASC', rows: 1000 } as const;
 
