@@ -196,7 +196,7 @@ export const SQL_FAULTS = {
       "calls.map(({ activity = '' }) => activity).join(END)",
       'calls.map(() => calls[0]!.activity).join(END)',
     ]),
-    ...inFile('keys/limits.ts', [
+    ...inFile('keys/limit-key.ts', [
       'a change of a budget forgets what was spent',
       'used = coalesce((',
       'used = 0 * coalesce((',

@@ -25,7 +25,7 @@ const STATEMENTS: Record<string, string[]> = {
   'credits/rollup.ts': ['rollUpCalls', 'purgeJournal'],
   'credits/void.ts': ['voidAttempt'],
   'keys/authenticate.ts': ['callersQuery'],
-  'keys/limits.ts': ['settleBudgets'],
+  'keys/limit-key.ts': ['settleBudgets'],
 };
 
 export interface Patch {
