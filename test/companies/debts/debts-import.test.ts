@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { DAY } from '../../../src/platform/units.ts';
-import { countMessages, createCommandLine, killCommandAt, runCommand } from '../../support/command.ts';
+import { createCommandLine } from '../../support/command.ts';
 import { nif } from '../../support/companies.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createFolder } from '../../support/folder.ts';
@@ -208,54 +208,4 @@ test('two imports at once take turns: the later one is compared with what the fi
   release();
   await first;
   await expect(later).rejects.toThrow('the tax dataset is of 2026-11-15, later than 2026-10-31');
-});
-
-test('wrong usage ends with 2, a missing file with 1', async () => {
-  const { refusal } = createCommandLine(database.url);
-  const file = join(folder, 'no.csv');
-  for (const words of [
-    [file, '--kind', 'tax', '--date', '2026-02-29'],
-    [file, '--kind', 'tax', '--date', '2026-2-9'],
-    [file, '--kind', 'other', '--date', '2026-02-28'],
-    [file, '--kind', 'tax'],
-    [file, '--date', '2026-02-28'],
-    ['--kind', 'tax', '--date', '2026-02-28'],
-  ]) {
-    expect((await refusal('debts', 'import', ...words)).code).toBe(2);
-  }
-  const missing = await refusal('debts', 'import', file, '--kind', 'tax', '--date', '2026-02-28');
-  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('no such file') });
-});
-
-/** The import of a debtors' list in which every bracket starts at `start`. */
-async function debtorsImport(start: number): Promise<string[]> {
-  const path = join(folder, `${start}.jsonl`);
-  const lines = Array.from({ length: 2_000 }, (_, n) =>
-    JSON.stringify({ nipc: nif(n), step: { start, end: null } }),
-  );
-  await Bun.write(path, lines.join('\n'));
-  const columns = ['--columns', 'nif=nipc,start=step.start,end=step.end'];
-  return ['debts', 'import', path, '--kind', 'tax', '--date', '2026-10-31', ...columns];
-}
-
-/** The start of all brackets. */
-async function storedStart(): Promise<number> {
-  const rows = await database.sql<{ start: number; rows: number }[]>`
-    SELECT start_amount AS start, count(*) AS rows FROM debts GROUP BY start_amount`;
-  expect([...rows]).toEqual([{ start: expect.any(Number), rows: 2_000 }]);
-  return rows[0]!.start;
-}
-
-test('kill -9 leaves lookups with a whole dataset at any moment, and the next import succeeds', async () => {
-  const env = { DATABASE_URL: database.url };
-  const total = await countMessages(env, ...(await debtorsImport(1)));
-  let stored = 1;
-  for (let round = 0; round < 6; round++) {
-    await killCommandAt({ fraction: round / 6, total }, env, ...(await debtorsImport(2 + round)));
-    const start = await storedStart();
-    expect([stored, 2 + round]).toContain(start);
-    stored = start;
-  }
-  expect((await runCommand(env, ...(await debtorsImport(100)))).code).toBe(0);
-  expect(await storedStart()).toBe(100);
 });

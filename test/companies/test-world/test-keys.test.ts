@@ -7,14 +7,12 @@ import { purgeActivity } from '../../../src/metering/activity/purge.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
 import type { KeyLimits } from '../../../src/metering/keys/limits.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
-import { keyRoute } from '../../../src/metering/usage/key-route.ts';
-import { usageRoute } from '../../../src/metering/usage/usage-route.ts';
 import { API_ROUTES } from '../../../src/service/endpoints.ts';
 import { type Api, type Caller, startApi } from '../../support/api.ts';
 import { ask } from '../../support/ask.ts';
-import type { CallAnswer, CallOptions } from '../../support/client.ts';
+import type { CallAnswer } from '../../support/client.ts';
 import { nif } from '../../support/companies.ts';
-import { callTool, toolOf, WAYS } from '../../support/mcp.ts';
+import { callTool, toolOf } from '../../support/mcp.ts';
 import { createTestKey } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
 import { CASES, hasTool, NAMES, nifOf, post, requestFor } from './requests.ts';
@@ -187,20 +185,6 @@ test('a slow answer takes three seconds', async () => {
   expect(performance.now() - startedAt).toBeGreaterThan(2900);
 });
 
-test('a tool answers a test key from the world, and its problems at will', async () => {
-  const byTool = (path: string, options: CallOptions = {}) => WAYS.MCP(api, path, { ...options, key });
-  const found = await byTool('/companies?q=%C3%B3rbita');
-  expect([found.status, found.body.data.length]).toEqual([200, 0]);
-  const failed = await byTool(`/companies/${nifOf('company-lookup-failed')}`);
-  expect([failed.kind, failed.headers.get('x-test-key')]).toEqual(['company-lookup-failed', 'true']);
-  const unpaid = await byTool('/lookups', post({ nifs: [nifOf('monthly-quota-exceeded')] }));
-  expect([unpaid.kind, unpaid.body.buy]).toEqual([
-    'monthly-quota-exceeded',
-    expect.stringContaining('shop.example'),
-  ]);
-  expect((await byTool('/datasets')).body.data.directory.companies).toBe(NAMES.length);
-});
-
 describe('nothing of the account but tokens, and nothing of the service', () => {
   test('no source is asked, no credit, call or error is counted, and usage is the account’s own', async () => {
     expect(api.provider.requests).toEqual([]);
@@ -226,25 +210,6 @@ describe('nothing of the account but tokens, and nothing of the service', () => 
     expect(metrics).toContain(`http_test_requests_total ${lines.length}`);
     const counted = [...metrics.matchAll(/^http_requests_total\{route="(.*)",status="(.*)"\} ([1-9]\d*)/gm)];
     expect(counted.filter(([, , status]) => status!.startsWith('5'))).toEqual([]);
-  });
-
-  test('all but usage and key is answered while Postgres is away', async () => {
-    await ask(api, '/datasets', { key });
-    api.proxies.postgres.down();
-    try {
-      const kinds = await Promise.all(
-        API_ROUTES.map(async (route) => {
-          const [path, options] = requestFor(route, null);
-          return (await ask(api, path, { ...options, key })).kind;
-        }),
-      );
-      expect(kinds).toEqual(
-        API_ROUTES.map((route) => ([usageRoute, keyRoute].includes(route) ? 'service-unavailable' : null)),
-      );
-    } finally {
-      api.proxies.postgres.up();
-    }
-    await eventually(async () => (await ask(api, '/usage', { key })).status, 200);
   });
 });
 
