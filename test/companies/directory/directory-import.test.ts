@@ -4,11 +4,22 @@ import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { rebuildIndex } from '../../../src/companies/directory/rebuild.ts';
 import { tidyNow } from '../../../src/companies/directory/tidy.ts';
 import type { Progress } from '../../../src/platform/terminal/progress.ts';
+import { countMessages, killCommandAt } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
+import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import { MODES } from '../../support/modes.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';
 import { until } from '../../support/until.ts';
-import { createWorkbench, indicesOf, tablesOf, type Workbench } from '../../support/workbench.ts';
+import {
+  createWorkbench,
+  indicesOf,
+  tablesOf,
+  vocabulariesOf,
+  type Workbench,
+} from '../../support/workbench.ts';
+
+/** Moments at which a process is killed. */
+const KILLS = 9;
 
 const nameOf = (n: number) => `Empresa ${String(n).padStart(6, '0')}`;
 
@@ -102,6 +113,60 @@ for (const mode of MODES) {
       expect((await bench.status()).documents).toBe(1_000);
       // It is a whole import for each sign.
     }, 120_000);
+
+    test('killed at any moment, it leaves readers with a whole directory, and the next run cleans up and succeeds', async () => {
+      const env = {
+        DATABASE_URL: bench.database.url,
+        ...(mode === 'full'
+          ? { ELASTICSEARCH_URL: elasticsearchUrl, ELASTICSEARCH_PREFIX: bench.alias }
+          : {}),
+      };
+      const ROWS = 1_000;
+      const file = (name: string) =>
+        bench.write(
+          `${name}.csv`,
+          csv(0, ROWS, (n) => `${name} ${n}`),
+        );
+      // JSON Lines under other names, as public datasets have them.
+      const lines = (name: string) => {
+        const rows = Array.from({ length: ROWS }, (_, n) => ({ id: nif(n), is: { named: `${name} ${n}` } }));
+        return bench.write(`${name}.jsonl`, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+      };
+      const ways: ((next: string) => Promise<string[]>)[] = [
+        async (next) => ['companies', 'import', await lines(next), '--columns', 'nif=id,legal_name=is.named'],
+        async () => ['index', 'rebuild'],
+        async (next) => ['companies', 'import', await file(next)],
+      ];
+      await bench.importFile(await file('Primeira'));
+      const totals: number[] = [];
+      for (const way of ways) totals.push(await countMessages(env, ...(await way('Medida'))));
+      const names = ['Medida'];
+
+      for (let round = 0; round < KILLS; round++) {
+        const next = `Volta${round}`;
+        const way = round % ways.length;
+        const moment = { fraction: round / KILLS, total: totals[way]! };
+        await killCommandAt(moment, env, ...(await ways[way]!(next)));
+        // The search finds the twenty names of one directory and none of another: the one before the run, or that of the run.
+        names.push(next);
+        const found = await Promise.all(names.map((name) => bench.search(name)));
+        expect(found.map((hits) => hits.length).filter((hits) => hits > 0)).toEqual([20]);
+        // No directory comes back.
+        names.splice(
+          0,
+          found.findIndex((hits) => hits.length > 0),
+        );
+      }
+      const { imported } = await bench.importFile(await file('Última'));
+      expect(imported).toBe(ROWS);
+      expect(await bench.search('Última')).toHaveLength(20);
+      const tables = await tablesOf(bench);
+      expect(tables).toHaveLength(2);
+      expect(await vocabulariesOf(bench)).toEqual(tables.map((table) => `${table}_vocabulary`));
+      const { index, previous, documents } = await bench.status();
+      expect(documents).toBe(ROWS);
+      if (mode === 'full') expect(await indicesOf(bench)).toEqual([index, previous!].toSorted());
+    });
 
     test('each phase comes once, and an interruption behind the change is too late: the import is done, and answers', async () => {
       const seen: string[] = [];
