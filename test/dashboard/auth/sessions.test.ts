@@ -1,5 +1,5 @@
 /** Sessions: how long they last, what ends them, and their list. */
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { invite } from '../../../src/dashboard/account/invitations.ts';
 import { browserName } from '../../../src/dashboard/account/settings.ts';
 import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
@@ -16,6 +16,7 @@ import {
   formTokenOf,
   linkTo,
   newPerson,
+  type PageAnswer,
   type Person,
   signUpByMail,
   type Visitor,
@@ -23,6 +24,7 @@ import {
 
 const NEW = 'another long password';
 const SETTINGS = '/dashboard/settings';
+const SECOND_FACTOR = `${SETTINGS}/second-factor`;
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0';
 
 const { mail, service, stop } = await startMailedDashboard();
@@ -61,25 +63,19 @@ test('a user has fifty sessions at most: a further sign-in ends the oldest', asy
   expect((await sessionsOf(person)).length).toBe(50);
 });
 
-test('suspending an account ends the sessions of its members, and no others', async () => {
+test('suspending an account ends the sessions of its members, and no others; pages say the reason, after a link and after a form', async () => {
   const [visitor, other] = [visit(), visit()];
   const { accountId } = await createMember(service, { visitor });
   await createMember(service, { visitor: other });
-  await setSuspended(service.sql, accountId, true, 'test');
-  expect(await statusOf(visitor)).toBe(303);
-  expect(await statusOf(other)).toBe(200);
-});
-
-test('pages to which a session leads that a suspension has ended say the reason, after a link and after a form', async () => {
-  const visitor = visit();
-  const { accountId } = await createMember(service, { visitor });
   const form_token = await formTokenOf(visitor, '/dashboard/settings/name');
   await setSuspended(service.sql, accountId, true, 'test', 'Invoice 17 is overdue');
   const form = await visitor.post('/dashboard/settings/name', { form_token, name: 'Other' });
-  const signIn = await visitor.get((await visitor.get('/dashboard')).headers.get('location')!);
-  expect([form.status, signIn.status]).toEqual([403, 200]);
+  const page = await visitor.get('/dashboard');
+  const signIn = await visitor.get(page.headers.get('location')!);
+  expect([form.status, page.status, signIn.status]).toEqual([403, 303, 200]);
   for (const page of [form, signIn])
     expect(page.textOf('.notice.bad')).toContain('Reason: Invoice 17 is overdue');
+  expect(await statusOf(other)).toBe(200);
 });
 
 /**
@@ -125,82 +121,78 @@ async function pausing(
   }
 }
 
-describe('a sign-in with the old password while a reset runs', () => {
-  async function startReset(person: Person): Promise<() => Promise<number>> {
-    await visit().submit('/dashboard/forgot', { email: person.email });
-    const link = await linkTo(mail, person.email);
-    return async () => (await visit().submit(link, { password: NEW })).status;
-  }
+/** The link of a reset. */
+async function startReset({ email }: Person): Promise<string> {
+  await visit().submit('/dashboard/forgot', { email });
+  return linkTo(mail, email);
+}
 
-  test('opens no session when the reset ends between its check and its session', async () => {
-    const person = await createMember(service);
-    const reset = await startReset(person);
+type Member = Awaited<ReturnType<typeof createMember>>;
+
+/** What members do meanwhile, the page that it leads to, and the sessions that are left. */
+const CHANGES: [string, (member: Member) => Promise<() => Promise<PageAnswer>>, to: string, left: number][] =
+  [
+    [
+      'a reset sets another password',
+      async (member) => {
+        const link = await startReset(member);
+        return () => visit().submit(link, { password: NEW });
+      },
+      ...(['/dashboard/sign-in?done=password', 0] as const),
+    ],
+    [
+      'an invitation sets another password',
+      async ({ accountId, email }) => {
+        const { token } = await invite(service.sql, { accountId, email }, 'test');
+        return () => visit().submit(`/dashboard/invitation?token=${token}`, { name: 'x', password: NEW });
+      },
+      ...(['/dashboard', 1] as const),
+    ],
+    [
+      'the second factor is turned on',
+      async ({ visitor, password }) => {
+        const setUp = await visitor.submit(SECOND_FACTOR, { present: password });
+        const code = codeOf(setUp.textOf('#secret')!);
+        return () => visitor.post(`${SECOND_FACTOR}/confirm`, { ...fieldsOf(setUp), code });
+      },
+      ...([`${SECOND_FACTOR}?done=on`, 1] as const),
+    ],
+  ];
+
+test.each(CHANGES)(
+  'a sign-in keeps no session when %s between its check of the password and its session',
+  async (_, prepare, to, left) => {
+    const member = await createMember(service);
+    const change = await prepare(member);
     const late = visit();
     await pausing(service.sql, 'BEFORE INSERT', async (reached, go) => {
-      const signIn = late.submit('/dashboard/sign-in', { ...person });
+      const signIn = late.submit('/dashboard/sign-in', { ...member });
       await reached();
-      expect(await reset()).toBe(303);
+      // The session that replaces the present one waits as well.
+      const changed = change();
+      await until('the change', async () => (await sessionsOf(member)).length === 0);
       await go();
       expect((await signIn).status).toBe(401);
+      const { status, headers } = await changed;
+      expect([status, headers.get('location')]).toEqual([303, to]);
     });
-    expect(await statusOf(late)).toBe(303);
-    expect((await sessionsOf(person)).length).toBe(0);
-  });
+    expect([await statusOf(late), (await sessionsOf(member)).length]).toEqual([303, left]);
+  },
+);
 
-  test('keeps no session when it falls between the end of the sessions and the new password', async () => {
-    const person = await createMember(service);
-    const reset = await startReset(person);
-    const between = visit();
-    await pausing(service.sql, 'AFTER DELETE', async (reached, go) => {
-      const done = reset();
-      await reached();
-      expect((await between.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
-      expect(await statusOf(between)).toBe(200);
-      await go();
-      expect(await done).toBe(303);
-    });
-    expect(await statusOf(between)).toBe(303);
-    expect((await sessionsOf(person)).length).toBe(0);
-  });
-
-  test('opens no session when an invitation sets the password in between', async () => {
-    const person = await createMember(service);
-    const { token } = await invite(service.sql, { accountId: person.accountId, email: person.email }, 'test');
-    const late = visit();
-    const invited = visit();
-    await pausing(service.sql, 'BEFORE INSERT', async (reached, go) => {
-      const signIn = late.submit('/dashboard/sign-in', { ...person });
-      await reached();
-      // Its own sign-in waits as well.
-      const taken = invited.submit(`/dashboard/invitation?token=${token}`, { name: 'x', password: NEW });
-      await until('the invitation', async () => (await sessionsOf(person)).length === 0);
-      await go();
-      expect((await signIn).status).toBe(401);
-      expect((await taken).status).toBe(303);
-    });
-    expect(await statusOf(late)).toBe(303);
-    expect(await statusOf(invited)).toBe(200);
-  });
-});
-
-test('a sign-in without a code keeps no session when the second factor is turned on between its check and its session', async () => {
-  const { visitor, ...person } = await createMember(service);
-  const page = '/dashboard/settings/second-factor';
-  const setUp = await visitor.submit(page, { present: person.password });
-  const code = codeOf(setUp.textOf('#secret')!);
-  const late = visit();
-  await pausing(service.sql, 'BEFORE INSERT', async (reached, go) => {
-    const signIn = late.submit('/dashboard/sign-in', { ...person });
+test('a sign-in keeps no session when it falls between the end of the sessions and the new password of a reset', async () => {
+  const person = await createMember(service);
+  const link = await startReset(person);
+  const between = visit();
+  await pausing(service.sql, 'AFTER DELETE', async (reached, go) => {
+    const done = visit().submit(link, { password: NEW });
     await reached();
-    // The session that replaces the present one waits as well.
-    const turnedOn = visitor.post(`${page}/confirm`, { ...fieldsOf(setUp), code });
-    await until('the second factor', async () => (await sessionsOf(person)).length === 0);
+    expect((await between.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
+    expect(await statusOf(between)).toBe(200);
     await go();
-    expect((await signIn).status).toBe(401);
-    expect((await turnedOn).headers.get('location')).toBe(`${page}?done=on`);
+    expect((await done).status).toBe(303);
   });
-  expect([await statusOf(late), await statusOf(visitor)]).toEqual([303, 200]);
-  expect((await sessionsOf(person)).length).toBe(1);
+  expect([await statusOf(between), (await sessionsOf(person)).length]).toEqual([303, 0]);
 });
 
 test('an account without members can be suspended', async () => {
@@ -251,6 +243,9 @@ test('“sign out the others” ends every other session of the member at once, 
   expect(page.textOf('[role=status]')).toBe('You are signed out everywhere else.');
   expect(page.document.querySelectorAll('#sessions tbody tr')).toHaveLength(1);
   expect(page.document.querySelector('#sessions form')).toBeNull();
+  // With no other session it is no event of the account.
+  const form_token = await formTokenOf(own, SETTINGS);
+  expect((await own.post(`${SETTINGS}/sessions`, { form_token })).status).toBe(303);
   const history = await own.get('/dashboard/settings/history');
   expect(
     [...history.document.querySelectorAll('td[data-label=Event]')].map((cell) => cell.textContent),
@@ -266,13 +261,6 @@ test('settings that are read while their session ends are no fault', async () =>
     ...others.map((other) => other.get(SETTINGS)),
   ]);
   expect(answers.filter(({ status }) => status >= 500)).toEqual([]);
-});
-
-test('with no other session, “sign out the others” is no event of the account', async () => {
-  const { visitor } = await createMember(service);
-  const form_token = await formTokenOf(visitor, SETTINGS);
-  expect((await visitor.post(`${SETTINGS}/sessions`, { form_token })).status).toBe(303);
-  expect((await visitor.get(`${SETTINGS}/history`)).text).not.toContain('Signed out on other devices');
 });
 
 test('of two browsers that sign each other out, the one whose session has ended first ends none, and says so', async () => {
