@@ -1,10 +1,8 @@
 import { afterAll, expect, test } from 'bun:test';
 import { ROUTES } from '../../src/dashboard/routes.ts';
-import { grantCredits } from '../../src/metering/accounts/grant.ts';
-import { storeRecord } from '../support/records.ts';
 import { fillAccount, memberPages } from './full-account.ts';
-import { startDashboardService, storeCalls } from './service.ts';
-import { createMember, createVisitor, formTokenOf, makeKey, newPerson, signUp } from './visitor.ts';
+import { startDashboardService } from './service.ts';
+import { createMember, formTokenOf } from './visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -56,35 +54,10 @@ test('a zero byte in an address or a form is a fault of no page', async () => {
   expect((await visitor.post('/dashboard/settings/members/withdraw', form)).status).toBe(303);
 });
 
-const HOSTILE = '<script>alert(1)</script>"\'&<img src=x onerror=alert(1)>';
-
-test('an account, a user, a key, a note and a company called <script> stay text everywhere', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const { accountId } = await signUp(visitor, { ...newPerson(), name: HOSTILE });
-  await makeKey(visitor, HOSTILE);
-  const [key] = await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
-  await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: key!.id, kind: 'search', calls: 1 }]);
-  await grantCredits(service.sql, accountId, { credits: 1, note: HOSTILE }, 'test');
-  await storeRecord(service.sql, '509442013', 'Nexperience <script>alert(1)</script> Lda');
-  const tried = await visitor.submit('/dashboard/try', { q: '509442013', kind: 'lookup' });
-  expect(tried.textOf('#answer-json')).toContain('Nexperience');
-  const pages = [tried];
-  for (const page of ['', '/keys', '/credits', '/settings', `/keys/${key!.id}/revoke`]) {
-    const answer = await visitor.get(`/dashboard${page}`);
-    // The overview has the name of the account in its bar alone.
-    const shown = answer.textOf(page === '' ? 'body' : 'main')!;
-    expect([page, shown.includes('alert(1)')]).toEqual([page, true]);
-    pages.push(answer);
-  }
-  for (const { text } of pages) {
-    expect(text).not.toContain('<script>');
-    expect(text).not.toContain('<img');
-  }
-});
-
 test('nothing from an address gets into a page', async () => {
   const { visitor } = await createMember(service);
-  for (const path of [`?done=${HOSTILE}&by=${HOSTILE}`, `/keys/${HOSTILE}/revoke`, `/${HOSTILE}`]) {
+  const hostile = '<script>alert(1)</script>';
+  for (const path of [`?done=${hostile}&by=${hostile}`, `/keys/${hostile}/revoke`, `/${hostile}`]) {
     const { text } = await visitor.get(`/dashboard${encodeURI(path)}`);
     expect(text).not.toContain('alert(1)');
   }
@@ -98,30 +71,26 @@ test('a name of what every object has is no notice, nor is the notice of another
   }
 });
 
-test.each(['en', 'pt'] as const)(
-  'each number of a page in %s has its groups of three digits',
-  async (language) => {
-    const priced = await startDashboardService({
-      CREDITS_PRICE: '1500 EUR 100000',
-      SMTP_URL: 'smtp://127.0.0.1:9',
-    });
-    try {
-      const { visitor, accountId } = await createMember(priced);
-      const pages = await memberPages(priced, accountId, await fillAccount(priced, accountId));
-      const price = { en: '€1,500 for 100,000', pt: '1 500 € por 100 000' }[language];
-      for (const [, path] of pages) {
-        const { document } = await visitor.get(`/dashboard${path}`, { 'Accept-Language': language });
-        for (const other of document.querySelectorAll('code, pre, time, [lang=en]:not(html)')) other.remove();
-        // A year, a standard and an address are no counts.
-        const text = document.body.innerHTML
-          .replace(/<[^>]*>/g, '\n')
-          .replace(/&#160;/g, ' ')
-          .replace(/\b20\d\d\b|RFC \d+|\S+@\S+/g, '');
-        expect([path, text.match(/.{0,20}\d{4,}.{0,20}/g)]).toEqual([path, null]);
-        if (path === '/credits') expect(text).toContain(price);
-      }
-    } finally {
-      await priced.stop();
+test('each number of a page has its groups of three digits', async () => {
+  await using priced = await startDashboardService({
+    SMTP_URL: 'smtp://127.0.0.1:9',
+    CREDITS_PRICE: '1500 EUR 100000',
+  });
+  const { visitor, accountId } = await createMember(priced);
+  const pages = await memberPages(priced, accountId, await fillAccount(priced, accountId));
+  for (const [language, price] of [
+    ['en', '€1,500 for 100,000'],
+    ['pt', '1 500 € por 100 000'],
+  ] as const)
+    for (const [, path] of pages) {
+      const { document } = await visitor.get(`/dashboard${path}`, { 'Accept-Language': language });
+      for (const other of document.querySelectorAll('code, pre, time, [lang=en]:not(html)')) other.remove();
+      // A year, a standard and an address are no counts.
+      const text = document.body.innerHTML
+        .replace(/<[^>]*>/g, '\n')
+        .replace(/&#160;/g, ' ')
+        .replace(/\b20\d\d\b|RFC \d+|\S+@\S+/g, '');
+      expect([path, text.match(/.{0,20}\d{4,}.{0,20}/g)]).toEqual([path, null]);
+      if (path === '/credits') expect(text).toContain(price);
     }
-  },
-);
+});
