@@ -5,6 +5,7 @@ import { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Transport2025 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { type Api, startApi } from '../../support/api.ts';
 import { csv } from '../../support/companies.ts';
+import { until } from '../../support/until.ts';
 import { createMember } from '../visitor.ts';
 import { consent, revoke } from './agent.ts';
 
@@ -92,6 +93,17 @@ describe.each<[string, Open]>([
     await api.sql`UPDATE accounts SET requests_per_minute = 6000 WHERE id = ${member.accountId}`;
     const url = new URL(`${api.baseUrl}/mcp`);
     const host = createHost();
+    /** Connects until it has the outcome: a change of tokens is known within seconds. */
+    const connectUntil = (what: string, isDone: (error: unknown) => boolean) =>
+      until(what, async () => {
+        const client = open(url, host.provider);
+        const error = await client.connect().then(
+          () => null,
+          (error) => error,
+        );
+        await client.close();
+        return isDone(error);
+      });
     const first = open(url, host.provider);
     await expect(first.connect()).rejects.toThrow();
     const asked = host.authorizationUrl();
@@ -110,11 +122,10 @@ describe.each<[string, Open]>([
     const before = host.kept.tokens as { access_token: string };
     await api.sql`DELETE FROM connection_tokens`;
     await api.sql.notify('account_changed', member.accountId);
-    for (let attempt = 0; attempt < 50 && host.kept.tokens === before; attempt += 1) {
-      const client = open(url, host.provider);
-      await client.connect();
-      await client.close();
-    }
+    await connectUntil('a refresh', (error) => {
+      expect(error).toBeNull();
+      return host.kept.tokens !== before;
+    });
     const after = host.kept.tokens as { access_token: string; refresh_token: string };
     expect(after.access_token).not.toBe(before.access_token);
     const third = open(url, host.provider);
@@ -124,15 +135,6 @@ describe.each<[string, Open]>([
     await third.close();
 
     await revoke(api, after.refresh_token);
-    let refused: unknown = null;
-    for (let attempt = 0; attempt < 50 && refused === null; attempt += 1) {
-      const client = open(url, host.provider);
-      refused = await client.connect().then(
-        () => null,
-        (error) => error,
-      );
-      await client.close();
-    }
-    expect(refused).not.toBeNull();
+    await connectUntil('the end', (error) => error !== null);
   });
 });

@@ -103,7 +103,9 @@ describe('a sign-up', () => {
     expect((await visitor.get('/dashboard/sign-up')).document.querySelector('#password')).toBeNull();
     await visitor.submit('/dashboard/sign-up', { name, email });
     const link = await linkTo(mail, email);
-    await visit().get(link); // as a mail scanner does
+    const scanned = await visit().get(link); // as a mail scanner does
+    // No file that the page loads is told the token, and its form still has an origin.
+    expect(scanned.headers.get('referrer-policy')).toBe('strict-origin');
     expect(said(await visitor.submit(link, { password: 'short' }))[0]).toBe(422);
     expect((await visitor.get('/dashboard')).status).toBe(303);
     expect(await accountsOf(email)).toBe(0);
