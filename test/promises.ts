@@ -257,7 +257,7 @@ one of ten backup codes → dashboard/sign-in: a sign-in wants the password, the
 password reset does not lead past it → dashboard/sign-in: neither a reset of the password
 lock it for 15 minutes, then twice as long → dashboard/sign-in: five wrong codes → dashboard/sign-in: each lock is twice as long
 want the member's password → dashboard: in the forms of members → dashboard/sign-in: new backup codes
-has these events → dashboard/account-data: is everything that changed the account → dashboard: the ledger has the first sign-in of a day
+has these events → dashboard/account-data: is everything that changed the account → dashboard/auth: the ledger has the first sign-in of a day
 
 members with a confirmed address get a mail → dashboard/mails: a mail about %s goes to no member
 when 80% and when 100% → dashboard/mails: each member gets one mail at 80% → dashboard/mails: of two thresholds
@@ -399,7 +399,7 @@ never confirmed: 7 days → dashboard/account-data: users who never confirmed th
 30 days after their seven → dashboard/account-data: users who never confirmed their email
 7 days after the last visit; 30 days → dashboard/auth: a session ends after 30 days
 an unconfirmed new email → dashboard/account: a new password ends a change that was asked for
-sign-ins: 90 days or account delete → dashboard: the ledger has the first sign-in of a day
+sign-ins: 90 days or account delete → dashboard/auth: the ledger has the first sign-in of a day
 errors: 13 months → metering/notes: counts are kept for 13 months
 a table a day → metering/activity: whole days go once they are over
 11 minutes after the last sending → metering/credits: after ten minutes it is a new request
