@@ -85,35 +85,3 @@ function violationsOf(row: Omit<AuditRow, 'violations'>, { isWhole, isDrained }:
   ];
   return rules.filter(([, isBroken]) => isBroken).map(([rule]) => rule);
 }
-
-/** A Markdown table with a line for each account and its violations. */
-export function auditTable(rows: AuditRow[]): string {
-  const heading = [
-    'included',
-    'granted',
-    'priced',
-    'refused',
-    'unseen',
-    'in doubt',
-    'used',
-    'calls',
-    'used purchased',
-    'earlier',
-    'credits',
-    'budget',
-    '',
-  ];
-  const lines = rows.map((row) => [
-    ...[row.included, row.granted, row.priced, row.refused, row.unseen, row.doubtful],
-    ...[
-      row.used,
-      row.calls,
-      row.purchased,
-      row.before,
-      row.credits,
-      row.budget ?? '',
-      row.violations.join('; ') || 'ok',
-    ],
-  ]);
-  return [heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
-}

@@ -1,5 +1,6 @@
 import { generateCompany, seededRandom } from '../../bench/lib/names.ts';
-import type { KnownAccount } from './accounts.ts';
+import type { Sql } from '../../src/platform/postgres/connect.ts';
+import { createKnownAccount, type KnownAccount } from './accounts.ts';
 import type { Instance, InstanceRun } from './fleet.ts';
 
 /** Credits of one account's requests, by what the caller got. A batch lookup counts each item. */
@@ -39,7 +40,7 @@ const TICK_MS = 20;
 /** NIFs in a batch lookup, the most that one takes. */
 const BATCH = 100;
 /** NIFs in a list of companies for their debts. */
-export const SCREENED = 10;
+const SCREENED = 10;
 /** They are drawn from so few companies that most are fresh: a batch refreshes ten. */
 const BATCHED_COMPANIES = 150;
 
@@ -248,4 +249,33 @@ function isPriced({ status, kind }: Outcome): boolean {
 
 function count(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1);
+}
+
+/** A client that sends the same keyed request twice at once for an account's last credits, each time for a new account. */
+export interface LastCredits {
+  accounts: KnownAccount[];
+  stop(): Promise<void>;
+}
+
+const LAST_CREDITS_EVERY_MS = 250;
+
+export function startLastCredits(sql: Sql, load: Load): LastCredits {
+  const accounts: KnownAccount[] = [];
+  let isStopped = false;
+
+  async function repeat(): Promise<void> {
+    for (; !isStopped; await Bun.sleep(LAST_CREDITS_EVERY_MS)) {
+      const account = await createKnownAccount(sql, 'Last credits', { included: SCREENED });
+      accounts.push(account);
+      await load.spendLast(account);
+    }
+  }
+  const running = repeat();
+  return {
+    accounts,
+    async stop() {
+      isStopped = true;
+      await running;
+    },
+  };
 }

@@ -33,9 +33,6 @@ import { createRandom, type Process, world } from './world.ts';
 export interface Played {
   problems: string[];
   calls: Call[];
-  statements: number;
-  faults: number;
-  simulatedMs: number;
   engine: Engine;
 }
 
@@ -63,7 +60,6 @@ export async function play(history: History, options: PlayOptions = {}): Promise
   const problems: string[] = [];
   const faults: Faults = { rate: 0, downUntilMs: 0, count: 0 };
   const calls: Call[] = [];
-  let statements = 0;
   const note = (line: string) => options.trace?.(`${world.nowMs} ${line}`);
   const { compared } = options;
   const sql = compared === 'model' ? undefined : compared;
@@ -72,7 +68,6 @@ export async function play(history: History, options: PlayOptions = {}): Promise
   /** The attempt that charged a call. */
   const attempts = new Map<string, string>();
   const execute: Execute = (...statement) => {
-    statements += 1;
     const [name, [charged, attempt]] = statement;
     if (name.startsWith('charge'))
       for (const { activity } of charged as { activity: string }[])
@@ -119,14 +114,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
   }
   if (compared === undefined)
     problems.push(...judge(history, engine, { calls, attempts, followed: reader.read() }));
-  return {
-    problems,
-    calls,
-    statements,
-    faults: faults.count,
-    simulatedMs: world.nowMs,
-    engine,
-  };
+  return { problems, calls, engine };
 
   function start(index: number): void {
     const process: Process = { isAlive: true };
