@@ -326,7 +326,7 @@ an import ends within 15 s → companies/directory: a connection that is lost wh
 Postgres has fallen silent → platform/postgres: 24 connections that are gone
 calls of one account are 503 → metering/credits: an account whose row is locked
 the service's end after 30 idle seconds → platform/postgres: every session but a dedicated one
-credits may have been spent for requests → metering/credits: a credit that may have been spent
+credits may have been spent for requests → failures: a credit that may have been spent
 and its certificate, or the reason certificate → failures: a certificate %s of
 a mail was not sent → dashboard/mails: a mail about %s goes to no member
 a request failed → platform: a bug is written once a minute

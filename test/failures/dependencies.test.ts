@@ -1,5 +1,6 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
+import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
@@ -7,6 +8,7 @@ import '../support/modes.ts';
 import { readMetrics } from '../support/metrics.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { until } from '../support/until.ts';
+import { indicesOf } from '../support/workbench.ts';
 
 const FOUND = nif(1);
 
@@ -31,8 +33,17 @@ const ready = async () => {
   const text = await answer.text();
   // The answer does not tell the addresses of the dependencies.
   expect(text).not.toMatch(/127\.0\.0\.1|localhost|:\d{4,5}\b|ECONN|password/i);
-  const { dependencies } = JSON.parse(text) as { dependencies: Record<string, { status: string }> };
-  return { status: answer.status, dependencies };
+  const { status: says, dependencies } = JSON.parse(text) as {
+    status: string;
+    dependencies: Record<string, { status: string }>;
+  };
+  const down = Object.keys(dependencies).filter((name) => dependencies[name]!.status === 'down');
+  return { status: answer.status, says, down, dependencies };
+};
+/** Without what it says of each dependency. */
+const readiness = async () => {
+  const { dependencies: _, ...answer } = await ready();
+  return answer;
 };
 const live = async () => (await fetch(`${api.baseUrl}/health/live`)).status;
 /** The buckets are Redis's again. */
@@ -42,6 +53,24 @@ const bucketsAreShared = (instance: { url: string; baseUrl: string }) =>
     return (await readMetrics(instance)).rate_limit_local === 0;
   });
 const searchRecovers = () => until('search', async () => (await get('/companies?q=empresa')).status === 200);
+
+test('503 while Postgres answers reads and settles no batch of credits', async () => {
+  const { key, accountId } = await api.caller();
+  const search = () => get('/companies?q=empresa', key);
+  expect((await search()).status).toBe(200);
+  expect(await readiness()).toEqual({ status: 200, says: 'ready', down: [] });
+  const journal = await api.sql.reserve();
+  await journal`BEGIN`;
+  await journal`LOCK TABLE call_journal IN EXCLUSIVE MODE`;
+  expect((await search()).status).toBe(503);
+  await until('the probe', async () => (await ready()).status === 503);
+  expect(await readiness()).toEqual({ status: 503, says: 'unavailable', down: ['credits'] });
+  await journal`ROLLBACK`;
+  journal.release();
+  await until('readiness', async () => (await ready()).status === 200);
+  await until('search', async () => (await search()).status === 200);
+  await until('the ledger', async () => (await api.ledger({ accountId })).used === 2);
+});
 
 describe.each(['down', 'hang'] as const)('Postgres %s', (how) => {
   test('no key can be looked up, no credit counted, none is lost, and all is well when it is back', async () => {
@@ -211,5 +240,38 @@ describe('a start while a dependency is away', () => {
     expect(complaint).toHaveLength(1);
     expect(complaint[0]).toStartWith("error: Postgres can't be reached");
     expect(complaint[0]).not.toMatch(/postgres:postgres|password/);
+  });
+});
+
+describe('without its index', () => {
+  const client = createElasticsearch({
+    elasticsearchUrl: api.env.ELASTICSEARCH_URL!,
+    elasticsearchApiKey: null,
+  })!;
+  const indices = () => indicesOf({ alias: api.env.ELASTICSEARCH_PREFIX! });
+  afterAll(() => client.close());
+
+  test('degraded while the index that serves answers no search', async () => {
+    const index = await indices();
+    // A closed index answers no search, as one whose nodes are gone.
+    await client.indices.close({ index, wait_for_active_shards: 0 });
+    expect(await readiness()).toEqual({ status: 200, says: 'degraded', down: ['directory'] });
+    await client.indices.open({ index, wait_for_active_shards: 0 });
+    await until('the shard', async () => (await ready()).says === 'ready');
+  });
+
+  test('without an index searches, matches and resolutions are free 503s with the error in the log, and readiness is degraded', async () => {
+    const { key, accountId } = await api.caller();
+    await client.indices.delete({ index: await indices() });
+    const from = api.logLines.length;
+    for (const path of ['/companies?q=empresa', '/matches?q=empresa']) {
+      const { status, headers } = await get(path, key);
+      expect([path, status, headers.get('X-Credits')]).toEqual([path, 503, '0']);
+    }
+    const { body } = await ask(api, '/resolutions', { key, json: { names: ['Empresa'] } });
+    expect(JSON.stringify(body)).toContain('service-unavailable');
+    await until('the log', async () => JSON.stringify(api.logLines.slice(from)).includes('no search index'));
+    await until('the probe', async () => (await ready()).down.includes('directory'));
+    await until('the refunds', async () => (await api.ledger({ accountId })).used === 0);
   });
 });

@@ -2,7 +2,7 @@
  * Every series of a counter, and every one that a rule of deploy/prometheus reads, is there before its first event: Prometheus
  * sees no increase in a series that begins at 1.
  */
-import { expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { RefreshBound } from '../../src/companies/lookup/refresh-bounds.ts';
 import type { LimitWindow } from '../../src/companies/sources/nif-pt.ts';
@@ -37,6 +37,15 @@ const { groups } = Bun.YAML.parse(await textOf('deploy/prometheus/rules.yml')) a
 };
 const rules = groups.flatMap((group) => group.rules);
 
+/** The first scrape is of a service that has answered nothing. */
+const service = await startTestService({
+  mode: 'full',
+  env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key', REFRESHES_PER_DAY: '100', EXPECT_IMPORTS_DAYS: '2' },
+});
+afterAll(() => service.stop());
+const scrapeNow = async () => (await fetch(`${service.baseUrl}/metrics`)).text();
+const first = await scrapeNow();
+
 type Labels = Record<string, string>;
 
 /** `name{label="value"}` of a rule or of a scrape; the operator of a label is `=` or `=~`; with `!~` there is some series. */
@@ -65,11 +74,7 @@ test('a service that has answered nothing has every series of the rules for aler
   const wanted = rules.flatMap(({ expr }) => selectorsIn(expr));
   expect(wanted.length).toBeGreaterThan(10);
 
-  await using service = await startTestService({
-    env: { REFRESHES_PER_DAY: '100', EXPECT_IMPORTS_DAYS: '2' },
-  });
-  const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
-  const series = seriesOf(scrape);
+  const series = seriesOf(first);
   const missing = wanted.filter(
     ({ name, labels }) =>
       !series.some(
@@ -77,14 +82,13 @@ test('a service that has answered nothing has every series of the rules for aler
           one.name === name && labels.every(([label, pattern]) => pattern.test(one.labels[label] ?? '')),
       ),
   );
-  // These are about Elasticsearch, lists of debtors and runs of commands, which this service does not have.
+  // These are about lists of debtors and runs of commands, which this service does not have.
   expect(missing.map(({ name }) => name)).toEqual([
-    'elasticsearch_node_up',
     'debts_date_timestamp_seconds',
     'command_failed',
     'command_succeeded_timestamp_seconds',
   ]);
-  expect(scrape).toContain(`\nbuild_info{version="${VERSION}",bun="${Bun.version}"} 1\n`);
+  expect(first).toContain(`\nbuild_info{version="${VERSION}",bun="${Bun.version}"} 1\n`);
   expect(service.logLines).toContainEqual(expect.objectContaining({ msg: 'listening', version: VERSION }));
 });
 
@@ -108,16 +112,11 @@ test('each line of the log that a rule names is in the code', async () => {
 });
 
 test('the dashboard of Grafana asks only for what a running service exports', async () => {
-  await using service = await startTestService({
-    mode: 'full',
-    env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key', REFRESHES_PER_DAY: '100', EXPECT_IMPORTS_DAYS: '2' },
-  });
   await service.sql`
     INSERT INTO debt_datasets (kind, dataset_date, rows, imported_by) VALUES ('tax', '2026-10-31', 1, 'test')`;
   await recordRun(service.sql, 'backup', async () => {});
   await storeRecord(service.sql, nif(1), 'Ábaco, Lda', new Date());
-  const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
-  const names = new Set(seriesOf(scrape).map(({ name }) => name));
+  const names = new Set(seriesOf(await scrapeNow()).map(({ name }) => name));
   const queries = Object.values(ROWS).flatMap((panels) => panels.flatMap(({ queries }) => queries));
   const asked = queries.flatMap(([expr]) => selectorsIn(expr).map(({ name }) => name));
   expect(new Set(asked).size).toBeGreaterThan(20);
@@ -176,13 +175,8 @@ function keysOf<Value extends string>(values: Record<Value, 1>): Value[] {
 }
 
 test('every counter is named a total, and has each of its series before its first event, at 0', async () => {
-  await using service = await startTestService({
-    mode: 'full',
-    env: { REGISTRY: 'vies', NIF_PT_KEY: 'a-key' },
-  });
-  const scrape = await (await fetch(`${service.baseUrl}/metrics`)).text();
-  const series = seriesOf(scrape);
-  const types = [...scrape.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(
+  const series = seriesOf(first);
+  const types = [...first.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(
     ([, name, type]) => [name!, type!] as const,
   );
   for (const [name, type] of types)
@@ -200,5 +194,5 @@ test('every counter is named a total, and has each of its series before its firs
     } else expect([counter, labels]).toEqual([counter, expect.arrayContaining(expected.some)]);
   }
   for (const name of ['mcp_tool_calls_total', 'source_requests_total'])
-    expect(scrape).not.toMatch(new RegExp(`^${name}\\{.*\\} [1-9]`, 'm'));
+    expect(first).not.toMatch(new RegExp(`^${name}\\{.*\\} [1-9]`, 'm'));
 });

@@ -1,7 +1,11 @@
-import { expect, test } from 'bun:test';
+/** What a start says and opens: its warnings, and its connections to Postgres (docs/operating.md: several instances). */
+import { expect, spyOn, test } from 'bun:test';
+import { join } from 'node:path';
 import { DEFAULT_NIF_PT_URL, defaultPublicUrl, readConfig } from '../../src/platform/config/config.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
+import * as connecting from '../../src/platform/postgres/connect.ts';
 import { startWarnings, warnOfSuperuser } from '../../src/service/warnings.ts';
+import { ROOT } from '../support/command.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
 
@@ -14,6 +18,8 @@ function warned(env: Record<string, string>): string[] {
 
 const HTTPS = { PUBLIC_URL: 'https://api.example.pt', METRICS_TOKEN: 'token' };
 
+const PROXIED = { TRUST_PROXY: '10.0.0.1' };
+
 test('a service on a loopback address is not warned about', () => {
   expect(warned({ SIGN_UP: 'open' })).toEqual([]);
   expect(warned({ SIGN_UP: 'open', HOST: 'localhost' })).toEqual([]);
@@ -22,12 +28,11 @@ test('a service on a loopback address is not warned about', () => {
 });
 
 test('open sign-up without mail is warned about on a public address', () => {
-  const proxied = { TRUST_PROXY: '10.0.0.1' };
-  expect(warned({ ...HTTPS, ...proxied })).toEqual([]);
-  expect(warned({ ...HTTPS, ...proxied, SIGN_UP: 'open' })).toEqual(['SIGN_UP']);
-  expect(warned({ ...HTTPS, ...proxied, SIGN_UP: 'open', SMTP_URL: 'smtp://mail.example.pt' })).toEqual([]);
+  expect(warned({ ...HTTPS, ...PROXIED })).toEqual([]);
+  expect(warned({ ...HTTPS, ...PROXIED, SIGN_UP: 'open' })).toEqual(['SIGN_UP']);
+  expect(warned({ ...HTTPS, ...PROXIED, SIGN_UP: 'open', SMTP_URL: 'smtp://mail.example.pt' })).toEqual([]);
   const everyAddress = { HOST: '0.0.0.0', PUBLIC_URL: 'http://localhost:3000' };
-  expect(warned({ ...everyAddress, ...proxied, SIGN_UP: 'open' })).toEqual(['SIGN_UP']);
+  expect(warned({ ...everyAddress, ...PROXIED, SIGN_UP: 'open' })).toEqual(['SIGN_UP']);
 });
 
 test('a public address without TRUST_PROXY is warned about', () => {
@@ -36,17 +41,14 @@ test('a public address without TRUST_PROXY is warned about', () => {
 });
 
 test('a missing METRICS_TOKEN is warned about where a proxy must stand before the service', () => {
-  expect(warned({ ...HTTPS, TRUST_PROXY: '10.0.0.1', METRICS_TOKEN: '' })).toEqual(['METRICS_TOKEN']);
-  expect(warned({ HOST: '0.0.0.0', PUBLIC_URL: 'http://localhost:3000', TRUST_PROXY: '10.0.0.1' })).toEqual(
-    [],
-  );
+  expect(warned({ ...HTTPS, ...PROXIED, METRICS_TOKEN: '' })).toEqual(['METRICS_TOKEN']);
+  expect(warned({ HOST: '0.0.0.0', PUBLIC_URL: 'http://localhost:3000', ...PROXIED })).toEqual([]);
 });
 
 test('an http PUBLIC_URL is warned about unless it is a loopback address', () => {
-  const proxied = { TRUST_PROXY: '10.0.0.1' };
-  expect(warned({ PUBLIC_URL: 'http://api.example.pt', ...proxied })).toEqual(['PUBLIC_URL']);
-  expect(warned({ HOST: '0.0.0.0', ...proxied })).toEqual(['PUBLIC_URL']);
-  expect(warned({ HOST: '0.0.0.0', PUBLIC_URL: 'http://[::1]:3000', ...proxied })).toEqual([]);
+  expect(warned({ PUBLIC_URL: 'http://api.example.pt', ...PROXIED })).toEqual(['PUBLIC_URL']);
+  expect(warned({ HOST: '0.0.0.0', ...PROXIED })).toEqual(['PUBLIC_URL']);
+  expect(warned({ HOST: '0.0.0.0', PUBLIC_URL: 'http://[::1]:3000', ...PROXIED })).toEqual([]);
 });
 
 /** The tests' role is a superuser, and they have no key of nif.pt. */
@@ -64,22 +66,36 @@ test('the log of a start has each warning once, and the service starts', async (
 });
 
 test('a start as a superuser of Postgres is warned about, and one as another role is not', async () => {
-  const database = await createTestDatabase('role');
+  await using database = await createTestDatabase('role');
   const role = `plain_${crypto.randomUUID()}`;
   const warned: unknown[] = [];
   const log = { warn: (line: unknown) => void warned.push(line) };
-  try {
-    await database.sql.begin(async (sql) => {
-      await warnOfSuperuser(sql as unknown as Sql, log);
-      expect(warned).toEqual([expect.stringMatching(/^DATABASE_URL names a superuser: /)]);
-      await sql.unsafe(`CREATE ROLE "${role}"`);
-      await sql.unsafe(`SET LOCAL ROLE "${role}"`);
-      await warnOfSuperuser(sql as unknown as Sql, log);
-      await sql.unsafe('RESET ROLE');
-      await sql.unsafe(`DROP ROLE "${role}"`);
-    });
-    expect(warned).toHaveLength(1);
-  } finally {
-    await database.drop();
-  }
+  await database.sql.begin(async (sql) => {
+    await warnOfSuperuser(sql as unknown as Sql, log);
+    expect(warned).toEqual([expect.stringMatching(/^DATABASE_URL names a superuser: /)]);
+    await sql.unsafe(`CREATE ROLE "${role}"`);
+    await sql.unsafe(`SET LOCAL ROLE "${role}"`);
+    await warnOfSuperuser(sql as unknown as Sql, log);
+    await sql.unsafe('RESET ROLE');
+    await sql.unsafe(`DROP ROLE "${role}"`);
+  });
+  expect(warned).toHaveLength(1);
+});
+
+test('an instance that searches in Postgres holds as many connections as the documents say', async () => {
+  const connect = spyOn(connecting, 'connectPostgres');
+  await using service = await startTestService();
+  // A pool is opened again when its server has changed, and once more for `LISTEN`.
+  const pools = new Map(
+    connect.mock.calls
+      .map(([, options = {}]) => options)
+      .filter(({ applicationName = '' }) => /^company-directory (serve|canary)$/.test(applicationName))
+      .map((options) => [JSON.stringify(options), options.max!]),
+  );
+  connect.mockRestore();
+  const [{ listening } = { listening: 0 }] = await service.sql<{ listening: number }[]>`
+    SELECT count(*) AS listening FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'listen %'`;
+  const held = [...pools.values()].reduce((sum, max) => sum + max, listening);
+  const text = await Bun.file(join(ROOT, 'docs/operating.md')).text();
+  expect(text).toContain(`Each holds up to ${held} connections to Postgres`);
 });

@@ -1,7 +1,11 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
+import { createUser } from '../../../src/dashboard/account/invitations.ts';
+import { actorOf, changeMember, listMembers } from '../../../src/dashboard/auth/members.ts';
 import { createAccount, listAccounts, requireAccount } from '../../../src/metering/accounts/account-store.ts';
 import { changeLimits, changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
+import type { Actor } from '../../../src/metering/accounts/events.ts';
 import { grantCredits, MAX_BALANCE } from '../../../src/metering/accounts/grant.ts';
+import { lockForOwner, NotOwnerError } from '../../../src/metering/accounts/rights.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { RefusedError } from '../../../src/platform/errors.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -321,4 +325,36 @@ test('an unknown account is refused', async () => {
   await expect(grantCredits(sql, 'acc_none', { credits: 1 }, 'test')).rejects.toThrow(
     'there is no account "acc_none"',
   );
+});
+
+const isAllowed = (accountId: string, actor: Actor) =>
+  sql
+    .begin((sql) => lockForOwner(sql, accountId, actor))
+    .then(
+      () => true,
+      (error) => (error instanceof NotOwnerError ? false : Promise.reject(error)),
+    );
+
+test('owners and operators make changes that want an owner; members, former owners and owners of other accounts do not', async () => {
+  const { accountId } = await createCaller(sql);
+  const other = await createCaller(sql);
+  for (const [id, email] of [
+    [accountId, 'ada@example.com'],
+    [accountId, 'rex@example.com'],
+    [other.accountId, 'zoe@example.com'],
+  ] as const)
+    await createUser(sql, id, { email, name: 'Someone', password: 'a long password' }, 'test');
+  const [ada, rex] = await listMembers(sql, accountId);
+  const [zoe] = await listMembers(sql, other.accountId);
+
+  expect(await isAllowed(accountId, 'cli:op')).toBe(true);
+  expect(await isAllowed(accountId, actorOf(rex!))).toBe(true);
+  expect(await isAllowed(accountId, actorOf(zoe!))).toBe(false);
+  const change = (to: 'member' | 'removed') =>
+    changeMember(sql, accountId, ({ id }) => id === rex!.id, to, actorOf(ada!));
+  for (const end of ['member', 'removed'] as const) {
+    await change(end);
+    expect(await isAllowed(accountId, actorOf(rex!))).toBe(false);
+  }
+  expect(await isAllowed(accountId, actorOf(ada!))).toBe(true);
 });
