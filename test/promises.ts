@@ -212,8 +212,8 @@ From --until on the account is Free → metering/credits: from the lapse on the 
 stops at its allowance with monthly-quota-exceeded → metering/credits: calls of an account that keeps its purchased credits → dashboard/usage: purchased credits are switched off
 keys answer 401, and its sessions end → api: 401 unauthorized → dashboard/auth: suspending an account ends the sessions
 
-Free has room for 2 keys and creates at most 20 → metering/keys: %s creates %d keys in 24 hours → metering/keys: Free has two keys → metering/keys: Plus has room for 10,000
-Revoked and expired keys take no room → metering/keys: an expired key takes no place → metering/keys: Free has two keys
+Free has room for 2 keys and creates at most 20 → metering/keys: %s creates %d keys in 24 hours → metering/keys: of all changes at once for the last place → metering/keys: Plus has room for 10,000
+Revoked and expired keys take no room → metering/keys: %s makes no ended key work beside as many
 A rotation keeps the key's id → metering/keys: keeps id, name and expiry → metering/keys: is refused for revoked and unknown keys
 The previous secret works for a day → platform/terminal: the overlap of a rotation is a day → metering/keys: never prolongs an earlier secret
 Secrets of several rotations work → metering/keys: five at once leave every secret working → metering/keys: ends the previous secret at the end of its overlap

@@ -327,22 +327,6 @@ describe('a request whose quote waits for its body', () => {
 });
 
 describe('what a request costs', () => {
-  test('an admitted one: a token and a credit, before its handler is asked', async () => {
-    const { accountId, key } = await createCaller(sql);
-    let seen: unknown;
-    const answer = await ask(key, async ({ caller, rate }) => {
-      seen = [await costs(accountId), caller.accountId, rate.remaining];
-      return ok({});
-    });
-    expect(seen).toEqual([{ tokens: 1, used: 1, credits: 0 }, accountId, 19]);
-    expect(answer).toEqual({
-      kind: null,
-      headers: callerHeaders(19, 1),
-      members: undefined,
-      account: accountId,
-    });
-  });
-
   test('a handler that throws: an internal error that tells nothing, a token and a credit', async () => {
     const { accountId, key } = await createCaller(sql);
     const answer = await ask(key, () => Promise.reject(new Error('secret detail')));
@@ -402,8 +386,8 @@ test('a key that can not be looked up because too many are is 503, not 500', asy
 
 test('searches that fail are done as well, and leave no queue behind them', async () => {
   const { key } = await createCaller(sql, { limits: { requestsPerMinute: 10_000 }, included: 2000 });
-  for (let crowd = 0; crowd < 2; crowd += 1) {
-    const kinds = (await Promise.all(Array.from({ length: 400 }, () => ask(key, neverHandles)))).map(
+  for (let crowd = 0; crowd < 8; crowd += 1) {
+    const kinds = (await Promise.all(Array.from({ length: 200 }, () => ask(key, neverHandles)))).map(
       ({ kind }) => kind,
     );
     expect(new Set(kinds)).toEqual(new Set(['internal-error']));
@@ -489,34 +473,21 @@ test('a request with a test key takes a token, has all its credits for nothing, 
 
 describe('a bug is an internal error with one stack in the log, not an outage', () => {
   const bug = () => Promise.reject(new TypeError("undefined is not an object (evaluating 'row.at')"));
-  const broken: [string, string, () => Partial<PipelineParts>, { tokens: number }][] = [
-    [
-      'the ledger',
-      'a request could not be answered',
-      () => ({ credits: { claim: bug, release() {}, charge: bug, left: bug, close: bug } }),
-      { tokens: 1 },
-    ],
-    [
-      'the look-up of keys',
-      'a request could not be answered',
-      () => ({ authenticator: { authenticate: bug, close: bug } }),
-      { tokens: 0 },
-    ],
-    [
-      'the rate limiter',
-      'a request could not be answered',
-      () => ({ rateLimiter: { take: bug } }),
-      { tokens: 0 },
-    ],
-  ];
-  test.each(broken)('in %s', async (_name, message, parts, { tokens }) => {
+  test.each<[string, () => Partial<PipelineParts>, number]>([
+    ['the ledger', () => ({ credits: { claim: bug, release() {}, charge: bug, left: bug, close: bug } }), 1],
+    ['the look-up of keys', () => ({ authenticator: { authenticate: bug, close: bug } }), 0],
+    ['the rate limiter', () => ({ rateLimiter: { take: bug } }), 0],
+  ])('in %s', async (_, parts, tokens) => {
     const { accountId, key } = await createCaller(sql);
     pipeline = pipelineOf(parts());
     for (let request = 0; request < 3; request += 1) {
       expect(await ask(key, neverHandles)).toMatchObject({ kind: 'internal-error' });
     }
     expect(logged.map((line) => JSON.parse(line))).toMatchObject([
-      { msg: message, err: { type: 'TypeError', stack: expect.arrayContaining([expect.any(String)]) } },
+      {
+        msg: 'a request could not be answered',
+        err: { type: 'TypeError', stack: expect.arrayContaining([expect.any(String)]) },
+      },
     ]);
     expect(await costs(accountId)).toEqual({ tokens: 3 * tokens, used: 0, credits: 0 });
   });

@@ -411,31 +411,3 @@ describe('changes reach every instance', () => {
     await soon(later.key, null);
   });
 });
-
-describe('Postgres away', () => {
-  for (const fault of ['down', 'hang'] as const) {
-    test(`a key that is not remembered is an error within 2 s, not a refusal (${fault}), and works when it is back`, async () => {
-      const pool = connectPostgres(proxy.url(database.url), { max: 2 });
-      const { key, keyId } = await createCaller(sql);
-      const remembered = await createCaller(sql);
-      try {
-        const authenticator = await createAuthenticator(pool, undefined, () => nowMs);
-        await authenticator.authenticate(remembered.key);
-        proxy[fault]();
-        const outcome = await authenticator.authenticate(key).catch((error) => error);
-        expect(outcome).toBeInstanceOf(Error);
-        expect(await authenticator.authenticate(remembered.key)).toMatchObject({
-          keyId: remembered.keyId,
-        });
-        proxy.up();
-        const again = await poll(
-          () => authenticator.authenticate(key).catch(() => null),
-          (caller) => caller !== null,
-        );
-        expect(again).toMatchObject({ keyId });
-      } finally {
-        await pool.end({ timeout: 1 });
-      }
-    });
-  }
-});

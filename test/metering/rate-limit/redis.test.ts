@@ -162,20 +162,6 @@ test('a bucket known to be empty refuses without Redis until its next token is d
   }
 });
 
-test('two instances share one bucket', async () => {
-  const other = await connected(redisUrl);
-  try {
-    const otherLimiter = createRedisRateLimiter(other);
-    const together = newAccount();
-    const decisions = await Promise.all(
-      Array.from({ length: 40 }, (_, call) => (call % 2 === 0 ? limiter : otherLimiter).take(together, 30)),
-    );
-    expect(decisions.filter(({ taken }) => taken)).toHaveLength(30);
-  } finally {
-    other.disconnect();
-  }
-});
-
 test('two processes with 16 requests in flight each give a share exactly, and an account without one has one key', async () => {
   const [account, key, plain] = [newAccount(), { id: newAccount(), limit: 7 }, newAccount()];
   const others = await Promise.all([connected(redisUrl), connected(redisUrl)]);
