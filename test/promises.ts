@@ -140,7 +140,7 @@ The key's name, start, end → api: GET /key says what the holder of a key may k
 calls that cost credits, gave some back → api: it has what was charged → api: a page has 1,000 rows
 Begin without after → api: a reader goes on from next
 Rows are only added, in the order of commit → metering/activity: a reader that goes on from last gets each row once
-are those of the dashboard, which keeps them → metering/activity: a partial refund, and one of a keyed request → metering/simulation: two processes at once on a real Postgres
+are those of the dashboard, which keeps them → metering/simulation: a real Postgres ends as the model does → metering/simulation: two processes at once on a real Postgres
 kind is charge → api: it has what was charged
 An answer is a problem → api: the free item of a list, and a key that has ended
 reason names what was wrong → api: each name of what can be wrong is written by an answer
@@ -198,7 +198,7 @@ a key keeps its form → metering/keys: a key is svc_ and 40 characters
 
 Free has 20 requests a minute and 500 credits → api: usage of a Free account → metering/usage: whole, to the letter → metering/accounts: Free begins where the account became Free
 All keys of an account share one bucket → api: all keys of an account share its bucket → metering/rate-limit: a minute of steady use
-Purchased credits are spent after the included ones → metering/credits: included credits are spent first
+Purchased credits are spent after the included ones → api: costs one token, and one credit an item; included credits go first
 An account can stop at its allowance → metering/credits: calls of an account that keeps its purchased credits
 Credits count in the period → metering/credits: a plan changes while the call waits
 `;
@@ -229,8 +229,8 @@ per is day or month → metering/credits: of %s is followed by one with a whole 
 also before it had one → metering/credits: counts what comes back of an earlier charge
 is exact at once → metering/credits: is seen by a charge and a refund that began before it → metering/credits: counts the calls that did not know it yet
 Beyond it a call is a free → api: a budget of a %s: a list
-the lower bound refuses → metering/credits: a list gets as many items as account and key allow
-Refunds reach the account, and the key → metering/credits: by %s comes back to key and account → metering/credits: by %s after the window
+the lower bound refuses → metering/simulation: a real Postgres ends as the model does → api: the lesser of account and key
+Refunds reach the account, and the key → metering/simulation: a real Postgres ends as the model does → metering/credits: what comes back by %s after the window
 only lists some of search → api: %s: a key with its right is answered → api: each right has a route
 are open to every key → api: each right has a route or is known to come
 a call is a free not-permitted → api: %s: the refusal takes a token → api: tools/list has the tools that a key may call

@@ -7,7 +7,7 @@ import { listActivity, readActivity } from '../../../src/metering/activity/activ
 import { purgeActivity } from '../../../src/metering/activity/purge.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
-import { refundCredits, refundOwed } from '../../../src/metering/credits/refund.ts';
+import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
@@ -17,8 +17,7 @@ import { createTestDatabase } from '../../support/database.ts';
 import { waitingForLock } from '../../support/locks.ts';
 import { noteProblem } from '../../support/notes.ts';
 import { createCaller } from '../../support/service.ts';
-import { until } from '../../support/until.ts';
-import { callOf, chargeKeyed, rollUpAll } from '../credits/ledger.ts';
+import { callOf, rollUpAll } from '../credits/ledger.ts';
 
 const database = await createTestDatabase('activity_days');
 const sql = database.sql;
@@ -239,26 +238,29 @@ const rowsOf = async (accountId: string) => (await readActivity(sql, accountId, 
 const brief = async (accountId: string) =>
   (await rowsOf(accountId)).map(({ kind, key, credits }) => `${kind} ${key} ${credits}`);
 
-test('a charge has the time, the key, the endpoint, the credits and the ids of its call', async () => {
+test('a charge has the time, the key, the endpoint, the credits and the ids of its call, and so has its return', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
   const [first, second] = [randomUUID(), randomUUID()];
   const credits = createCredits(sql);
-  await credits.charge(callOf(accountId, { activity: `${first}\tGET /companies`, credits: 3 }));
+  const charge = await credits.charge(
+    callOf(accountId, { activity: `${first}\tGET /companies`, credits: 3 }),
+  );
   await credits.charge(callOf(accountId, { activity: `${second}\tget_company\torder-17`, keyId: '' }));
+  await rollUpAll(sql);
+  await charge.refund(2);
   await rollUpAll(sql);
   const [row] =
     await sql`SELECT min(at) AS first, max(at) AS last FROM call_journal WHERE ${accountId} = ANY (account_ids)`;
   const nothing = { status: null, problem: null, reason: null, unlisted: null };
   const none = { kind: 'charge', ...nothing, number: expect.any(Number) };
+  const ofFirst = { at: row!.first, call: first, request: first, key: 'key_a', endpoint: 'GET /companies' };
   expect(await rowsOf(accountId)).toEqual([
-    {
-      ...{ ...none, at: row!.first, call: first, request: first, key: 'key_a' },
-      ...{ endpoint: 'GET /companies', credits: 3 },
-    },
+    { ...none, ...ofFirst, credits: 3 },
     {
       ...{ ...none, at: row!.last, call: second, request: 'order-17', key: null },
       ...{ endpoint: 'get_company', credits: 1 },
     },
+    { ...none, kind: 'return', ...ofFirst, credits: -2 },
   ] as never);
 });
 
@@ -273,68 +275,6 @@ test('a call without credits, and one without an entry, has no row', async () =>
   await credits.charge(callOf(other.accountId, { activity: undefined }));
   await rollUpAll(sql);
   expect(await brief(other.accountId)).toEqual([]);
-});
-
-test('a return stands after its charge, also of a call that is refunded while its charge waits to be counted', async () => {
-  const { accountId } = await createCaller(sql, { included: 10 });
-  const attempt = randomUUID();
-  const call = callOf(accountId, { credits: 2 });
-  await chargeCalls(sql, [call], attempt);
-  await refundCredits(sql, [{ ...call, id: randomUUID(), attempt, purchased: 0 }]);
-  // As a roll-up does that ended before the charge came.
-  await refundOwed(sql, async () => void (await rollUpCalls(sql)));
-  expect(await brief(accountId)).toEqual(['charge key_a 2', 'return key_a -2']);
-});
-
-test.each([
-  ['before it is counted: no row', false, []],
-  [
-    'after it is counted: a charge and its return, with the time of the charge',
-    true,
-    ['charge key_a 2', 'return key_a -2'],
-  ],
-])('a voided batch sums to 0, %s', async (_, isCountedFirst, expected) => {
-  const { accountId } = await createCaller(sql, { included: 10 });
-  const attempt = randomUUID();
-  await chargeCalls(sql, [callOf(accountId, { credits: 2 })], attempt);
-  if (isCountedFirst) await rollUpAll(sql);
-  await voidAttempt(sql, attempt);
-  await voidAttempt(sql, attempt);
-  await rollUpAll(sql);
-  expect(await brief(accountId)).toEqual(expected);
-  const rows = await rowsOf(accountId);
-  expect(new Set(rows.map(({ call, at }) => `${call} ${at.toISOString()}`)).size).toBe(
-    isCountedFirst ? 1 : 0,
-  );
-});
-
-test('a partial refund, and one of a keyed request, is a return with the id of the charge', async () => {
-  const { accountId } = await createCaller(sql, { included: 100 });
-  const credits = createCredits(sql);
-  const list = callOf(accountId, { credits: 5, kind: 'debts' });
-  const keyed = callOf(accountId, { credits: 4 });
-  const identity = randomUUID();
-  await (await credits.charge(list)).refund(2);
-  for (const sending of [keyed, callOf(accountId, { credits: 4 })])
-    await chargeKeyed(credits, sending, identity, 1);
-  await until('refunds in the journal', async () => {
-    const [row] =
-      await sql`SELECT count(*) AS refunds FROM call_journal WHERE owed AND ${accountId} = ANY (account_ids)`;
-    return row!.refunds === 2;
-  });
-  await rollUpAll(sql);
-  const rows = await rowsOf(accountId);
-  const sums = Map.groupBy(rows, ({ call }) => call)
-    .values()
-    .map((of) => of.map(({ kind, credits }) => `${kind} ${credits}`).toSorted());
-  expect([...sums].toSorted()).toEqual([
-    ['charge 4', 'return -1'],
-    ['charge 5', 'return -2'],
-  ]);
-  const [sum] = await sql`
-    SELECT (SELECT sum(calls)::int FROM calls_by_day WHERE account_id = ${accountId}) AS calls,
-      (SELECT sum(credits)::int FROM activity WHERE account_id = ${accountId}) AS activity`;
-  expect({ ...sum }).toEqual({ calls: 6, activity: 6 });
 });
 
 test('a roll-up and a refund take the numbers before they lock any other row', async () => {

@@ -1,11 +1,10 @@
 /** Budgets of keys are exact (docs/members.md: limits of a key). */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import type { Call } from '../../../src/metering/credits/call.ts';
+import type { Call, Charge } from '../../../src/metering/credits/call.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
-import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { createKey, listKeys } from '../../../src/metering/keys/key-store.ts';
 import { limitKey, settleBudgets } from '../../../src/metering/keys/limit-key.ts';
@@ -59,76 +58,27 @@ test('a call that did not know the budget counts beside one that did, so that it
   expect(await usedOf(key)).toEqual([3, 3]);
 });
 
-describe('a list gets as many items as account and key allow, and the lower bound refuses', () => {
-  test.each([
-    ['the key', { included: 20, budget: 5 }, 5, 'key'],
-    ['the account', { included: 5, budget: 20 }, 5, 'account'],
-    ['the account, if both are equal', { included: 5, budget: 5 }, 5, 'account'],
-    ['the account, if both have nothing', { included: 0, budget: 0 }, 0, 'account'],
-    ['the key, that has nothing', { included: 5, budget: 0 }, 0, 'key'],
-    ['none', { included: 20, budget: 10 }, 10, null],
-  ])('%s', async (_, { included, budget }, spent, bound) => {
-    const key = await createLimited({ credits: budget, per: 'ever' }, { included });
-    const charge = await ledgers[0]!.charge(call(key, 10, { wantsLeft: true }));
-    expect(charge).toMatchObject({
-      spent,
-      reason:
-        bound &&
-        (bound === 'account'
-          ? { limit: included }
-          : { credits: budget, per: 'ever', resetAt: null, retryAfterS: null }),
-      left: Math.min(included, budget) - spent,
-    });
-    expect(await usedOf(key)).toEqual([spent, spent]);
-  });
+test('of two equal bounds of a list the account refuses', async () => {
+  for (const credits of [5, 0]) {
+    const key = await createLimited({ credits, per: 'ever' }, { included: credits });
+    const charge = await ledgers[0]!.charge(call(key, 10));
+    expect(charge).toMatchObject({ spent: credits, reason: { limit: credits } });
+  }
 });
 
-describe('what comes back', () => {
-  const REFUNDS: [string, (key: Limited) => Promise<void>][] = [
-    [
-      'a void',
-      async (key) => {
-        await ledgers[0]!.charge(call(key, 3));
-        await voidAttempt(sql, (await attemptsOf(sql, key.accountId)).at(-1)!);
-      },
-    ],
-    [
-      'a refund',
-      async (key) => {
-        const ledger = createCredits(pools[0]!);
-        await (await ledger.charge(call(key, 3))).refund(3);
-        await ledger.close(5000);
-      },
-    ],
-    [
-      'a refund of a keyed request',
-      async (key) => {
-        const ledger = createCredits(pools[0]!);
-        await chargeKeyed(ledger, call(key, 3), randomUUID(), 3);
-        await ledger.close(5000);
-      },
-    ],
-  ];
-
-  test.each(REFUNDS)('by %s comes back to key and account', async (_, refund) => {
-    const key = await createLimited({ credits: 10, per: 'month' });
-    await ledgers[0]!.charge(call(key, 4));
-    await rollUpCalls(sql);
-    await refund(key);
-    await refundOwed(sql);
-    expect(await usedOf(key)).toEqual([4, 4]);
-  });
-
-  test.each(REFUNDS)('by %s after the window comes back to the account alone', async (_, refund) => {
-    const key = await createLimited({ credits: 10, per: 'day' });
-    // The next window begins before the refund is paid out.
-    await refund(key);
-    await sql`UPDATE call_journal SET at = at - interval '1 day' WHERE ${key.keyId} = ANY (key_ids)`;
-    await sql`UPDATE key_budgets SET window_start = window_start - interval '1 day' WHERE key_id = ${key.keyId}`;
-    await ledgers[0]!.charge(call(key, 4));
-    await refundOwed(sql);
-    expect(await usedOf(key)).toEqual([4, 4]);
-  });
+test.each<[string, (charge: Charge, attempt: string) => PromiseLike<unknown>]>([
+  ['a void', (_, attempt) => voidAttempt(sql, attempt)],
+  ['a refund', (charge) => charge.refund(3)],
+])('what comes back by %s after the window comes back to the account alone', async (_, giveBack) => {
+  const key = await createLimited({ credits: 10, per: 'day' });
+  const charge = await ledgers[0]!.charge(call(key, 3));
+  // The next window begins before the refund is paid out.
+  await giveBack(charge, (await attemptsOf(sql, key.accountId))[0]!);
+  await sql`UPDATE call_journal SET at = at - interval '1 day' WHERE ${key.keyId} = ANY (key_ids)`;
+  await sql`UPDATE key_budgets SET window_start = window_start - interval '1 day' WHERE key_id = ${key.keyId}`;
+  await ledgers[0]!.charge(call(key, 4));
+  await refundOwed(sql);
+  expect(await usedOf(key)).toEqual([4, 4]);
 });
 
 describe('a window', () => {

@@ -9,7 +9,7 @@ import {
   installTestClock,
   releaseTestClock,
 } from '../accounts/account-at.ts';
-import { chargeMany, chargeOne, ledgerOf } from './ledger.ts';
+import { chargeMany, chargeOne } from './ledger.ts';
 
 const database = await createTestDatabase('credits');
 await installTestClock(database.url);
@@ -24,22 +24,6 @@ const shown = async (id: string) => {
 };
 
 describe('one credit a call', () => {
-  test('included credits are spent first, then purchased ones, and used counts both past the limit', async () => {
-    const { accountId } = await createCaller(sql, { included: 2, credits: 2 });
-    const seen: unknown[] = [];
-    for (let call = 0; call < 5; call += 1) {
-      const { charged } = await chargeOne(credits, accountId);
-      seen.push([charged, await ledgerOf(sql, accountId)]);
-    }
-    expect(seen).toEqual([
-      [true, { used: 1, credits: 2, calls: 1 }],
-      [true, { used: 2, credits: 2, calls: 2 }],
-      [true, { used: 3, credits: 1, calls: 3 }],
-      [true, { used: 4, credits: 0, calls: 4 }],
-      [false, { used: 4, credits: 0, calls: 4 }],
-    ]);
-  });
-
   test('calls are counted by day, key and kind as they are charged, and refused ones are not', async () => {
     const clock = await createTestClock(sql, '2026-03-31T23:59:59.900Z');
     const id = await createAccountAt(sql, clock.now(), {

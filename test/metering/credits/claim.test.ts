@@ -1,7 +1,6 @@
 /** Requests that are charged once, however often they are sent (docs/api.md: Idempotency-Key). */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import type { Call, Claim } from '../../../src/metering/credits/call.ts';
 import { type Credits, createCredits } from '../../../src/metering/credits/charge.ts';
 import { StillUnderWayError } from '../../../src/metering/credits/claim.ts';
@@ -117,16 +116,6 @@ test('a request that an account without credits sends is charged when it has som
   await sql`UPDATE balances SET credits = 7 WHERE account_id = ${accountId}`;
   expect(await send(other, request)).toMatchObject({ spent: 5, reason: null, isRepeated: false });
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 2, calls: 5 });
-});
-
-test('included credits that come back after their period has ended bring no purchased ones', async () => {
-  const { accountId } = await createCaller(sql, { included: 5, credits: 10 });
-  const { charge } = await begin(one, requestOf(accountId, 5));
-  await one.charge({ ...requestOf(accountId, 4).call });
-  await changePlan(sql, accountId, 'plus', {}, 'test');
-  await charge.refund(5);
-  await refundOwed(sql);
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 6, calls: 4 });
 });
 
 test('after ten minutes it is a new request, whether its rows are still there or not', async () => {

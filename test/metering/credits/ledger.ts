@@ -4,7 +4,6 @@ import type { Call, Charge, Quota } from '../../../src/metering/credits/call.ts'
 import type { Credits } from '../../../src/metering/credits/charge.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
-import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 
 /** One search by no key in particular: whether it was charged, and if not, the quota. */
@@ -37,12 +36,6 @@ export async function attemptsOf(sql: Sql, accountId: string): Promise<string[]>
   const rows = await sql<{ attempt: string }[]>`
     SELECT attempt FROM call_journal WHERE ${accountId} = ANY (account_ids) ORDER BY spent_at`;
   return rows.map(({ attempt }) => attempt);
-}
-
-/** Ends attempts without an answer as the service does: the process voids them, and the roll-up refunds their credits. */
-export async function voidAndRefund(sql: Sql, attempts: string[]): Promise<void> {
-  for (const attempt of attempts) await voidAttempt(sql, attempt);
-  await refundOwed(sql);
 }
 
 /** A whole sending of a request that is charged once, which refunds so many of its credits. @returns its charge */
