@@ -7,7 +7,6 @@ import { readConfig, SETTINGS } from '../src/platform/config/config.ts';
 import { CLOSE_TIMEOUT_MS, LONGEST_STOP_MS } from '../src/platform/runtime/shutdown.ts';
 import { SECOND } from '../src/platform/units.ts';
 import { ROOT } from './support/command.ts';
-import { variablesOfConfig } from './support/config-variables.ts';
 import { createFolder } from './support/folder.ts';
 
 interface Compose {
@@ -38,12 +37,10 @@ const readCompose = async (path: string) => Bun.YAML.parse(await textOf(path)) a
 const { services, networks, secrets } = await readCompose('docker-compose.yml');
 const environment = services.api!.environment!;
 
+const ALL = Object.values(SETTINGS);
+
 /** Variables that the compose file deliberately doesn't have, and why. */
 const LEFT_OUT: Record<string, string> = {
-  NODE_EXTRA_CA_CERTS:
-    'a path on the host says nothing inside the container; docs/operating.md has the override',
-  NODE_TLS_REJECT_UNAUTHORIZED: 'is only ever refused',
-  ELASTICSEARCH_ALIAS: 'the old name of ELASTICSEARCH_PREFIX, whose default it is here',
   DATA_DIR: 'nothing is stored in the container: Postgres is a server, and AUTH_SECRET a file',
   ELASTICSEARCH_API_KEY: 'the Elasticsearch beside it takes user and password, in its URL',
 };
@@ -60,7 +57,7 @@ const FIXED: Record<string, string> = {
 };
 
 test('the compose file passes every variable on, except those left out or fixed for a reason', () => {
-  const expected = variablesOfConfig().names.filter((name) => !(name in LEFT_OUT));
+  const expected = ALL.map(({ name }) => name).filter((name) => !(name in LEFT_OUT));
   const names = new Set(Object.keys(environment).map((name) => name.replace(/_FILE$/, '')));
   expect([...names].toSorted()).toEqual(expected.toSorted());
   for (const name of expected.filter((name) => !(name in FIXED))) {
@@ -72,7 +69,8 @@ test('the compose file passes every variable on, except those left out or fixed 
 });
 
 test('every secret that is not fixed can be a value or a file, and no fixed one is a value', () => {
-  for (const name of variablesOfConfig().secrets.filter((name) => !(name in LEFT_OUT))) {
+  for (const { name, isSecret } of ALL) {
+    if (!isSecret || name in LEFT_OUT) continue;
     // A file that exists for every installation: a value beside it would be refused.
     const isFixed = name in FIXED;
     const file = isFixed ? expect.stringMatching(/^\/run\/secrets\//) : `\${${name}_FILE:-}`;
@@ -215,7 +213,7 @@ test('docs/install.md makes what the unit of systemd expects, and its example of
   const variables = Object.fromEntries(
     [...env!.matchAll(/^#?([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]),
   );
-  const known: string[] = Object.values(SETTINGS).map(({ name }) => name);
+  const known: string[] = ALL.map(({ name }) => name);
   expect(Object.keys(variables).filter((name) => !known.includes(name))).toEqual([]);
   const secret = 'x'.repeat(48);
   const filled = { ...variables, AUTH_SECRET: secret, METRICS_TOKEN: secret };

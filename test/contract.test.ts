@@ -6,11 +6,10 @@ import manifest from '../package.json';
 import { type ApiRoute, BASE_PATH, templateOf } from '../src/http/api-route.ts';
 import { createOpenApi } from '../src/http/openapi.ts';
 import { TOOLS } from '../src/mcp/tools.ts';
-import { SETTINGS } from '../src/platform/config/config.ts';
+import { readConfig, SETTINGS } from '../src/platform/config/config.ts';
 import { readMigrations } from '../src/platform/postgres/migrate.ts';
 import { API_ROUTES } from '../src/service/endpoints.ts';
 import { ROOT } from './support/command.ts';
-import { variablesOfConfig } from './support/config-variables.ts';
 
 test('the programs and documents that a customer reads have the key in API_KEY', async () => {
   const read = /(?:\$\{?|\benv\.|environ\[["']|getenv\(["']|env-var )((?:[A-Z]+_)*KEY)\b/g;
@@ -49,6 +48,24 @@ test('docs/mcp.md has each tool in the order of the list, with its endpoint', as
     tools.map(({ name, route }) => [name, endpointOf(route)]),
   );
 });
+
+/** The variables that the configuration reads, and those of them that a file can hold (`NAME_FILE`). */
+function variablesOfConfig(): { names: string[]; secrets: string[] } {
+  const asked = new Set<string>();
+  readConfig(
+    new Proxy<Record<string, string>>(
+      {},
+      {
+        get(_, name) {
+          asked.add(String(name));
+          return undefined;
+        },
+      },
+    ),
+  );
+  const names = [...asked].filter((name) => !name.endsWith('_FILE')).toSorted();
+  return { names, secrets: names.filter((name) => asked.has(`${name}_FILE`)) };
+}
 
 test('docs/configuration.md names every variable that the configuration reads, and marks those that a file can hold', async () => {
   const text = await Bun.file(join(ROOT, 'docs/configuration.md')).text();

@@ -2,24 +2,11 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { WireAnswer } from './provider-answers.ts';
 
-/** Faults of the connection, and faults of the answer. */
-export type ConnectionFault = 'refused' | 'reset' | 'hung' | 'dripping' | 'cut-short' | 'not-http';
-export type AnswerFault =
-  | 'redirect'
-  | 'oversized'
-  | 'oversized-endless'
-  | 'compressed'
-  | 'html'
-  | 'bad-json'
-  | 'json-array'
-  | 'broken-utf8'
-  | 'empty';
-
 export const MEBIBYTE = 1024 * 1024;
 const DRIP_MS = 50;
 
 /** The fate of a connection on which a request has come. `refused` is for those that were open when the mode changed. */
-export const CONNECTION_FAULTS: Record<ConnectionFault, (socket: Socket) => void> = {
+export const CONNECTION_FAULTS = {
   refused: (socket) => socket.resetAndDestroy(),
   reset: (socket) => socket.resetAndDestroy(),
   hung: () => {},
@@ -31,44 +18,32 @@ export const CONNECTION_FAULTS: Record<ConnectionFault, (socket: Socket) => void
     const timer = setInterval(() => socket.write(' '), DRIP_MS);
     socket.on('close', () => clearInterval(timer));
   },
-};
+} satisfies Record<string, (socket: Socket) => unknown>;
 
-/** `elsewhere` is where the redirect leads. */
-export function faultyAnswer(fault: AnswerFault, elsewhere: string): WireAnswer {
-  const json = { 'content-type': 'application/json' };
-  switch (fault) {
-    case 'redirect':
-      return { status: 302, headers: { location: elsewhere }, body: '' };
-    case 'oversized':
-      return { status: 200, headers: json, body: paddedJson(MEBIBYTE + 1) };
-    case 'oversized-endless':
-      return {
-        status: 200,
-        headers: { ...json, 'transfer-encoding': 'chunked' },
-        body: paddedJson(MEBIBYTE + 1),
-      };
-    case 'compressed':
-      return { status: 200, headers: { ...json, 'content-encoding': 'gzip' }, body: gzipSync('{}') };
-    case 'html':
-      return {
-        status: 200,
-        headers: { 'content-type': 'text/html' },
-        body: '<!doctype html><title>Down</title><p>SECRET-OF-THE-PROVIDER',
-      };
-    case 'bad-json':
-      return { status: 200, headers: json, body: '{"result":"success","SECRET-OF-THE-PROVIDER' };
-    case 'json-array':
-      return { status: 200, headers: json, body: '[{"result":"success"}]' };
-    case 'broken-utf8':
-      return {
-        status: 200,
-        headers: json,
-        body: Buffer.from('{"result":"error","message":"No records found","x":"\xe7"}', 'latin1'),
-      };
-    case 'empty':
-      return { status: 200, headers: json, body: '' };
-  }
-}
+const JSON_TYPE = { 'content-type': 'application/json' };
+const ok = (body: WireAnswer['body'], headers: Record<string, string> = JSON_TYPE) => ({
+  status: 200,
+  headers,
+  body,
+});
+
+/** Faults of the answer. `elsewhere` is where the redirect leads. */
+export const ANSWER_FAULTS = {
+  redirect: (elsewhere) => ({ status: 302, headers: { location: elsewhere }, body: '' }),
+  oversized: () => ok(paddedJson(MEBIBYTE + 1)),
+  'oversized-endless': () => ok(paddedJson(MEBIBYTE + 1), { ...JSON_TYPE, 'transfer-encoding': 'chunked' }),
+  compressed: () => ok(gzipSync('{}'), { ...JSON_TYPE, 'content-encoding': 'gzip' }),
+  html: () =>
+    ok('<!doctype html><title>Down</title><p>SECRET-OF-THE-PROVIDER', { 'content-type': 'text/html' }),
+  'bad-json': () => ok('{"result":"success","SECRET-OF-THE-PROVIDER'),
+  'json-array': () => ok('[{"result":"success"}]'),
+  'broken-utf8': () =>
+    ok(Buffer.from('{"result":"error","message":"No records found","x":"\xe7"}', 'latin1')),
+  empty: () => ok(''),
+} satisfies Record<string, (elsewhere: string) => WireAnswer>;
+
+export type ConnectionFault = keyof typeof CONNECTION_FAULTS;
+export type AnswerFault = keyof typeof ANSWER_FAULTS;
 
 /** A JSON object of exactly so many bytes. */
 export function paddedJson(bytes: number, members = ''): string {

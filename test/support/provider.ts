@@ -10,10 +10,10 @@ import {
   type WireAnswer,
 } from './provider-answers.ts';
 import {
+  ANSWER_FAULTS,
   type AnswerFault,
   CONNECTION_FAULTS,
   type ConnectionFault,
-  faultyAnswer,
 } from './provider-faults.ts';
 import { listen, type ProviderRequest, readRequests, unlisten, writeAnswer } from './provider-wire.ts';
 
@@ -100,7 +100,7 @@ export async function startProvider(): Promise<Provider> {
     if (mode === 'wrong-company') {
       return asAnswer(request.kind === 'einforma-token' ? answerFor(request) : foreign(request));
     }
-    return faultyAnswer(mode as AnswerFault, `${url}/elsewhere`);
+    return ANSWER_FAULTS[mode as AnswerFault](`${url}/elsewhere`);
   }
 
   function answerFor(request: ProviderRequest): Json | WireAnswer {

@@ -2,7 +2,7 @@
 import { chownSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect as connectTo } from 'node:net';
 import { join } from 'node:path';
-import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { createContext, type NativeContext } from '../servers/native.ts';
 import { acceptsQueries, startPostgres } from '../servers/postgres.ts';
 import { haveKeeper } from '../servers/shared.ts';
@@ -35,7 +35,7 @@ export async function startSecurePostgres(certificate: Certificate): Promise<Sec
     async use(next) {
       writeCertificate(context, next);
       process.kill(postmaster, 'SIGHUP');
-      await until('the certificate', async () => (await postgresCertificate(port)) === next.cert);
+      await until('the certificate', async () => (await certificateAt(port)) === next.cert);
     },
     stop,
   };
@@ -72,22 +72,14 @@ function writeCertificate({ runFolder, user }: NativeContext, certificate: Certi
   return files;
 }
 
-/** The certificate that Postgres shows behind its answer to an SSLRequest, as PEM. */
-function postgresCertificate(port: number): Promise<string | null> {
+/** The certificate that Postgres shows, as PEM. */
+function certificateAt(port: number): Promise<string | null> {
   return new Promise((resolve) => {
-    const socket = connectTo(port, '127.0.0.1');
-    socket.on('error', () => resolve(null));
-    socket.once('data', () => resolve(certificateOf(connectTls({ socket, rejectUnauthorized: false }))));
-    socket.write(Buffer.from('0000000804d2162f', 'hex'));
-  });
-}
-
-function certificateOf(socket: TLSSocket): Promise<string | null> {
-  return new Promise((resolve) => {
-    socket.on('error', () => resolve(null));
-    socket.once('secureConnect', () => {
+    const options = { host: '127.0.0.1', port, ALPNProtocols: ['postgresql'], rejectUnauthorized: false };
+    const socket = connectTls(options, () => {
       resolve(socket.getPeerX509Certificate()?.toString() ?? null);
       socket.destroy();
     });
+    socket.on('error', () => resolve(null));
   });
 }

@@ -105,7 +105,7 @@ test('a host that accepts connections and ends them fails the query at once, and
     socket.on('error', () => {});
     socket.end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   const pool = connectPostgres(`postgres://user@127.0.0.1:${port}/name`, { max: 1 });
   for (let query = 0; query < 3; query += 1) {
@@ -300,12 +300,11 @@ describe('of several hosts', () => {
 
   test('a host that accepts and says nothing is tried once for the whole pool', async () => {
     let connections = 0;
-    const silent = createServer((socket) => {
+    const accept = () => {
       connections += 1;
-      socket.on('error', () => {});
-    });
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', () => resolve()));
-    const sql = open(3, (silent.address() as AddressInfo).port);
+    };
+    const silent = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { open: accept, data() {} } });
+    const sql = open(3, silent.port);
     // Gives the query up before the connection: the next one still learns from it.
     const given = sql`SELECT 1`;
     given.catch(() => {});
@@ -315,7 +314,7 @@ describe('of several hosts', () => {
     // The third connection of the pool is made now.
     expect(await Promise.all([answers(sql), answers(sql), answers(sql)])).toEqual([true, true, true]);
     expect(connections).toBe(tried);
-    silent.close();
+    silent.stop(true);
   });
 
   test('when every host refuses, the query fails instead of waiting', async () => {

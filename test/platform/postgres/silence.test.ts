@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createCompanyReader } from '../../../src/companies/lookup/lookup-store.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
@@ -120,21 +119,18 @@ test('connections are replaced after the canary has lost its own', async () => {
 });
 
 test('a server that lets in and then says nothing holds no connection for good', async () => {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-    // Answers AuthenticationOk and ReadyForQuery, then falls silent at postgres.js's query for the server's types.
-    socket.once('data', () => socket.write(Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1')));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-  const { port } = server.address() as AddressInfo;
-  const silent = createPools(`postgres://user@127.0.0.1:${port}/name`);
+  const greeted = new Set<Bun.Socket>();
+  // Answers AuthenticationOk and ReadyForQuery, then falls silent at postgres.js's query for the server's types.
+  const data = (socket: Bun.Socket) => {
+    if (!greeted.has(socket)) socket.write(Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1'));
+    greeted.add(socket);
+  };
+  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data } });
+  const silent = createPools(`postgres://user@127.0.0.1:${server.port}/name`);
   silent.open({ max: 1, statementTimeoutMs: 100 });
-  await until('a second canary', () => sockets.size === 2, 20_000);
+  await until('a second canary', () => greeted.size === 2);
   await silent.close({ timeout: 0 });
-  for (const socket of sockets) socket.destroy();
-  server.close();
+  server.stop(true);
 });
 
 test('a process that was busy takes no server for gone', async () => {

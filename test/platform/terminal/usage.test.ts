@@ -115,36 +115,32 @@ test.each([
 
 test('a command ends when its work is done, whatever is still open, and its whole answer arrives', async () => {
   const folder = createFolder('held-open');
-  const database = await createTestDatabase('cli_usage');
-  try {
-    const preload = join(folder, 'preload.ts');
-    await Bun.write(preload, 'setInterval(() => {}, 60_000);');
-    const { sql, url } = database;
-    // More than a pipe holds.
-    const accounts = Array.from({ length: 400 }, () => ({
-      name: '\u5546'.repeat(200),
-      plan: 'free' as const,
-    }));
-    await Promise.all(accounts.map((account) => createAccount(sql, account, 'test')));
-    for (const [words, env, expected] of [
-      [['account', 'list', '--json'], { DATABASE_URL: url }, 0],
-      [['account', 'show', 'acc_none'], { DATABASE_URL: url }, 1],
-      [['account', '--unknown'], {}, 2],
-      [['--help'], {}, 0],
-    ] as const) {
-      const { code, stdout, json } = await runBun(
-        env,
-        '--preload',
-        preload,
-        join(ROOT, 'src/main.ts'),
-        ...words,
-      );
-      expect([words, code]).toEqual([words, expected]);
-      if (words[1] === 'list' && code === 0) expect(json).toHaveLength(accounts.length);
-      if (words[0] === '--help') expect(stdout).toEndWith('\n');
-    }
-  } finally {
-    await database.drop();
+  await using database = await createTestDatabase('cli_usage');
+  const preload = join(folder, 'preload.ts');
+  await Bun.write(preload, 'setInterval(() => {}, 60_000);');
+  const { sql, url } = database;
+  // More than a pipe holds.
+  const accounts = Array.from({ length: 400 }, () => ({
+    name: '\u5546'.repeat(200),
+    plan: 'free' as const,
+  }));
+  await Promise.all(accounts.map((account) => createAccount(sql, account, 'test')));
+  for (const [words, env, expected] of [
+    [['account', 'list', '--json'], { DATABASE_URL: url }, 0],
+    [['account', 'show', 'acc_none'], { DATABASE_URL: url }, 1],
+    [['account', '--unknown'], {}, 2],
+    [['--help'], {}, 0],
+  ] as const) {
+    const { code, stdout, json } = await runBun(
+      env,
+      '--preload',
+      preload,
+      join(ROOT, 'src/main.ts'),
+      ...words,
+    );
+    expect([words, code]).toEqual([words, expected]);
+    if (words[1] === 'list' && code === 0) expect(json).toHaveLength(accounts.length);
+    if (words[0] === '--help') expect(stdout).toEndWith('\n');
   }
 });
 
