@@ -1,35 +1,28 @@
 /** No page, form or file reads whole what a customer can make grow, whatever it is of: the routes are the dashboard's own list. */
 import { afterAll, expect, test } from 'bun:test';
 import { changePlan } from '../../src/metering/accounts/changes.ts';
-import { readConfig } from '../../src/platform/config/config.ts';
-import { createLogTo } from '../../src/platform/observability/log.ts';
 import { growAccount } from '../support/grown-account.ts';
 import { startRowCounter } from '../support/row-counter.ts';
-import { createTestEnvironment } from '../support/service.ts';
-import { importPages, startService } from '../support/whole.ts';
+import { createTestEnvironment, startInProcess } from '../support/service.ts';
+import { importPages } from '../support/whole.ts';
+import { OPEN } from './service.ts';
 import { createMember } from './visitor.ts';
 
 /** The most rows that Postgres may answer at once, and rows of everything in the account. */
 const [MOST, ROWS] = [1000, 3000];
 
-const { database, env, remove } = await createTestEnvironment({
-  env: { TRUST_PROXY: '127.0.0.1, ::1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open' },
-});
+const { database, env, remove } = await createTestEnvironment({ env: OPEN });
+const { sql } = database;
 const counter = await startRowCounter(database.url);
-const config = readConfig({ ...env, DATABASE_URL: counter.url(database.url) });
-const service = await startService(config, {
-  log: createLogTo({ write() {} }),
-});
-afterAll(async () => {
-  await service.stop();
+const service = await startInProcess({ ...env, DATABASE_URL: counter.url(database.url) }, async () => {
   await counter.close();
   await remove();
 });
+afterAll(() => service.stop());
 
-const baseUrl = `http://127.0.0.1:${service.port}`;
-const { visitor, accountId, ...person } = await createMember({ baseUrl, sql: database.sql, config });
-await changePlan(database.sql, accountId, 'plus', {}, 'test');
-const { keyId, memberId } = await growAccount(database.sql, accountId, ROWS);
+const { visitor, accountId, ...person } = await createMember({ ...service, sql });
+await changePlan(sql, accountId, 'plus', {}, 'test');
+const { keyId, memberId } = await growAccount(sql, accountId, ROWS);
 
 const addressOf = (path: string) =>
   `/dashboard${path.replace(':id', path.startsWith('/keys') ? keyId : memberId)}`;
@@ -84,6 +77,6 @@ test('no form reads whole what grew, the deletion of the account neither', async
     if (status >= 500 || rows > MOST) found[`${path} → ${status}`] = rows;
   }
   expect(found).toEqual({});
-  const [account] = await database.sql`SELECT deleted_at FROM accounts WHERE id = ${accountId}`;
+  const [account] = await sql`SELECT deleted_at FROM accounts WHERE id = ${accountId}`;
   expect(account!.deleted_at).not.toBeNull();
 });

@@ -2,31 +2,18 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { scryptSync } from 'node:crypto';
 import { invite } from '../../src/dashboard/account/invitations.ts';
 import { removeExpired } from '../../src/dashboard/account-data/wings.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { startProxy } from '../support/proxy.ts';
-import { spawnService, startTestService } from '../support/service.ts';
+import { type Api, startApi } from '../support/api.ts';
 import { until } from '../support/until.ts';
-import { usedBy } from './service.ts';
+import { OPEN, usedBy } from './service.ts';
 import { createMember, createVisitor, formTokenOf, newPerson, signUp, type Visitor } from './visitor.ts';
 
-const database = await createTestDatabase('outages');
-const proxy = await startProxy(database.url);
-const env = {
-  DATABASE_URL: proxy.url(database.url),
-  TRUST_PROXY: '127.0.0.1',
-  AUTH_SECRET: 'x'.repeat(40),
-  SIGN_UP: 'open',
-};
-const service = await startTestService({ env });
-afterAll(async () => {
-  proxy.up();
-  await service.stop();
-  await proxy.close();
-  await database.drop();
-});
+const service = await startApi({ proxied: ['postgres'], env: OPEN });
+const { sql, proxies, database } = service;
+const proxy = proxies.postgres;
+afterAll(() => service.stop());
 
 test('Postgres hung or away: pages and forms say so within seconds, and work again when it is back', async () => {
-  const { visitor } = await createMember({ ...service, sql: database.sql });
+  const { visitor } = await createMember(service);
   const form_token = await formTokenOf(visitor, '/dashboard/keys');
   for (const take of [() => proxy.hang(), () => proxy.down()]) {
     take();
@@ -46,7 +33,7 @@ test('Postgres hung or away: pages and forms say so within seconds, and work aga
 });
 
 test('Postgres away: a list and a query stay, with nothing charged, and are sent again by one press; a password does not', async () => {
-  const { visitor, accountId } = await createMember({ ...service, sql: database.sql });
+  const { visitor, accountId } = await createMember(service);
   const tokens = await Promise.all(
     ['/dashboard/screen', '/dashboard/try'].map((page) => formTokenOf(visitor, page)),
   );
@@ -77,13 +64,13 @@ test('Postgres away: a list and a query stay, with nothing charged, and are sent
   await until('the dashboard', async () => (await visitor.get('/dashboard')).status === 200);
   for (const [path, fields] of forms)
     expect((await visitor.post(path, fields)).document.querySelector('#answer-title')).not.toBeNull();
-  expect(await usedBy(database, accountId)).toBe(3);
+  expect(await usedBy(service, accountId)).toBe(3);
 });
 
 test('Postgres away: a link is not called dead, and works when Postgres is back', async () => {
   const visitor = createVisitor(service.baseUrl);
   const { accountId } = await signUp(visitor, newPerson());
-  const { token } = await invite(database.sql, { accountId, email: newPerson().email }, 'test');
+  const { token } = await invite(sql, { accountId, email: newPerson().email }, 'test');
   const stranger = createVisitor(service.baseUrl);
   const form_token = await formTokenOf(stranger, `/dashboard/invitation?token=${token}`);
   const fields = { ...newPerson(), token, form_token };
@@ -95,14 +82,13 @@ test('Postgres away: a link is not called dead, and works when Postgres is back'
 });
 
 describe('a process of its own', () => {
-  let instance: Awaited<ReturnType<typeof spawnService>>;
+  let instance: Awaited<ReturnType<Api['spawnInstance']>>;
   beforeAll(async () => {
-    instance = await spawnService({ ...env, REGISTRY: 'none' });
+    instance = await service.spawnInstance();
   });
-  afterAll(() => instance.kill());
 
   test('whose first visitor comes while Postgres is away serves the next one when it is back', async () => {
-    const { visitor } = await createMember({ ...service, sql: database.sql });
+    const { visitor } = await createMember(service);
     const late = createVisitor(instance.baseUrl, { copied: visitor.cookies });
     proxy.down();
     const statusOf = async (visitor: Visitor, path: string) => (await visitor.get(path)).status;
@@ -118,7 +104,7 @@ describe('a process of its own', () => {
   // The services that tests start in their own process have cheaper hashes (test/setup.ts).
   test('stores a password as scrypt with the full cost', async () => {
     const { email, password } = await signUp(createVisitor(instance.baseUrl));
-    const [stored] = await database.sql<{ hash: string }[]>`
+    const [stored] = await sql<{ hash: string }[]>`
       SELECT c."password" AS hash FROM dashboard_credentials c JOIN dashboard_users u ON u."id" = c."userId"
       WHERE u."email" = ${email}`;
     const [salt, key] = stored!.hash.split(':');
@@ -128,7 +114,6 @@ describe('a process of its own', () => {
 });
 
 test('a sign-up that fails in its middle leaves nothing behind, and can be repeated', async () => {
-  const { sql } = database;
   const person = newPerson();
   await sql`ALTER TABLE dashboard_credentials ADD CONSTRAINT broken CHECK (false) NOT VALID`;
   const visitor = createVisitor(service.baseUrl);
@@ -143,8 +128,7 @@ test('a sign-up that fails in its middle leaves nothing behind, and can be repea
 });
 
 test('what has ended, and who never confirmed their email, is forgotten, and no other', async () => {
-  const { sql } = database;
-  const { visitor, email } = await createMember({ ...service, sql });
+  const { visitor, email } = await createMember(service);
   await sql`UPDATE dashboard_users SET "createdAt" = now() - interval '1 year', "emailVerified" = false WHERE "email" = ${email}`;
   await sql`
     INSERT INTO dashboard_users ("id", "name", "email", "emailVerified", "createdAt")

@@ -6,11 +6,10 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 /** The service as the dashboard's tests want it: sign-up is open, and `X-Forwarded-For` is believed. */
-export function startDashboardService(env: Record<string, string> = {}): Promise<TestService> {
-  return startTestService({
-    env: { TRUST_PROXY: '127.0.0.1, ::1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open', ...env },
-  });
-}
+export const OPEN = { TRUST_PROXY: '127.0.0.1, ::1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open' };
+
+export const startDashboardService = (env: Record<string, string> = {}): Promise<TestService> =>
+  startTestService({ env: { ...OPEN, ...env } });
 
 /** The same with a mail server that it sends to. */
 export async function startMailedDashboard(env: Record<string, string> = {}) {

@@ -10,15 +10,13 @@ import { changeLimits, changePlan } from '../../src/metering/accounts/changes.ts
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { createKey } from '../../src/metering/keys/key-store.ts';
 import { rotateKey } from '../../src/metering/keys/rotate.ts';
+import { startApi } from '../support/api.ts';
 import { call } from '../support/client.ts';
 import { createCommandLine } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import { storeErrorCounts } from '../support/counts.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { startProxy } from '../support/proxy.ts';
-import { startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { startMailServer, storeCalls } from './service.ts';
+import { OPEN, startMailServer, storeCalls } from './service.ts';
 import { createMemberWithKey, createVisitor, formTokenOf, type PageAnswer } from './visitor.ts';
 
 type State = keyof typeof STATE_TEXTS;
@@ -85,25 +83,17 @@ const STATES: Record<State, Record<Place, Shown>> = {
   limited: { ...CALL, problem: { problem: 'rate-limit-exceeded' } },
 };
 
-const database = await createTestDatabase('states');
-const { sql } = database;
-const proxy = await startProxy(database.url);
 const mail = await startMailServer();
-const env = { SMTP_URL: mail.url, TRUST_PROXY: '127.0.0.1', AUTH_SECRET: 'x'.repeat(40), SIGN_UP: 'open' };
-const service = await startTestService({ env: { ...env, DATABASE_URL: proxy.url(database.url) } });
-afterAll(async () => {
-  proxy.up();
-  await service.stop();
-  await mail.stop();
-  await proxy.close();
-  await database.drop();
-});
+const service = await startApi({ proxied: ['postgres'], env: { ...OPEN, SMTP_URL: mail.url } });
+const { sql, proxies, database } = service;
+const proxy = proxies.postgres;
+afterAll(() => service.stop().then(mail.stop));
 
 type Member = Awaited<ReturnType<typeof newMember>>;
 
 /** A member, and the account's only key. */
 async function newMember() {
-  const member = await createMemberWithKey({ ...service, sql });
+  const member = await createMemberWithKey(service);
   // A key that was created for less than a week has no mail a week before its end.
   await sql`UPDATE api_keys SET created_at = now() - interval '30 days' WHERE account_id = ${member.accountId}`;
   return { ...member, stranger: createVisitor(service.baseUrl) };

@@ -1,24 +1,19 @@
 /** The OAuth clients of the protocol's SDKs, of 2026 and 2025, connect by themselves: from the first 401 to a paid call, a refresh and the end. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as Transport2025 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { type Api, startApi } from '../../support/api.ts';
+import { startApi } from '../../support/api.ts';
 import { csv } from '../../support/companies.ts';
 import { until } from '../../support/until.ts';
+import { OPEN } from '../service.ts';
 import { createMember } from '../visitor.ts';
 import { consent, revoke } from './agent.ts';
 
 const INFO = { name: 'agent', version: '1' };
 const REDIRECT = 'http://127.0.0.1:1/callback';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({
-    directory: csv(1, 4),
-    env: { OAUTH_REGISTRATION: 'on', TRUST_PROXY: '127.0.0.1, ::1', AUTH_SECRET: 'x'.repeat(40) },
-  });
-});
+const api = await startApi({ directory: csv(1, 4), env: { ...OPEN, OAUTH_REGISTRATION: 'on' } });
 afterAll(() => api.stop());
 
 /** The state that a host of agents keeps for its user. */
