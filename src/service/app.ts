@@ -54,10 +54,8 @@ export function createApp(parts: AppParts) {
 }
 
 /** Answers the paths that have no route, so there is no route with a wildcard (`sentPaths`). */
-export function createUnknown({
-  observer,
-  dashboard,
-}: Pick<AppParts, 'observer' | 'dashboard'>): AnswerUnknown {
+export function createUnknown(parts: Pick<AppParts, 'observer' | 'dashboard'>): AnswerUnknown {
+  const { observer, dashboard } = parts;
   return (request, peer) =>
     /^\/dashboard(\/|$)/.test(pathOf(request.url))
       ? dashboard.handle(request, peer, NO_PAGE)

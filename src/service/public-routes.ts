@@ -87,8 +87,6 @@ export function publicRoutes({ observer, health, metrics, metricsToken, openApi,
   return app;
 }
 
-/** Addresses of this machine. IPv4 can arrive over an IPv6 socket. */
-const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/i;
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
 
 /**
@@ -104,7 +102,8 @@ export function mayReadMetrics(
   token: string | null,
 ): 'allowed' | 'refused' | 'hidden' {
   if (token === null) {
-    const isLocal = peer !== null && LOOPBACK.test(peer) && isLoopbackHost(hostName(headers));
+    // IPv4 can arrive over an IPv6 socket.
+    const isLocal = [peer?.replace(/^::ffff:/i, '') ?? '', hostName(headers)].every(isLoopbackHost);
     return isLocal && !PROXY_HEADERS.some((name) => headers.has(name)) ? 'allowed' : 'hidden';
   }
   const digest = (text: string) => hash('sha256', text, 'buffer');

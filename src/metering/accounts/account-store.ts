@@ -42,23 +42,15 @@ export interface AccountDetails extends AccountSummary, PlanQuotas {
  * Credits that an account can still spend: the rest of its allowance, and purchased ones if it spends them (specification, Get
  * usage, Derived values). The keys of a suspended account are refused, so it can spend none. Every place that says what is left asks here.
  */
-export function creditsLeft({
-  includedCredits,
-  used,
-  credits,
-  spendPurchased,
-  suspended,
-}: Pick<AccountDetails, 'includedCredits' | 'used' | 'credits' | 'spendPurchased' | 'suspended'>): number {
-  if (suspended) return 0;
+export function creditsLeft(account: AccountDetails): number {
+  if (account.suspended) return 0;
+  const { includedCredits, used, credits, spendPurchased } = account;
   return Math.max(0, includedCredits - used) + (spendPurchased ? credits : 0);
 }
 
 /** Whether an account has purchased credits that it is set not to spend. */
-export function keepsPurchased({
-  credits,
-  spendPurchased,
-}: Pick<AccountDetails, 'credits' | 'spendPurchased'>): boolean {
-  return credits > 0 && !spendPurchased;
+export function keepsPurchased(account: Pick<AccountDetails, 'credits' | 'spendPurchased'>): boolean {
+  return account.credits > 0 && !account.spendPurchased;
 }
 
 /** A random id such as `acc_k3v9q0d2m8x1r7ta`: it never begins with `-`, and is safe in URLs and shells. */

@@ -14,18 +14,6 @@ export interface KeySecret {
   lastUsed: Date | null;
 }
 
-/** A key with its use in the last {@link DAYS} days (UTC). */
-export interface KeyDetails extends ApiKey {
-  account: string;
-  calls: Record<CallKind, number>;
-  /** Error answers by kind; a kind without any is absent. `401` are calls after the end of the key or of one of its secrets. */
-  errors: Partial<Record<ErrorKind, number>>;
-  /** Credits that these errors cost. */
-  errorCredits: number;
-  /** As {@link secretsOf} lists them. */
-  secrets: KeySecret[];
-}
-
 /** The current secret of a key first, then replaced ones that are not forgotten yet, the latest first. */
 export async function secretsOf(sql: Sql, id: string): Promise<KeySecret[]> {
   return sql<KeySecret[]>`
@@ -37,8 +25,14 @@ export async function secretsOf(sql: Sql, id: string): Promise<KeySecret[]> {
     ORDER BY until DESC NULLS FIRST`;
 }
 
-/** A key with its use, for an operator (docs/commands.md). @throws RefusedError for an unknown key */
-export async function requireKeyDetails(sql: Sql, id: string): Promise<KeyDetails> {
+/**
+ * A key with its use in the last {@link DAYS} days (UTC), for an operator (docs/commands.md).
+ *
+ * @returns beside the key its calls by kind, its error answers by kind without those that it had none of, and the credits that these cost.
+ * `401` are calls after the end of the key or of one of its secrets
+ * @throws RefusedError for an unknown key
+ */
+export async function requireKeyDetails(sql: Sql, id: string) {
   const [key] = await sql<(ApiKey & { account: string })[]>`
     SELECT ${keyColumns(sql)}, account_id AS account FROM api_keys WHERE id = ${id}`;
   if (key === undefined) throw unknownKey(id);
