@@ -1,14 +1,14 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { Elysia } from 'elysia';
+import type { AnyElysia } from 'elysia';
 import type { Dashboard } from '../dashboard/dashboard.ts';
-import { type Answer, methodNotAllowed, problem } from '../http/answer.ts';
-import { templateOf } from '../http/api-route.ts';
+import { problem } from '../http/answer.ts';
 import type { Observer } from '../http/observe.ts';
 import { pathBehind } from '../http/url.ts';
 import { bearerToken } from '../metering/keys/authenticate.ts';
 import { isLoopbackHost } from '../platform/config/addresses.ts';
 import type { Metrics } from '../platform/observability/metrics.ts';
 import type { Health } from './health.ts';
+import { addPath, type Outcome } from './path.ts';
 
 export interface PublicParts {
   observer: Observer;
@@ -20,39 +20,25 @@ export interface PublicParts {
   dashboard: Dashboard;
 }
 
-type Page = Answer | Response | Promise<Answer | Response>;
-
 /** The routes without an API key: health, metrics, the reference, and the pages of problems. */
-export function publicRoutes({ observer, health, metrics, metricsToken, openApi, dashboard }: PublicParts) {
+export function addPublicPages(app: AnyElysia, parts: PublicParts): void {
+  const { observer, health, metrics, metricsToken, dashboard } = parts;
   const pages = dashboard.publicPages;
-  const app = new Elysia({ name: 'public' });
-  const openApiJson = JSON.stringify(openApi);
+  const openApi = JSON.stringify(parts.openApi);
 
-  const page = (path: string, answer: (request: Request, peer: () => string | null) => Page) => {
-    const template = templateOf(path);
-    // One route for every method, because Elysia would answer HEAD by the route of GET.
-    app.all(path, ({ request, server }) =>
-      observer.observe(request, template, () =>
-        request.method === 'GET'
-          ? answer(request, () => server?.requestIP(request)?.address ?? null)
-          : methodNotAllowed('GET'),
-      ),
-    );
-  };
+  /** @param answer gets the address that the connection comes from; `null` if it is not known */
+  const page = (path: string, answer: (request: Request, peer: string | null) => Outcome) =>
+    addPath(app, observer, path, {
+      GET: (request, _, server) => answer(request, server?.requestIP(request)?.address ?? null),
+    });
 
   /** A page that costs more than its request. Each network has few of them a minute. */
-  const limited = (path: string, answer: (request: Request) => Page) =>
+  const limited = (path: string, answer: (request: Request) => Outcome) =>
     page(path, async (request, peer) => {
-      const waitS = await pages.waitS(request, peer());
-      return waitS === 0
-        ? answer(request)
-        : problem(
-            'rate-limit-exceeded',
-            `An address has few requests a minute. The next one is possible in ${waitS} s.`,
-            {
-              headers: { 'Retry-After': String(waitS) },
-            },
-          );
+      const waitS = await pages.waitS(request, peer);
+      if (waitS === 0) return answer(request);
+      const detail = `An address has few requests a minute. The next one is possible in ${waitS} s.`;
+      return problem('rate-limit-exceeded', detail, { headers: { 'Retry-After': String(waitS) } });
     });
 
   page('/health/live', () => health.live());
@@ -61,10 +47,7 @@ export function publicRoutes({ observer, health, metrics, metricsToken, openApi,
   // Tools guess this address. Relative, so that it holds behind a proxy's path, too.
   page('/openapi.json', () => new Response(null, { status: 303, headers: { Location: 'openapi/json' } }));
   page('/favicon.ico', () => new Response(null, { status: 303, headers: { Location: pages.icon } }));
-  limited(
-    '/openapi/json',
-    () => new Response(openApiJson, { headers: { 'Content-Type': 'application/json' } }),
-  );
+  limited('/openapi/json', () => new Response(openApi, { headers: { 'Content-Type': 'application/json' } }));
   limited(
     '/problems/:kind',
     (request) =>
@@ -73,7 +56,7 @@ export function publicRoutes({ observer, health, metrics, metricsToken, openApi,
       problem('not-found'),
   );
   page('/metrics', async (request, peer) => {
-    const access = mayReadMetrics(request, peer(), metricsToken);
+    const access = mayReadMetrics(request, peer, metricsToken);
     if (access === 'hidden') return problem('not-found');
     if (access === 'refused') {
       return problem('unauthorized', 'The metrics want their own bearer token.', {
@@ -84,7 +67,6 @@ export function publicRoutes({ observer, health, metrics, metricsToken, openApi,
       headers: { 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' },
     });
   });
-  return app;
 }
 
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
