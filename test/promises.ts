@@ -86,9 +86,9 @@ can be sent again within ten minutes → api: POST %s is answered again → mete
 1 to 64 characters of [A-Za-z0-9_-] → service: a bad Idempotency-Key of %s → api: every tool of /mcp knows it → api: a GET does not know it
 Any other value is a validation → service: a bad Idempotency-Key of %s
 path and body (of /mcp: tool and arguments) is the same request → api: POST %s is answered again
-a tool's call → api: another body, path, key or account → api: a key of /mcp and one of the endpoint
+a tool's call → api: another body, path, key or account
 charged for what its first charged sending got → metering/credits: sendings of one request → api: a body that is not valid, or can not be read → metering/credits: that is sent with two keys at once
-A repetition costs a token and no credit → api: POST %s is answered again → api: a repetition has 0
+A repetition costs a token and no credit → api: POST %s is answered again
 waits up to 20 s for another sending → metering/credits: a second sending waits for the first one → metering/credits: a sending that waits for too long
 refused for lack of credits only if no earlier one was charged → metering/credits: a request that needs more when it is sent again → metering/credits: a request that an account without credits sends
 A repetition answers as many items → api: a request that was paid in part gets that part again → api: a repetition of POST /debts/changes
@@ -119,7 +119,7 @@ one bad NIF, or a cursor of the future → api: a cursor that was never given ou
 are in no change → api: natural persons are in the dataset and in no change
 
 one element an item, in the order asked → api: has one element an item → api: credits for some items only
-repeated items are answered and charged each time → api: a repeated NIF costs a credit each time
+repeated items are answered and charged each time → api: takes \${most} items
 costs one credit, too; one that is service-unavailable → metering/admission: of a batch lookup each item with a problem is counted → dashboard: of %s with an item %s
 the first get them → api: credits for some items only
 key-budget-exceeded or key-budget-spent, if → api: a budget of a %s: a list gets as many items
@@ -237,7 +237,7 @@ a call is a free not-permitted → api: %s: the refusal takes a token → api: t
 sees nothing of its account → api: a key with some rights sees nothing → api: %s: a key without its right
 A test key takes rights and a share, but no budget → dashboard/keys: a test key has rights and a share → api: a test key has rights, too
 is the most that the key takes → api: a key beyond its share is refused
-takes a token of both buckets or of neither → api: a key beyond its share is refused → api: two processes with 16 connections
+takes a token of both buckets or of neither → api: a key beyond its share is refused → metering/rate-limit: two processes with 16 requests
 A share reserves nothing → api: /usage stays the account’s
 says in scope whose limit refused → api: an empty bucket of the account refuses → api: a key beyond its share
 rateLimit of GET /usage → api: /usage stays the account’s

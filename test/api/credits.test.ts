@@ -1,14 +1,14 @@
 /** `X-Credits` says what the ledger says, over every endpoint and tool. */
 import { afterAll, expect, test } from 'bun:test';
 import { methodOf } from '../../src/http/api-route.ts';
-import { changeLimits, setSuspended } from '../../src/metering/accounts/changes.ts';
+import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { hasTool, post, requestFor } from '../companies/test-world/requests.ts';
 import { type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import type { CallAnswer } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
-import { resultOf, send, WAYS } from '../support/mcp.ts';
+import { resultOf, WAYS } from '../support/mcp.ts';
 import { createTestKey } from '../support/service.ts';
 import { eventually } from '../support/until.ts';
 
@@ -55,22 +55,6 @@ test.each(cases)('by %s: refusals of %s, and answers to a test key, have 0', asy
   await eventually(async () => logged()?.credits, 0);
   const unknown = await WAYS[way](api, path, { ...options, key: 'svc_nobody' });
   expect([unknown.status, creditsOf(unknown)]).toEqual([401, null]);
-});
-
-test('a repetition has 0, and a list has what its paid items cost', async () => {
-  const { key } = await api.caller({ ...plenty, included: 2 });
-  const sent = post({ nifs: [nif(1), nif(2), nif(3)] });
-  const request = { ...sent, key, headers: { ...sent.headers, 'Idempotency-Key': 'a' } };
-  expect([
-    creditsOf(await ask(api, '/debts', request)),
-    creditsOf(await ask(api, '/debts', request)),
-  ]).toEqual(['2', '0']);
-});
-
-test('a message of the protocol that calls no tool has 0', async () => {
-  const { key } = await api.caller(plenty);
-  const response = await send(api, { jsonrpc: '2.0', id: 1, method: 'ping' }, { key });
-  expect(creditsOf(response)).toBe('0');
 });
 
 const PLANS = ['free', 'plus', 'lapsed'] as const;
@@ -143,10 +127,3 @@ test.each(STATES)(
     expect((await ask(api, '/usage', { key })).body.data.left).toBe(0);
   },
 );
-
-test('a suspended account is told nothing, and its calls get nothing', async () => {
-  const { accountId, key } = await api.caller({ credits: 7 });
-  await setSuspended(api.sql, accountId, true, 'test');
-  expect((await ask(api, '/usage', { key })).status).toBe(401);
-  expect((await screen(key, 1)).status).toBe(401);
-});

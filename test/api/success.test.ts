@@ -1,16 +1,32 @@
+/** GET endpoints over HTTP, in both modes: every sentence of docs/api.md about their answers. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, type Caller, startApi } from '../support/api.ts';
-import { ask } from '../support/ask.ts';
+import { ask, tokensOf } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
+import { nif } from '../support/companies.ts';
 import { MODES } from '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
 
+/** Names for the search by words. */
+const NAMES = [
+  'Padaria Braga, Lda',
+  'Padaria Central de Braga, Lda',
+  'Bragança Padaria',
+  'Braga Padaria, S.A.',
+  'Padaria Silva & Filhos, Lda',
+  'Silva, Lda',
+  ...Array.from({ length: 30 }, (_, i) => `Oficina ${String(i).padStart(2, '0')} de Lisboa`),
+];
 const DIRECTORY = `nif,legal_name
 500002576,"Ábaco & Filhos, Lda"
 500002568,ABACO
 100000002,Abacate Verde Unipessoal Lda
 012345679,Zimbro Antigo
-`;
+${NAMES.map((name, n) => `${nif(n)},"${name}"\n`).join('')}`;
+
+const entryOf = (nif: string, legal_name: string) => ({
+  ...{ nif, legal_name, status: '', locality: '', primary_cae: '' },
+});
 
 describe.each([...MODES])('success bodies to the letter, and queries as they are sent (%s)', (mode) => {
   let api: Api;
@@ -28,15 +44,9 @@ describe.each([...MODES])('success bodies to the letter, and queries as they are
     expect(headers.get('content-type')).toBe('application/json');
     expect(body).toEqual({
       data: [
-        {
-          nif: '100000002',
-          legal_name: 'Abacate Verde Unipessoal Lda',
-          status: '',
-          locality: '',
-          primary_cae: '',
-        },
-        { nif: '500002568', legal_name: 'ABACO', status: '', locality: '', primary_cae: '' },
-        { nif: '500002576', legal_name: 'Ábaco & Filhos, Lda', status: '', locality: '', primary_cae: '' },
+        entryOf('100000002', 'Abacate Verde Unipessoal Lda'),
+        entryOf('500002568', 'ABACO'),
+        entryOf('500002576', 'Ábaco & Filhos, Lda'),
       ],
       error: null,
     });
@@ -137,7 +147,7 @@ describe.each([...MODES])('success bodies to the letter, and queries as they are
     expect(body).toEqual({
       data: {
         directory: {
-          companies: 4,
+          companies: 4 + NAMES.length,
           updated: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
           last_file: { sha256: HASH, bytes: expect.any(Number) },
           rows: HASH,
@@ -150,20 +160,18 @@ describe.each([...MODES])('success bodies to the letter, and queries as they are
 
   /** The names that a query string, given as it goes over the wire, finds. */
   async function raw(query: string): Promise<string[]> {
-    const { status, body } = await ask(api, `/companies?${query}`, { key: caller.key });
+    const { status, body } = await get(`/companies?${query}`);
     expect([query, status, body.error]).toEqual([query, 200, null]);
     return body.data.map((entry: { legal_name: string }) => entry.legal_name);
   }
   const find = (q: string) => raw(`q=${encodeURIComponent(q)}`);
 
   test('a NIF that the directory has not can still be looked up, and a lookup adds no entry', async () => {
-    const nif = '508888883';
-    api.provider.answer(nif, nifPtFound(nif, { title: 'Só No Fornecedor' }));
-    expect(await find(nif)).toEqual([]);
-    expect((await ask(api, `/companies/${nif}`, { key: caller.key })).body.data.title).toBe(
-      'Só No Fornecedor',
-    );
-    expect(await find(nif)).toEqual([]);
+    const absent = '508888883';
+    api.provider.answer(absent, nifPtFound(absent, { title: 'Só No Fornecedor' }));
+    expect(await find(absent)).toEqual([]);
+    expect((await get(`/companies/${absent}`)).body.data.title).toBe('Só No Fornecedor');
+    expect(await find(absent)).toEqual([]);
     expect(await find('so no fornecedor')).toEqual([]);
   });
 
@@ -183,7 +191,7 @@ describe.each([...MODES])('success bodies to the letter, and queries as they are
     expect(await raw('q=zimbro+antigo')).toEqual(['Zimbro Antigo']);
     expect(await raw('%71=zimbro')).toEqual(['Zimbro Antigo']);
     for (const query of ['q=&q=abaco', 'q[]=abaco', 'Q=abaco', 'q', 'q=+', 'q=%E2%80%83']) {
-      const { status, kind } = await ask(api, `/companies?${query}`, { key: caller.key });
+      const { status, kind } = await get(`/companies?${query}`);
       expect([query, status, kind]).toEqual([query, 400, 'validation']);
     }
   });
@@ -192,5 +200,63 @@ describe.each([...MODES])('success bodies to the letter, and queries as they are
     const head = `Host: h\r\nAuthorization: Bearer ${caller.key}\r\nConnection: close\r\n\r\n`;
     const answer = await sendRaw(api, `GET /api/v1/companies?q=ábaco HTTP/1.1\r\n${head}`);
     expect(answer).toStartWith('HTTP/1.1 200');
+  });
+
+  const match = (q: string, key?: string) => get(`/matches?q=${encodeURIComponent(q)}`, key);
+  const namesOf = (entries: { legal_name: string }[]) => entries.map(({ legal_name }) => legal_name);
+  const named = (name: string) => entryOf(nif(NAMES.indexOf(name)), name);
+
+  test('a query finds names by any words, in the envelope and with the entries of the search', async () => {
+    const { status, headers, body } = await match('BRAGA padar');
+    expect([status, headers.get('Content-Type')]).toEqual([200, 'application/json']);
+    expect(body).toEqual({
+      data: ['Braga Padaria, S.A.', 'Padaria Braga, Lda', 'Padaria Central de Braga, Lda'].map(named),
+      error: null,
+    });
+    expect(namesOf((await match('padaria brag')).body.data)).toEqual([
+      'Padaria Braga, Lda',
+      'Braga Padaria, S.A.',
+      'Bragança Padaria',
+      'Padaria Central de Braga, Lda',
+    ]);
+    expect((await match('padaria lisboa')).body).toEqual({ data: [], error: null });
+    expect((await match('***')).body).toEqual({ data: [], error: null });
+  });
+
+  test('at most 20 entries, and a NIF is a NIF query', async () => {
+    expect(namesOf((await match('lisboa')).body.data)).toEqual(NAMES.slice(6, 26));
+    const spaced = nif(4).replace(/(...)(...)/, '$1 $2.');
+    expect(namesOf((await match(`NIF ${spaced}`)).body.data)).toEqual([NAMES[4]!]);
+  });
+
+  // No token flows back while they are counted.
+  test('a query is a token and a credit of the kind `match`, whatever it finds', async () => {
+    const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 10 } });
+    const before = tokensOf(await ask(api, '/usage', { key }));
+    await match('padaria', key);
+    await match('nada', key);
+    expect(before - tokensOf(await ask(api, '/usage', { key }))).toBe(3);
+    expect(await api.ledger({ accountId })).toEqual({ used: 2, credits: 0 });
+    const kinds = await api.sql`SELECT kind, sum(calls)::int AS calls FROM calls_by_day
+      WHERE account_id = ${accountId} GROUP BY kind`;
+    expect([...kinds]).toEqual([{ kind: 'match', calls: 2 }]);
+  });
+
+  test('a query of over eight words is asked by its first eight, and the answer says so', async () => {
+    const eight = 'de lisboa oficina 03 de lisboa oficina 0';
+    const found = [named('Oficina 03 de Lisboa')];
+    const [exact, longer, withForm] = await Promise.all(
+      [eight, `${eight} ninguem, Unipessoal, Lda`, `${eight}, Lda`].map((q) => match(q)),
+    );
+    expect(exact!.body).toEqual({ data: found, error: null });
+    expect(longer!.body).toEqual(exact!.body);
+    expect(withForm!.body).toEqual(exact!.body);
+    const headers = [exact, longer, withForm].map((answer) => answer!.headers.get('X-Query-Words'));
+    expect(headers).toEqual([null, '8 of 9', null]);
+    const nifAmongWords = await match(`um dois tres quatro cinco seis sete oito nove ${nif(3)}`);
+    expect([nifAmongWords.body.data, nifAmongWords.headers.get('X-Query-Words')]).toEqual([
+      [named(NAMES[3]!)],
+      null,
+    ]);
   });
 });
