@@ -5,7 +5,11 @@
  */
 import { afterAll, expect, test } from 'bun:test';
 import type { Client } from '@modelcontextprotocol/client';
+import { TextNifSchema } from '../../src/companies/nif-parameter.ts';
+import { costOf } from '../../src/http/api-route.ts';
+import { explain, PROBLEMS, type ProblemName } from '../../src/http/problems.ts';
 import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
+import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { startApi } from '../support/api.ts';
 import { csv } from '../support/companies.ts';
 import { connectAgent } from '../support/mcp.ts';
@@ -124,71 +128,50 @@ const LIST = /1 to 25: nine digits/;
 const HUNDRED = /1 to 100: nine digits/;
 const CURSOR = /`next` of an earlier answer.*`null`/;
 
-/** The call, the member that is wrong, what the text has to say that it takes, and the call that a model makes of the text. */
-const WRONG: [tool: string, input: Input, member: string, takes: RegExp, next: (example: string) => Input][] =
+/** The call, the member that is wrong, what the text has to say that it takes, and further input of the call that a model makes of it. */
+const WRONG: [tool: string, input: Input, member: string, takes: RegExp, further?: Input][] = [
+  ['search_companies', {}, 'q', NAME],
+  ['search_companies', { name: 'padaria' }, 'q', NAME],
+  ['search_companies', { q: '  ' }, 'q', NAME],
+  ['search_companies', { q: ['padaria'] }, 'q', NAME],
+  ['resolve_companies', { name: 'padaria' }, 'names', /1 to 25: a company's name/],
+  ['get_company', {}, 'nif', /Nine digits/],
+  ['get_company', { nifs: [VALID] }, 'nif', /missing.* Nine digits/],
+  ['get_company', { nif: [VALID] }, 'nif', /Nine digits/],
+  ['get_company', { nif: 'Padaria, Lda' }, 'NIF', /nine digits/],
+  ['get_company', { nif: BAD }, 'NIF', /check digit is wrong/],
+  ['get_company', { nif: `PT  ${VALID}` }, 'NIF', /not nine digits/],
+  ['get_companies', { nif: VALID }, 'nifs', LIST],
+  ['get_companies', { nifs: VALID }, 'nifs', LIST],
+  ['get_companies', { nifs: [] }, 'nifs', LIST],
+  ['get_companies', { nifs: Array(26).fill(VALID) }, 'nifs', LIST],
+  ['check_debts', { nifs: Array(101).fill(VALID) }, 'nifs', HUNDRED],
+  ['check_debts', { nifs: [12] }, 'nifs', HUNDRED],
+  ['check_debts', { nifs: [{ nif: VALID }] }, 'nifs', HUNDRED],
+  ['list_debt_changes', { nifs: [VALID] }, 'after', CURSOR],
+  ['list_debt_changes', { after: '2026-10-01' }, 'after', CURSOR],
+  ['list_debt_changes', { after: 'chg_9000000000000001' }, 'after', CURSOR],
   [
-    ['search_companies', {}, 'q', NAME, (q) => ({ q: JSON.parse(q) })],
-    ['search_companies', { name: 'padaria' }, 'q', NAME, (q) => ({ q: JSON.parse(q) })],
-    ['search_companies', { q: '  ' }, 'q', NAME, (q) => ({ q })],
-    ['search_companies', { q: ['padaria'] }, 'q', NAME, (q) => ({ q: JSON.parse(q) })],
-    [
-      'resolve_companies',
-      { name: 'padaria' },
-      'names',
-      /1 to 25: a company's name/,
-      (names) => ({ names: JSON.parse(names) }),
-    ],
-    ['get_company', {}, 'nif', /Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
-    ['get_company', { nifs: [VALID] }, 'nif', /missing.* Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
-    ['get_company', { nif: [VALID] }, 'nif', /Nine digits/, (nif) => ({ nif: JSON.parse(nif) })],
-    ['get_company', { nif: 'Padaria, Lda' }, 'NIF', /nine digits/, (nif) => ({ nif })],
-    ['get_company', { nif: BAD }, 'NIF', /check digit is wrong/, (nif) => ({ nif })],
-    ['get_company', { nif: `PT  ${VALID}` }, 'NIF', /not nine digits/, (nif) => ({ nif })],
-    ['get_companies', { nif: VALID }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
-    ['get_companies', { nifs: VALID }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
-    ['get_companies', { nifs: [] }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
-    ['get_companies', { nifs: Array(26).fill(VALID) }, 'nifs', LIST, (nifs) => ({ nifs: JSON.parse(nifs) })],
-    [
-      'check_debts',
-      { nifs: Array(101).fill(VALID) },
-      'nifs',
-      HUNDRED,
-      (nifs) => ({ nifs: JSON.parse(nifs) }),
-    ],
-    ['check_debts', { nifs: [12] }, 'nifs', HUNDRED, (nifs) => ({ nifs: JSON.parse(nifs) })],
-    ['check_debts', { nifs: [{ nif: VALID }] }, 'nifs', HUNDRED, (nifs) => ({ nifs: JSON.parse(nifs) })],
-    ['list_debt_changes', { nifs: [VALID] }, 'after', CURSOR, (after) => ({ after: JSON.parse(after) })],
-    [
-      'list_debt_changes',
-      { after: '2026-10-01' },
-      'after',
-      CURSOR,
-      (after) => ({ after: JSON.parse(after) }),
-    ],
-    [
-      'list_debt_changes',
-      { after: 'chg_9000000000000001' },
-      'after',
-      CURSOR,
-      (after) => ({ after: JSON.parse(after) }),
-    ],
-    [
-      'list_debt_changes',
-      { after: null, kinds: ['fiscal'] },
-      'kinds',
-      /`tax` or `social_security`/,
-      (kinds) => ({ after: null, kinds: JSON.parse(kinds) }),
-    ],
-    [
-      'list_debt_changes',
-      { after: null, nifs: [VALID, BAD] },
-      'nifs',
-      /number 2,.*check digit/,
-      (nif) => ({ after: null, nifs: [nif] }),
-    ],
-  ];
+    'list_debt_changes',
+    { after: null, kinds: ['fiscal'] },
+    'kinds',
+    /`tax` or `social_security`/,
+    { after: null },
+  ],
+  [
+    'list_debt_changes',
+    { after: null, nifs: [VALID, BAD] },
+    'nifs',
+    /number 2,.*check digit/,
+    { after: null },
+  ],
+];
 
-const connect = (key: string) => connectAgent(api, key);
+/** The example of a text: as JSON, or as it stands, which is an item if a list is wanted. */
+function exampleValue(example: string, member: string): unknown {
+  if (/^["[{]|^null$/.test(example)) return JSON.parse(example);
+  return member === 'nifs' ? [example] : example;
+}
 
 async function ask(client: Client, name: string, input: Input) {
   const { isError = false, content } = await client.callTool({ name, arguments: input });
@@ -196,16 +179,18 @@ async function ask(client: Client, name: string, input: Input) {
 }
 
 test('the text of each answer to a wrong call leads to a call that works', async () => {
-  const client = await connect((await api.caller({ limits: { requestsPerMinute: 100 } })).key);
+  const { key } = await api.caller({ limits: { requestsPerMinute: 100 } });
+  const client = await connectAgent(api, key);
   await client.listTools();
-  for (const [tool, input, member, takes, next] of WRONG) {
+  for (const [tool, input, member, takes, further] of WRONG) {
     const { isError, text } = await ask(client, tool, input);
     const call = `${tool} ${JSON.stringify(input)}: ${text}`;
     expect([isError, call]).toEqual([true, expect.stringMatching(takes)]);
     expect(text).toMatch(new RegExp(member === 'NIF' ? 'The NIF' : `["\`]${member}["\`]`));
     const example = /(?:[Ff]or example: |A valid one is )(.+?)\. Correct what/.exec(text)?.[1];
     expect([call, example]).toEqual([call, expect.any(String)]);
-    expect(await ask(client, tool, next(example!))).toMatchObject({ isError: false });
+    const next = { ...further, [member.toLowerCase()]: exampleValue(example!, member) };
+    expect(await ask(client, tool, next)).toMatchObject({ isError: false });
     // An input of another tool is no remedy for this call.
     const { properties } = DEFINITIONS.find(({ name }) => name === tool)!.inputSchema as Input;
     for (const other of ['q', 'nifs', 'kinds']) {
@@ -217,7 +202,7 @@ test('the text of each answer to a wrong call leads to a call that works', async
 
 test('an input that does not exist is refused where the route takes a body, and the text names those that do', async () => {
   const caller = await api.caller();
-  const client = await connect(caller.key);
+  const client = await connectAgent(api, caller.key);
   for (const input of [{ nif: VALID }, { companies: [VALID] }, { nifs: [VALID], kind: 'tax' }]) {
     const { isError, text } = await ask(client, 'list_debt_changes', { after: null, ...input });
     expect([isError, text]).toEqual([true, expect.stringContaining('"after", "nifs", "kinds"')]);
@@ -231,7 +216,7 @@ test('an input that does not exist is refused where the route takes a body, and 
 });
 
 test('a tool that does not exist is answered with those that do', async () => {
-  const client = await connect((await api.caller()).key);
+  const client = await connectAgent(api, (await api.caller()).key);
   const call = client.callTool({ name: 'find_company', arguments: { q: 'padaria' } });
   await expect(call).rejects.toThrow('search_companies, resolve_companies, get_company');
   await client.close();
@@ -240,7 +225,7 @@ test('a tool that does not exist is answered with those that do', async () => {
 test('without credits the text says to stop and tell the user, and no seconds to wait', async () => {
   const { accountId, key } = await api.caller({ included: 1 });
   await api.sql`UPDATE balances SET used = 1 WHERE account_id = ${accountId}`;
-  const client = await connect(key);
+  const client = await connectAgent(api, key);
   for (const { name, _meta } of DEFINITIONS) {
     if (_meta.cost === 'no credit') continue;
     const { isError, text } = await ask(client, name, { q: 'a', nif: VALID, nifs: [VALID], after: null });
@@ -249,4 +234,92 @@ test('without credits the text says to stop and tell the user, and no seconds to
     expect(text).not.toMatch(/\d s\b/);
   }
   await client.close();
+});
+
+// What a host is told of each tool, by its definition alone.
+
+const tools = [...TOOLS.values()];
+
+test('there are at most eight tools, each of another route of the API', () => {
+  expect(tools.length).toBeLessThanOrEqual(8);
+  expect(new Set(tools.map(({ route }) => route)).size).toBe(tools.length);
+  for (const { route } of tools) expect(API_ROUTES).toContain(route);
+});
+
+test.each(DEFINITIONS)(
+  '$name: under 60 words, with its price; its input is that of its route',
+  (definition) => {
+    const { name, description, inputSchema } = definition;
+    expect(name).toMatch(/^[a-z]+(_[a-z]+)+$/);
+    expect(description.split(/\s+/).length).toBeLessThan(60);
+    const { route } = TOOLS.get(name)!;
+    const price = route.charge === null ? /Costs no credit\.$/ : /Costs one credit( for each .+)?\.$/;
+    expect(description).toMatch(price);
+    const { params, query, body } = route;
+    const input = Object.assign({}, ...[params, query, body].map((part) => part?.properties));
+    // A path takes no PT.
+    if (name === 'get_company') input.nif = TextNifSchema;
+    const published = JSON.parse(JSON.stringify({ type: 'object', properties: input }, withoutBounds));
+    expect(inputSchema).toMatchObject(published);
+  },
+);
+
+/** A tool may take fewer items than its route, and then says so. */
+function withoutBounds(key: string, value: unknown): unknown {
+  return key === 'maxItems' || (key === 'description' && /^A list of 1 to /.test(String(value)))
+    ? undefined
+    : value;
+}
+
+test.each(DEFINITIONS)('$name tells a host what it costs, and changes nothing', (definition) => {
+  const { name, title, annotations, _meta } = definition;
+  const cost = costOf(TOOLS.get(name)!.route);
+  expect(title).toContain(`(${cost})`);
+  expect(annotations).toEqual({
+    title,
+    readOnlyHint: true,
+    destructiveHint: false,
+    idempotentHint: true,
+    openWorldHint: ['get_company', 'get_companies'].includes(name),
+  });
+  expect(_meta).toEqual({ cost });
+});
+
+test('the output of a tool is the answer of its route, or a problem; both are open', () => {
+  for (const { name, outputSchema } of DEFINITIONS) {
+    const { route, otherwise } = TOOLS.get(name)!;
+    const answers = [route, otherwise].flatMap((one) => (one ? [{ required: one.success.required }] : []));
+    expect(outputSchema).toMatchObject({
+      type: 'object',
+      anyOf: [...answers, { required: ['type', 'title', 'status', 'detail'] }],
+    });
+    expect(JSON.stringify(outputSchema)).not.toMatch(/"\$id"|"\$ref"|additionalProperties/);
+  }
+  // With their words they are some 8,500 tokens, which hosts give to a model.
+  const shown = JSON.stringify(DEFINITIONS.map(({ outputSchema }) => outputSchema));
+  const whole = JSON.stringify(
+    [...TOOLS.values()].map(({ route, otherwise }) => [route.success, otherwise?.success]),
+  );
+  expect(shown.length).toBeLessThan(0.4 * whole.length);
+});
+
+test('a text of a model says where credits are bought, and never to wait for hours', () => {
+  const buy = 'https://shop.example/?a=1';
+  expect(
+    explain({ kind: 'monthly-quota-exceeded', headers: { 'Retry-After': '616427' }, buy }, true, 'id'),
+  ).toMatch(/Stop, and tell the user to buy credits at https:\/\/shop\.example\/\?a=1, /);
+  const busy = (wait: string) =>
+    explain({ kind: 'service-unavailable', headers: { 'Retry-After': wait } }, true, 'id');
+  expect(busy('2')).toEndWith('Wait 2 s, then call again. No credit was charged.');
+  expect(busy('7201')).toEndWith(
+    'Stop, and tell the user that this works again within 3 h. No credit was charged.',
+  );
+});
+
+test('the text of a fault of the service has the id of the request, and no other text does', () => {
+  const faults = Object.entries(PROBLEMS).filter(([, { status }]) => status === 500);
+  for (const [kind] of faults)
+    expect(explain({ kind: kind as ProblemName }, true, 'req-1')).toEndWith('The `X-Request-Id` is req-1.');
+  for (const kind of Object.keys(PROBLEMS).filter((kind) => faults.every(([fault]) => fault !== kind)))
+    expect(explain({ kind: kind as ProblemName }, true, 'req-1')).not.toContain('req-1');
 });

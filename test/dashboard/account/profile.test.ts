@@ -4,19 +4,15 @@ import { askEmailChange, confirmEmailChange } from '../../../src/dashboard/accou
 import { findInvitation, invite } from '../../../src/dashboard/account/invitations.ts';
 import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
-import { startDashboardService, startMailServer } from '../service.ts';
+import { startDashboardService, startMailedDashboard } from '../service.ts';
 import { createMember, createVisitor, formTokenOf, linkTo, newPerson } from '../visitor.ts';
 
 const NAME = '/dashboard/settings/name';
 const EMAIL = '/dashboard/settings/email';
 
-const mail = await startMailServer();
-const service = await startDashboardService({ SMTP_URL: mail.url });
+const { service, mail, stop } = await startMailedDashboard();
 afterEach(async () => void (await service.sql`DELETE FROM dashboard_attempts`));
-afterAll(async () => {
-  await service.stop();
-  await mail.stop();
-});
+afterAll(stop);
 
 const visit = () => createVisitor(service.baseUrl);
 const newEmail = () => newPerson().email;
