@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const { nameInvalid, emailInvalid, passwordInvalid, wrongPassword, wrongAccountName } = MESSAGES.en;
 const BAD: Record<string, [value: string, fault: string]> = {
-  name: [' ', nameInvalid],
+  name: ['a\u0007b', nameInvalid],
   email: ['a@b@c.pt', emailInvalid],
   password: ['short', passwordInvalid('12', '128')],
   present: ['not the password', wrongPassword],

@@ -18,15 +18,13 @@ const visit = () => createVisitor(service.baseUrl);
 const newEmail = () => newPerson().email;
 const latestOf = async (accountId: string) => (await loadHistory(service.sql, accountId)).at(-1)!.kind;
 
-describe('the name', () => {
-  test('is changed, and that of the account stays, which owners alone change', async () => {
-    const { visitor, accountId } = await createMember(service);
-    const answer = await visitor.submit(NAME, { name: '  Padaria do Rossio ' });
-    expect(answer.headers.get('location')).toBe('/dashboard/settings?done=saved');
-    expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain('Padaria do Rossio');
-    expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Padaria Central');
-    expect(await latestOf(accountId)).toBe('name-changed');
-  });
+test('the name is changed, and that of the account stays, which owners alone change', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const answer = await visitor.submit(NAME, { name: '  Padaria do Rossio ' });
+  expect(answer.headers.get('location')).toBe('/dashboard/settings?done=saved');
+  expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain('Padaria do Rossio');
+  expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Padaria Central');
+  expect(await latestOf(accountId)).toBe('name-changed');
 });
 
 describe('the email', () => {

@@ -187,15 +187,6 @@ test('a key is revoked after a question, by whom is in the ledger, and its place
   expect(page.textOf('main details.card summary')).toBe('Revoked and expired keys (1)');
 });
 
-test('a name must be one: white space, control characters and over 200 characters are refused', async () => {
-  const { visitor, accountId } = await createMember(service);
-  for (const name of ['', '   ', 'a\u0007b', 'a\nb', 'x'.repeat(201)]) {
-    const answer = await visitor.submit('/dashboard/keys', { name });
-    expect([name, answer.status]).toEqual([name, 422]);
-  }
-  expect((await service.sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId}`).length).toBe(0);
-});
-
 test('a suspended account gets no key and no call, and no first steps', async () => {
   const { visitor, accountId, ...person } = await createMember(service);
   await setSuspended(service.sql, accountId, true, 'test', 'Invoice 17 is overdue');

@@ -114,20 +114,6 @@ test('a query that is too long is cut between its characters', async () => {
   expect(answer.document.querySelector('#q')!.getAttribute('value')).toBe(cut);
 });
 
-test('is refused as any call is: without credits 429, without tokens 429', async () => {
-  const { visitor, accountId } = await createMember(service);
-  await changeLimits(service.sql, accountId, { includedCredits: 1, requestsPerMinute: 3 }, 'test');
-  const status = async () => {
-    const answer = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-    return `${answer.textOf('.badge[role=status]')} ${/problems\/([a-z-]+)/.exec(answer.text)?.[1] ?? ''}`;
-  };
-  expect(await status()).toBe('200 · 0 companies ');
-  expect(await status()).toBe('429 monthly-quota-exceeded');
-  expect(await status()).toBe('429 monthly-quota-exceeded');
-  expect(await status()).toBe('429 rate-limit-exceeded');
-  expect(await usedBy(service, accountId)).toBe(1);
-});
-
 test('hostile queries come back as text', async () => {
   const { visitor } = await createMember(service);
   const queries = [

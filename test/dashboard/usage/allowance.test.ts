@@ -179,7 +179,7 @@ test('the amounts of the history add up to the balance', () => {
   expect(entries.reduce((sum, { credits }) => sum + credits, 0)).toBe(3);
 });
 
-test('CONTACT and the links stand in the footer of every page, and sign-up links terms and privacy', async () => {
+test('CONTACT and the links stand in the footer of every page; the page of a problem has the one, sign-up terms and privacy', async () => {
   const visitor = createVisitor(service.baseUrl);
   for (const path of ['/sign-in', '/sign-up', '/forgot']) {
     expect((await visitor.get(`/dashboard${path}`)).linksOf('footer a').slice(1)).toEqual([
@@ -194,9 +194,6 @@ test('CONTACT and the links stand in the footer of every page, and sign-up links
     'By creating an account you accept: Terms of use · Privacy notice',
   );
   expect((await visitor.get('/dashboard/forgot')).textOf('.lead')).toEndWith('help@example.com');
-});
-
-test('the page of a problem says whom to ask', async () => {
-  const page = await createVisitor(service.baseUrl).get('/problems/monthly-quota-exceeded');
-  expect(page.textsOf('[href="mailto:help@example.com"]')).toContain('help@example.com');
+  const problem = await visitor.get('/problems/monthly-quota-exceeded');
+  expect(problem.textsOf('[href="mailto:help@example.com"]')).toContain('help@example.com');
 });

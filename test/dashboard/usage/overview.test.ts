@@ -232,10 +232,6 @@ test('last month is one link away, with its calls and a CSV of the same days', a
   expect(page.linksOf('[hreflang=pt]')).toEqual([`?lang=pt&days=${monthBefore(day(0), 1)}`]);
   const portuguese = await visitor.get(before, { 'Accept-Language': 'pt' });
   expect(portuguese.textOf('#calls .lead')).toMatch(/^47 créditos · de 1 .+ a \d+ .+, dias em UTC$/);
-});
-
-test('a month without calls says so', async () => {
-  const { visitor } = await createMember(service);
   const none = await visitor.get('/dashboard?days=2020-01');
   expect([none.status, none.textOf('.empty')]).toEqual([200, 'No credits spent on these days']);
 });
