@@ -148,7 +148,7 @@ The rows of a call have the same call → api: it has what was charged → meter
 is the X-Request-Id, and may repeat → metering/activity: a charge has the time, the key
 key is null for calls of the dashboard → metering/activity: a charge has the time, the key
 gets no row twice, and misses no charge → metering/activity: a reader that goes on from last gets each row once
-at most 20 answers of an account every five seconds → api: of many refusals in a few seconds twenty have a row
+at most 20 answers of an account every five seconds → metering/activity: notes that wait in vain for their turn
 Rows are kept ACTIVITY_DAYS → metering/activity: whole days go once they are over → api: with ACTIVITY_DAYS=0
 An older cursor is a free activity-expired → api: a reader goes on from next
 that is no next is a free validation → api: a reader goes on from next
@@ -185,12 +185,12 @@ On one connection wait for each answer → api: a connection on which requests d
 RateLimit-Limit, -Remaining and -Policy → api: %s costs a token and its credit → metering/rate-limit: with tokens left, Reset
 each is the tighter of both → api: a key beyond its share is refused
 answer from the stage of the token on → http: says of each status whether it has RateLimit headers
-X-Request-Id names a request in the log → http: has one line a request → http: a key is replaced
+X-Request-Id names a request in the log → http: the log has one line a request → http: a key is replaced
 X-Credits of every answer after the stage of the key → api: by %s: answers and bad input of %s → api: by %s: refusals of %s
 A refund is stored before its answer is sent → metering/credits: a refund ends when it is stored, or after 2 s
 keeps the credits charged → failures: kill -9 under load loses no credit
 After 30 s another sending may use → metering/credits: was charged: the next one finds its charge → metering/credits: stays charged when another sending has claimed
-Cache-Control: private, no-store → http: is JSON in UTF-8 whatever the caller accepts
+Cache-Control: private, no-store → http: every answer of the API is JSON in UTF-8 whatever the caller accepts
 
 ignores members and headers that it does not know → http: every answer is open
 Never changed below /api/v1 → api: a lookup: result and data → api: a search: data and error → api: %s costs a token
@@ -257,7 +257,7 @@ one of ten backup codes → dashboard/sign-in: a sign-in wants the password, the
 password reset does not lead past it → dashboard/sign-in: neither a reset of the password
 lock it for 15 minutes, then twice as long → dashboard/sign-in: five wrong codes → dashboard/sign-in: each lock is twice as long
 want the member's password → dashboard: in the forms of members → dashboard/sign-in: new backup codes
-has these events → dashboard/account-data: is everything that changed the account → dashboard/auth: the ledger has the first sign-in of a day
+has these events → dashboard/account-data: the history is everything that changed the account → dashboard/auth: the ledger has the first sign-in of a day
 
 members with a confirmed address get a mail → dashboard/mails: a mail about %s goes to no member
 when 80% and when 100% → dashboard/mails: each member gets one mail at 80% → dashboard/mails: of two thresholds
@@ -285,15 +285,15 @@ A form whose session has ended → dashboard/screen: a session that ended → da
 
 const OPERATING = `
 the log of a start has no line of level 40 → service: the log of a start has each warning once
-/health/live → http: live says so
-for at most a second → http: live says so → failures: no key can be looked up
+/health/live → http: health: live says so
+for at most a second → http: health: live says so → failures: no key can be looked up
 no credits can be charged → failures: 503 while Postgres answers reads
 no Elasticsearch node answers, or the service stops → failures: searches fail in time → failures: SHUTDOWN_DELAY_S
 degraded means that Redis is away → failures: degraded while the index → failures: the service keeps answering and limiting
 explains each metric → service: a service that has answered nothing has every series
 Requests of test keys are in http_test_requests_total only → companies/test-world: the log has no warning
 A line is one JSON object → platform/observability: a request without a key has no account
-A request's line has requestId → http: has one line a request → mcp: log line, ledger and statistics
+A request's line has requestId → http: the log has one line a request → mcp: log line, ledger and statistics
 requests with a valid traceparent → http: the line of a request has the trace
 Successful health checks have no line → http: health checks that succeed
 After SIGTERM or SIGHUP → failures: SHUTDOWN_DELAY_S → failures: SIGTERM: what runs is finished

@@ -224,22 +224,6 @@ test('a page has 1,000 rows, and `more` says that others follow', async () => {
   expect([second.body.data.length, second.body.more]).toEqual([1, false]);
 });
 
-test('of many refusals in a few seconds twenty have a row, and one row says how many have none', async () => {
-  const { key, accountId } = await api.caller({ limits: { requestsPerMinute: 1 }, included: 0 });
-  await ask(api, '/usage', { key });
-  const refused = await Promise.all(Array.from({ length: 50 }, () => ask(api, '/companies?q=a', { key })));
-  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429]));
-  const counted = async () => {
-    const [row] = await api.sql`
-      SELECT count(*) FILTER (WHERE unlisted IS NULL) + coalesce(sum(unlisted), 0) AS answers,
-        count(*) FILTER (WHERE unlisted IS NOT NULL) AS more FROM activity
-      WHERE kind = 'answer' AND account_id = ${accountId}`;
-    return row!;
-  };
-  await eventually(async () => Number((await counted()).answers), 50);
-  expect(Number((await counted()).more)).toBeGreaterThan(0);
-});
-
 test('a test key gets the rows of its world, and has none', async () => {
   const { accountId } = await api.caller(plenty);
   const key = await createTestKey(api.sql, accountId);

@@ -220,10 +220,8 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
       expect((await ask(api, '/companies?q=empresa', { key })).status).toBe(200);
       expect(await ledgerOf(api.sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
     });
-  }
 
-  // A tool has no path and no method.
-  if (way === 'REST') {
+    // A tool has no path and no method.
     test('404 not-found and 405 method-not-allowed ask for no key and cost nothing', async () => {
       const caller = await newCaller();
       for (const key of [null, 'svc_wrong', caller.key]) {

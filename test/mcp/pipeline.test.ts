@@ -4,7 +4,7 @@ import { type Caller, startApi } from '../support/api.ts';
 import { linesSince } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
-import { callMessage, callTool, connectAgent, resultOf, send, WAYS } from '../support/mcp.ts';
+import { callMessage, callTool, resultOf, send, WAYS } from '../support/mcp.ts';
 import { readMetrics } from '../support/metrics.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { eventually, until } from '../support/until.ts';
@@ -188,18 +188,6 @@ test('a call over the rate is logged and counted as the 429 that it is', async (
     async () => [...(await errors())].map((row) => ({ ...row })),
     [{ kind: 'rate-limit-exceeded', calls: 1 }],
   );
-});
-
-test('a client of the protocol shows a call over the rate to its model', async () => {
-  const { key } = await api.caller({ limits: { requestsPerMinute: 3 } });
-  const client = await connectAgent(api, key);
-  let text = '';
-  for (let call = 0; call < 4 && !text.startsWith('Too many'); call += 1) {
-    const { content } = await client.callTool({ name: 'get_usage', arguments: {} });
-    text = (content as { text: string }[])[0]!.text;
-  }
-  expect(text).toStartWith('Too many requests.');
-  await client.close();
 });
 
 test.each([

@@ -24,7 +24,7 @@ const database = await createTestDatabase('account_data');
 const sql = database.sql;
 afterAll(() => database.drop());
 
-/** An account with everything that can be stored of one: a member, their session, an invitation, keys, calls, a refresh. */
+/** An account with everything that can be stored of one: a member, their session, a mail, an invitation, keys, calls, a refresh. */
 async function createFullAccount() {
   const { id } = await createAccount(sql, { name: 'Padaria Central', plan: 'free' }, 'cli:rui');
   const email = `ana-${randomBytes(4).toString('hex')}@example.com`;
@@ -41,6 +41,7 @@ async function createFullAccount() {
   await sql`
     INSERT INTO dashboard_verifications ("id", "identifier", "value", "expiresAt")
     VALUES (${sessionToken}, 'hash-of-a-link', ${userId}, now() + interval '1 hour')`;
+  await sql`INSERT INTO dashboard_sent_mails VALUES (${userId}, 'usage', '2026-03')`;
   const pending = await invite(sql, { accountId: id, email: `eva-${email}` }, 'cli:rui');
   const key = await createKey(sql, id, 'Ana’s laptop', `dashboard:${userId}`);
   const rotated = await rotateKey(sql, key.id, 3600, `dashboard:${userId}`);
@@ -52,53 +53,49 @@ async function createFullAccount() {
   return { id, email, userId, key, pending, secrets };
 }
 
-describe('the history', () => {
-  test('is everything that changed the account, oldest first, with keys by id and name, without a secret', async () => {
-    const { id, userId, key } = await createFullAccount();
-    await renameKey(sql, key.id, 'laptop', `dashboard:${userId}`);
-    await changeLimits(sql, id, { spendPurchased: false }, 'cli:rui');
-    await setSuspended(sql, id, true, 'cli:rui');
-    await revokeKey(sql, key.id, 'cli:rui');
-    const history = await loadHistory(sql, id);
-    const member = `dashboard:${userId}`;
-    const named = { key: key.id, keyName: 'laptop' };
-    expect(history.map(({ id: _, at: __, detail: ___, ...entry }) => entry)).toEqual([
-      { kind: 'created', actor: 'cli:rui' },
-      { kind: 'member-invited', actor: 'cli:rui' },
-      { kind: 'member-added', actor: member },
-      { kind: 'signed-in', actor: member },
-      { kind: 'member-invited', actor: 'cli:rui' },
-      { kind: 'key-created', actor: member, ...named },
-      { kind: 'key-rotated', actor: member, ...named },
-      {
-        kind: 'credits',
-        actor: 'cli:rui',
-        credits: 100,
-        balance: 100,
-        note: 'thank you',
-        reference: 'invoice-17',
-      },
-      { kind: 'key-renamed', actor: member, ...named },
-      { kind: 'limits', actor: 'cli:rui' },
-      { kind: 'suspended', actor: 'cli:rui' },
-      { kind: 'key-revoked', actor: 'cli:rui', ...named },
-    ]);
-    expect(history.find(({ kind }) => kind === 'limits')!.detail).toEqual({
-      requestsPerMinute: 20,
-      includedCredits: 500,
-      spendPurchased: false,
-    });
-    expect(history.every(({ at }) => at instanceof Date)).toBe(true);
-    const latest = await loadHistory(sql, id, { order: 'DESC', rows: 2 });
-    expect(latest).toEqual(history.slice(-2).toReversed());
-    expect(await loadHistory(sql, id, { below: latest[1]!.id, order: 'DESC', rows: 1 })).toEqual([
-      history.at(-3)!,
-    ]);
-    expect(await loadHistory(sql, id, { above: history[0]!.id, order: 'ASC', rows: 1 })).toEqual([
-      history[1]!,
-    ]);
-    await expect(loadHistory(sql, 'acc_none')).rejects.toThrow('there is no account "acc_none"');
+test('the history is everything that changed the account, oldest first, with keys by id and name, without a secret', async () => {
+  const { id, userId, key } = await createFullAccount();
+  await renameKey(sql, key.id, 'laptop', `dashboard:${userId}`);
+  await changeLimits(sql, id, { spendPurchased: false }, 'cli:rui');
+  await setSuspended(sql, id, true, 'cli:rui');
+  await revokeKey(sql, key.id, 'cli:rui');
+  const history = await loadHistory(sql, id);
+  const member = `dashboard:${userId}`;
+  const named = { key: key.id, keyName: 'laptop' };
+  expect(history.map(({ id: _, at: __, detail: ___, ...entry }) => entry)).toEqual([
+    { kind: 'created', actor: 'cli:rui' },
+    { kind: 'member-invited', actor: 'cli:rui' },
+    { kind: 'member-added', actor: member },
+    { kind: 'signed-in', actor: member },
+    { kind: 'member-invited', actor: 'cli:rui' },
+    { kind: 'key-created', actor: member, ...named },
+    { kind: 'key-rotated', actor: member, ...named },
+    {
+      kind: 'credits',
+      actor: 'cli:rui',
+      credits: 100,
+      balance: 100,
+      note: 'thank you',
+      reference: 'invoice-17',
+    },
+    { kind: 'key-renamed', actor: member, ...named },
+    { kind: 'limits', actor: 'cli:rui' },
+    { kind: 'suspended', actor: 'cli:rui' },
+    { kind: 'key-revoked', actor: 'cli:rui', ...named },
+  ]);
+  expect(history.find(({ kind }) => kind === 'limits')!.detail).toEqual({
+    requestsPerMinute: 20,
+    includedCredits: 500,
+    spendPurchased: false,
   });
+  expect(history.every(({ at }) => at instanceof Date)).toBe(true);
+  const latest = await loadHistory(sql, id, { order: 'DESC', rows: 2 });
+  expect(latest).toEqual(history.slice(-2).toReversed());
+  expect(await loadHistory(sql, id, { below: latest[1]!.id, order: 'DESC', rows: 1 })).toEqual([
+    history.at(-3)!,
+  ]);
+  expect(await loadHistory(sql, id, { above: history[0]!.id, order: 'ASC', rows: 1 })).toEqual([history[1]!]);
+  await expect(loadHistory(sql, 'acc_none')).rejects.toThrow('there is no account "acc_none"');
 });
 
 /** The export as its reader gets it. */
@@ -108,38 +105,36 @@ async function exportOf(id: string) {
   return JSON.parse(parts.join(''));
 }
 
-describe('the export', () => {
-  test('has the account, its members and all that is stored of them, and no secret', async () => {
-    const { id, email, userId, key, secrets } = await createFullAccount();
-    const data = await exportOf(id);
-    expect(Object.keys(data)).toEqual([
-      ...['exported', 'account', 'members', 'mails', 'sessions', 'links', 'emailChanges', 'attempts'],
-      ...['invitations', 'keys', 'connections', 'secretUses', 'history', 'calls', 'errors'],
-      ...['activity', 'refreshes'],
-    ]);
-    expect(data).toMatchObject({
-      account: { id, name: 'Padaria Central', plan: 'free', credits: 100, used: 1, spendPurchased: true },
-      members: [{ id: userId, name: 'Ana Silva', email, emailVerified: true }],
-      sessions: [{ member: userId, ipAddress: '192.0.2.7', userAgent: 'Firefox' }],
-      links: [{ member: userId }],
-      emailChanges: [{ member: userId, email: `new-${email}` }],
-      invitations: [
-        { email, actor: 'cli:rui' },
-        { email: `eva-${email}`, used: null },
-      ],
-      keys: [{ id: key.id, name: 'Ana’s laptop', revoked: null }],
-      calls: [{ key: key.id, kind: 'lookup', calls: 1 }],
-      errors: [{ day: '2026-03-01', key: key.id, kind: '4xx', calls: 5 }],
-      refreshes: [{ day: '2026-03-01', refreshes: 3, lastMinute: [] }],
-    });
-    expect(data.history).toHaveLength(8);
-    // No hash of a password or key, and no token of a session or link.
-    const text = JSON.stringify(data);
-    for (const secret of secrets) expect(text).not.toContain(secret.slice(10));
-    for (const hash of ['scrypt-of-a-password', 'hash-of-a-link', 'sha256', '"type":"Buffer"']) {
-      expect(text).not.toContain(hash);
-    }
+test('the export has the account, its members and all that is stored of them, and no secret', async () => {
+  const { id, email, userId, key, secrets } = await createFullAccount();
+  const data = await exportOf(id);
+  expect(Object.keys(data)).toEqual([
+    ...['exported', 'account', 'members', 'mails', 'sessions', 'links', 'emailChanges', 'attempts'],
+    ...['invitations', 'keys', 'connections', 'secretUses', 'history', 'calls', 'errors'],
+    ...['activity', 'refreshes'],
+  ]);
+  expect(data).toMatchObject({
+    account: { id, name: 'Padaria Central', plan: 'free', credits: 100, used: 1, spendPurchased: true },
+    members: [{ id: userId, name: 'Ana Silva', email, emailVerified: true }],
+    sessions: [{ member: userId, ipAddress: '192.0.2.7', userAgent: 'Firefox' }],
+    links: [{ member: userId }],
+    emailChanges: [{ member: userId, email: `new-${email}` }],
+    invitations: [
+      { email, actor: 'cli:rui' },
+      { email: `eva-${email}`, used: null },
+    ],
+    keys: [{ id: key.id, name: 'Ana’s laptop', revoked: null }],
+    calls: [{ key: key.id, kind: 'lookup', calls: 1 }],
+    errors: [{ day: '2026-03-01', key: key.id, kind: '4xx', calls: 5 }],
+    refreshes: [{ day: '2026-03-01', refreshes: 3, lastMinute: [] }],
   });
+  expect(data.history).toHaveLength(8);
+  // No hash of a password or key, and no token of a session or link.
+  const text = JSON.stringify(data);
+  for (const secret of secrets) expect(text).not.toContain(secret.slice(10));
+  for (const hash of ['scrypt-of-a-password', 'hash-of-a-link', 'sha256', '"type":"Buffer"']) {
+    expect(text).not.toContain(hash);
+  }
 });
 
 describe('the export of many rows', () => {

@@ -1,6 +1,5 @@
 /** Mails that answer no request: about usage, plan, keys and their budgets (docs/members.md: usage alerts). */
 import { afterAll, expect, spyOn, test } from 'bun:test';
-import { deleteAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { createMailer } from '../../../src/dashboard/auth/mail.ts';
 import { DUE_MAILS, type DueMailParts, sendAllDueMails } from '../../../src/dashboard/mails/due-mails.ts';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
@@ -186,16 +185,6 @@ test('calls of the API bring the mails about within a minute', async () => {
     return mail.received(email) > 0;
   });
   expect((await mail.mailTo(email)).text).toContain('80%');
-});
-
-test('what was sent to a member is forgotten with them', async () => {
-  const { accountId, userId, use, due } = await createOwner();
-  const sent = async () => (await sql`SELECT 1 FROM dashboard_sent_mails WHERE user_id = ${userId}`).length;
-  await use(10);
-  await due();
-  expect(await sent()).toBe(2);
-  await deleteAccount(sql, accountId, 'test');
-  expect(await sent()).toBe(0);
 });
 
 test('a member has one mail 7 days before a key ends, one a day before, and one when it has ended', async () => {

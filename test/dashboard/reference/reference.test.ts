@@ -15,7 +15,7 @@ const operationsOf = async () => {
   return Object.values(document.paths).flatMap((methods) => Object.values(methods));
 };
 
-test('has the headings of every endpoint, and every problem, in Portuguese, too, and descriptions marked as English', async () => {
+test('has the headings of every endpoint, and every problem, in Portuguese, too, descriptions marked as English, and nothing from elsewhere', async () => {
   const operations = await operationsOf();
   const visitor = createVisitor(service.baseUrl, { language: 'pt' });
   const page = await visitor.get('/openapi');
@@ -27,6 +27,13 @@ test('has the headings of every endpoint, and every problem, in Portuguese, too,
     const english = endpoint.querySelector('p[lang=en]')!.textContent;
     expect(description.replaceAll('`', '')).toStartWith(english);
   }
+  for (const kind of Object.keys(PROBLEMS)) expect(page.text).toContain(`<code>${kind}</code>`);
+  const loaded = [
+    ...page.text.matchAll(/<(?:script|link|img|iframe|object|embed)\b[^>]*(?:src|href)="([^"]*)"/gi),
+  ];
+  expect(loaded.length).toBe(4);
+  for (const [, address] of loaded) expect(address).toStartWith('/dashboard/assets/');
+  expect(page.text).not.toMatch(/@import|url\(\s*["']?(?:https?:)?\/\//i);
   expect((await visitor.get('/openapi?lang=en')).textOf('h1')).toBe('API reference');
   expect((await visitor.get('/problems/validation')).textOf('h1')).toBe(PROBLEMS.validation.pt.title);
   expect((await visitor.get('/problems/nothing')).status).toBe(404);
