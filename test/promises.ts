@@ -344,7 +344,7 @@ revision 2026-07-28, and those of 2025 → mcp: lists the tools, calls them, rea
 A call is a request of the tool's endpoint → mcp: log line, ledger and statistics → mcp: metrics count a call under its route
 is what the call was charged, in errors too → mcp: a call over the rate is a result → api: by %s: refusals of %s
 is what the key can still spend → mcp: a charged call says how many credits are left → api: the lesser of account and key
-Every other message takes a token and no credit → mcp: a flood of notifications → api: a message of the protocol that calls no tool
+Every other message takes a token and no credit → mcp: a flood of notifications → mcp: %s: %d, for a token and no credit
 is over 64 KiB, or takes over 10 s → mcp: the text of a refused body → mcp: a call in chunks has no known length
 over 200 members and items beside a tool's lists → mcp: a message has at most 200 members → mcp: the lists of a tool input do not count
 of another host than PUBLIC_URL's is a free 403 → mcp: the foreign origin %s is a 403 → mcp: the own origin, and none
@@ -357,7 +357,7 @@ outputSchema may gain members → mcp: the output of a tool is the answer of its
 that inputSchema refuses, or does not name → mcp: an input that does not exist is refused → mcp: %s with %j: a validation
 or, if over a minute or without credits, to stop → mcp: without credits the text says to stop → mcp: a text of a model says where credits are bought
 A 500 names the X-Request-Id → mcp: the text of a fault of the service
-A call without a token left is such a result → mcp: a call over the rate is a result → mcp: a client of the protocol shows a call over the rate
+A call without a token left is such a result → mcp: a call over the rate is a result
 if its Content-Length is at most 4 KiB → mcp: %s over the rate
 gets a key that works at /mcp alone → dashboard/connections: an agent that a member connects calls tools at /mcp alone → dashboard/connections: each secret works in its own place alone
 is an https address, or one of this machine → dashboard/connections: with PUBLIC_URL %s there are no connections

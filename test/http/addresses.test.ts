@@ -16,9 +16,10 @@ api.provider.answer(FOUND, nifPtFound(FOUND));
 const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
 afterAll(() => api.stop());
 
-/** The answer to a request line, with the caller's key. */
-async function send(method: string, target: string) {
-  const head = `Host: h\r\nAuthorization: Bearer ${caller.key}\r\nConnection: close\r\n\r\n`;
+/** The answer to a request line, with the caller's key or without. */
+async function send(method: string, target: string, hasKey = true) {
+  const authorization = hasKey ? `Authorization: Bearer ${caller.key}\r\n` : '';
+  const head = `Host: h\r\n${authorization}Connection: close\r\n\r\n`;
   const answer = await sendRaw(api, `${method} ${target} HTTP/1.1\r\n${head}`);
   const [headers = '', body = ''] = answer.split('\r\n\r\n');
   return { status: Number(answer.split(' ')[1]), headers: headers.toLowerCase(), body };
@@ -35,7 +36,7 @@ test.each([
   async (target) => {
     const before = await api.ledger(caller);
     for (const method of ['HEAD', 'TRACE', 'CONNECT', 'PROPFIND']) {
-      const { status, headers, body } = await send(method, target);
+      const { status, headers, body } = await send(method, target, method === 'HEAD');
       expect([method, status, /\r\nallow: get(\r|$)/.test(headers)]).toEqual([method, 405, true]);
       if (method === 'HEAD') expect(body).toBe('');
     }
