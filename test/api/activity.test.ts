@@ -43,20 +43,21 @@ const brief = (rows: Row[]) =>
     )
     .toSorted();
 
-const post = (body: unknown, headers: Record<string, string> = {}): CallOptions => ({
-  method: 'POST',
-  headers: { 'Content-Type': 'application/json', ...headers },
-  body: JSON.stringify(body),
+const keyed = (idempotencyKey: string): CallOptions => ({
+  json: { nifs: [nif(1)] },
+  headers: { 'Idempotency-Key': idempotencyKey },
 });
+/** One more than a list refreshes. */
+const REFRESHED = Array.from({ length: 11 }, (_, n) => nif(n + 100));
 
 test('it has what was charged, what came back, and what was refused or repeated, by endpoint or tool', async () => {
   const { key, keyId, accountId } = await api.caller(plenty);
   const asked = [
     await ask(api, '/companies?q=empresa', { key, headers: { 'X-Request-Id': 'order-17' } }),
     await ask(api, '/companies/123', { key, headers: { 'X-Request-Id': 'order-17' } }),
-    await ask(api, '/debts', { ...post({ nifs: [nif(1), nif(2), '1'] }), key }),
-    await ask(api, '/debts', { ...post({ nifs: [nif(1)] }, { 'Idempotency-Key': 'once' }), key }),
-    await ask(api, '/debts', { ...post({ nifs: [nif(1)] }, { 'Idempotency-Key': 'once' }), key }),
+    await ask(api, '/debts', { json: { nifs: [nif(1), nif(2), '1'] }, key }),
+    await ask(api, '/debts', { ...keyed('once'), key }),
+    await ask(api, '/debts', { ...keyed('once'), key }),
     await ask(api, '/usage', { key }),
   ];
   expect(asked.map(({ status }) => status)).toEqual([200, 400, 200, 200, 200, 200]);
@@ -97,8 +98,7 @@ test('it has what was charged, what came back, and what was refused or repeated,
 test('the free item of a list, and a key that has ended, have their refusals', async () => {
   const { key, keyId } = await api.caller(plenty);
   const other = await api.caller(plenty);
-  const refreshing = { ...post({ nifs: Array.from({ length: 11 }, (_, n) => nif(n + 100)) }), key };
-  const { status } = await ask(api, '/lookups', refreshing);
+  const { status } = await ask(api, '/lookups', { json: { nifs: REFRESHED }, key });
   expect(status).toBe(200);
   const rows = await rowsOf(key, 3);
   expect(brief(rows).filter((row) => row.includes('service-unavailable'))).toEqual([
@@ -120,18 +120,20 @@ const calls =
   async ({ key }: Caller) => {
     for (const [path, options] of asked) await ask(api, path, { ...options, key });
   };
-const keyed = (idempotencyKey: string) => post({ nifs: [nif(1)] }, { 'Idempotency-Key': idempotencyKey });
 
 /** Calls that are answered with each name, of an account of its own. A new name has none before it is written here. */
 const CAUSES: Record<Reason, (caller: Caller) => Promise<unknown>> = {
-  nif: calls(['/companies/123'], ['/debts', post({ nifs: ['secret'] })]),
+  nif: calls(['/companies/123'], ['/debts', { json: { nifs: ['secret'] } }]),
   query: calls(['/companies'], ['/matches?q=%20']),
-  name: calls(['/resolutions', post({ names: [' '] })]),
-  body: calls(['/debts', { ...post({}), body: '{"nifs":[' }]),
-  member: calls(['/debts', post({ secret: 1 })]),
+  name: calls(['/resolutions', { json: { names: [' '] } }]),
+  body: calls([
+    '/debts',
+    { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"nifs":[' },
+  ]),
+  member: calls(['/debts', { json: { secret: 1 } }]),
   'idempotency-key': calls(['/debts', keyed('se cret')]),
   cursor: calls(['/activity?after=secret']),
-  later: calls(['/lookups', post({ nifs: Array.from({ length: 11 }, (_, n) => nif(n + 100)) })]),
+  later: calls(['/lookups', { json: { nifs: REFRESHED } }]),
   async 'account-rate'(caller) {
     await changeLimits(api.sql, caller.accountId, { requestsPerMinute: 1 }, 'test');
     await until('the refusal', async () => (await ask(api, '/usage', caller)).status === 429);

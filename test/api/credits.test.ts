@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { methodOf } from '../../src/http/api-route.ts';
 import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
-import { hasTool, post, requestFor } from '../companies/test-world/requests.ts';
+import { hasTool, requestFor } from '../companies/test-world/requests.ts';
 import { type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import type { CallAnswer } from '../support/client.ts';
@@ -94,7 +94,7 @@ async function accountIn({ plan, used, purchased, spends, limit }: (typeof STATE
 }
 
 const screen = (key: string, items: number) =>
-  ask(api, '/debts', { ...post({ nifs: Array(items).fill(nif(1)) }), key });
+  ask(api, '/debts', { json: { nifs: Array(items).fill(nif(1)) }, key });
 
 /** Credits that calls get until they are refused. */
 async function spendAll(key: string): Promise<number> {

@@ -13,11 +13,8 @@ const api = await startApi({ directory: `nif,legal_name\n${nif(9)},Azul\n` });
 await importBrackets(api.database, { [NIFS[0]!]: [7500, 25_000] });
 afterAll(() => api.stop());
 
-const post = (key: string, path: string, json: unknown, idempotencyKey?: string) =>
-  ask(api, path, {
-    ...{ key, json },
-    ...(idempotencyKey !== undefined && { headers: { 'Idempotency-Key': idempotencyKey } }),
-  });
+const post = (key: string, path: string, json: unknown, text?: string) =>
+  ask(api, path, { key, json, ...(text !== undefined && { headers: { 'Idempotency-Key': text } }) });
 
 test.each([
   ['/debts', { nifs: NIFS }, 3],

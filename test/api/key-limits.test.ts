@@ -15,7 +15,7 @@ import { generateSecret } from '../../src/metering/keys/secret.ts';
 import { keyRoute } from '../../src/metering/usage/key-route.ts';
 import { secretStart } from '../../src/platform/observability/redaction.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
-import { post, requestFor } from '../companies/test-world/requests.ts';
+import { requestFor } from '../companies/test-world/requests.ts';
 import { type Caller, startApi } from '../support/api.ts';
 import { ask, tokensOf } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
@@ -209,7 +209,7 @@ async function budgetedKey(credits: number, per: BudgetPeriod, included = 1000) 
 }
 
 const screen = (key: string, items: number) =>
-  ask(api, '/debts', { ...post({ nifs: Array(items).fill(nif(1)) }), key });
+  ask(api, '/debts', { json: { nifs: Array(items).fill(nif(1)) }, key });
 const REFUSALS = {
   day: [429, 'key-budget-exceeded'],
   month: [429, 'key-budget-exceeded'],
@@ -273,9 +273,8 @@ test('a repetition by another key of the account is told nothing of the budget t
   const first = await budgetedKey(3, 'ever');
   await changePlan(api.sql, first.accountId, 'plus', {}, 'test');
   const { secret } = await createKey(api.sql, first.accountId, '', 'test');
-  const request = post({ nifs: Array(5).fill(nif(1)) });
-  const send = (key: string) =>
-    ask(api, '/debts', { ...request, key, headers: { ...request.headers, 'Idempotency-Key': 'one' } });
+  const headers = { 'Idempotency-Key': 'one' };
+  const send = (key: string) => ask(api, '/debts', { json: { nifs: Array(5).fill(nif(1)) }, key, headers });
   const kinds = async (key: string) =>
     (await send(key)).body.data.map(
       ({ status, problem }: { status: number; problem?: { type: string } }) =>

@@ -196,6 +196,20 @@ test('the counter sees what is parsed after the token, and better-auth gets its 
   expect(await seen(SHAPES.cookie!)).toEqual([]);
 });
 
+/** Sends a request over a socket, with these headers unless its shape has them. @returns its status and what was parsed */
+async function sendShape(
+  method: string,
+  path: string,
+  { query = '', headers = {}, body = '' }: Shape,
+  further: Record<string, string>,
+): Promise<[status: string, parsed: string[]]> {
+  const sent = { ...further, ...headers, Host: 'a', Connection: 'close', 'Content-Length': body.length };
+  const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`);
+  parses.take();
+  const answer = await sendRaw(service, `${method} ${path}${query} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
+  return [answer.slice('HTTP/1.1 '.length, 12), parses.take()];
+}
+
 test('of a call of the API without a token nothing is parsed', async () => {
   const { key } = await createCaller(service.sql, { limits: { requestsPerMinute: 1 } });
   expect((await call(service.url, '/usage', { key })).status).toBe(200);
@@ -205,28 +219,15 @@ test('of a call of the API without a token nothing is parsed', async () => {
     ...worst(60_000),
     body: { body: repeated('[', 60_000), headers: { 'Content-Type': 'application/json' } },
   };
-  const found: Record<string, unknown> = {};
+  const further = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` };
   for (const [method, path] of paths)
-    for (const [name, { query = '', headers = {}, body = ' '.repeat(5000) }] of Object.entries<Shape>(
-      shapes,
-    )) {
-      const sent: Record<string, string> = {
-        Host: 'a',
-        'Content-Type': 'application/json',
-        ...headers,
-        Authorization: `Bearer ${key}`,
-      };
+    for (const [name, { body = ' '.repeat(5000), ...shape }] of Object.entries<Shape>(shapes)) {
       // Agents' addresses refuse a foreign origin before that.
-      delete sent.Origin;
-      const lines = Object.entries(sent).map(([header, value]) => `${header}: ${value}\r\n`);
-      const text = `${method} ${path!.replace(':nif', '500002576')}${query} HTTP/1.1\r\n${lines.join('')}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-      parses.take();
-      const answer = await sendRaw(service, text);
-      const parsed = parses.take();
-      if (!/^HTTP\/1.1 429/.test(answer) || parsed.length > 0)
-        found[`${method} ${path} ${name}`] = [answer.slice(0, 12), parsed];
+      const { Origin: _, ...headers } = shape.headers ?? {};
+      const address = path!.replace(':nif', '500002576');
+      const seen = await sendShape(method!, address, { ...shape, headers, body }, further);
+      expect([method, path, name, ...seen]).toEqual([method, path, name, '429', []]);
     }
-  expect(found).toEqual({});
 });
 
 test('of a request for what needs no token nothing is parsed, and neither of one without a key', async () => {
@@ -240,20 +241,16 @@ test('of a request for what needs no token nothing is parsed, and neither of one
     '/metrics',
   ];
   const others = ['/favicon.ico', '/health/live', '/health/ready', '/dashboard/assets/x', MCP_PATH];
-  const found: Record<string, unknown> = {};
   for (const path of [...paths, ...others, ...API_ROUTES.map((route) => BASE_PATH + route.path)])
-    for (const [name, { query = '', headers = {} }] of Object.entries<Shape>(worst(60_000)))
+    for (const [name, shape] of Object.entries<Shape>(worst(60_000)))
       for (const method of ['GET', 'POST']) {
-        const sent = { Host: 'a', Accept: 'text/html', ...headers };
-        const lines = Object.entries(sent).map(([header, value]) => `${header}: ${value}\r\n`);
-        parses.take();
-        const answer = await sendRaw(
-          service,
-          `${method} ${path}${query} HTTP/1.1\r\n${lines.join('')}Connection: close\r\nContent-Length: 0\r\n\r\n`,
-        );
-        const parsed = parses.take();
-        if (!/^HTTP\/1.1 [234]/.test(answer) || parsed.length > 0)
-          found[`${method} ${path} ${name}`] = [answer.slice(0, 12), parsed];
+        const seen = await sendShape(method, path, shape, { Accept: 'text/html' });
+        expect([method, path, name, ...seen]).toEqual([
+          method,
+          path,
+          name,
+          expect.stringMatching(/^[234]/),
+          [],
+        ]);
       }
-  expect(found).toEqual({});
 });

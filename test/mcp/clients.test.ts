@@ -131,7 +131,7 @@ const DO_NOT_APPLY: Record<string, string[]> = {
 test('every scenario passes that applies, and the list of the others is complete', async () => {
   const { key } = await api.caller({ limits: { requestsPerMinute: 6000 } });
   // The suite can't send a key.
-  const withKey = Bun.serve({
+  using withKey = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch(request) {
@@ -142,23 +142,19 @@ test('every scenario passes that applies, and the list of the others is complete
     },
   });
   const folder = createFolder('conformance');
-  try {
-    const suite = Bun.spawn(
-      [
-        process.execPath,
-        fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js')),
-        ...['server', '--url', `http://127.0.0.1:${withKey.port}/mcp`, '--suite', 'all'],
-        ...['--output-dir', folder],
-      ],
-      { cwd: folder, env: bareEnvironment(), stdout: 'pipe', stderr: 'ignore' },
-    );
-    const report = await new Response(suite.stdout).text();
-    const outcomes = [...report.matchAll(/^([✓✗]) ([\w-]+): /gm)].map(([, mark, name]) => `${mark} ${name}`);
-    const others = Object.values(DO_NOT_APPLY).flat();
-    expect(outcomes.sort()).toEqual(
-      [...APPLY.map((name) => `✓ ${name}`), ...others.map((name) => `✗ ${name}`)].sort(),
-    );
-  } finally {
-    await withKey.stop(true);
-  }
+  const suite = Bun.spawn(
+    [
+      process.execPath,
+      fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js')),
+      ...['server', '--url', `http://127.0.0.1:${withKey.port}/mcp`, '--suite', 'all'],
+      ...['--output-dir', folder],
+    ],
+    { cwd: folder, env: bareEnvironment(), stdout: 'pipe', stderr: 'ignore' },
+  );
+  const report = await new Response(suite.stdout).text();
+  const outcomes = [...report.matchAll(/^([✓✗]) ([\w-]+): /gm)].map(([, mark, name]) => `${mark} ${name}`);
+  const others = Object.values(DO_NOT_APPLY).flat();
+  expect(outcomes.sort()).toEqual(
+    [...APPLY.map((name) => `✓ ${name}`), ...others.map((name) => `✗ ${name}`)].sort(),
+  );
 });

@@ -269,18 +269,14 @@ test('of a removal, a first request, and invitations to two accounts at the same
 });
 
 test('with SECOND_FACTOR=owners, owners set one up before anything else, and members need none', async () => {
-  const strict = await startDashboardService({ SECOND_FACTOR: 'owners' });
-  try {
-    const [owner, member] = [await createMember(strict), await createMember(strict)];
-    await strict.sql`UPDATE dashboard_members SET role = 'member' WHERE account_id = ${member.accountId}`;
-    expect((await member.visitor.get('/dashboard/keys')).status).toBe(200);
-    const answer = await owner.visitor.get('/dashboard/keys');
-    expect(answer.headers.get('location')).toBe('/dashboard/settings/second-factor');
-    const page = await owner.visitor.get('/dashboard/settings/second-factor');
-    expect(page.textOf('main')).toContain('Owners of an account need');
-  } finally {
-    await strict.stop();
-  }
+  await using strict = await startDashboardService({ SECOND_FACTOR: 'owners' });
+  const [owner, member] = [await createMember(strict), await createMember(strict)];
+  await strict.sql`UPDATE dashboard_members SET role = 'member' WHERE account_id = ${member.accountId}`;
+  expect((await member.visitor.get('/dashboard/keys')).status).toBe(200);
+  const answer = await owner.visitor.get('/dashboard/keys');
+  expect(answer.headers.get('location')).toBe('/dashboard/settings/second-factor');
+  const page = await owner.visitor.get('/dashboard/settings/second-factor');
+  expect(page.textOf('main')).toContain('Owners of an account need');
 });
 
 test('an owner changes the role of a member, and their own, and the history has it', async () => {

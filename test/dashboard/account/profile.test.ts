@@ -160,18 +160,14 @@ describe('the email', () => {
 });
 
 test('without mail the page says whom to ask, and the form changes nothing', async () => {
-  const silent = await startDashboardService({ CONTACT: 'mailto:ajuda@example.com' });
-  try {
-    const { visitor, ...person } = await createMember(silent);
-    const page = await visitor.get(EMAIL);
-    expect(page.textOf('main')).toContain('This service sends no email');
-    expect(page.textOf('main')).toContain('ajuda@example.com');
-    expect(page.document.querySelector('main form')).toBeNull();
-    const form_token = await formTokenOf(visitor, NAME);
-    const sent = { form_token, email: newEmail(), present: person.password };
-    expect((await visitor.post(EMAIL, sent)).status).toBe(403);
-    expect(await silent.sql`SELECT 1 FROM dashboard_email_changes`).toHaveLength(0);
-  } finally {
-    await silent.stop();
-  }
+  await using silent = await startDashboardService({ CONTACT: 'mailto:ajuda@example.com' });
+  const { visitor, ...person } = await createMember(silent);
+  const page = await visitor.get(EMAIL);
+  expect(page.textOf('main')).toContain('This service sends no email');
+  expect(page.textOf('main')).toContain('ajuda@example.com');
+  expect(page.document.querySelector('main form')).toBeNull();
+  const form_token = await formTokenOf(visitor, NAME);
+  const sent = { form_token, email: newEmail(), present: person.password };
+  expect((await visitor.post(EMAIL, sent)).status).toBe(403);
+  expect(await silent.sql`SELECT 1 FROM dashboard_email_changes`).toHaveLength(0);
 });

@@ -216,15 +216,9 @@ test('the last 48 hours have what was answered and what failed, each request onc
 });
 
 test('without ACTIVITY_DAYS the page says that nothing is kept, and no plot leads there', async () => {
-  const off = await startDashboardService({ ACTIVITY_DAYS: '0' });
-  try {
-    const { visitor, accountId } = await createMember(off);
-    await storeCallCounts(off.sql, off.sql`VALUES (${accountId}, ${TODAY}, '', 'search', 4)`);
-    expect((await visitor.get('/dashboard/activity')).textOf('.empty')).toBe(
-      'This service keeps no activity.',
-    );
-    expect((await visitor.get('/dashboard')).linksOf('#calls tbody a')).toEqual([]);
-  } finally {
-    await off.stop();
-  }
+  await using off = await startDashboardService({ ACTIVITY_DAYS: '0' });
+  const { visitor, accountId } = await createMember(off);
+  await storeCallCounts(off.sql, off.sql`VALUES (${accountId}, ${TODAY}, '', 'search', 4)`);
+  expect((await visitor.get('/dashboard/activity')).textOf('.empty')).toBe('This service keeps no activity.');
+  expect((await visitor.get('/dashboard')).linksOf('#calls tbody a')).toEqual([]);
 });

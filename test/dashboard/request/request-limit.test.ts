@@ -257,30 +257,22 @@ test('a body that no page reads is dropped, and its connection answers the next 
 
 test('a form that trickles in is answered 408 after ten seconds, however many bytes come', async () => {
   const { socket, closed } = await sendText(service.baseUrl, `${HEAD}\r\nContent-Length: 9000\r\n\r\na`);
-  const trickle = keepSending(socket);
-  try {
-    expect(await closed).toStartWith('HTTP/1.1 408');
-  } finally {
-    trickle.stop();
-  }
+  using _trickle = keepSending(socket);
+  expect(await closed).toStartWith('HTTP/1.1 408');
 });
 
 test('a form that trickles in is given up at a stop, and the request counts as refused', async () => {
   const stopped = await startDashboardService();
   const { socket, closed } = await sendText(stopped.baseUrl, `${HEAD}\r\nContent-Length: 9000\r\n\r\na`);
-  const trickle = keepSending(socket);
-  try {
-    await fetch(`${stopped.baseUrl}/dashboard/sign-in`); // the dashboard is open, and reads the form
-    await stopped.stop();
-    expect(await closed).toStartWith('HTTP/1.1 503');
-    expect(stopped.logLines.some((line) => line.msg === 'requests were cut off')).toBe(false);
-    expect(requests(stopped).some((line) => line.status === 503)).toBe(true);
-  } finally {
-    trickle.stop();
-  }
+  using _trickle = keepSending(socket);
+  await fetch(`${stopped.baseUrl}/dashboard/sign-in`); // the dashboard is open, and reads the form
+  await stopped.stop();
+  expect(await closed).toStartWith('HTTP/1.1 503');
+  expect(stopped.logLines.some((line) => line.msg === 'requests were cut off')).toBe(false);
+  expect(requests(stopped).some((line) => line.status === 503)).toBe(true);
 });
 
 function keepSending(socket: Socket) {
   const timer = setInterval(() => socket.write('a'), 100);
-  return { stop: () => clearInterval(timer) };
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
