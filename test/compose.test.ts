@@ -35,6 +35,8 @@ const textOf = (path: string) => Bun.file(join(ROOT, path)).text();
 const readCompose = async (path: string) => Bun.YAML.parse(await textOf(path)) as Compose;
 
 const { services, networks, secrets } = await readCompose('docker-compose.yml');
+/** Three machines. */
+const example = await readCompose('examples/three-machines/docker-compose.yml');
 const environment = services.api!.environment!;
 
 const ALL = Object.values(SETTINGS);
@@ -185,7 +187,6 @@ test("the image's DATA_DIR is there for its user alone, who could not make it", 
 
 test('several instances leave the published port to the balancer of three-machines', async () => {
   const override = await readCompose('examples/several-instances.yml');
-  const example = await readCompose('examples/three-machines/docker-compose.yml');
   expect(override.services.api!.ports).toEqual([]);
   const { image, ports, volumes } = override.services.balancer!;
   expect(image).toBe(example.services.balancer!.image);
@@ -247,9 +248,8 @@ test("the unit of systemd ends after the longest stop, and takes its port from t
 });
 
 test("the example's instances have a configuration that the service takes, on all nodes and hosts", async () => {
-  const { services } = await readCompose('examples/three-machines/docker-compose.yml');
   for (const name of ['api-a', 'api-b', 'api-c']) {
-    const { environment, stop_grace_period: grace } = services[name]!;
+    const { environment, stop_grace_period: grace } = example.services[name]!;
     const filled = Object.entries(environment!).map(([variable, value]) => [
       variable,
       value.replace(/\$\{(\w+):[?-][^}]*\}/g, (_, secret) => (secret === 'NIF_PT_KEY' ? '' : 'a'.repeat(32))),
@@ -266,7 +266,6 @@ test("the example's instances have a configuration that the service takes, on al
 });
 
 test("the example's servers are those of docker-compose.yml", async () => {
-  const example = await readCompose('examples/three-machines/docker-compose.yml');
   for (const [server, count] of [
     ['elasticsearch', 3],
     ['postgres', 3],
@@ -295,8 +294,7 @@ test('the standbys of the example wait as the guide says', async () => {
 });
 
 test('the files that the example mounts are there, and its scripts can be run', async () => {
-  const { services } = await readCompose('examples/three-machines/docker-compose.yml');
-  const mounted = Object.values(services)
+  const mounted = Object.values(example.services)
     .flatMap(({ volumes = [] }) => volumes)
     .flatMap((volume) => /^\.\/([^:]+):/.exec(volume)?.[1] ?? []);
   expect([...new Set(mounted)].toSorted()).toEqual(['haproxy.cfg', 'postgres-first.sh', 'postgres.sh']);

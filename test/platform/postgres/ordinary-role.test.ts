@@ -2,14 +2,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { readConfig } from '../../../src/platform/config/config.ts';
-import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { call } from '../../support/client.ts';
 import { createCommandLine, ROOT } from '../../support/command.ts';
 import { createEmptyDatabase, postgresUrl } from '../../support/database.ts';
 import { createFolder } from '../../support/folder.ts';
-import { startService } from '../../support/whole.ts';
+import { startInProcess } from '../../support/service.ts';
 
 const role = `directory_role_${randomBytes(4).toString('hex')}`;
 const passwordFile = `/tmp/${role}`;
@@ -100,17 +98,11 @@ test('migrations, imports, rebuild, rollback and requests need no superuser', as
   const account = await json('account', 'create', '--name', 'Padaria');
   const { secret } = await json('key', 'create', account.id);
 
-  const log = createLogTo({ write: () => {} });
-  const service = await startService(readConfig(env), { log });
-  try {
-    const address = `http://127.0.0.1:${service.port}/api/v1`;
-    const found = await call(address, '/companies?q=padaria', { key: secret });
-    expect([found.status, found.body.data[0].legal_name]).toEqual([200, 'PADARIA DE DUME']);
-    expect((await call(address, '/companies/500845115', { key: secret })).status).toBe(502);
-    const usage = await call(address, '/usage', { key: secret });
-    expect(usage.body.data.quotas.requests.used).toBe(2);
-  } finally {
-    await service.stop();
-  }
+  await using service = await startInProcess(env);
+  const found = await call(service.url, '/companies?q=padaria', { key: secret });
+  expect([found.status, found.body.data[0].legal_name]).toEqual([200, 'PADARIA DE DUME']);
+  expect((await call(service.url, '/companies/500845115', { key: secret })).status).toBe(502);
+  const usage = await call(service.url, '/usage', { key: secret });
+  expect(usage.body.data.quotas.requests.used).toBe(2);
   await json('index', 'rollback');
 });
