@@ -56,6 +56,7 @@ test('any other answer than entries for every search is an error, not an empty r
   const nothing = { status: 200, timed_out: false };
   const noEntries = 'Elasticsearch did not answer every search of the request with directory entries';
   const entryless = [
+    null,
     {},
     [],
     { responses: {} },

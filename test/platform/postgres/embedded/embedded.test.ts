@@ -62,19 +62,6 @@ describe('whoever comes first starts it, whoever leaves last stops it', () => {
     expect(postgresPid(dataDir)).toBeNull();
   });
 
-  test('the process that started it may leave before one that joined', async () => {
-    dataDir = await usedDataDir();
-    const starter = await startHolder(dataDir);
-    const pid = postgresPid(dataDir);
-    const joined = await startHolder(dataDir);
-    expect(joined.url).toBe(starter.url);
-    expect(await starter.end('close')).toBe(0);
-    expect(postgresPid(dataDir)).toBe(pid);
-    expect(await query(joined.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    expect(await joined.end('close')).toBe(0);
-    expect(postgresPid(dataDir)).toBeNull();
-  });
-
   test('several first commands at once share one Postgres, and only the one that made the installation says so', async () => {
     const commands = Array.from({ length: 3 }, () => runCommand({ DATA_DIR: dataDir }, 'account', 'list'));
     const outcomes = await Promise.all(commands);
