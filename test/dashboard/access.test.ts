@@ -176,7 +176,7 @@ test('headers of over 16 KiB together with the address are refused without a pag
   expect([refused.status, refused.text]).toEqual([431, '']);
 });
 
-// Over https: test/http/transport-security.test.ts.
+// Over https: test/http/addresses.test.ts.
 test('cookies are HttpOnly, SameSite and kept from the API', async () => {
   const visitor = createVisitor(service.baseUrl);
   const form = await visitor.get('/dashboard/sign-up?lang=en');
