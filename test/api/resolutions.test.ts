@@ -1,7 +1,7 @@
 /** POST /resolutions over HTTP, in both modes: every sentence of docs/api.md about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, startApi } from '../support/api.ts';
-import { ask, tokensOf } from '../support/ask.ts';
+import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 import { MODES } from '../support/modes.ts';
 import { eventually } from '../support/until.ts';
@@ -14,8 +14,6 @@ const NAMES = [
   'Padaria do Norte, Lda',
 ];
 const directory = `nif,legal_name\n${NAMES.map((name, n) => `${nif(n)},"${name}"\n`).join('')}`;
-/** No token flows back while a test counts them. */
-const slow = { limits: { requestsPerMinute: 10 } };
 const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
 const UNKNOWN = 'Zyxwv Qponm';
 
@@ -113,22 +111,6 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
     expect(statuses(body)).toEqual([400, 200, 400, 200]);
     expect(body.data[0].problem.type).toEndWith('/problems/validation');
     await eventually(async () => (await api.ledger({ accountId })).used, 3);
-  });
-
-  test('a request is a token, and a credit of the kind `resolve` for each name with a candidate', async () => {
-    const { accountId, key } = await api.caller(slow);
-    const before = tokensOf(await ask(api, '/usage', { key }));
-    const answer = await resolve(key, ['Leica', UNKNOWN, 'Leica', 'Padaria Nortte', UNKNOWN]);
-    expect(statuses(answer.body)).toEqual([200, 200, 200, 200, 200]);
-    expect(answer.headers.get('X-Credits')).toBe('3');
-    expect(before - tokensOf(await ask(api, '/usage', { key }))).toBe(2);
-    await eventually(() => api.ledger({ accountId }), { used: 3, credits: 0 });
-    const kinds = async () =>
-      Array.from(
-        await api.sql`SELECT kind, sum(calls)::int AS calls FROM calls_by_day
-          WHERE account_id = ${accountId} GROUP BY kind`,
-      );
-    await eventually(kinds, [{ kind: 'resolve', calls: 3 }]);
   });
 
   test('a request costs at least one credit, also without any candidate', async () => {

@@ -364,8 +364,6 @@ test.each([
   expect(traceIdOf(new Headers({ traceparent: given }))).toBe(expected);
 });
 
-test('no header gives no trace', () => expect(traceIdOf(new Headers())).toBeUndefined());
-
 test('the line of a request has the trace of its traceparent, one without has none, and a source gets none', async () => {
   const from = api.logLines.length;
   const asked = api.provider.requests.length;

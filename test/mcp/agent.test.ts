@@ -215,13 +215,6 @@ test('an input that does not exist is refused where the route takes a body, and 
   await client.close();
 });
 
-test('a tool that does not exist is answered with those that do', async () => {
-  const client = await connectAgent(api, (await api.caller()).key);
-  const call = client.callTool({ name: 'find_company', arguments: { q: 'padaria' } });
-  await expect(call).rejects.toThrow('search_companies, resolve_companies, get_company');
-  await client.close();
-});
-
 test('without credits the text says to stop and tell the user, and no seconds to wait', async () => {
   const { accountId, key } = await api.caller({ included: 1 });
   await api.sql`UPDATE balances SET used = 1 WHERE account_id = ${accountId}`;

@@ -39,19 +39,15 @@ test('has the headings of every endpoint, and every problem, in Portuguese, too,
   expect((await visitor.get('/problems/nothing')).status).toBe(404);
 });
 
-test('is kept without what the first visitor’s address had', async () => {
+test('leads a visitor to an account, and is kept without what the first visitor’s address had', async () => {
   const get = (path: string) => createVisitor(service.baseUrl).get(path);
+  expect((await get('/openapi')).textOf('.bar a[href="/dashboard/sign-up"]')).toBe('Create an account');
   for (const path of ['/openapi', '/problems/search-failed']) {
     await get(`${path}?lang=en&to=/evil.example/FREE&token=x&days=7&done=password`);
     const page = await get(`${path}?lang=en`);
     expect(page.document.querySelector('footer a[hreflang]')!.getAttribute('href')).toBe('?lang=pt');
     expect(page.text).not.toContain('evil');
   }
-});
-
-test('leads a visitor to an account', async () => {
-  const page = await createVisitor(service.baseUrl).get('/openapi');
-  expect(page.textOf('.bar a[href="/dashboard/sign-up"]')).toBe('Create an account');
 });
 
 test('is in the navigation of the dashboard, and only of those who are signed in', async () => {
