@@ -1,11 +1,12 @@
-/** `X-Credits` says what the ledger says, over every endpoint and tool. */
+/** Every endpoint and tool costs a token and its price, and `X-Credits` says what the ledger says. */
 import { afterAll, expect, test } from 'bun:test';
 import { methodOf } from '../../src/http/api-route.ts';
 import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { hasTool, requestFor } from '../companies/test-world/requests.ts';
+import { rollUpAll } from '../metering/credits/ledger.ts';
 import { type Caller, startApi } from '../support/api.ts';
-import { ask } from '../support/ask.ts';
+import { ask, tokensOf } from '../support/ask.ts';
 import type { CallAnswer } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import { resultOf, WAYS } from '../support/mcp.ts';
@@ -29,16 +30,20 @@ const cases = API_ROUTES.flatMap((route) =>
 );
 
 test.each(cases)('by %s: answers and bad input of %s have what was charged', async (way, _name, route) => {
-  const caller = await api.caller(plenty);
-  const used = async () => (await api.ledger(caller)).used;
-  for (const kind of [null, 'validation'] as const) {
-    const before = await used();
+  // Low, so that what flows back into the bucket stays below one token.
+  const caller = await api.caller({ limits: { requestsPerMinute: 6 } });
+  const price = route.charge === null ? 0 : 1;
+  for (const [n, kind] of ([null, 'validation'] as const).entries()) {
     const [path, options] = requestFor(route, kind);
     const answer = await WAYS[way](api, path, { ...options, key: caller.key });
-    const cost = (await used()) - before;
-    expect([kind, creditsOf(answer)]).toEqual([kind, String(cost)]);
-    await eventually(async () => logged()?.credits, cost);
+    expect([kind, creditsOf(answer), tokensOf(answer)]).toEqual([kind, String(price), 5 - n]);
+    expect((await api.ledger(caller)).used).toBe(price * (n + 1));
+    await eventually(async () => logged()?.credits, price);
   }
+  await rollUpAll(api.sql);
+  const calls = await api.sql`
+    SELECT kind, sum(calls)::int AS calls FROM calls_by_day WHERE account_id = ${caller.accountId} GROUP BY kind`;
+  expect([...calls]).toEqual(price === 0 ? [] : [{ kind: route.charge, calls: 2 }]);
 });
 
 test.each(cases)('by %s: refusals of %s, and answers to a test key, have 0', async (way, _name, route) => {

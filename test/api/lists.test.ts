@@ -29,12 +29,12 @@ afterAll(() => api.stop());
 
 /** `bad` is an item that is not valid. */
 const LISTS = [
-  { path: '/lookups', member: 'nifs', item: FRESH, bad: 'abc', most: 100, kind: 'lookup' },
-  { path: '/debts', member: 'nifs', item: FRESH, bad: 'abc', most: 1000, kind: 'debts' },
-  { path: '/resolutions', member: 'names', item: 'primeiira', bad: '', most: 100, kind: 'resolve' },
+  { path: '/lookups', member: 'nifs', item: FRESH, bad: 'abc', most: 100 },
+  { path: '/debts', member: 'nifs', item: FRESH, bad: 'abc', most: 1000 },
+  { path: '/resolutions', member: 'names', item: 'primeiira', bad: '', most: 100 },
 ];
 
-describe.each(LISTS)('POST $path', ({ path, member, item, bad, most, kind }) => {
+describe.each(LISTS)('POST $path', ({ path, member, item, bad, most }) => {
   /** With a further parameter of the content type, which changes nothing. */
   const headers = { 'Content-Type': 'Application/JSON; charset=utf-8' };
   const send = (key: string, items: string[]) =>
@@ -48,8 +48,6 @@ describe.each(LISTS)('POST $path', ({ path, member, item, bad, most, kind }) => 
     expect([answer.status, statuses(answer.body)]).toEqual([200, [200, 400, 200, 200, 200]]);
     expect(before - tokensOf(answer)).toBeWithin(0, 2);
     expect(await api.ledger({ accountId })).toEqual({ used: 5, credits: 8 });
-    const calls = await api.sql`SELECT kind, calls FROM calls_by_day WHERE account_id = ${accountId}`;
-    expect(calls.map((row) => ({ ...row }))).toEqual([{ kind, calls: 5 }]);
   });
 
   test(`takes ${most} items`, async () => {

@@ -1,7 +1,7 @@
 /** GET endpoints over HTTP, in both modes: every sentence of docs/api.md about their answers. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, type Caller, startApi } from '../support/api.ts';
-import { ask, tokensOf } from '../support/ask.ts';
+import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
 import { MODES } from '../support/modes.ts';
@@ -202,7 +202,7 @@ describe.each([...MODES])('success bodies to the letter, and queries as they are
     expect(answer).toStartWith('HTTP/1.1 200');
   });
 
-  const match = (q: string, key?: string) => get(`/matches?q=${encodeURIComponent(q)}`, key);
+  const match = (q: string) => get(`/matches?q=${encodeURIComponent(q)}`);
   const namesOf = (entries: { legal_name: string }[]) => entries.map(({ legal_name }) => legal_name);
   const named = (name: string) => entryOf(nif(NAMES.indexOf(name)), name);
 
@@ -227,19 +227,6 @@ describe.each([...MODES])('success bodies to the letter, and queries as they are
     expect(namesOf((await match('lisboa')).body.data)).toEqual(NAMES.slice(6, 26));
     const spaced = nif(4).replace(/(...)(...)/, '$1 $2.');
     expect(namesOf((await match(`NIF ${spaced}`)).body.data)).toEqual([NAMES[4]!]);
-  });
-
-  // No token flows back while they are counted.
-  test('a query is a token and a credit of the kind `match`, whatever it finds', async () => {
-    const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 10 } });
-    const before = tokensOf(await ask(api, '/usage', { key }));
-    await match('padaria', key);
-    await match('nada', key);
-    expect(before - tokensOf(await ask(api, '/usage', { key }))).toBe(3);
-    expect(await api.ledger({ accountId })).toEqual({ used: 2, credits: 0 });
-    const kinds = await api.sql`SELECT kind, sum(calls)::int AS calls FROM calls_by_day
-      WHERE account_id = ${accountId} GROUP BY kind`;
-    expect([...kinds]).toEqual([{ kind: 'match', calls: 2 }]);
   });
 
   test('a query of over eight words is asked by its first eight, and the answer says so', async () => {
