@@ -64,7 +64,7 @@ describe('isValidNif', () => {
   });
 
   test('refuses what is not nine ASCII digits', () => {
-    for (const nif of [
+    const others = [
       '',
       '50944201',
       '5094420130',
@@ -72,8 +72,8 @@ describe('isValidNif', () => {
       '509 42013',
       '５０９４４２０１３',
       '-09442013',
-    ])
-      expect(isValidNif(nif)).toBe(false);
+    ];
+    expect(others.filter(isValidNif)).toEqual([]);
   });
 });
 

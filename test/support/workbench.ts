@@ -22,7 +22,7 @@ import { searchEntries, searchOf } from './search-entries.ts';
 import { createTestIndexAlias } from './search-index.ts';
 
 /** A separate directory: database, prefix of indices, folder for files, and the operations on it. */
-export interface Workbench {
+export interface Workbench extends AsyncDisposable {
   mode: Mode;
   tools: DirectoryContext;
   database: TestDatabase;
@@ -89,6 +89,12 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
   };
   const importFile = (file: string, given: Partial<ImportOptions> = {}) =>
     importCompanies(tools, { path: file }, { ...given }, NO_PROGRESS);
+  const close = async () => {
+    await elasticsearch?.close();
+    if (mode === 'full') await cleanup();
+    await rm(folder, { recursive: true, force: true });
+    await database.drop();
+  };
   return {
     mode,
     tools,
@@ -112,12 +118,8 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
     },
     path,
     write,
-    async close() {
-      await elasticsearch?.close();
-      if (mode === 'full') await cleanup();
-      await rm(folder, { recursive: true, force: true });
-      await database.drop();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

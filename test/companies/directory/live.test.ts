@@ -8,55 +8,35 @@ import { createWorkbench } from '../../support/workbench.ts';
 import { createSearchOracle } from '../oracles.ts';
 
 const CLIENTS = 4;
-const QUERIES = [
-  'alfa',
-  'alfa b',
-  'beta',
-  'b',
-  nif(3),
-  nif(250),
-  'alfa beta gama delta epsilon zeta',
-  'nada',
-];
+const LONG = 'Alfa Beta Gama Delta Epsilon Zeta';
+const QUERIES = [...['alfa', 'alfa b', 'beta', 'b', LONG, 'nada'], nif(3), nif(250)];
 
-type Names = Map<number, string>;
+/** Many equal names, so that an answer's exact and other matches would show a mixture of two directories. */
+const FORMS = ['Alfa, Lda', 'Alfa', 'Alfa Beta', 'Beta', `${LONG} Eta, S.A.`, 'Bravo'];
+const directory = (from: number, to: number, shift: number): SearchEntry[] =>
+  Array.from({ length: to - from }, (_, at) => ({
+    nif: nif(from + at),
+    legalName: FORMS[(from + at + shift) % FORMS.length]!,
+  }));
 
-/** Names with many equal ones, so that an answer's exact and other matches would show a mixture of two directories. */
-function directory(from: number, to: number, shift: number): Names {
-  const forms = [
-    'Alfa, Lda',
-    'Alfa',
-    'Alfa Beta',
-    'Beta',
-    'Alfa Beta Gama Delta Epsilon Zeta Eta, S.A.',
-    'Bravo',
-  ];
-  const names: Names = new Map();
-  for (let n = from; n < to; n++) names.set(n, `${forms[(n + shift) % forms.length]!}`);
-  return names;
-}
+const toCsv = (entries: SearchEntry[]) =>
+  csv(0, 0) + entries.map(({ nif, legalName }) => `${nif},"${legalName}"\n`).join('');
 
-const toCsv = (names: Names) => {
-  const header = csv(0, 0);
-  return header + [...names].map(([n, name]) => `${nif(n)},"${name}"\n`).join('');
+/** The right answer to each query, as text. */
+const answersOf = (entries: SearchEntry[]) => {
+  const oracle = createSearchOracle(entries);
+  return new Map(QUERIES.map((q) => [q, JSON.stringify(oracle(q))]));
 };
-
-const answersOf = (names: Names) => {
-  const oracle = createSearchOracle([...names].map(([n, legalName]) => ({ nif: nif(n), legalName })));
-  return new Map(QUERIES.map((q) => [q, JSON.stringify(oracle(q).map(entryText))]));
-};
-const entryText = ({ nif, legalName }: SearchEntry) => `${nif} ${legalName}`;
 
 for (const mode of MODES) {
   describe(`searches while the directory changes, ${mode}`, () => {
     test('every answer is the old or the new one as a whole, through imports, rebuilds and rollbacks', async () => {
-      const bench = await createWorkbench(mode);
+      await using bench = await createWorkbench(mode);
       const { elasticsearch, sql } = bench.tools;
-      // As every instance of the service does it: each client with its own search.
-      const open = () => (elasticsearch === null ? searchOf(sql) : searchOf(sql, elasticsearch));
       const first = directory(0, 300, 0);
       const second = directory(20, 320, 1);
-      const third: Names = new Map([...second, ...directory(320, 330, 4), [25, 'Beta Nova']]);
+      const small = [...directory(320, 330, 4), { nif: nif(25), legalName: 'Beta Nova' }];
+      const third = [...second.filter((entry) => entry.nif !== nif(25)), ...small];
       await bench.importText(toCsv(first));
 
       let allowed = [answersOf(first)];
@@ -64,12 +44,13 @@ for (const mode of MODES) {
       let searches = 0;
       const strange: string[] = [];
       const client = async (seed: number) => {
-        const search = open();
+        // As every instance of the service does it: each client with its own search.
+        const search = searchOf(sql, elasticsearch);
         for (let i = seed; !stopped; i++) {
           const q = QUERIES[i % QUERIES.length]!;
           const before = allowed;
           try {
-            const answer = JSON.stringify((await searchEntries(search, q)).map(entryText));
+            const answer = JSON.stringify(await searchEntries(search, q));
             searches++;
             // The change may have come while it was asked.
             if (![...before, ...allowed].some((answers) => answers.get(q) === answer)) {
@@ -82,7 +63,7 @@ for (const mode of MODES) {
         }
       };
       const clients = Array.from({ length: CLIENTS }, (_, seed) => client(seed * 3));
-      const change = async (to: Names, run: () => Promise<unknown>) => {
+      const change = async (to: SearchEntry[], run: () => Promise<unknown>) => {
         const next = answersOf(to);
         allowed = [...allowed, next];
         await run();
@@ -93,15 +74,11 @@ for (const mode of MODES) {
       try {
         await change(second, () => bench.importText(toCsv(second), { replace: true }));
         await change(second, () => bench.rebuild());
-        // A small change.
-        await change(third, () =>
-          bench.importText(toCsv(new Map([...directory(320, 330, 4), [25, 'Beta Nova']]))),
-        );
+        await change(third, () => bench.importText(toCsv(small)));
         await change(second, () => bench.rollback());
       } finally {
         stopped = true;
         await Promise.all(clients);
-        await bench.close();
       }
       expect(strange).toEqual([]);
     });

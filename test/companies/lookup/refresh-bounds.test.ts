@@ -109,19 +109,6 @@ describe("an account's refreshes of a day", () => {
     expect([await refreshesOf(accountId), asked(number)]).toEqual([1, 1]);
   });
 
-  test('are never exceeded by lookups at the same moment, on two instances', async () => {
-    const { accountId, key } = await api.caller();
-    const other = await api.startInstance();
-    await setRefreshes(accountId, PER_DAY - 5);
-    const numbers = newNifs(12);
-    const answers = await Promise.all(
-      numbers.map((number, index) => look(number, key, index % 2 === 0 ? api : other)),
-    );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
-    expect(numbers.filter((number) => asked(number) > 0)).toHaveLength(5);
-    await other.stop();
-  });
-
   test("are shared by the API and the dashboard's Try it", async () => {
     const visitor = createVisitor(api.baseUrl);
     const { accountId } = await signUp(visitor);

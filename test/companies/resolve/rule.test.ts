@@ -16,29 +16,11 @@ import { oracleDistance, oracleEvidence, oracleRank, oracleRows } from './resolv
 
 /** Few letters, so that words are often alike. */
 const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '1'), minLength: 1, maxLength: 9 });
-const LIKE = [
-  'gaia',
-  'norte',
-  'gaianorte',
-  'construcoes',
-  'construcao',
-  'cgn',
-  'const',
-  'de',
-  'e',
-  'gaya',
-  '4',
-  'a',
-  'j',
-];
+const LIKE = 'gaia norte gaianorte construcoes construcao cgn const de e gaya 4 a j'.split(' ');
 const BODIES = [
-  ['camara', 'municipal', 'de'],
-  ['municipio'],
-  ['hospital', 'do'],
-  ['centro', 'hospitalar'],
-  ['centro', 'hospitalar', 'e', 'universitario'],
-  ['unidade', 'local', 'de', 'saude'],
-];
+  ...['camara municipal de', 'municipio', 'hospital do', 'centro hospitalar'],
+  ...['centro hospitalar e universitario', 'unidade local de saude'],
+].map((body) => body.split(' '));
 const plainWords = fc.array(fc.oneof(word, fc.constantFrom(...LIKE)), { minLength: 1, maxLength: 7 });
 /** Some begin as a public body's name. */
 const words = fc

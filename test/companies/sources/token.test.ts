@@ -38,24 +38,17 @@ describe('the token', () => {
     expect(report!.headers.authorization).toBe('Bearer token-1');
   });
 
-  test('is used again until shortly before it expires', async () => {
+  test.each([
+    ['an hour, until shortly before it expires', 3600, 3600_000 - 30_000],
+    ['a very short life, for half of it', '20', 10_000],
+  ] as const)('of %s is used again', async (_, life, usedMs) => {
+    provider.answerToken((nth) => ({ access_token: `token-${nth}`, expires_in: life }));
     await source.find(NIF);
-    time.advance(3600_000 - 30_001);
+    time.advance(usedMs - 1);
     await source.find(NIF);
-    expect(tokenRequests()).toHaveLength(1);
     time.advance(1);
     await source.find(NIF);
     expect(tokensUsed()).toEqual(['Bearer token-1', 'Bearer token-1', 'Bearer token-2']);
-  });
-
-  test('of a very short life is used for half of it', async () => {
-    provider.answerToken((nth) => ({ access_token: `token-${nth}`, expires_in: '20' }));
-    await source.find(NIF);
-    time.advance(9_999);
-    await source.find(NIF);
-    expect(tokenRequests()).toHaveLength(1);
-    time.advance(1);
-    await source.find(NIF);
     expect(tokenRequests()).toHaveLength(2);
   });
 
