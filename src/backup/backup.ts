@@ -10,7 +10,7 @@ import { openOutputFile } from '../platform/terminal/output-file.ts';
 import type { Progress } from '../platform/terminal/progress.ts';
 import { VERSION } from '../platform/version.ts';
 import { readSequences, readTables, type Table } from './catalogue.ts';
-import { type Block, encode, type Header } from './file.ts';
+import { encode, type Header } from './file.ts';
 
 export type BackupReport = Awaited<ReturnType<typeof backUp>>;
 
@@ -71,12 +71,7 @@ async function readHeader(sql: Sql): Promise<Header> {
   };
 }
 
-async function* rowsOf(
-  sql: Sql,
-  tables: Table[],
-  signal: AbortSignal,
-  progress: Progress,
-): AsyncGenerator<Block> {
+async function* rowsOf(sql: Sql, tables: Table[], signal: AbortSignal, progress: Progress) {
   const expected = tables.reduce((sum, { estimate }) => sum + estimate, 0);
   progress.phase('copying the tables');
   let rows = 0;

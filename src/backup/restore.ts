@@ -53,11 +53,7 @@ export async function openBackup(file: string, signal: AbortSignal, progress: Pr
   return reader;
 }
 
-async function* bytesOf(
-  file: string,
-  signal: AbortSignal,
-  onBytes?: (read: number) => void,
-): AsyncGenerator<Uint8Array> {
+async function* bytesOf(file: string, signal: AbortSignal, onBytes?: (read: number) => void) {
   const stream: AsyncIterable<Uint8Array> = file === '-' ? Bun.stdin.stream() : createReadStream(file);
   const chunks = stream[Symbol.asyncIterator]();
   try {

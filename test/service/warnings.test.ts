@@ -13,7 +13,7 @@ import { startTestService } from '../support/service.ts';
 function warned(env: Record<string, string>): string[] {
   const config = readConfig(env);
   const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, config.port);
-  return startWarnings(config, publicUrl).map((warning) => /^[A-Z_]+/.exec(warning)![0]);
+  return [...startWarnings(config, publicUrl)].map((warning) => /^[A-Z_]+/.exec(warning)![0]);
 }
 
 const HTTPS = { PUBLIC_URL: 'https://api.example.pt', METRICS_TOKEN: 'token' };

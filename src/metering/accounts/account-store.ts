@@ -14,7 +14,7 @@ import {
   type Subscription,
 } from './plan.ts';
 
-interface AccountSummary {
+export interface AccountDetails extends PlanQuotas {
   id: string;
   name: string;
   /** The effective plan: a lapsed Plus subscription is free. */
@@ -22,9 +22,6 @@ interface AccountSummary {
   /** Purchased credits left. */
   credits: number;
   suspended: boolean;
-}
-
-export interface AccountDetails extends AccountSummary, PlanQuotas {
   period: Period;
   /** The end of a Plus subscription; `null` if it doesn't lapse, or there is none. */
   planUntil: Date | null;
@@ -93,7 +90,9 @@ export interface AccountFilter {
 }
 
 /** An account with the emails of its members. */
-export type ListedAccount = AccountSummary & { emails: string[] };
+export type ListedAccount = Pick<AccountDetails, 'id' | 'name' | 'plan' | 'credits' | 'suspended'> & {
+  emails: string[];
+};
 
 /** Accounts that {@link listAccounts} returns at most. */
 const ACCOUNTS_AT_A_TIME = 1000;

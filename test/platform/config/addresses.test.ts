@@ -170,7 +170,7 @@ test('a NODE_EXTRA_CA_CERTS that is not in force ends a command with exit code 2
 });
 
 test('only what goes to another machine in plain text, or unverified, is warned of', () => {
-  const warnings = (env: Record<string, string>) => transportWarnings(readConfig(env));
+  const warnings = (env: Record<string, string>) => [...transportWarnings(readConfig(env))];
   expect(warnings({})).toEqual([]);
   for (const host of ['localhost', '127.0.0.1', '127.8.8.8', '[::1]', 'postgres']) {
     const env = { DATABASE_URL: `postgres://u:secret@${host}/x`, REDIS_URL: `redis://${host}` };
