@@ -10,7 +10,7 @@ import { replaceGlobals } from './world.ts';
 const { values } = parseArgs({
   options: { seed: { type: 'string' }, histories: { type: 'string' }, fault: { type: 'string' } },
 });
-loadBySeam(faultNamed(SQL_FAULTS.compare, values.fault));
+loadBySeam(faultNamed(values.fault, SQL_FAULTS.compare));
 replaceGlobals();
 const { generateSecret } = await import('../../../src/metering/keys/secret.ts');
 const { createAccount } = await import('../../../src/metering/accounts/account-store.ts');

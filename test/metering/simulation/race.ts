@@ -17,7 +17,7 @@ const { values } = parseArgs({
     accounts: { type: 'string' },
   },
 });
-loadBySeam(faultNamed(SQL_FAULTS.race, values.fault));
+loadBySeam(faultNamed(values.fault, SQL_FAULTS.race));
 const { connectPostgres, isLockTimeout } = await import('../../../src/platform/postgres/connect.ts');
 const { createCredits } = await import('../../../src/metering/credits/charge.ts');
 const { refundOwed } = await import('../../../src/metering/credits/refund.ts');

@@ -13,7 +13,7 @@ import { replaceGlobals } from './world.ts';
 const { values } = parseArgs({
   options: { seed: { type: 'string' }, seconds: { type: 'string' }, fault: { type: 'string' } },
 });
-const fault = faultNamed([...FAULTS, ...UNSEEN], values.fault);
+const fault = faultNamed(values.fault, FAULTS, UNSEEN);
 const startedMs = performance.now();
 const realNow = performance.now.bind(performance);
 loadBySeam(fault);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { runBun } from '../../support/command.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { FAULTS, type Fault, IN_TURN, SQL_FAULTS } from './faults.ts';
+import { FAULTS, faultNamed, IN_TURN, namesOf, SQL_FAULTS } from './faults.ts';
 import { replaced } from './seam.ts';
 
 const play = (...words: string[]) => runBun({}, join(import.meta.dir, 'run.ts'), ...words);
@@ -23,7 +23,7 @@ test('a seed is a run: its trace is the same, byte by byte', async () => {
 /** The first history in which a fault shows that few histories meet. After a change of the ledger the search goes on from there. */
 const SEEDS: Record<string, string> = { 'a wait for a lock fails the batch': '3078' };
 
-test.each(FAULTS.map(({ name }) => name))(
+test.each(namesOf(FAULTS))(
   'it finds the planted fault: %s',
   async (name) => {
     const { code, stdout } = await play('--fault', name, '--seconds', '100', '--seed', SEEDS[name] ?? '1');
@@ -33,15 +33,16 @@ test.each(FAULTS.map(({ name }) => name))(
   120_000,
 );
 
-/** @param fault one of a function in the database is planted there */
-async function inPostgres(by: 'compare' | 'race', fault: Fault | null, ...words: string[]) {
+/** @param name of a fault. One of a function in the database is planted there */
+async function inPostgres(by: 'compare' | 'race', name?: string, ...words: string[]) {
+  const fault = faultNamed(name, SQL_FAULTS[by]);
   const { url, sql, drop } = await createTestDatabase(by);
   try {
     if (fault?.file === IN_TURN) {
       const [row] = await sql<{ text: string }[]>`SELECT pg_get_functiondef(${IN_TURN}::regproc) AS text`;
       await sql.unsafe(replaced(row!.text, fault));
     }
-    const planted = fault === null ? [] : ['--fault', fault.name];
+    const planted = name === undefined ? [] : ['--fault', name];
     return await runBun({ DATABASE_URL: url }, join(import.meta.dir, `${by}.ts`), ...planted, ...words);
   } finally {
     await drop();
@@ -49,13 +50,13 @@ async function inPostgres(by: 'compare' | 'race', fault: Fault | null, ...words:
 }
 
 test('a real Postgres ends as the model does', async () => {
-  const { code, stdout } = await inPostgres('compare', null, '--histories', '60');
+  const { code, stdout } = await inPostgres('compare', undefined, '--histories', '60');
   expect(stdout).toContain('Postgres ends as the model does');
   expect(code).toBe(0);
 }, 120_000);
 
 test('two processes at once on a real Postgres lose no credit, and are in no deadlock', async () => {
-  const { code, stdout } = await inPostgres('race', null);
+  const { code, stdout } = await inPostgres('race');
   expect(stdout).toBe('all right\n');
   expect(code).toBe(0);
 }, 120_000);
@@ -64,10 +65,10 @@ describe.each([
   ['compare', '--histories', '500'],
   ['race', '--seconds', '5'],
 ] as const)('Postgres shows the planted fault in %s.ts:', (by, ...long) => {
-  test.each(SQL_FAULTS[by].map((fault) => [fault.name, fault] as const))(
+  test.each(namesOf(SQL_FAULTS[by]))(
     '%s',
-    async (_, fault) => {
-      const { code, stdout } = await inPostgres(by, fault, ...long);
+    async (name) => {
+      const { code, stdout } = await inPostgres(by, name, ...long);
       expect(stdout).not.toBe('');
       expect(code).toBe(1);
     },
