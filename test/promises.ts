@@ -311,7 +311,7 @@ ends it within 5 seconds → metering/keys: with an overlap of 0 ends every earl
 A secret that no store checks → dashboard/auth: one that is made in DATA_DIR
 account list --email finds the account → platform/terminal: a list has the accounts → metering/accounts: a list has each account’s emails
 has the calls with that X-Request-Id → metering/activity: a list is filtered by key
-adds once for each reference → metering/accounts: the same reference ten times
+adds once for each reference → metering/accounts: the same reference adds once
 opens a new period each time → metering/accounts: to Plus again is a new period
 sslmode=verify-full → failures: with verified TLS to every dependency → failures: a certificate %s of
 It opens no port → platform/postgres/embedded: it opens no port → platform/postgres/embedded: a DATA_DIR with too long

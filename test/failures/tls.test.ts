@@ -161,6 +161,20 @@ test('sslmode=require encrypts, whatever the certificate is', async () => {
   await postgres.use(authority.issue(HOSTS));
 });
 
+/** A server that hears everything, and answers the first bytes: whether it speaks TLS. */
+async function startServer(answer: 'S' | 'N') {
+  const heard: Uint8Array[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (bytes) => {
+      if (heard.push(Buffer.from(bytes)) === 1) socket.write(answer);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  return { heard, port, close: () => new Promise((resolve) => server.close(resolve)) };
+}
+
 describe.each(['require', 'verify-full'])('sslmode=%s', (mode) => {
   test('a Postgres without TLS ends the start with a line that says so', async () => {
     const url = new URL(postgresUrl);
@@ -173,37 +187,24 @@ describe.each(['require', 'verify-full'])('sslmode=%s', (mode) => {
   });
 
   test('a server that is silent once TLS has begun is named', async () => {
-    const server = createServer((socket) => {
-      socket.on('error', () => {});
-      socket.once('data', () => socket.write('S'));
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-    const { port } = server.address() as { port: number };
+    const { port, close } = await startServer('S');
     const DATABASE_URL = `postgres://user@127.0.0.1:${port}/directory?sslmode=${mode}`;
     const { code, stderr } = await runCommand({ ...env, DATABASE_URL }, 'serve');
     expect(stderr).toBe(
       `error: Postgres can't be reached: no answer from 127.0.0.1:${port}: check DATABASE_URL and the server\n`,
     );
     expect(code).toBe(1);
-    await new Promise((resolve) => server.close(resolve));
+    await close();
   });
 
   test('a server that denies TLS is told nothing in plain text', async () => {
-    const heard: Uint8Array[] = [];
-    const server = createServer((socket) => {
-      socket.on('error', () => {});
-      socket.on('data', (bytes) => {
-        if (heard.push(Buffer.from(bytes)) === 1) socket.write('N');
-      });
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-    const { port } = server.address() as { port: number };
+    const { heard, port, close } = await startServer('N');
     const pool = connectPostgres(`postgres://maria:secret@127.0.0.1:${port}/books?sslmode=${mode}`, {
       max: 1,
     });
     await expect(withTimeout(pool`SELECT 1`, 5000, 'Postgres')).rejects.toThrow('CONNECT_TIMEOUT');
     await pool.end({ timeout: 1 });
-    server.close();
+    await close();
     const [request, ...rest] = heard;
     expect(Buffer.from(request!).toString('hex')).toBe('0000000804d2162f');
     // A TLS handshake, and nothing else: no name of a user or of a database.

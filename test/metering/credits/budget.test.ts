@@ -1,11 +1,10 @@
 /** Budgets of keys are exact (docs/members.md: limits of a key). */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import type { Call, Charge } from '../../../src/metering/credits/call.ts';
+import type { Call } from '../../../src/metering/credits/call.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
-import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { createKey, listKeys } from '../../../src/metering/keys/key-store.ts';
 import { limitKey, settleBudgets } from '../../../src/metering/keys/limit-key.ts';
 import type { Budget, BudgetPeriod } from '../../../src/metering/keys/limits.ts';
@@ -14,7 +13,7 @@ import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
-import { attemptsOf, chargeKeyed, ledgerOf } from './ledger.ts';
+import { attemptsOf, chargeKeyed, givingBack, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('budget');
 const sql = database.sql;
@@ -66,20 +65,20 @@ test('of two equal bounds of a list the account refuses', async () => {
   }
 });
 
-test.each<[string, (charge: Charge, attempt: string) => PromiseLike<unknown>]>([
-  ['a void', (_, attempt) => voidAttempt(sql, attempt)],
-  ['a refund', (charge) => charge.refund(3)],
-])('what comes back by %s after the window comes back to the account alone', async (_, giveBack) => {
-  const key = await createLimited({ credits: 10, per: 'day' });
-  const charge = await ledgers[0]!.charge(call(key, 3));
-  // The next window begins before the refund is paid out.
-  await giveBack(charge, (await attemptsOf(sql, key.accountId))[0]!);
-  await sql`UPDATE call_journal SET at = at - interval '1 day' WHERE ${key.keyId} = ANY (key_ids)`;
-  await sql`UPDATE key_budgets SET window_start = window_start - interval '1 day' WHERE key_id = ${key.keyId}`;
-  await ledgers[0]!.charge(call(key, 4));
-  await refundOwed(sql);
-  expect(await usedOf(key)).toEqual([4, 4]);
-});
+test.each(givingBack(sql))(
+  'what comes back by %s after the window comes back to the account alone',
+  async (_, giveBack) => {
+    const key = await createLimited({ credits: 10, per: 'day' });
+    const charge = await ledgers[0]!.charge(call(key, 3));
+    // The next window begins before the refund is paid out.
+    await giveBack(charge, (await attemptsOf(sql, key.accountId))[0]!);
+    await sql`UPDATE call_journal SET at = at - interval '1 day' WHERE ${key.keyId} = ANY (key_ids)`;
+    await sql`UPDATE key_budgets SET window_start = window_start - interval '1 day' WHERE key_id = ${key.keyId}`;
+    await ledgers[0]!.charge(call(key, 4));
+    await refundOwed(sql);
+    expect(await usedOf(key)).toEqual([4, 4]);
+  },
+);
 
 describe('a window', () => {
   const move = (keyId: string, interval: string) =>

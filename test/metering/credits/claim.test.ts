@@ -80,19 +80,6 @@ test('a sending that waits for too long is told when the other one ends by itsel
   expect(await send(other, request)).toMatchObject({ spent: 5, isRepeated: true });
 });
 
-test('a request whose credits sufficed for a part gets that part again, and never more', async () => {
-  const { accountId } = await createCaller(sql, { included: 3 });
-  const request = requestOf(accountId, 10);
-  expect(await send(one, request)).toMatchObject({ spent: 3, reason: { limit: 3 }, isRepeated: false });
-  expect(await send(other, request)).toMatchObject({ spent: 3, reason: { limit: 3 }, isRepeated: true });
-  await sql`UPDATE balances SET credits = 20 WHERE account_id = ${accountId}`;
-  for (const ledger of [one, other])
-    expect(await send(ledger, request, 0, { wantsLeft: true })).toMatchObject({
-      ...{ spent: 3, reason: { limit: 3 }, left: 20, isRepeated: true },
-    });
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 3, credits: 20, calls: 3 });
-});
-
 test('a request that needs more when it is sent again gets what was paid; one that needs less, that', async () => {
   const { accountId } = await createCaller(sql, { included: 100 });
   const request = requestOf(accountId, 5);

@@ -20,7 +20,7 @@ import { noteProblem } from '../../support/notes.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
-import { attemptsOf, chargeMany, chargeOne, differingTotals, ledgerOf } from './ledger.ts';
+import { attemptsOf, chargeMany, chargeOne, differingTotals, givingBack, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('journal');
 const sql = database.sql;
@@ -147,19 +147,23 @@ describe('between a charge and its void', () => {
     expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
   });
 
-  test('a plan changes while the refund waits for the account: its purchased credits come back', async () => {
-    const { accountId } = await createCaller(sql, { included: 0, credits: 10 });
-    await chargeMany(createCredits(sql), accountId, 5);
-    await voidAttempt(sql, (await attemptsOf(sql, accountId))[0]!);
-    const lock = await lockRow(sql, accountId);
-    const changing = changePlan(sql, accountId, 'plus', {}, 'test');
-    await waitingForLock(sql, 1);
-    const refunding = refundOwed(sql);
-    await waitingForLock(sql, 2);
-    await lock.release();
-    await Promise.all([changing, refunding]);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 10, calls: 0 });
-  });
+  test.each(givingBack(sql))(
+    'a plan changes while %s waits for the account: its purchased credits come back',
+    async (_, giveBack) => {
+      const { accountId } = await createCaller(sql, { included: 0, credits: 10 });
+      const call = { accountId, keyId: 'a', kind: 'search', credits: 5 } as const;
+      const charge = await createCredits(sql).charge(call);
+      await giveBack(charge, (await attemptsOf(sql, accountId))[0]!);
+      const lock = await lockRow(sql, accountId);
+      const changing = changePlan(sql, accountId, 'plus', {}, 'test');
+      await waitingForLock(sql, 1);
+      const refunding = refundOwed(sql);
+      await waitingForLock(sql, 2);
+      await lock.release();
+      await Promise.all([changing, refunding]);
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 0, credits: 10, calls: 0 });
+    },
+  );
 });
 
 test('a charge that is answered without its row is voided, because it can not be told what was charged', async () => {

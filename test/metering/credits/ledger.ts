@@ -4,6 +4,7 @@ import type { Call, Charge, Quota } from '../../../src/metering/credits/call.ts'
 import type { Credits } from '../../../src/metering/credits/charge.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
+import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 
 /** One search by no key in particular: whether it was charged, and if not, the quota. */
@@ -46,6 +47,14 @@ export async function chargeKeyed(ledger: Credits, call: Call, identity: string,
   ledger.release(claim);
   return charge;
 }
+
+/** The two ways in which all credits of a charge come back. */
+export const givingBack = (
+  sql: Sql,
+): [name: string, giveBack: (charge: Charge, attempt: string) => PromiseLike<unknown>][] => [
+  ['a void', (_, attempt) => voidAttempt(sql, attempt)],
+  ['a refund', (charge) => charge.refund(charge.spent)],
+];
 
 /** Sums over keys of `daily_counts` that are not the sums of the counts of keys. */
 export async function differingTotals(sql: Sql): Promise<object[]> {

@@ -14,7 +14,7 @@ import { createTestDatabase } from '../../support/database.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
-import { poll, until } from '../../support/until.ts';
+import { eventually, poll, until } from '../../support/until.ts';
 
 const database = await createTestDatabase('authenticate');
 const sql = database.sql;
@@ -80,24 +80,19 @@ const authenticate = async (header: string | null) => {
   return token === null || !hasSecretLength(token) ? null : authenticator.authenticate(token);
 };
 
-/** Waits for what a notification brings about, the clock standing still. */
-async function soon(key: string, expected: Partial<Caller> | null): Promise<void> {
-  const seen = await poll(
-    () => bearer(key),
-    (seen) => isLike(seen, expected),
-  );
-  expectLike(seen, expected);
-}
-
-function isLike(seen: Caller | null, expected: Partial<Caller> | null): boolean {
-  if (seen === null || expected === null) return seen === expected;
-  return Object.entries(expected).every(([name, value]) => Bun.deepEquals(seen[name as keyof Caller], value));
-}
+/** Of a caller the members that are expected; `null` of one that is refused. */
+const like = (seen: Caller | null, expected: Partial<Caller> | null): Partial<Caller> | null =>
+  seen && expected
+    ? Object.fromEntries(Object.keys(expected).map((name) => [name, seen[name as keyof Caller]]))
+    : seen;
 
 function expectLike(seen: Caller | null, expected: Partial<Caller> | null): void {
-  if (expected === null) expect(seen).toBeNull();
-  else expect(seen).toMatchObject(expected);
+  expect(like(seen, expected)).toEqual(expected);
 }
+
+/** Waits for what a notification brings about, the clock standing still. */
+const soon = (key: string, expected: Partial<Caller> | null) =>
+  eventually(async () => like(await bearer(key), expected), expected);
 
 /** Inserts a key whose secret the test has chosen, as createKey does. */
 async function insertKey(accountId: string, secret: string): Promise<void> {

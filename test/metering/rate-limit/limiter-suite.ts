@@ -4,11 +4,11 @@ import type Redis from 'ioredis';
 import type { RateLimiter } from '../../../src/metering/rate-limit/bucket.ts';
 import { connectRedis } from '../../../src/metering/rate-limit/redis.ts';
 
-/** A connection to Redis that is ready. */
-export async function connected(url: string): Promise<Redis> {
+/** A connection to Redis that is ready. `using` ends it, too. */
+export async function connected(url: string): Promise<Redis & Disposable> {
   const redis = connectRedis(url);
   await once(redis, 'ready');
-  return redis;
+  return Object.assign(redis, { [Symbol.dispose]: () => redis.disconnect() });
 }
 
 /** The parts of an implementation that the suite needs. */

@@ -66,7 +66,7 @@ for (const fault of ['down', 'hang'] as const) {
     });
 
     test('each of two processes gives at most one bucket of each limit more than Redis did', async () => {
-      const other = await connected(proxy.url(redisUrl));
+      using other = await connected(proxy.url(redisUrl));
       const processes = [limiter, createRedisRateLimiter(other)];
       const [account, key] = [newAccount(), { id: newAccount(), limit: 3 }];
       const takenBy = async (one: RateLimiter, keys: (typeof key)[]) => {
@@ -79,7 +79,6 @@ for (const fault of ['down', 'hang'] as const) {
       proxy[fault]();
       for (const taken of await both([key])) expect(taken).toBeLessThanOrEqual(3);
       for (const taken of await both([])) expect(taken).toBeWithin(1, 11);
-      other.disconnect();
     });
 
     test('Redis decides again by itself when it is back', async () => {
@@ -89,9 +88,8 @@ for (const fault of ['down', 'hang'] as const) {
       await untilBack();
       const account = newAccount();
       expect(await limiter.take(account, 5)).toMatchObject({ taken: true, remaining: 4 });
-      const direct = await connected(redisUrl);
+      using direct = await connected(redisUrl);
       expect(await createRedisRateLimiter(direct).take(account, 5)).toMatchObject({ remaining: 3 });
-      direct.disconnect();
     });
   });
 }
@@ -181,10 +179,6 @@ test("a process that was busy while others waited for Redis doesn't take it for 
   await Promise.all([first, ...gathered]);
   expect(changes).toEqual([]);
   // Redis has given them, not this process.
-  const other = await connected(redisUrl);
-  try {
-    expect((await createRedisRateLimiter(other).take(account, 20)).remaining).toBe(13);
-  } finally {
-    other.disconnect();
-  }
+  using other = await connected(redisUrl);
+  expect((await createRedisRateLimiter(other).take(account, 20)).remaining).toBe(13);
 });

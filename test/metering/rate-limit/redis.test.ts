@@ -133,33 +133,29 @@ describe('the script', () => {
 });
 
 test('a bucket known to be empty refuses without Redis until its next token is due, and another limit is asked about', async () => {
-  const other = await connected(redisUrl);
-  try {
-    let asked = 0;
-    const { takeTokensBuffer } = other as unknown as {
-      takeTokensBuffer(...args: unknown[]): Promise<Buffer>;
-    };
-    Object.assign(other, {
-      takeTokensBuffer(...args: unknown[]) {
-        asked += 1;
-        return takeTokensBuffer.apply(other, args);
-      },
-    });
-    const busy = createRedisRateLimiter(other);
-    const account = newAccount();
-    const last = await busy.take(account, 1);
-    expect(last).toMatchObject({ taken: true, remaining: 0, waitUs: 60_000_000 });
-    for (let call = 0; call < 5; call += 1) {
-      const refused = await busy.take(account, 1);
-      expect(refused).toMatchObject({ taken: false, limit: 1, remaining: 0 });
-      expect(refused.nowUs + refused.waitUs).toBe(last.nowUs + last.waitUs);
-    }
-    expect(asked).toBe(1);
-    expect((await busy.take(account, 2)).limit).toBe(2);
-    expect(asked).toBe(2);
-  } finally {
-    other.disconnect();
+  using other = await connected(redisUrl);
+  let asked = 0;
+  const { takeTokensBuffer } = other as unknown as {
+    takeTokensBuffer(...args: unknown[]): Promise<Buffer>;
+  };
+  Object.assign(other, {
+    takeTokensBuffer(...args: unknown[]) {
+      asked += 1;
+      return takeTokensBuffer.apply(other, args);
+    },
+  });
+  const busy = createRedisRateLimiter(other);
+  const account = newAccount();
+  const last = await busy.take(account, 1);
+  expect(last).toMatchObject({ taken: true, remaining: 0, waitUs: 60_000_000 });
+  for (let call = 0; call < 5; call += 1) {
+    const refused = await busy.take(account, 1);
+    expect(refused).toMatchObject({ taken: false, limit: 1, remaining: 0 });
+    expect(refused.nowUs + refused.waitUs).toBe(last.nowUs + last.waitUs);
   }
+  expect(asked).toBe(1);
+  expect((await busy.take(account, 2)).limit).toBe(2);
+  expect(asked).toBe(2);
 });
 
 test('two processes with 16 requests in flight each give a share exactly, and an account without one has one key', async () => {
