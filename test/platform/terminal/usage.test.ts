@@ -154,14 +154,8 @@ test.each(['stdout', 'stderr'])(
       await print('the answer\\n');
       process.exitCode = 3;
     });`;
-    const child = Bun.spawn([process.execPath, '-e', script], {
-      env: bareEnvironment(),
-      stdin: 'ignore',
-      stdout: 'pipe',
-      stderr: 'pipe',
-    });
-    expect(await child.stdout.text()).toBe('the answer\n');
-    expect(await child.exited).toBe(3);
+    const { code, stdout } = await runBun({}, '-e', script);
+    expect([code, stdout]).toEqual([3, 'the answer\n']);
   },
 );
 
